@@ -1,0 +1,39 @@
+# How a folder becomes a library, a program or a test: one place for warnings, include root and naming.
+
+# Public headers lie beside their code and are included everywhere, in the tree and once installed, by one spelling:
+# <kinetograph/engine/graph/frame_graph.hpp>. In the tree that root is a link in the build folder.
+set(KINETOGRAPH_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
+file(MAKE_DIRECTORY "${KINETOGRAPH_INCLUDE_ROOT}")
+file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${KINETOGRAPH_INCLUDE_ROOT}/kinetograph" SYMBOLIC)
+
+add_library(kinetograph_warnings INTERFACE)
+target_compile_options(kinetograph_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow=local -Wconversion -Wno-sign-conversion
+                                                      -Wnon-virtual-dtor -Woverloaded-virtual)
+
+# kinetograph_library(NAME SOURCES a.cpp ... [PUBLIC_LINK ...] [PRIVATE_LINK ...])
+# A static library kinetograph_NAME with the alias kinetograph::NAME, installed and exported with the package.
+function(kinetograph_library name)
+    cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC_LINK;PRIVATE_LINK" ${ARGN})
+    set(target kinetograph_${name})
+    add_library(${target} STATIC ${ARG_SOURCES})
+    add_library(kinetograph::${name} ALIAS ${target})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${KINETOGRAPH_INCLUDE_ROOT}>"
+                                                "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+    target_link_libraries(${target} PUBLIC ${ARG_PUBLIC_LINK} PRIVATE ${ARG_PRIVATE_LINK}
+                                                                      "$<BUILD_INTERFACE:kinetograph_warnings>")
+    set_property(GLOBAL APPEND PROPERTY KINETOGRAPH_LIBRARIES ${target})
+endfunction()
+
+# kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABELS golden vulkan ...] [TIMEOUT seconds])
+# A GoogleTest program whose cases CTest lists one by one.
+function(kinetograph_test name)
+    cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+    if(NOT ARG_TIMEOUT)
+        set(ARG_TIMEOUT 300)
+    endif()
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main kinetograph_warnings)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

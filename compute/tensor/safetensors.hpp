@@ -1,0 +1,50 @@
+// safetensors files: a checked, memory-mapped reader and a writer that never leaves half a file.
+// Format: https://huggingface.co/docs/safetensors (u64 header length, JSON header, tensor bytes).
+#pragma once
+
+#include <kinetograph/compute/tensor/tensor.hpp>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+
+namespace kinetograph::tensor {
+
+struct NamedTensor {
+    std::string name;
+    TensorView view;
+};
+
+/// An open file. Views point into the mapping and live as long as the object.
+class SafetensorsFile {
+  public:
+    /// Errors: NotFound, Io; Corrupt with the file, the tensor and what is wrong: truncated file, header longer than
+    /// the file or than 100 MB, malformed JSON, unknown dtype, offsets that overlap, leave holes, run backwards or past
+    /// the end, a byte count that does not match shape and dtype, a duplicate name.
+    static Result<SafetensorsFile> open(const std::filesystem::path& path);
+    /// The same checks on bytes in memory, which must outlive the object; `name` stands for the file in errors.
+    static Result<SafetensorsFile> parse(std::span<const std::byte> bytes, std::string_view name);
+
+    SafetensorsFile(SafetensorsFile&&) noexcept;
+    SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
+    ~SafetensorsFile();
+
+    const std::string& name() const;                  ///< the path, for messages
+    const std::vector<NamedTensor>& tensors() const;  ///< in file order
+    const std::map<std::string, std::string>& metadata() const;
+    const TensorView* find(std::string_view tensor) const;  ///< null if absent
+    std::span<const std::byte> bytes() const;               ///< the whole file
+
+  private:
+    struct State;
+    explicit SafetensorsFile(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+/// Writes `tensors` beside `path` and renames it into place once complete and flushed.
+/// Errors: Io, naming the path; nothing is left behind then.
+Result<void> write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                               const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace kinetograph::tensor

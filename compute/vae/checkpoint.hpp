@@ -1,0 +1,61 @@
+// Checkpoint: a decoder's parameters under their original names, whatever file or rule they come from.
+#pragma once
+
+#include <kinetograph/compute/tensor/safetensors.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace kinetograph::vae {
+
+enum class Architecture : std::uint8_t { Wan21 };
+std::string_view to_string(Architecture architecture);
+
+enum class KeyNaming : std::uint8_t { Original, Diffusers };
+
+/// The Wan 2.1 decoder's parameters: read-only, names are the original ones ("decoder.upsamples.3.time_conv.weight").
+class Checkpoint {
+  public:
+    /// Opens a safetensors file (F32, F16 or BF16 tensors, original or diffusers key names, encoder tensors ignored),
+    /// or makes `synthetic:wan2.1[,dim=N]` by rule. dim and z_dim are read from the shapes. Errors: those of
+    /// SafetensorsFile::open; NotFound naming every missing tensor (at most ten, then a count); InvalidArgument for a
+    /// tensor of the wrong shape, a wrong dtype, another VAE family, or a value that is not finite.
+    static Result<Checkpoint> open(std::string_view spec);
+
+    Checkpoint(Checkpoint&&) noexcept;
+    Checkpoint& operator=(Checkpoint&&) noexcept;
+    ~Checkpoint();
+
+    const std::string& name() const;  ///< the path or the synthetic spec, for messages
+    Architecture architecture() const;
+    KeyNaming naming() const;
+    bool synthetic() const;
+    std::int64_t dim() const;    ///< 96 for the published Wan 2.1 decoder
+    std::int64_t z_dim() const;  ///< latent channels, 16
+    std::uint64_t parameters() const;
+    std::uint64_t content_hash() const;  ///< XXH3-64 of the file's bytes; of the spec for a synthetic checkpoint
+    tensor::DType dtype() const;         ///< of the conv weights
+
+    /// Per channel, size z_dim: z * std + mean undoes the normalisation of latents. The file's metadata if it has them,
+    /// the published values for a real Wan checkpoint (dim 96, z_dim 16), 0 and 1 for a synthetic one.
+    const std::vector<float>& latents_mean() const;
+    const std::vector<float>& latents_std() const;
+
+    /// The parameter as float32, PyTorch shape order. `name` must be one of tensor_names(); anything else asserts.
+    std::vector<float> load(std::string_view name) const;
+    const tensor::Shape& shape(std::string_view name) const;
+    /// Every decoder tensor in state-dict order, `conv2` first.
+    const std::vector<std::string>& tensor_names() const;
+
+  private:
+    struct State;
+    explicit Checkpoint(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+/// The rule of synthetic tensors (golden README, section 1): value of flat index `i` of tensor `name`.
+/// Kind is chosen by the last component of the name: weight, bias, gamma, or latents.
+std::vector<float> synthetic_tensor(std::string_view name, const tensor::Shape& shape);
+
+}  // namespace kinetograph::vae

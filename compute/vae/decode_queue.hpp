@@ -1,0 +1,61 @@
+// DecodeQueue: decodes a clip on its own thread, ahead of display, into a bounded queue of displayable frames.
+#pragma once
+
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/latents.hpp>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace kinetograph::vae {
+
+/// One displayable frame.
+struct Frame {
+    std::int64_t index = 0;        ///< in the clip, from 0
+    std::int64_t step = 0;         ///< latent frame it came from
+    std::uint64_t generation = 0;  ///< grows with every restart; older generations are never returned afterwards
+    std::int64_t width = 0, height = 0;
+    Nanoseconds presentation_time{};  ///< from the clip's start: index / fps
+    Nanoseconds decoded_at{};         ///< host axis
+    std::vector<std::uint8_t> rgba;   ///< [height, width, 4], sRGB-encoded as the model makes it, alpha 255
+};
+
+struct DecodeQueueOptions {
+    std::size_t capacity = 16;  ///< frames, at least 4
+    bool loop = false;          ///< start over at the end of the clip
+};
+
+struct DecodeQueueStats {
+    std::size_t depth = 0;  ///< frames ready
+    std::size_t capacity = 0;
+    std::uint64_t steps = 0;     ///< decoded since the start
+    Nanoseconds last_step{};     ///< latency of the last step
+    Nanoseconds average_step{};  ///< of steps that give 4 frames
+    bool finished = false;       ///< clip decoded to its end (never with loop)
+};
+
+class DecodeQueue {
+  public:
+    /// Starts decoding at once. `decoder` must match the latents' size; it belongs to the queue until destruction.
+    static Result<std::unique_ptr<DecodeQueue>> create(std::unique_ptr<Decoder> decoder, Latents clip,
+                                                       const DecodeQueueOptions& options = {});
+    virtual ~DecodeQueue() = default;
+
+    /// The next frame in order, or nothing if none is ready. Never blocks on decoding.
+    /// An Error from the decoder is returned once all frames before it are taken.
+    virtual Result<std::optional<Frame>> try_pop() = 0;
+    /// Blocks until a frame is ready or the clip is finished (nothing then).
+    virtual Result<std::optional<Frame>> pop() = 0;
+    /// Drops all queued frames and starts again at the clip's first frame, with a new generation.
+    virtual void restart() = 0;
+    virtual void set_loop(bool loop) = 0;
+    virtual DecodeQueueStats stats() const = 0;
+    virtual const Latents& clip() const = 0;
+    virtual const Decoder& decoder() const = 0;
+};
+
+/// Frame value v in [-1, 1] to 8 bits: round((v + 1) * 127.5), clamped; NaN becomes 0.
+std::uint8_t to_unorm8(float value);
+
+}  // namespace kinetograph::vae

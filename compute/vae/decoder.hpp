@@ -1,0 +1,70 @@
+// Decoder: a checkpoint bound to a device and a size, with streaming state. Feed one latent frame, get 1, then 4, 4,
+// ...
+#pragma once
+
+#include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/profile/recorder.hpp>
+
+#include <memory>
+#include <span>
+
+namespace kinetograph::vae {
+
+enum class Precision : std::uint8_t { Fp32, Bf16, Fp16, Fp8 };
+std::string_view to_string(Precision precision);
+
+enum class LatentScale : std::uint8_t {
+    Normalized,  ///< as a diffusion model makes them: z * std + mean is applied
+    Raw,         ///< already what the decoder takes
+};
+
+struct DecoderOptions {
+    Precision precision = Precision::Bf16;
+    LatentScale latents = LatentScale::Normalized;
+    bool clamp = true;                      ///< frames clamped to [-1, 1]
+    profile::Recorder* recorder = nullptr;  ///< outlives the decoder
+};
+
+/// Size of the clip in latent pixels; a frame has 8 times that each way.
+struct LatentSize {
+    std::int64_t height = 0, width = 0;
+};
+
+/// Frames of one step, in host memory owned by the decoder, valid until the next step() or reset().
+struct DecodedFrames {
+    std::int64_t first_index = 0;  ///< of the clip, from 0
+    std::int64_t count = 0;        ///< 1 in step 0, 4 afterwards
+    std::int64_t height = 0, width = 0;
+    std::span<const float> thwc;  ///< [count, height, width, 3] float32, nominal range [-1, 1]
+    Nanoseconds duration{};       ///< of the step
+};
+
+class Decoder {
+  public:
+    /// Loads and repacks the parameters; nothing is compiled or allocated later, except on the first step of each kind.
+    /// Errors: Unsupported (precision, architecture), InvalidArgument (size: sides 1 to 1024), OutOfMemory (states the
+    /// bytes needed before starting).
+    static Result<std::unique_ptr<Decoder>> create(accel::Device& device, const Checkpoint& checkpoint, LatentSize size,
+                                                   const DecoderOptions& options = {});
+    virtual ~Decoder() = default;
+
+    /// Decodes one latent frame `latent` [z_dim, h, w] float32 and blocks until its frames are in memory.
+    /// Errors: InvalidArgument (element count, values that are not finite).
+    virtual Result<DecodedFrames> step(std::span<const float> latent) = 0;
+    /// Starts a new clip: the next step is step 0 again.
+    virtual Result<void> reset() = 0;
+
+    /// Runs step(), then returns one module's output, for tests and for `--trace`: name as in the checkpoint
+    /// ("decoder.middle.1"), contents [T, H, W, C] float32. Empty when the module did not run.
+    virtual Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) = 0;
+
+    virtual LatentSize latent_size() const = 0;
+    virtual const graph::Plan* plan() const = 0;  ///< of the last step; null before the first
+    /// The plan of step kind 0 (first) or 1 (later), compiled without running.
+    virtual Result<graph::Plan> compile_plan(int step_kind) const = 0;
+    virtual std::uint64_t peak_device_bytes() const = 0;
+};
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,22 @@
+// Latents: a clip's latent frames, checked at the door.
+#pragma once
+
+#include <kinetograph/compute/tensor/safetensors.hpp>
+
+namespace kinetograph::vae {
+
+/// A latent clip in memory: [C, T, h, w] float32.
+struct Latents {
+    std::string name;  ///< the file, for messages
+    std::int64_t channels = 0, frames = 0, height = 0, width = 0;
+    std::vector<float> values;
+    double fps = 24.0;               ///< of the decoded video; the file's metadata "fps" if present
+    std::uint64_t content_hash = 0;  ///< XXH3-64 of the file
+
+    /// Reads tensor `latents` [C,T,h,w] or [1,C,T,h,w] (F32, F16, BF16).
+    /// Errors: NotFound without the tensor; InvalidArgument for a wrong rank, batch above 1, zero frames, a latent side
+    /// above 1024, or a value that is not finite (with its position: the usual cause of black frames).
+    static Result<Latents> open(const std::filesystem::path& path);
+};
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,55 @@
+// Error and Result: how a failure that is not our own mistake travels.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace kinetograph {
+
+/// What kind of thing went wrong; the sentence in `Error::message` says exactly what.
+enum class ErrorCode : std::uint8_t {
+    InvalidArgument,  ///< the caller's value makes no sense here
+    NotFound,         ///< a file, tensor, device or library is absent
+    Corrupt,          ///< data breaks its own format
+    Unsupported,      ///< understood, but this machine or build cannot do it
+    OutOfRange,       ///< a size or index beyond a documented limit
+    OutOfMemory,      ///< an allocation of stated size was refused
+    Io,               ///< the operating system refused to read or write
+    DeviceLost,       ///< the device stopped answering
+    Cancelled,        ///< stopped at the caller's wish
+};
+
+/// The enumerator's name, for logs and JSON.
+std::string_view to_string(ErrorCode code);
+
+/// One failure: a code to branch on and one sentence for a person, which names the thing (pass, tensor, file, device),
+/// what was found and what was wanted.
+struct Error {
+    ErrorCode code = ErrorCode::InvalidArgument;
+    std::string message;
+};
+
+/// A value or the Error that kept it from existing.
+template <class T>
+using Result = tl::expected<T, Error>;
+
+/// The failing side of a Result, its sentence formatted as by fmt: `return fail(ErrorCode::NotFound, "{}: no such
+/// file", path);`
+template <class... Args>
+tl::unexpected<Error> fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+    return tl::unexpected<Error>(Error{code, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+/// Passes a callee's Error on, optionally with the caller's context in front of the sentence.
+inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> fail(Error error, std::string_view context) {
+    error.message = fmt::format("{}: {}", context, error.message);
+    return tl::unexpected<Error>(std::move(error));
+}
+
+}  // namespace kinetograph

@@ -1,0 +1,137 @@
+// Executor: runs plans on lanes. Knows no GPU API; lanes and memory are interfaces that the back ends implement.
+#pragma once
+
+#include <kinetograph/engine/graph/plan.hpp>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kinetograph::graph {
+
+class LaneBackend;
+
+struct ResolvedWait {
+    LaneBackend* lane = nullptr;
+    std::uint64_t value = 0;  ///< of that lane's timeline
+};
+
+/// One pass, ready to record: its barriers, then run() with a context made by the lane.
+struct PassRecord {
+    const PlannedPass* planned = nullptr;
+    const PassNode* node = nullptr;
+    std::span<const PassContext::Entry>
+        entries;  ///< physical side of what the pass declared; the lane builds its context from it
+};
+
+struct BatchRecord {
+    const Plan* plan = nullptr;
+    const Batch* batch = nullptr;
+    std::uint64_t execution = 0;
+    std::span<const ResolvedWait> waits;
+    std::span<const PassRecord> passes;
+    std::span<const Physical> resources;  ///< [resource], for barriers
+    std::uint64_t signal = 0;             ///< timeline value of this lane once the batch is done
+};
+
+/// A lane: a queue or stream with a timeline of its own. submit() must return without waiting for the work.
+class LaneBackend {
+  public:
+    virtual ~LaneBackend() = default;
+    virtual Lane lane() const = 0;
+    virtual Result<void> submit(const BatchRecord& record) = 0;
+    /// Blocks the calling thread until the lane's timeline reaches `value`.
+    virtual Result<void> wait(std::uint64_t value) = 0;
+};
+
+/// Physical storage of one plan's transients in one domain. Destroyed only after the lanes have passed its last use.
+class PlanMemory {
+  public:
+    virtual ~PlanMemory() = default;
+    /// Storage of transient `resource` (index as in Plan::resources).
+    virtual Physical physical(std::uint32_t resource) const = 0;
+};
+
+/// Memory of one domain: arenas for transients, rings for histories.
+class MemoryBackend {
+  public:
+    virtual ~MemoryBackend() = default;
+    virtual Result<std::unique_ptr<PlanMemory>> realize(const Plan& plan, MemoryDomain domain) = 0;
+    virtual Result<Physical> create_ring(std::string_view name, std::uint64_t bytes) = 0;
+    virtual void destroy_ring(const Physical& ring) = 0;
+    /// Fills a ring with zeros. Called only while no lane uses it.
+    virtual Result<void> zero(const Physical& ring) = 0;
+};
+
+/// A ring that outlives executions. Made and destroyed with its Executor.
+class HistoryStorage {
+  public:
+    HistoryStorage(std::string name, std::uint64_t value_bytes, std::uint32_t slots, MemoryDomain domain,
+                   Physical physical)
+        : name_(std::move(name)), value_bytes_(value_bytes), slots_(slots), domain_(domain), physical_(physical) {}
+    const std::string& name() const { return name_; }
+    std::uint64_t value_bytes() const { return value_bytes_; }
+    std::uint32_t slots() const { return slots_; }
+    MemoryDomain domain() const { return domain_; }
+    const Physical& physical() const { return physical_; }
+    std::uint32_t cursor() const { return cursor_; }  ///< slot of the next value
+
+  private:
+    friend class Executor;
+    std::string name_;
+    std::uint64_t value_bytes_;
+    std::uint32_t slots_;
+    MemoryDomain domain_;
+    Physical physical_;
+    std::uint32_t cursor_ = 0;
+};
+
+struct HistoryStorageDesc {
+    std::uint64_t value_bytes = 0;
+    std::uint32_t slots = 0;  ///< at least keep + push of every graph that imports it
+    MemoryDomain domain = MemoryDomain::Accelerator;
+};
+
+struct ExecutorDesc {
+    std::vector<LaneBackend*> lanes;                              ///< outlive the executor
+    std::vector<std::pair<MemoryDomain, MemoryBackend*>> memory;  ///< outlive the executor
+    CompileOptions compile;
+};
+
+/// What execute() started: every lane's timeline value at which the execution is complete on it (0: not used).
+struct Execution {
+    std::uint64_t number = 0;
+    std::array<std::uint64_t, kLaneCount> done{};
+    bool reused_plan = false;
+};
+
+class Executor {
+  public:
+    static Result<std::unique_ptr<Executor>> create(ExecutorDesc desc);
+    Executor(const Executor&) = delete;
+    Executor& operator=(const Executor&) = delete;
+    ~Executor();  ///< waits until all lanes are idle
+
+    Result<HistoryStorage*> create_history(std::string_view name, const HistoryStorageDesc& desc);
+    /// Forgets all values of all histories: waits for the lanes, then zeros the rings.
+    Result<void> reset_histories();
+
+    /// Compiles `frame`, or reuses the plan of an equal fingerprint (a few recent plans are kept), and submits it.
+    /// Returns before the work is done. `frame` may be cleared as soon as this returns.
+    Result<Execution> execute(const FrameGraph& frame);
+
+    /// Blocks until everything of `execution` is done.
+    Result<void> wait(const Execution& execution);
+
+    /// Plan of the last execute(); null before the first.
+    const Plan* plan() const;
+    /// Bytes of arenas and rings held now, by domain.
+    std::array<std::uint64_t, kDomainCount> bytes_held() const;
+
+  private:
+    struct State;
+    explicit Executor(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace kinetograph::graph

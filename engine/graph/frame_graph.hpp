@@ -1,0 +1,181 @@
+// FrameGraph: the declaration. Passes say what they read and write; compile() turns that into a Plan (plan.hpp),
+// Executor (executor.hpp) runs it.
+#pragma once
+
+#include <kinetograph/engine/graph/handles.hpp>
+#include <kinetograph/engine/graph/pass_context.hpp>
+
+#include <cassert>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace kinetograph::graph {
+
+class HistoryStorage;
+
+/// 128 bits over every input of the compiler; equal fingerprints compile to equal plans.
+struct Fingerprint {
+    std::uint64_t low = 0, high = 0;
+    friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+};
+
+/// Bytes and alignment that an image needs in an arena. A Vulkan device supplies its own through FrameGraphOptions.
+struct Footprint {
+    std::uint64_t bytes = 0;
+    std::uint32_t alignment = 1;
+};
+
+struct FrameGraphOptions {
+    /// Footprint of an image in an arena; empty: tightly packed pixels at 64 KiB.
+    std::function<Footprint(const ImageDesc&)> image_footprint;
+};
+
+enum class ResourceKind : std::uint8_t { Transient, Imported, History };
+enum class ResourceType : std::uint8_t { Buffer, Image, History };
+
+/// A resource as declared. Exported resources are transient or imported ones with `exported` set.
+struct ResourceNode {
+    std::string name;
+    ResourceKind kind = ResourceKind::Transient;
+    ResourceType type = ResourceType::Buffer;
+    MemoryDomain domain = MemoryDomain::Accelerator;
+    bool exported = false;
+    std::uint32_t alignment = 1;
+    std::uint64_t bytes = 0;  ///< footprint in its arena; of one value for a history
+    ImageDesc image;          ///< images only
+    HistoryDesc history;      ///< histories only
+    HistoryStorage* storage = nullptr;
+    Physical imported;  ///< imported only; not part of the fingerprint
+    std::uint32_t newest_version = 0;
+    std::vector<std::uint32_t> writer_of;  ///< [version] -> pass index; kNoIndex for version 0
+};
+
+/// One declared use: pass `pass` touches version `version` (the one read, or the one that its write makes).
+struct AccessNode {
+    std::uint32_t resource = kNoIndex;
+    std::uint32_t version = 0;
+    Access access = Access::KernelRead;
+};
+
+class PassBuilder;
+
+/// A pass as declared, with its execute function bound to its data.
+struct PassNode {
+    std::string name;
+    Lane lane = Lane::Host;
+    bool side_effect = false;  ///< never culled
+    std::vector<AccessNode> accesses;
+    std::function<void(PassContext&)> execute;
+};
+
+class FrameGraph {
+  public:
+    explicit FrameGraph(FrameGraphOptions options = {});
+    FrameGraph(FrameGraph&&) noexcept;
+    FrameGraph& operator=(FrameGraph&&) noexcept;
+    FrameGraph(const FrameGraph&) = delete;
+    FrameGraph& operator=(const FrameGraph&) = delete;
+    ~FrameGraph();
+
+    /// Memory of the caller's. `contents` of version 0 are readable. `physical` may differ from one execution to the
+    /// next without a new plan.
+    Buffer import_buffer(std::string_view name, const BufferDesc& desc, const Physical& physical);
+    Image import_image(std::string_view name, const ImageDesc& desc, const Physical& physical);
+
+    /// A ring kept by `storage` (made by Executor::create_history). Each storage may be imported once a graph.
+    History import_history(HistoryStorage& storage, const HistoryDesc& desc);
+
+    /// Marks contents as an output: the passes that make this version are not culled, and it is not overwritten
+    /// afterwards.
+    void export_contents(Buffer buffer);
+    void export_contents(Image image);
+
+    /// Declares a pass. `setup(PassBuilder&, Data&)` runs now and may capture by reference.
+    /// `execute(const Data&, Context&)` runs at execution and captures by value; Context is the context type of the
+    /// lane (accel::PassContext, vulkan::PassContext, HostContext), and must serve `lane`.
+    template <class Data, class Setup, class Execute>
+    const Data& add_pass(std::string_view name, Lane lane, Setup&& setup, Execute&& execute);
+
+    /// Forgets all passes and resources, keeps allocated capacity: declare the next frame into the same object.
+    void clear();
+
+    /// Kept up to date while declaring, so reading it costs nothing.
+    Fingerprint topology() const { return topology_; }
+    const std::vector<PassNode>& passes() const { return passes_; }
+    const std::vector<ResourceNode>& resources() const { return resources_; }
+
+  private:
+    friend class PassBuilder;
+    template <class F>
+    struct ContextOf;
+    std::uint32_t begin_pass(std::string_view name, Lane lane);
+    void end_pass(std::uint32_t pass, std::function<void(PassContext&)> execute);
+    std::uint32_t add_resource(ResourceNode node);
+    void mix(std::string_view bytes);
+    void mix(std::uint64_t word);
+
+    FrameGraphOptions options_;
+    Fingerprint topology_;
+    std::vector<PassNode> passes_;
+    std::vector<ResourceNode> resources_;
+    std::vector<std::shared_ptr<void>> data_;
+};
+
+/// Handed to a pass's setup: the only way to declare what the pass touches.
+/// Misuse (a handle of another graph, a write to an outdated version) is collected and reported by compile().
+class PassBuilder {
+  public:
+    Buffer create(std::string_view name, const BufferDesc& desc,
+                  Access access);  ///< a transient that this pass writes first
+    Image create(std::string_view name, const ImageDesc& desc, Access access);
+    Buffer read(Buffer buffer, Access access);
+    Image read(Image image, Access access);
+    /// Reads version 0 (kept values only) or version 1 (kept and pushed values).
+    History read(History history, Access access);
+    Buffer write(Buffer buffer, Access access);  ///< returns the next version
+    Image write(Image image, Access access);
+    History push(History history, Access access);  ///< writes all values that this execution pushes; returns version 1
+    /// The pass acts on the world outside the graph (prints, presents): it is never culled.
+    void has_side_effect();
+
+  private:
+    friend class FrameGraph;
+    PassBuilder(FrameGraph& graph, std::uint32_t pass) : graph_(graph), pass_(pass) {}
+    void declare_read(std::uint32_t resource, std::uint32_t version, Access access);
+    std::uint32_t declare_write(std::uint32_t resource, std::uint32_t version, Access access);
+    FrameGraph& graph_;
+    std::uint32_t pass_;
+};
+
+namespace detail {
+template <class F>
+struct ExecuteTraits : ExecuteTraits<decltype(&F::operator())> {};
+template <class R, class C, class D, class X>
+struct ExecuteTraits<R (C::*)(const D&, X&) const> {
+    using Context = X;
+};
+}  // namespace detail
+
+template <class Data, class Setup, class Execute>
+const Data& FrameGraph::add_pass(std::string_view name, Lane lane, Setup&& setup, Execute&& execute) {
+    using Context = typename detail::ExecuteTraits<std::decay_t<Execute>>::Context;
+    static_assert(std::is_base_of_v<PassContext, Context>, "execute takes (const Data&, the lane's context&)");
+    assert(Context::serves(lane) && "the context type does not belong to this lane");
+    auto data = std::make_shared<Data>();
+    const std::uint32_t pass = begin_pass(name, lane);
+    PassBuilder builder(*this, pass);
+    std::forward<Setup>(setup)(builder, *data);
+    end_pass(pass, [data, run = std::decay_t<Execute>(std::forward<Execute>(execute))](PassContext& context) {
+        run(*data, static_cast<Context&>(context));
+    });
+    const Data& result = *data;
+    data_.push_back(std::move(data));
+    return result;
+}
+
+}  // namespace kinetograph::graph

@@ -1,0 +1,67 @@
+// What a pass sees while it executes: the physical side of exactly those resources that its setup declared.
+#pragma once
+
+#include <kinetograph/engine/graph/handles.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace kinetograph::graph {
+
+/// One execution's view of a history: `slots` values of `value_bytes` each, used as a ring.
+/// Values are numbered from the execution's point of view: 0 ... push-1 are pushed now, -1 is the newest kept value,
+/// -keep the oldest. Values that were never pushed since the last reset read as zeros.
+struct RingView {
+    Physical storage;
+    std::uint64_t value_bytes = 0;
+    std::uint32_t slots = 0;
+    std::uint32_t first = 0;  ///< slot of value 0
+
+    /// Byte offset of value `index` from storage.object; `index` in [-keep, push).
+    std::uint64_t offset_of(std::int32_t index) const {
+        const auto slot = static_cast<std::uint32_t>(static_cast<std::int64_t>(first) + index + slots) % slots;
+        return storage.offset + slot * value_bytes;
+    }
+};
+
+/// Base of the contexts that lanes hand to passes: accel::PassContext, vulkan::PassContext, graph::HostContext.
+/// Asking for a resource or a version that the pass did not declare is our own mistake and asserts.
+class PassContext {
+  public:
+    struct Entry {
+        std::uint32_t resource;
+        Physical physical;
+        RingView ring;  ///< histories only
+    };
+    PassContext(std::string_view pass_name, std::uint64_t execution, std::span<const Entry> entries)
+        : pass_name_(pass_name), execution_(execution), entries_(entries) {}
+    PassContext(const PassContext&) = delete;
+    PassContext& operator=(const PassContext&) = delete;
+
+    std::string_view pass_name() const { return pass_name_; }
+    std::uint64_t execution() const { return execution_; }  ///< counts from 0 over the executor's life
+    const Physical& physical(Buffer buffer) const { return entry(buffer.resource()).physical; }
+    const Physical& physical(Image image) const { return entry(image.resource()).physical; }
+    const RingView& ring(History history) const { return entry(history.resource()).ring; }
+
+  protected:
+    ~PassContext() = default;
+
+  private:
+    const Entry& entry(std::uint32_t resource) const;
+    std::string_view pass_name_;
+    std::uint64_t execution_;
+    std::span<const Entry> entries_;
+};
+
+/// Context of passes on Lane::Host: plain addresses.
+class HostContext final : public PassContext {
+  public:
+    static constexpr bool serves(Lane lane) { return lane == Lane::Host; }
+    using PassContext::PassContext;
+    std::byte* address(Buffer buffer) const {
+        return reinterpret_cast<std::byte*>(physical(buffer).object) + physical(buffer).offset;
+    }
+};
+
+}  // namespace kinetograph::graph
