@@ -1,0 +1,32 @@
+// conv_run: one convolution on random data, checked against the fp64 reference and timed; what `kinetograph conv` does.
+#pragma once
+
+#include <kinetograph/compute/conv/convolution.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace kinetograph::conv {
+
+struct ConvRunOptions {
+    std::string_view backend = {};  ///< empty: the first open candidate
+    int repeats = 10;               ///< timed runs after one that is not, at least 1
+    std::uint64_t seed = 1;
+};
+
+struct ConvRun {
+    double relative_l2 = 0;        ///< ||output - reference|| / ||reference||
+    double max_abs_error = 0;      ///< infinite when an element was never written or is not finite
+    double max_abs_reference = 0;  ///< largest |reference|
+    double seconds_median = 0;     ///< of the repeats
+    double tflops = 0;             ///< problem.flops() / seconds_median / 1e12
+    std::uint64_t workspace_bytes = 0;
+    std::string backend;
+};
+
+/// Draws inputs and parameters (rounded to the problem's dtype), poisons the output with NaN, runs, and compares with
+/// sums in fp64 over the same rounded numbers.
+/// Errors: those of Convolution::create and of the device.
+Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, const ConvRunOptions& options = {});
+
+}  // namespace kinetograph::conv

@@ -1,0 +1,76 @@
+// ConvProblem: one convolution, said completely: shapes, steps, padding, element types, epilogue.
+#pragma once
+
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/engine/base/result.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kinetograph::conv {
+
+/// One number an axis: depth (time), height, width.
+struct Dhw {
+    std::int64_t d = 1, h = 1, w = 1;
+    bool all(std::int64_t value) const { return d == value && h == value && w == value; }
+    friend bool operator==(const Dhw&, const Dhw&) = default;
+};
+
+/// Zeros around the input: front/back in time, top/bottom in rows, left/right in columns.
+struct Padding {
+    std::int64_t front = 0, back = 0, top = 0, bottom = 0, left = 0, right = 0;
+    friend bool operator==(const Padding&, const Padding&) = default;
+};
+
+/// k output channels, q x r x s taps in time, rows, columns.
+struct Filter {
+    std::int64_t k = 0, q = 1, r = 1, s = 1;
+    friend bool operator==(const Filter&, const Filter&) = default;
+};
+
+/// Applied to conv + bias, before the residual. Silu: x / (1 + exp(-x)).
+enum class Activation : std::uint8_t { None, Silu };
+std::string_view to_string(Activation activation);
+
+/// output = activation(conv(input, filter) + bias) + beta * residual: a cross-correlation with zero padding, as
+/// PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one rounding to `output_dtype` at the end.
+///
+/// input     [n, d, h, w, c_in]                  dtype
+/// filter    [k, c_in / groups, q, r, s]         dtype (given as float32, rounded once)
+/// bias      [k]                                 float32
+/// residual  [n, d_out, h_out, w_out, k]         output_dtype
+/// output    [n, d_out, h_out, w_out, k]         output_dtype
+struct ConvProblem {
+    std::int64_t n = 1, d = 1, h = 0, w = 0, c_in = 0;
+    Filter filter;
+    Dhw stride, dilation;
+    Padding pad;
+    std::int64_t groups = 1;
+    tensor::DType dtype = tensor::DType::BF16;         ///< of activations and filter: F32 or BF16
+    tensor::DType output_dtype = tensor::DType::BF16;  ///< equal to dtype, or F32 with BF16 inputs
+    bool bias = true;
+    bool residual = false;
+    float beta = 1;
+    Activation activation = Activation::None;
+
+    std::int64_t d_out() const;
+    std::int64_t h_out() const;
+    std::int64_t w_out() const;
+
+    std::uint64_t input_frame_bytes() const;   ///< one [h, w, c_in] block
+    std::uint64_t output_frame_bytes() const;  ///< one [h_out, w_out, k] block
+    std::int64_t filter_elements() const;
+
+    /// 2 x multiply-adds, taps in the padding included.
+    double flops() const;
+    /// Errors: InvalidArgument naming the field, its value and what was wanted; OutOfRange above 2^31 - 1 elements of
+    /// one frame.
+    Result<void> validate() const;
+    /// "1x6x36x64x128 bf16 * 128x3x3x3 pad 0,0,1,1,1,1 + bias, silu, + residual -> 1x4x36x64x128 bf16"
+    std::string to_string() const;
+
+    friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
+};
+
+}  // namespace kinetograph::conv

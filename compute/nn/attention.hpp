@@ -1,0 +1,41 @@
+// Attention over the pixels of one frame: one head as wide as the channels, no mask.
+#pragma once
+
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/engine/accel/accelerator.hpp>
+
+#include <memory>
+#include <span>
+
+namespace kinetograph::nn {
+
+struct AttentionProblem {
+    std::int64_t tokens = 0;                    ///< pixels of one frame, 1 to 1,048,576
+    std::int64_t channels = 0;                  ///< width of the one head
+    tensor::DType dtype = tensor::DType::BF16;  ///< storage, F32 or BF16; softmax and sums in float32
+};
+
+struct AttentionTensors {
+    std::span<const std::byte* const>
+        qkv;                             ///< frames [tokens, 3 * channels]: query, key, value of a token in this order
+    std::span<std::byte* const> output;  ///< as many frames [tokens, channels]
+    std::byte* workspace = nullptr;      ///< workspace_bytes(), 64-byte aligned
+};
+
+/// softmax(q k^T / sqrt(channels)) v for each frame, worked off in blocks of queries and keys with a running softmax:
+/// the tokens-by-tokens matrix never exists.
+class Attention {
+  public:
+    /// Errors: InvalidArgument (sizes, dtype); Unsupported (a device other than the CPU).
+    static Result<std::unique_ptr<Attention>> create(accel::Device& device, const AttentionProblem& problem);
+    virtual ~Attention() = default;
+
+    virtual const AttentionProblem& problem() const = 0;
+    virtual std::uint64_t workspace_bytes() const = 0;  ///< grows with `tokens`, not with its square
+    /// The spans are copied before this returns; the object must live until the stream has passed the call.
+    /// Errors: InvalidArgument, naming the pass.
+    virtual Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
+                                 const AttentionTensors& tensors) const = 0;
+};
+
+}  // namespace kinetograph::nn

@@ -1,0 +1,30 @@
+// RMS norm over channels, optionally followed by SiLU.
+#pragma once
+
+#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/engine/accel/accelerator.hpp>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kinetograph::nn {
+
+using conv::Activation;
+
+/// y = x * sqrt(C) / max(||x||_2, 1e-12) * gamma for every pixel's C channels, then the activation.
+/// No bias, no mean, no epsilon under the root; a pixel of zeros stays zero.
+struct RmsNorm {
+    std::span<const std::byte* const> input;  ///< frames [pixels, channels]
+    std::span<std::byte* const> output;       ///< as many frames; a frame may be its input frame
+    std::int64_t pixels = 0;                  ///< of one frame
+    std::int64_t channels = 0;
+    std::shared_ptr<const std::vector<float>> gamma;  ///< [channels]; kept until the work is done
+    tensor::DType dtype = tensor::DType::BF16;        ///< storage of both, F32 or BF16; the math is float32
+    Activation activation = Activation::None;
+};
+
+/// The spans are copied before this returns. Errors: InvalidArgument, naming the pass.
+Result<void> enqueue_rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work);
+
+}  // namespace kinetograph::nn
