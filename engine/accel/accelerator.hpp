@@ -67,7 +67,9 @@ class Stream {
     virtual void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
     virtual void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
     virtual void record(std::shared_ptr<Event> event) = 0;
-    /// Blocks the host until the stream is empty; the first Error since the last call, if any.
+    /// The first Error of work that has run since the last synchronize(), without waiting.
+    virtual Result<void> status() const = 0;
+    /// Blocks the host until the stream is empty; the first Error since the last call, if any, which is then forgotten.
     virtual Result<void> synchronize() = 0;
 };
 

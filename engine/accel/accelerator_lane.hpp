@@ -5,6 +5,11 @@
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
 namespace kinetograph::accel {
 
 /// What a pass on Lane::Accelerator sees: device addresses of its declared resources and the stream to enqueue on.
@@ -40,27 +45,42 @@ class AcceleratorLane final : public graph::LaneBackend {
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
 
   private:
+    /// A pass whose events the stream may not have passed yet.
+    struct Timed {
+        std::string name;
+        std::uint64_t execution = 0;
+        std::shared_ptr<Event> begin, end;
+    };
     AcceleratorLane(Device& device, std::unique_ptr<Stream> stream, std::shared_ptr<Timeline> timeline,
                     profile::Recorder* recorder);
+    Result<std::shared_ptr<Event>> take_event();
+    void collect_spans();
+
     Device& device_;
-    std::unique_ptr<Stream> stream_;
     std::shared_ptr<Timeline> timeline_;
     profile::Recorder* recorder_;
+    std::mutex mutex_;  ///< submit() and wait() may come from different threads
+    std::deque<Timed> timed_;
+    std::vector<std::shared_ptr<Event>> free_events_;
+    std::unique_ptr<Stream> stream_;  ///< last: its worker ends before what its tasks refer to
 };
 
-/// Arenas and rings out of Device::allocate.
+/// Arenas and rings out of Device::allocate. Plans of one executor never run unordered, so they share one arena, which
+/// is as large as the largest plan realised so far; reserve() that size first and no step ever allocates.
 class AcceleratorMemory final : public graph::MemoryBackend {
   public:
     explicit AcceleratorMemory(Device& device);
     ~AcceleratorMemory() override;
+    Result<void> reserve(std::uint64_t arena_bytes);
     Result<std::unique_ptr<graph::PlanMemory>> realize(const graph::Plan& plan, graph::MemoryDomain domain) override;
     Result<graph::Physical> create_ring(std::string_view name, std::uint64_t bytes) override;
     void destroy_ring(const graph::Physical& ring) override;
     Result<void> zero(const graph::Physical& ring) override;
 
   private:
-    struct State;
-    std::unique_ptr<State> state_;
+    Device& device_;
+    std::shared_ptr<Memory> arena_;  ///< plans realised on a smaller one keep that alive
+    std::map<std::uintptr_t, std::unique_ptr<Memory>> rings_;
 };
 
 }  // namespace kinetograph::accel

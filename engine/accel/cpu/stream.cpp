@@ -1,0 +1,110 @@
+#include <kinetograph/engine/accel/cpu/stream.hpp>
+
+#include <pthread.h>
+
+#include <exception>
+#include <string>
+
+namespace kinetograph::accel::cpu {
+
+namespace {
+constexpr Nanoseconds kStopPoll = std::chrono::milliseconds(20);  // how soon a blocked wait notices the stream's end
+}
+
+CpuStream::CpuStream(std::string_view name) : worker_([this] { work_loop(); }) {
+    pthread_setname_np(worker_.native_handle(), std::string(name).substr(0, 15).c_str());  // 15: the kernel's limit
+}
+
+CpuStream::~CpuStream() {
+    {
+        std::lock_guard lock(mutex_);
+        stop_ = true;
+        tasks_.clear();
+    }
+    changed_.notify_all();
+    worker_.join();
+}
+
+void CpuStream::push(Task task) {
+    {
+        std::lock_guard lock(mutex_);
+        tasks_.push_back(std::move(task));
+    }
+    changed_.notify_all();
+}
+
+void CpuStream::enqueue(std::string_view name, std::function<Result<void>()> work) {
+    push({[this, name = std::string(name), work = std::move(work)] {
+              try {
+                  if (auto result = work(); !result)
+                      fail_with(Error{result.error().code, name + ": " + result.error().message});
+              } catch (const std::bad_alloc&) {
+                  fail_with(Error{ErrorCode::OutOfMemory, name + ": the host is out of memory"});
+              } catch (const std::exception& exception) {
+                  fail_with(Error{ErrorCode::Unsupported, name + ": " + exception.what()});
+              }
+          },
+          true});
+}
+
+void CpuStream::wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
+    push({[this, timeline = std::move(timeline), value] {
+        while (!timeline->wait(value, kStopPoll) && !stopping()) {
+        }
+    }});
+}
+
+void CpuStream::signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
+    push({[timeline = std::move(timeline), value] { timeline->signal(value); }});
+}
+
+void CpuStream::record(std::shared_ptr<Event> event) {
+    auto cpu_event = std::dynamic_pointer_cast<CpuEvent>(std::move(event));
+    cpu_event->stamp(std::nullopt);
+    push({[cpu_event = std::move(cpu_event)] { cpu_event->stamp(host_now()); }});
+}
+
+Result<void> CpuStream::status() const {
+    std::lock_guard lock(mutex_);
+    if (error_) return fail(*error_);
+    return {};
+}
+
+Result<void> CpuStream::synchronize() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });
+    if (!error_) return {};
+    Error error = std::move(*error_);
+    error_.reset();
+    return fail(std::move(error));
+}
+
+void CpuStream::work_loop() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        changed_.wait(lock, [&] { return stop_ || !tasks_.empty(); });
+        if (stop_) return;
+        Task task = std::move(tasks_.front());
+        tasks_.pop_front();
+        const bool skip = task.is_work && error_;
+        busy_ = true;
+        lock.unlock();
+        if (!skip) task.run();
+        task = {};  // releases what the task holds before the stream reports itself idle
+        lock.lock();
+        busy_ = false;
+        if (tasks_.empty()) changed_.notify_all();
+    }
+}
+
+bool CpuStream::stopping() const {
+    std::lock_guard lock(mutex_);
+    return stop_;
+}
+
+void CpuStream::fail_with(Error error) {
+    std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+}
+
+}  // namespace kinetograph::accel::cpu

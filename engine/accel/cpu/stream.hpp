@@ -1,0 +1,46 @@
+// Stream of the CPU: one worker thread that runs tasks in order; each task may use every core through OpenMP.
+#pragma once
+
+#include <kinetograph/engine/accel/cpu/timeline.hpp>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace kinetograph::accel::cpu {
+
+class CpuStream final : public Stream {
+  public:
+    explicit CpuStream(std::string_view name);
+    ~CpuStream() override;  ///< drops what has not started, waits for the task that runs
+    CpuStream(const CpuStream&) = delete;
+    CpuStream& operator=(const CpuStream&) = delete;
+
+    void enqueue(std::string_view name, std::function<Result<void>()> work) override;
+    void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) override;
+    void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) override;
+    void record(std::shared_ptr<Event> event) override;
+    Result<void> status() const override;
+    Result<void> synchronize() override;
+
+  private:
+    struct Task {
+        std::function<void()> run;
+        bool is_work = false;  ///< skipped while an error is pending
+    };
+    void push(Task task);
+    void work_loop();
+    bool stopping() const;
+    void fail_with(Error error);
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Task> tasks_;
+    bool busy_ = false;
+    bool stop_ = false;
+    std::optional<Error> error_;
+    std::thread worker_;
+};
+
+}  // namespace kinetograph::accel::cpu

@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::accel::cpu {
+namespace {
+
+TEST(CpuDevice, DescribesTheProcessor) {
+    const auto device = create_device();
+    EXPECT_EQ(device->info().kind, Kind::Cpu);
+    EXPECT_FALSE(device->info().name.empty());
+    EXPECT_GT(device->info().memory_bytes, 1U << 20U);
+    EXPECT_GE(device->info().compute_units, 1U);
+}
+
+TEST(CpuDevice, MemoryIsZeroedPageAlignedAndCounted) {
+    const auto device = create_device();
+    {
+        const auto memory = *device->allocate("weights", 10'000);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->data()) % 4096, 0U);
+        EXPECT_GE(memory->bytes(), 10'000U);
+        EXPECT_TRUE(
+            std::all_of(memory->data(), memory->data() + 10'000, [](std::byte b) { return b == std::byte{0}; }));
+        EXPECT_EQ(device->bytes_allocated(), memory->bytes());
+    }
+    EXPECT_EQ(device->bytes_allocated(), 0U);
+    EXPECT_GE(device->peak_bytes(), 10'000U);
+}
+
+TEST(CpuDevice, RefusesMoreThanItsLimitNamingWhatWasAskedAndWhatIsFree) {
+    const auto device = create_device({.memory_limit = 1U << 20U});
+    const auto kept = *device->allocate("kept", 512U << 10U);
+    const auto refused = device->allocate("transient arena", 600U << 10U);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+    EXPECT_NE(refused.error().message.find("\"transient arena\" needs 614400 bytes, 524288 of 1048576 bytes are free"),
+              std::string::npos)
+        << refused.error().message;
+}
+
+TEST(CpuDevice, RefusesASizeThatOverflows) { EXPECT_FALSE(create_device()->allocate("absurd", ~std::uint64_t{0})); }
+
+TEST(CpuDevice, MemoryMayOutliveItsDevice) {
+    auto device = create_device();
+    auto memory = std::move(*device->allocate("kept", 4096));
+    device.reset();
+    memory->data()[4095] = std::byte{1};
+}
+
+}  // namespace
+}  // namespace kinetograph::accel::cpu
