@@ -1,0 +1,65 @@
+#include <kinetograph/engine/profile/clock_regression.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace kinetograph::profile {
+
+ClockRegression::ClockRegression(double nominal_period, std::uint32_t valid_bits, std::size_t window)
+    : period_(nominal_period),
+      valid_bits_(std::clamp<std::uint32_t>(valid_bits, 1, 64)),
+      window_(std::max<std::size_t>(window, 2)) {}
+
+/// Nominal nanoseconds from `origin` to `ticks`, signed; the shorter way round where the counter wraps.
+double ClockRegression::nominal_since(std::uint64_t origin, std::uint64_t ticks) const {
+    const std::uint32_t unused = 64 - valid_bits_;
+    const auto shifted = static_cast<std::int64_t>((ticks - origin) << unused);
+    return static_cast<double>(shifted >> unused) * period_;
+}
+
+void ClockRegression::add(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) {
+    const double sigma = std::max(1.0, static_cast<double>(uncertainty.count()));
+    if (readings_.size() == window_) readings_.erase(readings_.begin());
+    readings_.push_back({ticks, host, 1.0 / (sigma * sigma)});
+    origin_ = readings_.back();
+    fit();
+}
+
+void ClockRegression::fit() {
+    // With x the nominal device time and y = host - x, both from the origin: y = offset + drift * x.
+    double sum = 0.0, sum_x = 0.0, sum_y = 0.0;
+    const auto x_of = [&](const Reading& reading) { return nominal_since(origin_.ticks, reading.ticks); };
+    const auto y_of = [&](const Reading& reading) {
+        return static_cast<double>((reading.host - origin_.host).count()) - x_of(reading);
+    };
+    for (const Reading& reading : readings_) {
+        sum += reading.weight;
+        sum_x += reading.weight * x_of(reading);
+        sum_y += reading.weight * y_of(reading);
+    }
+    const double mean_x = sum_x / sum, mean_y = sum_y / sum;
+    double variance = 0.0, covariance = 0.0;
+    for (const Reading& reading : readings_) {
+        variance += reading.weight * (x_of(reading) - mean_x) * (x_of(reading) - mean_x);
+        covariance += reading.weight * (x_of(reading) - mean_x) * (y_of(reading) - mean_y);
+    }
+    // Two readings a microsecond apart say nothing about drift. Quartz is good to 100 ppm; beyond 1000 it is noise.
+    const double spread = x_of(readings_.back()) - x_of(readings_.front());
+    drift_ = spread > 1e6 && variance > 0.0 ? std::clamp(covariance / variance, -1e-3, 1e-3) : 0.0;
+    offset_ = mean_y - drift_ * mean_x;
+    double squares = 0.0;
+    for (const Reading& reading : readings_) {
+        const double error = y_of(reading) - offset_ - drift_ * x_of(reading);
+        squares += reading.weight * error * error;
+    }
+    residual_ = Nanoseconds(std::llround(std::sqrt(squares / sum)));
+}
+
+Nanoseconds ClockRegression::to_host(std::uint64_t ticks) const {
+    assert(!empty() && "a clock is mapped only after its first reading");
+    const double x = nominal_since(origin_.ticks, ticks);
+    return origin_.host + Nanoseconds(std::llround(x + offset_ + drift_ * x));
+}
+
+}  // namespace kinetograph::profile

@@ -1,0 +1,51 @@
+// ClockRegression: maps a device clock onto the host axis from pairs of readings.
+#pragma once
+
+#include <kinetograph/engine/base/clock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace kinetograph::profile {
+
+/// host = offset + ticks * period * (1 + drift), fitted by least squares over the most recent readings, each weighted
+/// by the inverse square of its uncertainty. With fewer than two distinct readings the nominal period stands.
+class ClockRegression {
+  public:
+    /// `nominal_period` nanoseconds a tick (VkPhysicalDeviceLimits::timestampPeriod); `valid_bits` of the counter,
+    /// which wraps beyond them; `window` readings are kept.
+    explicit ClockRegression(double nominal_period = 1.0, std::uint32_t valid_bits = 64, std::size_t window = 64);
+
+    /// A reading of both clocks at one instant. `uncertainty` is how far apart the two readings may be.
+    void add(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty);
+
+    bool empty() const { return readings_.empty(); }
+    /// Host time of a device time stamp; the stamp may lie up to half the counter's range before or after the last
+    /// reading. Needs at least one reading.
+    Nanoseconds to_host(std::uint64_t ticks) const;
+
+    double drift_ppm() const { return drift_ * 1e6; }  ///< of the device clock against its nominal period
+    /// Root mean square distance of the readings from the line.
+    Nanoseconds residual() const { return residual_; }
+
+  private:
+    struct Reading {
+        std::uint64_t ticks;
+        Nanoseconds host;
+        double weight;
+    };
+    double nominal_since(std::uint64_t origin, std::uint64_t ticks) const;
+    void fit();
+
+    double period_;
+    std::uint32_t valid_bits_;
+    std::size_t window_;
+    std::vector<Reading> readings_;  // oldest first
+    Reading origin_{};               // the newest reading: keeps the arithmetic in small numbers
+    double offset_ = 0.0;            // nanoseconds, at the origin
+    double drift_ = 0.0;
+    Nanoseconds residual_{};
+};
+
+}  // namespace kinetograph::profile

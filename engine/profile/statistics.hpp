@@ -1,0 +1,41 @@
+// Statistics over spans: what each pass costs, and which part of the busy time is its own.
+#pragma once
+
+#include <kinetograph/engine/profile/recorder.hpp>
+
+#include <span>
+
+namespace kinetograph::profile {
+
+/// One pass (name and track) over a window of time.
+struct PassStatistics {
+    std::string name;
+    std::string track;
+    std::uint64_t count = 0;  ///< spans that ended in the window
+    Nanoseconds last{};
+    Nanoseconds average{};
+    Nanoseconds max{};
+    /// Of the time in which anything ran, the part that belongs to this pass: an instant at which k spans run gives
+    /// each of them 1/k. Overlapping passes are so never counted twice, and the shares of all passes add up to 1.
+    double share = 0.0;
+};
+
+/// One track's load over a window of time.
+struct TrackStatistics {
+    std::string track;
+    double busy = 0.0;  ///< part of the window in which at least one span of this track ran, in [0, 1]
+};
+
+/// A stretch of time on the host axis.
+struct Window {
+    Nanoseconds begin{}, end{};
+    Nanoseconds length() const { return end - begin; }
+};
+
+/// Statistics of every pass that ended inside `window`, largest share first. For shares, spans are cut to the window.
+std::vector<PassStatistics> summarize_passes(std::span<const Span> spans, const Window& window);
+
+/// Load of every track that has a span touching `window`, in the order of first appearance.
+std::vector<TrackStatistics> summarize_tracks(std::span<const Span> spans, const Window& window);
+
+}  // namespace kinetograph::profile

@@ -1,0 +1,76 @@
+#include <kinetograph/engine/profile/clock_regression.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace kinetograph::profile {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+TEST(ClockRegression, OneReadingFixesTheOffsetAtTheNominalPeriod) {
+    ClockRegression clock(2.0);
+    clock.add(1000, Nanoseconds(50'000), Nanoseconds(10));
+    EXPECT_EQ(clock.to_host(1000).count(), 50'000);
+    EXPECT_EQ(clock.to_host(1500).count(), 51'000);
+    EXPECT_EQ(clock.to_host(500).count(), 49'000);
+}
+
+TEST(ClockRegression, FindsADriftOf35PpmThroughMicrosecondsOfNoise) {
+    // A year of uptime on both clocks: the fit must not lose nanoseconds to the size of the numbers.
+    const std::int64_t host_start = 365LL * 86400 * kSecond;
+    const std::uint64_t tick_start = 1ULL << 54U;
+    const double period = 1.04, drift = 35e-6;
+    std::mt19937 random(7);
+    std::uniform_int_distribution<std::int64_t> noise(-1000, 1000);
+    ClockRegression clock(period);
+    const auto ticks_at = [&](std::int64_t nanoseconds) {
+        return tick_start +
+               static_cast<std::uint64_t>(std::llround(static_cast<double>(nanoseconds) / (period * (1.0 + drift))));
+    };
+    for (std::int64_t i = 0; i <= 60; ++i)
+        clock.add(ticks_at(i * kSecond / 10), Nanoseconds(host_start + i * kSecond / 10 + noise(random)),
+                  Nanoseconds(1000));
+    EXPECT_NEAR(clock.drift_ppm(), 35.0, 0.2);
+    // Noise of +-1 us, sigma 577 ns, over 61 readings: the line is good to about 577 / sqrt(61) * 2 = 150 ns at its
+    // end.
+    EXPECT_NEAR(static_cast<double>(clock.to_host(ticks_at(6 * kSecond)).count() - host_start - 6 * kSecond), 0.0, 600);
+    EXPECT_NEAR(static_cast<double>(clock.residual().count()), 577.0, 150.0);
+}
+
+TEST(ClockRegression, AnUncertainReadingHardlyMovesTheLine) {
+    ClockRegression clock;
+    for (std::uint64_t i = 0; i < 10; ++i)
+        clock.add(i * kSecond, Nanoseconds(static_cast<std::int64_t>(i) * kSecond), Nanoseconds(100));
+    clock.add(10 * kSecond, Nanoseconds(10 * kSecond + 5'000'000), Nanoseconds(5'000'000));
+    EXPECT_NEAR(static_cast<double>(clock.to_host(9 * kSecond).count()), 9e9, 200);
+}
+
+TEST(ClockRegression, FollowsACounterThatWrapsAtItsValidBits) {
+    ClockRegression clock(1.0, 36);
+    const std::uint64_t range = 1ULL << 36U;
+    clock.add(range - 100, Nanoseconds(1000), Nanoseconds(1));
+    EXPECT_EQ(clock.to_host(50).count(), 1150);
+    clock.add(900, Nanoseconds(2000), Nanoseconds(1));
+    EXPECT_EQ(clock.to_host(range - 100).count(), 1000);
+}
+
+TEST(ClockRegression, TwoReadingsCloseTogetherDoNotInventADrift) {
+    ClockRegression clock;
+    clock.add(1000, Nanoseconds(1000), Nanoseconds(500));
+    clock.add(2000, Nanoseconds(2300), Nanoseconds(500));
+    EXPECT_DOUBLE_EQ(clock.drift_ppm(), 0.0);
+}
+
+TEST(ClockRegression, ForgetsReadingsBeyondItsWindow) {
+    ClockRegression clock(1.0, 64, 4);
+    for (std::uint64_t i = 0; i < 4; ++i) clock.add(i * kSecond, Nanoseconds(1'000'000'000'000), Nanoseconds(1));
+    for (std::uint64_t i = 4; i < 8; ++i)
+        clock.add(i * kSecond, Nanoseconds(static_cast<std::int64_t>(i) * kSecond), Nanoseconds(1));
+    EXPECT_EQ(clock.to_host(9 * kSecond).count(), 9 * kSecond);
+}
+
+}  // namespace
+}  // namespace kinetograph::profile
