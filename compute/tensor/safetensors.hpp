@@ -16,12 +16,14 @@ struct NamedTensor {
     TensorView view;
 };
 
-/// An open file. Views point into the mapping and live as long as the object.
+/// An open file. Views point into the mapping, at any alignment, and live as long as the object (a move keeps them).
+/// The file must not shrink meanwhile: see MappedFile.
 class SafetensorsFile {
   public:
-    /// Errors: NotFound, Io; Corrupt with the file, the tensor and what is wrong: truncated file, header longer than
-    /// the file or than 100 MB, malformed JSON, unknown dtype, offsets that overlap, leave holes, run backwards or past
-    /// the end, a byte count that does not match shape and dtype, a duplicate name.
+    /// Errors: NotFound, Io; InvalidArgument for a folder or device; Corrupt with the file, the tensor and what is
+    /// wrong: truncated file, header longer than the file or than 100 MB, malformed JSON (see
+    /// parse_safetensors_header), unknown dtype, offsets that overlap, leave holes, run backwards or past the end, a
+    /// byte count that does not match shape and dtype, a duplicate name.
     static Result<SafetensorsFile> open(const std::filesystem::path& path);
     /// The same checks on bytes in memory, which must outlive the object; `name` stands for the file in errors.
     static Result<SafetensorsFile> parse(std::span<const std::byte> bytes, std::string_view name);
@@ -42,8 +44,9 @@ class SafetensorsFile {
     std::unique_ptr<State> state_;
 };
 
-/// Writes `tensors` beside `path` and renames it into place once complete and flushed.
-/// Errors: Io, naming the path; nothing is left behind then.
+/// Writes `tensors`, in the order given, beside `path` and renames the file into place once complete and flushed.
+/// Errors: Io with the path and the system's reason; InvalidArgument for a name twice, a byte count that does not match
+/// shape and dtype, text that is not UTF-8. Nothing is left behind then, and an older file at `path` stays as it was.
 Result<void> write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                                const std::map<std::string, std::string>& metadata = {});
 

@@ -1,10 +1,12 @@
 // Tensor vocabulary: element types, shapes and non-owning views.
 #pragma once
 
+#include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/engine/base/result.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +15,10 @@ namespace kinetograph::tensor {
 
 enum class DType : std::uint8_t { F32, F16, BF16, F8E4M3, F64, I64, I32, I16, I8, U8, Bool };
 std::uint32_t bytes_per_element(DType dtype);
-/// The safetensors spelling: "F32", "BF16", ...
+/// The safetensors spelling: "F32", "BF16", "F8_E4M3", "BOOL", ...
 std::string_view to_string(DType dtype);
+/// The element type of a safetensors spelling; nothing for one that is not in the list above.
+std::optional<DType> dtype_from_string(std::string_view spelling);
 
 using Shape = std::vector<std::int64_t>;
 /// Product of the dimensions; OutOfRange when one is negative or the product exceeds 2^62.
@@ -22,7 +26,8 @@ Result<std::int64_t> element_count(const Shape& shape);
 /// "[16, 5, 10, 14]"
 std::string to_string(const Shape& shape);
 
-/// Row-major (C order), densely packed, memory owned by somebody else.
+/// Row-major (C order), densely packed, memory owned by somebody else. `data` may have any alignment: files promise
+/// none.
 struct TensorView {
     DType dtype = DType::F32;
     Shape shape;
@@ -30,13 +35,11 @@ struct TensorView {
     std::uint64_t bytes = 0;
 };
 
-/// Round to nearest, ties to even; NaN stays NaN.
-std::uint16_t to_bf16(float value);
-float from_bf16(std::uint16_t bits);
-std::uint16_t to_f16(float value);
-float from_f16(std::uint16_t bits);
-
-/// All elements as float. Errors: Unsupported for integer types, naming `name`.
+/// All elements as float: F32, F16, BF16, F64 (rounded to nearest) and F8E4M3, from data of any alignment.
+/// Errors: Unsupported for integer types, naming `name`; Corrupt when the view's byte count does not match its shape.
 Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name);
+
+/// Flat index of the first infinity or NaN; nothing if all are finite. Integers are finite.
+std::optional<std::int64_t> first_not_finite(const TensorView& view);
 
 }  // namespace kinetograph::tensor

@@ -1,0 +1,87 @@
+#include <kinetograph/compute/tensor/replacing_file.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace kinetograph::tensor {
+
+namespace {
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+std::filesystem::path next_partial_name(const std::filesystem::path& target) {
+    static std::atomic<unsigned> counter{0};
+    return folder_of(target) / fmt::format(".kinetograph-{}-{}.partial", ::getpid(), counter.fetch_add(1));
+}
+
+/// Makes the rename itself durable. Not every file system can, and the file is complete either way: best effort.
+void flush_folder(const std::filesystem::path& folder) {
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    ::fsync(fd);
+    ::close(fd);
+}
+
+}  // namespace
+
+Result<ReplacingFile> ReplacingFile::create(const std::filesystem::path& path) {
+    std::error_code ignored;
+    std::filesystem::path target = std::filesystem::canonical(path, ignored);  // empty unless the target exists
+    if (target.empty()) target = path;
+    if (std::filesystem::exists(target, ignored) && !std::filesystem::is_regular_file(target, ignored)) {
+        return fail(ErrorCode::Io, "{}: cannot write: exists and is not a regular file", path.string());
+    }
+    for (;;) {
+        std::filesystem::path partial = next_partial_name(target);
+        const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) return ReplacingFile(std::move(target), std::move(partial), fd);
+        if (errno != EEXIST) {
+            return fail(ErrorCode::Io, "{}: cannot create: {}", path.string(), std::generic_category().message(errno));
+        }
+    }
+}
+
+ReplacingFile::ReplacingFile(std::filesystem::path target, std::filesystem::path partial, int fd)
+    : target_(std::move(target)), partial_(std::move(partial)), fd_(fd) {}
+
+ReplacingFile::ReplacingFile(ReplacingFile&& other) noexcept
+    : target_(std::move(other.target_)),
+      partial_(std::exchange(other.partial_, {})),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+ReplacingFile::~ReplacingFile() {
+    if (fd_ >= 0) ::close(fd_);
+    if (!partial_.empty()) ::unlink(partial_.c_str());
+}
+
+tl::unexpected<Error> ReplacingFile::system_failure(std::string_view verb, int error) const {
+    return fail(ErrorCode::Io, "{}: cannot {}: {}", target_.string(), verb, std::generic_category().message(error));
+}
+
+Result<void> ReplacingFile::write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return system_failure("write", errno);
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return {};
+}
+
+Result<void> ReplacingFile::commit() {
+    if (::fsync(fd_) != 0) return system_failure("flush", errno);
+    if (::close(std::exchange(fd_, -1)) != 0) return system_failure("close", errno);
+    if (::rename(partial_.c_str(), target_.c_str()) != 0) return system_failure("rename into place", errno);
+    partial_.clear();
+    flush_folder(folder_of(target_));
+    return {};
+}
+
+}  // namespace kinetograph::tensor

@@ -1,0 +1,151 @@
+#include <kinetograph/compute/tensor/mapped_file.hpp>
+#include <kinetograph/compute/tensor/quoted_name.hpp>
+#include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/compute/tensor/safetensors_header.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+namespace kinetograph::tensor {
+
+struct SafetensorsFile::State {
+    std::string name;
+    std::optional<MappedFile> mapping;  // absent when somebody else owns the bytes
+    std::span<const std::byte> bytes;
+    std::vector<NamedTensor> tensors;
+    std::map<std::string, std::string> metadata;
+    std::unordered_map<std::string_view, const TensorView*> by_name;  // into `tensors`
+};
+
+namespace {
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit of the reference implementation
+
+/// The header's text, and the tensor bytes behind it.
+struct Parts {
+    std::string_view header;
+    std::span<const std::byte> data;
+};
+
+Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
+    if (bytes.size() < kLengthBytes) {
+        return fail(ErrorCode::Corrupt, "{}: truncated: {} bytes, a safetensors file starts with 8 of header length",
+                    file, bytes.size());
+    }
+    std::uint64_t length = 0;
+    for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    if (length > kLongestHeader) {
+        return fail(ErrorCode::Corrupt, "{}: header of {} bytes is above the limit of {}: not a safetensors file?",
+                    file, length, kLongestHeader);
+    }
+    const auto rest = bytes.subspan(kLengthBytes);
+    if (length > rest.size()) {
+        return fail(ErrorCode::Corrupt, "{}: truncated: header of {} bytes, but only {} follow", file, length,
+                    rest.size());
+    }
+    const std::string_view header(reinterpret_cast<const char*>(rest.data()), length);
+    if (header.empty() || header.front() != '{') {
+        return fail(ErrorCode::Corrupt, "{}: the header does not start with '{{': not a safetensors file?", file);
+    }
+    return Parts{header, rest.subspan(length)};
+}
+
+/// The entry as a view into `data`, its own facts checked; whether it fits its neighbours is check_coverage's question.
+Result<NamedTensor> bind(SafetensorsEntry& entry, std::span<const std::byte> data, std::string_view file) {
+    const std::string tensor = fmt::format("{}: tensor {}", file, quoted_name(entry.name));
+    const auto dtype = dtype_from_string(entry.dtype);
+    if (!dtype) return fail(ErrorCode::Corrupt, "{} has the unknown dtype {}", tensor, quoted_name(entry.dtype));
+    const auto count = element_count(entry.shape);
+    if (!count) return fail(ErrorCode::Corrupt, "{}: {}", tensor, count.error().message);
+    if (entry.begin > entry.end) {
+        return fail(ErrorCode::Corrupt, "{} has data_offsets [{}, {}] that run backwards", tensor, entry.begin,
+                    entry.end);
+    }
+    if (entry.end > data.size()) {
+        return fail(ErrorCode::Corrupt, "{} has data_offsets [{}, {}], past the file's {} bytes of data: truncated?",
+                    tensor, entry.begin, entry.end, data.size());
+    }
+    const std::uint64_t bytes = entry.end - entry.begin;
+    const std::uint32_t size = bytes_per_element(*dtype);
+    if (bytes % size != 0 || bytes / size != static_cast<std::uint64_t>(*count)) {
+        return fail(ErrorCode::Corrupt, "{} has {} bytes, which are not {} elements of {} (shape {})", tensor, bytes,
+                    *count, entry.dtype, to_string(entry.shape));
+    }
+    return NamedTensor{std::move(entry.name), {*dtype, std::move(entry.shape), data.data() + entry.begin, bytes}};
+}
+
+/// `tensors`, in file order, must cover `data` from its first byte to its last without a gap or a shared byte.
+Result<void> check_coverage(std::span<const NamedTensor> tensors, std::span<const std::byte> data,
+                            std::string_view file) {
+    std::uint64_t covered = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const auto begin = static_cast<std::uint64_t>(tensors[i].view.data - data.data());
+        if (begin < covered) {
+            return fail(ErrorCode::Corrupt,
+                        "{}: tensors {} and {} overlap: the first ends at byte {}, the second starts at {}", file,
+                        quoted_name(tensors[i - 1].name), quoted_name(tensors[i].name), covered, begin);
+        }
+        if (begin > covered) {
+            return fail(ErrorCode::Corrupt, "{}: hole of {} bytes before tensor {}", file, begin - covered,
+                        quoted_name(tensors[i].name));
+        }
+        covered = begin + tensors[i].view.bytes;
+    }
+    if (covered < data.size()) {
+        return fail(ErrorCode::Corrupt, "{}: {} bytes after the last tensor belong to no tensor", file,
+                    data.size() - covered);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
+    auto mapping = MappedFile::open(path);
+    if (!mapping) return fail(std::move(mapping).error());
+    auto file = parse(mapping->bytes(), path.string());
+    if (file) file->state_->mapping = *std::move(mapping);
+    return file;
+}
+
+Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes, std::string_view name) {
+    const auto parts = split(bytes, name);
+    if (!parts) return fail(parts.error());
+    auto header = parse_safetensors_header(parts->header, name);
+    if (!header) return fail(std::move(header).error());
+
+    auto state = std::make_unique<State>();
+    state->name = name;
+    state->bytes = bytes;
+    state->metadata = std::move(header->metadata);
+    state->tensors.reserve(header->entries.size());
+    std::ranges::stable_sort(header->entries, {}, [](const auto& entry) { return std::tuple(entry.begin, entry.end); });
+    for (SafetensorsEntry& entry : header->entries) {
+        auto tensor = bind(entry, parts->data, name);
+        if (!tensor) return fail(std::move(tensor).error());
+        state->tensors.push_back(*std::move(tensor));
+    }
+    if (auto covered = check_coverage(state->tensors, parts->data, name); !covered) return fail(covered.error());
+    for (const NamedTensor& tensor : state->tensors) state->by_name.emplace(tensor.name, &tensor.view);
+    return SafetensorsFile(std::move(state));
+}
+
+SafetensorsFile::SafetensorsFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
+SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
+SafetensorsFile::~SafetensorsFile() = default;
+
+const std::string& SafetensorsFile::name() const { return state_->name; }
+const std::vector<NamedTensor>& SafetensorsFile::tensors() const { return state_->tensors; }
+const std::map<std::string, std::string>& SafetensorsFile::metadata() const { return state_->metadata; }
+std::span<const std::byte> SafetensorsFile::bytes() const { return state_->bytes; }
+
+const TensorView* SafetensorsFile::find(std::string_view tensor) const {
+    const auto found = state_->by_name.find(tensor);
+    return found == state_->by_name.end() ? nullptr : found->second;
+}
+
+}  // namespace kinetograph::tensor

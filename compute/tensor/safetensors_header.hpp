@@ -1,0 +1,32 @@
+// The JSON header of a safetensors file, as written: nothing but its form is checked here.
+#pragma once
+
+#include <kinetograph/compute/tensor/tensor.hpp>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kinetograph::tensor {
+
+/// One tensor's entry. Offsets count bytes from the end of the header.
+struct SafetensorsEntry {
+    std::string name;
+    std::string dtype;
+    Shape shape;
+    std::uint64_t begin = 0, end = 0;
+};
+
+struct SafetensorsHeader {
+    std::vector<SafetensorsEntry> entries;  ///< in the order of the text
+    std::map<std::string, std::string> metadata;
+};
+
+/// Memory stays within a small multiple of the text's length, and nesting costs no stack.
+/// Errors: Corrupt, with the file and the tensor: text that is not JSON, anything but an object of tensors, a missing,
+/// repeated or unknown field, a repeated name, metadata that is not text, a dimension or offset that is negative,
+/// fractional or above 2^63 - 1, more than 32 dimensions.
+Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, std::string_view file);
+
+}  // namespace kinetograph::tensor

@@ -1,0 +1,162 @@
+#include <kinetograph/compute/tensor/tensor.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace kinetograph::tensor {
+
+namespace {
+
+struct DTypeFacts {
+    DType dtype;
+    std::string_view spelling;
+    std::uint32_t bytes;
+};
+
+constexpr std::array<DTypeFacts, 11> kDTypes{{{DType::F32, "F32", 4},
+                                              {DType::F16, "F16", 2},
+                                              {DType::BF16, "BF16", 2},
+                                              {DType::F8E4M3, "F8_E4M3", 1},
+                                              {DType::F64, "F64", 8},
+                                              {DType::I64, "I64", 8},
+                                              {DType::I32, "I32", 4},
+                                              {DType::I16, "I16", 2},
+                                              {DType::I8, "I8", 1},
+                                              {DType::U8, "U8", 1},
+                                              {DType::Bool, "BOOL", 1}}};
+static_assert(std::ranges::all_of(kDTypes, [index = std::size_t{0}](const DTypeFacts& facts) mutable {
+    return static_cast<std::size_t>(facts.dtype) == index++;
+}));
+
+const DTypeFacts& facts_of(DType dtype) { return kDTypes.at(static_cast<std::size_t>(dtype)); }
+
+/// Element `index` of packed, possibly unaligned `data`.
+template <class Bits>
+Bits element(const std::byte* data, std::int64_t index) {
+    Bits bits;
+    std::memcpy(&bits, data + static_cast<std::size_t>(index) * sizeof(Bits), sizeof(Bits));
+    return bits;
+}
+
+template <class Bits, class Convert>
+void convert_all(const std::byte* data, std::span<float> out, Convert convert) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        out[i] = convert(element<Bits>(data, static_cast<std::int64_t>(i)));
+    }
+}
+
+/// Looks for an exponent of all ones, a block at a time: the inner loop has no exit, so that it vectorises.
+template <class Bits>
+std::optional<std::int64_t> first_with_exponent(const std::byte* data, std::int64_t count, Bits exponent) {
+    constexpr std::int64_t kBlock = 4096;
+    for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+        const std::int64_t end = std::min(begin + kBlock, count);
+        bool found = false;
+        for (std::int64_t i = begin; i < end; ++i) {
+            found |= (element<Bits>(data, i) & exponent) == exponent;
+        }
+        for (std::int64_t i = begin; found && i < end; ++i) {
+            if ((element<Bits>(data, i) & exponent) == exponent) return i;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::uint32_t bytes_per_element(DType dtype) { return facts_of(dtype).bytes; }
+
+std::string_view to_string(DType dtype) { return facts_of(dtype).spelling; }
+
+std::optional<DType> dtype_from_string(std::string_view spelling) {
+    const auto* found = std::ranges::find(kDTypes, spelling, &DTypeFacts::spelling);
+    if (found == kDTypes.end()) return std::nullopt;
+    return found->dtype;
+}
+
+Result<std::int64_t> element_count(const Shape& shape) {
+    constexpr std::int64_t kLimit = std::int64_t{1} << 62U;
+    if (std::ranges::any_of(shape, [](std::int64_t side) { return side < 0; })) {
+        return fail(ErrorCode::OutOfRange, "shape {} has a negative dimension", to_string(shape));
+    }
+    if (std::ranges::find(shape, 0) != shape.end()) return 0;
+    std::int64_t count = 1;
+    for (const std::int64_t side : shape) {
+        if (side > kLimit / count) {
+            return fail(ErrorCode::OutOfRange, "shape {} has more than 2^62 elements", to_string(shape));
+        }
+        count *= side;
+    }
+    return count;
+}
+
+std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name) {
+    const auto count = element_count(view.shape);
+    if (!count) return fail(count.error(), fmt::format("tensor \"{}\"", name));
+    const std::uint32_t size = bytes_per_element(view.dtype);
+    if (view.bytes % size != 0 || view.bytes / size != static_cast<std::uint64_t>(*count)) {
+        return fail(ErrorCode::Corrupt, "tensor \"{}\": {} bytes do not hold {} elements of {}", name, view.bytes,
+                    *count, to_string(view.dtype));
+    }
+    std::vector<float> values(static_cast<std::size_t>(*count));
+    switch (view.dtype) {
+        case DType::F32:
+            if (!values.empty()) std::memcpy(values.data(), view.data, view.bytes);
+            return values;
+        case DType::F16:
+            convert_all<std::uint16_t>(view.data, values, from_f16);
+            return values;
+        case DType::BF16:
+            convert_all<std::uint16_t>(view.data, values, from_bf16);
+            return values;
+        case DType::F64:
+            convert_all<double>(view.data, values, [](double value) { return static_cast<float>(value); });
+            return values;
+        case DType::F8E4M3:
+            convert_all<std::uint8_t>(view.data, values, from_f8e4m3);
+            return values;
+        case DType::I64:
+        case DType::I32:
+        case DType::I16:
+        case DType::I8:
+        case DType::U8:
+        case DType::Bool:
+            break;
+    }
+    return fail(ErrorCode::Unsupported, "tensor \"{}\" holds {}, which is not a floating-point type", name,
+                to_string(view.dtype));
+}
+
+std::optional<std::int64_t> first_not_finite(const TensorView& view) {
+    const auto count = static_cast<std::int64_t>(view.bytes / bytes_per_element(view.dtype));
+    switch (view.dtype) {
+        case DType::F32:
+            return first_with_exponent<std::uint32_t>(view.data, count, 0x7F800000U);
+        case DType::F16:
+            return first_with_exponent<std::uint16_t>(view.data, count, 0x7C00U);
+        case DType::BF16:
+            return first_with_exponent<std::uint16_t>(view.data, count, 0x7F80U);
+        case DType::F64:
+            return first_with_exponent<std::uint64_t>(view.data, count, 0x7FF0000000000000U);
+        case DType::F8E4M3:
+            return first_with_exponent<std::uint8_t>(view.data, count, 0x7FU);
+        case DType::I64:
+        case DType::I32:
+        case DType::I16:
+        case DType::I8:
+        case DType::U8:
+        case DType::Bool:
+            break;
+    }
+    return std::nullopt;
+}
+
+}  // namespace kinetograph::tensor
