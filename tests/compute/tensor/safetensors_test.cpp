@@ -33,8 +33,7 @@ TEST(Safetensors, GivesTensorsInFileOrderWithMetadataAndDataInPlace) {
     const std::string bytes =
         safetensors_bytes(R"({"second":{"dtype":"U8","shape":[3],"data_offsets":[8,11]},)"
                           R"("__metadata__":{"fps":"24"},"first":{"data_offsets":[0,8],"dtype":"F32","shape":[2,1]}})",
-                          "\x00\x00\x80\x3f\x00\x00\x00\x40"
-                          "abc");
+                          std::string("\x00\x00\x80\x3f\x00\x00\x00\x40", 8) + "abc");
     const auto file = parse(bytes);
     ASSERT_TRUE(file) << file.error().message;
     ASSERT_EQ(file->tensors().size(), 2U);
