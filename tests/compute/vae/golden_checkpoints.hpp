@@ -1,0 +1,25 @@
+// The tensor lists of the golden data's checkpoints.json: names, shapes, check sums and first values.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace kinetograph::test {
+
+/// The entry of one model ("wan21 dim=96"); nothing where the golden data are absent.
+inline std::optional<nlohmann::json> golden_checkpoint(const std::string& model) {
+    std::ifstream file(KINETOGRAPH_GOLDEN_DIR "/checkpoints.json");
+    if (!file) return std::nullopt;
+    return nlohmann::json::parse(file).at(model);
+}
+
+inline std::uint32_t hex32(const nlohmann::json& text) {
+    return static_cast<std::uint32_t>(std::stoul(text.get<std::string>(), nullptr, 16));
+}
+
+inline std::uint64_t hex64(const nlohmann::json& text) { return std::stoull(text.get<std::string>(), nullptr, 16); }
+
+}  // namespace kinetograph::test
