@@ -1,0 +1,23 @@
+# What `cmake --install` lays down: libraries, the headers beside their code, the package files, the program, the assets.
+include(CMakePackageConfigHelpers)
+set(KINETOGRAPH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/kinetograph")
+
+get_property(libraries GLOBAL PROPERTY KINETOGRAPH_LIBRARIES)
+install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
+
+# The installed tree repeats the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both.
+install(DIRECTORY engine compute DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph" FILES_MATCHING PATTERN "*.hpp")
+
+configure_package_config_file(cmake/kinetographConfig.cmake.in "${PROJECT_BINARY_DIR}/kinetographConfig.cmake"
+                              INSTALL_DESTINATION "${KINETOGRAPH_PACKAGE_DIR}" PATH_VARS CMAKE_INSTALL_DATADIR)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/kinetographConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/kinetographConfig.cmake" "${PROJECT_BINARY_DIR}/kinetographConfigVersion.cmake"
+        DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
+
+if(TARGET kinetograph)
+    install(TARGETS kinetograph RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+if(EXISTS "${PROJECT_SOURCE_DIR}/assets")
+    install(DIRECTORY assets/ DESTINATION "${CMAKE_INSTALL_DATADIR}/kinetograph" FILES_MATCHING PATTERN "*.safetensors")
+endif()
