@@ -1,0 +1,17 @@
+// The subcommands of `kinetograph`, one source file each. main.cpp parses, then runs the one that was chosen.
+#pragma once
+
+#include <kinetograph/engine/base/result.hpp>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace kinetograph::cli {
+
+/// What the chosen subcommand does once its arguments are understood. An Error ends the program with exit code 1.
+using Action = std::function<Result<void>()>;
+
+/// Each adds its subcommand to `app` and, when that is the one on the command line, sets `action`.
+void add_weights(CLI::App& app, Action& action);
+
+}  // namespace kinetograph::cli

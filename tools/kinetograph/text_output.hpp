@@ -1,0 +1,27 @@
+// Text results (JSON, Graphviz) to a file or to standard output.
+#pragma once
+
+#include <kinetograph/tools/media/pending_path.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace kinetograph::cli {
+
+/// A place for one text. A file is claimed at once, so that one that cannot be written fails before long work, and
+/// appears complete or not at all.
+class TextOutput {
+  public:
+    /// `path` "-" is standard output. Errors: Io naming the path.
+    static Result<TextOutput> create(std::string_view path);
+    Result<void> write(std::string_view text);
+
+  private:
+    explicit TextOutput(std::optional<media::PendingPath> file) : file_(std::move(file)) {}
+    std::optional<media::PendingPath> file_;  // nothing: standard output
+};
+
+/// Standard output, whole or an Error: Io.
+Result<void> print(std::string_view text);
+
+}  // namespace kinetograph::cli

@@ -1,0 +1,50 @@
+// FrameSink: where the decoded frames of a clip go. An output appears under its name complete or not at all.
+#pragma once
+
+#include <kinetograph/engine/base/result.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace kinetograph::media {
+
+/// What every sink is told before the first frame.
+struct ClipFormat {
+    std::int64_t width = 0, height = 0;  ///< pixels, multiples of 2
+    std::int64_t frames = 0;             ///< in the whole clip
+    double fps = 24.0;
+};
+
+/// What the name of an output asks for.
+enum class OutputKind : std::uint8_t {
+    Mp4,          ///< `clip.mp4`: H.264, or MPEG-4 part 2 where libavcodec has no H.264 encoder
+    PngSequence,  ///< `frames/%05d.png`: one file a frame, numbered from 0; `clip.png` means `clip-%05d.png`
+    Safetensors,  ///< `clip.safetensors`: `frames` F32 [3, T, H, W]
+    RawRgb,       ///< `-`: 8-bit rgb24 on standard output, frame after frame
+};
+/// Nothing for a name that asks for none of them.
+std::optional<OutputKind> output_kind(std::string_view out);
+
+/// Takes frames in order. Destroyed before finish() has succeeded, it leaves nothing behind (standard output excepted).
+class FrameSink {
+  public:
+    FrameSink() = default;
+    FrameSink(const FrameSink&) = delete;
+    FrameSink& operator=(const FrameSink&) = delete;
+    virtual ~FrameSink() = default;
+
+    /// `hwc` [height, width, 3] float32, nominal range [-1, 1]; 8-bit outputs round as vae::to_unorm8 does.
+    virtual Result<void> write(std::span<const float> hwc) = 0;
+    /// Completes the output and puts it in place of an older one. Call once, after the last frame.
+    virtual Result<void> finish() = 0;
+};
+
+/// Opens the output, so that one that cannot be written fails before any decoding.
+/// Errors: InvalidArgument (a name of no known kind, a pattern without exactly one number), Io naming the path,
+/// Unsupported (no encoder).
+Result<std::unique_ptr<FrameSink>> create_sink(std::string_view out, const ClipFormat& format);
+
+}  // namespace kinetograph::media

@@ -1,0 +1,82 @@
+#include <kinetograph/compute/vae/decode_queue.hpp>
+#include <kinetograph/engine/present/png.hpp>
+#include <kinetograph/tools/media/pending_path.hpp>
+#include <kinetograph/tools/media/png_sequence_sink.hpp>
+
+#include <regex>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace kinetograph::media {
+namespace {
+
+class PngSequenceSink final : public FrameSink {
+  public:
+    PngSequenceSink(std::string pattern, PendingPath folder, const ClipFormat& format)
+        : pattern_(std::move(pattern)),
+          folder_(std::move(folder)),
+          format_(format),
+          rgba_(static_cast<std::size_t>(4 * format.width * format.height), 255) {}
+
+    Result<void> write(std::span<const float> hwc) override {
+        for (std::size_t pixel = 0; pixel < rgba_.size() / 4; ++pixel) {
+            for (std::size_t c = 0; c < 3; ++c) rgba_[4 * pixel + c] = vae::to_unorm8(hwc[3 * pixel + c]);
+        }
+        const std::filesystem::path path = pending(written_++);
+        return present::write_png(
+            path, {static_cast<std::uint32_t>(format_.width), static_cast<std::uint32_t>(format_.height), rgba_});
+    }
+
+    Result<void> finish() override {
+        std::vector<std::filesystem::path> moved;
+        for (std::int64_t index = 0; index < written_; ++index) {
+            const std::filesystem::path target = *png_frame_path(pattern_, index);
+            std::error_code error;
+            std::filesystem::rename(pending(index), target, error);
+            if (error) {
+                for (const auto& path : moved) std::filesystem::remove(path, error);
+                return fail(ErrorCode::Io, "{}: cannot be put in place: {}", target.string(), error.message());
+            }
+            moved.push_back(target);
+        }
+        return {};
+    }
+
+  private:
+    std::filesystem::path pending(std::int64_t index) const { return folder_.path() / fmt::format("{}.png", index); }
+
+    std::string pattern_;
+    PendingPath folder_;
+    ClipFormat format_;
+    std::int64_t written_ = 0;
+    std::vector<std::uint8_t> rgba_;  // [height, width, 4]
+};
+
+}  // namespace
+
+Result<std::filesystem::path> png_frame_path(std::string_view pattern, std::int64_t index) {
+    static const std::regex kNumber("%(?:0([1-9]))?d");
+    const std::filesystem::path path(pattern);
+    std::string name = path.filename().string();
+    if (name.find('%') == std::string::npos) name = path.stem().string() + "-%05d" + path.extension().string();
+    std::smatch number;
+    const bool found = std::regex_search(name, number, kNumber);
+    if (!found || path.parent_path().string().find('%') != std::string::npos ||
+        number.prefix().str().find('%') != std::string::npos || number.suffix().str().find('%') != std::string::npos) {
+        return fail(ErrorCode::InvalidArgument,
+                    "output {}: the file name must hold one number, as in frames/%05d.png, and no other %", pattern);
+    }
+    const int digits = number[1].matched ? std::stoi(number[1].str()) : 1;
+    return path.parent_path() / fmt::format("{}{:0{}}{}", number.prefix().str(), index, digits, number.suffix().str());
+}
+
+Result<std::unique_ptr<FrameSink>> create_png_sequence_sink(std::string_view pattern, const ClipFormat& format) {
+    auto first = png_frame_path(pattern, 0);
+    if (!first) return fail(first.error());
+    auto folder = PendingPath::create_folder(*first);
+    if (!folder) return fail(folder.error());
+    return std::make_unique<PngSequenceSink>(std::string(pattern), std::move(*folder), format);
+}
+
+}  // namespace kinetograph::media
