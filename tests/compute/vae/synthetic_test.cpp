@@ -51,6 +51,7 @@ TEST(SyntheticTensor, MakesTheGoldenLatents) {
 }
 
 TEST(SyntheticTensorDeathTest, StopsAtANameWithoutARule) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_DEATH(synthetic_tensor("decoder.conv1.running_mean", {4}), "no rule for \"decoder.conv1.running_mean\"");
 }
 
