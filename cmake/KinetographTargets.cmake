@@ -7,7 +7,7 @@ file(MAKE_DIRECTORY "${KINETOGRAPH_INCLUDE_ROOT}")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${KINETOGRAPH_INCLUDE_ROOT}/kinetograph" SYMBOLIC)
 
 add_library(kinetograph_warnings INTERFACE)
-target_compile_options(kinetograph_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow=local -Wconversion -Wno-sign-conversion
+target_compile_options(kinetograph_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wconversion -Wno-sign-conversion
                                                       -Wnon-virtual-dtor -Woverloaded-virtual)
 
 # kinetograph_library(NAME SOURCES a.cpp ... [PUBLIC_LINK ...] [PRIVATE_LINK ...])

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <iterator>
-
 namespace kinetograph::tensor {
 
 std::string quoted_name(std::string_view name) {
@@ -12,7 +10,7 @@ std::string quoted_name(std::string_view name) {
     for (const char c : name.substr(0, kLongest)) {
         const auto byte = static_cast<unsigned char>(c);
         if (byte < 0x20 || byte == 0x7F || c == '"' || c == '\\') {
-            fmt::format_to(std::back_inserter(text), "\\x{:02x}", byte);
+            text += fmt::format("\\x{:02x}", byte);
         } else {
             text += c;
         }

@@ -1,0 +1,69 @@
+// libFuzzer target: any bytes at all, given to the safetensors reader. What it accepts must keep the reader's promises.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <kinetograph/compute/tensor/safetensors.hpp>
+#include <random>
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t capacity);
+
+namespace {
+
+using kinetograph::tensor::NamedTensor;
+using kinetograph::tensor::SafetensorsFile;
+
+void expect(bool promise) {
+    if (!promise) __builtin_trap();
+}
+
+/// Reads every byte of the view through the address sanitizer's eyes, and converts it.
+void touch(const NamedTensor& tensor) {
+    const auto [dtype, shape, data, bytes] = tensor.view;
+    unsigned sum = 0;
+    for (std::uint64_t i = 0; i < bytes; ++i) sum += std::to_integer<unsigned>(data[i]);
+    volatile unsigned keep = sum;
+    (void)keep;
+
+    const auto count = kinetograph::tensor::element_count(shape);
+    expect(count.has_value());
+    expect(bytes == static_cast<std::uint64_t>(*count) * kinetograph::tensor::bytes_per_element(dtype));
+    const auto bad = kinetograph::tensor::first_not_finite(tensor.view);
+    expect(!bad || (*bad >= 0 && *bad < *count));
+    const auto values = kinetograph::tensor::to_f32(tensor.view, tensor.name);
+    expect(!values || static_cast<std::int64_t>(values->size()) == *count);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto bytes = std::as_bytes(std::span(data, size));
+    const auto file = SafetensorsFile::parse(bytes, "fuzz");
+    if (!file) {
+        expect(!file.error().message.empty() && file.error().message.size() < 4096);
+        return 0;
+    }
+    std::uint64_t header_bytes = 0;
+    std::memcpy(&header_bytes, data, sizeof(header_bytes));
+    const std::byte* expected = bytes.data() + sizeof(header_bytes) + header_bytes;
+    for (const NamedTensor& tensor : file->tensors()) {
+        expect(tensor.view.data == expected);  // in file order, without holes or overlaps
+        expect(file->find(tensor.name) == &tensor.view);
+        expected += tensor.view.bytes;
+        touch(tensor);
+    }
+    expect(expected == bytes.data() + size);
+    return 0;
+}
+
+/// Mutated bytes rarely agree with the header length in front of them, and then nothing behind it is tried: three times
+/// in four the length is made to end at the last brace.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t capacity,
+                                               unsigned seed) {
+    constexpr std::size_t kLengthBytes = 8;
+    size = LLVMFuzzerMutate(data, size, capacity);
+    if (size <= kLengthBytes || std::minstd_rand(seed)() % 4 == 0) return size;
+    std::uint64_t header_bytes = size - kLengthBytes;
+    while (header_bytes > 0 && data[kLengthBytes + header_bytes - 1] != '}') --header_bytes;
+    std::memcpy(data, &header_bytes, kLengthBytes);
+    return size;
+}
