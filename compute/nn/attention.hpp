@@ -22,8 +22,8 @@ struct AttentionTensors {
     std::byte* workspace = nullptr;      ///< workspace_bytes(), 64-byte aligned
 };
 
-/// softmax(q k^T / sqrt(channels)) v for each frame, worked off in blocks of queries and keys with a running softmax:
-/// the tokens-by-tokens matrix never exists.
+/// softmax(q k^T / sqrt(channels)) v for each frame, in blocks of queries: at most a few hundred rows of the
+/// tokens-by-tokens matrix exist at a time.
 class Attention {
   public:
     /// Errors: InvalidArgument (sizes, dtype); Unsupported (a device other than the CPU).

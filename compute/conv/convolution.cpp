@@ -1,0 +1,80 @@
+#include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/conv/dispatch.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::conv {
+namespace {
+
+Result<void> check_parameters(const ConvProblem& problem, const ConvParameters& parameters) {
+    const auto filter = static_cast<std::uint64_t>(problem.filter_elements());
+    if (parameters.filter.size() != filter) {
+        return fail(ErrorCode::InvalidArgument, "convolution {}: filter has {} elements, wanted {}",
+                    problem.to_string(), parameters.filter.size(), filter);
+    }
+    const std::uint64_t bias = problem.bias ? static_cast<std::uint64_t>(problem.filter.k) : 0;
+    if (parameters.bias.size() != bias) {
+        return fail(ErrorCode::InvalidArgument, "convolution {}: bias has {} elements, wanted {}", problem.to_string(),
+                    parameters.bias.size(), bias);
+    }
+    return {};
+}
+
+Error nothing_open(const ConvProblem& problem, const std::vector<DispatchRow>& rows) {
+    return {ErrorCode::Unsupported,
+            fmt::format("convolution {}: no back end is open:\n{}", problem.to_string(), to_string(rows))};
+}
+
+/// Only the row of `backend`; InvalidArgument when there is none.
+Result<DispatchRow> row_of(std::string_view backend, const std::vector<DispatchRow>& rows) {
+    std::string known;
+    for (const DispatchRow& row : rows) {
+        if (row.candidate == backend) return row;
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", row.candidate);
+    }
+    return fail(ErrorCode::InvalidArgument, "convolution: no back end is called \"{}\"; there are {}", backend, known);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, const ConvProblem& problem,
+                                                         const ConvParameters& parameters, const ConvOptions& options) {
+    if (auto valid = problem.validate(); !valid) return fail(std::move(valid.error()));
+    if (auto fits = check_parameters(problem, parameters); !fits) return fail(std::move(fits.error()));
+
+    std::vector<DispatchRow> rows = explain(device.info(), problem);
+    if (!options.backend.empty()) {
+        auto row = row_of(options.backend, rows);
+        if (!row) return fail(std::move(row.error()));
+        rows = {*row};
+    }
+    for (DispatchRow& row : rows) {
+        if (!row.open) continue;
+        const auto candidate = std::find_if(candidates().begin(), candidates().end(),
+                                            [&](const Candidate& c) { return c.name == row.candidate; });
+        auto made = candidate->create(device, problem, parameters);
+        if (made || made.error().code != ErrorCode::Unsupported) return made;
+        row.open = false;
+        row.reason = made.error().message;
+    }
+    return fail(nothing_open(problem, rows));
+}
+
+Result<void> Convolution::enqueue(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors) const {
+    const auto inputs = static_cast<std::uint64_t>(problem_.n * problem_.d);
+    const auto outputs = static_cast<std::uint64_t>(problem_.n * problem_.d_out());
+    const std::uint64_t residuals = problem_.residual ? outputs : 0;
+    if (tensors.input.size() != inputs || tensors.output.size() != outputs || tensors.residual.size() != residuals) {
+        return fail(ErrorCode::InvalidArgument,
+                    "pass \"{}\": {} input, {} output and {} residual frames given, wanted {}, {} and {} for {}",
+                    pass_name, tensors.input.size(), tensors.output.size(), tensors.residual.size(), inputs, outputs,
+                    residuals, problem_.to_string());
+    }
+    if (workspace_bytes() > 0 && tensors.workspace == nullptr) {
+        return fail(ErrorCode::InvalidArgument, "pass \"{}\": no workspace given, wanted {} bytes", pass_name,
+                    workspace_bytes());
+    }
+    return enqueue_checked(stream, pass_name, tensors);
+}
+
+}  // namespace kinetograph::conv

@@ -1,0 +1,112 @@
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/onednn/convolution.hpp>
+#include <kinetograph/compute/conv/reference/convolution.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+using Subject = DispatchSubject;
+
+/// Whether some output frame has all its taps in the padding.
+bool sees_only_padding(const ConvProblem& p) {
+    for (std::int64_t t = 0; t < p.d_out(); ++t) {
+        bool meets_input = false;
+        for (std::int64_t q = 0; q < p.filter.q; ++q) {
+            const std::int64_t frame = t * p.stride.d + q * p.dilation.d - p.pad.front;
+            meets_input |= frame >= 0 && frame < p.d;
+        }
+        if (!meets_input) return true;
+    }
+    return false;
+}
+
+constexpr Gate<Subject> kOnCpu{"a CPU device", [](const Subject& s) { return s.device.kind == accel::Kind::Cpu; },
+                               [](const Subject& s) { return std::string(accel::to_string(s.device.kind)); }};
+
+constexpr Gate<Subject> kMeetsInput{"every output frame meets an input frame",
+                                    [](const Subject& s) { return !sees_only_padding(s.problem); },
+                                    [](const Subject& s) {
+                                        const ConvProblem& p = s.problem;
+                                        return fmt::format("{} frames, {} taps, pad {} in front and {} behind", p.d,
+                                                           p.filter.q, p.pad.front, p.pad.back);
+                                    }};
+
+/// Rows or columns from a filter's first tap to its last.
+std::int64_t reach(std::int64_t taps, std::int64_t dilation) { return (taps - 1) * dilation + 1; }
+
+// oneDNN 2.6's im2col writes out of bounds where a filter sticks out of the image on both sides.
+constexpr Gate<Subject> kFitsImage{"a filter no larger than the image",
+                                   [](const Subject& s) {
+                                       const ConvProblem& p = s.problem;
+                                       return reach(p.filter.r, p.dilation.h) <= p.h &&
+                                              reach(p.filter.s, p.dilation.w) <= p.w;
+                                   },
+                                   [](const Subject& s) {
+                                       const ConvProblem& p = s.problem;
+                                       return fmt::format("{}x{} on {}x{}", reach(p.filter.r, p.dilation.h),
+                                                          reach(p.filter.s, p.dilation.w), p.h, p.w);
+                                   }};
+
+constexpr Gate<Subject> kOneDnnGates[] = {
+    kOnCpu,
+    kMeetsInput,
+    kFitsImage,
+    // oneDNN's bf16 code needs AVX-512; AVX512_BF16 makes it fast, without it the products are emulated.
+    {"AVX-512 for bf16",
+     [](const Subject& s) {
+         return s.problem.dtype == DType::F32 || s.device.features.find("avx512") != std::string::npos;
+     },
+     [](const Subject& s) { return s.device.features.empty() ? std::string("none") : s.device.features; }},
+};
+
+constexpr Gate<Subject> kWidenedGates[] = {
+    kOnCpu,
+    kMeetsInput,
+    kFitsImage,
+    {"bf16 activations", [](const Subject& s) { return s.problem.dtype == DType::BF16; },
+     [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }},
+};
+
+constexpr Gate<Subject> kReferenceGates[] = {kOnCpu};
+
+constexpr Candidate kCandidates[] = {
+    {"onednn", "generated code in the problem's own dtype, frames read in place", kOneDnnGates, onednn::create},
+    {"onednn-f32", "bf16 widened to float32 frame by frame, then generated float32 code", kWidenedGates,
+     onednn::create_widened},
+    {"reference", "plain loops, sums in fp64", kReferenceGates, reference::create},
+};
+
+}  // namespace
+
+std::span<const Candidate> candidates() { return kCandidates; }
+
+std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem) {
+    const Subject subject{problem, device};
+    std::vector<DispatchRow> rows;
+    for (const Candidate& candidate : kCandidates) {
+        DispatchRow row{candidate.name, true, {}};
+        for (const auto& gate : candidate.gates) {
+            if (gate.holds(subject)) continue;
+            row.open = false;
+            row.reason += fmt::format("{}wants {}, met {}", row.reason.empty() ? "" : "; ", gate.requirement,
+                                      gate.value(subject));
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+std::string to_string(std::span<const DispatchRow> rows) {
+    std::size_t width = 0;
+    for (const DispatchRow& row : rows) width = std::max(width, row.candidate.size());
+    std::string text;
+    for (const DispatchRow& row : rows) {
+        text += fmt::format("  {:<{}}  {}\n", row.candidate, width, row.open ? "open" : "closed: " + row.reason);
+    }
+    return text;
+}
+
+}  // namespace kinetograph::conv

@@ -1,0 +1,125 @@
+#include <kinetograph/compute/conv/frame_taps.hpp>
+#include <kinetograph/compute/conv/onednn/convolution.hpp>
+#include <kinetograph/compute/conv/onednn/frame_loops.hpp>
+#include <kinetograph/compute/conv/onednn/tap_primitives.hpp>
+
+#include <cassert>
+
+namespace kinetograph::conv::onednn {
+namespace {
+
+/// oneDNN's memory takes a mutable pointer; sources are only read.
+void* handle(const std::byte* address) { return const_cast<std::byte*>(address); }
+
+class OneDnnConvolution final : public Convolution {
+  public:
+    OneDnnConvolution(const ConvProblem& problem, const ConvParameters& parameters)
+        : Convolution(problem), primitives_(problem, parameters) {}
+    std::string_view backend() const override { return "onednn"; }
+    std::uint64_t workspace_bytes() const override {
+        const ConvProblem& p = problem();
+        return p.filter.q == 1 && !primitives_.finished_by_loop()
+                   ? 0
+                   : static_cast<std::uint64_t>(p.h_out() * p.w_out() * p.filter.k) * sizeof(float);
+    }
+    /// Makes the primitive of an output frame whose taps all meet adjoining frames.
+    Result<void> make_whole() {
+        auto made = primitives_.get({0, problem().filter.q, Part::Whole});
+        if (!made) return fail(std::move(made.error()));
+        return {};
+    }
+
+  private:
+    /// One primitive of one output frame, with the addresses of this call.
+    struct Step {
+        const TapPrimitive* primitive = nullptr;
+        const std::byte* source = nullptr;
+        std::byte* destination = nullptr;
+        const std::byte* residual = nullptr;
+        std::byte* finished = nullptr;  ///< where the frame goes after this step when a loop finishes it
+    };
+
+    Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
+                                 const ConvTensors& tensors) const override {
+        std::vector<Step> steps;
+        const std::int64_t d = problem().d, d_out = problem().d_out();
+        for (std::int64_t frame = 0; frame < problem().n * d_out; ++frame) {
+            const auto sample = tensors.input.subspan(frame / d_out * d, d);
+            if (auto added = add_steps(sample, frame, tensors, steps); !added) {
+                return fail(std::move(added.error()), pass_name);
+            }
+        }
+        stream.enqueue(pass_name,
+                       [this, steps = std::move(steps), scratch = tensors.workspace] { return run(steps, scratch); });
+        return {};
+    }
+
+    Result<void> add_steps(std::span<const std::byte* const> sample, std::int64_t frame, const ConvTensors& tensors,
+                           std::vector<Step>& steps) const {
+        const std::vector<TapRun> runs = tap_runs(problem(), sample, frame % problem().d_out());
+        assert(!runs.empty());  // a gate's promise
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            const bool last = i + 1 == runs.size();
+            const Part part = last ? (i == 0 ? Part::Whole : Part::Finish) : (i == 0 ? Part::Begin : Part::Continue);
+            auto primitive = primitives_.get({runs[i].first, runs[i].count, part});
+            if (!primitive) return fail(std::move(primitive.error()));
+            const bool by_loop = primitives_.finished_by_loop();
+            steps.push_back({*primitive, sample[runs[i].first_frame],
+                             last && !by_loop ? tensors.output[frame] : tensors.workspace,
+                             problem().residual ? tensors.residual[frame] : nullptr,
+                             last && by_loop ? tensors.output[frame] : nullptr});
+        }
+        return {};
+    }
+
+    Result<void> run(const std::vector<Step>& steps, std::byte* scratch) const {
+        try {
+            dnnl::stream stream(primitives_.engine());
+            for (const Step& step : steps) {
+                execute(stream, step, scratch);
+                if (step.finished != nullptr) finish(stream, step, scratch);
+            }
+            stream.wait();
+        } catch (const dnnl::error& error) {
+            return fail(ErrorCode::Unsupported, "oneDNN failed: {}", error.what());
+        }
+        return {};
+    }
+
+    void finish(dnnl::stream& stream, const Step& step, const std::byte* scratch) const {
+        stream.wait();
+        const ConvProblem& p = problem();
+        finish_frame(reinterpret_cast<const float*>(scratch), step.residual, p.beta, step.finished,
+                     p.h_out() * p.w_out() * p.filter.k, p.output_dtype);
+    }
+
+    void execute(dnnl::stream& stream, const Step& step, std::byte* scratch) const {
+        const dnnl::engine& engine = primitives_.engine();
+        const TapPrimitive& p = *step.primitive;
+        std::unordered_map<int, dnnl::memory> arguments{
+            {DNNL_ARG_SRC, dnnl::memory(p.source, engine, handle(step.source))},
+            {DNNL_ARG_WEIGHTS, p.weights},
+            {DNNL_ARG_DST, dnnl::memory(p.destination, engine, step.destination)}};
+        if (problem().bias) arguments.emplace(DNNL_ARG_BIAS, primitives_.bias());
+        if (p.scratch_argument != 0) {
+            arguments.emplace(p.scratch_argument, dnnl::memory(p.scratch, engine, scratch));
+        }
+        if (p.residual_argument != 0) {
+            arguments.emplace(p.residual_argument, dnnl::memory(p.destination, engine, handle(step.residual)));
+        }
+        p.primitive.execute(stream, arguments);
+    }
+
+    mutable TapPrimitives primitives_;  ///< a cache behind its own lock
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem,
+                                            const ConvParameters& parameters) {
+    auto made = std::make_unique<OneDnnConvolution>(problem, parameters);
+    if (auto whole = made->make_whole(); !whole) return fail(std::move(whole.error()));
+    return made;
+}
+
+}  // namespace kinetograph::conv::onednn

@@ -1,0 +1,66 @@
+// oneDNN primitives that convolve one output frame, by the run of temporal taps they cover and their part in a sum.
+#pragma once
+
+#include <kinetograph/compute/conv/convolution.hpp>
+
+#include <map>
+#include <mutex>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <vector>
+
+namespace kinetograph::conv::onednn {
+
+/// One output frame is one primitive when the frames under its taps lie one after another in memory. At a ring's seam
+/// it is several: their float32 sums meet in a scratch frame, and only the last one rounds.
+enum class Part : std::uint8_t {
+    Whole,     ///< frames -> output: bias, activation, residual
+    Begin,     ///< frames -> scratch
+    Continue,  ///< frames + scratch -> scratch
+    Finish,    ///< frames + scratch -> output: bias, activation, residual
+};
+
+struct TapKey {
+    std::int64_t first = 0, count = 0;  ///< taps [first, first + count)
+    Part part = Part::Whole;
+    friend auto operator<=>(const TapKey&, const TapKey&) = default;
+};
+
+struct TapPrimitive {
+    dnnl::convolution_forward primitive;
+    dnnl::memory::desc source, destination;
+    dnnl::memory weights;
+    dnnl::memory::desc scratch;
+    int scratch_argument = 0;   ///< where a post-op reads the scratch frame; 0: none does
+    int residual_argument = 0;  ///< where a post-op reads the residual frame; 0: none does
+};
+
+/// Thread-safe. Primitives are made on first use and kept: a ring meets each of its seams in its first few steps, and
+/// nothing is made after that.
+class TapPrimitives {
+  public:
+    TapPrimitives(const ConvProblem& problem, const ConvParameters& parameters);
+
+    /// Errors: Unsupported, with oneDNN's words, when the library has no implementation.
+    Result<const TapPrimitive*> get(const TapKey& key);
+    /// Whether outputs are left in the float32 scratch frame, residual and rounding still to come: the library's (2.6)
+    /// post-ops add a residual, but get factors wrong (two linear ones share the first's, scalar products of
+    /// jit_bf16_1x1 are misread).
+    bool finished_by_loop() const { return problem_.residual && problem_.beta != 0 && problem_.beta != 1; }
+    const dnnl::engine& engine() const { return engine_; }
+    const dnnl::memory& bias() const { return bias_; }
+    const ConvProblem& problem() const { return problem_; }
+
+  private:
+    TapPrimitive make(const TapKey& key);
+    dnnl::memory packed_filter(const TapKey& key, const dnnl::memory::desc& wanted);
+
+    ConvProblem problem_;
+    dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+    dnnl::memory filter_;  ///< [groups][k][c][q][r][s] in the problem's dtype
+    dnnl::memory bias_;    ///< empty without bias
+    std::mutex mutex_;
+    std::map<TapKey, TapPrimitive> primitives_;
+    std::vector<std::pair<TapKey, dnnl::memory>> packed_;
+};
+
+}  // namespace kinetograph::conv::onednn

@@ -1,0 +1,162 @@
+#include <kinetograph/compute/conv/cpu_clones.hpp>
+#include <kinetograph/compute/conv/reference/convolution.hpp>
+
+#include <cmath>
+#include <cstring>
+
+namespace kinetograph::conv::reference {
+namespace {
+
+using tensor::DType;
+
+/// sums[k] += x * filter[k] for every output channel of a group.
+KINETOGRAPH_CPU_CLONES void add_scaled(double* sums, const double* filter, double x, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t k = 0; k < count; ++k) sums[k] += x * filter[k];
+}
+
+double load(const std::byte* frame, std::int64_t index, DType dtype) {
+    if (dtype == DType::F32) {
+        float value = 0;
+        std::memcpy(&value, frame + index * 4, 4);
+        return value;
+    }
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, frame + index * 2, 2);
+    return tensor::from_bf16(bits);
+}
+
+void store(std::byte* frame, std::int64_t index, DType dtype, double value) {
+    const auto rounded = static_cast<float>(value);
+    if (dtype == DType::F32) {
+        std::memcpy(frame + index * 4, &rounded, 4);
+    } else {
+        const std::uint16_t bits = tensor::to_bf16(rounded);
+        std::memcpy(frame + index * 2, &bits, 2);
+    }
+}
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+class ReferenceConvolution final : public Convolution {
+  public:
+    ReferenceConvolution(const ConvProblem& problem, const ConvParameters& parameters)
+        : Convolution(problem), bias_(parameters.bias.begin(), parameters.bias.end()) {
+        pack(parameters.filter);
+    }
+    std::string_view backend() const override { return "reference"; }
+    std::uint64_t workspace_bytes() const override { return 0; }
+
+  private:
+    struct Frames {
+        std::vector<const std::byte*> input;
+        std::vector<std::byte*> output;
+        std::vector<const std::byte*> residual;
+    };
+
+    /// [k][c][q][r][s] to [group][q][r][s][c][k of the group], rounded to the problem's dtype.
+    void pack(std::span<const float> filter) {
+        const ConvProblem& p = problem();
+        const std::int64_t taps = p.filter.q * p.filter.r * p.filter.s;
+        const std::int64_t c_group = p.c_in / p.groups, k_group = p.filter.k / p.groups;
+        filter_.resize(filter.size());
+        for (std::int64_t k = 0; k < p.filter.k; ++k) {
+            for (std::int64_t c = 0; c < c_group; ++c) {
+                for (std::int64_t tap = 0; tap < taps; ++tap) {
+                    const float given = filter[(k * c_group + c) * taps + tap];
+                    const float value = p.dtype == DType::BF16 ? tensor::from_bf16(tensor::to_bf16(given)) : given;
+                    filter_[((k / k_group * taps + tap) * c_group + c) * k_group + k % k_group] = value;
+                }
+            }
+        }
+    }
+
+    Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
+                                 const ConvTensors& tensors) const override {
+        Frames frames{{tensors.input.begin(), tensors.input.end()},
+                      {tensors.output.begin(), tensors.output.end()},
+                      {tensors.residual.begin(), tensors.residual.end()}};
+        stream.enqueue(pass_name, [this, frames = std::move(frames)]() -> Result<void> {
+            run(frames);
+            return {};
+        });
+        return {};
+    }
+
+    void run(const Frames& frames) const {
+        const ConvProblem& p = problem();
+        const std::int64_t rows = p.n * p.d_out() * p.h_out();
+#pragma omp parallel
+        {
+            std::vector<double> sums(p.filter.k);
+#pragma omp for schedule(dynamic)
+            for (std::int64_t row = 0; row < rows; ++row) {
+                for (std::int64_t x = 0; x < p.w_out(); ++x) {
+                    const std::int64_t frame = row / p.h_out(), y = row % p.h_out();
+                    sum_pixel(frames, frame, y, x, sums);
+                    finish_pixel(frames, frame, y, x, sums);
+                }
+            }
+        }
+    }
+
+    /// sums[k] = the bare convolution at output pixel (y, x) of output frame `frame` (sample-major).
+    void sum_pixel(const Frames& frames, std::int64_t frame, std::int64_t y, std::int64_t x,
+                   std::vector<double>& sums) const {
+        const ConvProblem& p = problem();
+        const std::int64_t sample = frame / p.d_out(), t = frame % p.d_out();
+        std::fill(sums.begin(), sums.end(), 0.0);
+        for (std::int64_t q = 0; q < p.filter.q; ++q) {
+            const std::int64_t t_in = t * p.stride.d + q * p.dilation.d - p.pad.front;
+            if (t_in < 0 || t_in >= p.d) continue;
+            for (std::int64_t r = 0; r < p.filter.r; ++r) {
+                const std::int64_t y_in = y * p.stride.h + r * p.dilation.h - p.pad.top;
+                if (y_in < 0 || y_in >= p.h) continue;
+                for (std::int64_t s = 0; s < p.filter.s; ++s) {
+                    const std::int64_t x_in = x * p.stride.w + s * p.dilation.w - p.pad.left;
+                    if (x_in < 0 || x_in >= p.w) continue;
+                    add_tap(frames.input[sample * p.d + t_in], (y_in * p.w + x_in) * p.c_in,
+                            (q * p.filter.r + r) * p.filter.s + s, sums);
+                }
+            }
+        }
+    }
+
+    /// Adds one tap of one input pixel, whose channels start at element `pixel` of `input`.
+    void add_tap(const std::byte* input, std::int64_t pixel, std::int64_t tap, std::vector<double>& sums) const {
+        const ConvProblem& p = problem();
+        const std::int64_t taps = p.filter.q * p.filter.r * p.filter.s;
+        const std::int64_t c_group = p.c_in / p.groups, k_group = p.filter.k / p.groups;
+        for (std::int64_t group = 0; group < p.groups; ++group) {
+            const double* filter = filter_.data() + (group * taps + tap) * c_group * k_group;
+            for (std::int64_t c = 0; c < c_group; ++c) {
+                const double value = load(input, pixel + group * c_group + c, p.dtype);
+                add_scaled(sums.data() + group * k_group, filter + c * k_group, value, k_group);
+            }
+        }
+    }
+
+    void finish_pixel(const Frames& frames, std::int64_t frame, std::int64_t y, std::int64_t x,
+                      const std::vector<double>& sums) const {
+        const ConvProblem& p = problem();
+        const std::int64_t pixel = (y * p.w_out() + x) * p.filter.k;
+        for (std::int64_t k = 0; k < p.filter.k; ++k) {
+            double value = sums[k] + (p.bias ? bias_[k] : 0.0F);
+            if (p.activation == Activation::Silu) value = silu(value);
+            if (p.residual) value += p.beta * load(frames.residual[frame], pixel + k, p.output_dtype);
+            store(frames.output[frame], pixel + k, p.output_dtype, value);
+        }
+    }
+
+    std::vector<double> filter_;
+    std::vector<float> bias_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem,
+                                            const ConvParameters& parameters) {
+    return std::make_unique<ReferenceConvolution>(problem, parameters);
+}
+
+}  // namespace kinetograph::conv::reference

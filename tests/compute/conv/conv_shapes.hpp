@@ -1,0 +1,44 @@
+// Shapes of convolutions, from one place for tests and benchmarks.
+#pragma once
+
+#include <kinetograph/compute/conv/problem.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kinetograph::conv {
+
+/// How frames lie in memory.
+enum class FrameLayout : std::uint8_t {
+    Dense,       ///< one after another
+    Ring,        ///< one after another from slot `seam` on, wrapping round behind the last
+    EveryOther,  ///< a foreign frame after each one, as when two convolutions interleave theirs
+    Scattered,   ///< in an order of no use, with gaps
+};
+
+struct ConvShape {
+    ConvProblem problem;
+    FrameLayout input = FrameLayout::Dense;
+    std::int64_t seam = 0;  ///< of a ring: frames before it lie behind the others
+    FrameLayout output = FrameLayout::Dense;
+};
+
+/// `count` small problems that look for trouble: sides of 1, ragged sides, 1 to 100 channels, temporal and spatial
+/// strides and dilations, groups, uneven padding, both epilogues, rings with every seam. Element types are left at F32.
+std::vector<ConvShape> awkward_shapes(std::uint64_t seed, int count);
+
+/// One causal 3x3x3 convolution as a decoder runs it (two kept frames, four new ones), with the seam at every position
+/// from 0 (none) to 5.
+std::vector<ConvShape> ring_shapes();
+
+struct NamedProblem {
+    std::string name;
+    ConvProblem problem;
+};
+
+/// The convolutions of a Wan 2.1 decoder of width `dim` at `width` x `height` output pixels, in a step of four frames.
+std::vector<NamedProblem> decoder_problems(std::int64_t dim, std::int64_t height, std::int64_t width,
+                                           tensor::DType dtype);
+
+}  // namespace kinetograph::conv

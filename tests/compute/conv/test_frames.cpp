@@ -1,0 +1,166 @@
+#include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+constexpr std::byte kPoison{0xFF};
+
+/// The slot of frame `index` of one sample, and how many slots the sample has.
+std::int64_t slot_of(std::int64_t index, std::int64_t frames, FrameLayout layout, std::int64_t seam) {
+    switch (layout) {
+        case FrameLayout::Dense:
+            return index;
+        case FrameLayout::Ring:
+            return (index + frames - seam) % frames;
+        case FrameLayout::EveryOther:
+            return 2 * index;
+        case FrameLayout::Scattered:
+            return 2 * (frames - 1 - index) + index % 2;
+    }
+    return index;
+}
+
+TestFrames make_input(const ConvShape& shape) {
+    const ConvProblem& p = shape.problem;
+    return {p.n, p.d, p.h * p.w * p.c_in, p.dtype, shape.input, shape.seam};
+}
+
+TestFrames make_output(const ConvProblem& p, FrameLayout layout) {
+    const std::int64_t seam = layout == FrameLayout::Ring ? p.d_out() / 2 : 0;
+    return {p.n, p.d_out(), p.h_out() * p.w_out() * p.filter.k, p.output_dtype, layout, seam};
+}
+
+}  // namespace
+
+TestFrames::TestFrames(std::int64_t samples, std::int64_t frames, std::int64_t elements, DType dtype,
+                       FrameLayout layout, std::int64_t seam)
+    : elements_(elements),
+      dtype_(dtype),
+      frame_bytes_(static_cast<std::uint64_t>(elements) * tensor::bytes_per_element(dtype)),
+      storage_(static_cast<std::uint64_t>(samples * frames * 2 + 1) * frame_bytes_, kPoison) {
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+        for (std::int64_t i = 0; i < frames; ++i) {
+            const std::int64_t slot = sample * frames * 2 + slot_of(i, frames, layout, seam);
+            frames_.push_back(storage_.data() + static_cast<std::uint64_t>(slot) * frame_bytes_);
+        }
+    }
+}
+
+void TestFrames::fill(const std::function<float(std::int64_t, std::int64_t)>& value) {
+    for (std::size_t frame = 0; frame < frames_.size(); ++frame) {
+        for (std::int64_t i = 0; i < elements_; ++i) {
+            const float given = value(static_cast<std::int64_t>(frame), i);
+            if (dtype_ == DType::F32) {
+                std::memcpy(frames_[frame] + i * 4, &given, 4);
+            } else {
+                const std::uint16_t bits = tensor::to_bf16(given);
+                std::memcpy(frames_[frame] + i * 2, &bits, 2);
+            }
+        }
+    }
+}
+
+std::vector<float> TestFrames::values() const {
+    std::vector<float> all;
+    all.reserve(frames_.size() * static_cast<std::size_t>(elements_));
+    for (const std::byte* frame : frames_) {
+        for (std::int64_t i = 0; i < elements_; ++i) {
+            float value = 0;
+            std::uint16_t bits = 0;
+            if (dtype_ == DType::F32) {
+                std::memcpy(&value, frame + i * 4, 4);
+            } else {
+                std::memcpy(&bits, frame + i * 2, 2);
+                value = tensor::from_bf16(bits);
+            }
+            all.push_back(value);
+        }
+    }
+    return all;
+}
+
+bool TestFrames::gaps_untouched() const {
+    std::vector<bool> owned(storage_.size() / std::max<std::uint64_t>(frame_bytes_, 1), false);
+    for (const std::byte* frame : frames_) owned[(frame - storage_.data()) / frame_bytes_] = true;
+    for (std::size_t slot = 0; slot < owned.size(); ++slot) {
+        const auto* first = storage_.data() + slot * frame_bytes_;
+        const auto is_poison = [](std::byte byte) { return byte == kPoison; };
+        if (!owned[slot] && !std::all_of(first, first + frame_bytes_, is_poison)) return false;
+    }
+    return true;
+}
+
+TestConvolution::TestConvolution(const ConvShape& given)
+    : shape(given),
+      filter(given.problem.filter_elements()),
+      bias(given.problem.bias ? given.problem.filter.k : 0),
+      input(make_input(given)),
+      residual(make_output(given.problem, FrameLayout::Dense)) {}
+
+Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, std::string_view backend) const {
+    const ConvProblem& p = shape.problem;
+    auto convolution = Convolution::create(device, p, {filter, bias}, {.backend = backend});
+    if (!convolution) return fail(convolution.error());
+    auto stream = device.create_stream("test");
+    auto workspace = device.allocate("workspace", std::max<std::uint64_t>((*convolution)->workspace_bytes(), 64));
+    std::memset((*workspace)->data(), 0xFF, (*workspace)->bytes());
+    TestFrames output = make_output(p, shape.output);
+    const auto inputs = input.readable();
+    const auto residuals = p.residual ? residual.readable() : std::vector<const std::byte*>{};
+    auto enqueued = (*convolution)
+                        ->enqueue(**stream, "test",
+                                  {.input = inputs,
+                                   .output = output.writable(),
+                                   .residual = residuals,
+                                   .workspace = (*workspace)->data()});
+    if (!enqueued) return fail(enqueued.error());
+    if (auto done = (*stream)->synchronize(); !done) return fail(done.error());
+    return Output{output.values(), output.gaps_untouched(), std::string((*convolution)->backend())};
+}
+
+std::vector<float> TestConvolution::reference(accel::Device& device) const {
+    ConvShape plain{shape.problem};
+    plain.problem.output_dtype = DType::F32;
+    TestConvolution exact(plain);
+    exact.filter = filter;
+    exact.bias = bias;
+    const auto copy = [](const TestFrames& from, TestFrames& to, std::int64_t elements) {
+        to.fill([values = from.values(), elements](std::int64_t frame, std::int64_t i) {
+            return values[frame * elements + i];
+        });
+    };
+    const ConvProblem& p = shape.problem;
+    copy(input, exact.input, p.h * p.w * p.c_in);
+    copy(residual, exact.residual, p.h_out() * p.w_out() * p.filter.k);
+    return exact.run(device, "reference").value().values;
+}
+
+Difference difference(const std::vector<float>& got, const std::vector<float>& wanted) {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    if (got.size() != wanted.size()) return {kNever, kNever, kNever};
+    double error_squares = 0, squares = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) squares += static_cast<double>(wanted[i]) * wanted[i];
+    const double rms = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(wanted.size(), 1)));
+    Difference d;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const double error = std::abs(static_cast<double>(got[i]) - wanted[i]);
+        const double allowed = std::abs(wanted[i]) * 0x1p-8 + 1e-3 * rms;
+        error_squares += error * error;
+        d.max_abs = std::isfinite(error) ? std::max(d.max_abs, error) : kNever;
+        if (error > 0) d.worst_bf16_excess = std::max(d.worst_bf16_excess, error / allowed);
+        if (!std::isfinite(error)) d.worst_bf16_excess = kNever;
+    }
+    d.relative_l2 = squares > 0 ? std::sqrt(error_squares / squares) : std::sqrt(error_squares);
+    if (!std::isfinite(d.relative_l2)) d.relative_l2 = kNever;
+    return d;
+}
+
+}  // namespace kinetograph::conv
