@@ -23,6 +23,9 @@ class ReplacingFile {
     ~ReplacingFile();
 
     Result<void> write(std::span<const std::byte> bytes);
+    /// For a library that opens its output by name: write there instead, and let go of it before commit().
+    const std::filesystem::path& partial_path() const { return partial_; }
+    const std::filesystem::path& target() const { return target_; }
     /// Flushes to the disk and renames. No write() afterwards.
     Result<void> commit();
 

@@ -13,5 +13,6 @@ using Action = std::function<Result<void>()>;
 
 /// Each adds its subcommand to `app` and, when that is the one on the command line, sets `action`.
 void add_weights(CLI::App& app, Action& action);
+void add_conv(CLI::App& app, Action& action);
 
 }  // namespace kinetograph::cli

@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
 
     cli::Action action;
     cli::add_weights(app, action);
+    cli::add_conv(app, action);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -2,27 +2,20 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <system_error>
 
 namespace kinetograph::cli {
 
 Result<TextOutput> TextOutput::create(std::string_view path) {
     if (path == "-") return TextOutput(std::nullopt);
-    auto file = media::PendingPath::create_file(path);
+    auto file = tensor::ReplacingFile::create(path);
     if (!file) return fail(file.error());
     return TextOutput(std::move(*file));
 }
 
 Result<void> TextOutput::write(std::string_view text) {
     if (!file_) return print(text);
-    std::ofstream stream(file_->path(), std::ios::binary);
-    stream << text;
-    stream.close();
-    if (!stream) {
-        return fail(ErrorCode::Io, "{}: cannot be written: {}", file_->target().string(),
-                    std::generic_category().message(errno));
-    }
+    if (auto written = file_->write(std::as_bytes(std::span(text))); !written) return written;
     return file_->commit();
 }
 

@@ -1,5 +1,5 @@
+#include <kinetograph/compute/tensor/replacing_file.hpp>
 #include <kinetograph/tools/media/mp4_sink.hpp>
-#include <kinetograph/tools/media/pending_path.hpp>
 #include <kinetograph/tools/media/rgb24.hpp>
 
 extern "C" {
@@ -93,14 +93,14 @@ class Mp4Sink final : public FrameSink {
             return fail(ErrorCode::InvalidArgument, "{}: {}x{} is odd, yuv420p needs even sides", out, format.width,
                         format.height);
         }
-        auto file = PendingPath::create_file(out);
+        auto file = tensor::ReplacingFile::create(out);
         if (!file) return fail(file.error());
         auto sink = std::make_unique<Mp4Sink>(std::move(*file), format);
         if (auto opened = sink->open(); !opened) return fail(opened.error());
         return sink;
     }
 
-    Mp4Sink(PendingPath file, const ClipFormat& format) : file_(std::move(file)), format_(format) {}
+    Mp4Sink(tensor::ReplacingFile file, const ClipFormat& format) : file_(std::move(file)), format_(format) {}
 
     Result<void> write(std::span<const float> hwc) override {
         to_rgb24(hwc, rgb_);
@@ -124,10 +124,10 @@ class Mp4Sink final : public FrameSink {
     Result<void> open() {
         av_log_set_level(AV_LOG_ERROR);
         AVFormatContext* output = nullptr;
-        int error = avformat_alloc_output_context2(&output, nullptr, "mp4", file_.path().c_str());
+        int error = avformat_alloc_output_context2(&output, nullptr, "mp4", file_.partial_path().c_str());
         if (error < 0) return failed("the mp4 muxer", error);
         output_.reset(output);
-        if (error = avio_open(&output->pb, file_.path().c_str(), AVIO_FLAG_WRITE); error < 0) {
+        if (error = avio_open(&output->pb, file_.partial_path().c_str(), AVIO_FLAG_WRITE); error < 0) {
             return failed("opening", error);
         }
         auto encoder =
@@ -174,7 +174,7 @@ class Mp4Sink final : public FrameSink {
         return fail(ErrorCode::Io, "{}: {}: {}", file_.target().string(), what, libav_message(error));
     }
 
-    PendingPath file_;  // declared first: removed after the muxer has let go of it
+    tensor::ReplacingFile file_;  // declared first: removed after the muxer has let go of it
     ClipFormat format_;
     FormatContext output_;
     CodecContext encoder_;

@@ -1,6 +1,6 @@
 #include <kinetograph/compute/vae/decode_queue.hpp>
 #include <kinetograph/engine/present/png.hpp>
-#include <kinetograph/tools/media/pending_path.hpp>
+#include <kinetograph/tools/media/pending_folder.hpp>
 #include <kinetograph/tools/media/png_sequence_sink.hpp>
 
 #include <regex>
@@ -13,7 +13,7 @@ namespace {
 
 class PngSequenceSink final : public FrameSink {
   public:
-    PngSequenceSink(std::string pattern, PendingPath folder, const ClipFormat& format)
+    PngSequenceSink(std::string pattern, PendingFolder folder, const ClipFormat& format)
         : pattern_(std::move(pattern)),
           folder_(std::move(folder)),
           format_(format),
@@ -47,7 +47,7 @@ class PngSequenceSink final : public FrameSink {
     std::filesystem::path pending(std::int64_t index) const { return folder_.path() / fmt::format("{}.png", index); }
 
     std::string pattern_;
-    PendingPath folder_;
+    PendingFolder folder_;
     ClipFormat format_;
     std::int64_t written_ = 0;
     std::vector<std::uint8_t> rgba_;  // [height, width, 4]
@@ -74,7 +74,7 @@ Result<std::filesystem::path> png_frame_path(std::string_view pattern, std::int6
 Result<std::unique_ptr<FrameSink>> create_png_sequence_sink(std::string_view pattern, const ClipFormat& format) {
     auto first = png_frame_path(pattern, 0);
     if (!first) return fail(first.error());
-    auto folder = PendingPath::create_folder(*first);
+    auto folder = PendingFolder::create_beside(*first);
     if (!folder) return fail(folder.error());
     return std::make_unique<PngSequenceSink>(std::string(pattern), std::move(*folder), format);
 }

@@ -1,5 +1,5 @@
+#include <kinetograph/compute/tensor/replacing_file.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
-#include <kinetograph/tools/media/pending_path.hpp>
 #include <kinetograph/tools/media/safetensors_sink.hpp>
 
 #include <array>
@@ -52,7 +52,7 @@ class SafetensorsSink final : public FrameSink {
 }  // namespace
 
 Result<std::unique_ptr<FrameSink>> create_safetensors_sink(std::string_view out, const ClipFormat& format) {
-    auto probe = PendingPath::create_file(out);  // an unwritable place is told now, not after the decode
+    const auto probe = tensor::ReplacingFile::create(out);  // an unwritable place is told now, not after the decode
     if (!probe) return fail(probe.error());
     const auto elements = static_cast<std::size_t>(3 * format.frames * format.height * format.width);
     try {

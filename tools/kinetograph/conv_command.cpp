@@ -1,0 +1,134 @@
+// kinetograph conv: one convolution on random data, checked against the fp64 reference and timed.
+#include <kinetograph/compute/conv/conv_run.hpp>
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/tools/kinetograph/build_commit.hpp>
+#include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
+#include <kinetograph/tools/kinetograph/text_output.hpp>
+
+#include <nlohmann/json.hpp>
+
+namespace kinetograph::cli {
+namespace {
+
+const std::map<std::string, conv::Activation> kActivations{{"none", conv::Activation::None},
+                                                           {"silu", conv::Activation::Silu}};
+const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32}, {"bf16", tensor::DType::BF16}};
+
+struct ConvArguments {
+    std::array<std::int64_t, 5> input{};                // N,D,H,W,C
+    std::array<std::int64_t, 4> filter{};               // K,Q,R,S
+    std::array<std::int64_t, 3> stride{1, 1, 1};        // d,h,w
+    std::array<std::int64_t, 3> dilation{1, 1, 1};      // d,h,w
+    std::array<std::int64_t, 6> pad{0, 0, 0, 0, 0, 0};  // front,back,top,bottom,left,right
+    bool residual = false;
+    conv::Activation activation = conv::Activation::None;
+    tensor::DType dtype = tensor::DType::BF16;
+    LaneChoice lane = LaneChoice::Auto;
+    std::string backend;
+    int repeats = 10;
+    bool explain = false;
+    std::string json;
+};
+
+conv::ConvProblem to_problem(const ConvArguments& a) {
+    return {.n = a.input[0],
+            .d = a.input[1],
+            .h = a.input[2],
+            .w = a.input[3],
+            .c_in = a.input[4],
+            .filter = {.k = a.filter[0], .q = a.filter[1], .r = a.filter[2], .s = a.filter[3]},
+            .stride = {.d = a.stride[0], .h = a.stride[1], .w = a.stride[2]},
+            .dilation = {.d = a.dilation[0], .h = a.dilation[1], .w = a.dilation[2]},
+            .pad = {.front = a.pad[0],
+                    .back = a.pad[1],
+                    .top = a.pad[2],
+                    .bottom = a.pad[3],
+                    .left = a.pad[4],
+                    .right = a.pad[5]},
+            .dtype = a.dtype,
+            .output_dtype = a.dtype,
+            .residual = a.residual,
+            .activation = a.activation};
+}
+
+std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& device, const conv::ConvRun& run,
+                    std::span<const conv::DispatchRow> rows) {
+    nlohmann::ordered_json json{{"problem", problem.to_string()},
+                                {"lane", accel::to_string(device.kind)},
+                                {"device", device.name},
+                                {"backend", run.backend},
+                                {"relative_l2", run.relative_l2},
+                                {"max_abs_error", run.max_abs_error},
+                                {"max_abs_reference", run.max_abs_reference},
+                                {"seconds", run.seconds_median},
+                                {"tflops", run.tflops},
+                                {"workspace_bytes", run.workspace_bytes},
+                                {"commit", kBuildCommit}};
+    for (const conv::DispatchRow& row : rows) {
+        json["dispatch"].push_back({{"candidate", row.candidate}, {"open", row.open}, {"reason", row.reason}});
+    }
+    return json.dump(2) + '\n';
+}
+
+Result<void> run(const ConvArguments& arguments) {
+    const conv::ConvProblem problem = to_problem(arguments);
+    if (auto valid = problem.validate(); !valid) return valid;
+    auto device = open_lane(arguments.lane);
+    if (!device) return fail(device.error());
+    std::optional<TextOutput> json;
+    if (!arguments.json.empty()) {
+        auto file = TextOutput::create(arguments.json);
+        if (!file) return fail(file.error());
+        json.emplace(std::move(*file));
+    }
+    const accel::DeviceInfo& info = (*device)->info();
+    const auto rows = conv::explain(info, problem);
+    const bool quiet = arguments.json == "-";  // standard output is the JSON's then
+    if (arguments.explain && !quiet) {
+        if (auto printed = print(conv::to_string(rows) + '\n'); !printed) return printed;
+    }
+    auto result = conv::run_problem(**device, problem, {.backend = arguments.backend, .repeats = arguments.repeats});
+    if (!result) return fail(result.error());
+    if (!quiet) {
+        auto printed = print(fmt::format(
+            "{}\n  ran on           {} ({}, {} threads)\n  relative L2      {:.3e} against the fp64 reference\n"
+            "  largest error    {:.3e} (largest value {:.3e})\n  time             {:.3f} ms, median of {}\n"
+            "  rate             {:.4f} TFLOP/s\n  workspace        {} bytes\n",
+            problem.to_string(), result->backend, info.name, info.compute_units, result->relative_l2,
+            result->max_abs_error, result->max_abs_reference, 1e3 * result->seconds_median, arguments.repeats,
+            result->tflops, result->workspace_bytes));
+        if (!printed) return printed;
+    }
+    if (json) return json->write(to_json(problem, info, *result, rows));
+    return {};
+}
+
+}  // namespace
+
+void add_conv(CLI::App& app, Action& action) {
+    auto arguments = std::make_shared<ConvArguments>();
+    CLI::App* command = app.add_subcommand("conv", "Run one convolution, compare with the fp64 reference, time it");
+    ConvArguments& a = *arguments;
+    add_numbers(*command, "--input", a.input, "N,D,H,W,C", "Activations")->required();
+    add_numbers(*command, "--filter", a.filter, "K,Q,R,S", "Output channels; taps in time, rows, columns")->required();
+    add_numbers(*command, "--stride", a.stride, "d,h,w", "Default 1,1,1");
+    add_numbers(*command, "--dilation", a.dilation, "d,h,w", "Default 1,1,1");
+    add_numbers(*command, "--pad", a.pad, "front,back,top,bottom,left,right", "Zeros around the input (default none)");
+    command->add_flag("--residual", arguments->residual, "Add a residual after the activation");
+    add_choice(*command, "--activation", arguments->activation, kActivations, "After the bias (default none)");
+    add_choice(*command, "--dtype", arguments->dtype, kDTypes, "Of activations and filter (default bf16)");
+    add_lane_option(*command, arguments->lane);
+    command->add_option("--backend", arguments->backend, "Run this candidate instead of the first open one")
+        ->type_name("NAME");
+    command->add_option("--repeats", arguments->repeats, "Timed runs (default 10)")
+        ->check(CLI::Range(1, 100'000).description(""))
+        ->type_name("N");
+    command->add_flag("--explain", arguments->explain,
+                      "Print the dispatch list: who would run it, who declines and why");
+    command->add_option("--json", arguments->json, "Write the results here; -: to standard output")->type_name("F");
+    command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace kinetograph::cli

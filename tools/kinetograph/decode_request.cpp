@@ -1,0 +1,71 @@
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace kinetograph::cli {
+namespace {
+
+const std::map<std::string, LaneChoice> kLanes{{"auto", LaneChoice::Auto},
+                                               {"cpu", LaneChoice::Cpu},
+                                               {"vulkan", LaneChoice::Vulkan},
+                                               {"cuda", LaneChoice::Cuda},
+                                               {"hip", LaneChoice::Hip}};
+const std::map<std::string, vae::Precision> kPrecisions{{"fp32", vae::Precision::Fp32},
+                                                        {"bf16", vae::Precision::Bf16},
+                                                        {"fp16", vae::Precision::Fp16},
+                                                        {"fp8", vae::Precision::Fp8}};
+const std::map<std::string, vae::LatentScale> kScales{{"normalized", vae::LatentScale::Normalized},
+                                                      {"raw", vae::LatentScale::Raw}};
+
+}  // namespace
+
+void add_lane_option(CLI::App& command, LaneChoice& lane) {
+    add_choice(command, "--lane", lane, kLanes, "Where to run (default auto)");
+}
+
+void add_decode_options(CLI::App& command, DecodeRequest& request) {
+    command.add_option("--weights", request.weights, "Checkpoint: a safetensors file, or synthetic:wan2.1[,dim=N]")
+        ->required()
+        ->type_name("CHECKPOINT");
+    add_lane_option(command, request.lane);
+    add_choice(command, "--precision", request.decoder.precision, kPrecisions, "Of the arithmetic (default bf16)");
+    add_choice(command, "--latents", request.decoder.latents, kScales,
+               "normalized: apply z * std + mean (default); raw: already the decoder's scale");
+    command.add_flag_callback(
+        "--no-clamp", [&request] { request.decoder.clamp = false; }, "Leave values outside [-1, 1] as they are");
+}
+
+std::string_view to_string(LaneChoice lane) {
+    for (const auto& [name, value] : kLanes) {
+        if (value == lane) return name;
+    }
+    return "?";
+}
+
+Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane) {
+    if (lane == LaneChoice::Auto || lane == LaneChoice::Cpu) return accel::cpu::create_device();
+    return fail(ErrorCode::Unsupported, "lane {}: not in this build, which computes on: cpu", to_string(lane));
+}
+
+Result<void> check_channels(const vae::Latents& clip, const vae::Checkpoint& checkpoint) {
+    if (clip.channels == checkpoint.z_dim()) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "{}: its latents have {} channels, but checkpoint {} decodes {} channels: these latents belong to "
+                "another family of VAE",
+                clip.name, clip.channels, checkpoint.name(), checkpoint.z_dim());
+}
+
+void copy_latent(const vae::Latents& clip, std::int64_t t, std::vector<float>& latent) {
+    const auto pixels = static_cast<std::size_t>(clip.height * clip.width);
+    const auto channels = static_cast<std::size_t>(clip.channels), frames = static_cast<std::size_t>(clip.frames);
+    latent.resize(channels * pixels);
+    for (std::size_t c = 0; c < channels; ++c) {
+        const auto plane = std::span(clip.values).subspan((c * frames + static_cast<std::size_t>(t)) * pixels, pixels);
+        std::ranges::copy(plane, latent.begin() + static_cast<std::ptrdiff_t>(c * pixels));
+    }
+}
+
+}  // namespace kinetograph::cli

@@ -1,0 +1,42 @@
+// What the subcommands that decode have in common: their options, and the way from options to a ready decoder.
+#pragma once
+
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/latents.hpp>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace kinetograph::cli {
+
+enum class LaneChoice : std::uint8_t { Auto, Cpu, Vulkan, Cuda, Hip };
+
+struct DecodeRequest {
+    std::string weights;
+    LaneChoice lane = LaneChoice::Auto;
+    vae::DecoderOptions decoder;
+};
+
+/// Adds --lane. `lane` outlives the parse.
+void add_lane_option(CLI::App& command, LaneChoice& lane);
+
+/// Adds --weights, --lane, --precision, --latents and --no-clamp. `request` outlives the parse.
+void add_decode_options(CLI::App& command, DecodeRequest& request);
+
+/// As on the command line: "auto", "cpu", ...
+std::string_view to_string(LaneChoice lane);
+
+/// The device of a lane. `Auto` takes the best lane that this build decodes on; any other is taken or refused, never
+/// replaced. Errors: Unsupported naming the lane and the lanes there are.
+Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane);
+
+/// Errors: InvalidArgument naming both files when the checkpoint does not take that many latent channels.
+Result<void> check_channels(const vae::Latents& clip, const vae::Checkpoint& checkpoint);
+
+/// Latent frame `t` of the clip into `latent` [C, h, w], which takes the size it needs.
+void copy_latent(const vae::Latents& clip, std::int64_t t, std::vector<float>& latent);
+
+/// Video frames that `latent_frames` decode to: 1, then 4 each.
+inline std::int64_t video_frames(std::int64_t latent_frames) { return 1 + 4 * (latent_frames - 1); }
+
+}  // namespace kinetograph::cli

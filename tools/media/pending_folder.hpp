@@ -1,0 +1,27 @@
+// PendingFolder: a folder for files that are not complete yet, on the file system where they will be moved to.
+#pragma once
+
+#include <kinetograph/engine/base/result.hpp>
+
+#include <filesystem>
+
+namespace kinetograph::media {
+
+class PendingFolder {
+  public:
+    /// An empty folder `.kinetograph-PID-N.partial` in the folder of `target`.
+    /// Errors: Io naming `target`, when its folder is missing or refuses.
+    static Result<PendingFolder> create_beside(const std::filesystem::path& target);
+
+    PendingFolder(PendingFolder&& other) noexcept;
+    PendingFolder& operator=(PendingFolder&&) = delete;
+    ~PendingFolder();  ///< removes it with everything that is still inside
+
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    explicit PendingFolder(std::filesystem::path path);
+    std::filesystem::path path_;  ///< empty once moved from
+};
+
+}  // namespace kinetograph::media
