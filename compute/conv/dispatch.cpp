@@ -1,3 +1,4 @@
+#include <kinetograph/compute/conv/direct/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/onednn/convolution.hpp>
 #include <kinetograph/compute/conv/reference/convolution.hpp>
@@ -25,6 +26,26 @@ bool sees_only_padding(const ConvProblem& p) {
 
 constexpr Gate<Subject> kOnCpu{"a CPU device", [](const Subject& s) { return s.device.kind == accel::Kind::Cpu; },
                                [](const Subject& s) { return std::string(accel::to_string(s.device.kind)); }};
+
+bool has_feature(const Subject& subject, std::string_view feature) {
+    return subject.device.features.find(feature) != std::string::npos;
+}
+
+std::string features(const Subject& subject) {
+    return subject.device.features.empty() ? "none" : subject.device.features;
+}
+
+constexpr Gate<Subject> kDirectGates[] = {
+    kOnCpu,
+    {"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features},
+    {"AVX512_BF16 for bf16",
+     [](const Subject& s) { return s.problem.dtype == DType::F32 || has_feature(s, "avx512_bf16"); }, features},
+    // VDPBF16PS multiplies two channels at a time.
+    {"an even c_in for bf16", [](const Subject& s) { return s.problem.dtype == DType::F32 || s.problem.c_in % 2 == 0; },
+     [](const Subject& s) { return fmt::format("{}", s.problem.c_in); }},
+    {"groups 1", [](const Subject& s) { return s.problem.groups == 1; },
+     [](const Subject& s) { return fmt::format("{}", s.problem.groups); }},
+};
 
 constexpr Gate<Subject> kMeetsInput{"every output frame meets an input frame",
                                     [](const Subject& s) { return !sees_only_padding(s.problem); },
@@ -55,11 +76,8 @@ constexpr Gate<Subject> kOneDnnGates[] = {
     kMeetsInput,
     kFitsImage,
     // oneDNN's bf16 code needs AVX-512; AVX512_BF16 makes it fast, without it the products are emulated.
-    {"AVX-512 for bf16",
-     [](const Subject& s) {
-         return s.problem.dtype == DType::F32 || s.device.features.find("avx512") != std::string::npos;
-     },
-     [](const Subject& s) { return s.device.features.empty() ? std::string("none") : s.device.features; }},
+    {"AVX-512 for bf16", [](const Subject& s) { return s.problem.dtype == DType::F32 || has_feature(s, "avx512f"); },
+     features},
 };
 
 constexpr Gate<Subject> kWidenedGates[] = {
@@ -73,6 +91,7 @@ constexpr Gate<Subject> kWidenedGates[] = {
 constexpr Gate<Subject> kReferenceGates[] = {kOnCpu};
 
 constexpr Candidate kCandidates[] = {
+    {"direct", "our AVX-512 loops, frames read in place", kDirectGates, direct::create},
     {"onednn", "generated code in the problem's own dtype, frames read in place", kOneDnnGates, onednn::create},
     {"onednn-f32", "bf16 widened to float32 frame by frame, then generated float32 code", kWidenedGates,
      onednn::create_widened},

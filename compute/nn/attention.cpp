@@ -1,6 +1,6 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/nn/attention.hpp>
-#include <kinetograph/compute/nn/fast_exp.hpp>
+#include <kinetograph/compute/conv/fast_exp.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ template <class T>
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < count; ++i) {
-        const float value = fast_exp(row[i] - largest);
+        const float value = conv::fast_exp(row[i] - largest);
         if constexpr (std::is_same_v<T, float>) {
             out[i] = value;
             sum += value;

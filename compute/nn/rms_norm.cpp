@@ -1,5 +1,5 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
-#include <kinetograph/compute/nn/fast_exp.hpp>
+#include <kinetograph/compute/conv/fast_exp.hpp>
 #include <kinetograph/compute/nn/rms_norm.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
@@ -31,7 +31,7 @@ template <class T>
         const float scale = root / std::max(std::sqrt(squares), 1e-12F);
         if (silu) {
 #pragma omp simd
-            for (std::int64_t c = 0; c < channels; ++c) store(out, c, fast_silu(load(in, c) * scale * gamma[c]));
+            for (std::int64_t c = 0; c < channels; ++c) store(out, c, conv::fast_silu(load(in, c) * scale * gamma[c]));
         } else {
 #pragma omp simd
             for (std::int64_t c = 0; c < channels; ++c) store(out, c, load(in, c) * scale * gamma[c]);

@@ -90,19 +90,24 @@ TEST_P(ConvGolden, EveryStoredCaseIsReproduced) {
         GTEST_SKIP() << "no golden data in " << kFolder;
     }
     const auto device = accel::cpu::create_device();
+    const auto stream = device->create_stream("test").value();
     const auto file = tensor::SafetensorsFile::open(kFolder / "conv_cases.safetensors");
     ASSERT_TRUE(file) << file.error().message;
-    std::ifstream stream(kFolder / "conv_cases.json");
-    const Json cases = Json::parse(stream).at("cases");
+    std::ifstream description(kFolder / "conv_cases.json");
+    const Json cases = Json::parse(description).at("cases");
     ASSERT_EQ(cases.size(), 29);
+    int tested = 0;
     for (const Json& c : cases) {
         const std::string name = c["name"];
         const ConvProblem p = problem_of(c, GetParam().dtype, GetParam().output_dtype);
         SCOPED_TRACE(name + ": " + p.to_string());
         TestConvolution test(ConvShape{p});
         fill(test);
-        const auto output = test.run(*device, GetParam().backend);
+        const auto output = test.run(*device, *stream, GetParam().backend);
+        // The two cases of three input channels are closed to the direct back end in bf16.
+        if (!output && output.error().code == ErrorCode::Unsupported && p.c_in % 2 != 0) continue;
         ASSERT_TRUE(output) << output.error().message;
+        ++tested;
         const Difference d = difference(output->values, wanted_channels_last(*file, name, p));
         // Limits of the golden README, section 8: float32 accumulate and store 2e-6 / 1e-5; bf16 output of one fused
         // operation 2.5e-3 and 2^-8 |g| + 1e-3 rms(g).
@@ -114,6 +119,7 @@ TEST_P(ConvGolden, EveryStoredCaseIsReproduced) {
             EXPECT_LE(d.worst_bf16_excess, 1.0);
         }
     }
+    EXPECT_GE(tested, 27);
 }
 
 std::string name_of(const testing::TestParamInfo<Combination>& combination) {
@@ -123,14 +129,15 @@ std::string name_of(const testing::TestParamInfo<Combination>& combination) {
     return combination.param.output_dtype != combination.param.dtype ? name + "_ToF32" : name;
 }
 
-INSTANTIATE_TEST_SUITE_P(AllBackends, ConvGolden,
-                         testing::Values(Combination{"reference", DType::F32, DType::F32},
-                                         Combination{"reference", DType::BF16, DType::BF16},
-                                         Combination{"onednn", DType::F32, DType::F32},
-                                         Combination{"onednn", DType::BF16, DType::BF16},
-                                         Combination{"onednn", DType::BF16, DType::F32},
-                                         Combination{"onednn-f32", DType::BF16, DType::BF16}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    AllBackends, ConvGolden,
+    testing::Values(Combination{"reference", DType::F32, DType::F32},
+                    Combination{"reference", DType::BF16, DType::BF16}, Combination{"direct", DType::F32, DType::F32},
+                    Combination{"direct", DType::BF16, DType::BF16}, Combination{"direct", DType::BF16, DType::F32},
+                    Combination{"onednn", DType::F32, DType::F32}, Combination{"onednn", DType::BF16, DType::BF16},
+                    Combination{"onednn", DType::BF16, DType::F32},
+                    Combination{"onednn-f32", DType::BF16, DType::BF16}),
+    name_of);
 
 }  // namespace
 }  // namespace kinetograph::conv

@@ -105,28 +105,28 @@ TestConvolution::TestConvolution(const ConvShape& given)
       input(make_input(given)),
       residual(make_output(given.problem, FrameLayout::Dense)) {}
 
-Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, std::string_view backend) const {
+Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, accel::Stream& stream,
+                                                     std::string_view backend) const {
     const ConvProblem& p = shape.problem;
     auto convolution = Convolution::create(device, p, {filter, bias}, {.backend = backend});
     if (!convolution) return fail(convolution.error());
-    auto stream = device.create_stream("test");
     auto workspace = device.allocate("workspace", std::max<std::uint64_t>((*convolution)->workspace_bytes(), 64));
     std::memset((*workspace)->data(), 0xFF, (*workspace)->bytes());
     TestFrames output = make_output(p, shape.output);
     const auto inputs = input.readable();
     const auto residuals = p.residual ? residual.readable() : std::vector<const std::byte*>{};
     auto enqueued = (*convolution)
-                        ->enqueue(**stream, "test",
+                        ->enqueue(stream, "test",
                                   {.input = inputs,
                                    .output = output.writable(),
                                    .residual = residuals,
                                    .workspace = (*workspace)->data()});
     if (!enqueued) return fail(enqueued.error());
-    if (auto done = (*stream)->synchronize(); !done) return fail(done.error());
+    if (auto done = stream.synchronize(); !done) return fail(done.error());
     return Output{output.values(), output.gaps_untouched(), std::string((*convolution)->backend())};
 }
 
-std::vector<float> TestConvolution::reference(accel::Device& device) const {
+std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stream& stream) const {
     ConvShape plain{shape.problem};
     plain.problem.output_dtype = DType::F32;
     TestConvolution exact(plain);
@@ -140,7 +140,7 @@ std::vector<float> TestConvolution::reference(accel::Device& device) const {
     const ConvProblem& p = shape.problem;
     copy(input, exact.input, p.h * p.w * p.c_in);
     copy(residual, exact.residual, p.h_out() * p.w_out() * p.filter.k);
-    return exact.run(device, "reference").value().values;
+    return exact.run(device, stream, "reference").value().values;
 }
 
 Difference difference(const std::vector<float>& got, const std::vector<float>& wanted) {

@@ -49,9 +49,9 @@ struct TestConvolution {
         std::string backend;
     };
     /// Runs on `backend`, with the output in the shape's layout, poisoned first.
-    Result<Output> run(accel::Device& device, std::string_view backend) const;
+    Result<Output> run(accel::Device& device, accel::Stream& stream, std::string_view backend) const;
     /// The reference back end's float32 output from the same numbers.
-    std::vector<float> reference(accel::Device& device) const;
+    std::vector<float> reference(accel::Device& device, accel::Stream& stream) const;
 };
 
 struct Difference {

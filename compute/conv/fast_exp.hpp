@@ -5,11 +5,11 @@
 #include <bit>
 #include <cstdint>
 
-namespace kinetograph::nn {
+namespace kinetograph::conv {
 
 /// e^x to about two units in the last place for x in [-87, 88]; clamped to the ends outside. NaN gives an end too.
 /// Source: Cody-Waite reduction by ln 2 in two parts and the Taylor polynomial of degree 7 on [-ln2/2, ln2/2].
-inline float fast_exp(float x) {
+[[gnu::always_inline]] inline float fast_exp(float x) {
     const float clamped = std::min(88.0F, std::max(-87.0F, x));
     constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer in the low mantissa bits
     const float shifted = clamped * 1.44269504F + kRound;
@@ -29,6 +29,6 @@ inline float fast_exp(float x) {
 }
 
 /// x / (1 + e^-x); NaN stays NaN.
-inline float fast_silu(float x) { return x / (1.0F + fast_exp(-x)); }
+[[gnu::always_inline]] inline float fast_silu(float x) { return x / (1.0F + fast_exp(-x)); }
 
-}  // namespace kinetograph::nn
+}  // namespace kinetograph::conv

@@ -1,0 +1,34 @@
+// How the direct back end cuts a convolution: output channels into blocks, taps into chunks that fit the cache.
+#pragma once
+
+#include <kinetograph/compute/conv/direct/tile_kernels.hpp>
+#include <kinetograph/compute/conv/problem.hpp>
+
+#include <vector>
+
+namespace kinetograph::conv::direct {
+
+/// Output channels [first, first + count).
+struct ChannelBlock {
+    std::int64_t first = 0, count = 0;
+    int kernel_count = 0;            ///< of tile_kernel(): vectors, or channels if narrow
+    std::int64_t sums_pitch = 0;     ///< of the kernel's sums, from pixel to pixel
+    std::int64_t row_bytes = 0;      ///< packed filter of one row of S taps
+    std::int64_t filter_offset = 0;  ///< bytes into the packed filter
+};
+
+struct Blocking {
+    std::vector<ChannelBlock> blocks;
+    Arrangement arrangement = Arrangement::Wide;
+    std::int64_t rows_a_chunk = 0;  ///< rows of taps (of Q * R) whose filter stays in the second-level cache
+    std::int64_t chunks = 0;
+    std::int64_t filter_bytes = 0;  ///< of all blocks
+};
+
+Blocking choose_blocking(const ConvProblem& problem);
+
+/// [k][c][q][r][s] to, block by block, rows of taps [q][r] as TapRow::filter wants them; channels beyond k are zero.
+/// `packed` has filter_bytes.
+void pack_filter(const ConvProblem& problem, const Blocking& blocking, const float* filter, std::byte* packed);
+
+}  // namespace kinetograph::conv::direct

@@ -1,0 +1,224 @@
+#include <kinetograph/compute/conv/direct/blocking.hpp>
+#include <kinetograph/compute/conv/direct/convolution.hpp>
+#include <kinetograph/compute/conv/direct/epilogue.hpp>
+#include <kinetograph/compute/conv/direct/tile_kernels.hpp>
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+namespace kinetograph::conv::direct {
+namespace {
+
+using tensor::DType;
+
+constexpr std::int64_t kMaxRows = 16;            // output rows that a thread takes at a time
+constexpr std::int64_t kSumsBytes = 256 << 10;   // of a thread, when sums wait for the next chunk of taps
+constexpr std::int64_t kTileElements = 24 * 16;  // sums of the largest tile
+
+struct FreeAligned {
+    void operator()(std::byte* memory) const { std::free(memory); }
+};
+
+/// Zeroed, aligned to a cache line.
+std::unique_ptr<std::byte, FreeAligned> allocate_aligned(std::int64_t bytes) {
+    const auto rounded = static_cast<std::size_t>((bytes + 63) / 64 * 64);
+    std::unique_ptr<std::byte, FreeAligned> memory(static_cast<std::byte*>(std::aligned_alloc(64, rounded)));
+    if (memory == nullptr) throw std::bad_alloc();
+    std::fill_n(memory.get(), rounded, std::byte{0});
+    return memory;
+}
+
+class DirectConvolution final : public Convolution {
+  public:
+    DirectConvolution(const ConvProblem& problem, const ConvParameters& parameters)
+        : Convolution(problem),
+          blocking_(choose_blocking(problem)),
+          threads_(omp_get_max_threads()),
+          filter_(allocate_aligned(blocking_.filter_bytes)),
+          zeros_(allocate_aligned(problem.c_in * tensor::bytes_per_element(problem.dtype))),
+          bias_(problem.filter.k, 0.0F) {
+        pack_filter(problem, blocking_, parameters.filter.data(), filter_.get());
+        std::ranges::copy(parameters.bias, bias_.begin());
+        const std::int64_t rows = problem.n * problem.d_out() * problem.h_out();
+        rows_a_task_ = std::clamp<std::int64_t>(rows / (8 * threads_), 1, kMaxRows);
+        if (blocking_.chunks > 1) {
+            rows_a_task_ = std::clamp<std::int64_t>(kSumsBytes / row_sums_bytes(), 1, rows_a_task_);
+        }
+    }
+
+    std::string_view backend() const override { return "direct"; }
+    std::uint64_t workspace_bytes() const override {
+        if (blocking_.chunks == 1) return 0;
+        return static_cast<std::uint64_t>(threads_ * rows_a_task_ * row_sums_bytes());
+    }
+
+  private:
+    struct Frames {
+        std::vector<const std::byte*> input;
+        std::vector<std::byte*> output;
+        std::vector<const std::byte*> residual;
+        std::byte* workspace = nullptr;
+    };
+    /// Rows [first, last) of all output rows, counted through samples and frames.
+    struct Rows {
+        std::int64_t first, last;
+    };
+
+    /// Tiles of one output row, for the block whose tiles are narrowest.
+    std::int64_t row_sums_bytes() const {
+        std::int64_t most = 0;
+        for (const ChannelBlock& block : blocking_.blocks) {
+            const std::int64_t pixels = kernel(block).pixels;
+            const std::int64_t tiles = (problem().w_out() + pixels - 1) / pixels;
+            most = std::max<std::int64_t>(most, tiles * kTileElements * 4);
+        }
+        return most;
+    }
+
+    TileKernel kernel(const ChannelBlock& block) const {
+        return tile_kernel(blocking_.arrangement, block.kernel_count, problem().dtype == DType::BF16);
+    }
+
+    Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
+                                 const ConvTensors& tensors) const override {
+        Frames frames{{tensors.input.begin(), tensors.input.end()},
+                      {tensors.output.begin(), tensors.output.end()},
+                      {tensors.residual.begin(), tensors.residual.end()},
+                      tensors.workspace};
+        if (problem().beta == 0) frames.residual.clear();
+        stream.enqueue(pass_name, [this, frames = std::move(frames)]() -> Result<void> {
+            run(frames);
+            return {};
+        });
+        return {};
+    }
+
+    void run(const Frames& frames) const {
+        const ConvProblem& p = problem();
+        const std::int64_t rows = p.n * p.d_out() * p.h_out();
+#pragma omp parallel num_threads(threads_)
+        {
+            std::vector<TapRow> taps(p.filter.q * p.filter.r);
+            float* sums = nullptr;
+            if (blocking_.chunks > 1) {
+                sums =
+                    reinterpret_cast<float*>(frames.workspace + omp_get_thread_num() * rows_a_task_ * row_sums_bytes());
+            }
+#pragma omp for schedule(dynamic)
+            for (std::int64_t first = 0; first < rows; first += rows_a_task_) {
+                const Rows task{first, std::min(first + rows_a_task_, rows)};
+                for (const ChannelBlock& block : blocking_.blocks) {
+                    if (sums == nullptr) {
+                        run_whole(frames, task, block, taps);
+                    } else {
+                        run_chunks(frames, task, block, taps, sums);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The filter of a block fits the cache: every tile is finished while its sums are in registers.
+    void run_whole(const Frames& frames, Rows task, const ChannelBlock& block, std::vector<TapRow>& taps) const {
+        alignas(64) float sums[kTileElements];
+        const TileKernel tile_kernel = kernel(block);
+        for (std::int64_t row = task.first; row < task.last; ++row) {
+            Tile tile = tile_of_row(frames, row, block, 0, taps);
+            tile.sums = sums;
+            for (std::int64_t x = 0; x < problem().w_out(); x += tile_kernel.pixels) {
+                run_tile(tile_kernel, tile, x);
+                finish_tile(frames, row, x, block, tile);
+            }
+        }
+    }
+
+    /// The filter is cut into chunks of taps; each stays in the cache while all rows of the task go over it.
+    void run_chunks(const Frames& frames, Rows task, const ChannelBlock& block, std::vector<TapRow>& taps,
+                    float* sums) const {
+        const TileKernel tile_kernel = kernel(block);
+        for (std::int64_t chunk = 0; chunk < blocking_.chunks; ++chunk) {
+            for (std::int64_t row = task.first; row < task.last; ++row) {
+                Tile tile = tile_of_row(frames, row, block, chunk, taps);
+                tile.sums = sums + (row - task.first) * row_sums_bytes() / 4;
+                tile.add = chunk > 0;
+                for (std::int64_t x = 0; x < problem().w_out(); x += tile_kernel.pixels, tile.sums += kTileElements) {
+                    run_tile(tile_kernel, tile, x);
+                    if (chunk + 1 == blocking_.chunks) finish_tile(frames, row, x, block, tile);
+                }
+            }
+        }
+    }
+
+    /// What the tiles of one output row share: the input rows and filter rows of a chunk that lie inside the input.
+    Tile tile_of_row(const Frames& frames, std::int64_t row, const ChannelBlock& block, std::int64_t chunk,
+                     std::vector<TapRow>& taps) const {
+        const ConvProblem& p = problem();
+        const std::int64_t y = row % p.h_out(), frame = row / p.h_out();
+        const std::int64_t t = frame % p.d_out(), sample = frame / p.d_out();
+        const std::int64_t pixel_bytes = p.c_in * tensor::bytes_per_element(p.dtype);
+        const std::int64_t first = chunk * blocking_.rows_a_chunk;
+        const std::int64_t last = std::min(first + blocking_.rows_a_chunk, p.filter.q * p.filter.r);
+        std::int64_t count = 0;
+        for (std::int64_t i = first; i < last; ++i) {
+            const std::int64_t t_in = t * p.stride.d + i / p.filter.r * p.dilation.d - p.pad.front;
+            const std::int64_t y_in = y * p.stride.h + i % p.filter.r * p.dilation.h - p.pad.top;
+            if (t_in < 0 || t_in >= p.d || y_in < 0 || y_in >= p.h) continue;
+            taps[count++] = {frames.input[sample * p.d + t_in] + y_in * p.w * pixel_bytes,
+                             filter_.get() + block.filter_offset + i * block.row_bytes};
+        }
+        Tile tile;
+        tile.rows = taps.data();
+        tile.row_count = count;
+        tile.taps = p.filter.s;
+        tile.tap_step = p.dilation.w;
+        tile.pixel_step = p.stride.w;
+        tile.width = p.w;
+        tile.channel_bytes = pixel_bytes;
+        tile.zeros = zeros_.get();
+        return tile;
+    }
+
+    void run_tile(const TileKernel& tile_kernel, Tile& tile, std::int64_t x) const {
+        const ConvProblem& p = problem();
+        tile.first_column = x * p.stride.w - p.pad.left;
+        tile.pixels = std::min<std::int64_t>(tile_kernel.pixels, p.w_out() - x);
+        tile_kernel.run(tile);
+    }
+
+    void finish_tile(const Frames& frames, std::int64_t row, std::int64_t x, const ChannelBlock& block,
+                     const Tile& tile) const {
+        const ConvProblem& p = problem();
+        const std::int64_t element = tensor::bytes_per_element(p.output_dtype);
+        const std::int64_t at = ((row % p.h_out() * p.w_out() + x) * p.filter.k + block.first) * element;
+        const std::int64_t frame = row / p.h_out();
+        const EpilogueSpan span{tile.sums,
+                                block.sums_pitch,
+                                tile.pixels,
+                                block.count,
+                                bias_.data() + block.first,
+                                frames.residual.empty() ? nullptr : frames.residual[frame] + at,
+                                frames.output[frame] + at,
+                                p.filter.k,
+                                p.beta,
+                                p.activation};
+        p.output_dtype == DType::F32 ? finish_f32(span) : finish_bf16(span);
+    }
+
+    Blocking blocking_;
+    int threads_;
+    std::int64_t rows_a_task_ = 1;
+    std::unique_ptr<std::byte, FreeAligned> filter_, zeros_;
+    std::vector<float> bias_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem,
+                                            const ConvParameters& parameters) {
+    return std::make_unique<DirectConvolution>(problem, parameters);
+}
+
+}  // namespace kinetograph::conv::direct

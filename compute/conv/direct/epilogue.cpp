@@ -1,0 +1,47 @@
+#include <kinetograph/compute/conv/cpu_clones.hpp>
+#include <kinetograph/compute/conv/direct/epilogue.hpp>
+#include <kinetograph/compute/conv/fast_exp.hpp>
+#include <kinetograph/compute/tensor/float_formats.hpp>
+
+namespace kinetograph::conv::direct {
+namespace {
+
+[[gnu::always_inline]] inline float widen(float value) { return value; }
+[[gnu::always_inline]] inline float widen(std::uint16_t bits) { return tensor::from_bf16(bits); }
+[[gnu::always_inline]] inline void store(float& to, float value) { to = value; }
+[[gnu::always_inline]] inline void store(std::uint16_t& to, float value) { to = tensor::to_bf16(value); }
+
+template <class T, bool kSilu, bool kResidual>
+[[gnu::always_inline]] inline void finish_pixels(const EpilogueSpan& span) {
+    const float* bias = span.bias;
+    const float beta = span.beta;
+    for (std::int64_t pixel = 0; pixel < span.pixels; ++pixel) {
+        const float* sums = span.sums + pixel * span.sums_pitch;
+        const T* residual = reinterpret_cast<const T*>(span.residual) + (kResidual ? pixel * span.pixel_pitch : 0);
+        T* output = reinterpret_cast<T*>(span.output) + pixel * span.pixel_pitch;
+#pragma omp simd
+        for (std::int64_t c = 0; c < span.channels; ++c) {
+            float value = sums[c] + bias[c];
+            if constexpr (kSilu) value = fast_silu(value);
+            if constexpr (kResidual) value += beta * widen(residual[c]);
+            store(output[c], value);
+        }
+    }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void finish(const EpilogueSpan& span) {
+    const bool silu = span.activation == Activation::Silu;
+    if (span.residual != nullptr) {
+        silu ? finish_pixels<T, true, true>(span) : finish_pixels<T, false, true>(span);
+    } else {
+        silu ? finish_pixels<T, true, false>(span) : finish_pixels<T, false, false>(span);
+    }
+}
+
+}  // namespace
+
+KINETOGRAPH_CPU_CLONES void finish_f32(const EpilogueSpan& span) { finish<float>(span); }
+KINETOGRAPH_CPU_CLONES void finish_bf16(const EpilogueSpan& span) { finish<std::uint16_t>(span); }
+
+}  // namespace kinetograph::conv::direct

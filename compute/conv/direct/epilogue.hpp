@@ -1,0 +1,24 @@
+// From float32 sums to stored pixels: bias, activation, residual, one rounding.
+#pragma once
+
+#include <kinetograph/compute/conv/problem.hpp>
+
+namespace kinetograph::conv::direct {
+
+/// `pixels` neighbouring output pixels, `channels` of each.
+struct EpilogueSpan {
+    const float* sums = nullptr;  ///< [pixels][sums_pitch]
+    std::int64_t sums_pitch = 0;
+    std::int64_t pixels = 0, channels = 0;
+    const float* bias = nullptr;          ///< [channels]
+    const std::byte* residual = nullptr;  ///< at the first pixel's first channel, of the output's type; null: none
+    std::byte* output = nullptr;          ///< likewise
+    std::int64_t pixel_pitch = 0;         ///< elements from pixel to pixel of residual and output
+    float beta = 1;
+    Activation activation = Activation::None;
+};
+
+void finish_f32(const EpilogueSpan& span);
+void finish_bf16(const EpilogueSpan& span);
+
+}  // namespace kinetograph::conv::direct

@@ -1,0 +1,52 @@
+// The innermost loops of the direct back end: one tile of output pixels times one block of output channels, in AVX-512
+// registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kinetograph::conv::direct {
+
+/// How a filter's output channels meet the 16 lanes of a register.
+enum class Arrangement : std::uint8_t {
+    Wide,    ///< lanes are output channels; a step is one 4-byte word of every pixel
+    Narrow,  ///< lanes are input channels, for the 1 to 4 output channels of a last layer; summed across at the end
+};
+
+/// One row of taps: an input row and the packed filter of its S taps.
+struct TapRow {
+    const std::byte* input = nullptr;  ///< pixel 0 of the input row
+    /// Wide:   [s][c_in / pack][16 * vectors][pack], pack: 2 for bf16, 1 for float32
+    /// Narrow: [s][c_in in steps of 64 bytes][output channel][64 bytes], zero beyond c_in
+    const std::byte* filter = nullptr;
+};
+
+/// A tile: `pixels` (at most the kernel's) neighbouring output pixels of one row.
+struct Tile {
+    const TapRow* rows = nullptr;
+    std::int64_t row_count = 0;
+    std::int64_t taps = 1;           ///< S
+    std::int64_t first_column = 0;   ///< input column under tap 0 of the first pixel; may lie outside
+    std::int64_t tap_step = 1;       ///< dilation, in columns
+    std::int64_t pixel_step = 1;     ///< stride, in columns
+    std::int64_t width = 0;          ///< columns of the input
+    std::int64_t channel_bytes = 0;  ///< of one input pixel
+    std::int64_t pixels = 0;
+    const std::byte* zeros = nullptr;  ///< channel_bytes of zeros: what lies outside
+    float* sums = nullptr;             ///< [kernel's pixels][16 * vectors], 64-byte aligned; written, or added to
+    bool add = false;                  ///< start from `sums` instead of zero
+};
+
+struct TileKernel {
+    int pixels = 0;
+    void (*run)(const Tile& tile) = nullptr;
+};
+
+/// Largest count of output channels that Narrow takes.
+constexpr int kMaxNarrow = 4;
+
+/// Wide: the kernel for blocks of 16 * `count` output channels. Narrow: for `count` output channels, whose sums lie 16
+/// apart from pixel to pixel. `count` is 1 to 4. Needs AVX-512F and BW, for bf16 also AVX512_BF16.
+TileKernel tile_kernel(Arrangement arrangement, int count, bool bf16);
+
+}  // namespace kinetograph::conv::direct
