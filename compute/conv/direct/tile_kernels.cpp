@@ -1,6 +1,11 @@
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>
 
+// GCC 12 takes the deliberately undefined operands of its own AVX-512 header for a mistake (GCC bug 105593).
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 
 #include <array>
 
