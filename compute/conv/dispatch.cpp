@@ -47,7 +47,7 @@ constexpr Gate<Subject> kDirectGates[] = {
      [](const Subject& s) { return fmt::format("{}", s.problem.groups); }},
 };
 
-constexpr Gate<Subject> kMeetsInput{"every output frame meets an input frame",
+constexpr Gate<Subject> kMeetsInput{"every output frame to meet an input frame",
                                     [](const Subject& s) { return !sees_only_padding(s.problem); },
                                     [](const Subject& s) {
                                         const ConvProblem& p = s.problem;

@@ -88,8 +88,8 @@ Result<void> ConvProblem::validate() const {
                     tensor::to_string(dtype));
     }
     if (output_dtype != dtype && output_dtype != tensor::DType::F32) {
-        return fail(ErrorCode::InvalidArgument, "convolution: output_dtype is {}, wanted {} or F32",
-                    tensor::to_string(output_dtype), tensor::to_string(dtype));
+        return fail(ErrorCode::InvalidArgument, "convolution: output_dtype is {}, wanted {}",
+                    tensor::to_string(output_dtype), dtype == tensor::DType::F32 ? "F32" : "BF16 or F32");
     }
     if (d_out() < 1 || h_out() < 1 || w_out() < 1) {
         return fail(ErrorCode::InvalidArgument,

@@ -1,0 +1,145 @@
+// What Convolution::create and enqueue refuse, and in which words.
+#include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+ConvProblem causal_problem() {
+    ConvProblem p;
+    p.d = 6;
+    p.h = 4;
+    p.w = 5;
+    p.c_in = 8;
+    p.filter = {16, 3, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    p.dtype = p.output_dtype = DType::F32;
+    return p;
+}
+
+class ConvolutionTest : public testing::Test {
+  protected:
+    Result<std::unique_ptr<Convolution>> make(const ConvProblem& p, std::string_view backend = {}) {
+        filter_.assign(p.filter_elements(), 0.25F);
+        bias_.assign(p.bias ? p.filter.k : 0, 1.0F);
+        return Convolution::create(*device_, p, {filter_, bias_}, {.backend = backend});
+    }
+
+    std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+    std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
+    std::vector<float> filter_, bias_;
+};
+
+TEST_F(ConvolutionTest, RefusesAFilterOfTheWrongSize) {
+    const std::vector<float> filter(17), bias(16);
+    const auto made = Convolution::create(*device_, causal_problem(), {filter, bias});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, ErrorCode::InvalidArgument);
+    EXPECT_NE(made.error().message.find("filter has 17 elements, wanted 3456"), std::string::npos)
+        << made.error().message;
+}
+
+TEST_F(ConvolutionTest, RefusesABiasThatTheProblemDoesNotHave) {
+    ConvProblem p = causal_problem();
+    p.bias = false;
+    const std::vector<float> filter(p.filter_elements()), bias(16);
+    const auto made = Convolution::create(*device_, p, {filter, bias});
+    ASSERT_FALSE(made);
+    EXPECT_NE(made.error().message.find("bias has 16 elements, wanted 0"), std::string::npos) << made.error().message;
+}
+
+TEST_F(ConvolutionTest, RefusesAnUnknownBackendAndNamesTheKnownOnes) {
+    const auto made = make(causal_problem(), "cudnn");
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(made.error().message,
+              "convolution: no back end is called \"cudnn\"; there are direct, onednn, onednn-f32, reference");
+}
+
+TEST_F(ConvolutionTest, SaysWhyTheBackendAskedForIsClosed) {
+    ConvProblem p = causal_problem();
+    p.groups = 2;
+    const auto made = make(p, "direct");
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(made.error().message.find("wants groups 1, met 2"), std::string::npos) << made.error().message;
+}
+
+TEST_F(ConvolutionTest, RefusesTheWrongNumberOfFramesNamingThePass) {
+    const auto convolution = make(causal_problem(), "reference").value();
+    const std::vector<const std::byte*> input(5);
+    const std::vector<std::byte*> output(4);
+    const auto enqueued =
+        convolution->enqueue(*stream_, "up2.res1.conv1", {.input = input, .output = output, .residual = {}});
+    ASSERT_FALSE(enqueued);
+    EXPECT_NE(enqueued.error().message.find("pass \"up2.res1.conv1\": 5 input, 4 output and 0 residual frames given, "
+                                            "wanted 6, 4 and 0"),
+              std::string::npos)
+        << enqueued.error().message;
+}
+
+TEST_F(ConvolutionTest, RefusesAMissingWorkspace) {
+    const auto convolution = make(causal_problem(), "onednn").value();
+    ASSERT_GT(convolution->workspace_bytes(), 0);
+    TestFrames input(1, 6, 4 * 5 * 8, DType::F32, FrameLayout::Dense);
+    TestFrames output(1, 4, 4 * 5 * 16, DType::F32, FrameLayout::Dense);
+    const auto inputs = input.readable();
+    const auto enqueued =
+        convolution->enqueue(*stream_, "conv1", {.input = inputs, .output = output.writable(), .residual = {}});
+    ASSERT_FALSE(enqueued);
+    EXPECT_NE(enqueued.error().message.find("pass \"conv1\": no workspace given"), std::string::npos)
+        << enqueued.error().message;
+}
+
+TEST_F(ConvolutionTest, CopiesTheFrameAddressesBeforeEnqueueReturns) {
+    const ConvProblem p = causal_problem();
+    const auto convolution = make(p).value();
+    const auto workspace = device_->allocate("workspace", convolution->workspace_bytes() + 64).value();
+    TestFrames input(1, 6, 4 * 5 * 8, DType::F32, FrameLayout::Dense);
+    TestFrames output(1, 4, 4 * 5 * 16, DType::F32, FrameLayout::Dense);
+    input.fill([](auto, auto) { return 1.0F; });
+    stream_->enqueue("slow", []() -> Result<void> {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        return {};
+    });
+    {
+        std::vector<const std::byte*> inputs = input.readable();
+        std::vector<std::byte*> outputs = output.writable();
+        ASSERT_TRUE(convolution->enqueue(*stream_, "conv1", {inputs, outputs, {}, workspace->data()}));
+        std::ranges::fill(inputs, nullptr);
+        std::ranges::fill(outputs, nullptr);
+    }
+    ASSERT_TRUE(stream_->synchronize());
+    // 3 x 3 x 3 taps of 8 channels of 0.25, plus a bias of 1, where no tap is in the padding.
+    EXPECT_EQ(output.values()[(1 * 5 + 1) * 16], 27 * 8 * 0.25F + 1);
+}
+
+TEST_F(ConvolutionTest, LeavesAResidualInPlaceWhenItIsTheOutput) {
+    ConvProblem p = causal_problem();
+    p.residual = true;
+    for (const std::string_view backend : {"direct", "onednn", "reference"}) {
+        const auto convolution = make(p, backend);
+        if (!convolution) continue;  // no AVX-512 here
+        const auto workspace = device_->allocate("workspace", (*convolution)->workspace_bytes() + 64).value();
+        TestFrames input(1, 6, 4 * 5 * 8, DType::F32, FrameLayout::Dense);
+        TestFrames output(1, 4, 4 * 5 * 16, DType::F32, FrameLayout::Dense);
+        input.fill([](auto, auto) { return 1.0F; });
+        output.fill([](auto, std::int64_t i) { return static_cast<float>(i); });
+        const auto inputs = input.readable(), residuals = output.readable();
+        ASSERT_TRUE(
+            (*convolution)->enqueue(*stream_, "conv1", {inputs, output.writable(), residuals, workspace->data()}));
+        ASSERT_TRUE(stream_->synchronize());
+        const std::int64_t at = (1 * 5 + 1) * 16;
+        EXPECT_EQ(output.values()[at], 27 * 8 * 0.25F + 1 + static_cast<float>(at)) << backend;
+    }
+}
+
+}  // namespace
+}  // namespace kinetograph::conv

@@ -1,0 +1,154 @@
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+accel::DeviceInfo capable_cpu() {
+    accel::DeviceInfo info;
+    info.kind = accel::Kind::Cpu;
+    info.features = "avx2 avx512f avx512_bf16";
+    return info;
+}
+
+/// Open to every candidate on a capable CPU.
+ConvProblem easy_problem() {
+    ConvProblem p;
+    p.d = 3;
+    p.h = p.w = 8;
+    p.c_in = 32;
+    p.filter = {32, 3, 3, 3};
+    return p;
+}
+
+DispatchRow row_of(std::string_view candidate, const accel::DeviceInfo& device, const ConvProblem& problem) {
+    const auto rows = explain(device, problem);
+    const auto found = std::ranges::find(rows, candidate, &DispatchRow::candidate);
+    EXPECT_NE(found, rows.end()) << candidate;
+    return found == rows.end() ? DispatchRow{} : *found;
+}
+
+/// A problem and a device that one gate alone declines, and the sentence it gives.
+struct Decline {
+    std::string_view candidate, sentence;
+    void (*spoil)(ConvProblem&, accel::DeviceInfo&);
+};
+
+const Decline kDeclines[] = {
+    {"direct", "wants a CPU device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+    {"direct", "wants AVX-512, met avx2",
+     [](ConvProblem& p, accel::DeviceInfo& d) {
+         p.dtype = p.output_dtype = DType::F32;
+         d.features = "avx2";
+     }},
+    {"direct", "wants AVX512_BF16 for bf16, met avx2 avx512f",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.features = "avx2 avx512f"; }},
+    {"direct", "wants an even c_in for bf16, met 3", [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
+    {"direct", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"onednn", "wants a CPU device, met hip", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
+    {"onednn", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.d = p.filter.q = 1;
+         p.pad.front = 1;
+     }},
+    {"onednn", "wants a filter no larger than the image, met 3x5 on 8x4",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.w = 4;
+         p.filter.s = 5;
+         p.pad.left = 2;
+     }},
+    {"onednn", "wants AVX-512 for bf16, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
+    {"onednn-f32", "wants a CPU device, met hip",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
+    {"onednn-f32", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.d = p.filter.q = 1;
+         p.pad.front = 1;
+     }},
+    {"onednn-f32", "wants a filter no larger than the image, met 5x3 on 4x8",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.h = 4;
+         p.filter.r = 3;
+         p.dilation.h = 2;
+         p.pad.top = 2;
+     }},
+    {"onednn-f32", "wants bf16 activations, met F32",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
+    {"reference", "wants a CPU device, met cuda",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+};
+
+TEST(ConvDispatch, OpensEveryCandidateToAnEasyProblemOnACapableCpu) {
+    for (const DispatchRow& row : explain(capable_cpu(), easy_problem())) {
+        EXPECT_TRUE(row.open) << row.candidate << ": " << row.reason;
+    }
+}
+
+TEST(ConvDispatch, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
+    for (const Decline& decline : kDeclines) {
+        ConvProblem problem = easy_problem();
+        accel::DeviceInfo device = capable_cpu();
+        decline.spoil(problem, device);
+        ASSERT_TRUE(problem.validate()) << decline.sentence;
+        const DispatchRow row = row_of(decline.candidate, device, problem);
+        EXPECT_FALSE(row.open) << decline.candidate << ": " << decline.sentence;
+        EXPECT_EQ(row.reason, decline.sentence) << decline.candidate;
+    }
+}
+
+TEST(ConvDispatch, EveryGateIsInTheListOfDeclines) {
+    std::size_t gates = 0;
+    for (const Candidate& candidate : candidates()) gates += candidate.gates.size();
+    EXPECT_EQ(gates, std::size(kDeclines));
+}
+
+TEST(ConvDispatch, NamesAllClosedGatesOfACandidateAtOnce) {
+    ConvProblem problem = easy_problem();
+    problem.groups = 2;
+    accel::DeviceInfo device = capable_cpu();
+    device.features = "avx2";
+    EXPECT_EQ(row_of("direct", device, problem).reason,
+              "wants AVX-512, met avx2; wants AVX512_BF16 for bf16, met avx2; wants groups 1, met 2");
+}
+
+TEST(ConvDispatch, PrintsOneLineACandidate) {
+    ConvProblem problem = easy_problem();
+    problem.groups = 2;
+    EXPECT_EQ(to_string(explain(capable_cpu(), problem)),
+              "  direct      closed: wants groups 1, met 2\n"
+              "  onednn      open\n"
+              "  onednn-f32  open\n"
+              "  reference   open\n");
+}
+
+TEST(ConvDispatch, TakesTheFirstOpenCandidate) {
+    const auto device = accel::cpu::create_device();
+    ConvProblem problem = easy_problem();
+    problem.groups = 2;  // closed to the direct back end on every machine
+    problem.dtype = problem.output_dtype = DType::F32;
+    const std::vector<float> filter(problem.filter_elements()), bias(problem.filter.k);
+    const auto made = Convolution::create(*device, problem, {filter, bias});
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ((*made)->backend(), "onednn");
+}
+
+TEST(ConvDispatch, FallsToTheReferenceWhenTheLibraryDeclines) {
+    const auto device = accel::cpu::create_device();
+    ConvProblem problem = easy_problem();
+    problem.groups = 2;
+    problem.filter.r = 9;  // larger than the image
+    problem.pad.top = 1;
+    const std::vector<float> filter(problem.filter_elements()), bias(problem.filter.k);
+    const auto made = Convolution::create(*device, problem, {filter, bias});
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ((*made)->backend(), "reference");
+}
+
+}  // namespace
+}  // namespace kinetograph::conv

@@ -1,0 +1,90 @@
+#include <kinetograph/compute/conv/problem.hpp>
+
+#include <gtest/gtest.h>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+ConvProblem causal_problem() {
+    ConvProblem p;
+    p.d = 6;
+    p.h = 36;
+    p.w = 64;
+    p.c_in = 128;
+    p.filter = {64, 3, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    return p;
+}
+
+TEST(ConvProblemTest, GivesTheOutputSizesOfPaddingStrideAndDilation) {
+    ConvProblem p = causal_problem();
+    EXPECT_EQ(p.d_out(), 4);
+    EXPECT_EQ(p.h_out(), 36);
+    EXPECT_EQ(p.w_out(), 64);
+    p.stride = {1, 2, 2};
+    p.dilation = {1, 2, 1};
+    p.pad.right = 0;
+    EXPECT_EQ(p.h_out(), (36 + 2 - 5) / 2 + 1);
+    EXPECT_EQ(p.w_out(), (64 + 1 - 3) / 2 + 1);
+}
+
+TEST(ConvProblemTest, CountsTwoFlopsAMultiplyAdd) {
+    EXPECT_EQ(causal_problem().flops(), 2.0 * 4 * 36 * 64 * 64 * 128 * 27);
+}
+
+TEST(ConvProblemTest, ReadsAsOneLine) {
+    ConvProblem p = causal_problem();
+    p.activation = Activation::Silu;
+    p.residual = true;
+    EXPECT_EQ(p.to_string(),
+              "1x6x36x64x128 bf16 * 64x3x3x3 pad 0,0,1,1,1,1 + bias, silu, + 1 * residual -> 1x4x36x64x64 bf16");
+}
+
+struct Mistake {
+    std::string_view sentence;
+    ErrorCode code;
+    void (*spoil)(ConvProblem&);
+};
+
+const Mistake kMistakes[] = {
+    {"convolution: h is 0, wanted at least 1", ErrorCode::InvalidArgument, [](ConvProblem& p) { p.h = 0; }},
+    {"convolution: stride.w is -1, wanted at least 1", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.stride.w = -1; }},
+    {"convolution: filter.q is 4294967296, above 2^31 - 1", ErrorCode::OutOfRange,
+     [](ConvProblem& p) { p.filter.q = std::int64_t{1} << 32; }},
+    {"convolution: pad.front is -1, wanted 0 to 2^31 - 1", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.pad.front = -1; }},
+    {"convolution: 3 groups divide neither or only one of c_in 128 and k 64", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.groups = 3; }},
+    {"convolution: dtype is F16, wanted F32 or BF16", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.dtype = DType::F16; }},
+    {"convolution: output_dtype is BF16, wanted F32", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.dtype = DType::F32; }},
+    {"convolution: the filter of 9x3x3 taps does not fit the padded input, output would be 0x36x64",
+     ErrorCode::InvalidArgument, [](ConvProblem& p) { p.filter.q = 9; }},
+};
+
+TEST(ConvProblemTest, RefusesEveryMistakeInItsOwnWords) {
+    EXPECT_TRUE(causal_problem().validate());
+    for (const Mistake& mistake : kMistakes) {
+        ConvProblem p = causal_problem();
+        mistake.spoil(p);
+        const auto valid = p.validate();
+        ASSERT_FALSE(valid) << mistake.sentence;
+        EXPECT_EQ(valid.error().message, mistake.sentence);
+        EXPECT_EQ(valid.error().code, mistake.code);
+    }
+}
+
+TEST(ConvProblemTest, RefusesFramesOfMoreThanTwoBillionElements) {
+    ConvProblem p = causal_problem();
+    p.h = p.w = 1 << 15;
+    const auto valid = p.validate();
+    ASSERT_FALSE(valid);
+    EXPECT_EQ(valid.error().code, ErrorCode::OutOfRange);
+}
+
+}  // namespace
+}  // namespace kinetograph::conv

@@ -1,0 +1,103 @@
+#include <kinetograph/compute/nn/frame_conversion.hpp>
+#include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace kinetograph::nn {
+namespace {
+
+using conv::FrameLayout;
+using conv::TestFrames;
+using tensor::DType;
+
+class FrameConversionTest : public testing::Test {
+  protected:
+    std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+    std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
+};
+
+TEST_F(FrameConversionTest, UnpackedLatentsAreScaledShiftedAndMovedToChannelsLast) {
+    constexpr std::int64_t kChannels = 16, kPixels = 35;
+    std::vector<float> latent(kChannels * kPixels);
+    for (std::size_t i = 0; i < latent.size(); ++i) latent[i] = static_cast<float>(i) * 0.37F - 90;
+    std::vector<float> scale(kChannels), shift(kChannels);
+    for (std::size_t c = 0; c < kChannels; ++c) {
+        scale[c] = 1 + static_cast<float>(c);
+        shift[c] = static_cast<float>(c) - 8;
+    }
+    for (const DType dtype : {DType::F32, DType::BF16}) {
+        TestFrames output(1, 1, kChannels * kPixels, dtype, FrameLayout::Dense);
+        ASSERT_TRUE(enqueue_unpack_latent(
+            *stream_, "unpack",
+            {latent.data(), output.writable()[0], kPixels, kChannels, std::make_shared<const std::vector<float>>(scale),
+             std::make_shared<const std::vector<float>>(shift), dtype}));
+        ASSERT_TRUE(stream_->synchronize());
+        const auto values = output.values();
+        for (std::int64_t pixel = 0; pixel < kPixels; ++pixel) {
+            for (std::int64_t c = 0; c < kChannels; ++c) {
+                const double wanted =
+                    static_cast<double>(latent[c * kPixels + pixel]) * scale[c] + static_cast<double>(shift[c]);
+                // float32: product and sum may round once or twice; bf16: half a unit of 8 bits.
+                const double limit = std::abs(wanted) * (dtype == DType::F32 ? 0x1p-22 : 0x1p-8) + 1e-4;
+                EXPECT_NEAR(values[pixel * kChannels + c], wanted, limit);
+            }
+        }
+    }
+}
+
+TEST_F(FrameConversionTest, UnpackingWithoutScaleAndShiftKeepsTheNumbers) {
+    const std::vector<float> latent{1, 2, 3, 4, 5, 6};  // two channels of three pixels
+    TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
+    ASSERT_TRUE(enqueue_unpack_latent(*stream_, "unpack",
+                                      {latent.data(), output.writable()[0], 3, 2, nullptr, nullptr, DType::F32}));
+    ASSERT_TRUE(stream_->synchronize());
+    EXPECT_EQ(output.values(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST_F(FrameConversionTest, RefusesAScaleOfTheWrongSizeNamingThePass) {
+    TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
+    const std::vector<float> latent(6);
+    const auto enqueued = enqueue_unpack_latent(*stream_, "unpack",
+                                                {latent.data(), output.writable()[0], 3, 2,
+                                                 std::make_shared<const std::vector<float>>(3), nullptr, DType::F32});
+    ASSERT_FALSE(enqueued);
+    EXPECT_EQ(enqueued.error().message,
+              "pass \"unpack\": a latent of 3 pixels and 2 channels with 3 scales and 0 shifts");
+}
+
+TEST_F(FrameConversionTest, ClampsToTheRangeAndKeepsNaN) {
+    constexpr std::int64_t kElements = 40'000;  // more than two blocks
+    TestFrames frames(1, 2, kElements, DType::F32, FrameLayout::EveryOther);
+    const auto value_of = [](std::int64_t frame, std::int64_t i) {
+        return i == 77 ? std::numeric_limits<float>::quiet_NaN()
+                       : static_cast<float>(i % 401 - 200) * 0.01F * static_cast<float>(frame + 1);
+    };
+    frames.fill(value_of);
+    const auto inputs = frames.readable();
+    ASSERT_TRUE(enqueue_clamp(*stream_, "clamp", {inputs, frames.writable(), kElements, -1, 1}));
+    ASSERT_TRUE(stream_->synchronize());
+    const auto values = frames.values();
+    for (std::int64_t i = 0; i < 2 * kElements; ++i) {
+        const float given = value_of(i / kElements, i % kElements);
+        if (std::isnan(given)) {
+            EXPECT_TRUE(std::isnan(values[i]));
+        } else {
+            ASSERT_EQ(values[i], std::clamp(given, -1.0F, 1.0F)) << i;
+        }
+    }
+    EXPECT_TRUE(frames.gaps_untouched());
+}
+
+TEST_F(FrameConversionTest, ReadsAFrameOfEitherStorageAsFloat32) {
+    TestFrames frame(1, 1, 3, DType::BF16, FrameLayout::Dense);
+    frame.fill([](auto, std::int64_t i) { return static_cast<float>(i) - 0.5F; });
+    EXPECT_EQ(to_f32(frame.readable()[0], 3, DType::BF16), (std::vector<float>{-0.5F, 0.5F, 1.5F}));
+}
+
+}  // namespace
+}  // namespace kinetograph::nn

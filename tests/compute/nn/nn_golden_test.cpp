@@ -1,0 +1,154 @@
+// The stored Wan 2.1 operators (golden README, section 3) through norm, attention, upsampling and convolution.
+#include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/nn/attention.hpp>
+#include <kinetograph/compute/nn/rms_norm.hpp>
+#include <kinetograph/compute/nn/upsample.hpp>
+#include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace kinetograph::nn {
+namespace {
+
+using conv::FrameLayout;
+using conv::TestFrames;
+using tensor::DType;
+
+const std::filesystem::path kFile = std::filesystem::path(KINETOGRAPH_GOLDEN_DIR) / "wan21_units.safetensors";
+
+class NnGolden : public testing::TestWithParam<DType> {
+  protected:
+    void SetUp() override {
+        if (!std::filesystem::exists(kFile)) GTEST_SKIP() << "no golden data at " << kFile;
+        file_.emplace(tensor::SafetensorsFile::open(kFile).value());
+    }
+
+    std::vector<float> values(const std::string& name) { return tensor::to_f32(*file_->find(name), name).value(); }
+    const tensor::Shape& shape(const std::string& name) { return file_->find(name)->shape; }
+    std::shared_ptr<const std::vector<float>> gamma(const std::string& name) {
+        return std::make_shared<const std::vector<float>>(values(name));
+    }
+
+    /// [C, T, H, W] as T frames [H, W, C].
+    std::vector<float> channels_last(const std::string& name) {
+        const tensor::Shape& s = shape(name);
+        const std::vector<float> stored = values(name);
+        std::vector<float> moved(stored.size());
+        const std::int64_t pixels = s[1] * s[2] * s[3];
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(stored.size()); ++i) {
+            moved[i % pixels * s[0] + i / pixels] = stored[i];
+        }
+        return moved;
+    }
+    TestFrames frames(const std::string& name) {
+        const tensor::Shape& s = shape(name);
+        TestFrames made(1, s[1], s[2] * s[3] * s[0], GetParam(), FrameLayout::Dense);
+        const std::int64_t each = s[2] * s[3] * s[0];
+        made.fill(
+            [all = channels_last(name), each](std::int64_t frame, std::int64_t i) { return all[frame * each + i]; });
+        return made;
+    }
+    TestFrames empty_frames(std::int64_t count, std::int64_t elements) {
+        return {1, count, elements, GetParam(), FrameLayout::Dense};
+    }
+
+    /// A per-frame convolution named `name` with `taps` x `taps` taps.
+    TestFrames convolve(const TestFrames& input, const std::string& name, std::int64_t height, std::int64_t width,
+                        std::int64_t taps, const TestFrames* residual = nullptr) {
+        const tensor::Shape& s = shape(name + ".weight");
+        conv::ConvProblem p;
+        p.d = static_cast<std::int64_t>(input.writable().size());
+        p.h = height;
+        p.w = width;
+        p.c_in = s[1];
+        p.filter = {s[0], 1, taps, taps};
+        p.pad = {0, 0, taps / 2, taps / 2, taps / 2, taps / 2};
+        p.dtype = p.output_dtype = GetParam();
+        p.residual = residual != nullptr;
+        const auto filter = values(name + ".weight"), bias = values(name + ".bias");
+        const auto convolution = conv::Convolution::create(*device_, p, {filter, bias}).value();
+        const auto workspace = device_->allocate("workspace", convolution->workspace_bytes() + 64).value();
+        TestFrames output = empty_frames(p.d, height * width * p.filter.k);
+        const auto inputs = input.readable();
+        const auto residuals = residual != nullptr ? residual->readable() : std::vector<const std::byte*>{};
+        EXPECT_TRUE(convolution->enqueue(*stream_, name, {inputs, output.writable(), residuals, workspace->data()}));
+        EXPECT_TRUE(stream_->synchronize());
+        return output;
+    }
+
+    // Limits of the golden README, section 8.
+    void expect_one_operation(const TestFrames& output, const std::string& wanted) {
+        const auto d = conv::difference(output.values(), channels_last(wanted));
+        EXPECT_LE(d.relative_l2, GetParam() == DType::F32 ? 2e-6 : 2.5e-3) << wanted;
+        if (GetParam() == DType::F32) {
+            EXPECT_LE(d.max_abs, 1e-5) << wanted;
+        } else {
+            EXPECT_LE(d.worst_bf16_excess, 1.0) << wanted;
+        }
+    }
+    void expect_several_operations(const TestFrames& output, const std::string& wanted) {
+        const auto d = conv::difference(output.values(), channels_last(wanted));
+        EXPECT_LE(d.relative_l2, GetParam() == DType::F32 ? 2e-6 : 6e-3) << wanted;
+        EXPECT_LE(d.max_abs, GetParam() == DType::F32 ? 1e-5 : 0.04) << wanted;
+    }
+
+    std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+    std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
+    std::optional<tensor::SafetensorsFile> file_;
+};
+
+TEST_P(NnGolden, NormAndSiluAgree) {
+    const TestFrames input = frames("rms_silu.input");
+    const tensor::Shape& s = shape("rms_silu.input");
+    const auto inputs = input.readable();
+    for (const auto& [activation, wanted] :
+         {std::pair{Activation::None, "rms_silu.norm"}, std::pair{Activation::Silu, "rms_silu.output"}}) {
+        TestFrames output = empty_frames(s[1], s[2] * s[3] * s[0]);
+        ASSERT_TRUE(enqueue_rms_norm(
+            *stream_, "rms_silu",
+            {inputs, output.writable(), s[2] * s[3], s[0], gamma("rms_silu.gamma"), GetParam(), activation}));
+        ASSERT_TRUE(stream_->synchronize());
+        expect_one_operation(output, wanted);
+    }
+}
+
+TEST_P(NnGolden, AttentionBlockAgrees) {
+    const TestFrames input = frames("attn.input");
+    const tensor::Shape& s = shape("attn.input");
+    const std::int64_t tokens = s[2] * s[3];
+    const auto inputs = input.readable();
+    TestFrames normed = empty_frames(s[1], tokens * s[0]);
+    ASSERT_TRUE(enqueue_rms_norm(
+        *stream_, "attn.norm",
+        {inputs, normed.writable(), tokens, s[0], gamma("attn.norm.gamma"), GetParam(), Activation::None}));
+    const TestFrames qkv = convolve(normed, "attn.to_qkv", s[2], s[3], 1);
+    const auto attention = Attention::create(*device_, {tokens, s[0], GetParam()}).value();
+    const auto workspace = device_->allocate("workspace", attention->workspace_bytes()).value();
+    TestFrames mixed = empty_frames(s[1], tokens * s[0]);
+    const auto qkvs = qkv.readable();
+    ASSERT_TRUE(attention->enqueue(*stream_, "attn", {qkvs, mixed.writable(), workspace->data()}));
+    expect_several_operations(convolve(mixed, "attn.proj", s[2], s[3], 1, &input), "attn.output");
+}
+
+TEST_P(NnGolden, UpsamplingAndItsConvolutionAgree) {
+    const TestFrames input = frames("up2d.input");
+    const tensor::Shape& s = shape("up2d.input");
+    TestFrames doubled = empty_frames(s[1], 4 * s[2] * s[3] * s[0]);
+    const auto inputs = input.readable();
+    ASSERT_TRUE(
+        enqueue_upsample_nearest2x(*stream_, "up2d", {inputs, doubled.writable(), s[2], s[3], s[0], GetParam()}));
+    ASSERT_TRUE(stream_->synchronize());
+    expect_one_operation(convolve(doubled, "up2d.resample.1", 2 * s[2], 2 * s[3], 3), "up2d.output");
+}
+
+INSTANTIATE_TEST_SUITE_P(BothStorages, NnGolden, testing::Values(DType::F32, DType::BF16),
+                         [](const testing::TestParamInfo<DType>& tested) {
+                             return std::string(tensor::to_string(tested.param));
+                         });
+
+}  // namespace
+}  // namespace kinetograph::nn

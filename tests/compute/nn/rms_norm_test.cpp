@@ -1,0 +1,124 @@
+#include <kinetograph/compute/nn/rms_norm.hpp>
+#include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace kinetograph::nn {
+namespace {
+
+using conv::FrameLayout;
+using conv::TestFrames;
+using tensor::DType;
+
+class RmsNormTest : public testing::Test {
+  protected:
+    Result<void> run(const TestFrames& input, const TestFrames& output, std::int64_t pixels, std::vector<float> gamma,
+                     DType dtype, Activation activation) {
+        const auto inputs = input.readable();
+        const auto channels = static_cast<std::int64_t>(gamma.size());
+        auto enqueued =
+            enqueue_rms_norm(*stream_, "norm0",
+                             {inputs, output.writable(), pixels, channels,
+                              std::make_shared<const std::vector<float>>(std::move(gamma)), dtype, activation});
+        return enqueued ? stream_->synchronize() : enqueued;
+    }
+
+    std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+    std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
+};
+
+/// The definition, in fp64.
+std::vector<float> reference(const std::vector<float>& x, const std::vector<float>& gamma, bool silu) {
+    const std::size_t channels = gamma.size();
+    std::vector<float> y(x.size());
+    for (std::size_t pixel = 0; pixel < x.size() / channels; ++pixel) {
+        double squares = 0;
+        for (std::size_t c = 0; c < channels; ++c) squares += std::pow(static_cast<double>(x[pixel * channels + c]), 2);
+        const double scale = std::sqrt(static_cast<double>(channels)) / std::max(std::sqrt(squares), 1e-12);
+        for (std::size_t c = 0; c < channels; ++c) {
+            const double value = x[pixel * channels + c] * scale * gamma[c];
+            y[pixel * channels + c] = static_cast<float>(silu ? value / (1 + std::exp(-value)) : value);
+        }
+    }
+    return y;
+}
+
+TEST_F(RmsNormTest, AgreesWithItsDefinitionForAllChannelCountsAndBothStorages) {
+    std::mt19937_64 random(3);
+    std::normal_distribution<float> normal(0, 3);
+    for (const std::int64_t channels : {1, 3, 16, 32, 64, 96, 100, 384, 1024}) {
+        for (const DType dtype : {DType::F32, DType::BF16}) {
+            for (const bool silu : {false, true}) {
+                const std::int64_t pixels = 1 + 40'000 / channels;  // several blocks and a ragged one
+                std::vector<float> gamma(channels);
+                for (float& value : gamma) value = 1 + 0.1F * normal(random);
+                TestFrames input(1, 3, pixels * channels, dtype, FrameLayout::Scattered);
+                TestFrames output(1, 3, pixels * channels, dtype, FrameLayout::EveryOther);
+                input.fill([&](auto, auto) { return normal(random); });
+                ASSERT_TRUE(run(input, output, pixels, gamma, dtype, silu ? Activation::Silu : Activation::None));
+                const auto d = conv::difference(output.values(), reference(input.values(), gamma, silu));
+                SCOPED_TRACE(fmt::format("{} channels, {}, silu {}", channels, tensor::to_string(dtype), silu));
+                // float32: sums of up to 1024 squares and an exponential, 2e-6; bf16: one rounding, at most 2^-8 each.
+                EXPECT_LE(d.relative_l2, dtype == DType::F32 ? 2e-6 : 0x1p-8);
+                if (dtype == DType::BF16) {
+                    EXPECT_LE(d.worst_bf16_excess, 1.0);
+                }
+                EXPECT_TRUE(output.gaps_untouched());
+            }
+        }
+    }
+}
+
+TEST_F(RmsNormTest, HasNoEpsilonUnderTheRootAndLeavesZerosZero) {
+    constexpr std::int64_t kChannels = 32;
+    TestFrames input(1, 1, 3 * kChannels, DType::F32, FrameLayout::Dense);
+    TestFrames output(1, 1, 3 * kChannels, DType::F32, FrameLayout::Dense);
+    // Pixel 0: zeros. Pixel 1: tiny. Pixel 2: the same numbers, large.
+    input.fill([](auto, std::int64_t i) {
+        const float value = static_cast<float>(i % kChannels) - 15.5F;
+        return i < kChannels ? 0.0F : i < 2 * kChannels ? value * 0x1p-40F : value;
+    });
+    ASSERT_TRUE(run(input, output, 3, std::vector<float>(kChannels, 1.0F), DType::F32, Activation::None));
+    const auto values = output.values();
+    for (std::int64_t c = 0; c < kChannels; ++c) {
+        EXPECT_EQ(values[c], 0.0F);
+        EXPECT_FLOAT_EQ(values[kChannels + c], values[2 * kChannels + c]);
+    }
+}
+
+TEST_F(RmsNormTest, WorksInPlace) {
+    TestFrames frames(1, 1, 5 * 64, DType::BF16, FrameLayout::Dense);
+    frames.fill([](auto, std::int64_t i) { return static_cast<float>(i % 7) - 3; });
+    const auto wanted = reference(frames.values(), std::vector<float>(64, 1.5F), true);
+    ASSERT_TRUE(run(frames, frames, 5, std::vector<float>(64, 1.5F), DType::BF16, Activation::Silu));
+    EXPECT_LE(conv::difference(frames.values(), wanted).worst_bf16_excess, 1.0);
+}
+
+TEST_F(RmsNormTest, SiluStaysFiniteAtTheEndsOfFloat32) {
+    TestFrames frames(1, 1, 4, DType::F32, FrameLayout::Dense);
+    frames.fill([](auto, std::int64_t i) { return i % 2 == 0 ? 1.0F : -1.0F; });
+    ASSERT_TRUE(run(frames, frames, 1, {1e4F, 1e4F, 1e30F, 1e30F}, DType::F32, Activation::Silu));
+    const auto values = frames.values();
+    EXPECT_FLOAT_EQ(values[0], 1e4F);
+    EXPECT_NEAR(values[1], 0, 1e-30);
+    EXPECT_FLOAT_EQ(values[2], 1e30F);
+    EXPECT_NEAR(values[3], 0, 1e-7);  // 1e30 / e^88
+}
+
+TEST_F(RmsNormTest, RefusesAGammaOfTheWrongSizeNamingThePass) {
+    TestFrames frames(1, 1, 4 * 8, DType::F32, FrameLayout::Dense);
+    const auto inputs = frames.readable();
+    const auto enqueued = enqueue_rms_norm(
+        *stream_, "norm0",
+        {inputs, frames.writable(), 4, 8, std::make_shared<const std::vector<float>>(7), DType::F32, {}});
+    ASSERT_FALSE(enqueued);
+    EXPECT_EQ(enqueued.error().message, "pass \"norm0\": gamma has 7 elements, wanted 8");
+}
+
+}  // namespace
+}  // namespace kinetograph::nn
