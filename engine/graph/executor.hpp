@@ -39,6 +39,10 @@ class LaneBackend {
   public:
     virtual ~LaneBackend() = default;
     virtual Lane lane() const = 0;
+    /// Everything in `record` lives until submit() returns, and the Plan until the batch is done. A wait may name this
+    /// lane itself, with a value that it has been given before. Batches without passes wait and signal like others.
+    /// On an Error nothing of the batch runs and `record.signal` is not reached: the value comes again with a later
+    /// batch.
     virtual Result<void> submit(const BatchRecord& record) = 0;
     /// Blocks the calling thread until the lane's timeline reaches `value`.
     virtual Result<void> wait(std::uint64_t value) = 0;
@@ -63,7 +67,7 @@ class MemoryBackend {
     virtual Result<void> zero(const Physical& ring) = 0;
 };
 
-/// A ring that outlives executions. Made and destroyed with its Executor.
+/// A ring that outlives executions. Made by Executor::create_history, destroyed with its Executor.
 class HistoryStorage {
   public:
     HistoryStorage(std::string name, std::uint64_t value_bytes, std::uint32_t slots, MemoryDomain domain,
@@ -75,6 +79,7 @@ class HistoryStorage {
     MemoryDomain domain() const { return domain_; }
     const Physical& physical() const { return physical_; }
     std::uint32_t cursor() const { return cursor_; }  ///< slot of the next value
+    std::uint32_t serial() const { return serial_; }  ///< counts the histories of one executor, from 1
 
   private:
     friend class Executor;
@@ -84,6 +89,8 @@ class HistoryStorage {
     MemoryDomain domain_;
     Physical physical_;
     std::uint32_t cursor_ = 0;
+    std::uint32_t serial_ = 0;
+    const void* owner_ = nullptr;  ///< the executor's state
 };
 
 struct HistoryStorageDesc {
@@ -95,7 +102,8 @@ struct HistoryStorageDesc {
 struct ExecutorDesc {
     std::vector<LaneBackend*> lanes;                              ///< outlive the executor
     std::vector<std::pair<MemoryDomain, MemoryBackend*>> memory;  ///< outlive the executor
-    CompileOptions compile;
+    CompileOptions compile;      ///< lanes that are not in `lanes` count as not present
+    std::size_t plans_kept = 4;  ///< recent plans with their memory, >= 1
 };
 
 /// What execute() started: every lane's timeline value at which the execution is complete on it (0: not used).
@@ -105,23 +113,35 @@ struct Execution {
     bool reused_plan = false;
 };
 
+/// One thread at a time. Waits on other lanes are left to the lanes; the calling thread blocks only in wait(),
+/// reset_histories(), the destructor, and when an old plan's memory has to go.
 class Executor {
   public:
+    /// Errors: InvalidArgument (two back ends for one lane or domain).
     static Result<std::unique_ptr<Executor>> create(ExecutorDesc desc);
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
     ~Executor();  ///< waits until all lanes are idle
 
+    /// Errors: InvalidArgument (no bytes, no slots, no memory back end for the domain), OutOfMemory.
     Result<HistoryStorage*> create_history(std::string_view name, const HistoryStorageDesc& desc);
     /// Forgets all values of all histories: waits for the lanes, then zeros the rings.
     Result<void> reset_histories();
 
     /// Compiles `frame`, or reuses the plan of an equal fingerprint (a few recent plans are kept), and submits it.
     /// Returns before the work is done. `frame` may be cleared as soon as this returns.
+    /// Errors: those of compile(); InvalidArgument (an import without storage or with too little of it, a history of
+    /// another executor); OutOfMemory (arenas); what a lane's submit() returned. After an Error the executor is usable:
+    /// batches submitted before it run to their end, no history has moved on, and contents of imports and exports that
+    /// this execution should have written are undefined.
     Result<Execution> execute(const FrameGraph& frame);
 
     /// Blocks until everything of `execution` is done.
     Result<void> wait(const Execution& execution);
+
+    /// Storage of an exported or imported resource in the last execution.
+    Physical physical(Buffer buffer) const;
+    Physical physical(Image image) const;
 
     /// Plan of the last execute(); null before the first.
     const Plan* plan() const;

@@ -45,6 +45,7 @@ struct ResourceNode {
     ResourceType type = ResourceType::Buffer;
     MemoryDomain domain = MemoryDomain::Accelerator;
     bool exported = false;
+    std::uint32_t exported_version = kNoIndex;  ///< the oldest one that was exported
     std::uint32_t alignment = 1;
     std::uint64_t bytes = 0;  ///< footprint in its arena; of one value for a history
     ImageDesc image;          ///< images only
@@ -60,6 +61,25 @@ struct AccessNode {
     std::uint32_t resource = kNoIndex;
     std::uint32_t version = 0;
     Access access = Access::KernelRead;
+};
+
+/// A declaration that cannot stand: noted while declaring, told as a sentence by compile().
+struct Misuse {
+    enum class Kind : std::uint8_t {
+        EmptyHandle,    ///< a default-constructed handle
+        ForeignHandle,  ///< names no resource of this type here: made by another graph, or before clear()
+        OutdatedWrite,  ///< writes `version`, which is not the newest one any more
+        SecondWrite,    ///< one pass writes one resource twice
+        SecondPush,     ///< a history pushed by two passes
+        WrongAccess,    ///< read() with a write access, or the reverse
+    };
+    Kind kind = Kind::EmptyHandle;
+    std::uint32_t pass = kNoIndex;  ///< kNoIndex: in export_contents()
+    std::uint32_t resource = kNoIndex;
+    std::uint32_t version = 0;
+    ResourceType type = ResourceType::Buffer;  ///< of the handle
+    Access access = Access::KernelRead;
+    bool writing = false;  ///< said by create(), write() or push()
 };
 
 class PassBuilder;
@@ -91,7 +111,8 @@ class FrameGraph {
     History import_history(HistoryStorage& storage, const HistoryDesc& desc);
 
     /// Marks contents as an output: the passes that make this version are not culled, and it is not overwritten
-    /// afterwards.
+    /// afterwards. The contents stay until the next execution overwrites them: whoever reads them outside the graph is
+    /// done by then, or keeps the next execution waiting.
     void export_contents(Buffer buffer);
     void export_contents(Image image);
 
@@ -108,21 +129,24 @@ class FrameGraph {
     Fingerprint topology() const { return topology_; }
     const std::vector<PassNode>& passes() const { return passes_; }
     const std::vector<ResourceNode>& resources() const { return resources_; }
+    const std::vector<Misuse>& misuses() const { return misuses_; }
 
   private:
     friend class PassBuilder;
-    template <class F>
-    struct ContextOf;
     std::uint32_t begin_pass(std::string_view name, Lane lane);
     void end_pass(std::uint32_t pass, std::function<void(PassContext&)> execute);
-    std::uint32_t add_resource(ResourceNode node);
-    void mix(std::string_view bytes);
-    void mix(std::uint64_t word);
+    ResourceNode& add_resource(std::string_view name, ResourceKind kind, ResourceType type, MemoryDomain domain);
+    void describe_buffer(ResourceNode& node, const BufferDesc& desc);
+    void describe_image(ResourceNode& node, const ImageDesc& desc);
+    bool names_resource(std::uint32_t resource, ResourceType type) const;
+    void export_version(std::uint32_t resource, std::uint32_t version, ResourceType type);
+    void note(const Misuse& misuse);
 
     FrameGraphOptions options_;
     Fingerprint topology_;
-    std::vector<PassNode> passes_;
-    std::vector<ResourceNode> resources_;
+    std::vector<PassNode> passes_, spare_passes_;  ///< spare: emptied by clear(), kept for their capacity
+    std::vector<ResourceNode> resources_, spare_resources_;
+    std::vector<Misuse> misuses_;
     std::vector<std::shared_ptr<void>> data_;
 };
 
@@ -137,7 +161,9 @@ class PassBuilder {
     Image read(Image image, Access access);
     /// Reads version 0 (kept values only) or version 1 (kept and pushed values).
     History read(History history, Access access);
-    Buffer write(Buffer buffer, Access access);  ///< returns the next version
+    /// Continues the contents of `buffer`, which must be the newest version, and returns the next version. The passes
+    /// that made the earlier contents are kept, because a write may leave part of them alone.
+    Buffer write(Buffer buffer, Access access);
     Image write(Image image, Access access);
     History push(History history, Access access);  ///< writes all values that this execution pushes; returns version 1
     /// The pass acts on the world outside the graph (prints, presents): it is never culled.
@@ -146,8 +172,11 @@ class PassBuilder {
   private:
     friend class FrameGraph;
     PassBuilder(FrameGraph& graph, std::uint32_t pass) : graph_(graph), pass_(pass) {}
-    void declare_read(std::uint32_t resource, std::uint32_t version, Access access);
-    std::uint32_t declare_write(std::uint32_t resource, std::uint32_t version, Access access);
+    void declare_read(std::uint32_t resource, std::uint32_t version, ResourceType type, Access access);
+    /// Returns the version that the write makes.
+    std::uint32_t declare_write(std::uint32_t resource, std::uint32_t version, ResourceType type, Access access);
+    bool usable(std::uint32_t resource, std::uint32_t version, ResourceType type, Access access, bool writing);
+    void declare_access(std::uint32_t resource, std::uint32_t version, Access access);
     FrameGraph& graph_;
     std::uint32_t pass_;
 };

@@ -45,8 +45,39 @@ enum class Access : std::uint8_t {
     HostWrite,
     Present,  ///< handed to the presentation engine; a read
 };
-bool is_write(Access access);
+inline constexpr std::size_t kAccessCount = 11;
+constexpr bool is_write(Access access) {
+    return access == Access::KernelWrite || access == Access::ComputeWrite || access == Access::ColorAttachment ||
+           access == Access::TransferWrite || access == Access::HostWrite;
+}
 std::string_view to_string(Access access);
+
+/// How an image's pixels must lie while it is accessed; going from one layout to another is a write to the image.
+enum class ImageLayout : std::uint8_t {
+    General,          ///< compute shaders' storage images, kernels, the host
+    ShaderRead,       ///< samplers
+    ColorAttachment,  ///< rendering
+    TransferSource,
+    TransferDestination,
+    Present,
+};
+constexpr ImageLayout layout_of(Access access) {
+    switch (access) {
+        case Access::SampledRead:
+            return ImageLayout::ShaderRead;
+        case Access::ColorAttachment:
+            return ImageLayout::ColorAttachment;
+        case Access::TransferRead:
+            return ImageLayout::TransferSource;
+        case Access::TransferWrite:
+            return ImageLayout::TransferDestination;
+        case Access::Present:
+            return ImageLayout::Present;
+        default:
+            return ImageLayout::General;
+    }
+}
+std::string_view to_string(ImageLayout layout);
 
 inline constexpr std::uint32_t kNoIndex = 0xffffffffU;
 

@@ -29,9 +29,11 @@ struct RingView {
 class PassContext {
   public:
     struct Entry {
-        std::uint32_t resource;
+        std::uint32_t resource = kNoIndex;
+        std::uint32_t read_version = kNoIndex;     ///< kNoIndex: the pass does not read it
+        std::uint32_t written_version = kNoIndex;  ///< kNoIndex: the pass does not write it
         Physical physical;
-        RingView ring;  ///< histories only
+        RingView ring{};  ///< histories only
     };
     PassContext(std::string_view pass_name, std::uint64_t execution, std::span<const Entry> entries)
         : pass_name_(pass_name), execution_(execution), entries_(entries) {}
@@ -40,15 +42,15 @@ class PassContext {
 
     std::string_view pass_name() const { return pass_name_; }
     std::uint64_t execution() const { return execution_; }  ///< counts from 0 over the executor's life
-    const Physical& physical(Buffer buffer) const { return entry(buffer.resource()).physical; }
-    const Physical& physical(Image image) const { return entry(image.resource()).physical; }
-    const RingView& ring(History history) const { return entry(history.resource()).ring; }
+    const Physical& physical(Buffer buffer) const { return entry(buffer.resource(), buffer.version()).physical; }
+    const Physical& physical(Image image) const { return entry(image.resource(), image.version()).physical; }
+    const RingView& ring(History history) const { return entry(history.resource(), history.version()).ring; }
 
   protected:
     ~PassContext() = default;
 
   private:
-    const Entry& entry(std::uint32_t resource) const;
+    const Entry& entry(std::uint32_t resource, std::uint32_t version) const;
     std::string_view pass_name_;
     std::uint64_t execution_;
     std::span<const Entry> entries_;

@@ -35,21 +35,34 @@ struct CompileOptions {
     LaneTopology topology = LaneTopology::all();
 };
 
-/// Memory and layout dependency inside a lane, or an image layout change, in front of a pass.
+/// Memory dependency inside a lane, or an image layout change, in front of a pass: accesses of kind `before` earlier on
+/// the lane, in this execution or an earlier one, come before accesses of kind `after` by this pass and later ones.
+/// A lane may weaken nothing of it and may join all barriers in front of one pass into one command.
+/// Images: `layout_of(before)` becomes `layout_of(after)` (from undefined when `discard`). Several barriers of one
+/// image in front of one pass are one layout change, for all the accesses they name. Imported images: their first
+/// barrier in an execution is always there; `before` is how the previous execution of the plan left them. A lane that
+/// cannot rely on that (first execution, another image) knows the image's real layout.
 struct Barrier {
     std::uint32_t resource = kNoIndex;  ///< kNoIndex: all memory (aliasing)
     Access before = Access::KernelRead;
     Access after = Access::KernelRead;
     bool discard = false;  ///< earlier contents are not needed: image layout may come from undefined
+    /// Where the access `before` happened. Another lane: a wait has ordered it already, only the layout changes here.
+    Lane from = Lane::Host;
+    /// With resource == kNoIndex: the transient whose bytes other transients, or itself in an earlier execution, used.
+    std::uint32_t aliased = kNoIndex;
+    friend bool operator==(const Barrier&, const Barrier&) = default;
 };
 
-/// Waits until `lane` has signalled batch `batch` (its ordinal on that lane, from 0). `executions_ago` 1: of the
-/// previous execution of the same plan; when another plan ran in between, the executor waits for that plan's last value
-/// instead.
+/// Waits until `lane` has signalled batch `batch` (its ordinal on that lane, from 0); a signal covers all earlier work
+/// of its lane, a wait holds back all later work of its lane. `executions_ago` 1: of the previous execution of the same
+/// plan; in the first execution after another plan, every lane waits for all that was submitted before instead.
 struct Wait {
     Lane lane = Lane::Host;
     std::uint32_t batch = 0;
     std::uint32_t executions_ago = 0;
+    Nanoseconds hand_over{0};  ///< its cost, from the topology
+    friend bool operator==(const Wait&, const Wait&) = default;
 };
 
 struct PlannedPass {
@@ -58,7 +71,8 @@ struct PlannedPass {
     std::vector<Barrier> barriers;  ///< before the pass, in its lane
 };
 
-/// A run of passes on one lane that is submitted together: wait, run, signal the lane's timeline once.
+/// A run of passes on one lane that is submitted together: wait, run, signal the lane's timeline once. A batch without
+/// passes is a relay: the host lane hands over between two lanes that cannot wait for each other.
 struct Batch {
     Lane lane = Lane::Host;
     std::uint32_t ordinal = 0;  ///< on its lane
@@ -76,8 +90,8 @@ struct PlannedResource {
     std::uint64_t bytes = 0;
     std::uint64_t offset = 0;      ///< in the arena of its domain; transients only
     std::uint32_t first_pass = 0;  ///< lifetime, as indices into Plan::passes
-    std::uint32_t last_pass = 0;
-    std::vector<Access> uses;  ///< distinct, sorted: what image usage flags derive from
+    std::uint32_t last_pass = 0;   ///< of an exported transient: the plan's last pass
+    std::vector<Access> uses{};    ///< distinct, sorted: what image usage flags derive from
     bool culled = false;
 };
 
@@ -96,8 +110,10 @@ struct Plan {
     std::string to_graphviz() const;
 };
 
-/// Compiles the declaration. Pure: same inputs, same plan.
-/// Errors: InvalidArgument with one line for every mistake found, each naming the pass, the resource and both parties.
+/// Compiles the declaration. Pure: same inputs, same plan. The plan holds for any physical storage of the imports and
+/// for rings of any number of slots >= keep + push, and keeps execution k + 1 from touching what execution k still
+/// uses. Errors: InvalidArgument with one line for every mistake found, each naming the pass, the resource and both
+/// parties.
 Result<Plan> compile(const FrameGraph& frame, const CompileOptions& options = {});
 
 /// The fingerprint that compile() would give its plan.

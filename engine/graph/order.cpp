@@ -1,0 +1,139 @@
+// List scheduling on a simulated clock. A pass is estimated to take kPassEstimate; one that needs another lane's work
+// starts a hand-over later, so a lane goes on with its own passes meanwhile, and `cut_batches` finds them together.
+#include <kinetograph/engine/graph/compilation.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::graph {
+
+namespace {
+
+constexpr Nanoseconds kPassEstimate{20'000};
+constexpr Nanoseconds kNever = Nanoseconds::max();
+
+struct Schedule {
+    explicit Schedule(const Compilation& compilation)
+        : c(compilation),
+          urgency(c.frame.passes().size(), Nanoseconds{0}),
+          ready_at(c.frame.passes().size(), Nanoseconds{0}),
+          open(c.frame.passes().size(), 0) {}
+
+    /// How long other lanes are still busy after this pass, if they need it. Zero for passes that no other lane needs:
+    /// those keep their declaration order, in which neighbours share memory best.
+    void estimate_urgency();
+    void count_dependencies();
+    void make_ready(std::uint32_t pass);
+    /// When `lane` could start its next pass; kNever when nothing is ready.
+    /// A lane with nothing to do moves on to the time at which its next pass is ready.
+    Nanoseconds next_start(std::size_t lane);
+    Lane choose_lane(Lane current);
+    std::uint32_t take(Lane lane);
+    void finish(std::uint32_t pass);
+
+    bool later(std::uint32_t a, std::uint32_t b) const {
+        return ready_at[a] != ready_at[b] ? ready_at[a] > ready_at[b] : a > b;
+    }
+    bool less_urgent(std::uint32_t a, std::uint32_t b) const {
+        return urgency[a] != urgency[b] ? urgency[a] < urgency[b] : a > b;
+    }
+
+    const Compilation& c;
+    std::vector<Nanoseconds> urgency, ready_at;
+    std::vector<std::uint32_t> open;                               ///< [pass] -> dependencies that have not run
+    std::array<std::vector<std::uint32_t>, kLaneCount> waiting;    ///< heap: ready later, soonest on top
+    std::array<std::vector<std::uint32_t>, kLaneCount> available;  ///< heap: ready now, most urgent on top
+    std::array<Nanoseconds, kLaneCount> clock{};
+};
+
+void Schedule::estimate_urgency() {
+    for (auto p = c.topological.rbegin(); p != c.topological.rend(); ++p) {
+        if (c.alive[*p] == 0) continue;
+        for (std::uint32_t d : c.dependencies_of.row(*p)) {
+            const std::uint32_t next = c.dependencies[d].after;
+            if (c.alive[next] == 0) continue;
+            Nanoseconds rest{0};
+            if (c.lane_of(next) != c.lane_of(*p))
+                rest = c.hand_over(c.lane_of(next), c.lane_of(*p)) + kPassEstimate + urgency[next];
+            else if (urgency[next].count() > 0)
+                rest = kPassEstimate + urgency[next];
+            urgency[*p] = std::max(urgency[*p], rest);
+        }
+    }
+}
+
+void Schedule::count_dependencies() {
+    for (const Dependency& d : c.dependencies)
+        if (c.alive[d.before] != 0 && c.alive[d.after] != 0) ++open[d.after];
+    for (std::uint32_t p = 0; p < open.size(); ++p)
+        if (c.alive[p] != 0 && open[p] == 0) make_ready(p);
+}
+
+void Schedule::make_ready(std::uint32_t pass) {
+    auto& heap = waiting[index_of(c.lane_of(pass))];
+    heap.push_back(pass);
+    std::push_heap(heap.begin(), heap.end(), [this](auto a, auto b) { return later(a, b); });
+}
+
+Nanoseconds Schedule::next_start(std::size_t lane) {
+    auto& soon = waiting[lane];
+    auto& now = available[lane];
+    while (!soon.empty() && (ready_at[soon.front()] <= clock[lane] || now.empty())) {
+        if (now.empty()) clock[lane] = std::max(clock[lane], ready_at[soon.front()]);
+        std::pop_heap(soon.begin(), soon.end(), [this](auto a, auto b) { return later(a, b); });
+        now.push_back(soon.back());
+        soon.pop_back();
+        std::push_heap(now.begin(), now.end(), [this](auto a, auto b) { return less_urgent(a, b); });
+    }
+    return now.empty() ? kNever : clock[lane];
+}
+
+Lane Schedule::choose_lane(Lane current) {
+    Lane best = current;
+    Nanoseconds start = next_start(index_of(current));
+    for (Lane lane : kLanes) {
+        const Nanoseconds other = next_start(index_of(lane));
+        if (other >= start) continue;
+        best = lane;
+        start = other;
+    }
+    return best;
+}
+
+std::uint32_t Schedule::take(Lane lane) {
+    auto& now = available[index_of(lane)];
+    std::pop_heap(now.begin(), now.end(), [this](auto a, auto b) { return less_urgent(a, b); });
+    const std::uint32_t pass = now.back();
+    now.pop_back();
+    return pass;
+}
+
+void Schedule::finish(std::uint32_t pass) {
+    const Lane lane = c.lane_of(pass);
+    clock[index_of(lane)] += kPassEstimate;
+    for (std::uint32_t d : c.dependencies_of.row(pass)) {
+        const std::uint32_t next = c.dependencies[d].after;
+        if (c.alive[next] == 0) continue;
+        const Lane to = c.lane_of(next);
+        const Nanoseconds arrival = clock[index_of(lane)] + (to == lane ? Nanoseconds{0} : c.hand_over(to, lane));
+        ready_at[next] = std::max(ready_at[next], arrival);
+        if (--open[next] == 0) make_ready(next);
+    }
+}
+
+}  // namespace
+
+void order(Compilation& c) {
+    Schedule schedule(c);
+    schedule.estimate_urgency();
+    schedule.count_dependencies();
+    const auto alive = static_cast<std::size_t>(std::count(c.alive.begin(), c.alive.end(), 1));
+    c.order.reserve(alive);
+    Lane lane = Lane::Accelerator;
+    while (c.order.size() < alive) {
+        lane = schedule.choose_lane(lane);
+        c.order.push_back(schedule.take(lane));
+        schedule.finish(c.order.back());
+    }
+}
+
+}  // namespace kinetograph::graph

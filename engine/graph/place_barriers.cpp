@@ -1,0 +1,310 @@
+// Dependencies inside a lane: passes of one lane start in order but may overlap until a barrier keeps them apart. A
+// conflict that the lane has already been told of by waits, there and back again, needs none.
+#include <kinetograph/engine/graph/compilation.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::graph {
+
+namespace {
+
+/// Where an access happened: which batch of which lane, in this execution or in the previous one.
+struct Point {
+    Lane lane = Lane::Host;
+    std::uint32_t batch = 0;  ///< ordinal
+    bool previous = false;
+};
+
+/// Walks the uses of one resource in plan order and remembers what a later access may conflict with.
+class Walk {
+  public:
+    Walk(Compilation& c, std::uint32_t resource) : c_(c), resource_(resource) {}
+
+    /// Walks all uses once without placing barriers: they become those of the previous execution.
+    void remember_previous() {
+        placing_ = false;
+        for (std::uint32_t u : c_.uses_of.row(resource_)) visit(c_.uses[u]);
+        placing_ = true;
+        write_.previous = true;
+        for (Read& read : reads_) read.at.previous = true;
+    }
+
+    void place() {
+        for (std::uint32_t u : c_.uses_of.row(resource_)) visit(c_.uses[u]);
+    }
+
+  private:
+    struct Read {
+        Point at;
+        AccessSet kinds;
+    };
+
+    void visit(const Use& use) {
+        pass_ = use.pass;
+        now_ = {.lane = batch().lane, .batch = batch().ordinal};
+        if (use.changes_layout)
+            change_layout(use);
+        else
+            depend(use);
+        latest_kind_ = use.writes() ? use.write : only(use.reads);
+        latest_lane_ = now_.lane;
+        if (!use.acts_as_write()) {
+            reads_.push_back({now_, use.reads});
+            return;
+        }
+        written_ = true;
+        write_ = now_;
+        write_kind_ = latest_kind_;
+        fenced_ = use.writes() ? AccessSet{0} : use.reads;
+        reads_.clear();
+    }
+
+    void depend(const Use& use) {
+        for_each(use.reads, [&](Access kind) {
+            if (!written_ || write_.lane != now_.lane || known(write_) || (fenced_ & bit(kind)) != 0) return;
+            emit(write_kind_, kind, now_.lane);
+            fenced_ |= bit(kind);
+        });
+        if (!use.writes()) return;
+        bool read_on_lane = false;
+        for_each(readers_on_lane(read_on_lane), [&](Access kind) { emit(kind, use.write, now_.lane); });
+        if (read_on_lane || !written_ || write_.lane != now_.lane || known(write_)) return;
+        if ((fenced_ & bit(use.write)) == 0) emit(write_kind_, use.write, now_.lane);
+    }
+
+    /// One change however many earlier accesses there are: they all had the old layout, so they are of one kind.
+    void change_layout(const Use& use) {
+        const bool first = c_.resource(resource_).kind == ResourceKind::Transient && !written_;
+        bool read_on_lane = false;
+        const AccessSet readers = readers_on_lane(read_on_lane);
+        for_each(use.kinds(), [&](Access after) {
+            if (first)
+                emit(after, after, now_.lane, true);
+            else if (readers != 0)
+                for_each(readers, [&](Access before) { emit(before, after, now_.lane); });
+            else
+                emit(latest_kind_, after, latest_lane_);
+        });
+    }
+
+    /// Kinds of the reads since the last write, on this lane, that no wait has covered.
+    AccessSet readers_on_lane(bool& any) const {
+        AccessSet kinds = 0;
+        for (const Read& read : reads_) {
+            if (read.at.lane != now_.lane) continue;
+            any = true;
+            if (!known(read.at)) kinds |= read.kinds;
+        }
+        return kinds;
+    }
+
+    const DraftBatch& batch() const { return c_.batches[c_.batch_of[pass_]]; }
+    bool known(const Point& point) const {
+        return (point.previous ? batch().prior : batch().known)[index_of(point.lane)] > point.batch;
+    }
+
+    void emit(Access before, Access after, Lane from, bool discard = false) {
+        if (!placing_) return;
+        c_.barriers[c_.position_of[pass_]].push_back(
+            {.resource = resource_, .before = before, .after = after, .discard = discard, .from = from});
+    }
+
+    static Access only(AccessSet kinds) {
+        Access last = Access::KernelRead;
+        for_each(kinds, [&](Access kind) { last = kind; });
+        return last;
+    }
+
+    Compilation& c_;
+    std::uint32_t resource_;
+    bool placing_ = true;
+    std::uint32_t pass_ = kNoIndex;
+    Point now_;
+    bool written_ = false;
+    Point write_;
+    Access write_kind_ = Access::KernelWrite;
+    AccessSet fenced_ = 0;  ///< kinds of access on the writer's lane that a barrier has put behind the last write
+    std::vector<Read> reads_;
+    Access latest_kind_ = Access::KernelRead;
+    Lane latest_lane_ = Lane::Host;
+};
+
+/// Barriers of one history, for a ring of keep + push slots, the smallest there may be.
+class Ring {
+  public:
+    Ring(Compilation& c, std::uint32_t resource) : c_(c), resource_(resource), uses_(c.uses_of.row(resource)) {}
+
+    void place() {
+        const auto push = std::find_if(uses_.begin(), uses_.end(), [&](auto u) { return c_.uses[u].writes(); });
+        if (push == uses_.end()) return;
+        push_ = &c_.uses[*push];
+        lane_ = c_.lane_of(push_->pass);
+        before_reads();
+        before_push();
+    }
+
+  private:
+    bool sees_kept_values(const Use& use) const { return use.reads != 0 && c_.resource(resource_).history.keep > 0; }
+    bool sees_pushed_values(const Use& use) const { return use.read_version == 1 && &use != push_; }
+    const DraftBatch& batch(const Use& use) const { return c_.batches[c_.batch_of[use.pass]]; }
+
+    void emit(const Use& use, Access before, Access after) {
+        c_.barriers[c_.position_of[use.pass]].push_back(
+            {.resource = resource_, .before = before, .after = after, .from = lane_});
+    }
+
+    /// A kind of read needs one barrier behind the push, wherever in the cycle of executions it stands; if values
+    /// pushed in this execution are read, it has to stand in front of the first such read.
+    void before_reads() {
+        const std::uint32_t pushed = batch(*push_).ordinal + 1;
+        const auto fence = [&](const Use& use, const LaneClock& known) {
+            if (c_.lane_of(use.pass) != lane_ || known[index_of(lane_)] >= pushed) return;
+            for_each(static_cast<AccessSet>(use.reads & ~fenced_), [&](Access kind) { emit(use, push_->write, kind); });
+            fenced_ |= use.reads;
+        };
+        for (std::uint32_t u : uses_)
+            if (sees_pushed_values(c_.uses[u])) fence(c_.uses[u], batch(c_.uses[u]).known);
+        for (std::uint32_t u : uses_)
+            if (!sees_pushed_values(c_.uses[u]) && sees_kept_values(c_.uses[u]))
+                fence(c_.uses[u], batch(c_.uses[u]).prior);
+    }
+
+    /// Behind the reads of its lane; behind the previous push only where no reader stands between the two.
+    void before_push() {
+        bool reader_between = false;
+        AccessSet readers = 0;
+        for (std::uint32_t u : uses_) {
+            const Use& use = c_.uses[u];
+            if (&use == push_ || c_.lane_of(use.pass) != lane_) continue;
+            if (!sees_pushed_values(use) && !sees_kept_values(use)) continue;
+            const bool in_front = c_.position_of[use.pass] < c_.position_of[push_->pass];
+            reader_between |= in_front || sees_pushed_values(use) || (fenced_ & use.reads) != 0;
+            if (batch(*push_).prior[index_of(lane_)] <= batch(use).ordinal) readers |= use.reads;
+        }
+        for_each(readers, [&](Access kind) { emit(*push_, kind, push_->write); });
+        if (!reader_between && !waits_for_itself()) emit(*push_, push_->write, push_->write);
+    }
+
+    /// True when waits lead from the push round other lanes back to the push before its slots come round again.
+    bool waits_for_itself() const {
+        const HistoryDesc& history = c_.resource(resource_).history;
+        return executions_until_known() <= history.keep / history.push + 1;
+    }
+
+    /// After how many executions the push's batch knows that an earlier push's batch is complete.
+    std::uint32_t executions_until_known() const;
+
+    Compilation& c_;
+    std::uint32_t resource_;
+    std::span<const std::uint32_t> uses_;
+    const Use* push_ = nullptr;
+    Lane lane_ = Lane::Host;
+    AccessSet fenced_ = 0;  ///< kinds of read on the push's lane that a barrier has put behind it
+};
+
+std::uint32_t Ring::executions_until_known() const {
+    // [batch] -> after how many executions its start knows of the push; lowered until nothing changes.
+    std::vector<std::uint32_t> after(c_.batches.size(), kNoIndex);
+    const std::uint32_t pushed = batch(*push_).ordinal;
+    const auto lower = [&](std::uint32_t b, std::uint32_t executions) {
+        return executions < after[b] ? (after[b] = executions, true) : false;
+    };
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (std::uint32_t b = 0; b < c_.batches.size(); ++b) {
+            const DraftBatch& at = c_.batches[b];
+            const auto& on_lane = c_.lane_batches[index_of(at.lane)];
+            const std::uint32_t last = after[on_lane.back()];
+            if (at.ordinal > 0)
+                changed |= lower(b, after[on_lane[at.ordinal - 1]]);
+            else if (last != kNoIndex)
+                changed |= lower(b, last + 1);
+            for (const Wait& wait : at.waits) {
+                const std::uint32_t source = after[c_.lane_batches[index_of(wait.lane)][wait.batch]];
+                if (source != kNoIndex) changed |= lower(b, source + wait.executions_ago);
+                if (wait.lane == lane_) changed |= lower(b, wait.executions_ago + (wait.batch >= pushed ? 0 : 1));
+            }
+        }
+    }
+    return after[c_.batch_of[push_->pass]];
+}
+
+/// Barriers in front of the first use of a transient: its bytes were others', or its own in the previous execution.
+class Takeover {
+  public:
+    explicit Takeover(Compilation& c) : c_(c) {}
+
+    void place() {
+        std::uint32_t current = kNoIndex;
+        AccessSet placed = 0;
+        for (const Succession& succession : c_.successions) {
+            if (std::exchange(current, succession.after) != succession.after) placed = 0;
+            placed = place(succession, placed);
+        }
+    }
+
+  private:
+    AccessSet place(const Succession& succession, AccessSet placed) {
+        const std::uint32_t position = c_.lifetimes[succession.after].first;
+        const std::uint32_t pass = c_.planned[position];
+        const DraftBatch& now = c_.batches[c_.batch_of[pass]];
+        const Use& first = c_.uses[c_.uses_of.row(succession.after).front()];
+        const LaneClock& known = succession.across ? now.prior : now.known;
+        const AccessSet kinds = last_on_lane(succession.before, now.lane, known[index_of(now.lane)]);
+        for_each(static_cast<AccessSet>(kinds & ~placed), [&](Access kind) {
+            for_each(first.kinds(), [&](Access after) {
+                c_.barriers[position].push_back(
+                    {.before = kind, .after = after, .discard = true, .from = now.lane, .aliased = succession.after});
+            });
+        });
+        return placed | kinds;
+    }
+
+    /// Kinds of the last accesses on `lane`, those behind which all its earlier ones are, unless `known` covers them.
+    AccessSet last_on_lane(std::uint32_t resource, Lane lane, std::uint32_t known) const {
+        AccessSet kinds = 0;
+        const auto uses = c_.uses_of.row(resource);
+        for (auto u = uses.rbegin(); u != uses.rend(); ++u) {
+            const Use& use = c_.uses[*u];
+            if (c_.lane_of(use.pass) != lane) continue;
+            const bool covered = c_.batches[c_.batch_of[use.pass]].ordinal < known;
+            if (!use.acts_as_write()) {
+                if (!covered) kinds |= use.reads;
+                continue;
+            }
+            if (!covered && kinds == 0) kinds = use.writes() ? bit(use.write) : use.reads;
+            break;
+        }
+        return kinds;
+    }
+
+    Compilation& c_;
+};
+
+}  // namespace
+
+void place_barriers(Compilation& c) {
+    c.barriers.resize(c.planned.size());
+    Takeover(c).place();
+    for (std::uint32_t r = 0; r < c.frame.resources().size(); ++r) {
+        if (c.uses_of.row(r).empty()) continue;
+        switch (c.resource(r).kind) {
+            case ResourceKind::Transient: {
+                Walk(c, r).place();
+                break;
+            }
+            case ResourceKind::Imported: {
+                Walk walk(c, r);
+                walk.remember_previous();
+                walk.place();
+                break;
+            }
+            case ResourceKind::History: {
+                Ring(c, r).place();
+                break;
+            }
+        }
+    }
+}
+
+}  // namespace kinetograph::graph

@@ -1,0 +1,91 @@
+#include <kinetograph/engine/graph/compilation.hpp>
+#include <kinetograph/engine/graph/prepared_plan.hpp>
+
+namespace kinetograph::graph {
+
+namespace {
+
+void add_entries(PreparedPlan& prepared, const FrameGraph& frame, const PassNode& node) {
+    const std::size_t first = prepared.entries.size();
+    for (const AccessNode& access : node.accesses) {
+        auto entry = std::find_if(prepared.entries.begin() + static_cast<std::ptrdiff_t>(first), prepared.entries.end(),
+                                  [&](const auto& e) { return e.resource == access.resource; });
+        if (entry == prepared.entries.end()) {
+            if (frame.resources()[access.resource].kind != ResourceKind::Transient)
+                prepared.bound_entries.push_back(static_cast<std::uint32_t>(prepared.entries.size()));
+            prepared.entries.push_back({.resource = access.resource, .physical = prepared.resources[access.resource]});
+            entry = prepared.entries.end() - 1;
+        }
+        (is_write(access.access) ? entry->written_version : entry->read_version) = access.version;
+    }
+}
+
+RingView ring_of(const ResourceNode& node) {
+    return {.storage = node.storage->physical(),
+            .value_bytes = node.storage->value_bytes(),
+            .slots = node.storage->slots(),
+            .first = node.storage->cursor()};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PreparedPlan>> PreparedPlan::create(Plan plan, const FrameGraph& frame,
+                                                           const std::array<MemoryBackend*, kDomainCount>& memory) {
+    auto prepared = std::make_unique<PreparedPlan>();
+    prepared->plan = std::move(plan);
+    prepared->resources.resize(prepared->plan.resources.size());
+    std::array<const PlanMemory*, kDomainCount> arenas{};
+    for (MemoryDomain domain : kDomains) {
+        if (prepared->plan.arena_bytes[index_of(domain)] == 0) continue;
+        if (memory[index_of(domain)] == nullptr)
+            return fail(ErrorCode::InvalidArgument, "no memory back end for domain {}, which needs {} bytes",
+                        to_string(domain), prepared->plan.arena_bytes[index_of(domain)]);
+        auto arena = memory[index_of(domain)]->realize(prepared->plan, domain);
+        if (!arena) return fail(std::move(arena.error()));
+        arenas[index_of(domain)] = arena->get();
+        prepared->memory.push_back(std::move(*arena));
+    }
+    for (const PlannedResource& resource : prepared->plan.resources) {
+        if (resource.culled) continue;
+        if (resource.kind == ResourceKind::Transient)
+            prepared->resources[resource.resource] = arenas[index_of(resource.domain)]->physical(resource.resource);
+        if (resource.kind == ResourceKind::Imported) prepared->imports.push_back(resource.resource);
+        if (resource.kind == ResourceKind::History && frame.resources()[resource.resource].newest_version > 0)
+            prepared->pushed.push_back(resource.resource);
+    }
+    std::vector<std::size_t> first_entry;
+    for (const PlannedPass& pass : prepared->plan.passes) {
+        first_entry.push_back(prepared->entries.size());
+        add_entries(*prepared, frame, frame.passes()[pass.pass]);
+    }
+    first_entry.push_back(prepared->entries.size());
+    for (std::size_t p = 0; p < prepared->plan.passes.size(); ++p)
+        prepared->passes.push_back({.planned = &prepared->plan.passes[p],
+                                    .entries = std::span<const PassContext::Entry>(prepared->entries)
+                                                   .subspan(first_entry[p], first_entry[p + 1] - first_entry[p])});
+    return prepared;
+}
+
+Result<void> PreparedPlan::bind(const FrameGraph& frame) {
+    for (std::uint32_t r : imports) {
+        const ResourceNode& node = frame.resources()[r];
+        if (node.imported.object == 0)
+            return fail(ErrorCode::InvalidArgument, "import \"{}\" has no storage in this execution", node.name);
+        if (node.type == ResourceType::Buffer && node.imported.bytes < node.bytes)
+            return fail(ErrorCode::InvalidArgument, "import \"{}\" is declared with {} bytes, but its storage has {}",
+                        node.name, node.bytes, node.imported.bytes);
+        resources[r] = node.imported;
+    }
+    for (std::uint32_t e : bound_entries) {
+        const ResourceNode& node = frame.resources()[entries[e].resource];
+        if (node.type == ResourceType::History) {
+            entries[e].ring = ring_of(node);
+            resources[entries[e].resource] = node.storage->physical();
+        }
+        entries[e].physical = resources[entries[e].resource];
+    }
+    for (PassRecord& pass : passes) pass.node = &frame.passes()[pass.planned->pass];
+    return {};
+}
+
+}  // namespace kinetograph::graph
