@@ -53,9 +53,10 @@ TEST(Safetensors, GivesTensorsInFileOrderWithMetadataAndDataInPlace) {
 }
 
 TEST(Safetensors, ReadsFloatsThatLieAtOddAddresses) {
-    const auto file = parse(safetensors_bytes(
+    const std::string bytes = safetensors_bytes(
         R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})",
-        std::string("\x07\x00\x00\x80\x3f", 5)));
+        std::string("\x07\x00\x00\x80\x3f", 5));
+    const auto file = parse(bytes);
     ASSERT_TRUE(file) << file.error().message;
     EXPECT_EQ(to_f32(*file->find("b"), "b").value(), std::vector<float>{1.0F});
 }
