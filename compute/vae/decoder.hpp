@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
@@ -48,6 +49,9 @@ class Decoder {
     /// bytes needed before starting).
     static Result<std::unique_ptr<Decoder>> create(accel::Device& device, const Checkpoint& checkpoint, LatentSize size,
                                                    const DecoderOptions& options = {});
+    /// The same for a clip's size, after checking that its channels are what the checkpoint takes.
+    static Result<std::unique_ptr<Decoder>> create_for(accel::Device& device, const Checkpoint& checkpoint,
+                                                       const Latents& clip, const DecoderOptions& options = {});
     virtual ~Decoder() = default;
 
     /// Decodes one latent frame `latent` [z_dim, h, w] float32 and blocks until its frames are in memory.

@@ -1,6 +1,5 @@
 #include <kinetograph/compute/vae/parameter_list.hpp>
-
-#include <array>
+#include <kinetograph/compute/vae/wan21_layers.hpp>
 
 namespace kinetograph::vae {
 
@@ -51,31 +50,33 @@ class ParameterList {
 }  // namespace
 
 std::vector<Parameter> wan21_parameters(std::int64_t dim, std::int64_t z_dim) {
-    struct Stage {
-        std::int64_t c_in, c_out;
-        bool up, up_in_time;
-    };
-    // Every upsampling halves the width, so stages 1 to 3 start with half of what the one before ended with.
-    const std::array<Stage, 4> stages = {{{4 * dim, 4 * dim, true, true},
-                                          {2 * dim, 4 * dim, true, true},
-                                          {2 * dim, 2 * dim, true, false},
-                                          {dim, dim, false, false}}};
     ParameterList list;
-    list.conv3d("conv2", z_dim, z_dim, 1);
-    list.conv3d("decoder.conv1", z_dim, 4 * dim, 3);
-    list.residual_block("decoder.middle.0", 4 * dim, 4 * dim);
-    list.attention("decoder.middle.1", 4 * dim);
-    list.residual_block("decoder.middle.2", 4 * dim, 4 * dim);
-    int index = 0;
-    const auto next = [&index] { return "decoder.upsamples." + std::to_string(index++); };
-    for (const Stage& stage : stages) {
-        list.residual_block(next(), stage.c_in, stage.c_out);
-        list.residual_block(next(), stage.c_out, stage.c_out);
-        list.residual_block(next(), stage.c_out, stage.c_out);
-        if (stage.up) list.upsample(next(), stage.c_out, stage.up_in_time);
+    for (const Layer& layer : wan21_layers(dim, z_dim)) {
+        switch (layer.op) {
+            case LayerOp::PointwiseConv:
+                list.conv3d(layer.key, layer.c_in, layer.c_out, 1);
+                break;
+            case LayerOp::CausalConv:
+                list.conv3d(layer.key, layer.c_in, layer.c_out, 3);
+                break;
+            case LayerOp::Residual:
+                list.residual_block(layer.key, layer.c_in, layer.c_out);
+                break;
+            case LayerOp::Attention:
+                list.attention(layer.key, layer.c_in);
+                break;
+            case LayerOp::Upsample2d:
+                list.upsample(layer.key, layer.c_in, false);
+                break;
+            case LayerOp::Upsample3d:
+                list.upsample(layer.key, layer.c_in, true);
+                break;
+            case LayerOp::Head:
+                list.norm(layer.key + ".0", layer.c_in);
+                list.conv3d(layer.key + ".2", layer.c_in, layer.c_out, 3);
+                break;
+        }
     }
-    list.norm("decoder.head.0", dim);
-    list.conv3d("decoder.head.2", dim, 3, 3);
     return list.take();
 }
 

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
 #include <cstring>
+#include <iterator>
 
 namespace kinetograph::accel {
 
@@ -32,6 +33,15 @@ Result<std::shared_ptr<Event>> AcceleratorLane::take_event() {
 Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
     collect_spans();
     std::lock_guard lock(mutex_);
+    std::vector<Timed> timed;  // made before anything is enqueued: an error leaves nothing of the batch behind
+    for (const graph::PassRecord& pass : record.passes) {
+        if (recorder_ == nullptr) break;
+        auto begin = take_event();
+        auto end = take_event();
+        if (!begin) return fail(std::move(begin.error()), pass.planned->name);
+        if (!end) return fail(std::move(end.error()), pass.planned->name);
+        timed.push_back({pass.planned->name, record.execution, std::move(*begin), std::move(*end)});
+    }
     for (const graph::ResolvedWait& wait : record.waits) {
         if (auto* accelerator = dynamic_cast<AcceleratorLane*>(wait.lane)) {
             stream_->wait(accelerator->timeline_, wait.value);
@@ -40,23 +50,14 @@ Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
             stream_->enqueue("wait", [lane = wait.lane, value = wait.value] { return lane->wait(value); });
         }
     }
-    for (const graph::PassRecord& pass : record.passes) {
-        Timed timed{pass.planned->name, record.execution, nullptr, nullptr};
-        if (recorder_ != nullptr) {
-            for (auto* event : {&timed.begin, &timed.end}) {
-                auto taken = take_event();
-                if (!taken) return fail(std::move(taken.error()), timed.name);
-                *event = std::move(*taken);
-            }
-            stream_->record(timed.begin);
-        }
+    for (std::size_t i = 0; i < record.passes.size(); ++i) {
+        const graph::PassRecord& pass = record.passes[i];
+        if (recorder_ != nullptr) stream_->record(timed[i].begin);
         PassContext context(pass, record.execution, *stream_);
         pass.node->execute(context);
-        if (recorder_ != nullptr) {
-            stream_->record(timed.end);
-            timed_.push_back(std::move(timed));
-        }
+        if (recorder_ != nullptr) stream_->record(timed[i].end);
     }
+    std::move(timed.begin(), timed.end(), std::back_inserter(timed_));
     stream_->signal(timeline_, record.signal);
     return {};
 }

@@ -1,0 +1,215 @@
+#include <kinetograph/compute/vae/decode_queue.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace kinetograph::vae {
+
+std::uint8_t to_unorm8(float value) {
+    const float scaled = (value + 1.0F) * 127.5F;
+    if (!(scaled > 0.0F)) return 0;  // NaN too
+    return static_cast<std::uint8_t>(std::min(scaled, 255.0F) + 0.5F);
+}
+
+void to_rgba8(std::span<const float> rgb, std::span<std::uint8_t> rgba) {
+    for (std::size_t pixel = 0; pixel < rgb.size() / 3; ++pixel) {
+        for (std::size_t c = 0; c < 3; ++c) rgba[4 * pixel + c] = to_unorm8(rgb[3 * pixel + c]);
+        rgba[4 * pixel + 3] = 255;
+    }
+}
+
+namespace {
+
+constexpr std::size_t kFramesOfAStep = 4;
+
+/// Latent frame `t` of a [C, T, h, w] clip as [C, h, w].
+std::vector<float> latent_frame(const Latents& clip, std::int64_t t) {
+    const std::int64_t pixels = clip.height * clip.width;
+    std::vector<float> latent(static_cast<std::size_t>(clip.channels * pixels));
+    for (std::int64_t c = 0; c < clip.channels; ++c)
+        std::copy_n(clip.values.begin() + (c * clip.frames + t) * pixels, pixels, latent.begin() + c * pixels);
+    return latent;
+}
+
+class ThreadedDecodeQueue final : public DecodeQueue {
+  public:
+    ThreadedDecodeQueue(std::unique_ptr<Decoder> decoder, Latents clip, const DecodeQueueOptions& options)
+        : decoder_(std::move(decoder)),
+          clip_(std::move(clip)),
+          capacity_(std::max(options.capacity, kFramesOfAStep)),
+          loop_(options.loop),
+          worker_([this] { decode_loop(); }) {}
+
+    ~ThreadedDecodeQueue() override {
+        {
+            std::lock_guard lock(mutex_);
+            stop_ = true;
+        }
+        changed_.notify_all();
+        worker_.join();
+    }
+
+    Result<std::optional<Frame>> try_pop() override {
+        std::lock_guard lock(mutex_);
+        return take();
+    }
+
+    Result<std::optional<Frame>> pop() override {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return !ready_.empty() || error_ || finished_; });
+        return take();
+    }
+
+    void restart() override {
+        {
+            std::lock_guard lock(mutex_);
+            ++generation_;
+            ready_.clear();
+            error_.reset();
+            finished_ = false;
+            next_latent_ = 0;
+            reset_wanted_ = true;
+        }
+        changed_.notify_all();
+    }
+
+    void set_loop(bool loop) override {
+        {
+            std::lock_guard lock(mutex_);
+            loop_ = loop;
+            if (loop && finished_) {
+                finished_ = false;
+                next_latent_ = 0;
+                reset_wanted_ = true;
+            }
+        }
+        changed_.notify_all();
+    }
+
+    DecodeQueueStats stats() const override {
+        std::lock_guard lock(mutex_);
+        const auto average =
+            full_steps_ > 0 ? full_step_time_ / static_cast<Nanoseconds::rep>(full_steps_) : Nanoseconds{};
+        return {ready_.size(), capacity_, steps_, last_step_, average, finished_};
+    }
+
+    const Latents& clip() const override { return clip_; }
+    const Decoder& decoder() const override { return *decoder_; }
+
+  private:
+    Result<std::optional<Frame>> take() {
+        if (!ready_.empty()) {
+            std::optional<Frame> frame = std::move(ready_.front());
+            ready_.pop_front();
+            changed_.notify_all();
+            return frame;
+        }
+        if (error_) return fail(*error_);
+        return std::nullopt;
+    }
+
+    bool may_decode() const {
+        return !error_ && !finished_ &&
+               (ready_.empty() || capacity_ - std::min(capacity_, ready_.size()) >= kFramesOfAStep);
+    }
+
+    void decode_loop() {
+        std::unique_lock lock(mutex_);
+        while (true) {
+            changed_.wait(lock, [&] { return stop_ || may_decode(); });
+            if (stop_) return;
+            const std::uint64_t generation = generation_;
+            const std::int64_t latent = next_latent_;
+            const bool reset = std::exchange(reset_wanted_, false);
+            lock.unlock();
+            Result<std::vector<Frame>> frames = decode(latent, generation, reset);
+            lock.lock();
+            if (generation != generation_) continue;  // restarted meanwhile: what was decoded is of the past
+            if (frames)
+                accept(std::move(*frames), latent);
+            else
+                error_ = std::move(frames.error());
+            changed_.notify_all();
+        }
+    }
+
+    /// Runs without the lock; only this thread touches the decoder.
+    Result<std::vector<Frame>> decode(std::int64_t latent, std::uint64_t generation, bool reset) {
+        if (reset)
+            if (auto done = decoder_->reset(); !done) return fail(std::move(done.error()));
+        const auto step = decoder_->step(latent_frame(clip_, latent));
+        if (!step) return fail(step.error());
+        const auto elements = static_cast<std::size_t>(step->height * step->width) * 3;
+        std::vector<Frame> frames;
+        for (std::int64_t i = 0; i < step->count; ++i) {
+            Frame frame;
+            frame.index = step->first_index + i;
+            frame.step = latent;
+            frame.generation = generation;
+            frame.width = step->width;
+            frame.height = step->height;
+            frame.presentation_time = Nanoseconds(std::llround(static_cast<double>(frame.index) * 1e9 / clip_.fps));
+            frame.rgba.resize(elements / 3 * 4);
+            to_rgba8(step->thwc.subspan(static_cast<std::size_t>(i) * elements, elements), frame.rgba);
+            frame.decoded_at = host_now();
+            frames.push_back(std::move(frame));
+        }
+        step_time_ = step->duration;
+        return frames;
+    }
+
+    void accept(std::vector<Frame> frames, std::int64_t latent) {
+        ++steps_;
+        last_step_ = step_time_;
+        if (frames.size() == kFramesOfAStep) {
+            ++full_steps_;
+            full_step_time_ += step_time_;
+        }
+        for (Frame& frame : frames) ready_.push_back(std::move(frame));
+        next_latent_ = latent + 1;
+        if (next_latent_ < clip_.frames) return;
+        if (loop_) {
+            next_latent_ = 0;
+            reset_wanted_ = true;
+        } else {
+            finished_ = true;
+        }
+    }
+
+    const std::unique_ptr<Decoder> decoder_;
+    const Latents clip_;
+    const std::size_t capacity_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Frame> ready_;
+    std::optional<Error> error_;
+    std::uint64_t generation_ = 0;
+    std::int64_t next_latent_ = 0;
+    bool reset_wanted_ = false;
+    bool finished_ = false;
+    bool loop_;
+    bool stop_ = false;
+    std::uint64_t steps_ = 0, full_steps_ = 0;
+    Nanoseconds last_step_{}, full_step_time_{};
+    Nanoseconds step_time_{};  ///< worker only
+    std::thread worker_;       ///< last: starts when everything else exists
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DecodeQueue>> DecodeQueue::create(std::unique_ptr<Decoder> decoder, Latents clip,
+                                                         const DecodeQueueOptions& options) {
+    const LatentSize size = decoder->latent_size();
+    if (clip.height != size.height || clip.width != size.width)
+        return fail(ErrorCode::InvalidArgument, "{}: latents of {}x{} do not fit a decoder made for {}x{}", clip.name,
+                    clip.width, clip.height, size.width, size.height);
+    return std::make_unique<ThreadedDecodeQueue>(std::move(decoder), std::move(clip), options);
+}
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,122 @@
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/layer_stack.hpp>
+
+#include <cmath>
+
+namespace kinetograph::vae {
+
+std::string_view to_string(Precision precision) {
+    switch (precision) {
+        case Precision::Fp32:
+            return "fp32";
+        case Precision::Bf16:
+            return "bf16";
+        case Precision::Fp16:
+            return "fp16";
+        case Precision::Fp8:
+            return "fp8";
+    }
+    return "?";
+}
+
+namespace {
+
+constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
+
+class StackDecoder final : public Decoder {
+  public:
+    StackDecoder(accel::Device& device, std::unique_ptr<LayerStack> stack)
+        : device_(device), stack_(std::move(stack)) {}
+
+    Result<DecodedFrames> step(std::span<const float> latent) override {
+        if (auto checked = check_finite(latent); !checked) return fail(std::move(checked.error()));
+        const StepKind kind = stack_->next_kind(1);
+        const StepShape shape = output_shape(stack_->desc(), kind);
+        const Nanoseconds begin = host_now();
+        const auto output = stack_->step(latent, 1);
+        if (!output) return fail(output.error());
+        DecodedFrames frames{next_frame_, shape.frames, shape.height, shape.width, *output, host_now() - begin};
+        advance(shape);
+        return frames;
+    }
+
+    Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) override {
+        if (auto checked = check_finite(latent); !checked) return fail(std::move(checked.error()));
+        const StepShape shape = output_shape(stack_->desc(), stack_->next_kind(1));
+        auto values = stack_->trace(latent, 1, module);
+        if (values) advance(shape);
+        return values;
+    }
+
+    Result<void> reset() override {
+        next_frame_ = 0;
+        next_latent_ = 0;
+        return stack_->reset();
+    }
+
+    LatentSize latent_size() const override { return {stack_->desc().height, stack_->desc().width}; }
+    const graph::Plan* plan() const override { return stack_->plan(); }
+    Result<graph::Plan> compile_plan(int step_kind) const override { return stack_->compile_plan({step_kind == 0, 1}); }
+    std::uint64_t peak_device_bytes() const override { return device_.peak_bytes() + stack_->memory().parameters; }
+
+  private:
+    /// A value that is not finite spreads over the whole picture and every later frame: refused at the door.
+    Result<void> check_finite(std::span<const float> latent) const {
+        const auto pixels = static_cast<std::size_t>(stack_->desc().height * stack_->desc().width);
+        for (std::size_t i = 0; i < latent.size(); ++i)
+            if (!std::isfinite(latent[i]))
+                return fail(ErrorCode::InvalidArgument,
+                            "latent frame {}: value {} at channel {}, pixel {} is not finite", next_latent_, latent[i],
+                            i / pixels, i % pixels);
+        return {};
+    }
+    void advance(const StepShape& shape) {
+        next_frame_ += shape.frames;
+        ++next_latent_;
+    }
+
+    accel::Device& device_;
+    std::unique_ptr<LayerStack> stack_;
+    std::int64_t next_frame_ = 0;
+    std::int64_t next_latent_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Decoder>> Decoder::create(accel::Device& device, const Checkpoint& checkpoint, LatentSize size,
+                                                 const DecoderOptions& options) {
+    if (options.precision != Precision::Fp32 && options.precision != Precision::Bf16)
+        return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs fp32 and bf16",
+                    to_string(options.precision), accel::to_string(device.info().kind));
+    for (const std::int64_t side : {size.height, size.width})
+        if (side < 1 || side > kLargestSide)
+            return fail(ErrorCode::InvalidArgument, "latents of {}x{}: each side must be 1 to {} latent pixels",
+                        size.width, size.height, kLargestSide);
+
+    StackDesc desc;
+    desc.layers = wan21_layers(checkpoint.dim(), checkpoint.z_dim());
+    desc.height = size.height;
+    desc.width = size.width;
+    desc.dtype = options.precision == Precision::Fp32 ? tensor::DType::F32 : tensor::DType::BF16;
+    desc.clamp = options.clamp;
+    if (options.latents == LatentScale::Normalized) {
+        desc.scale = std::make_shared<const std::vector<float>>(checkpoint.latents_std());
+        desc.shift = std::make_shared<const std::vector<float>>(checkpoint.latents_mean());
+    }
+    auto stack = LayerStack::create(
+        device, std::move(desc), [&checkpoint](const std::string& name) { return checkpoint.load(name); },
+        options.recorder);
+    if (!stack) return fail(std::move(stack.error()), checkpoint.name());
+    return std::make_unique<StackDecoder>(device, std::move(*stack));
+}
+
+Result<std::unique_ptr<Decoder>> Decoder::create_for(accel::Device& device, const Checkpoint& checkpoint,
+                                                     const Latents& clip, const DecoderOptions& options) {
+    if (clip.channels != checkpoint.z_dim())
+        return fail(ErrorCode::InvalidArgument, "{} has {} latent channels, {} takes {}{}", clip.name, clip.channels,
+                    checkpoint.name(), checkpoint.z_dim(),
+                    clip.channels == 48 ? " (48 channels are latents of the Wan 2.2 VAE)" : "");
+    return create(device, checkpoint, {clip.height, clip.width}, options);
+}
+
+}  // namespace kinetograph::vae

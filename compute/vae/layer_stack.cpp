@@ -1,0 +1,193 @@
+#include <kinetograph/compute/vae/layer_stack.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+namespace kinetograph::vae {
+
+namespace {
+
+graph::CompileOptions compile_options() { return {.topology = graph::LaneTopology::cpu_only()}; }
+
+std::uint64_t f32_bytes(std::int64_t elements) { return static_cast<std::uint64_t>(elements) * sizeof(float); }
+
+std::int64_t input_elements(const StackDesc& desc, std::int64_t frames) {
+    return frames * desc.layers.front().c_in * desc.height * desc.width;
+}
+
+graph::Physical whole(const accel::Memory& memory, std::uint64_t bytes) {
+    return {reinterpret_cast<std::uintptr_t>(memory.data()), 0, bytes};
+}
+
+constexpr double kMiB = 1024.0 * 1024.0;
+
+}  // namespace
+
+LayerStack::LayerStack(accel::Device& device, StackDesc desc, LoadTensor load)
+    : device_(device), desc_(std::move(desc)), parameters_(device, std::move(load)) {}
+
+LayerStack::~LayerStack() = default;
+
+Result<std::unique_ptr<LayerStack>> LayerStack::create(accel::Device& device, StackDesc desc, LoadTensor load,
+                                                       profile::Recorder* recorder) {
+    std::unique_ptr<LayerStack> stack(new LayerStack(device, std::move(desc), std::move(load)));
+    if (auto planned = stack->plan_memory(); !planned) return fail(std::move(planned.error()));
+    if (auto allocated = stack->allocate(recorder); !allocated) return fail(std::move(allocated.error()));
+    return stack;
+}
+
+std::vector<StepKind> LayerStack::kinds() const {
+    std::vector<StepKind> result;
+    for (std::int64_t frames = 1; frames <= desc_.max_frames; ++frames)
+        for (const bool first : {true, false}) result.push_back({first, frames});
+    return result;
+}
+
+/// Declares and compiles every kind of step against rings that exist only as sizes, which also packs all parameters.
+Result<void> LayerStack::plan_memory() {
+    std::deque<graph::HistoryStorage> sizes_only;
+    std::map<std::string, graph::HistoryStorage*> found;
+    const FindHistory find = [&](const std::string& name, const graph::HistoryStorageDesc& ring) {
+        auto& storage = found[name];
+        if (storage == nullptr) {
+            ring_descs_.emplace(name, ring);
+            storage = &sizes_only.emplace_back(name, ring.value_bytes, ring.slots, ring.domain, graph::Physical{});
+        }
+        return storage;
+    };
+    for (const StepKind kind : kinds()) {
+        const StepMemory sizes{{0, 0, f32_bytes(input_elements(desc_, kind.frames))},
+                               {0, 0, f32_bytes(output_shape(desc_, kind).elements())}};
+        graph::FrameGraph frame;
+        if (auto declared = declare_step(frame, desc_, kind, parameters_, find, sizes); !declared)
+            return fail(std::move(declared.error()));
+        auto plan = graph::compile(frame, compile_options());
+        if (!plan) return fail(std::move(plan.error()));
+        memory_.transients =
+            std::max(memory_.transients, plan->arena_bytes[static_cast<std::size_t>(graph::MemoryDomain::Accelerator)]);
+        memory_.io = std::max(memory_.io, sizes.input.bytes + sizes.output.bytes);
+        plans_.insert_or_assign(kind, std::move(*plan));
+    }
+    parameters_.detach();
+    memory_.parameters = parameters_.bytes();
+    for (const auto& [name, ring] : ring_descs_) memory_.histories += ring.value_bytes * ring.slots;
+
+    const std::uint64_t held = device_.bytes_allocated();
+    const std::uint64_t free = device_.info().memory_bytes - std::min(held, device_.info().memory_bytes);
+    if (memory_.total() > free)
+        return fail(
+            ErrorCode::OutOfMemory,
+            "decoding {}x{} latents needs {:.0f} MiB (transients {:.0f}, histories {:.0f}, parameters {:.0f}, staging "
+            "{:.0f}), {:.0f} MiB are free on {}",
+            desc_.width, desc_.height, static_cast<double>(memory_.total()) / kMiB,
+            static_cast<double>(memory_.transients) / kMiB, static_cast<double>(memory_.histories) / kMiB,
+            static_cast<double>(memory_.parameters) / kMiB, static_cast<double>(memory_.io) / kMiB,
+            static_cast<double>(free) / kMiB, device_.info().name);
+    return {};
+}
+
+Result<void> LayerStack::allocate(profile::Recorder* recorder) {
+    auto lane = accel::AcceleratorLane::create(device_, recorder);
+    if (!lane) return fail(std::move(lane.error()));
+    lane_ = std::move(*lane);
+    arena_ = std::make_unique<accel::AcceleratorMemory>(device_);
+    if (auto reserved = arena_->reserve(memory_.transients); !reserved) return fail(std::move(reserved.error()));
+    auto executor = graph::Executor::create({.lanes = {lane_.get()},
+                                             .memory = {{graph::MemoryDomain::Accelerator, arena_.get()}},
+                                             .compile = compile_options()});
+    if (!executor) return fail(std::move(executor.error()));
+    executor_ = std::move(*executor);
+    for (const auto& [name, desc] : ring_descs_) {
+        auto ring = executor_->create_history(name, desc);
+        if (!ring) return fail(std::move(ring.error()));
+        rings_.emplace(name, *ring);
+    }
+
+    std::int64_t most = 0;
+    for (const StepKind kind : kinds()) most = std::max(most, output_shape(desc_, kind).elements());
+    auto input = device_.allocate("latents", f32_bytes(input_elements(desc_, desc_.max_frames)));
+    if (!input) return fail(std::move(input.error()));
+    auto output = device_.allocate("frames", f32_bytes(most));
+    if (!output) return fail(std::move(output.error()));
+    input_ = std::move(*input);
+    output_ = std::move(*output);
+    return {};
+}
+
+Result<void> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, const std::optional<TraceRequest>& trace) {
+    const StepMemory memory{whole(*input_, f32_bytes(input_elements(desc_, kind.frames))),
+                            whole(*output_, f32_bytes(output_shape(desc_, kind).elements()))};
+    const FindHistory find = [&](const std::string& name, const graph::HistoryStorageDesc&) { return rings_.at(name); };
+    return declare_step(frame, desc_, kind, parameters_, find, memory, trace);
+}
+
+Result<graph::FrameGraph*> LayerStack::step_graph(StepKind kind) {
+    const auto [it, added] = graphs_.try_emplace(kind);
+    if (added)
+        if (auto declared = declare(it->second, kind); !declared) return fail(std::move(declared.error()));
+    return &it->second;
+}
+
+Result<void> LayerStack::run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames) {
+    std::memcpy(input_->data(), input.data(), f32_bytes(input_elements(desc_, frames)));
+    const auto execution = executor_->execute(frame);
+    if (!execution) return fail(execution.error());
+    if (auto waited = executor_->wait(*execution); !waited) return fail(std::move(waited.error()));
+    first_ = false;
+    return {};
+}
+
+namespace {
+
+Result<void> check_input(const StackDesc& desc, std::span<const float> input, std::int64_t frames) {
+    if (frames < 1 || frames > desc.max_frames)
+        return fail(ErrorCode::InvalidArgument, "a step takes 1 to {} latent frames, {} were given", desc.max_frames,
+                    frames);
+    const auto wanted = input_elements(desc, frames);
+    if (static_cast<std::int64_t>(input.size()) != wanted)
+        return fail(ErrorCode::InvalidArgument, "{} latent frame(s) of {}x{}x{} are {} values, {} were given", frames,
+                    desc.layers.front().c_in, desc.height, desc.width, wanted, input.size());
+    return {};
+}
+
+}  // namespace
+
+Result<std::span<const float>> LayerStack::step(std::span<const float> input, std::int64_t frames) {
+    if (auto checked = check_input(desc_, input, frames); !checked) return fail(std::move(checked.error()));
+    const StepKind kind = next_kind(frames);
+    auto frame = step_graph(kind);
+    if (!frame) return fail(std::move(frame.error()));
+    if (auto ran = run(**frame, input, frames); !ran) return fail(std::move(ran.error()));
+    return std::span(reinterpret_cast<const float*>(output_->data()),
+                     static_cast<std::size_t>(output_shape(desc_, kind).elements()));
+}
+
+Result<std::vector<float>> LayerStack::trace(std::span<const float> input, std::int64_t frames,
+                                             std::string_view module) {
+    if (auto checked = check_input(desc_, input, frames); !checked) return fail(std::move(checked.error()));
+    std::vector<float> values;
+    graph::FrameGraph frame;
+    if (auto declared = declare(frame, next_kind(frames), TraceRequest{std::string(module), &values}); !declared)
+        return fail(std::move(declared.error()));
+    if (auto ran = run(frame, input, frames); !ran) return fail(std::move(ran.error()));
+    return values;
+}
+
+Result<void> LayerStack::reset() {
+    first_ = true;
+    static_cast<void>(lane_->stream().synchronize());  // an error of the abandoned clip was reported by its step
+    return executor_->reset_histories();
+}
+
+const graph::Plan* LayerStack::plan() const { return executor_->plan(); }
+
+Result<graph::Plan> LayerStack::compile_plan(StepKind kind) const {
+    const auto it = plans_.find(kind);
+    if (it == plans_.end())
+        return fail(ErrorCode::InvalidArgument, "no plan for a step of {} latent frames; 1 to {} are planned",
+                    kind.frames, desc_.max_frames);
+    return it->second;
+}
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,71 @@
+// LayerStack: a list of layers running on a device with streaming state; the decoder without its checkpoint's
+// conventions.
+#pragma once
+
+#include <kinetograph/compute/vae/step_graph.hpp>
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
+
+#include <memory>
+#include <span>
+
+namespace kinetograph::vae {
+
+/// Bytes of device memory that a stack needs, known before any of it is allocated.
+struct StackMemory {
+    std::uint64_t transients = 0;  ///< one arena for the largest step
+    std::uint64_t histories = 0;
+    std::uint64_t parameters = 0;
+    std::uint64_t io = 0;  ///< staging of input and output
+    std::uint64_t total() const { return transients + histories + parameters + io; }
+};
+
+class LayerStack {
+  public:
+    /// Packs the parameters and allocates everything that steps of either kind with up to max_frames frames need.
+    /// Errors: those of Parameters; OutOfMemory with the four figures of StackMemory and what is free.
+    static Result<std::unique_ptr<LayerStack>> create(accel::Device& device, StackDesc desc, LoadTensor load,
+                                                      profile::Recorder* recorder);
+    LayerStack(const LayerStack&) = delete;
+    LayerStack& operator=(const LayerStack&) = delete;
+    ~LayerStack();
+
+    /// Runs one step on input [frames, c_in, h, w] and blocks until its output [T, H, W, C] is in memory; the span is
+    /// valid until the next call. Errors: InvalidArgument (element count, more than max_frames), and those of the
+    /// passes.
+    Result<std::span<const float>> step(std::span<const float> input, std::int64_t frames);
+    /// The same step, with the output of `module` copied out; empty if the module did not run.
+    Result<std::vector<float>> trace(std::span<const float> input, std::int64_t frames, std::string_view module);
+    Result<void> reset();
+
+    const StackDesc& desc() const { return desc_; }
+    StepKind next_kind(std::int64_t frames) const { return {first_, frames}; }
+    const graph::Plan* plan() const;
+    Result<graph::Plan> compile_plan(StepKind kind) const;
+    const StackMemory& memory() const { return memory_; }
+
+  private:
+    struct Io;
+    LayerStack(accel::Device& device, StackDesc desc, LoadTensor load);
+    Result<void> plan_memory();
+    Result<void> allocate(profile::Recorder* recorder);
+    Result<void> declare(graph::FrameGraph& frame, StepKind kind, const std::optional<TraceRequest>& trace = {});
+    Result<graph::FrameGraph*> step_graph(StepKind kind);
+    Result<void> run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames);
+    std::vector<StepKind> kinds() const;
+
+    accel::Device& device_;
+    StackDesc desc_;
+    StackMemory memory_;
+    bool first_ = true;
+    std::map<StepKind, graph::Plan> plans_;
+    std::map<std::string, graph::HistoryStorageDesc> ring_descs_;
+    std::map<StepKind, graph::FrameGraph> graphs_;
+    std::map<std::string, graph::HistoryStorage*> rings_;
+    std::unique_ptr<accel::Memory> input_, output_;
+    mutable Parameters parameters_;
+    std::unique_ptr<accel::AcceleratorMemory> arena_;
+    std::unique_ptr<accel::AcceleratorLane> lane_;
+    std::unique_ptr<graph::Executor> executor_;  ///< last: waits for the lane before anything goes
+};
+
+}  // namespace kinetograph::vae

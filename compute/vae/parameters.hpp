@@ -1,0 +1,50 @@
+// Parameters: named tensors in the form that passes use: packed convolutions and gammas, each made once.
+#pragma once
+
+#include <kinetograph/compute/conv/convolution.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kinetograph::vae {
+
+/// A range of a filter's output channels: a temporal upsampling conv is run as two, one for each frame it makes.
+struct OutputChannels {
+    std::int64_t first = 0;
+    std::int64_t count = 0;  ///< 0: all
+};
+
+/// A tensor as float32 in PyTorch's shape order; the name is known to exist.
+using LoadTensor = std::function<std::vector<float>(const std::string& name)>;
+
+class Parameters {
+  public:
+    /// `load` is called until detach(); `device` outlives the object.
+    Parameters(accel::Device& device, LoadTensor load) : device_(device), load_(std::move(load)) {}
+
+    /// The convolution `problem` with `key`.weight and `key`.bias, packed on first use. Errors: those of
+    /// Convolution::create, with the key in front.
+    Result<const conv::Convolution*> convolution(const std::string& key, const conv::ConvProblem& problem,
+                                                 OutputChannels channels = {});
+    /// `key`.gamma as one value a channel.
+    std::shared_ptr<const std::vector<float>> gamma(const std::string& key);
+    /// No tensor will be asked for that was not asked for before: what `load` reads from may go.
+    void detach() { load_ = nullptr; }
+    accel::Device& device() const { return device_; }
+    std::uint64_t bytes() const;  ///< of all packed parameters, estimated from their element counts
+
+  private:
+    struct Bound {
+        std::int64_t first_channel;
+        std::unique_ptr<conv::Convolution> convolution;
+    };
+    accel::Device& device_;
+    LoadTensor load_;
+    std::multimap<std::string, Bound> convolutions_;
+    std::map<std::string, std::shared_ptr<const std::vector<float>>> gammas_;
+};
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,62 @@
+// Declares one decoding step of a list of layers into a frame graph: which passes run, on what memory, in what names.
+#pragma once
+
+#include <kinetograph/compute/vae/parameters.hpp>
+#include <kinetograph/compute/vae/wan21_layers.hpp>
+#include <kinetograph/engine/graph/executor.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kinetograph::vae {
+
+/// What distinguishes the graphs of one decoder: temporal upsampling is skipped in the first step of a clip.
+struct StepKind {
+    bool first = true;
+    std::int64_t frames = 1;  ///< latent frames that go in
+    friend auto operator<=>(const StepKind&, const StepKind&) = default;
+};
+
+/// The layers and how they are computed.
+struct StackDesc {
+    std::vector<Layer> layers;
+    std::int64_t height = 0, width = 0;                      ///< of the input, in its own pixels
+    std::int64_t max_frames = 1;                             ///< latent frames that one step may take
+    tensor::DType dtype = tensor::DType::BF16;               ///< of activations and filters
+    bool clamp = false;                                      ///< output limited to [-1, 1]
+    std::shared_ptr<const std::vector<float>> scale, shift;  ///< input * scale + shift per channel; null: as it is
+};
+
+/// Caller's memory that a step works on.
+struct StepMemory {
+    graph::Physical input;   ///< [frames, c_in, h, w] float32
+    graph::Physical output;  ///< [frames_out, H, W, c_out] float32
+};
+
+/// Frames and sizes that come out of a step.
+struct StepShape {
+    std::int64_t frames = 0, height = 0, width = 0, channels = 0;
+    std::int64_t elements() const { return frames * height * width * channels; }
+};
+StepShape output_shape(const StackDesc& stack, StepKind kind);
+
+/// One module's output, copied out as float32 while the step runs.
+struct TraceRequest {
+    std::string module;          ///< a layer's key; "decoder.head.2" for the head
+    std::vector<float>* values;  ///< [T, H, W, C]; stays empty if the module does not run
+};
+
+/// Finds or makes the ring of that name; called once for every causal input of a step.
+using FindHistory =
+    std::function<graph::HistoryStorage*(const std::string& name, const graph::HistoryStorageDesc& desc)>;
+
+/// Adds the passes of one step to `frame`. Passes are named like the checkpoint's tensors
+/// ("decoder.middle.0.residual.2"). Errors: those of Parameters::convolution.
+Result<void> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind, Parameters& parameters,
+                          const FindHistory& find_history, const StepMemory& memory,
+                          const std::optional<TraceRequest>& trace = {});
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,96 @@
+// Reference outputs and how to compare with them. Tests that need the files skip, visibly, where they are absent.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <kinetograph/compute/tensor/safetensors.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace kinetograph::golden {
+
+/// A golden file's tensor as float32, with its shape.
+struct Tensor {
+    tensor::Shape shape;
+    std::vector<float> values;
+};
+
+class File {
+  public:
+    explicit File(const std::string& name)
+        : file_(tensor::SafetensorsFile::open(std::filesystem::path(KINETOGRAPH_GOLDEN_DIR) / name)) {}
+    bool present() const { return file_.has_value(); }
+    Tensor tensor(const std::string& name) const {
+        const tensor::TensorView* view = file_->find(name);
+        if (view == nullptr) throw std::runtime_error(file_->name() + " has no tensor " + name);
+        return {view->shape, *tensor::to_f32(*view, name)};
+    }
+
+  private:
+    Result<tensor::SafetensorsFile> file_;
+};
+
+#define KG_GOLDEN_FILE(variable, name)                \
+    const ::kinetograph::golden::File variable(name); \
+    if (!variable.present()) GTEST_SKIP() << "golden data " << name << " not found in " << KINETOGRAPH_GOLDEN_DIR
+
+struct Difference {
+    double relative_l2 = 0;  ///< ||out - reference|| / ||reference||
+    double max_abs = 0;
+};
+
+inline Difference difference(std::span<const float> out, std::span<const float> reference) {
+    if (out.size() != reference.size() || out.empty()) return {INFINITY, INFINITY};
+    double error = 0, norm = 0, largest = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const double d = static_cast<double>(out[i]) - reference[i];
+        error += d * d;
+        norm += static_cast<double>(reference[i]) * reference[i];
+        largest = std::isnan(d) ? INFINITY : std::max(largest, std::abs(d));
+    }
+    return {std::isnan(error) ? INFINITY : std::sqrt(error / norm), largest};
+}
+
+struct Limit {
+    double relative_l2;
+    double max_abs;
+};
+
+inline testing::AssertionResult within(std::span<const float> out, std::span<const float> reference, Limit limit) {
+    const Difference found = difference(out, reference);
+    const bool good = found.relative_l2 <= limit.relative_l2 && found.max_abs <= limit.max_abs;
+    return (good ? testing::AssertionSuccess() : testing::AssertionFailure())
+           << "relative L2 " << found.relative_l2 << " (limit " << limit.relative_l2 << "), max abs " << found.max_abs
+           << " (limit " << limit.max_abs << "), " << out.size() << " values against " << reference.size();
+}
+
+/// Frames [first, first + count) of a [C, T, H, W] tensor as [count, C, H, W]: what a step takes.
+inline std::vector<float> tchw(const Tensor& cthw, std::int64_t first, std::int64_t count) {
+    const std::int64_t channels = cthw.shape[0], frames = cthw.shape[1], pixels = cthw.shape[2] * cthw.shape[3];
+    std::vector<float> result;
+    for (std::int64_t t = first; t < first + count; ++t)
+        for (std::int64_t c = 0; c < channels; ++c)
+            result.insert(result.end(), cthw.values.begin() + (c * frames + t) * pixels,
+                          cthw.values.begin() + (c * frames + t + 1) * pixels);
+    return result;
+}
+
+/// The same frames as [count, H, W, C]: what a step gives.
+inline std::vector<float> thwc(const Tensor& cthw, std::int64_t first, std::int64_t count) {
+    const std::int64_t channels = cthw.shape[0], pixels = cthw.shape[2] * cthw.shape[3];
+    const std::vector<float> planar = tchw(cthw, first, count);
+    std::vector<float> result(planar.size());
+    for (std::int64_t t = 0; t < count; ++t)
+        for (std::int64_t c = 0; c < channels; ++c)
+            for (std::int64_t p = 0; p < pixels; ++p)
+                result[static_cast<std::size_t>((t * pixels + p) * channels + c)] =
+                    planar[static_cast<std::size_t>((t * channels + c) * pixels + p)];
+    return result;
+}
+
+}  // namespace kinetograph::golden
