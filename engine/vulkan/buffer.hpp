@@ -1,0 +1,55 @@
+// Buffer: a VkBuffer and its memory.
+#pragma once
+
+#include <kinetograph/engine/vulkan/memory_pool.hpp>
+
+#include <string>
+
+namespace kinetograph::vulkan {
+
+/// What frame graph buffers are used for: storage, uniforms, vertices, indices, indirect arguments, copies.
+inline constexpr VkBufferUsageFlags kGraphBufferUsage =
+    VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_VERTEX_BUFFER_BIT |
+    VK_BUFFER_USAGE_INDEX_BUFFER_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+    VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+
+struct BufferOptions {
+    VkBufferUsageFlags usage = kGraphBufferUsage;
+    MemoryUse memory = MemoryUse::DeviceLocal;
+    bool exportable = false;  ///< another API may import its memory: export_fd()
+};
+
+/// Destroyed only after the device has ended using it.
+class Buffer {
+  public:
+    /// Errors: those of MemoryPool::allocate, naming `name`.
+    static Result<std::unique_ptr<Buffer>> create(const Device& device, std::string_view name, VkDeviceSize bytes,
+                                                  const BufferOptions& options = {});
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer();
+
+    VkBuffer handle() const { return handle_; }
+    VkDeviceSize bytes() const { return bytes_; }
+    const std::string& name() const { return name_; }
+    std::byte* mapped() const { return allocation_.mapped(); }  ///< null for device-local memory
+    const Allocation& allocation() const { return allocation_; }
+    /// A new opaque file descriptor of its memory, which is allocation().bytes() long; the importer closes it.
+    /// Errors: Unsupported for a buffer that is not exportable.
+    Result<int> export_fd() const;
+
+  private:
+    friend class GraphArena;
+    Buffer(const Device& device, std::string_view name, VkDeviceSize bytes)
+        : device_(device), name_(name), bytes_(bytes) {}
+    const Device& device_;
+    std::string name_;
+    VkDeviceSize bytes_;
+    VkBuffer handle_ = VK_NULL_HANDLE;
+    Allocation allocation_;
+};
+
+/// An opaque file descriptor of an exportable allocation.
+Result<int> export_memory_fd(const Device& device, const Allocation& allocation, std::string_view name);
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,211 @@
+#include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/clock.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/image.hpp>
+#include <kinetograph/engine/vulkan/memory_pool.hpp>
+#include <kinetograph/engine/vulkan/vk_result.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace kinetograph::vulkan {
+namespace {
+
+/// volk fills a table through a global vkGetDeviceProcAddr; two instances may come from two loaders.
+void load_table(VolkDeviceTable& table, VkDevice device, PFN_vkGetDeviceProcAddr get_device_proc_addr) {
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    vkGetDeviceProcAddr = get_device_proc_addr;
+    volkLoadDeviceTable(&table, device);
+}
+
+/// The driver may trust cache data blindly, so it must be its own: header of VkPipelineCacheHeaderVersionOne.
+bool cache_fits(std::span<const std::byte> data, const VkPhysicalDeviceProperties& properties) {
+    VkPipelineCacheHeaderVersionOne header{};
+    if (data.size() < sizeof(header)) return false;
+    std::memcpy(&header, data.data(), sizeof(header));
+    return header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == properties.vendorID &&
+           header.deviceID == properties.deviceID &&
+           std::memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
+}
+
+VkSamplerCreateInfo sampler_info(VkFilter filter) {
+    VkSamplerCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
+    info.magFilter = info.minFilter = filter;
+    info.addressModeU = info.addressModeV = info.addressModeW = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
+    return info;
+}
+
+}  // namespace
+
+Device::Device(const Instance& instance, DeviceReport report, VkDevice handle, bool owned)
+    : instance_(instance),
+      report_(std::move(report)),
+      handle_(handle),
+      owned_(owned),
+      table_(std::make_unique<VolkDeviceTable>()) {
+    load_table(*table_, handle, instance.table().vkGetDeviceProcAddr);
+}
+
+void Device::set_queues(std::array<Queue, 3> queues) {
+    const auto families = queue_families(instance_, physical());
+    for (std::size_t lane = 0; lane < queues.size(); ++lane) {
+        Queue& queue = queues[lane];
+        queue.flags = families[queue.family].queueFlags;
+        queue.timestamp_valid_bits = families[queue.family].timestampValidBits;
+        for (std::size_t other = 0; other < lane && queue.mutex == nullptr; ++other)
+            if (queues[other].handle == queue.handle) queue.mutex = queues[other].mutex;
+        if (queue.mutex == nullptr) queue.mutex = &mutexes_[lane];
+        if (std::find(families_.begin(), families_.end(), queue.family) == families_.end())
+            families_.push_back(queue.family);
+    }
+    queues_ = queues;
+}
+
+Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
+    VkPhysicalDeviceProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    instance_.table().vkGetPhysicalDeviceProperties2(physical(), &properties);
+    limits_ = properties.properties.limits;
+    memory_ = std::make_unique<MemoryPool>(*this);
+
+    VkPipelineCacheCreateInfo cache{};
+    cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
+    if (cache_fits(pipeline_cache, properties.properties)) {
+        cache.initialDataSize = pipeline_cache.size();
+        cache.pInitialData = pipeline_cache.data();
+    }
+    if (const VkResult result = table_->vkCreatePipelineCache(handle_, &cache, nullptr, &pipeline_cache_);
+        result != VK_SUCCESS)
+        return error(result, "vkCreatePipelineCache");
+    const VkSamplerCreateInfo linear = sampler_info(VK_FILTER_LINEAR), nearest = sampler_info(VK_FILTER_NEAREST);
+    if (const VkResult result = table_->vkCreateSampler(handle_, &linear, nullptr, &linear_sampler_);
+        result != VK_SUCCESS)
+        return error(result, "vkCreateSampler");
+    if (const VkResult result = table_->vkCreateSampler(handle_, &nearest, nullptr, &nearest_sampler_);
+        result != VK_SUCCESS)
+        return error(result, "vkCreateSampler");
+    auto clock = DeviceClock::create(*this);
+    if (!clock) return kinetograph::fail(clock.error());
+    clock_ = std::move(*clock);
+    return {};
+}
+
+Device::~Device() {
+    if (owned_) table_->vkDeviceWaitIdle(handle_);
+    clock_.reset();
+    table_->vkDestroySampler(handle_, nearest_sampler_, nullptr);
+    table_->vkDestroySampler(handle_, linear_sampler_, nullptr);
+    table_->vkDestroyPipelineCache(handle_, pipeline_cache_, nullptr);
+    memory_.reset();
+    if (owned_) table_->vkDestroyDevice(handle_, nullptr);
+}
+
+const Queue& Device::queue(graph::Lane lane) const {
+    assert(lane == graph::Lane::Graphics || lane == graph::Lane::AsyncCompute || lane == graph::Lane::Transfer);
+    return queues_[static_cast<std::size_t>(lane)];
+}
+
+std::vector<std::byte> Device::pipeline_cache_data() const {
+    std::size_t bytes = 0;
+    if (table_->vkGetPipelineCacheData(handle_, pipeline_cache_, &bytes, nullptr) != VK_SUCCESS) return {};
+    std::vector<std::byte> data(bytes);
+    if (table_->vkGetPipelineCacheData(handle_, pipeline_cache_, &bytes, data.data()) != VK_SUCCESS) return {};
+    data.resize(bytes);
+    return data;
+}
+
+graph::Footprint Device::footprint(const graph::ImageDesc& desc) const {
+    const VkImageCreateInfo info = graph_image_info(desc, families());
+    VkDeviceImageMemoryRequirements query{};
+    query.sType = VK_STRUCTURE_TYPE_DEVICE_IMAGE_MEMORY_REQUIREMENTS;
+    query.pCreateInfo = &info;
+    VkMemoryRequirements2 requirements{};
+    requirements.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2;
+    table_->vkGetDeviceImageMemoryRequirements(handle_, &query, &requirements);
+    // Whole pages of bufferImageGranularity, so that no buffer of the arena shares one with an image.
+    const std::uint64_t page = std::max(requirements.memoryRequirements.alignment, limits_.bufferImageGranularity);
+    return {.bytes = (requirements.memoryRequirements.size + page - 1) / page * page,
+            .alignment = static_cast<std::uint32_t>(page)};
+}
+
+void Device::set_name(VkObjectType type, std::uint64_t object, std::string_view name) const {
+    if (!instance_.has_debug_names()) return;
+    const std::string text(name);
+    VkDebugUtilsObjectNameInfoEXT info{};
+    info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
+    info.objectType = type;
+    info.objectHandle = object;
+    info.pObjectName = text.c_str();
+    instance_.table().vkSetDebugUtilsObjectNameEXT(handle_, &info);
+}
+
+tl::unexpected<Error> Device::error(VkResult result, std::string_view doing) const {
+    if (result == VK_ERROR_DEVICE_LOST)
+        return kinetograph::fail(ErrorCode::DeviceLost,
+                                 "{} was lost while {}: nothing it was asked for will be finished", report_.name,
+                                 doing);
+    return fail(result, fmt::format("{}: {}", report_.name, doing));
+}
+
+Result<void> Device::wait_idle() const {
+    std::array<std::unique_lock<std::mutex>, 3> locks;
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+        const bool seen = std::any_of(queues_.begin(), queues_.begin() + static_cast<std::ptrdiff_t>(i),
+                                      [&](const Queue& queue) { return queue.mutex == queues_[i].mutex; });
+        if (!seen) locks[i] = std::unique_lock(*queues_[i].mutex);
+    }
+    if (const VkResult result = table_->vkDeviceWaitIdle(handle_); result != VK_SUCCESS)
+        return error(result, "waiting for it to become idle");
+    return {};
+}
+
+Result<void> Device::run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record) const {
+    const Queue& target = queue(graph::Lane::Graphics);
+    VkCommandPool pool = VK_NULL_HANDLE;
+    VkCommandPoolCreateInfo pool_info{};
+    pool_info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    pool_info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
+    pool_info.queueFamilyIndex = target.family;
+    if (const VkResult result = table_->vkCreateCommandPool(handle_, &pool_info, nullptr, &pool); result != VK_SUCCESS)
+        return error(result, what);
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    VkCommandBufferAllocateInfo allocate{};
+    allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    allocate.commandPool = pool;
+    allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    allocate.commandBufferCount = 1;
+    VkResult result = table_->vkAllocateCommandBuffers(handle_, &allocate, &commands);
+    VkFence fence = VK_NULL_HANDLE;
+    VkFenceCreateInfo fence_info{};
+    fence_info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+    if (result == VK_SUCCESS) result = table_->vkCreateFence(handle_, &fence_info, nullptr, &fence);
+    if (result == VK_SUCCESS) {
+        VkCommandBufferBeginInfo begin{};
+        begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+        begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+        table_->vkBeginCommandBuffer(commands, &begin);
+        record(commands);
+        result = table_->vkEndCommandBuffer(commands);
+    }
+    if (result == VK_SUCCESS) {
+        VkCommandBufferSubmitInfo buffer{};
+        buffer.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO;
+        buffer.commandBuffer = commands;
+        VkSubmitInfo2 submit{};
+        submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2;
+        submit.commandBufferInfoCount = 1;
+        submit.pCommandBufferInfos = &buffer;
+        std::lock_guard lock(*target.mutex);
+        result = table_->vkQueueSubmit2(target.handle, 1, &submit, fence);
+    }
+    if (result == VK_SUCCESS) result = table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, UINT64_MAX);
+    table_->vkDestroyFence(handle_, fence, nullptr);
+    table_->vkDestroyCommandPool(handle_, pool, nullptr);
+    if (result != VK_SUCCESS) return error(result, what);
+    return {};
+}
+
+}  // namespace kinetograph::vulkan

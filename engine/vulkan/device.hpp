@@ -1,0 +1,112 @@
+// Device: a logical device with its queues, function table, memory and clock; ours, or the host application's.
+#pragma once
+
+#include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/vulkan/inspect.hpp>
+
+#include <functional>
+#include <mutex>
+#include <span>
+
+struct VolkDeviceTable;
+
+namespace kinetograph::vulkan {
+
+class DeviceClock;
+class MemoryPool;
+
+struct DeviceOptions {
+    VkSurfaceKHR surface = VK_NULL_HANDLE;  ///< the device must be able to present to it
+    std::string name_contains{};            ///< only devices whose name contains this; empty: any
+    std::vector<std::byte>
+        pipeline_cache{};  ///< what pipeline_cache_data() gave in an earlier run; stale data is ignored
+};
+
+/// One VkQueue. Several lanes may share it.
+struct Queue {
+    VkQueue handle = VK_NULL_HANDLE;
+    std::uint32_t family = 0;
+    VkQueueFlags flags = 0;                  ///< what its family can do
+    std::uint32_t timestamp_valid_bits = 0;  ///< 0: this queue has no time stamps
+    std::mutex* mutex = nullptr;             ///< held around every call that takes the queue
+};
+
+/// A device that a host application made and goes on owning.
+struct AdoptedQueue {
+    VkQueue handle = VK_NULL_HANDLE;  ///< null: share the graphics queue
+    std::uint32_t family = 0;
+    std::mutex* mutex = nullptr;  ///< the host's lock of this queue; null: nobody else submits while we do
+};
+struct AdoptedDevice {
+    VkPhysicalDevice physical = VK_NULL_HANDLE;
+    VkDevice device = VK_NULL_HANDLE;
+    AdoptedQueue graphics;  ///< must serve graphics and compute
+    AdoptedQueue compute;
+    AdoptedQueue transfer;
+    const void* create_chain = nullptr;   ///< VkDeviceCreateInfo::pNext, to check features; null: the host vouches
+    std::vector<std::string> extensions;  ///< those that it enabled
+};
+
+class Device {
+  public:
+    /// Picks the best usable device. Errors: NotFound or Unsupported, with every device and why it was declined.
+    static Result<std::unique_ptr<Device>> create(const Instance& instance, const DeviceOptions& options = {});
+    /// Errors: InvalidArgument (no graphics queue), Unsupported (a required feature that was not enabled, by name).
+    static Result<std::unique_ptr<Device>> adopt(const Instance& instance, const AdoptedDevice& adopted);
+
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+    ~Device();  ///< waits until its lanes' work is done
+
+    VkDevice handle() const { return handle_; }
+    VkPhysicalDevice physical() const { return report_.handle; }
+    const Instance& instance() const { return instance_; }
+    const VolkDeviceTable& table() const { return *table_; }
+    const DeviceReport& report() const { return report_; }
+    const VkPhysicalDeviceLimits& limits() const { return limits_; }
+    /// The lane's queue; for lanes other than the three Vulkan lanes, our own mistake.
+    const Queue& queue(graph::Lane lane) const;
+    /// Distinct queue families of the lanes. Graph resources are shared among them concurrently, because a plan's
+    /// barriers do not hand over ownership.
+    std::span<const std::uint32_t> families() const { return families_; }
+    MemoryPool& memory() const { return *memory_; }
+    DeviceClock& clock() const { return *clock_; }
+    VkPipelineCache pipeline_cache() const { return pipeline_cache_; }
+    std::vector<std::byte> pipeline_cache_data() const;
+    /// Linear filtering, clamped to the edge; and nearest.
+    VkSampler linear_sampler() const { return linear_sampler_; }
+    VkSampler nearest_sampler() const { return nearest_sampler_; }
+
+    /// What an image of a frame graph takes in an arena; give it to graph::FrameGraphOptions::image_footprint.
+    graph::Footprint footprint(const graph::ImageDesc& desc) const;
+
+    /// Gives `object` a name that validation messages and debuggers show. Does nothing without validation.
+    void set_name(VkObjectType type, std::uint64_t object, std::string_view name) const;
+    /// An Error of this device: code by `result`, sentence "<device>: <doing>: VK_ERROR_...".
+    tl::unexpected<Error> error(VkResult result, std::string_view doing) const;
+    Result<void> wait_idle() const;
+    /// Records with `record` on the graphics queue, submits and waits: for set-up, not for frames.
+    Result<void> run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record) const;
+
+  private:
+    Device(const Instance& instance, DeviceReport report, VkDevice handle, bool owned);
+    Result<void> finish(std::span<const std::byte> pipeline_cache);
+    void set_queues(std::array<Queue, 3> queues);
+
+    const Instance& instance_;
+    DeviceReport report_;
+    VkDevice handle_;
+    bool owned_;
+    VkPhysicalDeviceLimits limits_{};
+    std::unique_ptr<VolkDeviceTable> table_;
+    std::array<Queue, 3> queues_;  // graphics, async compute, transfer
+    std::array<std::mutex, 3> mutexes_;
+    std::vector<std::uint32_t> families_;
+    std::unique_ptr<MemoryPool> memory_;
+    std::unique_ptr<DeviceClock> clock_;
+    VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;
+    VkSampler linear_sampler_ = VK_NULL_HANDLE;
+    VkSampler nearest_sampler_ = VK_NULL_HANDLE;
+};
+
+}  // namespace kinetograph::vulkan

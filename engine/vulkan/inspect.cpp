@@ -1,0 +1,252 @@
+#include <kinetograph/engine/vulkan/inspect.hpp>
+
+#include <kinetograph/engine/vulkan/vk_result.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace kinetograph::vulkan {
+namespace {
+
+std::set<std::string, std::less<>> device_extensions(const Instance& instance, VkPhysicalDevice device) {
+    std::uint32_t count = 0;
+    instance.table().vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+    std::vector<VkExtensionProperties> properties(count);
+    instance.table().vkEnumerateDeviceExtensionProperties(device, nullptr, &count, properties.data());
+    std::set<std::string, std::less<>> names;
+    for (const auto& property : properties) names.emplace(property.extensionName);
+    return names;
+}
+
+int preference(VkPhysicalDeviceType type) {
+    switch (type) {
+        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+            return 0;
+        case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+            return 1;
+        case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+            return 2;
+        default:
+            return 3;
+    }
+}
+
+void report_features(const Instance& instance, DeviceReport& report) {
+    RequiredFeatures features;
+    instance.table().vkGetPhysicalDeviceFeatures2(report.handle, features.chain());
+    for (const std::string& name : features.missing())
+        report.declined.push_back(fmt::format("feature {} is missing", name));
+}
+
+void report_extensions(const Instance& instance, VkSurfaceKHR surface, DeviceReport& report) {
+    const auto names = device_extensions(instance, report.handle);
+    OptionalExtensions& extensions = report.extensions;
+    const auto look_for = [&](const char* name, const char* without) {
+        const bool found = names.count(name) != 0;
+        if (!found) report.missing.push_back(fmt::format("{}: {}", name, without));
+        return found;
+    };
+    extensions.swapchain = look_for(VK_KHR_SWAPCHAIN_EXTENSION_NAME, "no windows");
+    extensions.external_memory_fd = look_for(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, "memory is not exportable");
+    extensions.external_semaphore_fd =
+        look_for(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "timelines are not shared with an accelerator");
+    extensions.calibrated_timestamps =
+        look_for(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, "GPU times are anchored to the host clock by estimate");
+    extensions.memory_budget = look_for(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, "free device memory is not known");
+    if (surface != VK_NULL_HANDLE && !extensions.swapchain)
+        report.declined.emplace_back("extension VK_KHR_swapchain is missing, which a window needs");
+}
+
+void report_queues(const Instance& instance, VkSurfaceKHR surface, DeviceReport& report) {
+    if (!graphics_family(instance, report.handle, VK_NULL_HANDLE))
+        report.declined.emplace_back("no queue family serves both graphics and compute");
+    else if (!graphics_family(instance, report.handle, surface))
+        report.declined.emplace_back("no graphics queue family can present to this window");
+}
+
+DeviceReport inspect(const Instance& instance, VkPhysicalDevice device, VkSurfaceKHR surface) {
+    VkPhysicalDeviceIDProperties id{};
+    id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
+    VkPhysicalDeviceDriverProperties driver{};
+    driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+    driver.pNext = &id;
+    VkPhysicalDeviceProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &driver;
+    instance.table().vkGetPhysicalDeviceProperties2(device, &properties);
+
+    DeviceReport report;
+    report.handle = device;
+    report.name = properties.properties.deviceName;
+    report.driver = fmt::format("{} {}", driver.driverName, driver.driverInfo);
+    report.type = to_string(properties.properties.deviceType);
+    report.api_version = properties.properties.apiVersion;
+    std::memcpy(report.uuid.data(), id.deviceUUID, report.uuid.size());
+    VkPhysicalDeviceMemoryProperties2 memory{};
+    memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+    instance.table().vkGetPhysicalDeviceMemoryProperties2(device, &memory);
+    for (std::uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; ++i)
+        if ((memory.memoryProperties.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0)
+            report.device_memory_bytes += memory.memoryProperties.memoryHeaps[i].size;
+
+    if (report.api_version < VK_API_VERSION_1_3) {
+        report.declined.push_back(fmt::format("Vulkan {}.{}, but 1.3 is needed",
+                                              VK_API_VERSION_MAJOR(report.api_version),
+                                              VK_API_VERSION_MINOR(report.api_version)));
+        return report;  // its answers to questions about 1.3 would mean nothing
+    }
+    report_features(instance, report);
+    report_extensions(instance, surface, report);
+    report_queues(instance, surface, report);
+    return report;
+}
+
+struct RequiredFlag {
+    const char* name;
+    bool (*is_set)(const VkPhysicalDeviceVulkan12Features&, const VkPhysicalDeviceVulkan13Features&);
+};
+constexpr RequiredFlag kRequired[] = {
+    {"timelineSemaphore", [](const auto& v12, const auto&) { return v12.timelineSemaphore == VK_TRUE; }},
+    {"hostQueryReset", [](const auto& v12, const auto&) { return v12.hostQueryReset == VK_TRUE; }},
+    {"synchronization2", [](const auto&, const auto& v13) { return v13.synchronization2 == VK_TRUE; }},
+    {"dynamicRendering", [](const auto&, const auto& v13) { return v13.dynamicRendering == VK_TRUE; }},
+    {"maintenance4", [](const auto&, const auto& v13) { return v13.maintenance4 == VK_TRUE; }},
+};
+
+}  // namespace
+
+RequiredFeatures::RequiredFeatures() {
+    vulkan13_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+    vulkan12_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    vulkan12_.pNext = &vulkan13_;
+    features_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    features_.pNext = &vulkan12_;
+}
+
+void RequiredFeatures::require_all() {
+    vulkan12_.timelineSemaphore = VK_TRUE;
+    vulkan12_.hostQueryReset = VK_TRUE;
+    vulkan13_.synchronization2 = VK_TRUE;
+    vulkan13_.dynamicRendering = VK_TRUE;
+    vulkan13_.maintenance4 = VK_TRUE;  // sizes of images before they exist; work group sizes of SPIR-V 1.6
+}
+
+std::vector<std::string> RequiredFeatures::missing() const {
+    std::vector<std::string> names;
+    for (const RequiredFlag& flag : kRequired)
+        if (!flag.is_set(vulkan12_, vulkan13_)) names.emplace_back(flag.name);
+    return names;
+}
+
+/// A host may enable a feature through the structure of a version or through that of the extension it came from.
+std::vector<std::string> RequiredFeatures::missing_in(const void* create_chain) {
+    RequiredFeatures enabled;
+    auto& v12 = enabled.vulkan12_;
+    auto& v13 = enabled.vulkan13_;
+    for (const auto* link = static_cast<const VkBaseInStructure*>(create_chain); link != nullptr; link = link->pNext) {
+        const void* structure = link;
+        switch (link->sType) {
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES: {
+                const auto& features = *static_cast<const VkPhysicalDeviceVulkan12Features*>(structure);
+                v12.timelineSemaphore |= features.timelineSemaphore;
+                v12.hostQueryReset |= features.hostQueryReset;
+                break;
+            }
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: {
+                const auto& features = *static_cast<const VkPhysicalDeviceVulkan13Features*>(structure);
+                v13.synchronization2 |= features.synchronization2;
+                v13.dynamicRendering |= features.dynamicRendering;
+                v13.maintenance4 |= features.maintenance4;
+                break;
+            }
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
+                v12.timelineSemaphore |=
+                    static_cast<const VkPhysicalDeviceTimelineSemaphoreFeatures*>(structure)->timelineSemaphore;
+                break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES:
+                v12.hostQueryReset |=
+                    static_cast<const VkPhysicalDeviceHostQueryResetFeatures*>(structure)->hostQueryReset;
+                break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES:
+                v13.synchronization2 |=
+                    static_cast<const VkPhysicalDeviceSynchronization2Features*>(structure)->synchronization2;
+                break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DYNAMIC_RENDERING_FEATURES:
+                v13.dynamicRendering |=
+                    static_cast<const VkPhysicalDeviceDynamicRenderingFeatures*>(structure)->dynamicRendering;
+                break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES:
+                v13.maintenance4 |= static_cast<const VkPhysicalDeviceMaintenance4Features*>(structure)->maintenance4;
+                break;
+            default:
+                break;
+        }
+    }
+    return enabled.missing();
+}
+
+std::string_view to_string(VkPhysicalDeviceType type) {
+    switch (type) {
+        case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+            return "discrete GPU";
+        case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+            return "integrated GPU";
+        case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+            return "virtual GPU";
+        case VK_PHYSICAL_DEVICE_TYPE_CPU:
+            return "CPU";
+        default:
+            return "other device";
+    }
+}
+
+std::vector<VkQueueFamilyProperties> queue_families(const Instance& instance, VkPhysicalDevice device) {
+    std::uint32_t count = 0;
+    instance.table().vkGetPhysicalDeviceQueueFamilyProperties2(device, &count, nullptr);
+    VkQueueFamilyProperties2 empty{};
+    empty.sType = VK_STRUCTURE_TYPE_QUEUE_FAMILY_PROPERTIES_2;
+    std::vector<VkQueueFamilyProperties2> extended(count, empty);
+    instance.table().vkGetPhysicalDeviceQueueFamilyProperties2(device, &count, extended.data());
+    std::vector<VkQueueFamilyProperties> families;
+    for (const auto& family : extended) families.push_back(family.queueFamilyProperties);
+    return families;
+}
+
+std::optional<std::uint32_t> graphics_family(const Instance& instance, VkPhysicalDevice device, VkSurfaceKHR surface) {
+    const auto families = queue_families(instance, device);
+    constexpr VkQueueFlags kWanted = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
+    for (std::uint32_t family = 0; family < families.size(); ++family) {
+        if ((families[family].queueFlags & kWanted) != kWanted) continue;
+        VkBool32 presents = VK_TRUE;
+        if (surface != VK_NULL_HANDLE)
+            instance.table().vkGetPhysicalDeviceSurfaceSupportKHR(device, family, surface, &presents);
+        if (presents == VK_TRUE) return family;
+    }
+    return std::nullopt;
+}
+
+Result<std::vector<DeviceReport>> inspect_devices(const Instance& instance, VkSurfaceKHR surface) {
+    std::uint32_t count = 0;
+    if (const VkResult result = instance.table().vkEnumeratePhysicalDevices(instance.handle(), &count, nullptr);
+        result != VK_SUCCESS)
+        return fail(result, "vkEnumeratePhysicalDevices");
+    if (count == 0)
+        return kinetograph::fail(ErrorCode::NotFound, "Vulkan is installed but finds no device: Vulkan lanes off");
+    std::vector<VkPhysicalDevice> devices(count);
+    instance.table().vkEnumeratePhysicalDevices(instance.handle(), &count, devices.data());
+
+    std::vector<DeviceReport> reports;
+    for (VkPhysicalDevice device : devices) reports.push_back(inspect(instance, device, surface));
+    const auto rank = [&](const DeviceReport& report) {
+        VkPhysicalDeviceProperties2 properties{};
+        properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+        instance.table().vkGetPhysicalDeviceProperties2(report.handle, &properties);
+        return std::pair(!report.usable(), preference(properties.properties.deviceType));
+    };
+    std::stable_sort(reports.begin(), reports.end(),
+                     [&](const DeviceReport& a, const DeviceReport& b) { return rank(a) < rank(b); });
+    return reports;
+}
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,65 @@
+// What devices there are, and why each one would or would not do.
+#pragma once
+
+#include <kinetograph/engine/vulkan/instance.hpp>
+
+#include <array>
+#include <optional>
+
+namespace kinetograph::vulkan {
+
+/// Extensions that widen what a device can do here; none is required.
+struct OptionalExtensions {
+    bool swapchain = false;              ///< windows
+    bool external_memory_fd = false;     ///< exportable memory
+    bool external_semaphore_fd = false;  ///< timelines shared with an accelerator
+    bool calibrated_timestamps = false;  ///< device and host clock read together
+    bool memory_budget = false;          ///< free bytes in out-of-memory messages
+};
+
+struct DeviceReport {
+    VkPhysicalDevice handle = VK_NULL_HANDLE;
+    std::string name;                       ///< "llvmpipe (LLVM 15.0.6, 256 bits)"
+    std::string driver;                     ///< "llvmpipe Mesa 22.3.6"
+    std::string type;                       ///< "discrete GPU", "CPU", ...
+    std::array<std::uint8_t, 16> uuid{};    ///< VkPhysicalDeviceIDProperties::deviceUUID
+    std::uint32_t api_version = 0;          ///< as VK_MAKE_API_VERSION makes it
+    std::uint64_t device_memory_bytes = 0;  ///< of device-local heaps
+    OptionalExtensions extensions;
+    std::vector<std::string> missing;   ///< optional things that this device lacks, with what goes without them
+    std::vector<std::string> declined;  ///< why it cannot be used; empty: it can
+    bool usable() const { return declined.empty(); }
+};
+
+/// All physical devices, best first. With a `surface`, a device must be able to present to it.
+/// Errors: NotFound when there is none.
+Result<std::vector<DeviceReport>> inspect_devices(const Instance& instance, VkSurfaceKHR surface = VK_NULL_HANDLE);
+
+/// The device features without which the Vulkan lanes do not work, as a chain to query or to enable.
+class RequiredFeatures {
+  public:
+    RequiredFeatures();
+    RequiredFeatures(const RequiredFeatures&) = delete;
+    RequiredFeatures& operator=(const RequiredFeatures&) = delete;
+    VkPhysicalDeviceFeatures2* chain() { return &features_; }
+    void require_all();                        ///< sets every required feature, for vkCreateDevice
+    std::vector<std::string> missing() const;  ///< names of required features that are not set
+
+    /// Names of required features that a host application's vkCreateDevice chain does not enable.
+    static std::vector<std::string> missing_in(const void* create_chain);
+
+  private:
+    VkPhysicalDeviceFeatures2 features_{};
+    VkPhysicalDeviceVulkan12Features vulkan12_{};
+    VkPhysicalDeviceVulkan13Features vulkan13_{};
+};
+
+/// "discrete GPU"
+std::string_view to_string(VkPhysicalDeviceType type);
+
+/// Index of the family that serves graphics and compute, and can present to `surface` if there is one.
+std::optional<std::uint32_t> graphics_family(const Instance& instance, VkPhysicalDevice device, VkSurfaceKHR surface);
+
+std::vector<VkQueueFamilyProperties> queue_families(const Instance& instance, VkPhysicalDevice device);
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,51 @@
+// Instance: a VkInstance of our own, or the host application's.
+#pragma once
+
+#include <kinetograph/engine/vulkan/instance_table.hpp>
+#include <kinetograph/engine/vulkan/loader.hpp>
+#include <kinetograph/engine/vulkan/validation.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace kinetograph::vulkan {
+
+/// Core, synchronization and best-practices checks of VK_LAYER_KHRONOS_validation.
+enum class Validation : std::uint8_t { Off, On };
+
+struct InstanceOptions {
+    std::string application = "kinetograph";
+    Validation validation = Validation::Off;
+    std::vector<std::string> extensions{};  ///< beyond our own; what a window needs: present::instance_extensions()
+};
+
+class Instance {
+  public:
+    /// Errors: Unsupported (loader older than Vulkan 1.3, a missing extension or the validation layer, by name).
+    static Result<std::unique_ptr<Instance>> create(const Loader& loader, const InstanceOptions& options = {});
+    /// The host application's instance, made for Vulkan 1.3 or newer; it stays the owner and outlives this object.
+    static std::unique_ptr<Instance> adopt(VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr);
+
+    Instance(const Instance&) = delete;
+    Instance& operator=(const Instance&) = delete;
+    ~Instance();
+
+    VkInstance handle() const { return handle_; }
+    const InstanceTable& table() const { return table_; }
+    const Loader& loader() const { return loader_; }
+    /// What the layers have said, also while the instance is destroyed; empty for ever when validation is off.
+    const std::shared_ptr<ValidationLog>& validation() const { return validation_; }
+    bool has_debug_names() const { return debug_utils_; }
+
+  private:
+    Instance(const Loader& loader, VkInstance handle, bool owned);
+    Loader loader_;
+    VkInstance handle_;
+    bool owned_;
+    bool debug_utils_ = false;
+    InstanceTable table_;
+    VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+    std::shared_ptr<ValidationLog> validation_ = std::make_shared<ValidationLog>();
+};
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,409 @@
+#include <kinetograph/engine/vulkan/lane.hpp>
+
+#include <kinetograph/engine/vulkan/access.hpp>
+#include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/clock.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/relay.hpp>
+
+#include <algorithm>
+#include <cassert>
+
+namespace kinetograph::vulkan {
+
+struct VulkanLane::Slot {
+    Slot(const Device& owner) : device(owner), descriptors(owner), uploads(owner) {}
+    ~Slot() {
+        device.table().vkDestroyQueryPool(device.handle(), queries, nullptr);
+        device.table().vkDestroyCommandPool(device.handle(), pool, nullptr);
+    }
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
+
+    const Device& device;
+    VkCommandPool pool = VK_NULL_HANDLE;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    DescriptorHeap descriptors;
+    UploadHeap uploads;
+    VkQueryPool queries = VK_NULL_HANDLE;  // two a pass
+    std::uint32_t query_capacity = 0;
+    bool in_flight = false;
+    std::uint64_t value = 0;  // of the timeline when done
+    std::uint64_t execution = 0;
+    std::vector<std::string> timed_passes;
+};
+
+namespace {
+
+VkSemaphoreSubmitInfo semaphore_info(VkSemaphore semaphore, std::uint64_t value, VkPipelineStageFlags2 stages) {
+    VkSemaphoreSubmitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO;
+    info.semaphore = semaphore;
+    info.value = value;
+    info.stageMask = stages;
+    return info;
+}
+
+std::vector<graph::Access> accesses_of(const graph::PassNode& node) {
+    std::vector<graph::Access> accesses;
+    for (const graph::AccessNode& access : node.accesses) accesses.push_back(access.access);
+    return accesses;
+}
+
+/// What one pass does to one image before it runs: all barriers that name it, as one change of layout.
+struct ImageChange {
+    Image* image;
+    AccessScope before, after;
+    bool discard;
+};
+
+VkImageMemoryBarrier2 image_barrier(const ImageChange& change) {
+    VkImageMemoryBarrier2 info{};
+    info.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2;
+    info.srcStageMask = change.before.stages;
+    info.srcAccessMask = writes_of(change.before.access);
+    info.dstStageMask = change.after.stages;
+    info.dstAccessMask = change.after.access;
+    info.oldLayout = change.discard ? VK_IMAGE_LAYOUT_UNDEFINED : change.image->layout();
+    info.newLayout = change.after.layout;
+    info.srcQueueFamilyIndex = info.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
+    info.image = change.image->handle();
+    info.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
+    return info;
+}
+
+/// Buffers too: a barrier of the whole memory costs the same on every driver and cannot name the wrong range.
+VkMemoryBarrier2 memory_barrier(const AccessScope& before, const AccessScope& after) {
+    VkMemoryBarrier2 info{};
+    info.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2;
+    info.srcStageMask = before.stages;
+    info.srcAccessMask = writes_of(before.access);
+    info.dstStageMask = after.stages;
+    info.dstAccessMask = after.access;
+    return info;
+}
+
+/// True if a pass of the batch writes memory that the host has mapped.
+bool writes_mapped_memory(const graph::BatchRecord& batch) {
+    for (const graph::PassRecord& pass : batch.passes)
+        for (const graph::AccessNode& access : pass.node->accesses) {
+            const auto& planned = batch.plan->resources[access.resource];
+            if (!graph::is_write(access.access) || planned.type == graph::ResourceType::Image) continue;
+            const auto* buffer = reinterpret_cast<const Buffer*>(batch.resources[access.resource].object);
+            if (buffer != nullptr && buffer->mapped() != nullptr) return true;
+        }
+    return false;
+}
+
+}  // namespace
+
+VulkanLane::VulkanLane(const Device& device, graph::Lane lane, profile::Recorder* recorder)
+    : device_(device), lane_(lane), recorder_(recorder) {}
+
+Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, graph::Lane lane,
+                                                       profile::Recorder* recorder) {
+    assert(PassContext::serves(lane) && "only the three Vulkan lanes run here");
+    std::unique_ptr<VulkanLane> result(new VulkanLane(device, lane, recorder));
+    auto timeline = create_timeline(device, fmt::format("{} lane", graph::to_string(lane)));
+    if (!timeline) return fail(timeline.error());
+    result->timeline_ = *timeline;
+    return result;
+}
+
+VulkanLane::~VulkanLane() {
+    if (submitted_ > 0) static_cast<void>(wait(submitted_));
+    relay_.reset();
+    slots_.clear();
+    device_.table().vkDestroySemaphore(device_.handle(), timeline_, nullptr);
+}
+
+bool VulkanLane::times_passes() const {
+    return recorder_ != nullptr && device_.queue(lane_).timestamp_valid_bits > 0 && device_.clock().available();
+}
+
+std::uint64_t VulkanLane::completed() const {
+    std::uint64_t value = 0;
+    device_.table().vkGetSemaphoreCounterValue(device_.handle(), timeline_, &value);
+    return value;
+}
+
+Result<void> VulkanLane::wait(std::uint64_t value) {
+    VkSemaphoreWaitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+    info.semaphoreCount = 1;
+    info.pSemaphores = &timeline_;
+    info.pValues = &value;
+    if (const VkResult result = device_.table().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX);
+        result != VK_SUCCESS)
+        return device_.error(result,
+                             fmt::format("waiting for value {} of the {} lane", value, graph::to_string(lane_)));
+    collect();
+    if (relay_)
+        if (auto error = relay_->error()) return fail(*error, "a lane that this one waited for");
+    return {};
+}
+
+void VulkanLane::forget_external() {
+    waits_.clear();
+    signals_.clear();
+}
+
+void VulkanLane::collect() {
+    std::lock_guard lock(mutex_);
+    collect_locked();
+}
+
+void VulkanLane::collect_locked() {
+    const std::uint64_t done = completed();
+    for (const auto& slot : slots_) {
+        if (!slot->in_flight || slot->value > done) continue;
+        record_spans(*slot);
+        slot->in_flight = false;
+    }
+}
+
+void VulkanLane::record_spans(Slot& slot) {
+    if (slot.timed_passes.empty()) return;
+    device_.clock().calibrate();
+    std::vector<std::uint64_t> stamps(2 * slot.timed_passes.size());
+    const VkResult result = device_.table().vkGetQueryPoolResults(
+        device_.handle(), slot.queries, 0, static_cast<std::uint32_t>(stamps.size()), stamps.size() * sizeof(stamps[0]),
+        stamps.data(), sizeof(stamps[0]), VK_QUERY_RESULT_64_BIT);
+    if (result != VK_SUCCESS) return;
+    for (std::size_t i = 0; i < slot.timed_passes.size(); ++i)
+        recorder_->add({.name = slot.timed_passes[i],
+                        .track = std::string(graph::to_string(lane_)),
+                        .begin = device_.clock().to_host(stamps[2 * i]),
+                        .end = device_.clock().to_host(stamps[2 * i + 1]),
+                        .execution = slot.execution});
+}
+
+Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
+    std::lock_guard lock(mutex_);
+    collect_locked();
+    const auto free = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->in_flight; });
+    Slot* slot = nullptr;
+    if (free != slots_.end()) {
+        slot = free->get();
+    } else {
+        slots_.push_back(std::make_unique<Slot>(device_));
+        slot = slots_.back().get();
+    }
+    if (auto prepared = prepare(*slot, passes); !prepared) return fail(prepared.error());
+    return slot;
+}
+
+/// Makes what the slot lacks and resets what it has.
+Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
+    const VolkDeviceTable& table = device_.table();
+    if (slot.pool == VK_NULL_HANDLE) {
+        VkCommandPoolCreateInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+        info.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
+        info.queueFamilyIndex = device_.queue(lane_).family;
+        if (const VkResult result = table.vkCreateCommandPool(device_.handle(), &info, nullptr, &slot.pool);
+            result != VK_SUCCESS)
+            return device_.error(result, "creating a command pool");
+        VkCommandBufferAllocateInfo allocate{};
+        allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+        allocate.commandPool = slot.pool;
+        allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+        allocate.commandBufferCount = 1;
+        if (const VkResult result = table.vkAllocateCommandBuffers(device_.handle(), &allocate, &slot.commands);
+            result != VK_SUCCESS)
+            return device_.error(result, "allocating a command buffer");
+    } else if (const VkResult result = table.vkResetCommandPool(device_.handle(), slot.pool, 0); result != VK_SUCCESS) {
+        return device_.error(result, "resetting a command pool");
+    }
+    slot.descriptors.reset();
+    slot.uploads.reset();
+    slot.timed_passes.clear();
+    if (!times_passes() || passes == 0) return {};
+    const auto wanted = static_cast<std::uint32_t>(2 * passes);
+    if (wanted > slot.query_capacity) {
+        table.vkDestroyQueryPool(device_.handle(), slot.queries, nullptr);
+        slot.queries = VK_NULL_HANDLE;
+        slot.query_capacity = 0;
+        VkQueryPoolCreateInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+        info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+        info.queryCount = std::max(64U, wanted);
+        if (const VkResult result = table.vkCreateQueryPool(device_.handle(), &info, nullptr, &slot.queries);
+            result != VK_SUCCESS)
+            return device_.error(result, "creating a query pool");
+        slot.query_capacity = info.queryCount;
+    }
+    table.vkResetQueryPool(device_.handle(), slot.queries, 0, slot.query_capacity);
+    return {};
+}
+
+Result<void> VulkanLane::submit(const graph::BatchRecord& batch) {
+    auto slot = acquire_slot(batch.passes.size());
+    if (!slot) return fail(slot.error());
+    if (auto recorded = record(**slot, batch); !recorded) return fail(recorded.error());
+    return enqueue(**slot, batch);
+}
+
+Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
+    const VolkDeviceTable& table = device_.table();
+    VkCommandBufferBeginInfo begin{};
+    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    if (const VkResult result = table.vkBeginCommandBuffer(slot.commands, &begin); result != VK_SUCCESS)
+        return device_.error(result, "beginning a command buffer");
+
+    std::optional<Error> error;
+    const bool labels = device_.instance().has_debug_names();
+    for (const graph::PassRecord& pass : batch.passes) {
+        if (labels) {
+            VkDebugUtilsLabelEXT label{};
+            label.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT;
+            label.pLabelName = pass.planned->name.c_str();
+            device_.instance().table().vkCmdBeginDebugUtilsLabelEXT(slot.commands, &label);
+        }
+        record_barriers(slot.commands, pass, batch);
+        const auto accesses = accesses_of(*pass.node);
+        const VkPipelineStageFlags2 stage = timing_stage(accesses.data(), accesses.size(), device_.queue(lane_).flags);
+        const auto query = static_cast<std::uint32_t>(2 * slot.timed_passes.size());
+        if (times_passes()) table.vkCmdWriteTimestamp2(slot.commands, stage, slot.queries, query);
+        PassContext context(pass, batch.execution, {device_, slot.commands, slot.descriptors, slot.uploads, error});
+        pass.node->execute(context);
+        if (times_passes()) {
+            table.vkCmdWriteTimestamp2(slot.commands, stage, slot.queries, query + 1);
+            slot.timed_passes.push_back(pass.planned->name);
+        }
+        if (labels) device_.instance().table().vkCmdEndDebugUtilsLabelEXT(slot.commands);
+    }
+    if (writes_mapped_memory(batch)) record_host_barrier(slot.commands);
+    const VkResult result = table.vkEndCommandBuffer(slot.commands);
+    if (error) return fail(*error);
+    if (result != VK_SUCCESS) return device_.error(result, "ending a command buffer");
+    return {};
+}
+
+void VulkanLane::record_barriers(VkCommandBuffer commands, const graph::PassRecord& pass,
+                                 const graph::BatchRecord& batch) {
+    const VkQueueFlags queue = device_.queue(lane_).flags;
+    std::vector<VkMemoryBarrier2> memory;
+    std::vector<ImageChange> changes;
+    for (const graph::Barrier& barrier : pass.planned->barriers) {
+        // What happened on another lane is ordered and made visible by a semaphore: the layout change chains to its
+        // wait.
+        const AccessScope before =
+            barrier.from == lane_ ? scope_of(barrier.before, queue) : AccessScope{every_stage(queue)};
+        const AccessScope after = scope_of(barrier.after, queue);
+        const bool is_image = barrier.resource != graph::kNoIndex &&
+                              batch.plan->resources[barrier.resource].type == graph::ResourceType::Image;
+        if (!is_image) {
+            if (barrier.from == lane_) memory.push_back(memory_barrier(before, after));
+            continue;
+        }
+        auto* image = reinterpret_cast<Image*>(batch.resources[barrier.resource].object);
+        const auto known =
+            std::find_if(changes.begin(), changes.end(), [&](const auto& change) { return change.image == image; });
+        if (known == changes.end()) {
+            changes.push_back({image, before, after, barrier.discard});
+        } else {
+            known->before.stages |= before.stages;
+            known->before.access |= before.access;
+            known->after.stages |= after.stages;
+            known->after.access |= after.access;
+            known->discard = known->discard && barrier.discard;
+        }
+    }
+    if (memory.empty() && changes.empty()) return;
+    std::vector<VkImageMemoryBarrier2> images;
+    for (const ImageChange& change : changes) {
+        images.push_back(image_barrier(change));
+        change.image->set_layout(change.after.layout);
+    }
+    VkDependencyInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO;
+    info.memoryBarrierCount = static_cast<std::uint32_t>(memory.size());
+    info.pMemoryBarriers = memory.data();
+    info.imageMemoryBarrierCount = static_cast<std::uint32_t>(images.size());
+    info.pImageMemoryBarriers = images.data();
+    device_.table().vkCmdPipelineBarrier2(commands, &info);
+}
+
+/// A timeline value that the host waits for makes writes available, but not visible to it.
+void VulkanLane::record_host_barrier(VkCommandBuffer commands) {
+    VkMemoryBarrier2 barrier{};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2;
+    barrier.srcStageMask = every_stage(device_.queue(lane_).flags);
+    barrier.srcAccessMask = VK_ACCESS_2_MEMORY_WRITE_BIT;
+    barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
+    barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
+    VkDependencyInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO;
+    info.memoryBarrierCount = 1;
+    info.pMemoryBarriers = &barrier;
+    device_.table().vkCmdPipelineBarrier2(commands, &info);
+}
+
+/// Vulkan lanes wait for each other on the device; any other lane is waited for by the relay's thread.
+Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph::BatchRecord& batch) {
+    const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
+    std::vector<VkSemaphoreSubmitInfo> infos;
+    std::vector<graph::ResolvedWait> others;
+    for (const graph::ResolvedWait& wait : batch.waits) {
+        if (const auto* lane = dynamic_cast<const VulkanLane*>(wait.lane))
+            infos.push_back(semaphore_info(lane->timeline_, wait.value, stages));
+        else
+            others.push_back(wait);
+    }
+    if (!others.empty()) {
+        if (!relay_) {
+            auto relay = Relay::create(device_);
+            if (!relay) return fail(relay.error());
+            relay_ = std::move(*relay);
+        }
+        infos.push_back(semaphore_info(relay_->semaphore(), relay_->promise(std::move(others)), stages));
+    }
+    if (batch.batch->ordinal == 0) {
+        for (const ExternalSemaphore& wait : waits_)
+            infos.push_back(semaphore_info(wait.semaphore, wait.value, stages));
+        waits_.clear();
+    }
+    return infos;
+}
+
+Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
+    const auto waits = resolve_waits(batch);
+    if (!waits) return fail(waits.error());
+    const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
+    std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline_, batch.signal, stages)};
+    if (batch.batch->ordinal + 1 == batch.plan->batches_on_lane[static_cast<std::size_t>(lane_)]) {
+        for (const ExternalSemaphore& signal : signals_)
+            signals.push_back(semaphore_info(signal.semaphore, signal.value, stages));
+        signals_.clear();
+    }
+    VkCommandBufferSubmitInfo commands{};
+    commands.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO;
+    commands.commandBuffer = slot.commands;
+    VkSubmitInfo2 info{};
+    info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2;
+    info.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits->size());
+    info.pWaitSemaphoreInfos = waits->data();
+    info.commandBufferInfoCount = 1;
+    info.pCommandBufferInfos = &commands;
+    info.signalSemaphoreInfoCount = static_cast<std::uint32_t>(signals.size());
+    info.pSignalSemaphoreInfos = signals.data();
+    const Queue& queue = device_.queue(lane_);
+    VkResult result = VK_SUCCESS;
+    {
+        std::lock_guard lock(*queue.mutex);
+        result = device_.table().vkQueueSubmit2(queue.handle, 1, &info, VK_NULL_HANDLE);
+    }
+    if (result != VK_SUCCESS)
+        return device_.error(
+            result, fmt::format("submitting batch {} of the {} lane", batch.batch->ordinal, graph::to_string(lane_)));
+    std::lock_guard lock(mutex_);
+    slot.in_flight = true;
+    slot.value = batch.signal;
+    slot.execution = batch.execution;
+    submitted_ = batch.signal;
+    return {};
+}
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,93 @@
+// MemoryPool: device memory in large blocks, handed out in pieces; exportable and dedicated allocations beside them.
+#pragma once
+
+#include <kinetograph/engine/base/result.hpp>
+
+#include <vulkan/vulkan_core.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace kinetograph::vulkan {
+
+class Device;
+
+/// Who reaches the memory, and so which of the device's memory types serves it.
+enum class MemoryUse : std::uint8_t {
+    DeviceLocal,  ///< fast for the device
+    Upload,       ///< mapped; the host writes in order, the device reads
+    Readback,     ///< mapped and cached; the device writes, the host reads
+};
+
+struct AllocationRequest {
+    std::string_view name;  ///< for error messages
+    VkMemoryRequirements requirements{};
+    MemoryUse use = MemoryUse::DeviceLocal;
+    bool optimal_image = false;  ///< never shares a block with buffers (bufferImageGranularity)
+    bool exportable = false;     ///< as an opaque file descriptor; gets a VkDeviceMemory of its own
+    bool dedicated = false;      ///< required or preferred by the driver for the resource below
+    VkBuffer buffer = VK_NULL_HANDLE;
+    VkImage image = VK_NULL_HANDLE;
+};
+
+/// Memory in use; freed when destroyed, which must not happen before the device has ended using it.
+class Allocation {
+  public:
+    Allocation() = default;
+    Allocation(Allocation&& other) noexcept { *this = std::move(other); }
+    Allocation& operator=(Allocation&& other) noexcept;
+    ~Allocation() { reset(); }
+
+    VkDeviceMemory memory() const { return memory_; }
+    VkDeviceSize offset() const { return offset_; }
+    VkDeviceSize bytes() const { return bytes_; }
+    std::byte* mapped() const { return mapped_; }  ///< null unless the use is Upload or Readback
+    bool exportable() const { return exportable_; }
+    void reset();
+
+  private:
+    friend class MemoryPool;
+    class MemoryPool* pool_ = nullptr;
+    struct MemoryBlock* block_ = nullptr;  // null: memory_ is this allocation's alone
+    VkDeviceMemory memory_ = VK_NULL_HANDLE;
+    VkDeviceSize offset_ = 0;
+    VkDeviceSize bytes_ = 0;
+    std::byte* mapped_ = nullptr;
+    bool exportable_ = false;
+};
+
+class MemoryPool {
+  public:
+    explicit MemoryPool(const Device& device);
+    ~MemoryPool();
+    MemoryPool(const MemoryPool&) = delete;
+    MemoryPool& operator=(const MemoryPool&) = delete;
+
+    /// Thread-safe. Errors: OutOfMemory (the size asked for, the heap's size, what we hold and what is free),
+    /// Unsupported (no memory type serves the use, or exporting is not possible).
+    Result<Allocation> allocate(const AllocationRequest& request);
+
+    std::uint64_t bytes_held() const { return bytes_held_.load(); }  ///< taken from the driver, blocks included
+
+  private:
+    friend class Allocation;
+    Result<std::uint32_t> find_type(const AllocationRequest& request) const;
+    Result<VkDeviceMemory> take(const AllocationRequest& request, std::uint32_t type, VkDeviceSize bytes, bool own);
+    void give_back(VkDeviceMemory memory, VkDeviceSize bytes);
+    Result<std::byte*> map(const AllocationRequest& request, VkDeviceMemory memory) const;
+    Result<Allocation> allocate_own(const AllocationRequest& request, std::uint32_t type);
+    Error out_of_memory(const AllocationRequest& request, std::uint32_t type) const;
+    void release(Allocation& allocation);
+
+    const Device& device_;
+    VkPhysicalDeviceMemoryProperties properties_{};
+    VkDeviceSize largest_allocation_ = 0;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<struct MemoryBlock>> blocks_;
+    std::atomic<std::uint64_t> bytes_held_{0};
+};
+
+}  // namespace kinetograph::vulkan

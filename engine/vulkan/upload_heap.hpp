@@ -1,0 +1,34 @@
+// UploadHeap: host-written bytes of one command buffer in flight (vertices, staging), all forgotten together.
+#pragma once
+
+#include <kinetograph/engine/vulkan/buffer.hpp>
+
+#include <vector>
+
+namespace kinetograph::vulkan {
+
+/// Bytes that the host writes now and the device reads when it runs the command buffer.
+struct Upload {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    VkDeviceSize offset = 0;
+    std::byte* data = nullptr;
+};
+
+/// Grows to the largest frame and keeps its memory: in steady state nothing is allocated.
+class UploadHeap {
+  public:
+    explicit UploadHeap(const Device& device) : device_(device) {}
+    /// `alignment` a power of two. Errors: OutOfMemory.
+    Result<Upload> allocate(VkDeviceSize bytes, VkDeviceSize alignment);
+    /// Called only when the device has ended reading; merges what was taken in pieces into one buffer for the next
+    /// time.
+    void reset();
+
+  private:
+    const Device& device_;
+    std::vector<std::unique_ptr<Buffer>> buffers_;  // the last one has room
+    VkDeviceSize used_ = 0;                         // of the last one
+    VkDeviceSize wanted_ = 0;                       // in all since reset()
+};
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,61 @@
+#include <kinetograph/engine/vulkan/validation.hpp>
+
+#include <string_view>
+
+#include <algorithm>
+#include <array>
+
+namespace kinetograph::vulkan {
+namespace {
+
+/// Messages that are not about our use of Vulkan, and why.
+constexpr std::array<std::string_view, 2> kNotOurs{
+    // The loader on its way through driver files, e.g. one for another processor.
+    "Loader Message",
+    // The layer warns of VK_EXT_debug_utils and VK_EXT_validation_features, through which it was asked to speak.
+    "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
+};
+
+}  // namespace
+
+void ValidationLog::add(ValidationMessage message) {
+    std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
+    ++count_;
+}
+
+std::vector<ValidationMessage> ValidationLog::messages() const {
+    std::lock_guard lock(mutex_);
+    return messages_;
+}
+
+void ValidationLog::clear() {
+    std::lock_guard lock(mutex_);
+    messages_.clear();
+    count_ = 0;
+}
+
+std::string ValidationLog::text() const {
+    std::lock_guard lock(mutex_);
+    std::string text;
+    for (const ValidationMessage& message : messages_) {
+        text += message.severity == ValidationMessage::Severity::Error ? "error " : "warning ";
+        text += message.id + ": " + message.text + "\n";
+    }
+    return text;
+}
+
+VKAPI_ATTR VkBool32 VKAPI_CALL ValidationLog::callback(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                       VkDebugUtilsMessageTypeFlagsEXT,
+                                                       const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                                       void* user_data) {
+    const std::string_view id = data->pMessageIdName != nullptr ? data->pMessageIdName : "";
+    if (std::find(kNotOurs.begin(), kNotOurs.end(), id) != kNotOurs.end()) return VK_FALSE;
+    const bool is_error = (severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT) != 0;
+    static_cast<ValidationLog*>(user_data)->add(
+        {is_error ? ValidationMessage::Severity::Error : ValidationMessage::Severity::Warning, std::string(id),
+         data->pMessage != nullptr ? data->pMessage : ""});
+    return VK_FALSE;
+}
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,43 @@
+// ValidationLog: what the validation layers say, kept until somebody asks.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace kinetograph::vulkan {
+
+struct ValidationMessage {
+    enum class Severity : std::uint8_t { Warning, Error };
+    Severity severity = Severity::Warning;
+    std::string id;  ///< "VUID-VkImageCreateInfo-..."
+    std::string text;
+};
+
+/// Thread-safe: drivers call back from any thread. Messages of the loader itself (a driver file it could not open) are
+/// not about our use of Vulkan and are left out.
+class ValidationLog {
+  public:
+    void add(ValidationMessage message);
+    std::vector<ValidationMessage> messages() const;
+    std::size_t count() const { return count_.load(); }
+    void clear();
+    /// One message a line; empty when there is none.
+    std::string text() const;
+
+    /// The callback to register; `user_data` is the ValidationLog.
+    static VKAPI_ATTR VkBool32 VKAPI_CALL callback(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                                   VkDebugUtilsMessageTypeFlagsEXT types,
+                                                   const VkDebugUtilsMessengerCallbackDataEXT* data, void* user_data);
+
+  private:
+    mutable std::mutex mutex_;
+    std::vector<ValidationMessage> messages_;
+    std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,158 @@
+#include "faults.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace kinetograph::vulkan::testing {
+namespace {
+
+PFN_vkGetInstanceProcAddr real_instance_proc_addr = nullptr;
+PFN_vkGetDeviceProcAddr real_device_proc_addr = nullptr;
+VkInstance last_instance = VK_NULL_HANDLE;
+VkDevice last_device = VK_NULL_HANDLE;
+
+template <class Function>
+Function real(const char* name) {
+    return reinterpret_cast<Function>(real_instance_proc_addr(last_instance, name));
+}
+template <class Function>
+Function real_global(const char* name) {
+    return reinterpret_cast<Function>(real_instance_proc_addr(VK_NULL_HANDLE, name));
+}
+template <class Function>
+Function real_device(const char* name) {
+    return reinterpret_cast<Function>(real_device_proc_addr(last_device, name));
+}
+
+VkResult create_instance(const VkInstanceCreateInfo* info, const VkAllocationCallbacks* callbacks,
+                         VkInstance* instance) {
+    if (faults().no_driver) return VK_ERROR_INCOMPATIBLE_DRIVER;
+    const VkResult result = real_global<PFN_vkCreateInstance>("vkCreateInstance")(info, callbacks, instance);
+    last_instance = *instance;
+    return result;
+}
+
+VkResult enumerate_layers(std::uint32_t* count, VkLayerProperties* layers) {
+    if (!faults().no_layers)
+        return real_global<PFN_vkEnumerateInstanceLayerProperties>("vkEnumerateInstanceLayerProperties")(count, layers);
+    *count = 0;
+    return VK_SUCCESS;
+}
+
+VkResult enumerate_devices(VkInstance instance, std::uint32_t* count, VkPhysicalDevice* devices) {
+    if (!faults().no_devices)
+        return real<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices")(instance, count, devices);
+    *count = 0;
+    return VK_SUCCESS;
+}
+
+void properties(VkPhysicalDevice device, VkPhysicalDeviceProperties2* properties) {
+    real<PFN_vkGetPhysicalDeviceProperties2>("vkGetPhysicalDeviceProperties2")(device, properties);
+    if (faults().old_device) properties->properties.apiVersion = VK_API_VERSION_1_2;
+}
+
+void features(VkPhysicalDevice device, VkPhysicalDeviceFeatures2* features) {
+    real<PFN_vkGetPhysicalDeviceFeatures2>("vkGetPhysicalDeviceFeatures2")(device, features);
+    if (!faults().no_synchronization2) return;
+    for (auto* link = static_cast<VkBaseOutStructure*>(features->pNext); link != nullptr; link = link->pNext)
+        if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES) {
+            auto* v13 = reinterpret_cast<VkPhysicalDeviceVulkan13Features*>(link);
+            v13->synchronization2 = v13->dynamicRendering = VK_FALSE;
+        }
+}
+
+VkResult device_extensions(VkPhysicalDevice device, const char* layer, std::uint32_t* count,
+                           VkExtensionProperties* list) {
+    const auto enumerate = real<PFN_vkEnumerateDeviceExtensionProperties>("vkEnumerateDeviceExtensionProperties");
+    std::uint32_t total = 0;
+    enumerate(device, layer, &total, nullptr);
+    std::vector<VkExtensionProperties> all(total);
+    enumerate(device, layer, &total, all.data());
+    if (faults().no_calibrated_timestamps)
+        std::erase_if(all, [](const auto& one) {
+            return std::strcmp(one.extensionName, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) == 0;
+        });
+    if (list != nullptr) std::copy_n(all.begin(), std::min<std::size_t>(*count, all.size()), list);
+    *count = static_cast<std::uint32_t>(all.size());
+    return VK_SUCCESS;
+}
+
+VkResult allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* callbacks,
+                         VkDeviceMemory* memory) {
+    ++faults().allocations;
+    if (faults().out_of_memory) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    return real_device<PFN_vkAllocateMemory>("vkAllocateMemory")(device, info, callbacks, memory);
+}
+
+VkResult queue_submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* infos, VkFence fence) {
+    if (faults().device_lost) return VK_ERROR_DEVICE_LOST;
+    return real_device<PFN_vkQueueSubmit2>("vkQueueSubmit2")(queue, count, infos, fence);
+}
+
+VkResult create_command_pool(VkDevice device, const VkCommandPoolCreateInfo* info,
+                             const VkAllocationCallbacks* callbacks, VkCommandPool* pool) {
+    ++faults().allocations;
+    return real_device<PFN_vkCreateCommandPool>("vkCreateCommandPool")(device, info, callbacks, pool);
+}
+VkResult create_descriptor_pool(VkDevice device, const VkDescriptorPoolCreateInfo* info,
+                                const VkAllocationCallbacks* callbacks, VkDescriptorPool* pool) {
+    ++faults().allocations;
+    return real_device<PFN_vkCreateDescriptorPool>("vkCreateDescriptorPool")(device, info, callbacks, pool);
+}
+VkResult create_query_pool(VkDevice device, const VkQueryPoolCreateInfo* info, const VkAllocationCallbacks* callbacks,
+                           VkQueryPool* pool) {
+    ++faults().allocations;
+    return real_device<PFN_vkCreateQueryPool>("vkCreateQueryPool")(device, info, callbacks, pool);
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const char* name) {
+    last_device = device;
+    const std::string function = name;
+    const auto as_void = [](auto pointer) { return reinterpret_cast<PFN_vkVoidFunction>(pointer); };
+    if (function == "vkAllocateMemory") return as_void(&allocate_memory);
+    if (function == "vkQueueSubmit2") return as_void(&queue_submit);
+    if (function == "vkCreateCommandPool") return as_void(&create_command_pool);
+    if (function == "vkCreateDescriptorPool") return as_void(&create_descriptor_pool);
+    if (function == "vkCreateQueryPool") return as_void(&create_query_pool);
+    return real_device_proc_addr(device, name);
+}
+
+VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance, const char* name) {
+    const std::string function = name;
+    const auto as_void = [](auto pointer) { return reinterpret_cast<PFN_vkVoidFunction>(pointer); };
+    if (function == "vkCreateInstance") return as_void(&create_instance);
+    if (function == "vkEnumerateInstanceLayerProperties") return as_void(&enumerate_layers);
+    if (function == "vkEnumeratePhysicalDevices") return as_void(&enumerate_devices);
+    if (function == "vkGetPhysicalDeviceProperties2") return as_void(&properties);
+    if (function == "vkGetPhysicalDeviceFeatures2") return as_void(&features);
+    if (function == "vkEnumerateDeviceExtensionProperties") return as_void(&device_extensions);
+    if (function == "vkGetDeviceProcAddr") {
+        real_device_proc_addr = reinterpret_cast<PFN_vkGetDeviceProcAddr>(real_instance_proc_addr(instance, name));
+        return as_void(&device_proc_addr);
+    }
+    return real_instance_proc_addr(instance, name);
+}
+
+}  // namespace
+
+void Faults::reset() {
+    for (auto* fault : {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2,
+                        &no_calibrated_timestamps, &out_of_memory, &device_lost})
+        *fault = false;
+    allocations = 0;
+}
+
+Faults& faults() {
+    static Faults faults;
+    return faults;
+}
+
+Result<Loader> faulty_loader() {
+    auto loader = Loader::open();
+    if (!loader) return loader;
+    real_instance_proc_addr = loader->get_instance_proc_addr();
+    return Loader::adopt(&instance_proc_addr);
+}
+
+}  // namespace kinetograph::vulkan::testing

@@ -1,0 +1,437 @@
+#include "vulkan_fixture.hpp"
+
+#include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/clock.hpp>
+
+#include <condition_variable>
+#include <cstring>
+
+namespace kinetograph::vulkan {
+namespace {
+
+constexpr std::uint32_t kScaleAdd[] = {
+#include "scale_add.comp.inc"
+};
+constexpr std::uint32_t kImageToBuffer[] = {
+#include "image_to_buffer.comp.inc"
+};
+constexpr std::uint32_t kCount = 4096;
+constexpr std::uint64_t kBytes = kCount * sizeof(std::uint32_t);
+
+struct Constants {
+    std::uint32_t factor, offset, count;
+};
+struct Step {
+    graph::Buffer input, output;
+};
+struct Write {
+    graph::Buffer output;
+};
+struct Paint {
+    graph::Image image;
+};
+struct Sample {
+    graph::Image image;
+    graph::Buffer output;
+};
+struct Roll {
+    graph::History history;
+    graph::Buffer output;
+};
+
+class Lanes : public testing::VulkanTest {
+  protected:
+    void SetUp() override {
+        VulkanTest::SetUp();
+        auto scale = Pipeline::create(
+            *device_, ComputePipelineDesc{.name = "scale_add",
+                                          .shader = kScaleAdd,
+                                          .bindings = {BindingKind::StorageBuffer, BindingKind::StorageBuffer},
+                                          .push_constant_bytes = sizeof(Constants)});
+        auto sample = Pipeline::create(
+            *device_, ComputePipelineDesc{.name = "image_to_buffer",
+                                          .shader = kImageToBuffer,
+                                          .bindings = {BindingKind::SampledImage, BindingKind::StorageBuffer}});
+        auto result = Buffer::create(*device_, "result", kBytes, {.memory = MemoryUse::Readback});
+        ASSERT_TRUE(scale && sample && result);
+        scale_add_ = std::move(*scale);
+        image_to_buffer_ = std::move(*sample);
+        result_ = std::move(*result);
+    }
+    void release() override {
+        scale_add_.reset();
+        image_to_buffer_.reset();
+        result_.reset();
+    }
+
+    graph::Buffer fill(graph::FrameGraph& frame, graph::Lane lane, std::string_view name, std::uint32_t value) {
+        return frame
+            .add_pass<Write>(
+                name, lane,
+                [&](graph::PassBuilder& pass, Write& data) {
+                    data.output = pass.create(name, {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics},
+                                              graph::Access::TransferWrite);
+                },
+                [value](const Write& data, PassContext& context) {
+                    const BufferRange range = context.range(data.output);
+                    context.table().vkCmdFillBuffer(context.commands(), range.buffer, range.offset, range.bytes, value);
+                })
+            .output;
+    }
+    graph::Buffer scale_add(graph::FrameGraph& frame, graph::Lane lane, std::string_view name, graph::Buffer input,
+                            std::uint32_t factor, std::uint32_t offset) {
+        return frame
+            .add_pass<Step>(
+                name, lane,
+                [&](graph::PassBuilder& pass, Step& data) {
+                    data.input = pass.read(input, graph::Access::ComputeRead);
+                    data.output = pass.create(name, {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics},
+                                              graph::Access::ComputeWrite);
+                },
+                [this, factor, offset](const Step& data, PassContext& context) {
+                    const Constants constants{factor, offset, kCount};
+                    context.bind(*scale_add_, {Descriptor::storage(context.range(data.input)),
+                                               Descriptor::storage(context.range(data.output))});
+                    context.push_constants(*scale_add_, &constants, sizeof(constants));
+                    context.table().vkCmdDispatch(context.commands(), kCount / 64, 1, 1);
+                })
+            .output;
+    }
+    void copy_out(graph::FrameGraph& frame, graph::Lane lane, graph::Buffer input) {
+        const graph::Buffer result = frame.import_buffer(
+            "result", {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics}, physical_of(*result_));
+        frame.add_pass<Step>(
+            "copy out", lane,
+            [&](graph::PassBuilder& pass, Step& data) {
+                data.input = pass.read(input, graph::Access::TransferRead);
+                data.output = pass.write(result, graph::Access::TransferWrite);
+                pass.has_side_effect();
+            },
+            [](const Step& data, PassContext& context) {
+                const BufferRange from = context.range(data.input), to = context.range(data.output);
+                const VkBufferCopy region{from.offset, to.offset, kBytes};
+                context.table().vkCmdCopyBuffer(context.commands(), from.buffer, to.buffer, 1, &region);
+            });
+    }
+    graph::Image paint(graph::FrameGraph& frame, std::string_view name, float red) {
+        return frame
+            .add_pass<Paint>(
+                name, graph::Lane::Graphics,
+                [&](graph::PassBuilder& pass, Paint& data) {
+                    data.image = pass.create(name, {.width = 64, .height = 64}, graph::Access::ColorAttachment);
+                },
+                [red](const Paint& data, PassContext& context) {
+                    context.begin_rendering(context.image(data.image), PassContext::Contents::Clear,
+                                            {{red, 0.0F, 0.0F, 1.0F}});
+                    context.end_rendering();
+                })
+            .image;
+    }
+    graph::Buffer sample(graph::FrameGraph& frame, graph::Lane lane, std::string_view name, graph::Image image) {
+        return frame
+            .add_pass<Sample>(
+                name, lane,
+                [&](graph::PassBuilder& pass, Sample& data) {
+                    data.image = pass.read(image, graph::Access::SampledRead);
+                    data.output = pass.create(name, {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics},
+                                              graph::Access::ComputeWrite);
+                },
+                [this](const Sample& data, PassContext& context) {
+                    context.bind(*image_to_buffer_,
+                                 {Descriptor::sampled(context.image(data.image), context.device().nearest_sampler()),
+                                  Descriptor::storage(context.range(data.output))});
+                    context.table().vkCmdDispatch(context.commands(), 8, 8, 1);
+                })
+            .output;
+    }
+    /// Every value of the result is `wanted`.
+    void expect_result(std::uint32_t wanted) const {
+        std::vector<std::uint32_t> values(kCount);
+        std::memcpy(values.data(), result_->mapped(), kBytes);
+        for (std::uint32_t i = 0; i < kCount; ++i) ASSERT_EQ(values[i], wanted) << "at " << i;
+    }
+    /// fill(3) on the transfer lane, * 5 + 1 on async compute, * 2 + 7 on graphics: 39 for 3.
+    graph::FrameGraph three_lanes(std::uint32_t value) {
+        graph::FrameGraph frame = make_graph();
+        const graph::Buffer filled = fill(frame, graph::Lane::Transfer, "fill", value);
+        const graph::Buffer scaled = scale_add(frame, graph::Lane::AsyncCompute, "scale", filled, 5, 1);
+        const graph::Buffer again = scale_add(frame, graph::Lane::Graphics, "scale again", scaled, 2, 7);
+        copy_out(frame, graph::Lane::Graphics, again);
+        return frame;
+    }
+
+    std::unique_ptr<Pipeline> scale_add_, image_to_buffer_;
+    std::unique_ptr<Buffer> result_;
+};
+
+TEST_F(Lanes, ThreeLanesHandOverThroughTimelines) {
+    for (std::uint32_t value = 0; value < 20; ++value) {
+        run(three_lanes(value));
+        expect_result((value * 5 + 1) * 2 + 7);
+    }
+}
+
+TEST_F(Lanes, ExecutionsInFlightDoNotDisturbEachOther) {
+    std::optional<graph::Execution> last;
+    for (std::uint32_t value = 0; value < 50; ++value) {
+        auto execution = executor_->execute(three_lanes(value));
+        ASSERT_TRUE(execution) << execution.error().message;
+        last = *execution;
+    }
+    ASSERT_TRUE(executor_->wait(*last));
+    expect_result((49 * 5 + 1) * 2 + 7);
+}
+
+TEST_F(Lanes, AliasedBuffersAndImagesKeepTheirContentsWhileTheyAreNeeded) {
+    for (const graph::Aliasing aliasing : {graph::Aliasing::Packed, graph::Aliasing::Separate}) {
+        make_executor(aliasing);
+        for (std::uint32_t round = 1; round <= 4; ++round) {
+            graph::FrameGraph frame = make_graph();
+            // Images and buffers in turns, each dead before the next but one begins.
+            graph::Buffer values = sample(frame, graph::Lane::Graphics, "sample 0", paint(frame, "paint 0", 1.0F));
+            for (std::uint32_t i = 0; i < 6; ++i) {
+                values = scale_add(frame, i % 2 == 0 ? graph::Lane::AsyncCompute : graph::Lane::Graphics,
+                                   fmt::format("scale {}", i), values, 1, round);
+            }
+            const graph::Buffer painted =
+                sample(frame, graph::Lane::Graphics, "sample 1", paint(frame, "paint 1", 0.4F));
+            copy_out(frame, graph::Lane::Transfer, round % 2 == 0 ? painted : values);
+            run(frame);
+            expect_result(round % 2 == 0 ? 102 : 255 + 6 * round);
+            if (round % 2 == 0) continue;  // the chain of buffers is culled then
+            const graph::Plan& plan = *executor_->plan();
+            const std::uint64_t arena = plan.arena_bytes[static_cast<std::size_t>(graph::MemoryDomain::Graphics)];
+            if (aliasing == graph::Aliasing::Packed) {
+                EXPECT_LT(arena, plan.transient_bytes);
+            } else {
+                EXPECT_GE(arena, plan.transient_bytes);
+            }
+        }
+    }
+}
+
+TEST_F(Lanes, AHistoryKeepsValuesAcrossExecutions) {
+    auto history = executor_->create_history(
+        "running", {.value_bytes = kBytes, .slots = 2, .domain = graph::MemoryDomain::Graphics});
+    ASSERT_TRUE(history) << history.error().message;
+    ASSERT_TRUE(executor_->reset_histories());
+    for (std::uint32_t step = 1; step <= 5; ++step) {
+        graph::FrameGraph frame = make_graph();
+        const graph::History kept = frame.import_history(**history, {.keep = 1, .push = 1});
+        const auto& rolled = frame.add_pass<Roll>(
+            "roll", graph::Lane::Graphics,
+            [&](graph::PassBuilder& pass, Roll& data) {
+                const graph::History before = pass.read(kept, graph::Access::ComputeRead);
+                data.history = pass.push(before, graph::Access::ComputeWrite);
+                data.output = pass.create("rolled", {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics},
+                                          graph::Access::ComputeWrite);
+            },
+            [this, step](const Roll& data, PassContext& context) {
+                const Constants constants{1, step, kCount};
+                for (const BufferRange& output : {context.range(data.history, 0), context.range(data.output)}) {
+                    context.bind(*scale_add_,
+                                 {Descriptor::storage(context.range(data.history, -1)), Descriptor::storage(output)});
+                    context.push_constants(*scale_add_, &constants, sizeof(constants));
+                    context.table().vkCmdDispatch(context.commands(), kCount / 64, 1, 1);
+                }
+            });
+        copy_out(frame, graph::Lane::Graphics, rolled.output);
+        run(frame);
+        expect_result(step * (step + 1) / 2);
+    }
+}
+
+TEST_F(Lanes, EveryPassBecomesASpanOnTheHostAxisInOrder) {
+    run(three_lanes(1));  // pipelines and arenas exist afterwards
+    recorder_.clear();
+    const Nanoseconds before = host_now();
+    run(three_lanes(3));
+    const Nanoseconds after = host_now();
+    std::vector<profile::Span> spans;
+    for (auto& lane : lanes_) lane->collect();
+    spans = recorder_.spans();
+    ASSERT_EQ(spans.size(), 4U);
+    std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    EXPECT_EQ(spans[0].name, "fill");
+    EXPECT_EQ(spans[0].track, "transfer");
+    EXPECT_EQ(spans[1].name, "scale");
+    EXPECT_EQ(spans[1].track, "async_compute");
+    EXPECT_EQ(spans[2].name, "scale again");
+    EXPECT_EQ(spans[3].name, "copy out");
+    const Nanoseconds tolerance = std::chrono::microseconds(200);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        EXPECT_LE(spans[i].begin, spans[i].end);
+        EXPECT_GE(spans[i].begin, before - tolerance);
+        EXPECT_LE(spans[i].end, after + tolerance);
+        if (i > 0) {
+            EXPECT_GE(spans[i].begin, spans[i - 1].end - tolerance) << spans[i].name;
+        }
+    }
+}
+
+TEST_F(Lanes, NothingIsAllocatedInSteadyState) {
+    for (int i = 0; i < 8; ++i) run(three_lanes(1));
+    testing::faults().allocations = 0;
+    for (int i = 0; i < 50; ++i) run(three_lanes(1));
+    EXPECT_EQ(testing::faults().allocations.load(), 0);
+}
+
+TEST_F(Lanes, UploadsReachTheDevice) {
+    graph::FrameGraph frame = make_graph();
+    const auto& written = frame.add_pass<Write>(
+        "upload", graph::Lane::Transfer,
+        [&](graph::PassBuilder& pass, Write& data) {
+            data.output = pass.create("uploaded", {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics},
+                                      graph::Access::TransferWrite);
+        },
+        [](const Write& data, PassContext& context) {
+            const auto upload = context.upload(kBytes);
+            ASSERT_TRUE(upload);
+            const std::vector<std::uint32_t> values(kCount, 77);
+            std::memcpy(upload->data, values.data(), kBytes);
+            const VkBufferCopy region{upload->offset, context.range(data.output).offset, kBytes};
+            context.table().vkCmdCopyBuffer(context.commands(), upload->buffer, context.range(data.output).buffer, 1,
+                                            &region);
+        });
+    copy_out(frame, graph::Lane::Graphics, written.output);
+    run(frame);
+    expect_result(77);
+}
+
+TEST_F(Lanes, OutOfMemoryInAPassStopsTheSubmissionAndNamesThePass) {
+    graph::FrameGraph frame = make_graph();
+    frame.add_pass<Write>(
+        "greedy", graph::Lane::Graphics, [&](graph::PassBuilder& pass, Write&) { pass.has_side_effect(); },
+        [](const Write&, PassContext& context) {
+            testing::faults().out_of_memory = true;
+            EXPECT_FALSE(context.upload(100ULL << 20U));
+            testing::faults().out_of_memory = false;
+        });
+    const auto execution = executor_->execute(frame);
+    ASSERT_FALSE(execution);
+    EXPECT_EQ(execution.error().code, ErrorCode::OutOfMemory);
+    EXPECT_NE(execution.error().message.find("pass \"greedy\""), std::string::npos) << execution.error().message;
+    EXPECT_NE(execution.error().message.find("needs 128.0 MiB"), std::string::npos) << execution.error().message;
+}
+
+TEST_F(Lanes, ALostDeviceIsReportedByName) {
+    testing::faults().device_lost = true;
+    const auto execution = executor_->execute(three_lanes(1));
+    testing::faults().device_lost = false;
+    ASSERT_FALSE(execution);
+    EXPECT_EQ(execution.error().code, ErrorCode::DeviceLost);
+    EXPECT_NE(execution.error().message.find(device_->report().name + " was lost while submitting"), std::string::npos)
+        << execution.error().message;
+}
+
+TEST_F(Lanes, AnImageDeclaredWithoutTheDevicesFootprintIsRefused) {
+    graph::FrameGraph frame({.image_footprint = [](const graph::ImageDesc&) { return graph::Footprint{64, 1}; }});
+    copy_out(frame, graph::Lane::Graphics,
+             sample(frame, graph::Lane::Graphics, "sample", paint(frame, "picture", 1.0F)));
+    const auto execution = executor_->execute(frame);
+    ASSERT_FALSE(execution);
+    EXPECT_EQ(execution.error().code, ErrorCode::InvalidArgument);
+    EXPECT_NE(execution.error().message.find("image \"picture\""), std::string::npos) << execution.error().message;
+    EXPECT_NE(execution.error().message.find("Device::footprint"), std::string::npos) << execution.error().message;
+}
+
+/// A lane that reaches its values when the test says so.
+class ManualLane final : public graph::LaneBackend {
+  public:
+    graph::Lane lane() const override { return graph::Lane::Host; }
+    Result<void> submit(const graph::BatchRecord&) override { return {}; }
+    Result<void> wait(std::uint64_t value) override {
+        std::unique_lock lock(mutex_);
+        reached_.wait(lock, [&] { return value_ >= value; });
+        return {};
+    }
+    void reach(std::uint64_t value) {
+        std::lock_guard lock(mutex_);
+        value_ = value;
+        reached_.notify_all();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable reached_;
+    std::uint64_t value_ = 0;
+};
+
+TEST_F(Lanes, AQueueWaitsForALaneThatVulkanCannotSeeWithoutBlockingTheCaller) {
+    ManualLane host;
+    graph::Batch batch;
+    batch.lane = graph::Lane::Transfer;
+    graph::Plan plan;
+    plan.batches_on_lane[static_cast<std::size_t>(graph::Lane::Transfer)] = 1;
+    const graph::ResolvedWait wait{&host, 5};
+    graph::BatchRecord record{};
+    record.plan = &plan;
+    record.batch = &batch;
+    record.waits = {&wait, 1};
+    record.signal = 1;
+    VulkanLane& transfer = lane(graph::Lane::Transfer);
+    ASSERT_TRUE(transfer.submit(record));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(transfer.completed(), 0U);
+    host.reach(5);
+    ASSERT_TRUE(transfer.wait(1));
+    EXPECT_EQ(transfer.completed(), 1U);
+}
+
+TEST_F(Lanes, ExternalSemaphoresAreWaitedForAndSignalled) {
+    VkSemaphoreTypeCreateInfo type{};
+    type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+    type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+    VkSemaphoreCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+    info.pNext = &type;
+    VkSemaphore semaphore = VK_NULL_HANDLE;
+    const VolkDeviceTable& table = device_->table();
+    ASSERT_EQ(table.vkCreateSemaphore(device_->handle(), &info, nullptr, &semaphore), VK_SUCCESS);
+    lane(graph::Lane::Graphics).wait_before_next({semaphore, 1});
+    lane(graph::Lane::Graphics).signal_after_next({semaphore, 2});
+    auto execution = executor_->execute(three_lanes(3));
+    ASSERT_TRUE(execution);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_LT(lane(graph::Lane::Graphics).completed(), execution->done[0]);
+    VkSemaphoreSignalInfo signal{};
+    signal.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+    signal.semaphore = semaphore;
+    signal.value = 1;
+    ASSERT_EQ(table.vkSignalSemaphore(device_->handle(), &signal), VK_SUCCESS);
+    ASSERT_TRUE(executor_->wait(*execution));
+    std::uint64_t value = 0;
+    table.vkGetSemaphoreCounterValue(device_->handle(), semaphore, &value);
+    EXPECT_EQ(value, 2U);
+    table.vkDestroySemaphore(device_->handle(), semaphore, nullptr);
+}
+
+TEST_F(Lanes, ThePipelineCacheIsTakenBackOnlyIfItIsTheDevicesOwn) {
+    const auto data = device_->pipeline_cache_data();
+    ASSERT_GE(data.size(), sizeof(VkPipelineCacheHeaderVersionOne));
+    auto same = Device::create(*instance_, {.pipeline_cache = data});
+    ASSERT_TRUE(same) << same.error().message;
+    auto broken = data;
+    broken[8] = ~broken[8];  // the vendor
+    auto other = Device::create(*instance_, {.pipeline_cache = broken});
+    ASSERT_TRUE(other) << other.error().message;
+}
+
+TEST(Clock, WithoutCalibratedTimestampsStampsAreAnchoredByEstimate) {
+    testing::faults().reset();
+    testing::faults().no_calibrated_timestamps = true;
+    auto loader = testing::faulty_loader();
+    auto instance = Instance::create(*loader, {.validation = Validation::On});
+    ASSERT_TRUE(instance) << instance.error().message;
+    {
+        auto device = Device::create(**instance);
+        ASSERT_TRUE(device) << device.error().message;
+        EXPECT_NE((*device)->clock().describe().find("estimated from one stamp"), std::string::npos)
+            << (*device)->clock().describe();
+    }
+    EXPECT_EQ((*instance)->validation()->text(), "");
+    testing::faults().reset();
+}
+
+}  // namespace
+}  // namespace kinetograph::vulkan
