@@ -1,0 +1,26 @@
+// Input events, free of any window library, so that what keys mean can be tested without one.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <variant>
+#include <vector>
+
+namespace kinetograph::present {
+
+enum class Key : std::uint8_t { Character, Escape, Enter, Backspace, Home, Left, Right };
+
+/// A key was pressed. Characters come as the keyboard's layout makes them, shift included: 'L' is not 'l'.
+struct KeyEvent {
+    Key key = Key::Character;
+    char32_t character = 0;  ///< with Key::Character
+    bool repeat = false;     ///< the key is being held down
+    friend bool operator==(const KeyEvent&, const KeyEvent&) = default;
+};
+struct DropEvent {
+    std::vector<std::filesystem::path> paths;
+};
+struct CloseEvent {};
+using Event = std::variant<KeyEvent, DropEvent, CloseEvent>;
+
+}  // namespace kinetograph::present

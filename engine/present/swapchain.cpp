@@ -1,0 +1,224 @@
+#include <kinetograph/engine/present/swapchain.hpp>
+
+#include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/graph_memory.hpp>
+
+#include <algorithm>
+#include <optional>
+
+namespace kinetograph::present {
+namespace {
+
+// A compositor may keep all images (a covered window): then draw nothing instead of blocking the program.
+constexpr std::uint64_t kAcquireTimeout = 100'000'000;  // nanoseconds
+
+std::optional<graph::PixelFormat> pixel_format_of(VkFormat format) {
+    switch (format) {
+        case VK_FORMAT_B8G8R8A8_UNORM:
+            return graph::PixelFormat::Bgra8Unorm;
+        case VK_FORMAT_R8G8B8A8_UNORM:
+            return graph::PixelFormat::Rgba8Unorm;
+        case VK_FORMAT_B8G8R8A8_SRGB:
+            return graph::PixelFormat::Bgra8Srgb;
+        case VK_FORMAT_R8G8B8A8_SRGB:
+            return graph::PixelFormat::Rgba8Srgb;
+        default:
+            return std::nullopt;
+    }
+}
+
+struct HandoverData {
+    graph::Image image;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SwapchainTarget>> SwapchainTarget::create(const vulkan::Device& device, const Window& window,
+                                                                 VkSurfaceKHR surface, vulkan::VulkanLane& graphics) {
+    std::unique_ptr<SwapchainTarget> target(new SwapchainTarget(device, window, surface, graphics));
+    if (auto chosen = target->choose_format(); !chosen) return fail(chosen.error());
+    for (Slot& slot : target->slots_) {
+        auto semaphore = target->create_semaphore();
+        if (!semaphore) return fail(semaphore.error());
+        slot.acquired = *semaphore;
+    }
+    if (auto made = target->recreate(); !made) return fail(made.error());
+    return target;
+}
+
+Result<VkSemaphore> SwapchainTarget::create_semaphore() const {
+    VkSemaphoreCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+    VkSemaphore semaphore = VK_NULL_HANDLE;
+    if (const VkResult result = device_.table().vkCreateSemaphore(device_.handle(), &info, nullptr, &semaphore);
+        result != VK_SUCCESS)
+        return device_.error(result, "creating a semaphore for presentation");
+    return semaphore;
+}
+
+/// 8-bit formats that store what is written come first: decoded frames and ImGui's colours are encoded already.
+Result<void> SwapchainTarget::choose_format() {
+    const auto& table = device_.instance().table();
+    std::uint32_t count = 0;
+    table.vkGetPhysicalDeviceSurfaceFormatsKHR(device_.physical(), surface_, &count, nullptr);
+    std::vector<VkSurfaceFormatKHR> formats(count);
+    table.vkGetPhysicalDeviceSurfaceFormatsKHR(device_.physical(), surface_, &count, formats.data());
+    constexpr std::array kPreferred{VK_FORMAT_B8G8R8A8_UNORM, VK_FORMAT_R8G8B8A8_UNORM, VK_FORMAT_B8G8R8A8_SRGB,
+                                    VK_FORMAT_R8G8B8A8_SRGB};
+    for (const VkFormat wanted : kPreferred)
+        for (const VkSurfaceFormatKHR& format : formats)
+            if (format.format == wanted && format.colorSpace == VK_COLOR_SPACE_SRGB_NONLINEAR_KHR) {
+                format_ = format;
+                desc_.format = *pixel_format_of(wanted);
+                return {};
+            }
+    return fail(ErrorCode::Unsupported, "{}: the window takes none of the 8-bit RGBA formats ({} others)",
+                device_.report().name, count);
+}
+
+Result<void> SwapchainTarget::recreate() {
+    const std::uint32_t width = window_.width(), height = window_.height();
+    outdated_ = true;
+    if (width == 0 || height == 0) return {};
+    if (auto idle = device_.wait_idle(); !idle) return idle;
+    VkSurfaceCapabilitiesKHR limits{};
+    if (const VkResult result =
+            device_.instance().table().vkGetPhysicalDeviceSurfaceCapabilitiesKHR(device_.physical(), surface_, &limits);
+        result != VK_SUCCESS)
+        return device_.error(result, "asking what the window can take");
+    readable_ = (limits.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_SRC_BIT) != 0;
+    VkSwapchainCreateInfoKHR info{};
+    info.sType = VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR;
+    info.surface = surface_;
+    info.minImageCount = std::max(limits.minImageCount + 1, 3U);
+    if (limits.maxImageCount > 0) info.minImageCount = std::min(info.minImageCount, limits.maxImageCount);
+    info.imageFormat = format_.format;
+    info.imageColorSpace = format_.colorSpace;
+    info.imageExtent = limits.currentExtent;
+    if (info.imageExtent.width == UINT32_MAX)  // the surface takes its size from us
+        info.imageExtent = {std::clamp(width, limits.minImageExtent.width, limits.maxImageExtent.width),
+                            std::clamp(height, limits.minImageExtent.height, limits.maxImageExtent.height)};
+    if (info.imageExtent.width == 0 || info.imageExtent.height == 0) return {};
+    info.imageArrayLayers = 1;
+    info.imageUsage =
+        VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | (readable_ ? VkImageUsageFlags{VK_IMAGE_USAGE_TRANSFER_SRC_BIT} : 0U);
+    info.preTransform = limits.currentTransform;
+    const bool opaque = (limits.supportedCompositeAlpha & VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR) != 0;
+    info.compositeAlpha = opaque ? VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR : VK_COMPOSITE_ALPHA_INHERIT_BIT_KHR;
+    info.presentMode = VK_PRESENT_MODE_FIFO_KHR;
+    info.clipped = VK_TRUE;
+    info.oldSwapchain = swapchain_;
+    VkSwapchainKHR swapchain = VK_NULL_HANDLE;
+    const VkResult result = device_.table().vkCreateSwapchainKHR(device_.handle(), &info, nullptr, &swapchain);
+    destroy_images();
+    device_.table().vkDestroySwapchainKHR(device_.handle(), swapchain_, nullptr);
+    swapchain_ = swapchain;
+    if (result != VK_SUCCESS)
+        return device_.error(
+            result, fmt::format("creating a swapchain of {} x {}", info.imageExtent.width, info.imageExtent.height));
+    desc_.width = info.imageExtent.width;
+    desc_.height = info.imageExtent.height;
+    outdated_ = false;
+    ++recreations_;
+    return collect_images();
+}
+
+Result<void> SwapchainTarget::collect_images() {
+    std::uint32_t count = 0;
+    device_.table().vkGetSwapchainImagesKHR(device_.handle(), swapchain_, &count, nullptr);
+    std::vector<VkImage> handles(count);
+    if (const VkResult result =
+            device_.table().vkGetSwapchainImagesKHR(device_.handle(), swapchain_, &count, handles.data());
+        result != VK_SUCCESS)
+        return device_.error(result, "getting the swapchain's images");
+    for (VkImage handle : handles) {
+        auto image = vulkan::Image::wrap(device_, fmt::format("swapchain image {}", images_.size()), handle, desc_,
+                                         VK_IMAGE_LAYOUT_UNDEFINED);
+        if (!image) return fail(image.error());
+        images_.push_back(std::move(*image));
+        auto semaphore = create_semaphore();
+        if (!semaphore) return fail(semaphore.error());
+        drawn_.push_back(*semaphore);
+    }
+    return {};
+}
+
+void SwapchainTarget::destroy_images() {
+    images_.clear();
+    for (VkSemaphore semaphore : drawn_) device_.table().vkDestroySemaphore(device_.handle(), semaphore, nullptr);
+    drawn_.clear();
+}
+
+SwapchainTarget::~SwapchainTarget() {
+    static_cast<void>(device_.wait_idle());
+    destroy_images();
+    for (const Slot& slot : slots_) device_.table().vkDestroySemaphore(device_.handle(), slot.acquired, nullptr);
+    device_.table().vkDestroySwapchainKHR(device_.handle(), swapchain_, nullptr);
+}
+
+Result<vulkan::Image*> SwapchainTarget::acquire() {
+    const bool resized = window_.width() != desc_.width || window_.height() != desc_.height;
+    if (outdated_ || resized)
+        if (auto made = recreate(); !made) return fail(made.error());
+    if (outdated_) return nullptr;
+    Slot& slot = slots_[slot_];
+    if (slot.drawn > 0)
+        if (auto done = graphics_.wait(slot.drawn); !done) return fail(done.error());
+    const VkResult result = device_.table().vkAcquireNextImageKHR(device_.handle(), swapchain_, kAcquireTimeout,
+                                                                  slot.acquired, VK_NULL_HANDLE, &image_index_);
+    switch (result) {
+        case VK_SUBOPTIMAL_KHR:
+            outdated_ = true;  // this image is good for once more
+            [[fallthrough]];
+        case VK_SUCCESS:
+            break;
+        case VK_TIMEOUT:
+        case VK_NOT_READY:
+            return nullptr;
+        case VK_ERROR_OUT_OF_DATE_KHR:
+            outdated_ = true;
+            return nullptr;
+        default:
+            return device_.error(result, "acquiring a picture of the window");
+    }
+    graphics_.wait_before_next({slot.acquired});
+    graphics_.signal_after_next({drawn_[image_index_]});
+    return images_[image_index_].get();
+}
+
+void SwapchainTarget::declare_handover(graph::FrameGraph& frame, graph::Image drawn) {
+    frame.add_pass<HandoverData>(
+        "present", graph::Lane::Graphics,
+        [&](graph::PassBuilder& pass, HandoverData& data) {
+            data.image = pass.read(drawn, graph::Access::Present);
+            pass.has_side_effect();
+        },
+        [](const HandoverData&, vulkan::PassContext&) {});  // its barrier is the work
+}
+
+Result<void> SwapchainTarget::present(const graph::Execution& execution) {
+    slots_[slot_].drawn = execution.done[static_cast<std::size_t>(graph::Lane::Graphics)];
+    slot_ = (slot_ + 1) % kInFlight;
+    VkPresentInfoKHR info{};
+    info.sType = VK_STRUCTURE_TYPE_PRESENT_INFO_KHR;
+    info.waitSemaphoreCount = 1;
+    info.pWaitSemaphores = &drawn_[image_index_];
+    info.swapchainCount = 1;
+    info.pSwapchains = &swapchain_;
+    info.pImageIndices = &image_index_;
+    const vulkan::Queue& queue = device_.queue(graph::Lane::Graphics);
+    VkResult result = VK_SUCCESS;
+    {
+        std::lock_guard lock(*queue.mutex);
+        result = device_.table().vkQueuePresentKHR(queue.handle, &info);
+    }
+    if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_SUBOPTIMAL_KHR) {
+        outdated_ = true;
+        return {};
+    }
+    if (result != VK_SUCCESS) return device_.error(result, "presenting a picture");
+    return {};
+}
+
+}  // namespace kinetograph::present

@@ -1,0 +1,165 @@
+#include <kinetograph/engine/present/window.hpp>
+
+#include <kinetograph/engine/vulkan/vk_result.hpp>
+
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kinetograph::present {
+namespace {
+
+/// GLFW is a library with global state: the last window to go takes it along.
+int open_windows = 0;
+
+std::string last_error() {
+    const char* description = nullptr;
+    glfwGetError(&description);
+    return description != nullptr ? description : "no reason given";
+}
+
+std::optional<Key> key_of(int key) {
+    switch (key) {
+        case GLFW_KEY_ESCAPE:
+            return Key::Escape;
+        case GLFW_KEY_ENTER:
+        case GLFW_KEY_KP_ENTER:
+            return Key::Enter;
+        case GLFW_KEY_BACKSPACE:
+            return Key::Backspace;
+        case GLFW_KEY_HOME:
+            return Key::Home;
+        case GLFW_KEY_LEFT:
+            return Key::Left;
+        case GLFW_KEY_RIGHT:
+            return Key::Right;
+        default:
+            return std::nullopt;
+    }
+}
+
+std::uint32_t framebuffer_side(GLFWwindow* window, bool height) {
+    int sides[2] = {0, 0};
+    glfwGetFramebufferSize(window, &sides[0], &sides[1]);
+    return static_cast<std::uint32_t>(std::max(0, sides[height ? 1 : 0]));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
+    if (glfwInit() != GLFW_TRUE)
+        return fail(ErrorCode::NotFound, "no display: {} (use --headless to run without one)", last_error());
+    std::unique_ptr<Window> window(new Window);
+    ++open_windows;
+    if (glfwVulkanSupported() != GLFW_TRUE)
+        return fail(ErrorCode::Unsupported, "this display cannot show Vulkan pictures: {}", last_error());
+    glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
+    window->window_ = glfwCreateWindow(static_cast<int>(options.width), static_cast<int>(options.height),
+                                       options.title.c_str(), nullptr, nullptr);
+    if (window->window_ == nullptr)
+        return fail(ErrorCode::Unsupported, "the display refused a window: {}", last_error());
+    window->install_callbacks();
+    return window;
+}
+
+Window::~Window() {
+    if (window_ != nullptr) glfwDestroyWindow(window_);
+    if (--open_windows == 0) glfwTerminate();
+}
+
+void Window::install_callbacks() {
+    glfwSetWindowUserPointer(window_, this);
+    glfwSetKeyCallback(window_, [](GLFWwindow* handle, int key, int, int action, int) {
+        auto& window = *static_cast<Window*>(glfwGetWindowUserPointer(handle));
+        if (action == GLFW_RELEASE) return;
+        window.last_key_repeats_ = action == GLFW_REPEAT;
+        if (const auto special = key_of(key)) window.events_.push_back(KeyEvent{*special, 0, window.last_key_repeats_});
+    });
+    glfwSetCharCallback(window_, [](GLFWwindow* handle, unsigned int character) {
+        auto& window = *static_cast<Window*>(glfwGetWindowUserPointer(handle));
+        window.events_.push_back(KeyEvent{Key::Character, character, window.last_key_repeats_});
+    });
+    glfwSetDropCallback(window_, [](GLFWwindow* handle, int count, const char** paths) {
+        auto& window = *static_cast<Window*>(glfwGetWindowUserPointer(handle));
+        DropEvent drop;
+        for (int i = 0; i < count; ++i) drop.paths.emplace_back(paths[i]);
+        window.events_.push_back(std::move(drop));
+    });
+    glfwSetWindowCloseCallback(window_, [](GLFWwindow* handle) {
+        static_cast<Window*>(glfwGetWindowUserPointer(handle))->events_.push_back(CloseEvent{});
+    });
+}
+
+std::vector<std::string> Window::instance_extensions() {
+    std::uint32_t count = 0;
+    const char** names = glfwGetRequiredInstanceExtensions(&count);
+    return {names, names + count};
+}
+
+Result<VkSurfaceKHR> Window::create_surface(const vulkan::Instance& instance) const {
+    VkSurfaceKHR surface = VK_NULL_HANDLE;
+    if (const VkResult result = glfwCreateWindowSurface(instance.handle(), window_, nullptr, &surface);
+        result != VK_SUCCESS)
+        return vulkan::fail(result, "creating the window's surface");
+    return surface;
+}
+
+std::vector<Event> Window::poll() {
+    glfwPollEvents();
+    return std::exchange(events_, {});
+}
+
+std::vector<Event> Window::wait(Nanoseconds timeout) {
+    const double seconds = std::chrono::duration<double>(timeout).count();
+    if (events_.empty() && seconds > 0.0) glfwWaitEventsTimeout(seconds);
+    return poll();
+}
+
+std::uint32_t Window::width() const { return framebuffer_side(window_, false); }
+std::uint32_t Window::height() const { return framebuffer_side(window_, true); }
+
+float Window::content_scale() const {
+    float x = 1.0F, y = 1.0F;
+    glfwGetWindowContentScale(window_, &x, &y);
+    return std::max(x, y);
+}
+
+double Window::refresh_rate() const {
+    GLFWmonitor* monitor = glfwGetWindowMonitor(window_);
+    if (monitor == nullptr) monitor = glfwGetPrimaryMonitor();
+    const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
+    return mode != nullptr && mode->refreshRate > 0 ? mode->refreshRate : 60.0;
+}
+
+std::optional<CursorPosition> Window::cursor() const {
+    if (glfwGetWindowAttrib(window_, GLFW_HOVERED) != GLFW_TRUE) return std::nullopt;
+    CursorPosition position;
+    glfwGetCursorPos(window_, &position.x, &position.y);
+    int width = 1, height = 1;
+    glfwGetWindowSize(window_, &width, &height);
+    position.x *= static_cast<double>(this->width()) / std::max(1, width);
+    position.y *= static_cast<double>(this->height()) / std::max(1, height);
+    return position;
+}
+
+void Window::set_title(const std::string& title) { glfwSetWindowTitle(window_, title.c_str()); }
+
+void Window::set_full_screen(bool full_screen) {
+    if (full_screen == full_screen_) return;
+    GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+    const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
+    if (full_screen && mode == nullptr) return;
+    full_screen_ = full_screen;
+    if (full_screen) {
+        glfwGetWindowPos(window_, &windowed_x_, &windowed_y_);
+        glfwGetWindowSize(window_, &windowed_width_, &windowed_height_);
+        glfwSetWindowMonitor(window_, monitor, 0, 0, mode->width, mode->height, mode->refreshRate);
+    } else {
+        glfwSetWindowMonitor(window_, nullptr, windowed_x_, windowed_y_, windowed_width_, windowed_height_,
+                             GLFW_DONT_CARE);
+    }
+}
+
+}  // namespace kinetograph::present
