@@ -1,0 +1,26 @@
+#include <kinetograph/engine/ui/canvas.hpp>
+
+#include <cfloat>
+#include <cmath>
+#include <string>
+
+namespace kinetograph::ui {
+
+float Canvas::width_of(std::string_view text, ImFont* font) const {
+    return font->CalcTextSizeA(font->FontSize, FLT_MAX, 0.0F, text.data(), text.data() + text.size()).x;
+}
+
+void Canvas::draw(ImFont* font, float x, float y, ImU32 color, std::string_view text, Align align) {
+    if (align != Align::Left) x -= width_of(text, font) * (align == Align::Right ? 1.0F : 0.5F);
+    // Whole pixels: the glyphs were rasterised for them.
+    list_.AddText(font, font->FontSize, {std::round(x), std::round(y)}, color, text.data(), text.data() + text.size());
+}
+
+void Canvas::text_within(float x, float y, float width, ImU32 color, std::string_view text) {
+    if (width_of(text) <= width) return this->text(x, y, color, text);
+    std::string cut(text);
+    while (!cut.empty() && width_of(cut + "\u2026") > width) cut.pop_back();
+    this->text(x, y, color, cut + "\u2026");
+}
+
+}  // namespace kinetograph::ui

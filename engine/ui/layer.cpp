@@ -1,0 +1,76 @@
+#include <kinetograph/engine/ui/layer.hpp>
+
+#include <imgui.h>
+// The library's back end for GLFW; its Vulkan back end is never referenced, so its object stays out of the program.
+#include <backends/imgui_impl_glfw.h>
+
+#include <algorithm>
+
+namespace kinetograph::ui {
+namespace {
+
+/// ImGui knows one current context; we leave the one that we found.
+class CurrentContext {
+  public:
+    explicit CurrentContext(ImGuiContext* context) : outer_(ImGui::GetCurrentContext()) {
+        ImGui::SetCurrentContext(context);
+    }
+    ~CurrentContext() { ImGui::SetCurrentContext(outer_); }
+    CurrentContext(const CurrentContext&) = delete;
+    CurrentContext& operator=(const CurrentContext&) = delete;
+
+  private:
+    ImGuiContext* outer_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Layer>> Layer::create(const vulkan::Device& device, const LayerOptions& options) {
+    std::unique_ptr<Layer> layer(new Layer);
+    ImGuiContext* outer = ImGui::GetCurrentContext();
+    layer->context_ = ImGui::CreateContext();
+    ImGui::SetCurrentContext(outer);
+    const CurrentContext current(layer->context_);
+    layer->scale_ = options.scale;
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.LogFilename = nullptr;
+    io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
+    io.BackendRendererName = "kinetograph";
+    io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+    layer->fonts_ = add_fonts(*io.Fonts, options.scale);
+    auto renderer = ImGuiRenderer::create(device, *io.Fonts, options.target);
+    if (!renderer) return fail(renderer.error());
+    layer->renderer_ = std::move(*renderer);
+    if (options.window != nullptr) layer->has_window_ = ImGui_ImplGlfw_InitForVulkan(options.window, true);
+    return layer;
+}
+
+Layer::~Layer() {
+    {
+        const CurrentContext current(context_);
+        if (has_window_) ImGui_ImplGlfw_Shutdown();
+    }
+    ImGui::DestroyContext(context_);
+}
+
+void Layer::begin_frame(std::uint32_t width, std::uint32_t height, Nanoseconds since_last) {
+    outer_ = ImGui::GetCurrentContext();
+    ImGui::SetCurrentContext(context_);
+    ImGuiIO& io = ImGui::GetIO();
+    if (has_window_) ImGui_ImplGlfw_NewFrame();
+    // One unit is one pixel here, whatever the window system calls its own units.
+    io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
+    io.DisplayFramebufferScale = {1.0F, 1.0F};
+    io.DeltaTime = std::max(1e-4F, std::chrono::duration<float>(since_last).count());
+    ImGui::NewFrame();
+}
+
+graph::Image Layer::end_frame(graph::FrameGraph& frame, graph::Image target) {
+    ImGui::Render();
+    const graph::Image drawn = renderer_->declare(frame, "overlay", target, *ImGui::GetDrawData());
+    ImGui::SetCurrentContext(outer_);
+    return drawn;
+}
+
+}  // namespace kinetograph::ui

@@ -1,0 +1,45 @@
+// Layer: an ImGui context of our own, its fonts, its input and its renderer.
+#pragma once
+
+#include <kinetograph/engine/base/clock.hpp>
+#include <kinetograph/engine/ui/fonts.hpp>
+#include <kinetograph/engine/ui/imgui_renderer.hpp>
+
+struct GLFWwindow;
+struct ImGuiContext;
+
+namespace kinetograph::ui {
+
+struct LayerOptions {
+    graph::PixelFormat target = graph::PixelFormat::Rgba8Unorm;
+    float scale = 1.0F;            ///< of fonts and distances: a display's content scale
+    GLFWwindow* window = nullptr;  ///< gives mouse and keyboard; null: no input
+};
+
+/// An application with a context of its own needs only ImGuiRenderer and ProfilerOverlay instead.
+class Layer {
+  public:
+    static Result<std::unique_ptr<Layer>> create(const vulkan::Device& device, const LayerOptions& options);
+    Layer(const Layer&) = delete;
+    Layer& operator=(const Layer&) = delete;
+    ~Layer();
+
+    /// Makes the context current and begins a frame of so many pixels. ImGui may be called until end_frame().
+    void begin_frame(std::uint32_t width, std::uint32_t height, Nanoseconds since_last);
+    /// Ends the frame and declares pass "overlay", which draws it over `target`; returns the contents it makes.
+    graph::Image end_frame(graph::FrameGraph& frame, graph::Image target);
+
+    const Fonts& fonts() const { return fonts_; }
+    float scale() const { return scale_; }
+
+  private:
+    Layer() = default;
+    ImGuiContext* context_ = nullptr;
+    ImGuiContext* outer_ = nullptr;  // current before begin_frame()
+    bool has_window_ = false;
+    float scale_ = 1.0F;
+    Fonts fonts_;
+    std::unique_ptr<ImGuiRenderer> renderer_;
+};
+
+}  // namespace kinetograph::ui

@@ -1,0 +1,197 @@
+#include <kinetograph/engine/ui/profiler_overlay.hpp>
+
+#include <kinetograph/engine/ui/canvas.hpp>
+#include <kinetograph/engine/ui/theme.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+namespace kinetograph::ui {
+
+struct ProfilerOverlay::Cursor {
+    float left = 0, y = 0, width = 0;
+    float right() const { return left + width; }
+};
+
+namespace {
+
+constexpr float kWidth = 452.0F;
+constexpr float kLaneHeight = 15.0F;
+constexpr Nanoseconds kStatisticsInterval = std::chrono::milliseconds(250);  // faster is unreadable
+
+// The lanes in the order of a frame's way; other tracks follow.
+constexpr std::array<std::string_view, 6> kTrackOrder{"accelerator", "transfer", "async_compute",
+                                                      "graphics",    "present",  "host"};
+
+std::size_t rank_of(std::string_view track) {
+    return static_cast<std::size_t>(std::find(kTrackOrder.begin(), kTrackOrder.end(), track) - kTrackOrder.begin());
+}
+
+double milliseconds(Nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
+
+/// Neighbouring passes of one lane differ a little, so that their borders show.
+float shade_of(const std::string& pass) {
+    return 0.72F + 0.07F * static_cast<float>(std::hash<std::string>{}(pass) % 5);
+}
+
+void draw_figure(Canvas& canvas, float x, float y, std::string_view label, std::string_view value, ImU32 color) {
+    canvas.text(x, y, theme::kMuted, label);
+    canvas.large(x, y + canvas.line() + canvas.px(1), color, value);
+}
+
+}  // namespace
+
+std::string human_time(Nanoseconds time) {
+    const double us = static_cast<double>(time.count()) / 1e3;
+    if (us < 999.5) return fmt::format("{:.0f} us", us);
+    if (us < 9'995.0) return fmt::format("{:.2f} ms", us / 1e3);
+    if (us < 99'950.0) return fmt::format("{:.1f} ms", us / 1e3);
+    if (us < 999'500.0) return fmt::format("{:.0f} ms", us / 1e3);
+    return fmt::format("{:.2f} s", us / 1e6);
+}
+
+void ProfilerOverlay::refresh_statistics(Nanoseconds now, const OverlayOptions& options) {
+    if (refreshed_ != Nanoseconds::min() && now - refreshed_ < kStatisticsInterval) return;
+    refreshed_ = now;
+    const profile::Window window{now - options.statistics, now};
+    const auto spans = recorder_.spans(window.begin);
+    passes_ = profile::summarize_passes(spans, window);
+    tracks_ = profile::summarize_tracks(spans, window);
+    std::stable_sort(tracks_.begin(), tracks_.end(),
+                     [](const auto& a, const auto& b) { return rank_of(a.track) < rank_of(b.track); });
+}
+
+void ProfilerOverlay::draw(const OverlayFigures& figures, Nanoseconds now, const Fonts& fonts,
+                           const OverlayOptions& options) {
+    refresh_statistics(now, options);
+    ImDrawList& list = *ImGui::GetForegroundDrawList();
+    Canvas canvas(list, fonts, options.scale);
+    const float padding = canvas.px(theme::kPadding);
+    Cursor cursor{options.x + padding, options.y + padding, canvas.px(kWidth) - 2 * padding};
+
+    // The ground goes under everything, but its height is known only afterwards: two channels.
+    ImDrawListSplitter layers;
+    layers.Split(&list, 2);
+    layers.SetCurrentChannel(&list, 1);
+    draw_figures(canvas, cursor, figures);
+    draw_timeline(canvas, cursor, now, options);
+    draw_table(canvas, cursor, options);
+    layers.SetCurrentChannel(&list, 0);
+    canvas.box(options.x, options.y, canvas.px(kWidth), cursor.y + padding - options.y, theme::kGround,
+               canvas.px(theme::kRounding));
+    layers.Merge(&list);
+}
+
+void ProfilerOverlay::draw_figures(Canvas& canvas, Cursor& cursor, const OverlayFigures& figures) const {
+    canvas.text_within(cursor.left, cursor.y, cursor.width, theme::kMuted, figures.title);
+    cursor.y += canvas.line() + canvas.px(10);
+
+    const bool keeps_up = figures.real_time_factor >= 1.0;
+    const float column = cursor.width / 4;
+    draw_figure(canvas, cursor.left, cursor.y, "fps", fmt::format("{:.1f}", figures.fps), theme::kText);
+    draw_figure(canvas, cursor.left + column, cursor.y, "real time",
+                figures.real_time_factor > 0.0 ? fmt::format("{:.2f}x", figures.real_time_factor) : "\u2013",
+                figures.real_time_factor > 0.0 ? (keeps_up ? theme::kGood : theme::kAccent) : theme::kMuted);
+    draw_figure(canvas, cursor.left + 2 * column, cursor.y, "queue",
+                fmt::format("{}/{}", figures.queue_depth, figures.queue_capacity), theme::kText);
+    draw_figure(canvas, cursor.left + 3 * column, cursor.y, "step", human_time(figures.step), theme::kText);
+    cursor.y += canvas.line() + canvas.large_line() + canvas.px(9);
+
+    float x = cursor.left;
+    const auto detail = [&](std::string_view label, std::string_view value, ImU32 color) {
+        canvas.text(x, cursor.y, theme::kMuted, label);
+        canvas.text(x + canvas.width_of(label) + canvas.px(6), cursor.y, color, value);
+        x += column;
+    };
+    detail("age", human_time(figures.frame_age), theme::kText);
+    detail("late", fmt::format("{}", figures.late), figures.late > 0 ? theme::kAccent : theme::kText);
+    detail("dropped", fmt::format("{}", figures.dropped), figures.dropped > 0 ? theme::kBad : theme::kText);
+    cursor.y += canvas.line() + canvas.px(12);
+}
+
+void ProfilerOverlay::draw_timeline(Canvas& canvas, Cursor& cursor, Nanoseconds now, const OverlayOptions& options) {
+    const profile::Window window{now - options.timeline, now};
+    const auto spans = recorder_.spans(window.begin);
+    const float labels = canvas.px(122), loads = canvas.px(46), row = canvas.px(kLaneHeight), gap = canvas.px(5);
+    const float left = cursor.left + labels, width = cursor.width - labels - loads;
+    const auto x_of = [&](Nanoseconds time) {
+        const double part =
+            static_cast<double>((time - window.begin).count()) / static_cast<double>(window.length().count());
+        return left + width * static_cast<float>(std::clamp(part, 0.0, 1.0));
+    };
+
+    canvas.text(cursor.left, cursor.y, theme::kMuted, "lanes");
+    canvas.text(left, cursor.y, theme::kMuted, fmt::format("-{:.0f} ms", milliseconds(options.timeline)));
+    canvas.text(left + width, cursor.y, theme::kMuted, "now", Align::Right);
+    canvas.text(cursor.right(), cursor.y, theme::kMuted, "busy", Align::Right);
+    cursor.y += canvas.line() + canvas.px(5);
+    for (const profile::TrackStatistics& track : tracks_) {
+        const ImU32 color = theme::track_color(track.track);
+        const float text_y = cursor.y + (row - canvas.line()) / 2;
+        canvas.box(cursor.left, cursor.y + canvas.px(4), canvas.px(7), canvas.px(7), color, canvas.px(2));
+        canvas.text_within(cursor.left + canvas.px(14), text_y, labels - canvas.px(20), theme::kText, track.track);
+        canvas.text(cursor.right(), text_y, theme::kText, fmt::format("{:.0f}%", 100.0 * track.busy), Align::Right);
+        canvas.box(left, cursor.y, width, row, theme::kRaised, canvas.px(2));
+        for (const profile::Span& span : spans) {
+            if (span.track != track.track || span.begin > now) continue;
+            const float begin = x_of(span.begin), end = std::max(x_of(span.end), begin + 1.0F);
+            canvas.box(begin, cursor.y, end - begin, row, theme::faded(color, shade_of(span.name)));
+        }
+        cursor.y += row + gap;
+    }
+    cursor.y += canvas.px(7);
+}
+
+void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOptions& options) const {
+    const float number = canvas.px(64), share = canvas.px(62);
+    const float share_right = cursor.right(), max_right = share_right - share, average_right = max_right - number,
+                last_right = average_right - number, name_width = last_right - number - cursor.left;
+    const float row = canvas.line() + canvas.px(4);
+    canvas.text(cursor.left, cursor.y, theme::kMuted, "pass");
+    canvas.text(last_right, cursor.y, theme::kMuted, "last", Align::Right);
+    canvas.text(average_right, cursor.y, theme::kMuted, "average", Align::Right);
+    canvas.text(max_right, cursor.y, theme::kMuted, "max", Align::Right);
+    canvas.text(share_right, cursor.y, theme::kMuted, "share", Align::Right);
+    cursor.y += canvas.line() + canvas.px(3);
+    canvas.box(cursor.left, cursor.y, cursor.width, 1.0F, theme::kLine);
+    cursor.y += canvas.px(4);
+
+    const std::size_t rows = std::min(options.table_rows, passes_.size());
+    double rest = 0.0;
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+        const profile::PassStatistics& pass = passes_[i];
+        if (i >= rows) {
+            rest += pass.share;
+            continue;
+        }
+        const ImU32 color = theme::track_color(pass.track);
+        const float bar = (share - canvas.px(8)) * static_cast<float>(pass.share);
+        canvas.box(share_right - bar, cursor.y, bar, canvas.line() + canvas.px(1), theme::faded(color, 0.32F),
+                   canvas.px(2));
+        canvas.box(cursor.left, cursor.y + canvas.px(4), canvas.px(7), canvas.px(7), color, canvas.px(2));
+        canvas.text_within(cursor.left + canvas.px(14), cursor.y, name_width, theme::kText, pass.name);
+        canvas.text(last_right, cursor.y, theme::kText, human_time(pass.last), Align::Right);
+        canvas.text(average_right, cursor.y, theme::kText, human_time(pass.average), Align::Right);
+        canvas.text(max_right, cursor.y, theme::kText, human_time(pass.max), Align::Right);
+        canvas.text(share_right - canvas.px(3), cursor.y, theme::kText, fmt::format("{:.1f}%", 100.0 * pass.share),
+                    Align::Right);
+        cursor.y += row;
+    }
+    if (passes_.size() > rows) {
+        canvas.text(cursor.left + canvas.px(14), cursor.y, theme::kMuted,
+                    fmt::format("{} more passes", passes_.size() - rows));
+        canvas.text(share_right - canvas.px(3), cursor.y, theme::kMuted, fmt::format("{:.1f}%", 100.0 * rest),
+                    Align::Right);
+        cursor.y += row;
+    }
+    if (passes_.empty()) {
+        canvas.text(cursor.left, cursor.y, theme::kMuted, "nothing has run yet");
+        cursor.y += row;
+    }
+}
+
+}  // namespace kinetograph::ui

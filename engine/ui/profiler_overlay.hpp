@@ -1,0 +1,62 @@
+// ProfilerOverlay: where every microsecond goes, drawn with ImGui into whatever context is current.
+#pragma once
+
+#include <kinetograph/engine/profile/statistics.hpp>
+#include <kinetograph/engine/ui/fonts.hpp>
+
+#include <string>
+#include <vector>
+
+namespace kinetograph::ui {
+
+class Canvas;
+
+/// What the application knows and a recorder cannot.
+struct OverlayFigures {
+    std::string title;                                ///< what decodes where: "Wan 2.1 · bf16 · cpu"
+    double fps = 0.0;                                 ///< frames shown a second
+    double real_time_factor = 0.0;                    ///< seconds of clip that a second of decoding makes
+    std::size_t queue_depth = 0, queue_capacity = 0;  ///< decoded frames waiting
+    Nanoseconds step{};                               ///< latency of the last decoder step
+    Nanoseconds frame_age{};                          ///< from decoded to shown
+    std::uint64_t late = 0;                           ///< frames shown after their time
+    std::uint64_t dropped = 0;                        ///< frames never shown
+};
+
+struct OverlayOptions {
+    float x = 16.0F, y = 16.0F;  ///< upper left corner, pixels
+    float scale = 1.0F;
+    std::size_t table_rows = 10;                            ///< passes with the largest shares; the rest is summed up
+    Nanoseconds statistics = std::chrono::seconds(3);       ///< the table covers so much time
+    Nanoseconds timeline = std::chrono::milliseconds(400);  ///< and the timeline so much
+};
+
+/// Call draw() between NewFrame() and Render() of any ImGui context, the host application's included: it needs no
+/// style, leaves none behind, and reads spans from the recorder only.
+class ProfilerOverlay {
+  public:
+    explicit ProfilerOverlay(const profile::Recorder& recorder) : recorder_(recorder) {}
+
+    /// `now` on the host axis. `fonts` may be empty: the context's own font then.
+    void draw(const OverlayFigures& figures, Nanoseconds now, const Fonts& fonts, const OverlayOptions& options = {});
+
+    /// Rows of the table as last drawn, largest share first.
+    const std::vector<profile::PassStatistics>& passes() const { return passes_; }
+
+  private:
+    struct Cursor;  // where the next block goes
+    void refresh_statistics(Nanoseconds now, const OverlayOptions& options);
+    void draw_figures(Canvas& canvas, Cursor& cursor, const OverlayFigures& figures) const;
+    void draw_timeline(Canvas& canvas, Cursor& cursor, Nanoseconds now, const OverlayOptions& options);
+    void draw_table(Canvas& canvas, Cursor& cursor, const OverlayOptions& options) const;
+
+    const profile::Recorder& recorder_;
+    std::vector<profile::PassStatistics> passes_;
+    std::vector<profile::TrackStatistics> tracks_;
+    Nanoseconds refreshed_ = Nanoseconds::min();
+};
+
+/// "417 us", "16.7 ms", "1.25 s": three digits that matter.
+std::string human_time(Nanoseconds time);
+
+}  // namespace kinetograph::ui

@@ -1,0 +1,29 @@
+// Colours and distances of the interface: a quiet dark ground, one accent, one colour a lane.
+#pragma once
+
+#include <imgui.h>
+
+#include <string_view>
+
+namespace kinetograph::ui::theme {
+
+inline constexpr ImU32 kGround = IM_COL32(16, 18, 23, 226);
+inline constexpr ImU32 kGroundSolid = IM_COL32(16, 18, 23, 255);
+inline constexpr ImU32 kRaised = IM_COL32(255, 255, 255, 14);
+inline constexpr ImU32 kLine = IM_COL32(255, 255, 255, 26);
+inline constexpr ImU32 kText = IM_COL32(232, 235, 240, 255);
+inline constexpr ImU32 kMuted = IM_COL32(148, 156, 170, 255);
+inline constexpr ImU32 kAccent = IM_COL32(255, 176, 84, 255);
+inline constexpr ImU32 kGood = IM_COL32(126, 211, 150, 255);
+inline constexpr ImU32 kBad = IM_COL32(255, 118, 108, 255);
+
+inline constexpr float kPadding = 14.0F;  ///< pixels at scale 1, as are all distances
+inline constexpr float kRounding = 8.0F;
+
+/// Colour of a track of the profiler: a lane of the graph, or another thread.
+ImU32 track_color(std::string_view track);
+
+/// `color` with its alpha multiplied.
+ImU32 faded(ImU32 color, float alpha);
+
+}  // namespace kinetograph::ui::theme
