@@ -9,10 +9,10 @@
 
 namespace kinetograph::tensor {
 
-/// Bytes go to an unnamed-to-the-user file beside the target (".kinetograph-PID-N.partial"); commit() renames it into
+/// Bytes go to a hidden file beside the target (".kinetograph-PID-N.partial"); commit() renames it into
 /// place. Destroyed without commit(), or after a failure, it leaves nothing behind and an older target untouched.
 /// Every error is Io: the path and the system's reason, or that the target exists and is no regular file (a rename
-/// would put a file in the place of a device or pipe).
+/// would put a file in the place of a device or pipe). A process that is killed leaves its hidden file.
 class ReplacingFile {
   public:
     /// A symbolic link at `path` is followed: its target is what gets replaced.

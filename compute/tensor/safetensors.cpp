@@ -4,6 +4,7 @@
 #include <kinetograph/compute/tensor/safetensors_header.hpp>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -30,6 +31,24 @@ struct Parts {
     std::span<const std::byte> data;
 };
 
+/// What people open by mistake instead, by its first bytes. Read as a header length, all of them are absurd.
+struct Impostor {
+    std::string_view first_bytes, what;
+};
+
+constexpr std::array<Impostor, 4> kImpostors = {
+    {{"PK\x03\x04", "a zip archive, as PyTorch's .pt and .pth are: save its tensors as safetensors first"},
+     {"GGUF", "a GGUF file"},
+     {"version https://git-lfs", "a Git LFS pointer, not the file itself: git lfs pull"},
+     {"<!DOCTYPE", "a web page, not the file that was to be downloaded"}}};
+
+std::string_view guess_content(std::span<const std::byte> bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto* found = std::ranges::find_if(
+        kImpostors, [&](const Impostor& impostor) { return text.starts_with(impostor.first_bytes); });
+    return found == kImpostors.end() ? "something other than safetensors, or damaged" : found->what;
+}
+
 Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
     if (bytes.size() < kLengthBytes) {
         return fail(ErrorCode::Corrupt, "{}: truncated: {} bytes, a safetensors file starts with 8 of header length",
@@ -38,8 +57,8 @@ Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
     std::uint64_t length = 0;
     for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
     if (length > kLongestHeader) {
-        return fail(ErrorCode::Corrupt, "{}: header of {} bytes is above the limit of {}: not a safetensors file?",
-                    file, length, kLongestHeader);
+        return fail(ErrorCode::Corrupt, "{}: header of {} bytes is above the limit of {}: this is {}", file, length,
+                    kLongestHeader, guess_content(bytes));
     }
     const auto rest = bytes.subspan(kLengthBytes);
     if (length > rest.size()) {

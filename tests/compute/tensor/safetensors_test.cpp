@@ -88,11 +88,25 @@ TEST(Safetensors, RefusesATruncatedFileWhereverItWasCut) {
 }
 
 TEST(Safetensors, RefusesAnOversizedHeader) {
-    EXPECT_EQ(refusal(test::little_endian(100'000'001) + "{}"),
-              "clip.safetensors: header of 100000001 bytes is above the limit of 100000000: not a safetensors file?");
-    EXPECT_EQ(refusal(test::little_endian(~std::uint64_t{0}) + "{}"),
-              "clip.safetensors: header of 18446744073709551615 bytes is above the limit of 100000000: not a "
-              "safetensors file?");
+    EXPECT_EQ(
+        refusal(test::little_endian(100'000'001) + "{}"),
+        "clip.safetensors: header of 100000001 bytes is above the limit of 100000000: this is something other than "
+        "safetensors, or damaged");
+    EXPECT_EQ(
+        refusal(test::little_endian(~std::uint64_t{0}) + "{}"),
+        "clip.safetensors: header of 18446744073709551615 bytes is above the limit of 100000000: this is something "
+        "other than safetensors, or damaged");
+}
+
+TEST(Safetensors, RecognisesWhatPeopleOpenByMistake) {
+    const std::pair<std::string, std::string> files[] = {
+        {std::string("PK\x03\x04\x00\x00\x08\x08", 8),
+         "a zip archive, as PyTorch's .pt and .pth are: save its tensors as safetensors first"},
+        {std::string("GGUF\x03\x00\x00\x00", 8), "a GGUF file"},
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:0",
+         "a Git LFS pointer, not the file itself: git lfs pull"},
+        {"<!DOCTYPE html>", "a web page, not the file that was to be downloaded"}};
+    for (const auto& [contents, what] : files) EXPECT_TRUE(refusal(contents).ends_with(": this is " + what)) << what;
 }
 
 TEST(Safetensors, RefusesAHeaderThatIsNotAnObject) {
