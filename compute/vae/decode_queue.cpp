@@ -27,15 +27,6 @@ namespace {
 
 constexpr std::size_t kFramesOfAStep = 4;
 
-/// Latent frame `t` of a [C, T, h, w] clip as [C, h, w].
-std::vector<float> latent_frame(const Latents& clip, std::int64_t t) {
-    const std::int64_t pixels = clip.height * clip.width;
-    std::vector<float> latent(static_cast<std::size_t>(clip.channels * pixels));
-    for (std::int64_t c = 0; c < clip.channels; ++c)
-        std::copy_n(clip.values.begin() + (c * clip.frames + t) * pixels, pixels, latent.begin() + c * pixels);
-    return latent;
-}
-
 class ThreadedDecodeQueue final : public DecodeQueue {
   public:
     ThreadedDecodeQueue(std::unique_ptr<Decoder> decoder, Latents clip, const DecodeQueueOptions& options)
@@ -142,7 +133,7 @@ class ThreadedDecodeQueue final : public DecodeQueue {
     Result<std::vector<Frame>> decode(std::int64_t latent, std::uint64_t generation, bool reset) {
         if (reset)
             if (auto done = decoder_->reset(); !done) return fail(std::move(done.error()));
-        const auto step = decoder_->step(latent_frame(clip_, latent));
+        const auto step = decoder_->step(clip_.frame(latent));
         if (!step) return fail(step.error());
         const auto elements = static_cast<std::size_t>(step->height * step->width) * 3;
         std::vector<Frame> frames;

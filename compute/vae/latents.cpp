@@ -104,4 +104,15 @@ Result<Latents> Latents::open(const std::filesystem::path& path) {
     return latents;
 }
 
+std::vector<float> Latents::frame(std::int64_t t) const {
+    const std::int64_t pixels = height * width;
+    std::vector<float> latent;
+    latent.reserve(static_cast<std::size_t>(channels * pixels));
+    for (std::int64_t c = 0; c < channels; ++c) {
+        const auto plane = values.begin() + (c * frames + t) * pixels;
+        latent.insert(latent.end(), plane, plane + pixels);
+    }
+    return latent;
+}
+
 }  // namespace kinetograph::vae

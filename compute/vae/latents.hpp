@@ -17,6 +17,9 @@ struct Latents {
     /// Errors: NotFound without the tensor; InvalidArgument for a wrong rank, batch above 1, zero frames, a latent side
     /// above 1024, or a value that is not finite (with its position: the usual cause of black frames).
     static Result<Latents> open(const std::filesystem::path& path);
+
+    /// Latent frame `t` as [C, h, w]: what Decoder::step takes.
+    std::vector<float> frame(std::int64_t t) const;
 };
 
 }  // namespace kinetograph::vae

@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace kinetograph::accel {
+namespace {
+
+constexpr std::uint64_t kInts = 1024;
+
+struct Data {
+    graph::Buffer in, out;
+};
+
+/// Two chained passes: out = in + 1, then out = in * 2, on a graph's transient memory.
+void declare(graph::FrameGraph& frame, const graph::Physical& result) {
+    const graph::BufferDesc ints{kInts * sizeof(int), 64, graph::MemoryDomain::Accelerator};
+    const graph::Buffer output = frame.import_buffer("result", ints, result);
+    const Data& count = frame.add_pass<Data>(
+        "count", graph::Lane::Accelerator,
+        [&](graph::PassBuilder& pass, Data& data) {
+            data.out = pass.create("numbers", ints, graph::Access::KernelWrite);
+        },
+        [](const Data& data, PassContext& lane) {
+            auto* out = reinterpret_cast<int*>(lane.address(data.out));
+            lane.stream().enqueue("count", [out]() -> Result<void> {
+                std::iota(out, out + kInts, 0);
+                return {};
+            });
+        });
+    const Data& twice = frame.add_pass<Data>(
+        "double", graph::Lane::Accelerator,
+        [&](graph::PassBuilder& pass, Data& data) {
+            data.in = pass.read(count.out, graph::Access::KernelRead);
+            data.out = pass.write(output, graph::Access::KernelWrite);
+        },
+        [](const Data& data, PassContext& lane) {
+            const auto* in = reinterpret_cast<const int*>(lane.address(data.in));
+            auto* out = reinterpret_cast<int*>(lane.address(data.out));
+            lane.stream().enqueue("double", [in, out]() -> Result<void> {
+                std::transform(in, in + kInts, out, [](int value) { return 2 * value; });
+                return {};
+            });
+        });
+    frame.export_contents(twice.out);
+}
+
+struct AcceleratorLanes : testing::Test {
+    profile::Recorder recorder;
+    std::unique_ptr<Device> device = cpu::create_device();
+    std::unique_ptr<AcceleratorLane> lane = std::move(*AcceleratorLane::create(*device, &recorder));
+    AcceleratorMemory memory{*device};
+    std::unique_ptr<graph::Executor> executor =
+        std::move(*graph::Executor::create({.lanes = {lane.get()},
+                                            .memory = {{graph::MemoryDomain::Accelerator, &memory}},
+                                            .compile = {.topology = graph::LaneTopology::cpu_only()}}));
+    std::vector<int> numbers = std::vector<int>(kInts, -1);
+    graph::Physical result{reinterpret_cast<std::uintptr_t>(numbers.data()), 0, kInts * sizeof(int)};
+};
+
+TEST_F(AcceleratorLanes, RunAGraphsPassesInItsMemory) {
+    graph::FrameGraph frame;
+    declare(frame, result);
+    const auto execution = executor->execute(frame);
+    ASSERT_TRUE(execution) << execution.error().message;
+    ASSERT_TRUE(executor->wait(*execution));
+    for (std::size_t i = 0; i < kInts; ++i) ASSERT_EQ(numbers[i], static_cast<int>(2 * i));
+}
+
+TEST_F(AcceleratorLanes, RecordOneSpanAPassInOrderOnTheHostAxis) {
+    graph::FrameGraph frame;
+    declare(frame, result);
+    const auto before = host_now();
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(executor->wait(*executor->execute(frame)));
+    const auto spans = recorder.spans();
+    ASSERT_EQ(spans.size(), 6U);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        EXPECT_EQ(spans[i].name, i % 2 == 0 ? "count" : "double");
+        EXPECT_EQ(spans[i].track, "accelerator");
+        EXPECT_EQ(spans[i].execution, i / 2);
+        EXPECT_LE(spans[i].begin, spans[i].end);
+        EXPECT_GE(spans[i].begin, i == 0 ? before : spans[i - 1].end);
+    }
+    EXPECT_LE(spans.back().end, host_now());
+}
+
+TEST_F(AcceleratorLanes, AllocateNothingOnceTheArenaIsReserved) {
+    graph::FrameGraph frame;
+    declare(frame, result);
+    ASSERT_TRUE(memory.reserve(1U << 20U));
+    const std::uint64_t held = device->bytes_allocated();
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(executor->wait(*executor->execute(frame)));
+    EXPECT_EQ(device->bytes_allocated(), held);
+    EXPECT_EQ(device->peak_bytes(), held);
+}
+
+TEST_F(AcceleratorLanes, ReportAKernelsErrorWhenTheExecutionIsWaitedFor) {
+    graph::FrameGraph frame;
+    frame.add_pass<Data>(
+        "broken", graph::Lane::Accelerator, [](graph::PassBuilder& pass, Data&) { pass.has_side_effect(); },
+        [](const Data&, PassContext& context) {
+            context.stream().enqueue(context.pass_name(), []() -> Result<void> {
+                return fail(ErrorCode::Unsupported, "no kernel for this shape");
+            });
+        });
+    const auto execution = executor->execute(frame);
+    ASSERT_TRUE(execution);
+    const auto waited = executor->wait(*execution);
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().message, "broken: no kernel for this shape");
+}
+
+TEST_F(AcceleratorLanes, RefuseAnArenaLargerThanTheDevice) {
+    const auto small = cpu::create_device({.memory_limit = 1U << 16U});
+    AcceleratorMemory arena(*small);
+    const auto refused = arena.reserve(1U << 20U);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+}
+
+}  // namespace
+}  // namespace kinetograph::accel
