@@ -123,7 +123,7 @@ class Ownership {
     /// Gives the bytes of `resource` to it and notes from whom it takes them over.
     void take(std::uint32_t resource, bool second_sweep) {
         const std::uint64_t begin = c_.offsets[resource];
-        const std::uint64_t end = begin + packed_bytes(c_.resource(resource));
+        const std::uint64_t end = begin + c_.resource(resource).bytes;
         auto first = std::partition_point(spans_.begin(), spans_.end(), [&](auto& s) { return s.end <= begin; });
         auto last = first;
         kept_.clear();

@@ -159,8 +159,10 @@ class Ring {
         const std::uint32_t pushed = batch(*push_).ordinal + 1;
         const auto fence = [&](const Use& use, const LaneClock& known) {
             if (c_.lane_of(use.pass) != lane_ || known[index_of(lane_)] >= pushed) return;
-            for_each(static_cast<AccessSet>(use.reads & ~fenced_), [&](Access kind) { emit(use, push_->write, kind); });
-            fenced_ |= use.reads;
+            const auto fresh = static_cast<AccessSet>(use.reads & ~fenced_);
+            for_each(fresh, [&](Access kind) { emit(use, push_->write, kind); });
+            fenced_ |= fresh;
+            if (c_.position_of[use.pass] > c_.position_of[push_->pass]) fenced_behind_push_ |= fresh;
         };
         for (std::uint32_t u : uses_)
             if (sees_pushed_values(c_.uses[u])) fence(c_.uses[u], batch(c_.uses[u]).known);
@@ -169,26 +171,24 @@ class Ring {
                 fence(c_.uses[u], batch(c_.uses[u]).prior);
     }
 
-    /// Behind the reads of its lane; behind the previous push only where no reader stands between the two.
+    /// Behind the reads of its lane; and behind earlier pushes, unless reads or waits stand between two pushes before
+    /// their slots come round again.
     void before_push() {
-        bool reader_between = false;
+        const HistoryDesc& history = c_.resource(resource_).history;
+        const std::uint32_t comes_round = history.keep / history.push + 1;  // executions
+        std::uint32_t kept_apart = kNoIndex;                                // after how many executions
         AccessSet readers = 0;
         for (std::uint32_t u : uses_) {
             const Use& use = c_.uses[u];
             if (&use == push_ || c_.lane_of(use.pass) != lane_) continue;
             if (!sees_pushed_values(use) && !sees_kept_values(use)) continue;
             const bool in_front = c_.position_of[use.pass] < c_.position_of[push_->pass];
-            reader_between |= in_front || sees_pushed_values(use) || (fenced_ & use.reads) != 0;
+            const bool between = in_front || sees_pushed_values(use) || (fenced_behind_push_ & use.reads) != 0;
+            kept_apart = std::min(kept_apart, between ? 1U : 2U);
             if (batch(*push_).prior[index_of(lane_)] <= batch(use).ordinal) readers |= use.reads;
         }
         for_each(readers, [&](Access kind) { emit(*push_, kind, push_->write); });
-        if (!reader_between && !waits_for_itself()) emit(*push_, push_->write, push_->write);
-    }
-
-    /// True when waits lead from the push round other lanes back to the push before its slots come round again.
-    bool waits_for_itself() const {
-        const HistoryDesc& history = c_.resource(resource_).history;
-        return executions_until_known() <= history.keep / history.push + 1;
+        if (std::min(kept_apart, executions_until_known()) > comes_round) emit(*push_, push_->write, push_->write);
     }
 
     /// After how many executions the push's batch knows that an earlier push's batch is complete.
@@ -199,7 +199,8 @@ class Ring {
     std::span<const std::uint32_t> uses_;
     const Use* push_ = nullptr;
     Lane lane_ = Lane::Host;
-    AccessSet fenced_ = 0;  ///< kinds of read on the push's lane that a barrier has put behind it
+    AccessSet fenced_ = 0;              ///< kinds of read on the push's lane that a barrier has put behind it
+    AccessSet fenced_behind_push_ = 0;  ///< ... a barrier that comes after the push in one execution
 };
 
 std::uint32_t Ring::executions_until_known() const {
@@ -232,32 +233,64 @@ std::uint32_t Ring::executions_until_known() const {
 /// Barriers in front of the first use of a transient: its bytes were others', or its own in the previous execution.
 class Takeover {
   public:
-    explicit Takeover(Compilation& c) : c_(c) {}
+    explicit Takeover(Compilation& c) : c_(c), looked_at_(c.frame.resources().size(), {kNoIndex, kNoIndex}) {
+        first_.resize(c.frame.resources().size() + 1, static_cast<std::uint32_t>(c.successions.size()));
+        for (auto s = static_cast<std::uint32_t>(c.successions.size()); s-- > 0;) first_[c.successions[s].after] = s;
+        for (std::size_t r = first_.size() - 1; r-- > 0;) first_[r] = std::min(first_[r], first_[r + 1]);
+    }
 
     void place() {
-        std::uint32_t current = kNoIndex;
-        AccessSet placed = 0;
-        for (const Succession& succession : c_.successions) {
-            if (std::exchange(current, succession.after) != succession.after) placed = 0;
-            placed = place(succession, placed);
+        for (std::uint32_t r = 0; r + 1 < first_.size(); ++r) {
+            AccessSet placed = 0;
+            for (const Succession& succession : into(r)) placed = place(succession, placed);
         }
     }
 
   private:
+    std::span<const Succession> into(std::uint32_t resource) const {
+        return std::span(c_.successions).subspan(first_[resource], first_[resource + 1] - first_[resource]);
+    }
+
     AccessSet place(const Succession& succession, AccessSet placed) {
         const std::uint32_t position = c_.lifetimes[succession.after].first;
-        const std::uint32_t pass = c_.planned[position];
-        const DraftBatch& now = c_.batches[c_.batch_of[pass]];
+        const DraftBatch& now = c_.batches[c_.batch_of[c_.planned[position]]];
         const Use& first = c_.uses[c_.uses_of.row(succession.after).front()];
         const LaneClock& known = succession.across ? now.prior : now.known;
-        const AccessSet kinds = last_on_lane(succession.before, now.lane, known[index_of(now.lane)]);
-        for_each(static_cast<AccessSet>(kinds & ~placed), [&](Access kind) {
-            for_each(first.kinds(), [&](Access after) {
-                c_.barriers[position].push_back(
-                    {.before = kind, .after = after, .discard = true, .from = now.lane, .aliased = succession.after});
-            });
+        AccessSet kinds = last_on_lane(succession.before, now.lane, known[index_of(now.lane)]);
+        // The layout change in front of an image's first write stands behind its own earlier writes of that kind.
+        const bool own_image = succession.before == succession.after && first.changes_layout;
+        if (own_image) kinds &= static_cast<AccessSet>(~bit(first.write));
+        kinds &= static_cast<AccessSet>(~placed);
+        if (kinds == 0 || implied(succession)) return placed;
+        for_each(kinds, [&](Access kind) {
+            c_.barriers[position].push_back(
+                {.before = kind, .after = first.write, .discard = true, .from = now.lane, .aliased = succession.after});
         });
         return placed | kinds;
+    }
+
+    /// Transitive reduction: true when another of the owners before `succession.after` came after `succession.before`.
+    bool implied(const Succession& succession) {
+        const auto owners = into(succession.after);
+        if (owners.size() < 2) return false;
+        ++search_;
+        return std::any_of(owners.begin(), owners.end(), [&](const Succession& other) {
+            return &other != &succession &&
+                   leads(succession.before, succession.across ? 1U : 0U, other.before, other.across ? 1U : 0U);
+        });
+    }
+
+    /// True when bytes went from `from`, `from_age` executions ago, to `to`, `to_age` executions ago, by any number of
+    /// takeovers.
+    bool leads(std::uint32_t from, std::uint32_t from_age, std::uint32_t to, std::uint32_t to_age) {
+        const bool too_early =
+            to_age > from_age || (to_age == from_age && c_.lifetimes[to].first <= c_.lifetimes[from].first);
+        if (too_early || std::exchange(looked_at_[to][to_age], search_) == search_) return false;
+        for (const Succession& s : into(to)) {
+            const std::uint32_t age = to_age + (s.across ? 1U : 0U);
+            if ((s.before == from && age == from_age) || leads(from, from_age, s.before, age)) return true;
+        }
+        return false;
     }
 
     /// Kinds of the last accesses on `lane`, those behind which all its earlier ones are, unless `known` covers them.
@@ -279,6 +312,9 @@ class Takeover {
     }
 
     Compilation& c_;
+    std::vector<std::uint32_t> first_;                     ///< [resource] -> its first succession
+    std::vector<std::array<std::uint32_t, 2>> looked_at_;  ///< [resource][age] -> in which search
+    std::uint32_t search_ = 0;
 };
 
 }  // namespace

@@ -1,0 +1,186 @@
+#include "random_graph.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "scene.hpp"
+
+namespace kinetograph::graph {
+
+namespace {
+
+class Maker {
+  public:
+    Maker(RandomGraph& graph, std::uint64_t seed, std::uintptr_t address)
+        : graph_(graph), random_(seed), address_(address) {}
+
+    void make() {
+        choose_topology();
+        for (int i = up_to(2); i >= 0; --i) import_buffer();
+        for (int i = up_to(1); i >= 0 && vulkan_; --i) import_image();
+        for (int i = up_to(2); i > 0; --i) import_history();
+        const int passes = 2 + up_to(10);
+        for (int i = 0; i < passes; ++i) add_pass(i);
+        for (const Buffer& buffer : buffers_)
+            if (chance(0.15)) graph_.frame.export_contents(buffer);
+        for (const Image& image : images_)
+            if (chance(0.25)) graph_.frame.export_contents(image);
+    }
+
+  private:
+    struct Kept {
+        History history;
+        bool pushed = false;
+    };
+
+    int up_to(int most) { return std::uniform_int_distribution<int>(0, most)(random_); }
+    bool chance(double probability) { return std::bernoulli_distribution(probability)(random_); }
+    template <class T>
+    const T& any_of(const std::vector<T>& items) {
+        return items[static_cast<std::size_t>(up_to(static_cast<int>(items.size()) - 1))];
+    }
+
+    void choose_topology() {
+        LaneTopology& topology = graph_.options.topology = LaneTopology::all();
+        for (Lane lane : kLanes)
+            if (chance(0.6)) lanes_.push_back(lane);
+        if (lanes_.empty()) lanes_.push_back(Lane::Accelerator);
+        const bool host = lanes_.back() == Lane::Host;
+        topology.present.fill(false);
+        for (Lane lane : lanes_) {
+            topology.present[static_cast<std::size_t>(lane)] = true;
+            vulkan_ |= lane <= Lane::Transfer;
+        }
+        for (std::size_t a = 0; a < kLaneCount; ++a)
+            for (std::size_t b = 0; b < kLaneCount; ++b) {
+                LaneTopology::Pair& pair = topology.waits[a][b];
+                pair.hand_over = Nanoseconds{1'000 * up_to(100)};
+                const bool to_host = a + 1 == kLaneCount || b + 1 == kLaneCount;
+                if (host && !to_host && a != b && chance(0.15)) pair.can_wait = false;
+            }
+        if (chance(0.1)) graph_.options.aliasing = Aliasing::Separate;
+    }
+
+    void import_buffer() {
+        buffers_.push_back(graph_.frame.import_buffer(fmt::format("import{}", names_++),
+                                                      {.bytes = kKiB, .domain = MemoryDomain::Shared}, storage()));
+    }
+    void import_image() {
+        images_.push_back(
+            graph_.frame.import_image(fmt::format("import{}", names_++), {.width = 64, .height = 64}, storage()));
+    }
+    void import_history() {
+        const auto keep = static_cast<std::uint32_t>(up_to(3)), push = static_cast<std::uint32_t>(1 + up_to(2));
+        const auto slots = keep + push + static_cast<std::uint32_t>(up_to(2));
+        graph_.histories.push_back(std::make_unique<HistoryStorage>(fmt::format("history{}", names_++), kKiB, slots,
+                                                                    MemoryDomain::Shared, storage()));
+        histories_.push_back({graph_.frame.import_history(*graph_.histories.back(), {.keep = keep, .push = push})});
+    }
+    Physical storage() { return {.object = address_ += 4096, .bytes = 4096}; }
+
+    Access buffer_read(Lane lane) {
+        if (lane == Lane::Graphics && chance(0.3)) return Access::SampledRead;
+        return lane != Lane::Host && chance(0.2) ? Access::TransferRead : Scene::read_access(lane);
+    }
+    Access buffer_write(Lane lane) {
+        return lane != Lane::Host && chance(0.2) ? Access::TransferWrite : Scene::write_access(lane);
+    }
+    Access image_read(Lane lane) {
+        if (lane == Lane::Transfer) return Access::TransferRead;
+        return any_of<Access>({Access::ComputeRead, Access::SampledRead, Access::SampledRead, Access::TransferRead});
+    }
+    Access image_write(Lane lane) {
+        if (lane == Lane::Transfer) return Access::TransferWrite;
+        if (lane == Lane::Graphics && chance(0.5)) return Access::ColorAttachment;
+        return any_of<Access>({Access::ComputeWrite, Access::TransferWrite});
+    }
+
+    void add_pass(int i) {
+        const Lane lane = any_of(lanes_);
+        graph_.frame.add_pass<NoData>(
+            fmt::format("p{}", i), lane,
+            [&](PassBuilder& pass, NoData&) {
+                std::vector<char> used(256, 0);
+                touch_buffers(pass, lane, used);
+                if (lane <= Lane::Transfer) touch_images(pass, lane, used);
+                touch_histories(pass, lane, used);
+                for (int n = up_to(2); n > 0; --n)
+                    buffers_.push_back(pass.create(fmt::format("buffer{}", names_++),
+                                                   {.bytes = kKiB * static_cast<std::uint64_t>(1 + up_to(7)),
+                                                    .alignment = chance(0.3) ? 4096U : 256U,
+                                                    .domain = MemoryDomain::Shared},
+                                                   buffer_write(lane)));
+                if (lane <= Lane::Transfer && chance(0.3))
+                    images_.push_back(
+                        pass.create(fmt::format("image{}", names_++),
+                                    {.width = 64U << static_cast<unsigned>(up_to(2)),
+                                     .height = 64,
+                                     .domain = chance(0.5) ? MemoryDomain::Shared : MemoryDomain::Graphics},
+                                    image_write(lane)));
+                if (chance(0.25)) pass.has_side_effect();
+            },
+            [](const NoData&, TestContext&) {});
+    }
+
+    void touch_buffers(PassBuilder& pass, Lane lane, std::vector<char>& used) {
+        for (int n = up_to(3); n > 0 && !buffers_.empty(); --n) {
+            auto& buffer = buffers_[static_cast<std::size_t>(up_to(static_cast<int>(buffers_.size()) - 1))];
+            if (std::exchange(used[buffer.resource()], 1) != 0) continue;
+            const bool writes = chance(0.35);
+            if (!writes || chance(0.4)) pass.read(buffer, buffer_read(lane));
+            if (!writes && chance(0.1)) pass.read(buffer, buffer_read(lane));
+            if (writes) {
+                if (chance(0.2)) outdated_.push_back(buffer);
+                buffer = pass.write(buffer, buffer_write(lane));
+            }
+        }
+        if (outdated_.empty() || !chance(0.2)) return;
+        const Buffer old = any_of(outdated_);
+        if (std::exchange(used[old.resource()], 1) == 0) pass.read(old, buffer_read(lane));
+    }
+
+    void touch_images(PassBuilder& pass, Lane lane, std::vector<char>& used) {
+        for (int n = up_to(2); n > 0 && !images_.empty(); --n) {
+            auto& image = images_[static_cast<std::size_t>(up_to(static_cast<int>(images_.size()) - 1))];
+            if (std::exchange(used[image.resource()], 1) != 0) continue;
+            if (chance(0.6)) {
+                pass.read(image, image_read(lane));
+            } else {
+                const Access write = image_write(lane);
+                if (write == Access::ComputeWrite && chance(0.5)) pass.read(image, Access::ComputeRead);
+                image = pass.write(image, write);
+            }
+        }
+    }
+
+    void touch_histories(PassBuilder& pass, Lane lane, std::vector<char>& used) {
+        if (histories_.empty() || !chance(0.6)) return;
+        Kept& kept = histories_[static_cast<std::size_t>(up_to(static_cast<int>(histories_.size()) - 1))];
+        if (std::exchange(used[kept.history.resource()], 1) != 0) return;
+        const bool pushes = !kept.pushed && chance(0.5);
+        if (!pushes || chance(0.5)) pass.read(kept.history, buffer_read(lane));
+        if (!pushes) return;
+        const History before = kept.history;
+        kept.history = pass.push(kept.history, buffer_write(lane));
+        kept.pushed = true;
+        if (chance(0.3)) kept.history = before;  // later passes read kept values only
+    }
+
+    RandomGraph& graph_;
+    std::mt19937_64 random_;
+    std::uintptr_t address_;
+    std::vector<Lane> lanes_;
+    bool vulkan_ = false;
+    int names_ = 0;
+    std::vector<Buffer> buffers_, outdated_;
+    std::vector<Image> images_;
+    std::vector<Kept> histories_;
+};
+
+}  // namespace
+
+RandomGraph::RandomGraph(std::uint64_t seed, std::uintptr_t storage_address) {
+    Maker(*this, seed, storage_address).make();
+}
+
+}  // namespace kinetograph::graph
