@@ -174,21 +174,34 @@ class Ring {
     /// Behind the reads of its lane; and behind earlier pushes, unless reads or waits stand between two pushes before
     /// their slots come round again.
     void before_push() {
-        const HistoryDesc& history = c_.resource(resource_).history;
-        const std::uint32_t comes_round = history.keep / history.push + 1;  // executions
-        std::uint32_t kept_apart = kNoIndex;                                // after how many executions
         AccessSet readers = 0;
         for (std::uint32_t u : uses_) {
             const Use& use = c_.uses[u];
-            if (&use == push_ || c_.lane_of(use.pass) != lane_) continue;
-            if (!sees_pushed_values(use) && !sees_kept_values(use)) continue;
-            const bool in_front = c_.position_of[use.pass] < c_.position_of[push_->pass];
-            const bool between = in_front || sees_pushed_values(use) || (fenced_behind_push_ & use.reads) != 0;
-            kept_apart = std::min(kept_apart, between ? 1U : 2U);
-            if (batch(*push_).prior[index_of(lane_)] <= batch(use).ordinal) readers |= use.reads;
+            if (conflicts_on_lane(use) && batch(*push_).prior[index_of(lane_)] <= batch(use).ordinal)
+                readers |= use.reads;
         }
         for_each(readers, [&](Access kind) { emit(*push_, kind, push_->write); });
-        if (std::min(kept_apart, executions_until_known()) > comes_round) emit(*push_, push_->write, push_->write);
+
+        std::uint32_t kept_apart = executions_until_known();
+        for (std::uint32_t u : uses_)
+            if (conflicts_on_lane(c_.uses[u]))
+                kept_apart = std::min(kept_apart, executions_between_pushes(c_.uses[u], readers));
+        const HistoryDesc& history = c_.resource(resource_).history;
+        if (kept_apart > history.keep / history.push + 1) emit(*push_, push_->write, push_->write);
+    }
+
+    bool conflicts_on_lane(const Use& use) const {
+        return &use != push_ && c_.lane_of(use.pass) == lane_ && (sees_pushed_values(use) || sees_kept_values(use));
+    }
+
+    /// After how many executions a push comes behind the read by `use` of what an earlier push has made. The read of
+    /// one execution is always behind the push of the one before, and in front of the push of the one after.
+    std::uint32_t executions_between_pushes(const Use& use, AccessSet fenced_at_push) const {
+        if (sees_pushed_values(use) || (fenced_behind_push_ & use.reads) != 0) return 1;
+        const bool in_front = c_.position_of[use.pass] < c_.position_of[push_->pass];
+        const bool kept_in_front =
+            (fenced_at_push & use.reads) != 0 || batch(*push_).known[index_of(lane_)] > batch(use).ordinal;
+        return in_front && kept_in_front ? 1 : 2;
     }
 
     /// After how many executions the push's batch knows that an earlier push's batch is complete.
