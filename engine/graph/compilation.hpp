@@ -82,6 +82,11 @@ struct Succession {
     bool across = false;
 };
 
+struct PlacedBarrier {
+    std::uint32_t position = 0;  ///< in the plan
+    Barrier barrier{};
+};
+
 struct Compilation {
     Compilation(const FrameGraph& graph, const CompileOptions& compile_options)
         : frame(graph), options(compile_options) {}
@@ -107,7 +112,7 @@ struct Compilation {
     std::vector<Succession> successions;  ///< by `after` (alias)
     std::vector<std::uint64_t> offsets;   ///< [resource]
     std::array<std::uint64_t, kDomainCount> arena_bytes{};
-    std::vector<std::vector<Barrier>> barriers;  ///< [position]
+    std::vector<PlacedBarrier> barriers;  ///< (place_barriers)
 
     std::span<const Use> uses_by(std::uint32_t pass) const {
         return {uses.data() + first_use[pass], first_use[pass + 1] - first_use[pass]};

@@ -26,11 +26,16 @@ void describe_batches(Compilation& c, Plan& plan) {
 }
 
 void describe_passes(Compilation& c, Plan& plan) {
+    std::vector<std::uint32_t> barriers(c.planned.size(), 0);
+    for (const PlacedBarrier& placed : c.barriers) ++barriers[placed.position];
     plan.passes.reserve(c.planned.size());
     for (std::uint32_t position = 0; position < c.planned.size(); ++position) {
-        const std::uint32_t pass = c.planned[position];
-        plan.passes.push_back({.pass = pass, .name = c.pass(pass).name, .barriers = std::move(c.barriers[position])});
+        PlannedPass& planned = plan.passes.emplace_back();
+        planned.pass = c.planned[position];
+        planned.name = c.pass(planned.pass).name;
+        planned.barriers.reserve(barriers[position]);
     }
+    for (const PlacedBarrier& placed : c.barriers) plan.passes[placed.position].barriers.push_back(placed.barrier);
     for (std::uint32_t pass = 0; pass < c.alive.size(); ++pass)
         if (c.alive[pass] == 0) plan.culled.push_back(c.pass(pass).name);
 }

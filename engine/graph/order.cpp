@@ -1,5 +1,7 @@
 // List scheduling on a simulated clock. A pass is estimated to take kPassEstimate; one that needs another lane's work
 // starts a hand-over later, so a lane goes on with its own passes meanwhile, and `cut_batches` finds them together.
+// Among the passes that a lane could run, those go first that are nearest to handing work over to another lane; the
+// others keep their declaration order, in which neighbours share memory best.
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>
@@ -14,13 +16,11 @@ constexpr Nanoseconds kNever = Nanoseconds::max();
 struct Schedule {
     explicit Schedule(const Compilation& compilation)
         : c(compilation),
-          urgency(c.frame.passes().size(), Nanoseconds{0}),
+          to_hand_over(c.frame.passes().size(), kNoIndex),
           ready_at(c.frame.passes().size(), Nanoseconds{0}),
           open(c.frame.passes().size(), 0) {}
 
-    /// How long other lanes are still busy after this pass, if they need it. Zero for passes that no other lane needs:
-    /// those keep their declaration order, in which neighbours share memory best.
-    void estimate_urgency();
+    void measure_distances();
     void count_dependencies();
     void make_ready(std::uint32_t pass);
     /// When `lane` could start its next pass; kNever when nothing is ready.
@@ -33,30 +33,29 @@ struct Schedule {
     bool later(std::uint32_t a, std::uint32_t b) const {
         return ready_at[a] != ready_at[b] ? ready_at[a] > ready_at[b] : a > b;
     }
-    bool less_urgent(std::uint32_t a, std::uint32_t b) const {
-        return urgency[a] != urgency[b] ? urgency[a] < urgency[b] : a > b;
+    bool after_in_line(std::uint32_t a, std::uint32_t b) const {
+        return to_hand_over[a] != to_hand_over[b] ? to_hand_over[a] > to_hand_over[b] : a > b;
     }
 
     const Compilation& c;
-    std::vector<Nanoseconds> urgency, ready_at;
+    std::vector<std::uint32_t> to_hand_over;  ///< [pass] -> passes of its lane until another lane gets work from it
+    std::vector<Nanoseconds> ready_at;
     std::vector<std::uint32_t> open;                               ///< [pass] -> dependencies that have not run
     std::array<std::vector<std::uint32_t>, kLaneCount> waiting;    ///< heap: ready later, soonest on top
-    std::array<std::vector<std::uint32_t>, kLaneCount> available;  ///< heap: ready now, most urgent on top
+    std::array<std::vector<std::uint32_t>, kLaneCount> available;  ///< heap: ready now, first in line on top
     std::array<Nanoseconds, kLaneCount> clock{};
 };
 
-void Schedule::estimate_urgency() {
+void Schedule::measure_distances() {
     for (auto p = c.topological.rbegin(); p != c.topological.rend(); ++p) {
         if (c.alive[*p] == 0) continue;
         for (std::uint32_t d : c.dependencies_of.row(*p)) {
             const std::uint32_t next = c.dependencies[d].after;
             if (c.alive[next] == 0) continue;
-            Nanoseconds rest{0};
-            if (c.lane_of(next) != c.lane_of(*p))
-                rest = c.hand_over(c.lane_of(next), c.lane_of(*p)) + kPassEstimate + urgency[next];
-            else if (urgency[next].count() > 0)
-                rest = kPassEstimate + urgency[next];
-            urgency[*p] = std::max(urgency[*p], rest);
+            std::uint32_t distance = 0;
+            if (c.lane_of(next) == c.lane_of(*p))
+                distance = to_hand_over[next] == kNoIndex ? kNoIndex : to_hand_over[next] + 1;
+            to_hand_over[*p] = std::min(to_hand_over[*p], distance);
         }
     }
 }
@@ -82,7 +81,7 @@ Nanoseconds Schedule::next_start(std::size_t lane) {
         std::pop_heap(soon.begin(), soon.end(), [this](auto a, auto b) { return later(a, b); });
         now.push_back(soon.back());
         soon.pop_back();
-        std::push_heap(now.begin(), now.end(), [this](auto a, auto b) { return less_urgent(a, b); });
+        std::push_heap(now.begin(), now.end(), [this](auto a, auto b) { return after_in_line(a, b); });
     }
     return now.empty() ? kNever : clock[lane];
 }
@@ -101,7 +100,7 @@ Lane Schedule::choose_lane(Lane current) {
 
 std::uint32_t Schedule::take(Lane lane) {
     auto& now = available[index_of(lane)];
-    std::pop_heap(now.begin(), now.end(), [this](auto a, auto b) { return less_urgent(a, b); });
+    std::pop_heap(now.begin(), now.end(), [this](auto a, auto b) { return after_in_line(a, b); });
     const std::uint32_t pass = now.back();
     now.pop_back();
     return pass;
@@ -124,7 +123,7 @@ void Schedule::finish(std::uint32_t pass) {
 
 void order(Compilation& c) {
     Schedule schedule(c);
-    schedule.estimate_urgency();
+    schedule.measure_distances();
     schedule.count_dependencies();
     const auto alive = static_cast<std::size_t>(std::count(c.alive.begin(), c.alive.end(), 1));
     c.order.reserve(alive);

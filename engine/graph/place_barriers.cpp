@@ -105,8 +105,9 @@ class Walk {
 
     void emit(Access before, Access after, Lane from, bool discard = false) {
         if (!placing_) return;
-        c_.barriers[c_.position_of[pass_]].push_back(
-            {.resource = resource_, .before = before, .after = after, .discard = discard, .from = from});
+        c_.barriers.push_back(
+            {c_.position_of[pass_],
+             {.resource = resource_, .before = before, .after = after, .discard = discard, .from = from}});
     }
 
     static Access only(AccessSet kinds) {
@@ -149,8 +150,8 @@ class Ring {
     const DraftBatch& batch(const Use& use) const { return c_.batches[c_.batch_of[use.pass]]; }
 
     void emit(const Use& use, Access before, Access after) {
-        c_.barriers[c_.position_of[use.pass]].push_back(
-            {.resource = resource_, .before = before, .after = after, .from = lane_});
+        c_.barriers.push_back(
+            {c_.position_of[use.pass], {.resource = resource_, .before = before, .after = after, .from = lane_}});
     }
 
     /// A kind of read needs one barrier behind the push, wherever in the cycle of executions it stands; if values
@@ -182,12 +183,14 @@ class Ring {
         }
         for_each(readers, [&](Access kind) { emit(*push_, kind, push_->write); });
 
-        std::uint32_t kept_apart = executions_until_known();
+        std::uint32_t kept_apart = kNoIndex;
         for (std::uint32_t u : uses_)
             if (conflicts_on_lane(c_.uses[u]))
                 kept_apart = std::min(kept_apart, executions_between_pushes(c_.uses[u], readers));
         const HistoryDesc& history = c_.resource(resource_).history;
-        if (kept_apart > history.keep / history.push + 1) emit(*push_, push_->write, push_->write);
+        const std::uint32_t comes_round = history.keep / history.push + 1;
+        if (kept_apart > comes_round && executions_until_known() > comes_round)
+            emit(*push_, push_->write, push_->write);
     }
 
     bool conflicts_on_lane(const Use& use) const {
@@ -276,8 +279,12 @@ class Takeover {
         kinds &= static_cast<AccessSet>(~placed);
         if (kinds == 0 || implied(succession)) return placed;
         for_each(kinds, [&](Access kind) {
-            c_.barriers[position].push_back(
-                {.before = kind, .after = first.write, .discard = true, .from = now.lane, .aliased = succession.after});
+            c_.barriers.push_back({position,
+                                   {.before = kind,
+                                    .after = first.write,
+                                    .discard = true,
+                                    .from = now.lane,
+                                    .aliased = succession.after}});
         });
         return placed | kinds;
     }
@@ -333,7 +340,7 @@ class Takeover {
 }  // namespace
 
 void place_barriers(Compilation& c) {
-    c.barriers.resize(c.planned.size());
+    c.barriers.reserve(c.uses.size());
     Takeover(c).place();
     for (std::uint32_t r = 0; r < c.frame.resources().size(); ++r) {
         if (c.uses_of.row(r).empty()) continue;

@@ -175,10 +175,17 @@ void check_history(Compilation& c, std::uint32_t r) {
     if (history.push == 0 && resource.newest_version > 0)
         complain(c, "pass \"{}\" pushes to history \"{}\", which was imported with push = 0",
                  c.pass(resource.writer_of.back()).name, resource.name);
-    for (std::uint32_t earlier = 0; earlier < r; ++earlier)
-        if (c.resource(earlier).storage == resource.storage)
-            complain(c, "history \"{}\" is imported twice: resources {} and {} are one ring", resource.name, earlier,
-                     r);
+}
+
+void check_rings(Compilation& c) {
+    std::vector<std::pair<const HistoryStorage*, std::uint32_t>> rings;
+    for (std::uint32_t r = 0; r < c.frame.resources().size(); ++r)
+        if (c.resource(r).storage != nullptr) rings.emplace_back(c.resource(r).storage, r);
+    std::sort(rings.begin(), rings.end());
+    for (std::size_t i = 1; i < rings.size(); ++i)
+        if (rings[i].first == rings[i - 1].first)
+            complain(c, "history \"{}\" is imported twice: resources {} and {} are one ring",
+                     c.resource(rings[i].second).name, rings[i - 1].second, rings[i].second);
 }
 
 void check_resources(Compilation& c) {
@@ -238,6 +245,7 @@ void validate(Compilation& c) {
         check_layout(c, use);
     }
     check_resources(c);
+    check_rings(c);
     check_hand_overs(c);
 }
 
