@@ -1,8 +1,9 @@
 #include <kinetograph/engine/ui/canvas.hpp>
 
+#include <fmt/core.h>
+
 #include <cfloat>
 #include <cmath>
-#include <string>
 
 namespace kinetograph::ui {
 
@@ -16,11 +17,14 @@ void Canvas::draw(ImFont* font, float x, float y, ImU32 color, std::string_view 
     list_.AddText(font, font->FontSize, {std::round(x), std::round(y)}, color, text.data(), text.data() + text.size());
 }
 
-void Canvas::text_within(float x, float y, float width, ImU32 color, std::string_view text) {
+void Canvas::text_within(float x, float y, float width, ImU32 color, std::string_view text, Cut cut) {
     if (width_of(text) <= width) return this->text(x, y, color, text);
-    std::string cut(text);
-    while (!cut.empty() && width_of(cut + "\u2026") > width) cut.pop_back();
-    this->text(x, y, color, cut + "\u2026");
+    const auto shortened = [&] {
+        return cut == Cut::End ? fmt::format("{}\u2026", text) : fmt::format("\u2026{}", text);
+    };
+    while (!text.empty() && width_of(shortened()) > width)
+        cut == Cut::End ? text.remove_suffix(1) : text.remove_prefix(1);
+    this->text(x, y, color, shortened());
 }
 
 }  // namespace kinetograph::ui

@@ -29,8 +29,9 @@ class Canvas {
     void large(float x, float y, ImU32 color, std::string_view text, Align align = Align::Left) {
         draw(font(fonts_.large), x, y, color, text, align);
     }
-    /// Cut with an ellipsis to fit `width`.
-    void text_within(float x, float y, float width, ImU32 color, std::string_view text);
+    /// Which end of a text that is too long is cut off, with an ellipsis in its place.
+    enum class Cut : std::uint8_t { Begin, End };
+    void text_within(float x, float y, float width, ImU32 color, std::string_view text, Cut cut = Cut::End);
     void box(float x, float y, float width, float height, ImU32 color, float rounding = 0.0F) {
         list_.AddRectFilled({x, y}, {x + width, y + height}, color, rounding);
     }

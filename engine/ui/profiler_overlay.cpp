@@ -19,7 +19,7 @@ struct ProfilerOverlay::Cursor {
 
 namespace {
 
-constexpr float kWidth = 452.0F;
+constexpr float kWidth = 500.0F;
 constexpr float kLaneHeight = 15.0F;
 constexpr Nanoseconds kStatisticsInterval = std::chrono::milliseconds(250);  // faster is unreadable
 
@@ -147,9 +147,9 @@ void ProfilerOverlay::draw_timeline(Canvas& canvas, Cursor& cursor, Nanoseconds 
 }
 
 void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOptions& options) const {
-    const float number = canvas.px(64), share = canvas.px(62);
+    const float number = canvas.px(66), share = canvas.px(62);
     const float share_right = cursor.right(), max_right = share_right - share, average_right = max_right - number,
-                last_right = average_right - number, name_width = last_right - number - cursor.left;
+                last_right = average_right - number, name_width = last_right - number - cursor.left - canvas.px(8);
     const float row = canvas.line() + canvas.px(4);
     canvas.text(cursor.left, cursor.y, theme::kMuted, "pass");
     canvas.text(last_right, cursor.y, theme::kMuted, "last", Align::Right);
@@ -173,7 +173,8 @@ void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOp
         canvas.box(share_right - bar, cursor.y, bar, canvas.line() + canvas.px(1), theme::faded(color, 0.32F),
                    canvas.px(2));
         canvas.box(cursor.left, cursor.y + canvas.px(4), canvas.px(7), canvas.px(7), color, canvas.px(2));
-        canvas.text_within(cursor.left + canvas.px(14), cursor.y, name_width, theme::kText, pass.name);
+        canvas.text_within(cursor.left + canvas.px(14), cursor.y, name_width, theme::kText, pass.name,
+                           Canvas::Cut::Begin);
         canvas.text(last_right, cursor.y, theme::kText, human_time(pass.last), Align::Right);
         canvas.text(average_right, cursor.y, theme::kText, human_time(pass.average), Align::Right);
         canvas.text(max_right, cursor.y, theme::kText, human_time(pass.max), Align::Right);

@@ -161,7 +161,7 @@ Result<void> upload_pixels(const Device& device, Image& image, std::span<const s
     before.oldLayout = VK_IMAGE_LAYOUT_UNDEFINED;
     before.newLayout = after.oldLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
     after.dstStageMask = VK_PIPELINE_STAGE_2_FRAGMENT_SHADER_BIT | VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT;
-    after.dstAccessMask = VK_ACCESS_2_SHADER_SAMPLED_READ_BIT;
+    after.dstAccessMask = VK_ACCESS_2_SHADER_READ_BIT;
     after.newLayout = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL;
     auto done = device.run_once(fmt::format("uploading \"{}\"", image.name()), [&](VkCommandBuffer commands) {
         transition(device, commands, image, before);

@@ -21,7 +21,7 @@ enum class BindingKind : std::uint8_t { StorageBuffer, StorageImage, SampledImag
 struct ComputePipelineDesc {
     std::string_view name;
     std::span<const std::uint32_t> shader;
-    std::vector<BindingKind> bindings;
+    std::vector<BindingKind> bindings{};
     std::uint32_t push_constant_bytes = 0;
 };
 
@@ -32,10 +32,10 @@ struct GraphicsPipelineDesc {
     std::string_view name;
     std::span<const std::uint32_t> vertex_shader;
     std::span<const std::uint32_t> fragment_shader;
-    std::vector<BindingKind> bindings;
-    std::uint32_t push_constant_bytes = 0;                             ///< seen by both shaders
-    std::vector<VkVertexInputAttributeDescription> vertex_attributes;  ///< of one vertex buffer; empty: none
-    std::uint32_t vertex_stride = 0;                                   ///< bytes
+    std::vector<BindingKind> bindings{};
+    std::uint32_t push_constant_bytes = 0;                               ///< seen by both shaders
+    std::vector<VkVertexInputAttributeDescription> vertex_attributes{};  ///< of one vertex buffer; empty: none
+    std::uint32_t vertex_stride = 0;                                     ///< bytes
     graph::PixelFormat color_format = graph::PixelFormat::Rgba8Unorm;
     Blend blend = Blend::Off;
 };

@@ -1,0 +1,37 @@
+// Hud: what the viewer writes over the picture: waiting, status, messages, help. The profiler is ui::ProfilerOverlay.
+#pragma once
+
+#include <kinetograph/engine/ui/fonts.hpp>
+#include <kinetograph/samples/viewer/picture_layout.hpp>
+#include <kinetograph/samples/viewer/session.hpp>
+
+#include <array>
+#include <optional>
+#include <string>
+
+namespace kinetograph::viewer {
+
+/// The pixel under the pointer.
+struct PixelValue {
+    PixelPosition position;
+    std::array<std::uint8_t, 3> rgb{};
+};
+
+struct HudView {
+    std::uint32_t width = 0, height = 0;  ///< of the target, pixels
+    float scale = 1.0F;
+    ui::Fonts fonts;
+    Nanoseconds now{};
+    std::optional<PixelValue> pixel;
+};
+
+/// Draws into the current ImGui context, between NewFrame() and Render().
+void draw_hud(const Session& session, const HudView& view);
+
+/// "decoding first frame ... 1.2 s": for the picture and for the window's title.
+std::string waiting_text(const Session& session, Nanoseconds waited);
+
+/// "0:02.54"
+std::string clip_time(Nanoseconds time);
+
+}  // namespace kinetograph::viewer

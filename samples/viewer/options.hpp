@@ -1,0 +1,56 @@
+// What the viewer is asked for, and what it reports when it is done.
+#pragma once
+
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/engine/present/png.hpp>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kinetograph::viewer {
+
+/// A picture as shown, overlay included.
+struct PresentedFrame {
+    std::int64_t index = 0;           ///< of the clip's frame in it
+    Nanoseconds presentation_time{};  ///< of that frame, from the clip's start
+    const present::Picture& picture;
+};
+
+struct ViewerOptions {
+    std::filesystem::path latents;
+    std::string weights;  ///< a checkpoint's path, or "synthetic:wan2.1[,dim=N]"
+    vae::DecoderOptions decoder;
+
+    bool headless = false;     ///< no window and no display: pictures stay in memory
+    std::uint64_t frames = 0;  ///< end after so many frames of the clip were shown; 0: at the clip's end when headless,
+                               ///< when the window is closed otherwise
+    std::filesystem::path screenshot;               ///< PNG of the last picture, written at the end; empty: none
+    std::filesystem::path trace;                    ///< Chrome trace of every pass, written at the end; empty: none
+    std::filesystem::path screenshot_folder = ".";  ///< where the key `s` puts its pictures
+
+    std::uint32_t width = 1280, height = 720;  ///< of the window, or of the pictures when headless
+    bool full_screen = false;
+    bool loop = false;
+    double speed = 1.0;
+    bool overlay = true;      ///< profiler shown at first
+    bool validation = false;  ///< Vulkan validation layers; their messages come back in the summary
+    std::string device;       ///< only Vulkan devices whose name contains this
+
+    /// Called once for every frame of the clip that was shown, in order. An Error ends the run and is returned from it.
+    std::function<Result<void>(const PresentedFrame&)> on_frame;
+};
+
+struct ViewerSummary {
+    std::string device;  ///< that drew
+    std::string clock;   ///< how GPU times got onto the host's axis
+    std::uint64_t frames_shown = 0;
+    std::uint64_t frames_late = 0;
+    std::uint64_t frames_dropped = 0;
+    Nanoseconds first_frame{};  ///< from the start to the first decoded frame on show
+    Nanoseconds total{};
+    std::vector<std::string> validation_messages;
+};
+
+}  // namespace kinetograph::viewer

@@ -1,0 +1,166 @@
+#include <kinetograph/samples/viewer/session.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::viewer {
+namespace {
+
+constexpr Nanoseconds kNoteTime = std::chrono::milliseconds(1500);
+constexpr Nanoseconds kErrorTime = std::chrono::seconds(8);
+constexpr double kSpeedStep = 1.1, kSlowest = 0.05, kFastest = 8.0;
+
+}  // namespace
+
+Session::Session(ClipSource& source, bool loop, double speed) : source_(source), loop_(loop), speed_(speed) {}
+
+Session::~Session() {
+    if (loading_.valid()) loading_.wait();
+}
+
+void Session::open(std::filesystem::path latents, Nanoseconds now) {
+    waiting_since_ = now;
+    next_ = std::move(latents);
+    if (!loading_.valid()) start_next_load();
+}
+
+void Session::start_next_load() {
+    loading_ = std::async(std::launch::async, [this, latents = std::move(*next_), loop = loop_] {
+        return Loaded{latents, source_.open(latents, loop)};
+    });
+    next_.reset();
+}
+
+Result<void> Session::take_over_loaded(Nanoseconds now) {
+    std::erase_if(retired_, [](auto& leaving) { return leaving.wait_for(Nanoseconds{}) == std::future_status::ready; });
+    if (!loading_.valid() || loading_.wait_for(Nanoseconds{}) != std::future_status::ready) return {};
+    Loaded loaded = loading_.get();
+    if (next_) start_next_load();
+    if (!loaded.queue) {
+        toast(loaded.queue.error().message, true, now);
+        return fail(loaded.queue.error());
+    }
+    earlier_ = counters();
+    retire_queue();
+    latents_ = std::move(loaded.latents);
+    queue_ = std::move(*loaded.queue);
+    queue_->set_loop(loop_);  // the key may have been pressed meanwhile
+    playback_.emplace(PlaybackOptions{.fps = queue_->clip().fps});
+    playback_->set_speed(speed_);
+    playback_->set_playing(playing_);
+    return {};
+}
+
+/// A queue ends with its decoder's current step, which must not be waited for here.
+void Session::retire_queue() {
+    if (!queue_) return;
+    retired_.push_back(std::async(std::launch::async, [old = std::move(queue_)]() mutable { old.reset(); }));
+}
+
+Result<bool> Session::advance(Nanoseconds now, Nanoseconds refresh) {
+    std::erase_if(toasts_, [&](const Toast& toast) { return toast.until <= now; });
+    if (auto taken = take_over_loaded(now); !taken) return fail(taken.error());
+    if (!playback_) return false;
+    auto moved = playback_->advance(now, refresh, [&] { return queue_->try_pop(); });
+    if (!moved) {
+        toast(moved.error().message, true, now);
+        set_playing(false);
+    }
+    return moved;
+}
+
+std::optional<Nanoseconds> Session::waiting_for_first_frame(Nanoseconds now) const {
+    if (frame() != nullptr) return std::nullopt;
+    return now - waiting_since_;
+}
+
+bool Session::ended() const {
+    if (!queue_ || frame() == nullptr || loading()) return false;
+    const vae::DecodeQueueStats stats = queue_->stats();
+    return stats.finished && stats.depth == 0 && playback_->at_newest();
+}
+
+PlaybackCounters Session::counters() const {
+    PlaybackCounters sum = earlier_;
+    if (!playback_) return sum;
+    sum.shown += playback_->counters().shown;
+    sum.late += playback_->counters().late;
+    sum.dropped += playback_->counters().dropped;
+    return sum;
+}
+
+void Session::set_playing(bool playing) {
+    playing_ = playing;
+    if (playback_) playback_->set_playing(playing);
+}
+
+void Session::change_speed(double speed, Nanoseconds now) {
+    // Nine steps down and nine up must end at 1 again, not at 0.9999.
+    speed_ = std::clamp(std::abs(speed - 1.0) < 0.02 ? 1.0 : speed, kSlowest, kFastest);
+    if (playback_) playback_->set_speed(speed_);
+    toast(fmt::format("speed {:.2f}x", speed_), false, now);
+}
+
+void Session::restart() {
+    if (!queue_) return;
+    queue_->restart();
+    playback_->clear();
+    set_playing(true);
+}
+
+Wishes Session::handle(Action action, Nanoseconds now) {
+    switch (action) {
+        case Action::PlayPause:
+            if (ended() && !playing_)
+                restart();
+            else
+                set_playing(!playing_);
+            break;
+        case Action::StepForward:
+            playing_ = false;
+            if (playback_) playback_->step_forward();
+            break;
+        case Action::StepBack:
+            playing_ = false;
+            if (playback_ && !playback_->step_back()) toast("no older frame is kept", false, now);
+            break;
+        case Action::Slower:
+            change_speed(speed_ / kSpeedStep, now);
+            break;
+        case Action::Faster:
+            change_speed(speed_ * kSpeedStep, now);
+            break;
+        case Action::NormalSpeed:
+            change_speed(1.0, now);
+            break;
+        case Action::Loop:
+            loop_ = !loop_;
+            if (queue_) queue_->set_loop(loop_);
+            toast(loop_ ? "loop on" : "loop off", false, now);
+            break;
+        case Action::Restart:
+            restart();
+            break;
+        case Action::Overlay:
+            overlay_ = !overlay_;
+            break;
+        case Action::Help:
+            help_ = !help_;
+            break;
+        case Action::FullScreen:
+            return {.toggle_full_screen = true};
+        case Action::LeaveFullScreen:
+            return {.leave_full_screen = true};
+        case Action::Screenshot:
+            return {.screenshot = true};
+        case Action::Quit:
+            return {.quit = true};
+    }
+    return {};
+}
+
+void Session::toast(std::string text, bool is_error, Nanoseconds now) {
+    std::erase_if(toasts_, [&](const Toast& toast) { return !toast.is_error || toast.text == text; });
+    toasts_.push_back({std::move(text), is_error, now + (is_error ? kErrorTime : kNoteTime)});
+}
+
+}  // namespace kinetograph::viewer

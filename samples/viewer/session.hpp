@@ -1,0 +1,98 @@
+// Session: a clip being decoded and played, and what the user did with it. Knows no GPU and no window.
+#pragma once
+
+#include <kinetograph/samples/viewer/actions.hpp>
+#include <kinetograph/samples/viewer/clip_source.hpp>
+#include <kinetograph/samples/viewer/playback.hpp>
+
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kinetograph::viewer {
+
+/// A short message over the picture.
+struct Toast {
+    std::string text;
+    bool is_error = false;
+    Nanoseconds until{};
+};
+
+/// Asked of the window and the renderer, which a session does not know.
+struct Wishes {
+    bool quit = false;
+    bool toggle_full_screen = false;
+    bool leave_full_screen = false;
+    bool screenshot = false;
+};
+
+class Session {
+  public:
+    Session(ClipSource& source, bool loop, double speed);
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    ~Session();  ///< waits for what still loads or decodes
+
+    /// Loads `latents` beside everything else; the clip that plays goes on until the new one is ready, and stays if
+    /// that fails.
+    void open(std::filesystem::path latents, Nanoseconds now);
+
+    Wishes handle(Action action, Nanoseconds now);
+
+    /// Takes over what has been loaded, and moves playback on to `now`. True if another frame is current.
+    /// Never blocks. Errors (also kept as a toast): the clip's file, its decoder.
+    Result<bool> advance(Nanoseconds now, Nanoseconds refresh);
+
+    const vae::Frame* frame() const { return playback_ ? playback_->current() : nullptr; }
+    bool loading() const { return loading_.valid(); }
+    /// How long the first picture has been waited for; nothing once there is one.
+    std::optional<Nanoseconds> waiting_for_first_frame(Nanoseconds now) const;
+    /// True when the clip's last frame is on show and no more will come.
+    bool ended() const;
+
+    const std::filesystem::path& latents() const { return latents_; }
+    const vae::DecodeQueue* queue() const { return queue_.get(); }
+    bool playing() const { return playing_; }
+    bool looping() const { return loop_; }
+    double speed() const { return speed_; }
+    bool overlay() const { return overlay_; }
+    void set_overlay(bool overlay) { overlay_ = overlay; }
+    bool help() const { return help_; }
+    bool starving() const { return playback_ && playback_->starving(); }
+    PlaybackCounters counters() const;  ///< over all clips
+    std::string description() const { return source_.description(); }
+
+    void toast(std::string text, bool is_error, Nanoseconds now);
+    const std::vector<Toast>& toasts() const { return toasts_; }
+
+  private:
+    struct Loaded {
+        std::filesystem::path latents;
+        Result<std::unique_ptr<vae::DecodeQueue>> queue;
+    };
+    Result<void> take_over_loaded(Nanoseconds now);
+    void start_next_load();
+    void retire_queue();
+    void set_playing(bool playing);
+    void change_speed(double speed, Nanoseconds now);
+    void restart();
+
+    ClipSource& source_;
+    bool loop_;
+    double speed_;
+    bool playing_ = true;
+    bool overlay_ = true;
+    bool help_ = false;
+    std::filesystem::path latents_;
+    std::optional<std::filesystem::path> next_;  // dropped while another was loading
+    std::future<Loaded> loading_;
+    Nanoseconds waiting_since_{};
+    std::unique_ptr<vae::DecodeQueue> queue_;
+    std::optional<Playback> playback_;
+    PlaybackCounters earlier_;                // of clips before this one
+    std::vector<std::future<void>> retired_;  // queues on their way out: their last step may take a while
+    std::vector<Toast> toasts_;
+};
+
+}  // namespace kinetograph::viewer

@@ -1,0 +1,74 @@
+// Stage: everything that pictures are made with: Vulkan device, lanes, executor, target and interface.
+#pragma once
+
+#include <kinetograph/engine/present/readback.hpp>
+#include <kinetograph/engine/present/target.hpp>
+#include <kinetograph/engine/present/window.hpp>
+#include <kinetograph/engine/ui/layer.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/graph_memory.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
+#include <kinetograph/samples/viewer/options.hpp>
+#include <kinetograph/samples/viewer/picture_renderer.hpp>
+
+#include <functional>
+#include <memory>
+
+namespace kinetograph::viewer {
+
+/// In a window or in memory; beyond its creation nothing differs.
+class Stage {
+  public:
+    /// Errors: no Vulkan, no display, no memory; each names what is missing.
+    static Result<std::unique_ptr<Stage>> create(const ViewerOptions& options, profile::Recorder& recorder);
+    Stage(const Stage&) = delete;
+    Stage& operator=(const Stage&) = delete;
+    ~Stage();
+
+    struct Picture {
+        const vae::Frame* frame = nullptr;  ///< null: none yet
+        std::function<void()> interface;    ///< draws with ImGui
+        Nanoseconds since_last{};
+        bool read_back = false;  ///< the result's picture is wanted
+    };
+    struct Shown {
+        bool shown = false;  ///< false: the target takes no pictures now (minimised)
+        std::optional<present::Picture> picture;
+    };
+    /// Makes one picture and hands it to the target. Waits for the device only if the picture is read back.
+    Result<Shown> show(const Picture& picture);
+
+    present::Window* window() { return window_.get(); }  ///< null: in memory
+    const vulkan::Device& device() const { return *device_; }
+    const graph::ImageDesc& target() const { return target_->desc(); }
+    const Rectangle& picture_place() const { return pictures_->place(); }
+    const ui::Fonts& fonts() const { return layer_->fonts(); }
+    float scale() const { return layer_->scale(); }
+    bool readable() const { return target_->readable(); }
+    double refresh_rate() const { return window_ ? window_->refresh_rate() : 60.0; }  ///< hertz
+    const vulkan::ValidationLog& validation() const { return *instance_->validation(); }
+
+  private:
+    explicit Stage(profile::Recorder& recorder) : recorder_(recorder) {}
+    Result<void> open_device(const ViewerOptions& options);
+    Result<void> make_lanes();
+    Result<void> make_target(const ViewerOptions& options);
+    void record_span(const char* name, Nanoseconds begin, std::uint64_t execution);
+
+    // In the order of their making; gone in the reverse.
+    profile::Recorder& recorder_;
+    std::unique_ptr<present::Window> window_;
+    std::unique_ptr<vulkan::Instance> instance_;
+    VkSurfaceKHR surface_ = VK_NULL_HANDLE;
+    std::unique_ptr<vulkan::Device> device_;
+    std::unique_ptr<vulkan::VulkanMemory> memory_;
+    std::unique_ptr<vulkan::VulkanLane> graphics_, transfer_;
+    std::unique_ptr<graph::Executor> executor_;
+    std::unique_ptr<present::Target> target_;
+    std::unique_ptr<present::Readback> readback_;
+    std::unique_ptr<ui::Layer> layer_;
+    std::unique_ptr<PictureRenderer> pictures_;
+    std::optional<graph::FrameGraph> frame_;
+};
+
+}  // namespace kinetograph::viewer

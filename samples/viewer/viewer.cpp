@@ -1,0 +1,294 @@
+#include <kinetograph/samples/viewer/viewer.hpp>
+
+#include <kinetograph/engine/profile/trace.hpp>
+#include <kinetograph/engine/ui/profiler_overlay.hpp>
+#include <kinetograph/engine/vulkan/clock.hpp>
+#include <kinetograph/samples/viewer/hud.hpp>
+#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/stage.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+
+namespace kinetograph::viewer {
+namespace {
+
+constexpr Nanoseconds kNap = std::chrono::milliseconds(2);  // headless, until the decoder has a frame
+constexpr Nanoseconds kMinimisedNap = std::chrono::milliseconds(50);
+constexpr Nanoseconds kRateWindow = std::chrono::seconds(2);
+
+/// Frames shown a second, over the last two seconds.
+class RateMeter {
+  public:
+    void count(Nanoseconds now) {
+        times_.push_back(now);
+        while (times_.size() > 2 && now - times_.front() > kRateWindow) times_.pop_front();
+    }
+    double rate() const {
+        if (times_.size() < 2) return 0.0;
+        const double seconds = std::chrono::duration<double>(times_.back() - times_.front()).count();
+        return seconds > 0.0 ? static_cast<double>(times_.size() - 1) / seconds : 0.0;
+    }
+
+  private:
+    std::deque<Nanoseconds> times_;
+};
+
+class Viewer {
+  public:
+    Viewer(const ViewerOptions& options, ClipSource& source, profile::Recorder& recorder)
+        : options_(options), recorder_(recorder), session_(source, options.loop, options.speed), overlay_(recorder) {}
+
+    Result<ViewerSummary> run();
+
+  private:
+    Result<bool> turn();  // one picture; false: it is time to end
+    Result<bool> handle_events();
+    Result<bool> move_on(Nanoseconds now);
+    Result<void> show(Nanoseconds now, bool is_new_frame);
+    Result<void> hand_out(const Stage::Shown& shown, bool is_new_frame, Nanoseconds now);
+    void save_screenshot(const present::Picture& picture, Nanoseconds now);
+    void pace(Nanoseconds turn_began);
+    bool is_over() const;
+    void draw_interface(Nanoseconds now);
+    ui::OverlayFigures figures(Nanoseconds now) const;
+    std::optional<PixelValue> pixel_under_cursor() const;
+    void update_title(Nanoseconds now);
+    Nanoseconds refresh() const { return Nanoseconds(static_cast<std::int64_t>(1e9 / stage_->refresh_rate())); }
+    Nanoseconds playback_now(Nanoseconds now) const { return options_.headless ? virtual_now_ : now; }
+    Result<ViewerSummary> finish();
+
+    const ViewerOptions& options_;
+    profile::Recorder& recorder_;
+    Session session_;
+    ui::ProfilerOverlay overlay_;
+    std::unique_ptr<Stage> stage_;
+    RateMeter rate_;
+    Nanoseconds started_{}, last_turn_{}, first_frame_{}, virtual_now_{};
+    Nanoseconds frame_age_{};
+    std::string title_;
+    bool screenshot_wanted_ = false;
+    std::optional<present::Picture> last_picture_;
+};
+
+Result<ViewerSummary> Viewer::run() {
+    started_ = last_turn_ = host_now();
+    auto stage = Stage::create(options_, recorder_);
+    if (!stage) return fail(stage.error());
+    stage_ = std::move(*stage);
+    session_.set_overlay(options_.overlay);
+    session_.open(options_.latents, started_);
+    for (;;) {
+        auto goes_on = turn();
+        if (!goes_on) return fail(goes_on.error());
+        if (!*goes_on) return finish();
+    }
+}
+
+Result<bool> Viewer::turn() {
+    const Nanoseconds now = host_now();
+    if (auto goes_on = handle_events(); !goes_on || !*goes_on) return goes_on;
+    auto is_new = move_on(now);
+    if (!is_new) return fail(is_new.error());
+    // In memory nobody watches while nothing changes: one picture a frame of the clip, however long that takes to
+    // decode.
+    if (options_.headless && !*is_new) {
+        if (session_.ended()) return false;
+        if (session_.starving() || session_.frame() == nullptr) std::this_thread::sleep_for(kNap);
+        return true;
+    }
+    if (auto shown = show(now, *is_new); !shown) return fail(shown.error());
+    last_turn_ = now;
+    if (is_over()) return false;
+    pace(now);
+    return true;
+}
+
+Result<bool> Viewer::handle_events() {
+    present::Window* window = stage_->window();
+    if (window == nullptr) return true;
+    const Nanoseconds now = host_now();
+    for (const present::Event& event : window->poll()) {
+        if (std::holds_alternative<present::CloseEvent>(event)) return false;
+        if (const auto* drop = std::get_if<present::DropEvent>(&event); drop != nullptr && !drop->paths.empty())
+            session_.open(drop->paths.front(), now);
+        const auto* key = std::get_if<present::KeyEvent>(&event);
+        const auto action = key != nullptr ? action_for(*key) : std::nullopt;
+        if (!action) continue;
+        const Wishes wishes = session_.handle(*action, now);
+        if (wishes.quit) return false;
+        if (wishes.toggle_full_screen) window->set_full_screen(!window->is_full_screen());
+        if (wishes.leave_full_screen) window->set_full_screen(false);
+        screenshot_wanted_ = screenshot_wanted_ || wishes.screenshot;
+    }
+    return true;
+}
+
+/// Errors end the run only while there is nothing to go on with; otherwise they stand on the screen.
+Result<bool> Viewer::move_on(Nanoseconds now) {
+    // In memory time stands still while the decoder is waited for: every frame comes, none is late.
+    if (options_.headless && !session_.starving()) virtual_now_ += refresh();
+    auto moved = session_.advance(playback_now(now), refresh());
+    if (!moved) {
+        const bool is_first_clip = session_.queue() == nullptr && !session_.loading();
+        if (options_.headless || is_first_clip || session_.frame() == nullptr) return moved;
+        return false;
+    }
+    if (*moved) {
+        rate_.count(now);
+        if (first_frame_ == Nanoseconds{}) first_frame_ = now - started_;
+    }
+    return moved;
+}
+
+Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
+    const vae::Frame* frame = session_.frame();
+    if (frame != nullptr && is_new_frame) frame_age_ = now - frame->decoded_at;
+    update_title(now);
+    const bool is_last = options_.frames > 0 && session_.counters().shown >= options_.frames;
+    const bool for_caller = is_new_frame && options_.on_frame;
+    const bool for_file = !options_.screenshot.empty() && (options_.headless || is_last);
+    Stage::Picture picture;
+    picture.frame = frame;
+    picture.interface = [&] { draw_interface(now); };
+    picture.since_last = now - last_turn_;
+    picture.read_back = (for_caller || for_file || screenshot_wanted_) && stage_->readable();
+    auto shown = stage_->show(picture);
+    if (!shown) return fail(shown.error());
+    if (!shown->shown) std::this_thread::sleep_for(kMinimisedNap);
+    return hand_out(*shown, is_new_frame, now);
+}
+
+Result<void> Viewer::hand_out(const Stage::Shown& shown, bool is_new_frame, Nanoseconds now) {
+    if (screenshot_wanted_ && shown.shown) {
+        if (shown.picture)
+            save_screenshot(*shown.picture, now);
+        else
+            session_.toast("this display does not let its pictures be read", true, now);
+        screenshot_wanted_ = false;
+    }
+    if (!shown.picture) return {};
+    if (is_new_frame && options_.on_frame) {
+        const vae::Frame& frame = *session_.frame();
+        if (auto taken = options_.on_frame({frame.index, frame.presentation_time, *shown.picture}); !taken)
+            return taken;
+    }
+    last_picture_ = *shown.picture;
+    return {};
+}
+
+void Viewer::save_screenshot(const present::Picture& picture, Nanoseconds now) {
+    const std::int64_t index = session_.frame() != nullptr ? session_.frame()->index : 0;
+    std::filesystem::path path;
+    for (int copy = 0; path.empty() || std::filesystem::exists(path); ++copy)
+        path = options_.screenshot_folder /
+               (copy == 0 ? fmt::format("{}-{:05}.png", session_.latents().stem().string(), index)
+                          : fmt::format("{}-{:05}-{}.png", session_.latents().stem().string(), index, copy));
+    const auto written = present::write_png(path, picture.view());
+    session_.toast(written ? "saved " + path.string() : written.error().message, !written, now);
+}
+
+/// A display that does not hold us back (a virtual one) must not make us draw as fast as we can.
+void Viewer::pace(Nanoseconds turn_began) {
+    if (options_.headless) return;
+    const Nanoseconds left = refresh() * 9 / 10 - (host_now() - turn_began);
+    if (left > Nanoseconds{}) std::this_thread::sleep_for(left);
+}
+
+bool Viewer::is_over() const {
+    if (options_.frames > 0 && session_.counters().shown >= options_.frames) return true;
+    return options_.headless && session_.ended();
+}
+
+void Viewer::draw_interface(Nanoseconds now) {
+    if (session_.overlay()) {
+        ui::OverlayOptions overlay;
+        overlay.scale = stage_->scale();
+        // A slow decoder's steps must fit in, or nothing could be compared.
+        const Nanoseconds step = session_.queue() != nullptr ? session_.queue()->stats().last_step : Nanoseconds{};
+        overlay.timeline = std::clamp<Nanoseconds>(2 * step, overlay.timeline, std::chrono::seconds(4));
+        overlay.statistics = std::max<Nanoseconds>(3 * step, overlay.statistics);
+        overlay_.draw(figures(now), now, stage_->fonts(), overlay);
+    }
+    draw_hud(session_, {.width = stage_->target().width,
+                        .height = stage_->target().height,
+                        .scale = stage_->scale(),
+                        .fonts = stage_->fonts(),
+                        .now = playback_now(now),
+                        .pixel = pixel_under_cursor()});
+}
+
+ui::OverlayFigures Viewer::figures(Nanoseconds) const {
+    ui::OverlayFigures figures;
+    figures.title = session_.description();
+    figures.fps = rate_.rate();
+    figures.frame_age = frame_age_;
+    figures.late = session_.counters().late;
+    figures.dropped = session_.counters().dropped;
+    const vae::DecodeQueue* queue = session_.queue();
+    if (queue == nullptr) return figures;
+    const vae::DecodeQueueStats stats = queue->stats();
+    figures.queue_depth = stats.depth;
+    figures.queue_capacity = stats.capacity;
+    figures.step = stats.last_step;
+    const double step = std::chrono::duration<double>(stats.average_step).count();
+    if (step > 0.0) figures.real_time_factor = 4.0 / queue->clip().fps / step;  // a step makes four frames
+    return figures;
+}
+
+std::optional<PixelValue> Viewer::pixel_under_cursor() const {
+    const vae::Frame* frame = session_.frame();
+    const auto cursor = stage_->window() != nullptr ? stage_->window()->cursor() : std::nullopt;
+    if (frame == nullptr || !cursor) return std::nullopt;
+    const auto width = static_cast<std::uint32_t>(frame->width), height = static_cast<std::uint32_t>(frame->height);
+    const auto position = pixel_at(stage_->picture_place(), width, height, cursor->x, cursor->y);
+    if (!position) return std::nullopt;
+    const std::uint8_t* pixel = &frame->rgba[(std::size_t{position->y} * width + position->x) * 4];
+    return PixelValue{*position, {pixel[0], pixel[1], pixel[2]}};
+}
+
+void Viewer::update_title(Nanoseconds now) {
+    if (stage_->window() == nullptr) return;
+    const auto waited = session_.waiting_for_first_frame(now);
+    const std::string name =
+        session_.queue() != nullptr ? session_.latents().filename().string() : options_.latents.filename().string();
+    std::string title = (waited ? waiting_text(session_, *waited) : name) + " \u2013 Kinetograph";
+    if (title == title_) return;
+    title_ = std::move(title);
+    stage_->window()->set_title(title_);
+}
+
+Result<ViewerSummary> Viewer::finish() {
+    ViewerSummary summary;
+    summary.device = stage_->device().report().name;
+    summary.clock = stage_->device().clock().describe();
+    summary.frames_shown = session_.counters().shown;
+    summary.frames_late = session_.counters().late;
+    summary.frames_dropped = session_.counters().dropped;
+    summary.first_frame = first_frame_;
+    summary.total = host_now() - started_;
+    if (!options_.screenshot.empty()) {
+        if (!last_picture_)
+            return fail(ErrorCode::Unsupported, "{}: there is no picture to write", options_.screenshot.string());
+        if (auto written = present::write_png(options_.screenshot, last_picture_->view()); !written)
+            return fail(written.error());
+    }
+    if (!options_.trace.empty())
+        if (auto written = profile::write_chrome_trace(options_.trace, recorder_.spans()); !written)
+            return fail(written.error());
+    for (const auto& message : stage_->validation().messages())
+        summary.validation_messages.push_back(message.id + ": " + message.text);
+    return summary;
+}
+
+}  // namespace
+
+Result<ViewerSummary> run(const ViewerOptions& options, ClipSource& source, profile::Recorder& recorder) {
+    if (options.width == 0 || options.height == 0 || options.speed <= 0.0)
+        return fail(ErrorCode::InvalidArgument, "the viewer needs a size and a speed above 0, not {} x {} at {}",
+                    options.width, options.height, options.speed);
+    return Viewer(options, source, recorder).run();
+}
+
+}  // namespace kinetograph::viewer

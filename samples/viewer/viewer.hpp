@@ -1,0 +1,18 @@
+// The viewer: decodes a latents file and shows it, in a window or in memory.
+#pragma once
+
+#include <kinetograph/samples/viewer/clip_source.hpp>
+#include <kinetograph/samples/viewer/options.hpp>
+
+namespace kinetograph::viewer {
+
+/// Runs until the window is closed, or as `options` say. Call it from the main thread.
+/// Errors: of the clip and its checkpoint (what vae::Latents, vae::Checkpoint and vae::Decoder say), of Vulkan (no
+/// loader, no device), NotFound without a display, Io for a screenshot that cannot be written.
+Result<ViewerSummary> run(const ViewerOptions& options);
+
+/// The same with clips from elsewhere; `source` outlives the call and is asked from other threads.
+/// Spans of its decoders belong in `recorder`.
+Result<ViewerSummary> run(const ViewerOptions& options, ClipSource& source, profile::Recorder& recorder);
+
+}  // namespace kinetograph::viewer
