@@ -144,6 +144,10 @@ void compare(const FrameBlock& output, const FrameBlock& reference, ConvRun& run
 
 Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, const ConvRunOptions& options) {
     if (auto valid = problem.validate(); !valid) return fail(std::move(valid.error()));
+    if (problem.norm != Norm::None) {
+        return fail(ErrorCode::InvalidArgument, "convolution {}: a run compares bare outputs, not normed ones",
+                    problem.to_string());
+    }
     std::mt19937_64 random(options.seed);
     const double fan_in = static_cast<double>(problem.filter_elements()) / static_cast<double>(problem.filter.k);
     const std::vector<float> filter = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);

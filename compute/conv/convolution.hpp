@@ -9,10 +9,11 @@
 
 namespace kinetograph::conv {
 
-/// Both in host memory, read during create() only.
+/// All in host memory, read during create() only.
 struct ConvParameters {
-    std::span<const float> filter;  ///< [k][c_in / groups][q][r][s], PyTorch's order
-    std::span<const float> bias;    ///< [k]; empty if the problem has none
+    std::span<const float> filter;      ///< [k][c_in / groups][q][r][s], PyTorch's order
+    std::span<const float> bias;        ///< [k]; empty if the problem has none
+    std::span<const float> gamma = {};  ///< [k] of the norm; empty if the problem has none
 };
 
 /// What one call works on. Frames are addressed one by one, so that a causal history ring is read in place and
@@ -21,9 +22,10 @@ struct ConvParameters {
 /// frame may be the output frame itself.
 struct ConvTensors {
     std::span<const std::byte* const> input;     ///< n * d frames [h, w, c_in]
-    std::span<std::byte* const> output;          ///< n * d_out frames [h_out, w_out, k]
+    std::span<std::byte* const> output;          ///< n * d_out frames [h_out, w_out, k]; empty with Norm::Instead
     std::span<const std::byte* const> residual;  ///< n * d_out frames [h_out, w_out, k]; empty without residual
     std::byte* workspace = nullptr;  ///< workspace_bytes(), 64-byte aligned; free again once the stream has passed
+    std::span<std::byte* const> normed = {};  ///< n * d_out frames [h_out, w_out, k]; empty without norm
 };
 
 struct ConvOptions {

@@ -31,6 +31,7 @@ struct Candidate {
     std::span<const Gate<DispatchSubject>> gates;
     /// Makes the convolution. Unsupported from here is a decline too: a library's own refusal.
     Result<std::unique_ptr<Convolution>> (*create)(accel::Device&, const ConvProblem&, const ConvParameters&);
+    bool norms = false;  ///< norms its output while it is in the cache; the others get a pass over it
 };
 
 /// All candidates, best first. Every problem that validates is open to the last one.

@@ -117,6 +117,10 @@ std::string ConvProblem::to_string() const {
     if (bias) text += " + bias";
     if (activation != Activation::None) text += fmt::format(", {}", conv::to_string(activation));
     if (residual) text += fmt::format(", + {} * residual", beta);
+    if (norm != Norm::None) {
+        text += norm_activation == Activation::Silu ? ", norm, silu" : ", norm";
+        if (norm == Norm::Beside) text += " beside";
+    }
     text += fmt::format(" -> {}x{}x{}x{}x{} {}", n, d_out(), h_out(), w_out(), filter.k, lower_name(output_dtype));
     return text;
 }

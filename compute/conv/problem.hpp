@@ -33,6 +33,14 @@ struct Filter {
 enum class Activation : std::uint8_t { None, Silu };
 std::string_view to_string(Activation activation);
 
+/// Whether the RMS norm of the output is wanted, for the layer that follows: over the k channels of each pixel,
+/// output * sqrt(k) / max(||output||_2, 1e-12) * gamma, then `norm_activation`. It reads the rounded output.
+enum class Norm : std::uint8_t {
+    None,
+    Beside,   ///< stored in frames of its own, the output too
+    Instead,  ///< the output itself is not stored
+};
+
 /// output = activation(conv(input, filter) + bias) + beta * residual: a cross-correlation with zero padding, as
 /// PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one rounding to `output_dtype` at the end.
 ///
@@ -41,6 +49,7 @@ std::string_view to_string(Activation activation);
 /// bias      [k]                                 float32
 /// residual  [n, d_out, h_out, w_out, k]         output_dtype
 /// output    [n, d_out, h_out, w_out, k]         output_dtype
+/// normed    [n, d_out, h_out, w_out, k]         output_dtype
 struct ConvProblem {
     std::int64_t n = 1, d = 1, h = 0, w = 0, c_in = 0;
     Filter filter;
@@ -53,6 +62,8 @@ struct ConvProblem {
     bool residual = false;
     float beta = 1;
     Activation activation = Activation::None;
+    Norm norm = Norm::None;
+    Activation norm_activation = Activation::Silu;
 
     std::int64_t d_out() const;
     std::int64_t h_out() const;

@@ -1,6 +1,6 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
-#include <kinetograph/compute/nn/attention.hpp>
 #include <kinetograph/compute/conv/fast_exp.hpp>
+#include <kinetograph/compute/nn/attention.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/direct/convolution.hpp>
 #include <kinetograph/compute/conv/direct/epilogue.hpp>
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>
+#include <kinetograph/compute/conv/row_norm.hpp>
 
 #include <omp.h>
 
@@ -16,6 +17,7 @@ using tensor::DType;
 
 constexpr std::int64_t kMaxRows = 16;            // output rows that a thread takes at a time
 constexpr std::int64_t kSumsBytes = 256 << 10;   // of a thread, when sums wait for the next chunk of taps
+constexpr std::int64_t kNormBytes = 128 << 10;   // of output rows that wait in the cache to be normed
 constexpr std::int64_t kTileElements = 24 * 16;  // sums of the largest tile
 
 struct FreeAligned {
@@ -39,33 +41,47 @@ class DirectConvolution final : public Convolution {
           threads_(omp_get_max_threads()),
           filter_(allocate_aligned(blocking_.filter_bytes)),
           zeros_(allocate_aligned(problem.c_in * tensor::bytes_per_element(problem.dtype))),
-          bias_(problem.filter.k, 0.0F) {
+          bias_(problem.filter.k, 0.0F),
+          gamma_(parameters.gamma.begin(), parameters.gamma.end()) {
         pack_filter(problem, blocking_, parameters.filter.data(), filter_.get());
         std::ranges::copy(parameters.bias, bias_.begin());
         const std::int64_t rows = problem.n * problem.d_out() * problem.h_out();
         rows_a_task_ = std::clamp<std::int64_t>(rows / (8 * threads_), 1, kMaxRows);
+        if (problem.norm != Norm::None) {
+            rows_a_task_ = std::clamp<std::int64_t>(kNormBytes / output_row_bytes(), 1, rows_a_task_);
+        }
         if (blocking_.chunks > 1) {
             rows_a_task_ = std::clamp<std::int64_t>(kSumsBytes / row_sums_bytes(), 1, rows_a_task_);
         }
     }
 
     std::string_view backend() const override { return "direct"; }
-    std::uint64_t workspace_bytes() const override {
-        if (blocking_.chunks == 1) return 0;
-        return static_cast<std::uint64_t>(threads_ * rows_a_task_ * row_sums_bytes());
-    }
+    std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(threads_ * thread_bytes()); }
 
   private:
     struct Frames {
         std::vector<const std::byte*> input;
         std::vector<std::byte*> output;
         std::vector<const std::byte*> residual;
+        std::vector<std::byte*> normed;
         std::byte* workspace = nullptr;
     };
-    /// Rows [first, last) of all output rows, counted through samples and frames.
+    /// Rows [first, last) of all output rows, counted through samples and frames, and the thread's own memory for them.
     struct Rows {
         std::int64_t first, last;
+        float* sums;      ///< with more than one chunk
+        std::byte* bare;  ///< output rows that are not stored, with Norm::Instead
     };
+
+    std::int64_t output_row_bytes() const {
+        return problem().w_out() * problem().filter.k * tensor::bytes_per_element(problem().output_dtype);
+    }
+    /// Of the workspace: sums, then bare rows.
+    std::int64_t sums_bytes() const { return blocking_.chunks > 1 ? rows_a_task_ * row_sums_bytes() : 0; }
+    std::int64_t thread_bytes() const {
+        const std::int64_t bare = problem().norm == Norm::Instead ? rows_a_task_ * output_row_bytes() : 0;
+        return sums_bytes() + (bare + 63) / 64 * 64;
+    }
 
     /// Tiles of one output row, for the block whose tiles are narrowest.
     std::int64_t row_sums_bytes() const {
@@ -87,6 +103,7 @@ class DirectConvolution final : public Convolution {
         Frames frames{{tensors.input.begin(), tensors.input.end()},
                       {tensors.output.begin(), tensors.output.end()},
                       {tensors.residual.begin(), tensors.residual.end()},
+                      {tensors.normed.begin(), tensors.normed.end()},
                       tensors.workspace};
         if (problem().beta == 0) frames.residual.clear();
         stream.enqueue(pass_name, [this, frames = std::move(frames)]() -> Result<void> {
@@ -102,23 +119,36 @@ class DirectConvolution final : public Convolution {
 #pragma omp parallel num_threads(threads_)
         {
             std::vector<TapRow> taps(p.filter.q * p.filter.r);
-            float* sums = nullptr;
-            if (blocking_.chunks > 1) {
-                sums =
-                    reinterpret_cast<float*>(frames.workspace + omp_get_thread_num() * rows_a_task_ * row_sums_bytes());
-            }
+            std::byte* own = frames.workspace + omp_get_thread_num() * thread_bytes();
 #pragma omp for schedule(dynamic)
             for (std::int64_t first = 0; first < rows; first += rows_a_task_) {
-                const Rows task{first, std::min(first + rows_a_task_, rows)};
+                const Rows task{first, std::min(first + rows_a_task_, rows), reinterpret_cast<float*>(own),
+                                own + sums_bytes()};
                 for (const ChannelBlock& block : blocking_.blocks) {
-                    if (sums == nullptr) {
+                    if (blocking_.chunks == 1) {
                         run_whole(frames, task, block, taps);
                     } else {
-                        run_chunks(frames, task, block, taps, sums);
+                        run_chunks(frames, task, block, taps);
                     }
                 }
+                if (p.norm != Norm::None) norm_rows(frames, task);
             }
         }
+    }
+
+    /// The task's output is still in the cache.
+    void norm_rows(const Frames& frames, Rows task) const {
+        const ConvProblem& p = problem();
+        for (std::int64_t row = task.first; row < task.last; ++row) {
+            rms_norm_pixels(output_row(frames, task, row),
+                            frames.normed[row / p.h_out()] + row % p.h_out() * output_row_bytes(), gamma_.data(),
+                            p.w_out(), p.filter.k, p.output_dtype, p.norm_activation);
+        }
+    }
+
+    std::byte* output_row(const Frames& frames, Rows task, std::int64_t row) const {
+        if (problem().norm == Norm::Instead) return task.bare + (row - task.first) * output_row_bytes();
+        return frames.output[row / problem().h_out()] + row % problem().h_out() * output_row_bytes();
     }
 
     /// The filter of a block fits the cache: every tile is finished while its sums are in registers.
@@ -130,23 +160,22 @@ class DirectConvolution final : public Convolution {
             tile.sums = sums;
             for (std::int64_t x = 0; x < problem().w_out(); x += tile_kernel.pixels) {
                 run_tile(tile_kernel, tile, x);
-                finish_tile(frames, row, x, block, tile);
+                finish_tile(frames, task, row, x, block, tile);
             }
         }
     }
 
     /// The filter is cut into chunks of taps; each stays in the cache while all rows of the task go over it.
-    void run_chunks(const Frames& frames, Rows task, const ChannelBlock& block, std::vector<TapRow>& taps,
-                    float* sums) const {
+    void run_chunks(const Frames& frames, Rows task, const ChannelBlock& block, std::vector<TapRow>& taps) const {
         const TileKernel tile_kernel = kernel(block);
         for (std::int64_t chunk = 0; chunk < blocking_.chunks; ++chunk) {
             for (std::int64_t row = task.first; row < task.last; ++row) {
                 Tile tile = tile_of_row(frames, row, block, chunk, taps);
-                tile.sums = sums + (row - task.first) * row_sums_bytes() / 4;
+                tile.sums = task.sums + (row - task.first) * row_sums_bytes() / 4;
                 tile.add = chunk > 0;
                 for (std::int64_t x = 0; x < problem().w_out(); x += tile_kernel.pixels, tile.sums += kTileElements) {
                     run_tile(tile_kernel, tile, x);
-                    if (chunk + 1 == blocking_.chunks) finish_tile(frames, row, x, block, tile);
+                    if (chunk + 1 == blocking_.chunks) finish_tile(frames, task, row, x, block, tile);
                 }
             }
         }
@@ -188,19 +217,18 @@ class DirectConvolution final : public Convolution {
         tile_kernel.run(tile);
     }
 
-    void finish_tile(const Frames& frames, std::int64_t row, std::int64_t x, const ChannelBlock& block,
+    void finish_tile(const Frames& frames, Rows task, std::int64_t row, std::int64_t x, const ChannelBlock& block,
                      const Tile& tile) const {
         const ConvProblem& p = problem();
-        const std::int64_t element = tensor::bytes_per_element(p.output_dtype);
-        const std::int64_t at = ((row % p.h_out() * p.w_out() + x) * p.filter.k + block.first) * element;
-        const std::int64_t frame = row / p.h_out();
+        const std::int64_t at = (x * p.filter.k + block.first) * tensor::bytes_per_element(p.output_dtype);
+        const std::int64_t row_start = row % p.h_out() * output_row_bytes();
         const EpilogueSpan span{tile.sums,
                                 block.sums_pitch,
                                 tile.pixels,
                                 block.count,
                                 bias_.data() + block.first,
-                                frames.residual.empty() ? nullptr : frames.residual[frame] + at,
-                                frames.output[frame] + at,
+                                frames.residual.empty() ? nullptr : frames.residual[row / p.h_out()] + row_start + at,
+                                output_row(frames, task, row) + at,
                                 p.filter.k,
                                 p.beta,
                                 p.activation};
@@ -211,7 +239,7 @@ class DirectConvolution final : public Convolution {
     int threads_;
     std::int64_t rows_a_task_ = 1;
     std::unique_ptr<std::byte, FreeAligned> filter_, zeros_;
-    std::vector<float> bias_;
+    std::vector<float> bias_, gamma_;
 };
 
 }  // namespace

@@ -54,6 +54,8 @@ ConvProblem roll_problem(Dice& dice) {
     p.residual = dice.chance(50);
     p.beta = dice.one_of({1.0F, 1.0F, 0.5F, -0.75F, 0.0F});
     p.activation = dice.chance(40) ? Activation::Silu : Activation::None;
+    p.norm = dice.one_of({Norm::None, Norm::None, Norm::Beside, Norm::Instead});
+    p.norm_activation = dice.chance(70) ? Activation::Silu : Activation::None;
     return p;
 }
 
@@ -88,6 +90,7 @@ std::vector<ConvShape> ring_shapes() {
     p.activation = Activation::Silu;
     std::vector<ConvShape> shapes;
     for (std::int64_t seam = 0; seam < p.d; ++seam) {
+        p.norm = seam % 2 == 0 ? Norm::Beside : Norm::Instead;
         shapes.push_back({p, FrameLayout::Ring, seam, FrameLayout::Dense});
     }
     return shapes;

@@ -25,7 +25,8 @@ struct ConvShape {
 };
 
 /// `count` small problems that look for trouble: sides of 1, ragged sides, 1 to 100 channels, temporal and spatial
-/// strides and dilations, groups, uneven padding, both epilogues, rings with every seam. Element types are left at F32.
+/// strides and dilations, groups, uneven padding, all epilogues, norms, rings with every seam. Element types are left
+/// at F32.
 std::vector<ConvShape> awkward_shapes(std::uint64_t seed, int count);
 
 /// One causal 3x3x3 convolution as a decoder runs it (two kept frames, four new ones), with the seam at every position

@@ -55,6 +55,36 @@ TEST_F(ConvolutionTest, RefusesABiasThatTheProblemDoesNotHave) {
     EXPECT_NE(made.error().message.find("bias has 16 elements, wanted 0"), std::string::npos) << made.error().message;
 }
 
+TEST_F(ConvolutionTest, RefusesAMissingGamma) {
+    ConvProblem p = causal_problem();
+    p.norm = Norm::Beside;
+    const auto made = make(p);
+    ASSERT_FALSE(made);
+    EXPECT_NE(made.error().message.find("gamma has 0 elements, wanted 16"), std::string::npos) << made.error().message;
+}
+
+TEST_F(ConvolutionTest, NormsItsOutputBitForBitAsASeparatePassDoes) {
+    for (const DType dtype : {DType::F32, DType::BF16}) {
+        for (const std::int64_t k : {32, 80, 128}) {  // one block of channels, two of different widths, two
+            ConvShape shape{causal_problem()};
+            shape.problem.dtype = shape.problem.output_dtype = dtype;
+            shape.problem.filter.k = k;
+            shape.problem.norm = Norm::Beside;
+            TestConvolution test(shape);
+            for (std::size_t i = 0; i < test.filter.size(); ++i) test.filter[i] = static_cast<float>(i % 13) - 6;
+            for (std::size_t i = 0; i < test.gamma.size(); ++i) test.gamma[i] = 1 + static_cast<float>(i) / 64;
+            test.input.fill(
+                [](std::int64_t frame, std::int64_t i) { return static_cast<float>((7 * frame + i) % 11) - 5; });
+            const auto beside = test.run(*device_, *stream_, {}).value();
+            test.shape.problem.norm = Norm::Instead;
+            EXPECT_EQ(test.run(*device_, *stream_, {}).value().normed, beside.normed);
+            EXPECT_EQ(test.run(*device_, *stream_, "onednn-f32").has_value(), dtype == DType::BF16);
+            const auto after = test.run(*device_, *stream_, "reference").value();
+            EXPECT_EQ(after.normed, beside.normed) << k;  // integers: all back ends store the same output
+        }
+    }
+}
+
 TEST_F(ConvolutionTest, RefusesAnUnknownBackendAndNamesTheKnownOnes) {
     const auto made = make(causal_problem(), "cudnn");
     ASSERT_FALSE(made);
@@ -79,9 +109,10 @@ TEST_F(ConvolutionTest, RefusesTheWrongNumberOfFramesNamingThePass) {
     const auto enqueued =
         convolution->enqueue(*stream_, "up2.res1.conv1", {.input = input, .output = output, .residual = {}});
     ASSERT_FALSE(enqueued);
-    EXPECT_NE(enqueued.error().message.find("pass \"up2.res1.conv1\": 5 input, 4 output and 0 residual frames given, "
-                                            "wanted 6, 4 and 0"),
-              std::string::npos)
+    EXPECT_NE(
+        enqueued.error().message.find("pass \"up2.res1.conv1\": 5 input, 4 output, 0 residual and 0 normed frames "
+                                      "given, wanted 6, 4, 0 and 0"),
+        std::string::npos)
         << enqueued.error().message;
 }
 

@@ -49,7 +49,8 @@ const Decline kDeclines[] = {
      }},
     {"direct", "wants AVX512_BF16 for bf16, met avx2 avx512f",
      [](ConvProblem&, accel::DeviceInfo& d) { d.features = "avx2 avx512f"; }},
-    {"direct", "wants an even c_in for bf16, met 3", [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
+    {"direct", "wants an even number of input channels in a group for bf16, met 3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
     {"direct", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"onednn", "wants a CPU device, met hip", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
     {"onednn", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
@@ -64,6 +65,8 @@ const Decline kDeclines[] = {
          p.pad.left = 2;
      }},
     {"onednn", "wants AVX-512 for bf16, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
+    {"onednn", "wants an even number of input channels in a group for bf16, met 17",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 17; }},
     {"onednn-f32", "wants a CPU device, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
     {"onednn-f32", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",

@@ -40,6 +40,11 @@ TEST(ConvProblemTest, ReadsAsOneLine) {
     p.residual = true;
     EXPECT_EQ(p.to_string(),
               "1x6x36x64x128 bf16 * 64x3x3x3 pad 0,0,1,1,1,1 + bias, silu, + 1 * residual -> 1x4x36x64x64 bf16");
+    p.activation = Activation::None;
+    p.residual = false;
+    p.norm = Norm::Beside;
+    EXPECT_EQ(p.to_string(),
+              "1x6x36x64x128 bf16 * 64x3x3x3 pad 0,0,1,1,1,1 + bias, norm, silu beside -> 1x4x36x64x64 bf16");
 }
 
 struct Mistake {

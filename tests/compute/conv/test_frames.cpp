@@ -102,33 +102,39 @@ TestConvolution::TestConvolution(const ConvShape& given)
     : shape(given),
       filter(given.problem.filter_elements()),
       bias(given.problem.bias ? given.problem.filter.k : 0),
+      gamma(given.problem.norm == Norm::None ? 0 : given.problem.filter.k, 1.0F),
       input(make_input(given)),
       residual(make_output(given.problem, FrameLayout::Dense)) {}
 
 Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, accel::Stream& stream,
                                                      std::string_view backend) const {
     const ConvProblem& p = shape.problem;
-    auto convolution = Convolution::create(device, p, {filter, bias}, {.backend = backend});
+    auto convolution = Convolution::create(device, p, {filter, bias, gamma}, {.backend = backend});
     if (!convolution) return fail(convolution.error());
     auto workspace = device.allocate("workspace", std::max<std::uint64_t>((*convolution)->workspace_bytes(), 64));
     std::memset((*workspace)->data(), 0xFF, (*workspace)->bytes());
-    TestFrames output = make_output(p, shape.output);
+    const bool stored = p.norm != Norm::Instead, norms = p.norm != Norm::None;
+    const TestFrames output = make_output(p, shape.output), normed = make_output(p, shape.output);
     const auto inputs = input.readable();
     const auto residuals = p.residual ? residual.readable() : std::vector<const std::byte*>{};
+    const std::span<std::byte* const> nowhere;
     auto enqueued = (*convolution)
                         ->enqueue(stream, "test",
                                   {.input = inputs,
-                                   .output = output.writable(),
+                                   .output = stored ? std::span(output.writable()) : nowhere,
                                    .residual = residuals,
-                                   .workspace = (*workspace)->data()});
+                                   .workspace = (*workspace)->data(),
+                                   .normed = norms ? std::span(normed.writable()) : nowhere});
     if (!enqueued) return fail(enqueued.error());
     if (auto done = stream.synchronize(); !done) return fail(done.error());
-    return Output{output.values(), output.gaps_untouched(), std::string((*convolution)->backend())};
+    return Output{stored ? output.values() : std::vector<float>{}, norms ? normed.values() : std::vector<float>{},
+                  output.gaps_untouched() && normed.gaps_untouched(), std::string((*convolution)->backend())};
 }
 
 std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stream& stream) const {
     ConvShape plain{shape.problem};
     plain.problem.output_dtype = DType::F32;
+    plain.problem.norm = Norm::None;
     TestConvolution exact(plain);
     exact.filter = filter;
     exact.bias = bias;
@@ -141,6 +147,24 @@ std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stre
     copy(input, exact.input, p.h * p.w * p.c_in);
     copy(residual, exact.residual, p.h_out() * p.w_out() * p.filter.k);
     return exact.run(device, stream, "reference").value().values;
+}
+
+std::vector<float> normed_reference(const ConvProblem& problem, const std::vector<float>& values,
+                                    const std::vector<float>& gamma) {
+    std::vector<float> result(values.size());
+    const auto channels = static_cast<std::size_t>(problem.filter.k);
+    for (std::size_t pixel = 0; pixel < values.size(); pixel += channels) {
+        double squares = 0;
+        for (std::size_t c = 0; c < channels; ++c)
+            squares += static_cast<double>(values[pixel + c]) * values[pixel + c];
+        const double scale = std::sqrt(static_cast<double>(channels)) / std::max(std::sqrt(squares), 1e-12);
+        for (std::size_t c = 0; c < channels; ++c) {
+            const double value = values[pixel + c] * scale * gamma[c];
+            const bool silu = problem.norm_activation == Activation::Silu;
+            result[pixel + c] = static_cast<float>(silu ? value / (1 + std::exp(-value)) : value);
+        }
+    }
+    return result;
 }
 
 Difference difference(const std::vector<float>& got, const std::vector<float>& wanted) {

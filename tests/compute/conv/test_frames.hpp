@@ -37,20 +37,21 @@ class TestFrames {
 /// Everything a convolution takes, in the layouts of a shape, and what it gives.
 struct TestConvolution {
     ConvShape shape;
-    std::vector<float> filter, bias;
+    std::vector<float> filter, bias, gamma;
     TestFrames input, residual;
 
-    /// Allocates; fill the four afterwards.
+    /// Allocates, gamma is 1; fill the others afterwards.
     explicit TestConvolution(const ConvShape& shape);
 
     struct Output {
-        std::vector<float> values;  ///< [n, d_out, h_out, w_out, k]
+        std::vector<float> values;  ///< [n, d_out, h_out, w_out, k]; empty with Norm::Instead
+        std::vector<float> normed;  ///< likewise; empty without norm
         bool gaps_untouched = false;
         std::string backend;
     };
     /// Runs on `backend`, with the output in the shape's layout, poisoned first.
     Result<Output> run(accel::Device& device, accel::Stream& stream, std::string_view backend) const;
-    /// The reference back end's float32 output from the same numbers.
+    /// The reference back end's float32 output from the same numbers, without norm.
     std::vector<float> reference(accel::Device& device, accel::Stream& stream) const;
 };
 
@@ -59,6 +60,10 @@ struct Difference {
     double max_abs = 0;
     double worst_bf16_excess = 0;  ///< largest |error| / (2^-8 |wanted| + 1e-3 rms(wanted))
 };
+/// The norm that `problem` asks for, of stored outputs `values`, in fp64.
+std::vector<float> normed_reference(const ConvProblem& problem, const std::vector<float>& values,
+                                    const std::vector<float>& gamma);
+
 Difference difference(const std::vector<float>& got, const std::vector<float>& wanted);
 
 }  // namespace kinetograph::conv
