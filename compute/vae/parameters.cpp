@@ -5,7 +5,7 @@
 namespace kinetograph::vae {
 
 Result<const conv::Convolution*> Parameters::convolution(const std::string& key, const conv::ConvProblem& problem,
-                                                         OutputChannels channels) {
+                                                         OutputChannels channels, const std::string& norm_key) {
     const auto [first, last] = convolutions_.equal_range(key);
     for (auto it = first; it != last; ++it)
         if (it->second.first_channel == channels.first && it->second.convolution->problem() == problem)
@@ -16,11 +16,14 @@ Result<const conv::Convolution*> Parameters::convolution(const std::string& key,
     const std::vector<float> bias = load_(key + ".bias");
     const auto begin = static_cast<std::size_t>(channels.first);
     const auto count = channels.count > 0 ? static_cast<std::size_t>(channels.count) : bias.size();
+    const std::vector<float> no_gamma;
+    const std::vector<float>& gamma = problem.norm == conv::Norm::None ? no_gamma : *this->gamma(norm_key);
     const std::size_t per_channel = filter.size() / bias.size();
     auto created =
         conv::Convolution::create(device_, problem,
                                   {.filter = std::span(filter).subspan(begin * per_channel, count * per_channel),
-                                   .bias = std::span(bias).subspan(begin, count)});
+                                   .bias = std::span(bias).subspan(begin, count),
+                                   .gamma = gamma});
     if (!created) return fail(std::move(created.error()), key);
     return convolutions_.emplace(key, Bound{channels.first, std::move(*created)})->second.convolution.get();
 }

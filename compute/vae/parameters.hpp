@@ -25,10 +25,10 @@ class Parameters {
     /// `load` is called until detach(); `device` outlives the object.
     Parameters(accel::Device& device, LoadTensor load) : device_(device), load_(std::move(load)) {}
 
-    /// The convolution `problem` with `key`.weight and `key`.bias, packed on first use. Errors: those of
-    /// Convolution::create, with the key in front.
+    /// The convolution `problem` with `key`.weight and `key`.bias, and `norm_key`.gamma where the problem has a norm;
+    /// packed on first use. Errors: those of Convolution::create, with the key in front.
     Result<const conv::Convolution*> convolution(const std::string& key, const conv::ConvProblem& problem,
-                                                 OutputChannels channels = {});
+                                                 OutputChannels channels = {}, const std::string& norm_key = "");
     /// `key`.gamma as one value a channel.
     std::shared_ptr<const std::vector<float>> gamma(const std::string& key);
     /// No tensor will be asked for that was not asked for before: what `load` reads from may go.

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 
 namespace kinetograph::vae {
@@ -76,6 +77,45 @@ struct ConvSpec {
     tensor::DType output_dtype = tensor::DType::BF16;
 };
 
+/// The RMS norm that a layer begins with. The convolution before it makes it from its output while that is in the
+/// cache.
+struct NormSpec {
+    std::string key;  ///< of the gamma
+    Activation activation = Activation::Silu;
+    std::string target;  ///< ring that the normed frames go to; empty: a transient
+};
+
+std::optional<NormSpec> leading_norm(const Layer& layer) {
+    switch (layer.op) {
+        case LayerOp::Residual:
+            return NormSpec{layer.key + ".residual.0", Activation::Silu, layer.key + ".residual.2"};
+        case LayerOp::Attention:
+            return NormSpec{layer.key + ".norm", Activation::None, ""};
+        case LayerOp::Head:
+            return NormSpec{layer.key + ".0", Activation::Silu, layer.key + ".2"};
+        case LayerOp::PointwiseConv:
+        case LayerOp::CausalConv:
+        case LayerOp::Upsample2d:
+        case LayerOp::Upsample3d:
+            break;
+    }
+    return std::nullopt;
+}
+
+/// What goes from layer to layer: the activation and, where the layer before made it, its norm.
+struct Activations {
+    Tensor bare;
+    std::optional<Tensor> normed;
+};
+
+/// What a convolution leaves behind: its output goes to the ring named `target` or, if that is empty, to a transient;
+/// `norm` of it likewise, beside it or instead.
+struct ConvOutput {
+    std::string target;
+    std::optional<NormSpec> norm;
+    conv::Norm keep = conv::Norm::Beside;
+};
+
 class StepDeclaration {
   public:
     StepDeclaration(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind, Parameters& parameters,
@@ -88,14 +128,18 @@ class StepDeclaration {
           trace_(trace) {}
 
     Result<void> run(const StepMemory& memory) {
-        Tensor x = unpack_input(memory.input);
+        Activations x{unpack_input(memory.input), std::nullopt};
         for (std::size_t i = 0; i < stack_.layers.size(); ++i) {
             const Layer& layer = stack_.layers[i];
-            const std::string target = i + 1 < stack_.layers.size() ? ring_of_input(stack_.layers[i + 1]) : "";
-            x = declare(layer, x, target);
-            trace_output(layer.op == LayerOp::Head ? layer.key + ".2" : layer.key, x);
+            ConvOutput output;
+            if (i + 1 < stack_.layers.size()) {
+                output.target = ring_of_input(stack_.layers[i + 1]);
+                output.norm = leading_norm(stack_.layers[i + 1]);
+            }
+            x = declare(layer, x, output);
+            trace_output(layer.op == LayerOp::Head ? layer.key + ".2" : layer.key, x.bare);
         }
-        write_output(x, memory.output);
+        write_output(x.bare, memory.output);
         if (error_) return fail(std::move(*error_));
         return {};
     }
@@ -103,42 +147,47 @@ class StepDeclaration {
   private:
     // ---- one method a layer ----------------------------------------------------------------------------------------
 
-    Tensor declare(const Layer& layer, const Tensor& x, const std::string& target) {
+    Activations declare(const Layer& layer, const Activations& x, const ConvOutput& output) {
         switch (layer.op) {
             case LayerOp::PointwiseConv:
-                return conv(layer.key, layer.key, {layer.c_out}, x, nullptr, target);
+                return conv(layer.key, {layer.c_out}, x.bare, nullptr, output);
             case LayerOp::CausalConv:
-                return conv(layer.key, layer.key, {layer.c_out, 3, 3, 3}, x, nullptr, target);
+                return conv(layer.key, {layer.c_out, 3, 3, 3}, x.bare, nullptr, output);
             case LayerOp::Residual:
-                return residual_block(layer, x, target);
+                return residual_block(layer, x, output);
             case LayerOp::Attention:
-                return attention_block(layer, x, target);
+                return attention_block(layer, x, output);
             case LayerOp::Upsample2d:
-                return upsample2d(layer, x, target);
+                return upsample2d(layer, x.bare, output);
             case LayerOp::Upsample3d:
-                return upsample2d(layer, upsample_time(layer, x), target);
+                return upsample2d(layer, upsample_time(layer, x.bare), output);
             case LayerOp::Head:
-                return head(layer, x, target);
+                return head(layer, x, output);
         }
         return x;
     }
 
-    Tensor residual_block(const Layer& layer, const Tensor& x, const std::string& target) {
-        const std::string& key = layer.key;
-        Tensor h = norm(key + ".residual.0", x, Activation::Silu, key + ".residual.2");
-        h = conv(key + ".residual.2", key + ".residual.2", {layer.c_out, 3, 3, 3}, h, nullptr, "");
-        h = norm(key + ".residual.3", h, Activation::Silu, key + ".residual.6");
-        const Tensor skip =
-            layer.c_in == layer.c_out ? x : conv(key + ".shortcut", key + ".shortcut", {layer.c_out}, x, nullptr, "");
-        return conv(key + ".residual.6", key + ".residual.6", {layer.c_out, 3, 3, 3}, h, &skip, target);
+    /// The layer's leading norm: made by the convolution before it, or by a pass of its own at the head of a stack.
+    Tensor normed(const Layer& layer, const Activations& x) {
+        return x.normed ? *x.normed : norm(*leading_norm(layer), x.bare);
     }
 
-    Tensor attention_block(const Layer& layer, const Tensor& x, const std::string& target) {
+    Activations residual_block(const Layer& layer, const Activations& x, const ConvOutput& output) {
         const std::string& key = layer.key;
-        const Tensor normed = norm(key + ".norm", x, Activation::None, "");
-        const Tensor qkv = conv(key + ".to_qkv", key + ".to_qkv", {3 * layer.c_in}, normed, nullptr, "");
+        const NormSpec between{key + ".residual.3", Activation::Silu, key + ".residual.6"};
+        const Activations h = conv(key + ".residual.2", {layer.c_out, 3, 3, 3}, normed(layer, x), nullptr,
+                                   {"", between, conv::Norm::Instead});
+        if (error_) return h;
+        const Tensor skip =
+            layer.c_in == layer.c_out ? x.bare : conv(key + ".shortcut", {layer.c_out}, x.bare, nullptr, {}).bare;
+        return conv(key + ".residual.6", {layer.c_out, 3, 3, 3}, *h.normed, &skip, output);
+    }
+
+    Activations attention_block(const Layer& layer, const Activations& x, const ConvOutput& output) {
+        const std::string& key = layer.key;
+        const Tensor qkv = conv(key + ".to_qkv", {3 * layer.c_in}, normed(layer, x), nullptr, {}).bare;
         const Tensor mixed = attention(key + ".attention", qkv);
-        return conv(key + ".proj", key + ".proj", {layer.c_out}, mixed, &x, target);
+        return conv(key + ".proj", {layer.c_out}, mixed, &x.bare, output);
     }
 
     /// Causal 3x1x1 to twice the channels, whose halves are the two frames of each input frame: run as two convolutions
@@ -178,17 +227,15 @@ class StepDeclaration {
         return data.out;
     }
 
-    Tensor upsample2d(const Layer& layer, const Tensor& x, const std::string& target) {
+    Activations upsample2d(const Layer& layer, const Tensor& x, const ConvOutput& output) {
         const Tensor large = nearest2x(layer.key + ".upsample", x);
-        return conv(layer.key + ".resample.1", layer.key + ".resample.1", {layer.c_out, 1, 3, 3}, large, nullptr,
-                    target);
+        return conv(layer.key + ".resample.1", {layer.c_out, 1, 3, 3}, large, nullptr, output);
     }
 
-    Tensor head(const Layer& layer, const Tensor& x, const std::string& target) {
-        const Tensor h = norm(layer.key + ".0", x, Activation::Silu, layer.key + ".2");
+    Activations head(const Layer& layer, const Activations& x, const ConvOutput& output) {
         ConvSpec spec{layer.c_out, 3, 3, 3};
         spec.output_dtype = tensor::DType::F32;
-        return conv(layer.key + ".2", layer.key + ".2", spec, h, nullptr, target);
+        return conv(layer.key + ".2", spec, normed(layer, x), nullptr, output);
     }
 
     // ---- one method a pass -----------------------------------------------------------------------------------------
@@ -222,19 +269,20 @@ class StepDeclaration {
         return data.out;
     }
 
-    Tensor norm(const std::string& key, const Tensor& x, Activation activation, const std::string& target) {
+    Tensor norm(const NormSpec& spec, const Tensor& x) {
         Tensor out = x;
         out.ring = {};
         struct Data {
             Tensor in, out;
         };
         const Data& data = frame_.add_pass<Data>(
-            key, Lane::Accelerator,
+            spec.key, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = write(pass, key, out, target);
+                d.out = write(pass, spec.key, out, spec.target);
             },
-            [gamma = parameters_.gamma(key), activation](const Data& d, accel::PassContext& lane) {
+            [gamma = parameters_.gamma(spec.key), activation = spec.activation](const Data& d,
+                                                                                accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 const auto output = addresses(lane, d.out);
                 report(
@@ -245,38 +293,45 @@ class StepDeclaration {
         return data.out;
     }
 
-    /// `residual` is added last; the output goes to the ring named `target`, or to a transient if that is empty.
-    Tensor conv(const std::string& name, const std::string& key, const ConvSpec& spec, const Tensor& x,
-                const Tensor* residual, const std::string& target) {
+    /// The convolution with the parameters of `key`, which also names the pass. `residual` is added last.
+    Activations conv(const std::string& key, const ConvSpec& spec, const Tensor& x, const Tensor* residual,
+                     const ConvOutput& output) {
         Tensor out = x;
         out.ring = {};
         out.channels = spec.c_out;
         out.dtype = spec.output_dtype == tensor::DType::F32 ? spec.output_dtype : x.dtype;
         ConvSpec bound = spec;
         bound.output_dtype = out.dtype;
-        const auto* convolution = this->convolution(key, conv_problem(bound, x, residual != nullptr));
-        if (error_) return out;
+        conv::ConvProblem problem = conv_problem(bound, x, residual != nullptr);
+        if (output.norm) {
+            problem.norm = output.keep;
+            problem.norm_activation = output.norm->activation;
+        }
+        const auto* convolution = this->convolution(key, problem, {}, output.norm ? output.norm->key : "");
+        if (error_) return {out, std::nullopt};
         struct Data {
-            Tensor in, residual, out;
+            Tensor in, residual, out, normed;
             graph::Buffer workspace;
         };
         const Data& data = frame_.add_pass<Data>(
-            name, Lane::Accelerator,
+            key, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 if (residual != nullptr) d.residual = read(pass, *residual);
-                d.out = write(pass, name, out, target);
-                d.workspace = workspace(pass, name, convolution->workspace_bytes());
+                if (problem.norm != conv::Norm::Instead) d.out = write(pass, key, out, output.target);
+                if (output.norm) d.normed = write(pass, output.norm->key, out, output.norm->target);
+                d.workspace = workspace(pass, key, convolution->workspace_bytes());
             },
             [convolution, first = spec.q > 1 ? -kKept : 0](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in, first));
                 const auto skip = read_only(addresses(lane, d.residual));
-                const auto output = addresses(lane, d.out);
+                const auto stored = addresses(lane, d.out), normed = addresses(lane, d.normed);
                 report(lane.stream(), lane.pass_name(),
-                       convolution->enqueue(lane.stream(), lane.pass_name(),
-                                            {input, output, skip, d.workspace ? lane.address(d.workspace) : nullptr}));
+                       convolution->enqueue(
+                           lane.stream(), lane.pass_name(),
+                           {input, stored, skip, d.workspace ? lane.address(d.workspace) : nullptr, normed}));
             });
-        return data.out;
+        return {data.out, output.norm ? std::optional(data.normed) : std::nullopt};
     }
 
     Tensor attention(const std::string& name, const Tensor& qkv) {
@@ -440,8 +495,8 @@ class StepDeclaration {
     }
 
     const conv::Convolution* convolution(const std::string& key, const conv::ConvProblem& problem,
-                                         OutputChannels channels = {}) {
-        auto found = parameters_.convolution(key, problem, channels);
+                                         OutputChannels channels = {}, const std::string& norm_key = "") {
+        auto found = parameters_.convolution(key, problem, channels, norm_key);
         if (found) return *found;
         note(std::move(found.error()), "");
         return nullptr;
