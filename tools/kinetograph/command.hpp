@@ -12,7 +12,12 @@ namespace kinetograph::cli {
 using Action = std::function<Result<void>()>;
 
 /// Each adds its subcommand to `app` and, when that is the one on the command line, sets `action`.
+void add_view(CLI::App& app, Action& action);
+void add_decode(CLI::App& app, Action& action);
+void add_info(CLI::App& app, Action& action);
 void add_weights(CLI::App& app, Action& action);
 void add_conv(CLI::App& app, Action& action);
+void add_graph(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 
 }  // namespace kinetograph::cli

@@ -2,7 +2,6 @@
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 
-#include <algorithm>
 #include <map>
 
 namespace kinetograph::cli {
@@ -48,24 +47,6 @@ std::string_view to_string(LaneChoice lane) {
 Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane) {
     if (lane == LaneChoice::Auto || lane == LaneChoice::Cpu) return accel::cpu::create_device();
     return fail(ErrorCode::Unsupported, "lane {}: not in this build, which computes on: cpu", to_string(lane));
-}
-
-Result<void> check_channels(const vae::Latents& clip, const vae::Checkpoint& checkpoint) {
-    if (clip.channels == checkpoint.z_dim()) return {};
-    return fail(ErrorCode::InvalidArgument,
-                "{}: its latents have {} channels, but checkpoint {} decodes {} channels: these latents belong to "
-                "another family of VAE",
-                clip.name, clip.channels, checkpoint.name(), checkpoint.z_dim());
-}
-
-void copy_latent(const vae::Latents& clip, std::int64_t t, std::vector<float>& latent) {
-    const auto pixels = static_cast<std::size_t>(clip.height * clip.width);
-    const auto channels = static_cast<std::size_t>(clip.channels), frames = static_cast<std::size_t>(clip.frames);
-    latent.resize(channels * pixels);
-    for (std::size_t c = 0; c < channels; ++c) {
-        const auto plane = std::span(clip.values).subspan((c * frames + static_cast<std::size_t>(t)) * pixels, pixels);
-        std::ranges::copy(plane, latent.begin() + static_cast<std::ptrdiff_t>(c * pixels));
-    }
 }
 
 }  // namespace kinetograph::cli

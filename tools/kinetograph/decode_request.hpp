@@ -30,12 +30,6 @@ std::string_view to_string(LaneChoice lane);
 /// replaced. Errors: Unsupported naming the lane and the lanes there are.
 Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane);
 
-/// Errors: InvalidArgument naming both files when the checkpoint does not take that many latent channels.
-Result<void> check_channels(const vae::Latents& clip, const vae::Checkpoint& checkpoint);
-
-/// Latent frame `t` of the clip into `latent` [C, h, w], which takes the size it needs.
-void copy_latent(const vae::Latents& clip, std::int64_t t, std::vector<float>& latent);
-
 /// Video frames that `latent_frames` decode to: 1, then 4 each.
 inline std::int64_t video_frames(std::int64_t latent_frames) { return 1 + 4 * (latent_frames - 1); }
 

@@ -25,11 +25,20 @@ int run(int argc, char** argv) {
     app.get_formatter()->column_width(34);
 
     cli::Action action;
+    cli::add_view(app, action);
+    cli::add_decode(app, action);
+    cli::add_info(app, action);
     cli::add_weights(app, action);
     cli::add_conv(app, action);
+    cli::add_graph(app, action);
+    cli::add_bench(app, action);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+        const auto named_so = [&](const CLI::App* subcommand) { return subcommand->check_name(argv[1]); };
+        if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(named_so).empty()) {
+            fmt::print(stderr, "{} is no subcommand of kinetograph\n", argv[1]);
+        }
         return app.exit(error) == 0 ? kDone : kBadUsage;
     }
     if (auto done = action(); !done) {

@@ -17,12 +17,10 @@ class PngSequenceSink final : public FrameSink {
         : pattern_(std::move(pattern)),
           folder_(std::move(folder)),
           format_(format),
-          rgba_(static_cast<std::size_t>(4 * format.width * format.height), 255) {}
+          rgba_(static_cast<std::size_t>(4 * format.width * format.height)) {}
 
     Result<void> write(std::span<const float> hwc) override {
-        for (std::size_t pixel = 0; pixel < rgba_.size() / 4; ++pixel) {
-            for (std::size_t c = 0; c < 3; ++c) rgba_[4 * pixel + c] = vae::to_unorm8(hwc[3 * pixel + c]);
-        }
+        vae::to_rgba8(hwc, rgba_);
         const std::filesystem::path path = pending(written_++);
         return present::write_png(
             path, {static_cast<std::uint32_t>(format_.width), static_cast<std::uint32_t>(format_.height), rgba_});

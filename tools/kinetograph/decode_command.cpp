@@ -1,0 +1,158 @@
+// kinetograph decode: a latents file to a video, pictures, a tensor, or raw bytes.
+#include <spdlog/spdlog.h>
+#include <kinetograph/tools/kinetograph/build_commit.hpp>
+#include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/guarded_sink.hpp>
+#include <kinetograph/tools/kinetograph/interrupt.hpp>
+#include <kinetograph/tools/kinetograph/progress.hpp>
+#include <kinetograph/tools/kinetograph/text_output.hpp>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace kinetograph::cli {
+namespace {
+
+struct DecodeArguments {
+    std::string latents;
+    std::string out;
+    std::string json;  ///< empty: no statistics wanted
+    DecodeRequest decode;
+};
+
+double to_seconds(Nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
+
+/// Times of one decode, from the start of the command.
+struct DecodeTimes {
+    Nanoseconds start = host_now();
+    Nanoseconds first_frame{};       ///< until it was in memory, loading included
+    Nanoseconds steady{};            ///< sum of the steps that give 4 frames
+    std::int64_t steady_frames = 0;  ///< that those steps gave
+
+    void add(const vae::DecodedFrames& frames) {
+        if (frames.first_index == 0) {
+            first_frame = host_now() - start;
+        } else {
+            steady += frames.duration;
+            steady_frames += frames.count;
+        }
+    }
+    /// Nothing for a clip of one latent frame: it never reaches the steady state.
+    std::optional<double> fps_steady() const {
+        if (steady_frames == 0) return std::nullopt;
+        return static_cast<double>(steady_frames) / to_seconds(steady);
+    }
+};
+
+std::string stats_json(const DecodeArguments& arguments, const vae::Latents& clip, const vae::Decoder& decoder,
+                       const accel::DeviceInfo& device, const DecodeTimes& times) {
+    const auto fps = times.fps_steady();
+    nlohmann::ordered_json stats{
+        {"latents", clip.name},
+        {"weights", arguments.decode.weights},
+        {"output", arguments.out},
+        {"lane", accel::to_string(device.kind)},
+        {"precision", vae::to_string(arguments.decode.decoder.precision)},
+        {"device", device.name},
+        {"threads", device.compute_units},
+        {"frames", video_frames(clip.frames)},
+        {"width", 8 * clip.width},
+        {"height", 8 * clip.height},
+        {"seconds_total", to_seconds(host_now() - times.start)},
+        {"seconds_first_frame", to_seconds(times.first_frame)},
+        {"fps_steady", fps ? nlohmann::ordered_json(*fps) : nlohmann::ordered_json()},
+        {"peak_device_bytes", decoder.peak_device_bytes()},
+        {"commit", kBuildCommit},
+    };
+    return stats.dump(2) + '\n';
+}
+
+Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, GuardedSink& sink, DecodeTimes& times) {
+    Progress progress(video_frames(clip.frames), "frames");
+    for (std::int64_t t = 0; t < clip.frames; ++t) {
+        auto frames = decoder.step(clip.frame(t));
+        if (!frames) return fail(frames.error());
+        times.add(*frames);
+        const auto floats = static_cast<std::size_t>(3 * frames->height * frames->width);
+        for (std::int64_t i = 0; i < frames->count; ++i) {
+            auto written = sink.write(frames->thwc.subspan(static_cast<std::size_t>(i) * floats, floats));
+            if (!written) return written;
+        }
+        progress.show(frames->first_index + frames->count);
+    }
+    return {};
+}
+
+Result<void> run(const DecodeArguments& arguments) {
+    DecodeTimes times;
+    GuardedSink sink;
+    std::optional<TextOutput> stats;
+    Interrupt interrupt([&] {
+        sink.discard();
+        stats.reset();
+    });
+
+    auto clip = vae::Latents::open(arguments.latents);
+    if (!clip) return fail(clip.error());
+    auto device = open_lane(arguments.decode.lane);
+    if (!device) return fail(device.error());
+    auto checkpoint = vae::Checkpoint::open(arguments.decode.weights);
+    if (!checkpoint) return fail(checkpoint.error());
+
+    auto out = media::create_sink(
+        arguments.out,
+        {.width = 8 * clip->width, .height = 8 * clip->height, .frames = video_frames(clip->frames), .fps = clip->fps});
+    if (!out) return fail(out.error());
+    sink.set(std::move(*out));
+    if (!arguments.json.empty()) {
+        auto file = TextOutput::create(arguments.json);
+        if (!file) return fail(file.error());
+        stats.emplace(std::move(*file));
+    }
+
+    auto decoder = vae::Decoder::create_for(**device, *checkpoint, *clip, arguments.decode.decoder);
+    if (!decoder) return fail(decoder.error());
+    if (auto decoded = decode_all(**decoder, *clip, sink, times); !decoded) return decoded;
+    if (auto finished = sink.finish(); !finished) return finished;
+    if (stats) {
+        auto written = stats->write(stats_json(arguments, *clip, **decoder, (*device)->info(), times));
+        if (!written) return written;
+    }
+    const auto fps = times.fps_steady();
+    spdlog::info("{}: {} frames of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
+                 arguments.out == "-" ? "standard output" : arguments.out, video_frames(clip->frames), 8 * clip->width,
+                 8 * clip->height, to_seconds(host_now() - times.start), to_seconds(times.first_frame),
+                 fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", accel::to_string((*device)->info().kind),
+                 vae::to_string(arguments.decode.decoder.precision));
+    return {};
+}
+
+}  // namespace
+
+void add_decode(CLI::App& app, Action& action) {
+    auto arguments = std::make_shared<DecodeArguments>();
+    CLI::App* command = app.add_subcommand("decode", "Decode a latents file to .mp4, .png, .safetensors or raw rgb24");
+    command->add_option("latents-file", arguments->latents, "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]")
+        ->required()
+        ->type_name("LATENTS.safetensors");
+    command
+        ->add_option("-o,--output", arguments->out,
+                     "OUT.mp4; frames/%05d.png; OUT.safetensors: `frames` F32 [3,T,H,W]; -: raw rgb24 to standard "
+                     "output")
+        ->required()
+        ->type_name("OUT")
+        ->check([](const std::string& out) {
+            return media::output_kind(out) ? "" : "must end in .mp4, .png or .safetensors, or be -: " + out;
+        });
+    add_decode_options(*command, arguments->decode);
+    command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");
+    command->final_callback([arguments, &action] {
+        if (arguments->out == "-" && arguments->json == "-") {
+            throw CLI::ValidationError("--json", "-o - already takes standard output");
+        }
+        action = [arguments] { return run(*arguments); };
+    });
+}
+
+}  // namespace kinetograph::cli

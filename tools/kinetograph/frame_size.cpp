@@ -1,0 +1,34 @@
+#include <kinetograph/tools/kinetograph/frame_size.hpp>
+
+#include <charconv>
+#include <optional>
+
+namespace kinetograph::cli {
+namespace {
+
+std::optional<FrameSize> parse(std::string_view word) {
+    FrameSize size;
+    const char* end = word.data() + word.size();
+    const auto width = std::from_chars(word.data(), end, size.width);
+    if (width.ec != std::errc{} || width.ptr == end || *width.ptr != 'x') return std::nullopt;
+    const auto height = std::from_chars(width.ptr + 1, end, size.height);
+    if (height.ec != std::errc{} || height.ptr != end) return std::nullopt;
+    const auto fits = [](std::int64_t side) { return side >= 8 && side <= 8192 && side % 8 == 0; };
+    if (!fits(size.width) || !fits(size.height)) return std::nullopt;
+    return size;
+}
+
+}  // namespace
+
+CLI::Option* add_frame_size(CLI::App& command, FrameSize& size) {
+    return command
+        .add_option_function<std::string>(
+            "--size", [&size](const std::string& word) { size = *parse(word); },
+            fmt::format("Of the picture (default {}x{})", size.width, size.height))
+        ->check([](const std::string& word) {
+            return parse(word) ? "" : word + " is no WIDTHxHEIGHT of multiples of 8 from 8 to 8192";
+        })
+        ->type_name("WIDTHxHEIGHT");
+}
+
+}  // namespace kinetograph::cli

@@ -1,0 +1,159 @@
+// kinetograph info: what this machine and this build can do, and what is missing and why.
+#include <dlfcn.h>
+#include <fmt/ranges.h>
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/engine/vulkan/inspect.hpp>
+#include <kinetograph/tools/kinetograph/build_commit.hpp>
+#include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/text_output.hpp>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace kinetograph::cli {
+namespace {
+
+/// Everything that is known about one kind of lane.
+struct LaneReport {
+    std::string_view name;
+    bool decodes = false;   ///< `--lane NAME` works
+    std::string situation;  ///< one sentence: what serves it, or what is missing and why
+};
+
+struct Report {
+    accel::DeviceInfo cpu;
+    std::vector<LaneReport> lanes;
+    std::vector<vulkan::DeviceReport> gpus;
+    std::string vulkan_error;  ///< empty if Vulkan could be asked
+    std::string topology;
+};
+
+/// A driver library that a lane would open at run time.
+bool library_opens(const char* name) {
+    void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    if (library != nullptr) dlclose(library);
+    return library != nullptr;
+}
+
+LaneReport inspect_driver(std::string_view lane, const char* library) {
+    return {lane, false,
+            library_opens(library) ? fmt::format("{} opens, but this build has no {} lane", library, lane)
+                                   : fmt::format("{} not found; this build has no {} lane either", library, lane)};
+}
+
+Result<std::vector<vulkan::DeviceReport>> inspect_vulkan() {
+    auto loader = vulkan::Loader::open();
+    if (!loader) return fail(loader.error());
+    auto instance = vulkan::Instance::create(*loader);
+    if (!instance) return fail(instance.error());
+    return vulkan::inspect_devices(**instance);
+}
+
+std::string version(std::uint32_t api) {
+    return fmt::format("{}.{}.{}", VK_API_VERSION_MAJOR(api), VK_API_VERSION_MINOR(api), VK_API_VERSION_PATCH(api));
+}
+
+Result<Report> inspect() {
+    auto device = open_lane(LaneChoice::Cpu);
+    if (!device) return fail(device.error());
+    Report report{.cpu = (*device)->info(), .lanes = {}, .gpus = {}, .vulkan_error = {}, .topology = {}};
+    auto gpus = inspect_vulkan();
+    if (gpus) {
+        report.gpus = std::move(*gpus);
+    } else {
+        report.vulkan_error = gpus.error().message;
+    }
+    const auto usable = std::ranges::find_if(report.gpus, &vulkan::DeviceReport::usable);
+    const bool presents = usable != report.gpus.end();
+    report.lanes = {
+        {"cpu", true, fmt::format("{}; {}", report.cpu.driver, report.cpu.features)},
+        {"vulkan", false,
+         presents ? fmt::format("presents frames on {}; this build does not decode on it", usable->name)
+                  : "no usable Vulkan device: `view` cannot run"},
+        inspect_driver("cuda", "libcuda.so.1"),
+        inspect_driver("hip", "libamdhip64.so"),
+    };
+    report.topology = presents
+                          ? fmt::format("staged: frames are decoded in host memory, then uploaded to {}", usable->name)
+                          : "headless: frames are decoded in host memory and stay there";
+    return report;
+}
+
+std::string hex(const std::array<std::uint8_t, 16>& uuid) { return fmt::format("{:02x}", fmt::join(uuid, "")); }
+
+std::string to_text(const Report& report) {
+    std::string text = fmt::format("kinetograph {}, commit {}\n\n", KINETOGRAPH_VERSION, kBuildCommit);
+    text += fmt::format("processor   {}, {} threads, {:.1f} GiB\n", report.cpu.name, report.cpu.compute_units,
+                        static_cast<double>(report.cpu.memory_bytes) / (1024.0 * 1024 * 1024));
+    text += "\nlanes that decode\n";
+    for (const LaneReport& lane : report.lanes) {
+        text += fmt::format("  {:<8}{:<5}{}\n", lane.name, lane.decodes ? "on" : "off", lane.situation);
+    }
+    text += "\nVulkan devices\n";
+    if (!report.vulkan_error.empty()) text += fmt::format("  none: {}\n", report.vulkan_error);
+    for (const vulkan::DeviceReport& gpu : report.gpus) {
+        text +=
+            fmt::format("  {} ({}), {}, Vulkan {}, {:.1f} GiB, uuid {}: {}\n", gpu.name, gpu.type, gpu.driver,
+                        version(gpu.api_version), static_cast<double>(gpu.device_memory_bytes) / (1024.0 * 1024 * 1024),
+                        hex(gpu.uuid), gpu.usable() ? "usable" : "declined");
+        for (const std::string& reason : gpu.declined) text += fmt::format("    declined: {}\n", reason);
+        for (const std::string& thing : gpu.missing) text += fmt::format("    missing: {}\n", thing);
+    }
+    text += "\nconvolution back ends, best first\n";
+    for (const conv::Candidate& candidate : conv::candidates()) {
+        text += fmt::format("  {:<20}{}\n", candidate.name, candidate.summary);
+    }
+    return text + fmt::format("\ntopology    {}\n", report.topology);
+}
+
+nlohmann::ordered_json to_json(const Report& report) {
+    nlohmann::ordered_json json{{"version", KINETOGRAPH_VERSION}, {"commit", kBuildCommit}};
+    json["processor"] = {{"name", report.cpu.name},
+                         {"threads", report.cpu.compute_units},
+                         {"memory_bytes", report.cpu.memory_bytes},
+                         {"features", report.cpu.features}};
+    for (const LaneReport& lane : report.lanes) {
+        json["lanes"].push_back({{"name", lane.name}, {"decodes", lane.decodes}, {"situation", lane.situation}});
+    }
+    json["vulkan_error"] =
+        report.vulkan_error.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(report.vulkan_error);
+    json["vulkan_devices"] = nlohmann::ordered_json::array();
+    for (const vulkan::DeviceReport& gpu : report.gpus) {
+        json["vulkan_devices"].push_back({{"name", gpu.name},
+                                          {"driver", gpu.driver},
+                                          {"type", gpu.type},
+                                          {"api_version", version(gpu.api_version)},
+                                          {"uuid", hex(gpu.uuid)},
+                                          {"memory_bytes", gpu.device_memory_bytes},
+                                          {"usable", gpu.usable()},
+                                          {"declined", gpu.declined},
+                                          {"missing", gpu.missing}});
+    }
+    for (const conv::Candidate& candidate : conv::candidates()) {
+        json["convolution_backends"].push_back({{"name", candidate.name}, {"summary", candidate.summary}});
+    }
+    json["topology"] = report.topology;
+    return json;
+}
+
+Result<void> run(const std::string& path) {
+    auto report = inspect();
+    if (!report) return fail(report.error());
+    if (path.empty()) return print(to_text(*report));
+    auto out = TextOutput::create(path);
+    if (!out) return fail(out.error());
+    return out->write(to_json(*report).dump(2) + '\n');
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Action& action) {
+    auto json = std::make_shared<std::string>();
+    CLI::App* command =
+        app.add_subcommand("info", "Devices, drivers and back ends: what is there, what is missing, why");
+    command->add_option("--json", *json, "Write it here as JSON instead; -: to standard output")->type_name("FILE");
+    command->final_callback([json, &action] { action = [json] { return run(*json); }; });
+}
+
+}  // namespace kinetograph::cli

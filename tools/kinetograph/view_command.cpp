@@ -1,0 +1,110 @@
+// kinetograph view: a latents file in the viewer, in a window or offscreen.
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+#include <kinetograph/samples/viewer/viewer.hpp>
+#include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/frame_size.hpp>
+#include <kinetograph/tools/kinetograph/guarded_sink.hpp>
+#include <kinetograph/tools/kinetograph/interrupt.hpp>
+
+namespace kinetograph::cli {
+namespace {
+
+struct ViewArguments {
+    std::string latents;
+    DecodeRequest decode;
+    FrameSize size{.width = 1280, .height = 720};
+    std::string record;  ///< empty: nothing is recorded
+    viewer::ViewerOptions viewer;
+};
+
+/// 8-bit RGBA as the sinks take frames; to_unorm8 gives the same bytes back.
+void to_hwc(const present::Picture& picture, std::vector<float>& hwc) {
+    hwc.clear();
+    for (std::size_t i = 0; i < picture.rgba.size(); ++i) {
+        if (i % 4 != 3) hwc.push_back(static_cast<float>(picture.rgba[i]) / 127.5F - 1.0F);
+    }
+}
+
+/// The sink for what the viewer shows, at the rate and of the length of the clip.
+Result<std::unique_ptr<media::FrameSink>> open_recording(const ViewArguments& arguments) {
+    auto clip = vae::Latents::open(arguments.latents);
+    if (!clip) return fail(clip.error());
+    const auto frames = static_cast<std::int64_t>(arguments.viewer.frames);
+    return media::create_sink(arguments.record, {.width = arguments.size.width,
+                                                 .height = arguments.size.height,
+                                                 .frames = frames != 0 ? frames : video_frames(clip->frames),
+                                                 .fps = clip->fps});
+}
+
+Result<void> run(const ViewArguments& arguments) {
+    if (auto device = open_lane(arguments.decode.lane); !device) return fail(device.error());
+    viewer::ViewerOptions options = arguments.viewer;
+    options.latents = arguments.latents;
+    options.weights = arguments.decode.weights;
+    options.decoder = arguments.decode.decoder;
+    options.width = static_cast<std::uint32_t>(arguments.size.width);
+    options.height = static_cast<std::uint32_t>(arguments.size.height);
+
+    GuardedSink sink;
+    const Interrupt interrupt([&sink] { sink.discard(); });
+    std::vector<float> hwc;  // [height, width, 3]
+    if (!arguments.record.empty()) {
+        auto opened = open_recording(arguments);
+        if (!opened) return fail(opened.error());
+        sink.set(std::move(*opened));
+        options.on_frame = [&](const viewer::PresentedFrame& frame) {
+            to_hwc(frame.picture, hwc);
+            return sink.write(hwc);
+        };
+    }
+    auto summary = viewer::run(options);
+    if (!summary) return fail(summary.error());
+    if (!arguments.record.empty()) {
+        if (auto finished = sink.finish(); !finished) return finished;
+        spdlog::info("{}: what the viewer showed, {} frames", arguments.record, summary->frames_shown);
+    }
+    if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());
+    spdlog::info("{} frames shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}", summary->frames_shown,
+                 summary->frames_late, summary->frames_dropped,
+                 std::chrono::duration<double>(summary->first_frame).count(), summary->device);
+    if (!summary->validation_messages.empty()) {
+        return fail(ErrorCode::InvalidArgument, "the validation layers object: {}",
+                    fmt::join(summary->validation_messages, "; "));
+    }
+    return {};
+}
+
+}  // namespace
+
+void add_view(CLI::App& app, Action& action) {
+    auto arguments = std::make_shared<ViewArguments>();
+    viewer::ViewerOptions& viewer = arguments->viewer;
+    CLI::App* command = app.add_subcommand("view", "Show a latents file while it is being decoded");
+    command->add_option("latents-file", arguments->latents, "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]")
+        ->required()
+        ->type_name("LATENTS.safetensors");
+    add_decode_options(*command, arguments->decode);
+    auto* headless = command->add_flag("--headless", viewer.headless, "Draw offscreen: no window, no display needed");
+    command->add_option("--frames", viewer.frames, "End after so many frames of the clip")->type_name("N");
+    command->add_option("--screenshot", viewer.screenshot, "Write the last picture here")->type_name("F.png");
+    command->add_option("--record", arguments->record, "Write what is shown to OUT.mp4 or f%05d.png; with --headless")
+        ->type_name("OUT")
+        ->needs(headless);
+    command->add_option("--trace", viewer.trace, "Write every pass here, for chrome://tracing or Perfetto")
+        ->type_name("F.json");
+    add_frame_size(*command, arguments->size);
+    command->add_flag("--full-screen", viewer.full_screen, "Start in full screen")->excludes(headless);
+    command->add_flag("--loop", viewer.loop, "Start over at the clip's end");
+    command->add_option("--speed", viewer.speed, "Of playback (default 1)")
+        ->check(CLI::Range(0.01, 100.0).description(""))
+        ->type_name("FACTOR");
+    command->add_flag_callback(
+        "--no-overlay", [&viewer] { viewer.overlay = false; }, "Start with the profiler hidden");
+    command->add_option("--device", viewer.device, "Only a Vulkan device whose name contains this")->type_name("NAME");
+    command->add_flag("--validation", viewer.validation, "Turn the Vulkan validation layers on");
+    command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace kinetograph::cli
