@@ -1,0 +1,113 @@
+// kinetograph weights, conv, graph and bench: what they report, and that their JSON is complete.
+#include <gtest/gtest.h>
+
+#include "latent_files.hpp"
+#include "program_json.hpp"
+
+namespace kinetograph::test {
+namespace {
+
+TEST(WeightsProgram, ShowsSizeNamesHashAndEveryTensorOfTheDemoCheckpoint) {
+    const std::string path = KINETOGRAPH_SOURCE_DIR "/assets/demo_vae.safetensors";
+    const auto json = run_json({"weights", path});
+    EXPECT_EQ(json.at("dim"), 32);
+    EXPECT_EQ(json.at("z_dim"), 16);
+    EXPECT_EQ(json.at("naming"), "original");
+    EXPECT_EQ(json.at("hash").get<std::string>().size(), 16U);
+    EXPECT_EQ(json.at("latents_std").size(), 16U);
+    std::uint64_t elements = 0;
+    for (const auto& tensor : json.at("tensors")) {
+        EXPECT_EQ(tensor.at("dtype"), "BF16");
+        std::uint64_t count = 1;
+        for (const std::uint64_t side : tensor.at("shape")) count *= side;
+        elements += count;
+    }
+    EXPECT_EQ(json.at("parameters"), elements);
+
+    const auto text = run_program({"weights", path});
+    EXPECT_NE(text.out.find("decoder.head.2.weight"), std::string::npos);
+    EXPECT_NE(text.out.find(json.at("hash").get<std::string>()), std::string::npos);
+}
+
+TEST(WeightsProgram, ListsTheTensorsOfAFileThatIsNoCheckpointAndSaysWhatIsWrong) {
+    const TemporaryFolder folder;
+    const auto result = run_program({"weights", write_latents(folder, "clip.safetensors")});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.out.find("[16, 2, 4, 6]"), std::string::npos) << result.out;
+    EXPECT_NE(result.messages.find("108 tensors"), std::string::npos) << result.messages;
+}
+
+TEST(ConvProgram, AgreesWithTheReferenceAndSaysWhoRanIt) {
+    const auto json = run_json({"conv", "--input", "1,3,9,11,16", "--filter", "24,3,3,3", "--pad", "2,0,1,1,1,1",
+                                "--residual", "--activation", "silu", "--dtype", "bf16"});
+    EXPECT_LT(json.at("relative_l2").get<double>(),
+              4e-3);  // one rounding to bf16: 2^-9 at most, 2^-9 / sqrt(3) typical
+    EXPECT_GT(json.at("relative_l2").get<double>(), 0);
+    EXPECT_GT(json.at("tflops").get<double>(), 0);
+    EXPECT_FALSE(json.at("backend").get<std::string>().empty());
+}
+
+TEST(ConvProgram, RunsTheBackEndThatWasAskedFor) {
+    const std::vector<std::string> problem{"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--dtype", "fp32"};
+    auto arguments = problem;
+    arguments.insert(arguments.end(), {"--backend", "reference"});
+    EXPECT_EQ(run_json(arguments).at("backend"), "reference");
+}
+
+TEST(ConvProgram, ExplainPrintsTheDispatchListWithTheReferenceLast) {
+    const auto result = run_program({"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--explain"});
+    EXPECT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_NE(result.out.find("reference"), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("TFLOP/s"), std::string::npos) << result.out;
+}
+
+TEST(ConvProgram, RefusesABackEndThatDoesNotExistByName) {
+    const auto result = run_program({"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--backend", "abacus"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("abacus"), std::string::npos) << result.messages;
+}
+
+TEST(ConvProgram, RefusesAProblemWithoutOutputNamingTheField) {
+    const auto result = run_program({"conv", "--input", "1,1,2,2,4", "--filter", "8,1,3,3"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_FALSE(result.messages.empty());
+}
+
+TEST(GraphProgram, DumpsThePlanAsTableJsonAndGraphviz) {
+    const std::vector<std::string> graph{"graph", "--weights", kSmallWeights, "--size", "48x32"};
+    const auto table = run_program(graph);
+    EXPECT_EQ(table.exit_code, 0) << table.messages;
+    EXPECT_NE(table.out.find("passes in"), std::string::npos) << table.out;
+
+    auto json = graph;
+    json.emplace_back("--json");
+    const auto dumped = run_program(json);
+    EXPECT_EQ(dumped.exit_code, 0) << dumped.messages;
+    EXPECT_FALSE(nlohmann::json::parse(dumped.out).empty());
+
+    auto dot = graph;
+    dot.emplace_back("--dot");
+    EXPECT_EQ(run_program(dot).out.find("digraph"), 0U);
+}
+
+TEST(GraphProgram, TheFirstStepHasAnotherPlanThanLaterOnes) {
+    const std::vector<std::string> graph{"graph", "--weights", kSmallWeights, "--size", "48x32", "--step"};
+    auto first = graph, later = graph;
+    first.emplace_back("first");
+    later.emplace_back("later");
+    EXPECT_NE(run_program(first).out, run_program(later).out);
+}
+
+TEST(BenchProgram, ReportsTheSteadyRateAndACostForEveryPassWhoseSharesAddUpToOne) {
+    const auto json = run_json({"bench", "decode", "--weights", kSmallWeights, "--size", "48x32", "--steps", "4"});
+    EXPECT_EQ(json.at("seconds_per_step_all").size(), 2U);
+    EXPECT_NEAR(json.at("fps_steady").get<double>(), 4 / json.at("seconds_per_step").get<double>(), 1e-6);
+    EXPECT_GT(json.at("peak_device_bytes").get<std::uint64_t>(), 0);
+    double shares = 0;
+    for (const auto& pass : json.at("passes")) shares += pass.at("share").get<double>();
+    EXPECT_GT(json.at("passes").size(), 10U);
+    EXPECT_NEAR(shares, 1.0, 1e-6);
+}
+
+}  // namespace
+}  // namespace kinetograph::test

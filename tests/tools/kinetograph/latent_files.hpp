@@ -1,0 +1,30 @@
+// Small latents files for the program to decode.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+
+namespace kinetograph::test {
+
+/// The checkpoint that goes with them: small, made by rule.
+inline constexpr const char* kSmallWeights = "synthetic:wan2.1,dim=32";
+
+/// Writes `name` into `folder`: synthetic latents [channels, frames, 4, 6], so 48x32 pixels.
+inline std::string write_latents(const TemporaryFolder& folder, const std::string& name, std::int64_t frames = 2,
+                                 std::int64_t channels = 16) {
+    const tensor::Shape shape{channels, frames, 4, 6};
+    const std::vector<float> values = vae::synthetic_tensor("latents", shape);
+    const std::array tensors{tensor::NamedTensor{
+        "latents",
+        {tensor::DType::F32, shape, reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float)}}};
+    const auto path = folder.path() / name;
+    const auto written = tensor::write_safetensors(path, tensors, {{"fps", "12"}});
+    EXPECT_TRUE(written) << written.error().message;
+    return path.string();
+}
+
+}  // namespace kinetograph::test

@@ -1,0 +1,63 @@
+#include "program.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <thread>
+
+namespace kinetograph::test {
+namespace {
+
+void redirect(int descriptor, const std::filesystem::path& path, int flags) {
+    const int file = open(path.c_str(), flags, 0600);
+    if (file < 0 || dup2(file, descriptor) < 0) _exit(126);
+    close(file);
+}
+
+}  // namespace
+
+std::string read_text(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ProgramResult run_program(const std::vector<std::string>& arguments, const ProgramOptions& options) {
+    const TemporaryFolder folder;
+    const auto out = folder.path() / "out", messages = folder.path() / "messages";
+    const pid_t child = fork();
+    if (child == 0) {
+        redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
+        redirect(STDOUT_FILENO, out, O_CREAT | O_WRONLY);
+        redirect(STDERR_FILENO, messages, O_CREAT | O_WRONLY);
+        for (const std::string& entry : options.environment) {
+            const auto equals = entry.find('=');
+            const std::string name = entry.substr(0, equals);
+            if (equals == std::string::npos) {
+                unsetenv(name.c_str());
+            } else {
+                setenv(name.c_str(), entry.substr(equals + 1).c_str(), 1);
+            }
+        }
+        std::vector<char*> argv{const_cast<char*>(KINETOGRAPH_PROGRAM)};
+        for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+        argv.push_back(nullptr);
+        execv(KINETOGRAPH_PROGRAM, argv.data());
+        _exit(127);
+    }
+    if (options.interrupt_after_seconds > 0) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(options.interrupt_after_seconds));
+        kill(child, SIGINT);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(out), read_text(messages)};
+}
+
+}  // namespace kinetograph::test

@@ -1,0 +1,25 @@
+// Runs the built `kinetograph` as a script would: arguments in; exit code, standard output and messages out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace kinetograph::test {
+
+struct ProgramResult {
+    int exit_code = 0;  ///< 128 + signal if one ended it
+    std::string out;    ///< standard output
+    std::string messages;
+};
+
+struct ProgramOptions {
+    std::vector<std::string> environment = {};  ///< "NAME=value", or "NAME" to remove it
+    double interrupt_after_seconds = 0;         ///< sends SIGINT then; 0: never
+};
+
+std::string read_text(const std::filesystem::path& path);
+
+ProgramResult run_program(const std::vector<std::string>& arguments, const ProgramOptions& options = {});
+
+}  // namespace kinetograph::test

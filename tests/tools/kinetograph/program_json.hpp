@@ -1,0 +1,20 @@
+// Runs a subcommand for its JSON.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "program.hpp"
+
+namespace kinetograph::test {
+
+/// What `arguments` print with `--json -`; the test fails when they do not end with exit code 0.
+inline nlohmann::json run_json(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--json", "-"});
+    const auto result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.messages;
+    return nlohmann::json::parse(result.out);
+}
+
+}  // namespace kinetograph::test

@@ -1,0 +1,58 @@
+// The command line itself: exit code 2 and a word of help for what cannot be understood.
+#include <gtest/gtest.h>
+
+#include "program.hpp"
+
+namespace kinetograph::test {
+namespace {
+
+struct Usage {
+    std::vector<std::string> arguments;
+    std::string_view complaint;  ///< part of the message
+};
+
+TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
+    const Usage cases[] = {
+        {{}, "subcommand is required"},
+        {{"dekode"}, "dekode"},
+        {{"decode"}, "required"},
+        {{"decode", "a.safetensors", "-o", "b.mp4"}, "--weights is required"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", "b.avi"}, "must end in .mp4, .png or .safetensors"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "metal"}, "metal"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--precision", "int4"}, "int4"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--latents", "scaled"}, "scaled"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", "-", "--json", "-"}, "standard output"},
+        {{"conv", "--input", "1,1,8,8", "--filter", "4,1,3,3"}, "--input"},
+        {{"conv", "--input", "1,1,8,8,4"}, "--filter is required"},
+        {{"conv", "--input", "1,1,8,x,4", "--filter", "4,1,3,3"}, "--input"},
+        {{"graph", "--weights", "synthetic:wan2.1,dim=32", "--size", "100x100"}, "multiples of 8"},
+        {{"graph", "--weights", "synthetic:wan2.1,dim=32", "--json", "--dot"}, "excludes"},
+        {{"bench"}, "subcommand is required"},
+        {{"bench", "decode", "--weights", "w", "--steps", "2"}, "--steps"},
+    };
+    for (const Usage& usage : cases) {
+        const auto result = run_program(usage.arguments);
+        const std::string line = [&] {
+            std::string joined;
+            for (const auto& argument : usage.arguments) joined += argument + ' ';
+            return joined;
+        }();
+        EXPECT_EQ(result.exit_code, 2) << line;
+        EXPECT_NE(result.messages.find(usage.complaint), std::string::npos) << line << "said: " << result.messages;
+        EXPECT_TRUE(result.out.empty()) << line;
+    }
+}
+
+TEST(Usage, HelpAndVersionGoToStandardOutputWithExitCode0) {
+    for (const char* subcommand : {"view", "decode", "info", "weights", "conv", "graph", "bench"}) {
+        const auto help = run_program({subcommand, "--help"});
+        EXPECT_EQ(help.exit_code, 0) << subcommand;
+        EXPECT_NE(help.out.find("Usage: kinetograph " + std::string(subcommand)), std::string::npos) << help.out;
+    }
+    const auto version = run_program({"--version"});
+    EXPECT_EQ(version.exit_code, 0);
+    EXPECT_EQ(version.out.find("kinetograph 0."), 0U) << version.out;
+}
+
+}  // namespace
+}  // namespace kinetograph::test

@@ -1,0 +1,66 @@
+// kinetograph view: the viewer as scripts use it, offscreen.
+#include <gtest/gtest.h>
+
+#include <kinetograph/engine/present/png.hpp>
+
+#include "../media/read_video.hpp"
+#include "latent_files.hpp"
+#include "program.hpp"
+
+namespace kinetograph::test {
+namespace {
+
+std::vector<std::string> view(const std::string& clip, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"view", clip, "--weights", kSmallWeights, "--size", "320x240"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+}
+
+const ProgramOptions kNoDisplay{.environment = {"DISPLAY", "WAYLAND_DISPLAY"}};
+
+TEST(ViewProgram, HeadlessLeavesAScreenshotAndARecordingOfEveryFrame) {
+    const TemporaryFolder folder;
+    const auto shot = folder.path() / "shot.png", video = folder.path() / "out.mp4";
+    const auto result = run_program(view(write_latents(folder, "clip.safetensors"),
+                                         {"--headless", "--validation", "--screenshot", shot, "--record", video}),
+                                    kNoDisplay);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    const auto picture = present::read_png(shot);
+    ASSERT_TRUE(picture) << picture.error().message;
+    EXPECT_EQ(picture->width, 320U);
+    EXPECT_EQ(picture->height, 240U);
+    const Video recorded = read_video(video);
+    EXPECT_EQ(recorded.frames, 5);
+    EXPECT_EQ(recorded.width, 320);
+    EXPECT_NEAR(recorded.fps, 12.0, 1e-9);
+    EXPECT_EQ(folder.count_entries(), 3U);
+}
+
+TEST(ViewProgram, WithoutADisplaySaysSoAndPointsToHeadless) {
+    const TemporaryFolder folder;
+    const auto result = run_program(view(write_latents(folder, "clip.safetensors"), {}), kNoDisplay);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("display"), std::string::npos) << result.messages;
+    EXPECT_NE(result.messages.find("headless"), std::string::npos) << result.messages;
+}
+
+TEST(ViewProgram, WithoutAVulkanDriverFailsAndLeavesNoRecording) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors");
+    const ProgramOptions no_driver{.environment = {"VK_DRIVER_FILES=/nowhere.json", "VK_ICD_FILENAMES=/nowhere.json"}};
+    const auto result =
+        run_program(view(clip, {"--headless", "--record", (folder.path() / "out.mp4").string()}), no_driver);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("Vulkan"), std::string::npos) << result.messages;
+    EXPECT_EQ(folder.count_entries(), 1U);
+}
+
+TEST(ViewProgram, OnALaneThatThisBuildLacksFailsBeforeAnythingOpens) {
+    const TemporaryFolder folder;
+    const auto result = run_program(view(write_latents(folder, "clip.safetensors"), {"--headless", "--lane", "cuda"}));
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("lane cuda"), std::string::npos) << result.messages;
+}
+
+}  // namespace
+}  // namespace kinetograph::test

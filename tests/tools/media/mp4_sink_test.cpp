@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tools/media/mp4_sink.hpp>
+
+#include "read_video.hpp"
+
+namespace kinetograph::test {
+namespace {
+
+constexpr std::int64_t kWidth = 64, kHeight = 32;
+
+/// Four flat quarters of strong colours: what a wrong matrix or range would shift at once.
+std::vector<float> colour_quarters() {
+    constexpr float kColours[4][3] = {{1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}, {0.5F, 0, -0.5F}};
+    std::vector<float> hwc;
+    for (std::int64_t y = 0; y < kHeight; ++y) {
+        for (std::int64_t x = 0; x < kWidth; ++x) {
+            const auto& colour = kColours[2 * (y >= kHeight / 2) + (x >= kWidth / 2)];
+            hwc.insert(hwc.end(), colour, colour + 3);
+        }
+    }
+    return hwc;
+}
+
+TEST(Mp4Sink, ColoursSurviveTheWayThroughTheFileAndItsTags) {
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "colours.mp4";
+    auto sink = media::create_mp4_sink(path.string(), {.width = kWidth, .height = kHeight, .frames = 3, .fps = 24});
+    ASSERT_TRUE(sink) << sink.error().message;
+    const auto frame = colour_quarters();
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE((*sink)->write(frame));
+    ASSERT_TRUE((*sink)->finish());
+
+    const Video video = read_video(path);
+    EXPECT_EQ(video.frames, 3);
+    EXPECT_EQ(video.pixel_format, "yuv420p");
+    EXPECT_EQ(video.matrix, "bt709");
+    EXPECT_EQ(video.primaries, "bt709");
+    EXPECT_EQ(video.transfer, "bt709");
+    EXPECT_EQ(video.range, "tv");
+    // Centres of the quarters, away from the chroma edges. 6 of 255: 8-bit limited range twice, and the encoder.
+    for (const std::int64_t y : {kHeight / 4, 3 * kHeight / 4}) {
+        for (const std::int64_t x : {kWidth / 4, 3 * kWidth / 4}) {
+            for (std::int64_t c = 0; c < 3; ++c) {
+                const auto at = static_cast<std::size_t>(3 * (y * kWidth + x) + c);
+                EXPECT_NEAR(video.first_rgb[at], 127.5 * (frame[at] + 1), 6) << "x " << x << ", y " << y << ", c " << c;
+            }
+        }
+    }
+}
+
+TEST(Mp4Sink, KeepsANonIntegerRateExactly) {
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "film.mp4";
+    auto sink =
+        media::create_mp4_sink(path.string(), {.width = kWidth, .height = kHeight, .frames = 2, .fps = 24000.0 / 1001});
+    ASSERT_TRUE(sink) << sink.error().message;
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE((*sink)->write(colour_quarters()));
+    ASSERT_TRUE((*sink)->finish());
+    EXPECT_NEAR(read_video(path).fps, 24000.0 / 1001, 1e-9);
+}
+
+TEST(Mp4Sink, LeavesNothingBehindWhenItIsDestroyedUnfinished) {
+    const TemporaryFolder folder;
+    {
+        auto sink = media::create_mp4_sink((folder.path() / "half.mp4").string(),
+                                           {.width = kWidth, .height = kHeight, .frames = 9, .fps = 24});
+        ASSERT_TRUE(sink) << sink.error().message;
+        ASSERT_TRUE((*sink)->write(colour_quarters()));
+        EXPECT_EQ(folder.count_entries(), 1U) << "it should be writing beside its target";
+        EXPECT_FALSE(std::filesystem::exists(folder.path() / "half.mp4"));
+    }
+    EXPECT_EQ(folder.count_entries(), 0U);
+}
+
+TEST(Mp4Sink, RefusesOddSidesNamingThem) {
+    const TemporaryFolder folder;
+    const auto sink =
+        media::create_mp4_sink((folder.path() / "odd.mp4").string(), {.width = 31, .height = 32, .frames = 1});
+    ASSERT_FALSE(sink);
+    EXPECT_NE(sink.error().message.find("31x32"), std::string::npos) << sink.error().message;
+    EXPECT_EQ(folder.count_entries(), 0U);
+}
+
+}  // namespace
+}  // namespace kinetograph::test
