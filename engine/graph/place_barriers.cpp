@@ -74,13 +74,11 @@ class Walk {
 
     /// One change however many earlier accesses there are: they all had the old layout, so they are of one kind.
     void change_layout(const Use& use) {
-        const bool first = c_.resource(resource_).kind == ResourceKind::Transient && !written_;
+        if (c_.resource(resource_).kind == ResourceKind::Transient && !written_) return;  // Takeover sees to it
         bool read_on_lane = false;
         const AccessSet readers = readers_on_lane(read_on_lane);
         for_each(use.kinds(), [&](Access after) {
-            if (first)
-                emit(after, after, now_.lane, true);
-            else if (readers != 0)
+            if (readers != 0)
                 for_each(readers, [&](Access before) { emit(before, after, now_.lane); });
             else
                 emit(latest_kind_, after, latest_lane_);
@@ -103,11 +101,10 @@ class Walk {
         return (point.previous ? batch().prior : batch().known)[index_of(point.lane)] > point.batch;
     }
 
-    void emit(Access before, Access after, Lane from, bool discard = false) {
+    void emit(Access before, Access after, Lane from) {
         if (!placing_) return;
         c_.barriers.push_back(
-            {c_.position_of[pass_],
-             {.resource = resource_, .before = before, .after = after, .discard = discard, .from = from}});
+            {c_.position_of[pass_], {.resource = resource_, .before = before, .after = after, .from = from}});
     }
 
     static Access only(AccessSet kinds) {
@@ -246,7 +243,8 @@ std::uint32_t Ring::executions_until_known() const {
     return after[c_.batch_of[push_->pass]];
 }
 
-/// Barriers in front of the first use of a transient: its bytes were others', or its own in the previous execution.
+/// Barriers in front of the first use of a transient: its bytes were others', or its own in the previous execution, and
+/// an image has no layout yet.
 class Takeover {
   public:
     explicit Takeover(Compilation& c) : c_(c), looked_at_(c.frame.resources().size(), {kNoIndex, kNoIndex}) {
@@ -259,6 +257,7 @@ class Takeover {
         for (std::uint32_t r = 0; r + 1 < first_.size(); ++r) {
             AccessSet placed = 0;
             for (const Succession& succession : into(r)) placed = place(succession, placed);
+            if (placed == 0 && !into(r).empty() && c_.resource(r).type == ResourceType::Image) begin_layout(r);
         }
     }
 
@@ -273,20 +272,31 @@ class Takeover {
         const Use& first = c_.uses[c_.uses_of.row(succession.after).front()];
         const LaneClock& known = succession.across ? now.prior : now.known;
         AccessSet kinds = last_on_lane(succession.before, now.lane, known[index_of(now.lane)]);
-        // The layout change in front of an image's first write stands behind its own earlier writes of that kind.
-        const bool own_image = succession.before == succession.after && first.changes_layout;
-        if (own_image) kinds &= static_cast<AccessSet>(~bit(first.write));
         kinds &= static_cast<AccessSet>(~placed);
+        const bool image = first.changes_layout;
         if (kinds == 0 || implied(succession)) return placed;
         for_each(kinds, [&](Access kind) {
             c_.barriers.push_back({position,
-                                   {.before = kind,
+                                   {.resource = image ? succession.after : kNoIndex,
+                                    .before = kind,
                                     .after = first.write,
                                     .discard = true,
                                     .from = now.lane,
                                     .aliased = succession.after}});
         });
         return placed | kinds;
+    }
+
+    /// Nothing on its lane to be kept apart from; what remains is that an image has no layout yet.
+    void begin_layout(std::uint32_t resource) {
+        const std::uint32_t position = c_.lifetimes[resource].first;
+        const Access first = c_.uses[c_.uses_of.row(resource).front()].write;
+        c_.barriers.push_back({position,
+                               {.resource = resource,
+                                .before = first,
+                                .after = first,
+                                .discard = true,
+                                .from = c_.lane_of(c_.planned[position])}});
     }
 
     /// Transitive reduction: true when another of the owners before `succession.after` came after `succession.before`.

@@ -49,7 +49,9 @@ struct Barrier {
     bool discard = false;  ///< earlier contents are not needed: image layout may come from undefined
     /// Where the access `before` happened. Another lane: a wait has ordered it already, only the layout changes here.
     Lane from = Lane::Host;
-    /// With resource == kNoIndex: the transient whose bytes other transients, or itself in an earlier execution, used.
+    /// The transient that starts here on bytes which other transients, or itself in an earlier execution, used:
+    /// `before` is how they were accessed, through whatever resource. Buffers have resource == kNoIndex then, images
+    /// their own index, because their layout begins here too.
     std::uint32_t aliased = kNoIndex;
     friend bool operator==(const Barrier&, const Barrier&) = default;
 };

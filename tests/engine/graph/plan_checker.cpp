@@ -259,10 +259,9 @@ class Checker {
             if (!between(a, b, position) || node(position).lane != lane_of(a)) continue;
             for (const Barrier& barrier : plan_.passes[position].barriers) {
                 if ((mask_of(barrier.before) & a.kinds) == 0 || (mask_of(barrier.after) & b.kinds) == 0) continue;
-                if (barrier.resource == kNoIndex
-                        ? barrier.aliased == b.resource && share_bytes(a.resource, b.resource)
-                        : barrier.resource == a.resource && a.resource == b.resource && barrier.from == lane_of(a))
-                    return true;
+                const bool takes_over = barrier.aliased == b.resource && share_bytes(a.resource, b.resource);
+                const bool same = barrier.resource == a.resource && a.resource == b.resource;
+                if (takes_over || (same && barrier.from == lane_of(a))) return true;
             }
         }
         return false;

@@ -51,7 +51,7 @@ inline std::string barriers_of(const Plan& plan) {
     for (const PlannedPass& pass : plan.passes)
         for (const Barrier& barrier : pass.barriers) {
             if (!text.empty()) text += ", ";
-            const bool aliased = barrier.resource == kNoIndex;
+            const bool aliased = barrier.aliased != kNoIndex;
             const std::string& name = plan.resources[aliased ? barrier.aliased : barrier.resource].name;
             text += fmt::format("{}: {}{} {} > {}{}", pass.name, name, aliased ? " takes over" : "",
                                 to_string(barrier.before), to_string(barrier.after), barrier.discard ? " discard" : "");
