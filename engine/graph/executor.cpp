@@ -23,7 +23,7 @@ struct Executor::State {
     std::vector<ResolvedWait> waits;  ///< of the batch being submitted
 
     Result<PreparedPlan*> plan_for(const FrameGraph& frame, bool& reused);
-    Result<void> check_histories(const FrameGraph& frame) const;
+    Result<void> check_histories(const FrameGraph& frame, const PreparedPlan& prepared) const;
     Result<void> submit(PreparedPlan& prepared, std::uint64_t execution);
     void resolve_waits(const Batch& batch, const std::array<std::uint64_t, kLaneCount>& before);
     Result<void> wait_for(const std::array<std::uint64_t, kLaneCount>& values);
@@ -92,13 +92,14 @@ Result<void> Executor::reset_histories() {
 
 Result<Execution> Executor::execute(const FrameGraph& frame) {
     State& state = *state_;
-    if (auto ours = state.check_histories(frame); !ours) return fail(std::move(ours.error()));
     Execution execution{.number = state.next_execution};
     auto prepared = state.plan_for(frame, execution.reused_plan);
     if (!prepared) return fail(std::move(prepared.error()));
+    if (auto ours = state.check_histories(frame, **prepared); !ours) return fail(std::move(ours.error()));
     if (auto bound = (*prepared)->bind(frame); !bound) return fail(std::move(bound.error()));
 
-    state.join |= state.current != *prepared;
+    state.join |= state.current != *prepared || (*prepared)->imports_changed_names();
+    if (state.join) (*prepared)->remember_imports();
     state.current = *prepared;
     state.current->last_execution = state.next_execution++;
     const auto before = state.submitted;
@@ -107,18 +108,20 @@ Result<Execution> Executor::execute(const FrameGraph& frame) {
     state.join = !submitted;
     if (!submitted) return fail(std::move(submitted.error()));
 
-    (*prepared)->for_each_push(frame, [](HistoryStorage& storage, std::uint32_t push) {
-        storage.cursor_ = (storage.cursor_ + push) % storage.slots_;
-    });
+    for (std::uint32_t r : (*prepared)->pushed) {
+        HistoryStorage& storage = *frame.resources()[r].storage;
+        storage.cursor_ = (storage.cursor_ + frame.resources()[r].history.push) % storage.slots_;
+    }
     for (std::size_t lane = 0; lane < kLaneCount; ++lane)
         if (state.submitted[lane] != before[lane]) execution.done[lane] = state.submitted[lane];
     return execution;
 }
 
-Result<void> Executor::State::check_histories(const FrameGraph& frame) const {
-    for (const ResourceNode& node : frame.resources())
-        if (node.storage != nullptr && node.storage->owner_ != this)
-            return fail(ErrorCode::InvalidArgument, "history \"{}\" belongs to another executor", node.name);
+Result<void> Executor::State::check_histories(const FrameGraph& frame, const PreparedPlan& prepared) const {
+    for (std::uint32_t r : prepared.histories)
+        if (frame.resources()[r].storage->owner_ != this)
+            return fail(ErrorCode::InvalidArgument, "history \"{}\" belongs to another executor",
+                        frame.resources()[r].name);
     return {};
 }
 

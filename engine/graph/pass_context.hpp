@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/graph/handles.hpp>
 
+#include <cassert>
 #include <cstdint>
 #include <span>
 
@@ -15,10 +16,12 @@ struct RingView {
     Physical storage;
     std::uint64_t value_bytes = 0;
     std::uint32_t slots = 0;
-    std::uint32_t first = 0;  ///< slot of value 0
+    std::uint32_t first = 0;           ///< slot of value 0
+    std::uint32_t keep = 0, push = 0;  ///< as imported
 
     /// Byte offset of value `index` from storage.object; `index` in [-keep, push).
     std::uint64_t offset_of(std::int32_t index) const {
+        assert(index >= -static_cast<std::int64_t>(keep) && index < static_cast<std::int64_t>(push));
         const auto slot = static_cast<std::uint32_t>(static_cast<std::int64_t>(first) + index + slots) % slots;
         return storage.offset + slot * value_bytes;
     }

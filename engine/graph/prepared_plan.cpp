@@ -1,6 +1,8 @@
 #include <kinetograph/engine/graph/compilation.hpp>
 #include <kinetograph/engine/graph/prepared_plan.hpp>
 
+#include <algorithm>
+
 namespace kinetograph::graph {
 
 namespace {
@@ -20,11 +22,17 @@ void add_entries(PreparedPlan& prepared, const FrameGraph& frame, const PassNode
     }
 }
 
+bool same_storage(const Physical& a, const Physical& b) {
+    return a.object == b.object && a.offset == b.offset && a.bytes == b.bytes;
+}
+
 RingView ring_of(const ResourceNode& node) {
     return {.storage = node.storage->physical(),
             .value_bytes = node.storage->value_bytes(),
             .slots = node.storage->slots(),
-            .first = node.storage->cursor()};
+            .first = node.storage->cursor(),
+            .keep = node.history.keep,
+            .push = node.history.push};
 }
 
 }  // namespace
@@ -50,6 +58,7 @@ Result<std::unique_ptr<PreparedPlan>> PreparedPlan::create(Plan plan, const Fram
         if (resource.kind == ResourceKind::Transient)
             prepared->resources[resource.resource] = arenas[index_of(resource.domain)]->physical(resource.resource);
         if (resource.kind == ResourceKind::Imported) prepared->imports.push_back(resource.resource);
+        if (resource.kind == ResourceKind::History) prepared->histories.push_back(resource.resource);
         if (resource.kind == ResourceKind::History && frame.resources()[resource.resource].newest_version > 0)
             prepared->pushed.push_back(resource.resource);
     }
@@ -86,6 +95,43 @@ Result<void> PreparedPlan::bind(const FrameGraph& frame) {
     }
     for (PassRecord& pass : passes) pass.node = &frame.passes()[pass.planned->pass];
     return {};
+}
+
+bool PreparedPlan::share_bytes(const Binding& a, const Binding& b) const {
+    const MemoryDomain domain = plan.resources[a.resource].domain;
+    if (domain != plan.resources[b.resource].domain) return false;
+    // Addresses may meet from different bases; objects of a back end are equal or apart.
+    const bool addresses = domain == MemoryDomain::Host || domain == MemoryDomain::Accelerator;
+    if (!addresses && a.physical.object != b.physical.object) return false;
+    const auto begin = [&](const Physical& p) { return (addresses ? p.object : 0) + p.offset; };
+    const auto end = [&](const Physical& p) { return begin(p) + std::max<std::uint64_t>(p.bytes, 1); };
+    return begin(a.physical) < end(b.physical) && begin(b.physical) < end(a.physical);
+}
+
+void PreparedPlan::remember_imports() {
+    bindings_.clear();
+    for (std::uint32_t r : imports) bindings_.push_back({r, resources[r]});
+}
+
+bool PreparedPlan::imports_changed_names() {
+    constexpr std::size_t kRemembered = 64;  // beyond, better to wait once and forget than to search for ever
+    for (std::size_t i = 0; i < imports.size(); ++i) {
+        const Binding now{imports[i], resources[imports[i]]};
+        const Binding last = bindings_[i];
+        if (same_storage(last.physical, now.physical)) continue;
+        if (std::any_of(bindings_.begin(), bindings_.end(), [&](const Binding& before) {
+                return before.resource != now.resource && share_bytes(before, now);
+            }))
+            return true;
+        bindings_[i] = now;
+        const bool noted =
+            std::any_of(bindings_.begin() + static_cast<std::ptrdiff_t>(imports.size()), bindings_.end(),
+                        [&](const Binding& earlier) {
+                            return earlier.resource == last.resource && same_storage(earlier.physical, last.physical);
+                        });
+        if (!noted) bindings_.push_back(last);
+    }
+    return bindings_.size() > imports.size() + kRemembered;
 }
 
 }  // namespace kinetograph::graph

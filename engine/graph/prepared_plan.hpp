@@ -13,21 +13,30 @@ struct PreparedPlan {
     /// Puts this execution's imports, rings and pass nodes into the records.
     /// Errors: InvalidArgument (an import without storage or with too little of it).
     Result<void> bind(const FrameGraph& frame);
-    /// The histories that the plan pushes to, moved on by what it pushed.
-    template <class Function>
-    void for_each_push(const FrameGraph& frame, Function&& move_on) const {
-        for (std::uint32_t r : pushed) move_on(*frame.resources()[r].storage, frame.resources()[r].history.push);
-    }
+
+    /// The plan's waits on its previous execution know imports by name. True when storage that is bound now was bound
+    /// under another name since remember_imports(): then they do not guard it.
+    bool imports_changed_names();
+    /// Starts over with what is bound now: every lane waits for every lane, earlier bindings are done with.
+    void remember_imports();
 
     Plan plan;
     std::vector<std::unique_ptr<PlanMemory>> memory;
-    std::vector<Physical> resources;                   ///< [resource]
-    std::vector<PassContext::Entry> entries;           ///< of all passes, in plan order
-    std::vector<PassRecord> passes;                    ///< [plan position]
-    std::vector<std::uint32_t> bound_entries;          ///< entries of imports and histories
-    std::vector<std::uint32_t> imports, pushed;        ///< resources
-    std::array<std::uint64_t, kLaneCount> last_use{};  ///< timeline value of its last batch
+    std::vector<Physical> resources;                        ///< [resource]
+    std::vector<PassContext::Entry> entries;                ///< of all passes, in plan order
+    std::vector<PassRecord> passes;                         ///< [plan position]
+    std::vector<std::uint32_t> bound_entries;               ///< entries of imports and histories
+    std::vector<std::uint32_t> imports, histories, pushed;  ///< resources
+    std::array<std::uint64_t, kLaneCount> last_use{};       ///< timeline value of its last batch
     std::uint64_t last_execution = 0;
+
+  private:
+    struct Binding {
+        std::uint32_t resource = kNoIndex;
+        Physical physical{};
+    };
+    bool share_bytes(const Binding& a, const Binding& b) const;
+    std::vector<Binding> bindings_;  ///< now, [i] -> imports[i], and then what was bound before
 };
 
 }  // namespace kinetograph::graph

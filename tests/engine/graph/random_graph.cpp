@@ -1,6 +1,7 @@
 #include "random_graph.hpp"
 
 #include <fmt/format.h>
+#include <random>
 #include <algorithm>
 
 #include "scene.hpp"
@@ -11,8 +12,8 @@ namespace {
 
 class Maker {
   public:
-    Maker(RandomGraph& graph, std::uint64_t seed, std::uintptr_t address)
-        : graph_(graph), random_(seed), address_(address) {}
+    Maker(RandomGraph& graph, std::uint64_t seed, const RandomGraphMemory& memory)
+        : graph_(graph), random_(seed), memory_(memory) {}
 
     void make() {
         choose_topology();
@@ -42,6 +43,11 @@ class Maker {
 
     void choose_topology() {
         LaneTopology& topology = graph_.options.topology = LaneTopology::all();
+        if (memory_.executor != nullptr) {
+            lanes_.assign(kLanes.begin(), kLanes.end());
+            vulkan_ = true;
+            return;
+        }
         for (Lane lane : kLanes)
             if (chance(0.6)) lanes_.push_back(lane);
         if (lanes_.empty()) lanes_.push_back(Lane::Accelerator);
@@ -72,11 +78,26 @@ class Maker {
     void import_history() {
         const auto keep = static_cast<std::uint32_t>(up_to(3)), push = static_cast<std::uint32_t>(1 + up_to(2));
         const auto slots = keep + push + static_cast<std::uint32_t>(up_to(2));
-        graph_.histories.push_back(std::make_unique<HistoryStorage>(fmt::format("history{}", names_++), kKiB, slots,
-                                                                    MemoryDomain::Shared, storage()));
-        histories_.push_back({graph_.frame.import_history(*graph_.histories.back(), {.keep = keep, .push = push})});
+        const std::size_t known = history_count_++;
+        const std::string name = fmt::format("history{}", names_++);
+        if (known == graph_.histories.size()) {
+            if (memory_.executor != nullptr) {
+                graph_.histories.push_back(
+                    memory_.executor
+                        ->create_history(name, {.value_bytes = kKiB, .slots = slots, .domain = MemoryDomain::Shared})
+                        .value());
+            } else {
+                graph_.own_histories.push_back(
+                    std::make_unique<HistoryStorage>(name, kKiB, slots, MemoryDomain::Shared, storage()));
+                graph_.histories.push_back(graph_.own_histories.back().get());
+            }
+        }
+        histories_.push_back({graph_.frame.import_history(*graph_.histories[known], {.keep = keep, .push = push})});
     }
-    Physical storage() { return {.object = address_ += 4096, .bytes = 4096}; }
+    Physical storage() {
+        constexpr std::uint64_t kBytes = RandomGraphMemory::kImportBytes;
+        return {.object = memory_.imports + kBytes * imports_++, .bytes = kBytes};
+    }
 
     Access buffer_read(Lane lane) {
         if (lane == Lane::Graphics && chance(0.3)) return Access::SampledRead;
@@ -168,7 +189,9 @@ class Maker {
 
     RandomGraph& graph_;
     std::mt19937_64 random_;
-    std::uintptr_t address_;
+    RandomGraphMemory memory_;
+    std::uint64_t imports_ = 0;
+    std::size_t history_count_ = 0;
     std::vector<Lane> lanes_;
     bool vulkan_ = false;
     int names_ = 0;
@@ -179,8 +202,13 @@ class Maker {
 
 }  // namespace
 
-RandomGraph::RandomGraph(std::uint64_t seed, std::uintptr_t storage_address) {
-    Maker(*this, seed, storage_address).make();
+RandomGraph::RandomGraph(std::uint64_t seed, const RandomGraphMemory& memory) : seed_(seed), memory_(memory) {
+    Maker(*this, seed_, memory_).make();
+}
+
+void RandomGraph::declare() {
+    frame.clear();
+    Maker(*this, seed_, memory_).make();
 }
 
 }  // namespace kinetograph::graph

@@ -1,18 +1,31 @@
 // Random frame graphs for property tests: the same seed declares the same graph.
 #pragma once
 
-#include <kinetograph/engine/graph/executor.hpp>
-
-#include <random>
+#include "scene.hpp"
 
 namespace kinetograph::graph {
 
+/// Where the memory of imports and histories comes from. Without an executor nothing can be executed: then imports have
+/// made-up addresses, and lanes and waits are random too.
+struct RandomGraphMemory {
+    std::uintptr_t imports = 4096;  ///< kImportBytes for each import, one after the other
+    Executor* executor = nullptr;   ///< makes the histories; its topology has all lanes
+    static constexpr std::uint64_t kImportBytes = 64 * kKiB;
+};
+
 struct RandomGraph {
-    explicit RandomGraph(std::uint64_t seed, std::uintptr_t storage_address = 4096);
+    explicit RandomGraph(std::uint64_t seed, const RandomGraphMemory& memory = {});
+    /// Declares the same graph again, as the next frame of an application would.
+    void declare();
 
     FrameGraph frame;
     CompileOptions options;
-    std::vector<std::unique_ptr<HistoryStorage>> histories;
+    std::vector<std::unique_ptr<HistoryStorage>> own_histories;
+    std::vector<HistoryStorage*> histories;
+
+  private:
+    std::uint64_t seed_;
+    RandomGraphMemory memory_;
 };
 
 }  // namespace kinetograph::graph

@@ -4,7 +4,6 @@
 
 #include "plan_checker.hpp"
 #include "random_graph.hpp"
-#include "scene.hpp"
 
 namespace kinetograph::graph {
 namespace {
@@ -102,7 +101,7 @@ TEST(RandomPlans, AreEqualWhereFingerprintsAreEqualWhateverTheStorage) {
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> plans;
     for (std::uint64_t seed = 0; seed < kPlans / 4; ++seed)
         for (std::uintptr_t address : {4096U, 1U << 20U}) {
-            const RandomGraph graph(seed, address);
+            const RandomGraph graph(seed, {.imports = address});
             const auto plan = compile(graph.frame, graph.options);
             if (!plan) continue;
             const Fingerprint print = fingerprint(graph.frame, graph.options);
