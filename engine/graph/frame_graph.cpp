@@ -166,6 +166,7 @@ bool FrameGraph::names_resource(std::uint32_t resource, ResourceType type) const
 
 void FrameGraph::note(const Misuse& misuse) {
     misuses_.push_back(misuse);
+    misuses_.back().resources = static_cast<std::uint32_t>(resources_.size());
     mix(topology_, tagged(Tag::Misuse, number(misuse.kind), number(misuse.access), misuse.resource));
     mix(topology_, pair(misuse.pass, misuse.version));
 }

@@ -79,7 +79,8 @@ struct Misuse {
     std::uint32_t version = 0;
     ResourceType type = ResourceType::Buffer;  ///< of the handle
     Access access = Access::KernelRead;
-    bool writing = false;  ///< said by create(), write() or push()
+    bool writing = false;         ///< said by create(), write() or push()
+    std::uint32_t resources = 0;  ///< how many there were then
 };
 
 class PassBuilder;

@@ -73,15 +73,16 @@ void check_misuses(Compilation& c) {
         const std::string_view name = named ? std::string_view(c.resource(misuse.resource).name) : "?";
         switch (misuse.kind) {
             case Misuse::Kind::EmptyHandle:
-                complain(c, "{} {} a {} handle that names nothing: it was default-constructed", who, verb,
-                         to_string(misuse.type));
+                complain(c, "{} {} {} {} handle that names nothing: it was default-constructed", who, verb,
+                         misuse.type == ResourceType::Image ? "an" : "a", to_string(misuse.type));
                 break;
             case Misuse::Kind::ForeignHandle:
                 complain(c, "{} {} {} {}, but {}: the handle is of another graph, or from before clear()", who, verb,
                          to_string(misuse.type), misuse.resource,
-                         named ? fmt::format("resource {} here is {} \"{}\"", misuse.resource,
-                                             to_string(c.resource(misuse.resource).type), name)
-                               : fmt::format("this graph has {} resources", c.frame.resources().size()));
+                         misuse.resource < misuse.resources
+                             ? fmt::format("resource {} here is {} \"{}\"", misuse.resource,
+                                           to_string(c.resource(misuse.resource).type), name)
+                             : fmt::format("the graph had {} resources then", misuse.resources));
                 break;
             case Misuse::Kind::OutdatedWrite:
                 complain(c, "{} writes \"{}\" version {}, which is outdated ({})", who, name, misuse.version,

@@ -1,6 +1,6 @@
-#include "scene.hpp"
-
 #include <gtest/gtest.h>
+
+#include "scene.hpp"
 
 namespace kinetograph::graph {
 namespace {
@@ -14,6 +14,7 @@ TEST(CutBatches, OneLaneIsOneBatchWithoutWaits) {
     ASSERT_TRUE(plan) << plan.error().message;
     EXPECT_EQ(batches_of(*plan), "a b c");
     EXPECT_EQ(waits_of(*plan), "");
+    EXPECT_EQ(plan->hand_over_cost, Nanoseconds{0});
 }
 
 TEST(CutBatches, AHandOverEndsTheBatchThatIsWaitedFor) {
@@ -25,6 +26,55 @@ TEST(CutBatches, AHandOverEndsTheBatchThatIsWaitedFor) {
     ASSERT_TRUE(plan) << plan.error().message;
     EXPECT_EQ(batches_of(*plan), "a | b | c");
     EXPECT_EQ(waits_of(*plan), "graphics 0 after accelerator 0, accelerator 1 after graphics 0");
+    EXPECT_EQ(plan->hand_over_cost, Nanoseconds{100'000});
+}
+
+TEST(CutBatches, OneWaitServesAllThatWasHandedOverBefore) {
+    Scene scene;
+    std::vector<Buffer> made;
+    for (const char* name : {"a1", "a2", "a3"}) made.push_back(scene.make(name, Lane::Accelerator));
+    for (int i = 0; i < 3; ++i) scene.consume(fmt::format("g{}", i + 1), Lane::Graphics, {made[i]});
+    const auto plan = compile(scene.frame);
+    ASSERT_TRUE(plan) << plan.error().message;
+    EXPECT_EQ(batches_of(*plan), "a1 a2 a3 | g1 g2 g3");
+    EXPECT_EQ(waits_of(*plan), "accelerator 0 after graphics 0 of the last execution, graphics 0 after accelerator 0");
+}
+
+TEST(CutBatches, AWaitIsLeftOutWhenAnotherLaneHasWaitedAlready) {
+    Scene scene;
+    const Buffer a = scene.make("a", Lane::Accelerator);
+    const Buffer b = scene.make("b", Lane::AsyncCompute, {a});
+    scene.consume("c", Lane::Graphics, {a, b});
+    const auto plan = compile(scene.frame);
+    ASSERT_TRUE(plan) << plan.error().message;
+    EXPECT_EQ(batches_of(*plan), "a | b | c");
+    EXPECT_EQ(waits_of(*plan),
+              "accelerator 0 after graphics 0 of the last execution, async_compute 0 after accelerator 0, "
+              "graphics 0 after async_compute 0");
+}
+
+TEST(CutBatches, TheHostLaneRelaysBetweenLanesThatCannotWaitForEachOther) {
+    Scene scene;
+    const Buffer a = scene.make("a", Lane::Accelerator);
+    scene.consume("g", Lane::Graphics, {a});
+    CompileOptions options;
+    const auto accelerator = static_cast<std::size_t>(Lane::Accelerator);
+    const auto graphics = static_cast<std::size_t>(Lane::Graphics);
+    options.topology.waits[graphics][accelerator].can_wait = false;
+    const auto one_way = compile(scene.frame, options);
+    ASSERT_TRUE(one_way) << one_way.error().message;
+    EXPECT_EQ(batches_of(*one_way), "a | (relay) | g");
+    EXPECT_EQ(waits_of(*one_way),
+              "accelerator 0 after graphics 0 of the last execution, host 0 after accelerator 0, "
+              "graphics 0 after host 0");
+
+    options.topology.waits[accelerator][graphics].can_wait = false;
+    const auto neither = compile(scene.frame, options);
+    ASSERT_TRUE(neither) << neither.error().message;
+    EXPECT_EQ(batches_of(*neither), "a | (relay) | g | (relay)");
+    EXPECT_EQ(waits_of(*neither),
+              "accelerator 0 after host 1 of the last execution, host 0 after accelerator 0, graphics 0 after host 0, "
+              "host 1 after graphics 0");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "random_graph.hpp"
 
 #include <fmt/format.h>
-#include <random>
 #include <algorithm>
+#include <random>
 
 #include "scene.hpp"
 

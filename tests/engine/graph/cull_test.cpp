@@ -1,0 +1,58 @@
+#include <gtest/gtest.h>
+
+#include "scene.hpp"
+
+namespace kinetograph::graph {
+namespace {
+
+TEST(Cull, DropsWhatReachesNoOutputAndNamesIt) {
+    Scene scene;
+    const Buffer a = scene.make("a", Lane::Accelerator);
+    const Buffer unused = scene.make("unused", Lane::Accelerator, {a});
+    scene.make("unused too", Lane::Accelerator, {unused});
+    scene.consume("b", Lane::Accelerator, {a});
+    const auto plan = compile(scene.frame).value();
+    EXPECT_EQ(batches_of(plan), "a b");
+    EXPECT_EQ(plan.culled, (std::vector<std::string>{"unused", "unused too"}));
+    EXPECT_FALSE(plan.resources[a.resource()].culled);
+    EXPECT_TRUE(plan.resources[unused.resource()].culled);
+    EXPECT_EQ(plan.transient_bytes, kKiB);
+}
+
+TEST(Cull, KeepsWhatMadeExportedContentsAndAllThatTheyContinue) {
+    Scene scene;
+    Buffer target = scene.import("target");
+    const Buffer a = scene.make("a", Lane::Accelerator);
+    scene.pass("first", Lane::Accelerator, {.writes = {&target}});
+    scene.pass("second", Lane::Accelerator, {.reads = {a}, .writes = {&target}});
+    scene.frame.export_contents(target);
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "a first second");
+}
+
+TEST(Cull, AnImportThatNobodyExportsIsNoOutput) {
+    Scene scene;
+    Buffer scratch = scene.import("scratch");
+    scene.pass("fill", Lane::Accelerator, {.writes = {&scratch}});
+    const auto plan = compile(scene.frame).value();
+    EXPECT_EQ(batches_of(plan), "");
+    EXPECT_EQ(plan.culled, std::vector<std::string>{"fill"});
+}
+
+TEST(Cull, KeepsPushesForTheNextExecution) {
+    Scene scene;
+    HistoryStorage ring("cache", kKiB, 3, MemoryDomain::Accelerator, {.object = 4096, .bytes = 3 * kKiB});
+    const History cache = scene.frame.import_history(ring, {.keep = 2, .push = 1});
+    scene.frame.add_pass<NoData>(
+        "push", Lane::Accelerator, [&](PassBuilder& pass, NoData&) { pass.push(cache, Access::KernelWrite); },
+        [](const NoData&, TestContext&) {});
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "push");
+}
+
+TEST(Cull, AnEmptyGraphIsAnEmptyPlan) {
+    const auto plan = compile(FrameGraph{});
+    ASSERT_TRUE(plan);
+    EXPECT_TRUE(plan->batches.empty());
+}
+
+}  // namespace
+}  // namespace kinetograph::graph

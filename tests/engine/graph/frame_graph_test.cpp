@@ -1,0 +1,172 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "scene.hpp"
+
+namespace kinetograph::graph {
+namespace {
+
+struct Choices {
+    std::string pass = "pass", buffer = "buffer";
+    Lane lane = Lane::Accelerator;
+    std::uint64_t bytes = kKiB;
+    std::uint32_t alignment = 256, keep = 2, push = 1, width = 16, version = 1;
+    MemoryDomain domain = MemoryDomain::Shared;
+    PixelFormat format = PixelFormat::Rgba8Unorm;
+    Access access = Access::KernelRead;
+    HistoryStorage* ring = nullptr;
+    bool side_effect = false, exported = false, misused = false;
+    std::uintptr_t storage = 4096;
+};
+
+Fingerprint declared(const Choices& choices) {
+    FrameGraph frame;
+    const Buffer import = frame.import_buffer("import", {.bytes = kKiB, .domain = MemoryDomain::Shared},
+                                              {.object = choices.storage, .bytes = kKiB});
+    frame.import_image("image", {.width = choices.width, .height = 16, .format = choices.format}, {});
+    const History history = frame.import_history(*choices.ring, {.keep = choices.keep, .push = choices.push});
+    frame.add_pass<NoData>(
+        choices.pass, choices.lane,
+        [&](PassBuilder& pass, NoData&) {
+            Buffer made = pass.create(
+                choices.buffer, {.bytes = choices.bytes, .alignment = choices.alignment, .domain = choices.domain},
+                Access::KernelWrite);
+            pass.read(choices.misused ? Buffer{} : import, choices.access);
+            pass.read(history, Access::KernelRead);
+            if (choices.side_effect) pass.has_side_effect();
+            if (choices.exported) frame.export_contents(made);
+        },
+        [](const NoData&, TestContext&) {});
+    Buffer target = import;
+    frame.add_pass<NoData>(
+        "write", Lane::Accelerator,
+        [&](PassBuilder& pass, NoData&) { target = pass.write(import, Access::KernelWrite); },
+        [](const NoData&, TestContext&) {});
+    frame.add_pass<NoData>(
+        "read", Lane::Accelerator,
+        [&](PassBuilder& pass, NoData&) { pass.read(choices.version == 1 ? target : import, Access::KernelRead); },
+        [](const NoData&, TestContext&) {});
+    return frame.topology();
+}
+
+TEST(FrameGraph, TheFingerprintTellsEveryDeclarationApart) {
+    HistoryStorage ring("ring", kKiB, 4, MemoryDomain::Accelerator, {});
+    HistoryStorage longer("ring", kKiB, 5, MemoryDomain::Accelerator, {});
+    HistoryStorage larger("ring", 2 * kKiB, 4, MemoryDomain::Accelerator, {});
+    const std::vector<std::function<void(Choices&)>> changes{
+        [](Choices&) {},
+        [](Choices& c) { c.pass = "passe"; },
+        [](Choices& c) { c.buffer = "buffe"; },
+        [](Choices& c) { c.lane = Lane::Host; },
+        [](Choices& c) { c.bytes = kKiB + 1; },
+        [](Choices& c) { c.alignment = 512; },
+        [](Choices& c) { c.keep = 1; },
+        [](Choices& c) { c.push = 2; },
+        [](Choices& c) { c.width = 17; },
+        [](Choices& c) { c.version = 0; },
+        [](Choices& c) { c.domain = MemoryDomain::Accelerator; },
+        [](Choices& c) { c.format = PixelFormat::Bgra8Unorm; },
+        [](Choices& c) { c.access = Access::TransferRead; },
+        [&](Choices& c) { c.ring = &longer; },
+        [&](Choices& c) { c.ring = &larger; },
+        [](Choices& c) { c.side_effect = true; },
+        [](Choices& c) { c.exported = true; },
+        [](Choices& c) { c.misused = true; },
+    };
+    std::set<std::pair<std::uint64_t, std::uint64_t>> prints;
+    for (const auto& change : changes) {
+        Choices choices;
+        choices.ring = &ring;
+        change(choices);
+        const Fingerprint print = declared(choices);
+        EXPECT_EQ(print, declared(choices));
+        prints.emplace(print.low, print.high);
+    }
+    EXPECT_EQ(prints.size(), changes.size());
+}
+
+TEST(FrameGraph, TheFingerprintLeavesStorageOut) {
+    HistoryStorage ring("ring", kKiB, 4, MemoryDomain::Accelerator, {});
+    Choices here, there;
+    here.ring = there.ring = &ring;
+    there.storage = 1U << 20U;
+    EXPECT_EQ(declared(here), declared(there));
+}
+
+TEST(FrameGraph, TheFingerprintOfAPlanAlsoTellsOptionsApart) {
+    FrameGraph frame;
+    std::set<std::pair<std::uint64_t, std::uint64_t>> prints;
+    std::size_t count = 0;
+    const auto add = [&](const CompileOptions& options) {
+        const Fingerprint print = fingerprint(frame, options);
+        prints.emplace(print.low, print.high);
+        ++count;
+    };
+    add({});
+    add({.aliasing = Aliasing::Separate});
+    for (std::size_t a = 0; a < kLaneCount; ++a) {
+        CompileOptions absent;
+        absent.topology.present[a] = false;
+        add(absent);
+        for (std::size_t d = 0; d < kDomainCount; ++d) {
+            CompileOptions reach;
+            reach.topology.reaches[a][d] = !reach.topology.reaches[a][d];
+            add(reach);
+        }
+        for (std::size_t b = 0; b < kLaneCount; ++b) {
+            CompileOptions mute, dear;
+            mute.topology.waits[a][b].can_wait = false;
+            dear.topology.waits[a][b].hand_over += Nanoseconds{1};
+            add(mute);
+            add(dear);
+        }
+    }
+    EXPECT_EQ(prints.size(), count);
+}
+
+TEST(FrameGraph, ClearForgetsTheFrameAndLetsItBeDeclaredAgain) {
+    const auto declare = [](Scene& scene) {
+        const Buffer a = scene.make("a", Lane::Accelerator);
+        scene.consume("b", Lane::Accelerator, {a});
+        scene.frame.export_contents(a);
+    };
+    Scene scene;
+    const Fingerprint empty = scene.frame.topology();
+    declare(scene);
+    const Fingerprint full = scene.frame.topology();
+    const std::string plan = compile(scene.frame).value().to_json();
+    scene.frame.clear();
+    EXPECT_EQ(scene.frame.topology(), empty);
+    EXPECT_TRUE(scene.frame.passes().empty());
+    EXPECT_TRUE(scene.frame.resources().empty());
+    declare(scene);
+    EXPECT_EQ(scene.frame.topology(), full);
+    EXPECT_EQ(compile(scene.frame).value().to_json(), plan);
+}
+
+TEST(FrameGraph, ClearReleasesWhatPassesHaveCaptured) {
+    const auto captured = std::make_shared<int>(1);
+    FrameGraph frame;
+    frame.add_pass<NoData>(
+        "pass", Lane::Host, [](PassBuilder& pass, NoData&) { pass.has_side_effect(); },
+        [captured](const NoData&, TestContext&) { EXPECT_EQ(*captured, 1); });
+    EXPECT_GT(captured.use_count(), 1);
+    frame.clear();
+    EXPECT_EQ(captured.use_count(), 1);
+}
+
+TEST(FrameGraph, WritingReturnsTheNextVersionAndReadingTheSame) {
+    Scene scene;
+    const Buffer import = scene.import("x");
+    Buffer x = import;
+    EXPECT_EQ(x.version(), 0U);
+    scene.pass("w", Lane::Accelerator, {.writes = {&x}});
+    EXPECT_EQ(x.version(), 1U);
+    EXPECT_EQ(x.resource(), import.resource());
+    EXPECT_EQ(scene.make("m", Lane::Accelerator).version(), 1U);
+}
+
+}  // namespace
+}  // namespace kinetograph::graph

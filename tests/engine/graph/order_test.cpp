@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include "scene.hpp"
+
+namespace kinetograph::graph {
+namespace {
+
+TEST(Order, KeepsDeclarationOrderWhereNoOtherLaneIsWaiting) {
+    Scene scene;
+    const Buffer a = scene.make("a", Lane::Accelerator);
+    const Buffer b = scene.make("b", Lane::Accelerator);
+    scene.consume("c", Lane::Accelerator, {b});
+    scene.consume("d", Lane::Accelerator, {a});
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "a b c d");
+}
+
+TEST(Order, PutsWorkThatAnotherLaneNeedsFirst) {
+    Scene scene;
+    std::vector<Buffer> own;
+    for (const char* name : {"a1", "a2", "a3", "a4"}) own.push_back(scene.make(name, Lane::Accelerator));
+    const Buffer shared = scene.make("a5", Lane::Accelerator);
+    scene.consume("g", Lane::Graphics, {shared});
+    scene.consume("a6", Lane::Accelerator, own);
+    // g can start a hand-over of 50 us after a5, by when a1 to a3 have begun: they share its batch and its signal.
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "a5 a1 a2 a3 | g | a4 a6");
+}
+
+TEST(Order, WorksOnWhileAnotherLaneIsBusyWithWhatItNeedsLater) {
+    Scene scene;
+    const Buffer a = scene.make("a", Lane::Accelerator);
+    const Buffer g = scene.make("g", Lane::Graphics, {a});
+    scene.consume("last", Lane::Accelerator, {g});
+    for (const char* name : {"x1", "x2", "x3"}) scene.consume(name, Lane::Accelerator, {a});
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "a x1 x2 x3 | g | last");
+}
+
+TEST(Order, TheDearerAHandOverTheMoreWorkSharesIt) {
+    Scene scene;
+    for (const char* name : {"1", "2", "3"}) {
+        const Buffer made = scene.make(fmt::format("a{}", name), Lane::Accelerator);
+        scene.consume(fmt::format("h{}", name), Lane::Host, {made});
+    }
+    CompileOptions options;
+    for (auto& waiting : options.topology.waits)
+        for (auto& pair : waiting) pair.hand_over = Nanoseconds{0};
+    EXPECT_EQ(batches_of(compile(scene.frame, options).value()), "a1 a2 | h1 h2 | a3 | h3");
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "a1 a2 a3 | h1 h2 h3");
+}
+
+TEST(Order, AReaderOfOldContentsRunsBeforeTheyAreOverwritten) {
+    Scene scene;
+    Buffer x = scene.make("make", Lane::Accelerator);
+    const Buffer old = x;
+    scene.pass("overwrite", Lane::Accelerator, {.writes = {&x}});
+    scene.consume("new", Lane::Accelerator, {x});
+    scene.consume("old", Lane::Accelerator, {old});
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "make old overwrite new");
+}
+
+}  // namespace
+}  // namespace kinetograph::graph
