@@ -57,7 +57,7 @@ TEST(Validate, HandlesThatNameNothingHere) {
     EXPECT_EQ(
         errors(scene.frame),
         "pass \"empty\" reads a buffer handle that names nothing: it was default-constructed\n"
-        "pass \"foreign\" reads buffer 1, but this graph has 2 resources: the handle is of another graph, or from "
+        "pass \"foreign\" reads buffer 1, but the graph had 0 resources then: the handle is of another graph, or from "
         "before clear()\n"
         "pass \"wrong type\" reads buffer 1, but resource 1 here is image \"poster\": the handle is of another "
         "graph, or from before clear()\n"
@@ -134,9 +134,10 @@ TEST(Validate, ACycleWithItsEdges) {
     const Buffer old = x;
     const Buffer y = scene.pass("overwrite", Lane::Accelerator, {.writes = {&x}, .creates = {"y"}}).front();
     scene.consume("compare", Lane::Accelerator, {old, y});
-    EXPECT_EQ(errors(scene.frame),
-              "a cycle: \"compare\" waits for \"overwrite\" because it reads \"y\" version 1; \"overwrite\" waits for "
-              "\"compare\" because it overwrites contents to make \"make.out\" version 2");
+    EXPECT_EQ(
+        errors(scene.frame),
+        "a cycle: \"overwrite\" waits for \"compare\" because it overwrites contents to make \"make.out\" version "
+        "2; \"compare\" waits for \"overwrite\" because it reads \"y\" version 1");
 }
 
 TEST(Validate, ResourcesWithoutBytesOrWithOddAlignment) {
