@@ -14,35 +14,73 @@ inline float load(const std::uint16_t* values, std::int64_t i) { return tensor::
 inline void store(float* values, std::int64_t i, float value) { values[i] = value; }
 inline void store(std::uint16_t* values, std::int64_t i, float value) { values[i] = tensor::to_bf16(value); }
 
-template <class T>
-[[gnu::always_inline]] inline void norm_pixels(const T* input, T* output, const float* gamma, std::int64_t pixels,
-                                               std::int64_t channels, bool silu) {
-    const float root = std::sqrt(static_cast<float>(channels));
+/// Pixels whose scales are worked out together: one vector root and division instead of many scalar ones.
+constexpr std::int64_t kBlock = 64;
+
+/// kChannels: a width known to the compiler, whose loops then unroll completely; 0: `channels`.
+template <class T, std::int64_t kChannels, bool kSilu>
+[[gnu::always_inline]] inline void norm_block(const T* input, T* output, const float* gamma, std::int64_t pixels,
+                                              std::int64_t channels) {
+    const std::int64_t width = kChannels == 0 ? channels : kChannels;
+    const float root = std::sqrt(static_cast<float>(width));
+    float scale[kBlock];
     for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-        const T* in = input + pixel * channels;
-        T* out = output + pixel * channels;
+        const T* in = input + pixel * width;
         float squares = 0;
 #pragma omp simd reduction(+ : squares)
-        for (std::int64_t c = 0; c < channels; ++c) squares += load(in, c) * load(in, c);
-        const float scale = root / std::max(std::sqrt(squares), 1e-12F);
-        if (silu) {
+        for (std::int64_t c = 0; c < width; ++c) squares += load(in, c) * load(in, c);
+        scale[pixel] = squares;
+    }
 #pragma omp simd
-            for (std::int64_t c = 0; c < channels; ++c) store(out, c, fast_silu(load(in, c) * scale * gamma[c]));
-        } else {
+    for (std::int64_t pixel = 0; pixel < kBlock; ++pixel) {
+        scale[pixel] = root / std::max(std::sqrt(pixel < pixels ? scale[pixel] : 1.0F), 1e-12F);
+    }
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+        const T* in = input + pixel * width;
+        T* out = output + pixel * width;
+        const float factor = scale[pixel];
 #pragma omp simd
-            for (std::int64_t c = 0; c < channels; ++c) store(out, c, load(in, c) * scale * gamma[c]);
+        for (std::int64_t c = 0; c < width; ++c) {
+            const float value = load(in, c) * factor * gamma[c];
+            store(out, c, kSilu ? fast_silu(value) : value);
+        }
+    }
+}
+
+template <class T, bool kSilu>
+[[gnu::always_inline]] inline void norm_blocks(const T* input, T* output, const float* gamma, std::int64_t pixels,
+                                               std::int64_t channels) {
+    for (std::int64_t first = 0; first < pixels; first += kBlock) {
+        const std::int64_t count = std::min(kBlock, pixels - first), at = first * channels;
+        switch (channels) {
+            case 32:
+                norm_block<T, 32, kSilu>(input + at, output + at, gamma, count, channels);
+                break;
+            case 64:
+                norm_block<T, 64, kSilu>(input + at, output + at, gamma, count, channels);
+                break;
+            case 96:
+                norm_block<T, 96, kSilu>(input + at, output + at, gamma, count, channels);
+                break;
+            case 128:
+                norm_block<T, 128, kSilu>(input + at, output + at, gamma, count, channels);
+                break;
+            default:
+                norm_block<T, 0, kSilu>(input + at, output + at, gamma, count, channels);
         }
     }
 }
 
 KINETOGRAPH_CPU_CLONES void norm_f32(const float* input, float* output, const float* gamma, std::int64_t pixels,
                                      std::int64_t channels, bool silu) {
-    norm_pixels(input, output, gamma, pixels, channels, silu);
+    silu ? norm_blocks<float, true>(input, output, gamma, pixels, channels)
+         : norm_blocks<float, false>(input, output, gamma, pixels, channels);
 }
 
 KINETOGRAPH_CPU_CLONES void norm_bf16(const std::uint16_t* input, std::uint16_t* output, const float* gamma,
                                       std::int64_t pixels, std::int64_t channels, bool silu) {
-    norm_pixels(input, output, gamma, pixels, channels, silu);
+    silu ? norm_blocks<std::uint16_t, true>(input, output, gamma, pixels, channels)
+         : norm_blocks<std::uint16_t, false>(input, output, gamma, pixels, channels);
 }
 
 }  // namespace
