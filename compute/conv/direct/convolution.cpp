@@ -16,6 +16,7 @@ namespace {
 using tensor::DType;
 
 constexpr std::int64_t kMaxRows = 16;            // output rows that a thread takes at a time
+constexpr std::int64_t kInputBytes = 768 << 10;  // of input rows under the taps of a task: most of a 1 MiB cache
 constexpr std::int64_t kSumsBytes = 256 << 10;   // of a thread, when sums wait for the next chunk of taps
 constexpr std::int64_t kNormBytes = 128 << 10;   // of output rows that wait in the cache to be normed
 constexpr std::int64_t kTileElements = 24 * 16;  // sums of the largest tile
@@ -45,8 +46,11 @@ class DirectConvolution final : public Convolution {
           gamma_(parameters.gamma.begin(), parameters.gamma.end()) {
         pack_filter(problem, blocking_, parameters.filter.data(), filter_.get());
         std::ranges::copy(parameters.bias, bias_.begin());
-        const std::int64_t rows = problem.n * problem.d_out() * problem.h_out();
-        rows_a_task_ = std::clamp<std::int64_t>(rows / (8 * threads_), 1, kMaxRows);
+        // Enough tasks to keep threads evenly busy, and few enough rows to find the last frame's input in the cache.
+        const std::int64_t even = problem.n * problem.h_out() / (8 * threads_);
+        const std::int64_t input_row_bytes = problem.w * problem.c_in * tensor::bytes_per_element(problem.dtype);
+        const std::int64_t cached = kInputBytes / (problem.filter.q * input_row_bytes) - problem.filter.r + 1;
+        rows_a_task_ = std::clamp<std::int64_t>(std::min(even, cached), 1, kMaxRows);
         if (problem.norm != Norm::None) {
             rows_a_task_ = std::clamp<std::int64_t>(kNormBytes / output_row_bytes(), 1, rows_a_task_);
         }
@@ -115,25 +119,34 @@ class DirectConvolution final : public Convolution {
 
     void run(const Frames& frames) const {
         const ConvProblem& p = problem();
-        const std::int64_t rows = p.n * p.d_out() * p.h_out();
 #pragma omp parallel num_threads(threads_)
         {
             std::vector<TapRow> taps(p.filter.q * p.filter.r);
             std::byte* own = frames.workspace + omp_get_thread_num() * thread_bytes();
+            // A task is the same rows of all frames of a sample: each next frame finds most of its input in the cache.
+            const std::int64_t tasks = (p.h_out() + rows_a_task_ - 1) / rows_a_task_;
 #pragma omp for schedule(dynamic)
-            for (std::int64_t first = 0; first < rows; first += rows_a_task_) {
-                const Rows task{first, std::min(first + rows_a_task_, rows), reinterpret_cast<float*>(own),
-                                own + sums_bytes()};
-                for (const ChannelBlock& block : blocking_.blocks) {
-                    if (blocking_.chunks == 1) {
-                        run_whole(frames, task, block, taps);
-                    } else {
-                        run_chunks(frames, task, block, taps);
-                    }
+            for (std::int64_t task = 0; task < p.n * tasks; ++task) {
+                const std::int64_t first = task % tasks * rows_a_task_;
+                const std::int64_t last = std::min(first + rows_a_task_, p.h_out());
+                for (std::int64_t t = 0; t < p.d_out(); ++t) {
+                    const std::int64_t start = (task / tasks * p.d_out() + t) * p.h_out();
+                    run_rows(frames, {start + first, start + last, reinterpret_cast<float*>(own), own + sums_bytes()},
+                             taps);
                 }
-                if (p.norm != Norm::None) norm_rows(frames, task);
             }
         }
+    }
+
+    void run_rows(const Frames& frames, Rows task, std::vector<TapRow>& taps) const {
+        for (const ChannelBlock& block : blocking_.blocks) {
+            if (blocking_.chunks == 1) {
+                run_whole(frames, task, block, taps);
+            } else {
+                run_chunks(frames, task, block, taps);
+            }
+        }
+        if (problem().norm != Norm::None) norm_rows(frames, task);
     }
 
     /// The task's output is still in the cache.
