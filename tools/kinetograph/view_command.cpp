@@ -1,12 +1,15 @@
 // kinetograph view: a latents file in the viewer, in a window or offscreen.
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include <kinetograph/tools/kinetograph/progress.hpp>
+
 #include <kinetograph/samples/viewer/viewer.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
 #include <kinetograph/tools/kinetograph/guarded_sink.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
+#include <optional>
 
 namespace kinetograph::cli {
 namespace {
@@ -27,15 +30,23 @@ void to_hwc(const present::Picture& picture, std::vector<float>& hwc) {
     }
 }
 
-/// The sink for what the viewer shows, at the rate and of the length of the clip.
-Result<std::unique_ptr<media::FrameSink>> open_recording(const ViewArguments& arguments) {
+struct FramesToShow {
+    std::int64_t count = 0;
+    double fps = 0;
+};
+
+/// What the options ask for, else the whole clip.
+Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
     auto clip = vae::Latents::open(arguments.latents);
     if (!clip) return fail(clip.error());
-    const auto frames = static_cast<std::int64_t>(arguments.viewer.frames);
-    return media::create_sink(arguments.record, {.width = arguments.size.width,
-                                                 .height = arguments.size.height,
-                                                 .frames = frames != 0 ? frames : video_frames(clip->frames),
-                                                 .fps = clip->fps});
+    const auto wanted = static_cast<std::int64_t>(arguments.viewer.frames);
+    return FramesToShow{.count = wanted != 0 ? wanted : video_frames(clip->frames), .fps = clip->fps};
+}
+
+Result<std::unique_ptr<media::FrameSink>> open_recording(const ViewArguments& arguments, const FramesToShow& frames) {
+    return media::create_sink(
+        arguments.record,
+        {.width = arguments.size.width, .height = arguments.size.height, .frames = frames.count, .fps = frames.fps});
 }
 
 Result<void> run(const ViewArguments& arguments) {
@@ -49,17 +60,26 @@ Result<void> run(const ViewArguments& arguments) {
 
     GuardedSink sink;
     const Interrupt interrupt([&sink] { sink.discard(); });
+    std::optional<Progress> progress;
     std::vector<float> hwc;  // [height, width, 3]
-    if (!arguments.record.empty()) {
-        auto opened = open_recording(arguments);
-        if (!opened) return fail(opened.error());
-        sink.set(std::move(*opened));
-        options.on_frame = [&](const viewer::PresentedFrame& frame) {
+    if (options.headless) {
+        auto frames = frames_to_show(arguments);
+        if (!frames) return fail(frames.error());
+        if (!arguments.record.empty()) {
+            auto opened = open_recording(arguments, *frames);
+            if (!opened) return fail(opened.error());
+            sink.set(std::move(*opened));
+        }
+        progress.emplace(frames->count, "frames");
+        options.on_frame = [&, shown = std::int64_t{0}](const viewer::PresentedFrame& frame) mutable -> Result<void> {
+            progress->show(++shown);
+            if (arguments.record.empty()) return {};
             to_hwc(frame.picture, hwc);
             return sink.write(hwc);
         };
     }
     auto summary = viewer::run(options);
+    progress.reset();
     if (!summary) return fail(summary.error());
     if (!arguments.record.empty()) {
         if (auto finished = sink.finish(); !finished) return finished;
