@@ -1,0 +1,39 @@
+// A lane that runs nothing and writes down what it is given: "a b after host 2" is the whole expectation.
+#pragma once
+
+#include <kinetograph/engine/graph/executor.hpp>
+
+#include <fmt/format.h>
+#include <string>
+#include <vector>
+
+namespace kinetograph::graph {
+
+class RecordingLane final : public LaneBackend {
+  public:
+    explicit RecordingLane(Lane lane) : lane_(lane) {}
+
+    std::vector<std::string> submitted;
+    std::vector<std::uint64_t> waited;      ///< values that the host waited for
+    std::size_t fail_in = ~std::size_t{0};  ///< how many more batches are taken before one is refused
+
+    Lane lane() const override { return lane_; }
+    Result<void> submit(const BatchRecord& record) override {
+        if (fail_in-- == 0) return fail(ErrorCode::DeviceLost, "the device is gone");
+        std::string text;
+        for (const PassRecord& pass : record.passes) text += (text.empty() ? "" : " ") + pass.planned->name;
+        for (const ResolvedWait& wait : record.waits)
+            text += fmt::format(" after {} {}", to_string(wait.lane->lane()), wait.value);
+        submitted.push_back(fmt::format("{}: {}", record.signal, text));
+        return {};
+    }
+    Result<void> wait(std::uint64_t value) override {
+        waited.push_back(value);
+        return {};
+    }
+
+  private:
+    Lane lane_;
+};
+
+}  // namespace kinetograph::graph
