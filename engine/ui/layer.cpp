@@ -42,7 +42,8 @@ Result<std::unique_ptr<Layer>> Layer::create(const vulkan::Device& device, const
     auto renderer = ImGuiRenderer::create(device, *io.Fonts, options.target);
     if (!renderer) return fail(renderer.error());
     layer->renderer_ = std::move(*renderer);
-    if (options.window != nullptr) layer->has_window_ = ImGui_ImplGlfw_InitForVulkan(options.window, true);
+    // It asks for the mouse every frame; its callbacks would want this context to be current whenever GLFW calls them.
+    if (options.window != nullptr) layer->has_window_ = ImGui_ImplGlfw_InitForVulkan(options.window, false);
     return layer;
 }
 

@@ -13,7 +13,7 @@ namespace kinetograph::ui {
 struct LayerOptions {
     graph::PixelFormat target = graph::PixelFormat::Rgba8Unorm;
     float scale = 1.0F;            ///< of fonts and distances: a display's content scale
-    GLFWwindow* window = nullptr;  ///< gives mouse and keyboard; null: no input
+    GLFWwindow* window = nullptr;  ///< gives the mouse; null: no input
 };
 
 /// An application with a context of its own needs only ImGuiRenderer and ProfilerOverlay instead.

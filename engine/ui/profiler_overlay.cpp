@@ -19,7 +19,7 @@ struct ProfilerOverlay::Cursor {
 
 namespace {
 
-constexpr float kWidth = 500.0F;
+constexpr float kWidth = 540.0F;
 constexpr float kLaneHeight = 15.0F;
 constexpr Nanoseconds kStatisticsInterval = std::chrono::milliseconds(250);  // faster is unreadable
 
@@ -147,7 +147,7 @@ void ProfilerOverlay::draw_timeline(Canvas& canvas, Cursor& cursor, Nanoseconds 
 }
 
 void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOptions& options) const {
-    const float number = canvas.px(66), share = canvas.px(62);
+    const float number = canvas.px(66), share = canvas.px(104), bars = canvas.px(42);
     const float share_right = cursor.right(), max_right = share_right - share, average_right = max_right - number,
                 last_right = average_right - number, name_width = last_right - number - cursor.left - canvas.px(8);
     const float row = canvas.line() + canvas.px(4);
@@ -169,8 +169,9 @@ void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOp
             continue;
         }
         const ImU32 color = theme::track_color(pass.track);
-        const float bar = (share - canvas.px(8)) * static_cast<float>(pass.share);
-        canvas.box(share_right - bar, cursor.y, bar, canvas.line() + canvas.px(1), theme::faded(color, 0.32F),
+        const float bar_left = share_right - share + canvas.px(12), bar_top = cursor.y + canvas.px(6);
+        canvas.box(bar_left, bar_top, bars, canvas.px(5), theme::kRaised, canvas.px(2));
+        canvas.box(bar_left, bar_top, std::max(1.0F, bars * static_cast<float>(pass.share)), canvas.px(5), color,
                    canvas.px(2));
         canvas.box(cursor.left, cursor.y + canvas.px(4), canvas.px(7), canvas.px(7), color, canvas.px(2));
         canvas.text_within(cursor.left + canvas.px(14), cursor.y, name_width, theme::kText, pass.name,
@@ -178,15 +179,13 @@ void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOp
         canvas.text(last_right, cursor.y, theme::kText, human_time(pass.last), Align::Right);
         canvas.text(average_right, cursor.y, theme::kText, human_time(pass.average), Align::Right);
         canvas.text(max_right, cursor.y, theme::kText, human_time(pass.max), Align::Right);
-        canvas.text(share_right - canvas.px(3), cursor.y, theme::kText, fmt::format("{:.1f}%", 100.0 * pass.share),
-                    Align::Right);
+        canvas.text(share_right, cursor.y, theme::kText, fmt::format("{:.1f}%", 100.0 * pass.share), Align::Right);
         cursor.y += row;
     }
     if (passes_.size() > rows) {
         canvas.text(cursor.left + canvas.px(14), cursor.y, theme::kMuted,
                     fmt::format("{} more passes", passes_.size() - rows));
-        canvas.text(share_right - canvas.px(3), cursor.y, theme::kMuted, fmt::format("{:.1f}%", 100.0 * rest),
-                    Align::Right);
+        canvas.text(share_right, cursor.y, theme::kMuted, fmt::format("{:.1f}%", 100.0 * rest), Align::Right);
         cursor.y += row;
     }
     if (passes_.empty()) {

@@ -1,0 +1,181 @@
+// Both targets run the same frames: clear to a colour, read back, hand over.
+#include "virtual_display.hpp"
+
+#include <kinetograph/engine/present/offscreen.hpp>
+#include <kinetograph/engine/present/readback.hpp>
+#include <kinetograph/engine/present/swapchain.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/graph_memory.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
+
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace kinetograph::present {
+namespace {
+
+struct Clear {
+    graph::Image image;
+};
+
+class Targets : public ::testing::Test {
+  protected:
+    void open_device(bool in_window) {
+        auto loader = vulkan::Loader::open();
+        ASSERT_TRUE(loader) << loader.error().message;
+        vulkan::InstanceOptions options;
+        options.validation = vulkan::Validation::On;
+        if (in_window) {
+            display_ = testing::VirtualDisplay::start();
+            if (!display_) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
+            auto window = Window::create({.title = "test", .width = 320, .height = 200});
+            ASSERT_TRUE(window) << window.error().message;
+            window_ = std::move(*window);
+            options.extensions = Window::instance_extensions();
+        }
+        auto instance = vulkan::Instance::create(*loader, options);
+        ASSERT_TRUE(instance) << instance.error().message;
+        instance_ = std::move(*instance);
+        log_ = instance_->validation();
+        if (in_window) {
+            auto surface = window_->create_surface(*instance_);
+            ASSERT_TRUE(surface) << surface.error().message;
+            surface_ = *surface;
+        }
+        auto device = vulkan::Device::create(*instance_, {.surface = surface_});
+        if (!device && in_window) GTEST_SKIP() << device.error().message;  // a GPU without a display of its own
+        ASSERT_TRUE(device) << device.error().message;
+        device_ = std::move(*device);
+        auto lane = vulkan::VulkanLane::create(*device_, graph::Lane::Graphics);
+        ASSERT_TRUE(lane);
+        lane_ = std::move(*lane);
+        memory_ = std::make_unique<vulkan::VulkanMemory>(*device_);
+        graph::ExecutorDesc desc;
+        desc.lanes = {lane_.get()};
+        desc.memory = {{graph::MemoryDomain::Graphics, memory_.get()}};
+        auto executor = graph::Executor::create(std::move(desc));
+        ASSERT_TRUE(executor);
+        executor_ = std::move(*executor);
+        readback_ = std::make_unique<Readback>(*device_);
+    }
+    void TearDown() override {
+        if (device_) {
+            ASSERT_TRUE(device_->wait_idle());
+        }
+        target_.reset();
+        readback_.reset();
+        executor_.reset();
+        memory_.reset();
+        lane_.reset();
+        device_.reset();
+        if (surface_ != VK_NULL_HANDLE) instance_->table().vkDestroySurfaceKHR(instance_->handle(), surface_, nullptr);
+        instance_.reset();
+        window_.reset();
+        display_.reset();
+        if (log_) {
+            EXPECT_EQ(log_->text(), "");
+        }
+    }
+    /// One picture of one colour. Nothing if the target takes none now.
+    std::optional<Picture> show(float red, float green, float blue) {
+        auto image = target_->acquire();
+        EXPECT_TRUE(image) << image.error().message;
+        if (!image || *image == nullptr) return std::nullopt;
+        graph::FrameGraph frame;
+        const graph::Image target = frame.import_image("target", target_->desc(), physical_of(**image));
+        const graph::Image drawn =
+            frame
+                .add_pass<Clear>(
+                    "clear", graph::Lane::Graphics,
+                    [&](graph::PassBuilder& pass, Clear& data) {
+                        data.image = pass.write(target, graph::Access::ColorAttachment);
+                    },
+                    [=](const Clear& data, vulkan::PassContext& context) {
+                        context.begin_rendering(context.image(data.image), vulkan::PassContext::Contents::Clear,
+                                                {{red, green, blue, 1.0F}});
+                        context.end_rendering();
+                    })
+                .image;
+        EXPECT_TRUE(readback_->declare(frame, drawn, target_->desc()));
+        target_->declare_handover(frame, drawn);
+        auto execution = executor_->execute(frame);
+        EXPECT_TRUE(execution) << execution.error().message;
+        if (!execution) return std::nullopt;
+        EXPECT_TRUE(target_->present(*execution));
+        EXPECT_TRUE(executor_->wait(*execution));
+        return readback_->picture();
+    }
+    static void expect_color(const std::optional<Picture>& picture, std::uint32_t width, std::uint32_t height,
+                             std::array<std::uint8_t, 4> rgba) {
+        ASSERT_TRUE(picture);
+        EXPECT_EQ(picture->width, width);
+        EXPECT_EQ(picture->height, height);
+        for (std::size_t i = 0; i < picture->rgba.size(); ++i) ASSERT_EQ(picture->rgba[i], rgba[i % 4]) << "byte " << i;
+    }
+
+    std::unique_ptr<testing::VirtualDisplay> display_;
+    std::unique_ptr<Window> window_;
+    std::unique_ptr<vulkan::Instance> instance_;
+    std::shared_ptr<vulkan::ValidationLog> log_;
+    VkSurfaceKHR surface_ = VK_NULL_HANDLE;
+    std::unique_ptr<vulkan::Device> device_;
+    std::unique_ptr<vulkan::VulkanLane> lane_;
+    std::unique_ptr<vulkan::VulkanMemory> memory_;
+    std::unique_ptr<graph::Executor> executor_;
+    std::unique_ptr<Readback> readback_;
+    std::unique_ptr<Target> target_;
+};
+
+TEST_F(Targets, OffscreenPicturesAreReadBackExactly) {
+    open_device(false);
+    auto target = OffscreenTarget::create(*device_, 64, 48);
+    ASSERT_TRUE(target) << target.error().message;
+    target_ = std::move(*target);
+    for (int i = 0; i < 5; ++i)
+        expect_color(show(0.2F * static_cast<float>(i), 1.0F, 0.0F), 64, 48,
+                     {static_cast<std::uint8_t>(51 * i), 255, 0, 255});
+}
+
+TEST_F(Targets, AWindowShowsPicturesAndFollowsItsSize) {
+    open_device(true);
+    if (!device_) return;
+    auto target = SwapchainTarget::create(*device_, *window_, surface_, *lane_);
+    ASSERT_TRUE(target) << target.error().message;
+    SwapchainTarget& swapchain = **target;
+    target_ = std::move(*target);
+    for (int i = 0; i < 8; ++i) expect_color(show(1.0F, 0.0F, 0.2F), 320, 200, {255, 0, 51, 255});
+    EXPECT_EQ(swapchain.recreations(), 1U);
+
+    glfwSetWindowSize(window_->handle(), 500, 300);
+    std::optional<Picture> picture;
+    for (int i = 0; i < 50 && !(picture && picture->width == 500); ++i) {
+        window_->poll();
+        picture = show(0.0F, 1.0F, 0.4F);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    expect_color(picture, 500, 300, {0, 255, 102, 255});
+    for (int i = 0; i < 4; ++i) expect_color(show(0.0F, 0.0F, 1.0F), 500, 300, {0, 0, 255, 255});
+    EXPECT_GE(swapchain.recreations(), 2U);
+}
+
+TEST(WindowCreation, WithoutADisplayTheErrorSaysSo) {
+    const testing::NoDisplay none;
+    const auto window = Window::create();
+    ASSERT_FALSE(window);
+    EXPECT_EQ(window.error().code, ErrorCode::NotFound);
+    EXPECT_EQ(window.error().message.find("no display: "), 0U) << window.error().message;
+    EXPECT_NE(window.error().message.find("--headless"), std::string::npos) << window.error().message;
+}
+
+TEST_F(Targets, ASizeBeyondTheDeviceIsRefused) {
+    open_device(false);
+    const auto target = OffscreenTarget::create(*device_, 0, 48);
+    ASSERT_FALSE(target);
+    EXPECT_EQ(target.error().code, ErrorCode::InvalidArgument);
+}
+
+}  // namespace
+}  // namespace kinetograph::present

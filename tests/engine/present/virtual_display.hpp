@@ -1,0 +1,35 @@
+// VirtualDisplay: an X server in memory (Xvfb) for as long as the object lives.
+#pragma once
+
+#include <sys/types.h>
+#include <memory>
+#include <string>
+
+namespace kinetograph::present::testing {
+
+class VirtualDisplay {
+  public:
+    /// Starts it on a free display number and points DISPLAY there; null where Xvfb is not installed.
+    static std::unique_ptr<VirtualDisplay> start();
+    VirtualDisplay(const VirtualDisplay&) = delete;
+    VirtualDisplay& operator=(const VirtualDisplay&) = delete;
+    ~VirtualDisplay();
+
+  private:
+    explicit VirtualDisplay(pid_t server) : server_(server) {}
+    pid_t server_;
+};
+
+/// Without any display while the object lives: DISPLAY and WAYLAND_DISPLAY are taken away.
+class NoDisplay {
+  public:
+    NoDisplay();
+    ~NoDisplay();
+    NoDisplay(const NoDisplay&) = delete;
+    NoDisplay& operator=(const NoDisplay&) = delete;
+
+  private:
+    std::string x11_, wayland_;
+};
+
+}  // namespace kinetograph::present::testing

@@ -1,0 +1,34 @@
+// Clips whose every pixel is known, and decoders as slow or as broken as a test wants them.
+#pragma once
+
+#include <kinetograph/samples/viewer/clip_source.hpp>
+
+#include <atomic>
+#include <functional>
+#include <map>
+
+namespace kinetograph::viewer::testing {
+
+struct FakeClip {
+    std::int64_t width = 256, height = 144;
+    std::int64_t latent_frames = 4;  ///< 1 + 4 * (n - 1) frames
+    double fps = 24.0;
+    Nanoseconds step{};                    ///< time between two frames becoming ready
+    std::optional<std::int64_t> fails_at{};  ///< index of the frame that an Error comes instead of
+};
+
+/// Pixels of frame `index`: smooth gradients that move, no two frames alike.
+std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, std::int64_t index);
+
+/// Opens FakeClips by name; any other name is an error.
+class FakeSource final : public ClipSource {
+  public:
+    std::map<std::string, FakeClip> clips;
+    Nanoseconds open_time{};  ///< that open() takes
+    std::atomic<int> live_queues{0};
+
+    Result<std::unique_ptr<vae::DecodeQueue>> open(const std::filesystem::path& latents, bool loop) override;
+    std::string description() const override { return "fake decoder"; }
+};
+
+}  // namespace kinetograph::viewer::testing

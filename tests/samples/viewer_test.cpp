@@ -1,0 +1,211 @@
+// The whole viewer, in memory and in a window on a virtual display, with clips whose every pixel is known.
+#include "fake_clip.hpp"
+#include "text_finder.hpp"
+#include "virtual_display.hpp"
+
+#include <kinetograph/engine/ui/fonts.hpp>
+#include <kinetograph/samples/viewer/viewer.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+namespace kinetograph::viewer {
+namespace {
+
+using testing::fake_pixels;
+using testing::FakeSource;
+using ui::testing::find_text;
+
+struct Area {
+    std::uint32_t x0, y0, x1, y1;
+};
+
+constexpr Area kPanel{0, 0, 560, 300};  ///< of the profiler: where its figures, lanes and table begin
+
+/// Of 8-bit values over an area that lies at (dx, dy) in the picture.
+double psnr(const present::Picture& picture, const std::vector<std::uint8_t>& frame, std::uint32_t frame_width,
+            const Area& area, std::uint32_t dx = 0, std::uint32_t dy = 0) {
+    double squares = 0.0;
+    std::size_t count = 0;
+    for (std::uint32_t y = area.y0; y < area.y1; ++y)
+        for (std::uint32_t x = area.x0; x < area.x1; ++x)
+            for (std::uint32_t c = 0; c < 3; ++c, ++count) {
+                const double a = picture.rgba[(std::size_t{y + dy} * picture.width + x + dx) * 4 + c];
+                const double b = frame[(std::size_t{y} * frame_width + x) * 4 + c];
+                squares += (a - b) * (a - b);
+            }
+    return squares == 0.0 ? 99.0 : 10.0 * std::log10(255.0 * 255.0 * static_cast<double>(count) / squares);
+}
+
+present::Picture crop(const present::Picture& picture, const Area& area) {
+    present::Picture part{area.x1 - area.x0, area.y1 - area.y0, {}};
+    for (std::uint32_t y = area.y0; y < area.y1; ++y) {
+        const auto row =
+            picture.rgba.begin() + static_cast<std::ptrdiff_t>((std::size_t{y} * picture.width + area.x0) * 4);
+        part.rgba.insert(part.rgba.end(), row, row + static_cast<std::ptrdiff_t>(part.width) * 4);
+    }
+    return part;
+}
+
+class Viewing : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        folder_ = std::filesystem::path(::testing::TempDir()) /
+                  ::testing::UnitTest::GetInstance()->current_test_info()->name();
+        std::filesystem::remove_all(folder_);
+        std::filesystem::create_directories(folder_);
+        options_.latents = "clip";
+        options_.validation = true;
+        options_.headless = true;
+        options_.screenshot = folder_ / "picture.png";
+    }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+    present::Picture run() {
+        profile::Recorder recorder;
+        auto summary = viewer::run(options_, source_, recorder);
+        EXPECT_TRUE(summary) << summary.error().message;
+        if (!summary) return {};
+        summary_ = *summary;
+        for (const std::string& message : summary_.validation_messages) ADD_FAILURE() << message;
+        auto picture = present::read_png(options_.screenshot);
+        EXPECT_TRUE(picture) << picture.error().message;
+        return picture ? *picture : present::Picture{};
+    }
+
+    std::filesystem::path folder_;
+    FakeSource source_;
+    ViewerOptions options_;
+    ViewerSummary summary_;
+};
+
+TEST_F(Viewing, InMemoryThePictureIsTheDecodedFrame) {
+    source_.clips["clip"] = {.width = 256, .height = 144};
+    options_.overlay = false;
+    options_.frames = 7;
+    options_.width = 300;
+    options_.height = 144;
+    const present::Picture picture = run();
+    ASSERT_EQ(picture.width, 300U);
+    EXPECT_EQ(summary_.frames_shown, 7U);
+    EXPECT_EQ(summary_.frames_late, 0U);
+    EXPECT_GT(psnr(picture, fake_pixels(256, 144, 6), 256, {0, 0, 256, 144}, 22), 50.0);
+    EXPECT_LT(psnr(picture, fake_pixels(256, 144, 5), 256, {0, 0, 256, 144}, 22), 30.0);  // not its neighbour
+    for (const std::size_t beside : {std::size_t{0}, std::size_t{21}, std::size_t{278}, std::size_t{299}})
+        EXPECT_LT(picture.rgba[4 * beside], 20) << beside;
+}
+
+TEST_F(Viewing, EnlargedAndReducedPicturesKeepTheirContents) {
+    source_.clips["clip"] = {.width = 256, .height = 144};
+    options_.overlay = false;
+    options_.frames = 1;
+    for (const std::uint32_t width : {768U, 512U, 128U, 64U}) {
+        options_.width = width;
+        options_.height = width * 144 / 256;
+        const present::Picture picture = run();
+        // The clip is smooth: its gradients, sampled at the new size, are what a good filter comes close to.
+        const auto expected = fake_pixels(options_.width, options_.height, 0);
+        EXPECT_GT(psnr(picture, expected, width, {2, 2, width - 2, options_.height - 2}), 35.0) << width;
+    }
+}
+
+TEST_F(Viewing, InMemoryTheOverlaysTextIsThere) {
+    source_.clips["clip"] = {.width = 1280, .height = 720};
+    options_.frames = 3;
+    const present::Picture picture = run();
+    EXPECT_GT(psnr(picture, fake_pixels(1280, 720, 2), 1280, {600, 0, 1280, 660}), 50.0);
+    const present::Picture panel = crop(picture, kPanel);
+    for (const char* text : {"real time", "queue", "dropped", "share", "fake decoder"})
+        EXPECT_GT(find_text(panel, text, ui::kTextSize).correlation, 0.9) << text;
+    EXPECT_LT(find_text(panel, "no such words", ui::kTextSize).correlation, 0.8);
+    EXPECT_GT(find_text(crop(picture, {0, 670, 400, 720}), "frame 3 of 13", ui::kTextSize).correlation, 0.9);
+}
+
+TEST_F(Viewing, WithoutTheOverlayThereIsNoText) {
+    source_.clips["clip"] = {.width = 640, .height = 360};
+    options_.frames = 1;
+    options_.width = 640;
+    options_.height = 360;
+    options_.overlay = false;
+    EXPECT_LT(find_text(run(), "real time", ui::kTextSize).correlation, 0.8);
+}
+
+TEST_F(Viewing, EveryFrameIsHandedOutOnceInOrder) {
+    source_.clips["clip"] = {.width = 64, .height = 64, .step = std::chrono::milliseconds(3)};
+    options_.width = 64;
+    options_.height = 64;
+    options_.overlay = false;
+    std::vector<std::int64_t> indices;
+    double worst = 99.0;
+    options_.on_frame = [&](const PresentedFrame& frame) -> Result<void> {
+        indices.push_back(frame.index);
+        worst = std::min(worst, psnr(frame.picture, fake_pixels(64, 64, frame.index), 64, {0, 0, 64, 64}));
+        return {};
+    };
+    run();
+    ASSERT_EQ(indices.size(), 13U);  // the whole clip
+    for (std::size_t i = 0; i < indices.size(); ++i) EXPECT_EQ(indices[i], static_cast<std::int64_t>(i));
+    EXPECT_GT(worst, 50.0);
+}
+
+TEST_F(Viewing, AnErrorOfWhoeverTakesTheFramesEndsTheRun) {
+    source_.clips["clip"] = {};
+    options_.on_frame = [](const PresentedFrame&) -> Result<void> { return fail(ErrorCode::Io, "disk full"); };
+    profile::Recorder recorder;
+    const auto summary = viewer::run(options_, source_, recorder);
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().message, "disk full");
+    EXPECT_FALSE(std::filesystem::exists(options_.screenshot));
+}
+
+TEST_F(Viewing, AClipThatDoesNotOpenEndsTheRunWithItsError) {
+    options_.latents = "missing.safetensors";
+    profile::Recorder recorder;
+    const auto summary = viewer::run(options_, source_, recorder);
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().message, "missing.safetensors: no such clip");
+}
+
+TEST_F(Viewing, ATraceHoldsThePassesOfEveryLane) {
+    source_.clips["clip"] = {};
+    options_.trace = folder_ / "trace.json";
+    options_.frames = 4;
+    run();
+    std::ifstream file(options_.trace);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    for (const char* name : {"\"upload\"", "\"picture\"", "\"overlay\"", "\"transfer\"", "\"graphics\"", "\"present\""})
+        EXPECT_NE(text.find(name), std::string::npos) << name;
+}
+
+TEST_F(Viewing, InAWindowThePictureIsTheDecodedFrameAndTheOverlaysTextIsThere) {
+    const auto display = present::testing::VirtualDisplay::start();
+    if (!display) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
+    source_.clips["clip"] = {.width = 1280, .height = 720, .step = std::chrono::milliseconds(5)};
+    options_.headless = false;
+    options_.frames = 10;
+    const present::Picture picture = run();
+    ASSERT_EQ(picture.width, 1280U);
+    ASSERT_EQ(picture.height, 720U);
+    double best = 0.0;  // at the clip's rate the display decides which frame was the last
+    for (std::int64_t index = 0; index < 13; ++index)
+        best = std::max(best, psnr(picture, fake_pixels(1280, 720, index), 1280, {600, 0, 1280, 660}));
+    EXPECT_GT(best, 50.0);
+    const present::Picture panel = crop(picture, kPanel);
+    for (const char* text : {"real time", "queue", "dropped", "share"})
+        EXPECT_GT(find_text(panel, text, ui::kTextSize).correlation, 0.9) << text;
+    EXPECT_LT(find_text(panel, "no such words", ui::kTextSize).correlation, 0.8);
+}
+
+TEST_F(Viewing, WithoutADisplayTheErrorSaysSo) {
+    const present::testing::NoDisplay none;
+    options_.headless = false;
+    profile::Recorder recorder;
+    const auto summary = viewer::run(options_, source_, recorder);
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().code, ErrorCode::NotFound);
+    EXPECT_EQ(summary.error().message.find("no display: "), 0U) << summary.error().message;
+}
+
+}  // namespace
+}  // namespace kinetograph::viewer
