@@ -17,6 +17,7 @@ pkg_check_modules(IMGUI REQUIRED IMPORTED_TARGET imgui)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 if(KINETOGRAPH_BUILD_TESTS)
     find_package(GTest REQUIRED)
+    find_package(Boost 1.74 REQUIRED COMPONENTS context)  # fibers of kernels/host_model
     include(GoogleTest)
 endif()
 if(KINETOGRAPH_BUILD_BENCHMARKS)

@@ -1,0 +1,74 @@
+#include <kinetograph/kernels/host_model/fiber.hpp>
+#include <utility>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#define KG_START_SWITCH(save, bottom, size) __sanitizer_start_switch_fiber(save, bottom, size)
+#define KG_FINISH_SWITCH(save, bottom, size) __sanitizer_finish_switch_fiber(save, bottom, size)
+#else
+#define KG_START_SWITCH(save, bottom, size) (void)(save)
+#define KG_FINISH_SWITCH(save, bottom, size) (void)(save)
+#endif
+
+namespace kinetograph::host_model {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t kStackBytes = 512 * 1024;  // redzones make frames several times larger
+#else
+constexpr size_t kStackBytes = 96 * 1024;
+#endif
+
+/// Gives a fiber's stack back to the pool that it came from when Boost.Context is done with it.
+struct PooledStack {
+    StackPool* pool;
+    void deallocate(boost::context::stack_context& stack) noexcept { pool->give_back(stack); }
+};
+
+}  // namespace
+
+StackPool::~StackPool() {
+    boost::context::protected_fixedsize_stack memory(kStackBytes);
+    for (auto& stack : idle_) memory.deallocate(stack);
+}
+
+boost::context::stack_context StackPool::take() {
+    if (idle_.empty()) return boost::context::protected_fixedsize_stack(kStackBytes).allocate();
+    const auto stack = idle_.back();
+    idle_.pop_back();
+    return stack;
+}
+
+Fiber::Fiber(StackPool& stacks, std::function<void()> body) : body_(std::move(body)) {
+    const auto stack = stacks.take();
+    stack_bottom_ = static_cast<const char*>(stack.sp) - stack.size;
+    stack_size_ = stack.size;
+    self_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
+                                  PooledStack{&stacks},
+                                  [this](boost::context::fiber&& scheduler) { return run(std::move(scheduler)); });
+}
+
+boost::context::fiber Fiber::run(boost::context::fiber&& scheduler) {
+    KG_FINISH_SWITCH(nullptr, &scheduler_bottom_, &scheduler_size_);
+    scheduler_ = std::move(scheduler);
+    body_();
+    finished_ = true;
+    KG_START_SWITCH(nullptr, scheduler_bottom_, scheduler_size_);
+    return std::move(scheduler_);
+}
+
+void Fiber::resume() {
+    void* fake_stack = nullptr;
+    KG_START_SWITCH(&fake_stack, stack_bottom_, stack_size_);
+    self_ = std::move(self_).resume();
+    KG_FINISH_SWITCH(fake_stack, nullptr, nullptr);
+}
+
+void Fiber::suspend() {
+    void* fake_stack = nullptr;
+    KG_START_SWITCH(&fake_stack, scheduler_bottom_, scheduler_size_);
+    scheduler_ = std::move(scheduler_).resume();
+    KG_FINISH_SWITCH(fake_stack, &scheduler_bottom_, &scheduler_size_);
+}
+
+}  // namespace kinetograph::host_model

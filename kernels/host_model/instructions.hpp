@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+
+/// What kernels/isa calls on the host: one function an instruction, on behalf of the thread (fiber) that is running.
+/// They return when the instruction would let the thread go on, and stop the whole run with a Fault when the kernel is
+/// wrong.
+namespace kinetograph::isa {
+struct TensorMap;
+}
+namespace kinetograph::host_model {
+
+/// An instruction as messages name it, and the line of the kernel that holds it.
+struct Instruction {
+    const char* name;
+    std::source_location site;
+};
+
+struct Dim3 {
+    uint32_t x = 1, y = 1, z = 1;
+    uint32_t count() const { return x * y * z; }
+};
+
+// Who runs: thread.hpp, cluster.hpp
+uint32_t thread_index();
+Dim3 block_index();
+Dim3 grid_size();
+uint32_t cluster_rank();
+uint32_t cluster_size();
+
+// Threads together: thread.hpp, barrier.hpp, cluster.hpp
+void sync_warp(const Instruction& at);
+bool elect_one(const Instruction& at);
+uint32_t broadcast(uint32_t value, uint32_t source, const Instruction& at);
+void set_registers(uint32_t count, bool raise, const Instruction& at);
+void named_barrier(uint32_t id, uint32_t threads, bool wait, const Instruction& at);
+void cluster_arrive(const Instruction& at);
+void cluster_wait(const Instruction& at);
+
+// Shared memory: shared_memory.hpp, cluster.hpp, fence.hpp
+void* dynamic_shared(uint64_t bytes, const Instruction& at);
+uint32_t shared_address(const void* pointer, const Instruction& at);
+void check_shared_load(const void* source, uint32_t bytes, const Instruction& at);
+void check_shared_store(const void* destination, uint32_t bytes, const Instruction& at);
+uint32_t map_to_rank(const void* pointer, uint32_t rank, const Instruction& at);
+uint32_t cluster_load(uint32_t address, const Instruction& at);
+void cluster_store(uint32_t address, uint32_t value, const Instruction& at);
+void fence_async_shared(const Instruction& at);
+void fence_barrier_init(const Instruction& at);
+
+// mbarrier.hpp
+void mbarrier_init(void* barrier, uint32_t count, const Instruction& at);
+void mbarrier_invalidate(void* barrier, const Instruction& at);
+void mbarrier_arrive(void* barrier, uint32_t expected_bytes, const Instruction& at);
+void mbarrier_arrive_remote(uint32_t address, uint32_t expected_bytes, const Instruction& at);
+void mbarrier_expect(void* barrier, uint32_t bytes, const Instruction& at);
+void mbarrier_wait(void* barrier, uint32_t parity, const Instruction& at);
+
+// tma.hpp
+struct BoxCopy {
+    void* shared;
+    const isa::TensorMap* map;
+    const int32_t* coordinates;
+    int rank;
+    const uint16_t* tap;  ///< rank - 2 im2col offsets, or null for a tiled map
+};
+struct LoadForm {
+    bool multicast = false;
+    uint16_t ranks = 0;
+    bool pair = false;  ///< cta_group::2: the barrier may be the pair's other CTA's
+};
+void tma_prefetch(const isa::TensorMap* map, const Instruction& at);
+void tma_load(const BoxCopy& copy, uint32_t barrier, const LoadForm& form, const Instruction& at);
+void tma_store(const BoxCopy& copy, const Instruction& at);
+void bulk_commit(const Instruction& at);
+void bulk_wait(uint32_t pending, bool read, const Instruction& at);
+
+// wgmma.hpp
+struct WgmmaOperands {
+    float* accumulators;  ///< n / 2 of this thread
+    uint32_t n;
+    uint64_t a;
+    const uint32_t* a_registers;  ///< 4 words instead of `a`, or null
+    uint64_t b;
+    bool bfloat16;
+    bool accumulate;
+};
+void wgmma_fence(const Instruction& at);
+void wgmma_mma(const WgmmaOperands& operands, const Instruction& at);
+void wgmma_commit(const Instruction& at);
+void wgmma_wait(uint32_t pending, const Instruction& at);
+void wgmma_take(const float* accumulators, uint32_t count, const Instruction& at);
+
+// tcgen05.hpp
+struct Tcgen05Operands {
+    uint32_t d;
+    uint64_t a, b;
+    uint32_t instruction;
+    bool accumulate;
+    int group;
+    uint32_t element_bytes;
+};
+void tensor_alloc(uint32_t* slot, uint32_t columns, int group, const Instruction& at);
+void tensor_dealloc(uint32_t address, uint32_t columns, int group, const Instruction& at);
+void tensor_relinquish(int group, const Instruction& at);
+void tensor_load(uint32_t* values, uint32_t columns, uint32_t address, const Instruction& at);
+void tensor_wait_load(const Instruction& at);
+void tcgen05_mma(const Tcgen05Operands& operands, const Instruction& at);
+void tcgen05_commit(void* barrier, uint16_t ranks, int group, const Instruction& at);
+void tcgen05_fence(bool before, const Instruction& at);
+
+// clc.hpp
+struct CancelAnswer {
+    bool valid;
+    Dim3 first_cta;
+};
+void try_cancel(void* response, void* barrier, bool multicast, const Instruction& at);
+CancelAnswer query_cancel(const void* response, const Instruction& at);
+
+}  // namespace kinetograph::host_model

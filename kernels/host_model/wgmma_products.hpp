@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <kinetograph/kernels/host_model/machine.hpp>
+#include <memory>
+#include <vector>
+
+namespace kinetograph::host_model {
+
+/// One accumulator tile of a warpgroup in flight: thread t's register i is values[t * n / 2 + i].
+struct WgmmaTile {
+    std::array<float*, 128> registers{};
+    uint32_t n = 0;
+    std::vector<float> values;
+    uint32_t open = 0;  ///< groups, the uncommitted one included, that still work on it
+    Instruction at;
+};
+
+struct WgmmaGroup {
+    std::vector<std::shared_ptr<WgmmaTile>> tiles;
+    std::vector<AccessPtr> reads;
+    uint32_t unfinished = 0;
+};
+
+/// What a warpgroup has in flight: groups in order of their commits.
+struct WarpgroupProducts {
+    std::deque<std::shared_ptr<WgmmaGroup>> groups;
+    std::shared_ptr<WgmmaGroup> open;
+    std::vector<std::shared_ptr<WgmmaTile>> tiles;
+    uint64_t last_operation = 0;
+    WaitQueue queue;
+};
+
+}  // namespace kinetograph::host_model

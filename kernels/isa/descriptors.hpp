@@ -1,0 +1,52 @@
+#pragma once
+
+#include <kinetograph/kernels/isa/swizzle.hpp>
+
+/// The bit fields by which matrix instructions find their operands in shared memory, K-major ("rows of K").
+///
+/// address       shared-memory address of the operand's first row, the k step included; multiple of 16
+/// group_stride  bytes from one group of 8 rows to the next (SBO); 8 * span when rows are packed, a halo's pitch
+/// otherwise chunk_stride  bytes from one 16-byte column to the next (LBO); only without swizzle, else 16 base_offset
+/// stays 0: the XOR comes from the absolute address, so shifted starts need no correction.
+namespace kinetograph::isa {
+
+struct OperandTile {
+    uint32_t address;
+    uint32_t group_stride;
+    Swizzle swizzle;
+    uint32_t chunk_stride = 16;
+};
+
+/// PTX ISA, asynchronous warpgroup level matrix shared memory layout, matrix descriptor: layout 1 = 128B, 2 = 64B, 3 =
+/// 32B.
+KG_HOST_DEVICE uint64_t wgmma_descriptor(const OperandTile& tile) {
+    const uint64_t layout = tile.swizzle == Swizzle::None ? 0u : 4u - static_cast<uint64_t>(tile.swizzle);
+    return (static_cast<uint64_t>(tile.address & 0x3ffffu) >> 4) |
+           (static_cast<uint64_t>(tile.chunk_stride >> 4) << 16) |
+           (static_cast<uint64_t>(tile.group_stride >> 4) << 32) | (layout << 62);
+}
+
+/// PTX ISA, tcgen05 shared memory descriptor: layout 2 = 128B, 4 = 64B, 6 = 32B; bits 46-48 are the constant 0b001.
+KG_HOST_DEVICE uint64_t tcgen05_descriptor(const OperandTile& tile) {
+    const uint64_t layout = tile.swizzle == Swizzle::None ? 0u : 2u * (4u - static_cast<uint64_t>(tile.swizzle));
+    return (static_cast<uint64_t>(tile.address & 0x3ffffu) >> 4) |
+           (static_cast<uint64_t>(tile.chunk_stride >> 4) << 16) |
+           (static_cast<uint64_t>(tile.group_stride >> 4) << 32) | (1ull << 46) | (layout << 61);
+}
+
+/// Element types of matrix operands; the accumulator is fp32 throughout.
+enum class Element : uint8_t { Float16, BFloat16, Float8E4M3, Float8E5M2 };
+
+KG_HOST_DEVICE uint32_t element_bytes(Element element) {
+    return element == Element::Float16 || element == Element::BFloat16 ? 2u : 1u;
+}
+
+/// PTX ISA, tcgen05 instruction descriptor, kinds f16 and f8f6f4, dense, fp32 accumulator, both operands K-major.
+/// m is the whole instruction's M (256 for a pair of CTAs), n its N.
+KG_HOST_DEVICE uint32_t tcgen05_instruction(Element a, Element b, uint32_t m, uint32_t n) {
+    const uint32_t a_format = a == Element::BFloat16 || a == Element::Float8E5M2 ? 1u : 0u;
+    const uint32_t b_format = b == Element::BFloat16 || b == Element::Float8E5M2 ? 1u : 0u;
+    return (1u << 4) | (a_format << 7) | (b_format << 10) | ((n >> 3) << 17) | ((m >> 4) << 24);
+}
+
+}  // namespace kinetograph::isa

@@ -1,0 +1,27 @@
+#pragma once
+
+/// Where this translation unit's kernels run. Compiled by nvcc the wrappers of kernels/isa are inline PTX; compiled by
+/// the host's C++ compiler the same spelling calls kernels/host_model, which runs the kernel on the CPU. A kernel never
+/// asks which of the two it is in.
+
+#if defined(__CUDACC__)
+#define KG_HOST_MODEL 0
+#define KG_DEVICE __device__ __forceinline__
+#define KG_HOST_DEVICE __host__ __device__ constexpr
+/// The last parameter of every wrapper on the host: where the kernel's author wrote the instruction.
+#define KG_SITE
+#define KG_SITE_ONLY
+#else
+#define KG_HOST_MODEL 1
+#define KG_DEVICE inline
+#define KG_HOST_DEVICE constexpr
+#include <kinetograph/kernels/host_model/instructions.hpp>
+#include <source_location>
+#define KG_SITE , std::source_location site = std::source_location::current()
+#define KG_SITE_ONLY std::source_location site = std::source_location::current()
+/// The instruction as the model names it in messages, at the caller's line.
+#define KG_AT(name) \
+    kinetograph::host_model::Instruction { name, site }
+#endif
+
+#include <cstdint>
