@@ -26,6 +26,9 @@ function(kinetograph_library name)
     set_property(GLOBAL APPEND PROPERTY KINETOGRAPH_LIBRARIES ${target})
 endfunction()
 
+# The sanitizers multiply the time of compiling test bodies, which no one waits for at run time.
+set(KINETOGRAPH_TEST_OPTIONS "" CACHE STRING "Further compile options of test sources")
+
 # kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABELS golden vulkan ...] [TIMEOUT seconds])
 # A GoogleTest program whose cases CTest lists one by one.
 function(kinetograph_test name)
@@ -35,6 +38,7 @@ function(kinetograph_test name)
     endif()
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main kinetograph_warnings)
+    target_compile_options(${name} PRIVATE ${KINETOGRAPH_TEST_OPTIONS})
     set(properties TIMEOUT ${ARG_TIMEOUT})
     if(ARG_LABELS)  # an empty value would vanish from the list, and TIMEOUT would become the label
         list(APPEND properties LABELS "${ARG_LABELS}")
