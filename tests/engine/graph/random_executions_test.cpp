@@ -7,7 +7,7 @@
 namespace kinetograph::graph {
 namespace {
 
-constexpr std::uint64_t kRuns = 600;
+constexpr std::uint64_t kRuns = random_graphs(600);
 constexpr std::uint64_t kImports = 8;
 
 class RandomExecutions : public ::testing::Test {

@@ -5,6 +5,15 @@
 
 namespace kinetograph::graph {
 
+/// How many of `all` random graphs a test takes: a tenth where a sanitizer makes every one ten times as dear.
+constexpr std::uint64_t random_graphs(std::uint64_t all) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return all / 10;
+#else
+    return all;
+#endif
+}
+
 /// Where the memory of imports and histories comes from. Without an executor nothing can be executed: then imports have
 /// made-up addresses, and lanes and waits are random too.
 struct RandomGraphMemory {

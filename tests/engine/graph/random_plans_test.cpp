@@ -8,7 +8,7 @@
 namespace kinetograph::graph {
 namespace {
 
-constexpr std::uint64_t kPlans = 4000;
+constexpr std::uint64_t kPlans = random_graphs(4000);
 
 /// The only mistake that a random declaration makes: reading outdated contents can close a cycle.
 bool is_cycle(const Error& error) { return error.message.rfind("a cycle: ", 0) == 0; }
