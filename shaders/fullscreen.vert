@@ -1,7 +1,9 @@
-// One triangle that covers the viewport.
+// One triangle that covers a rectangle of the target, which the viewport is set to.
 #version 450
 
+layout(location = 0) out vec2 position;  // 0 to 1 across the rectangle
+
 void main() {
-    vec2 corner = vec2((gl_VertexIndex << 1) & 2, gl_VertexIndex & 2);
-    gl_Position = vec4(corner * 2.0 - 1.0, 0.0, 1.0);
+    position = vec2((gl_VertexIndex << 1) & 2, gl_VertexIndex & 2);
+    gl_Position = vec4(position * 2.0 - 1.0, 0.0, 1.0);
 }

@@ -1,4 +1,9 @@
+// ImGui's colours and glyphs.
 #version 450
+#extension GL_GOOGLE_include_directive : require
+#include "srgb.glsl"
+
+layout(constant_id = 0) const bool kTargetEncodes = false;  // an sRGB format, which encodes what is written
 
 layout(location = 0) in vec2 texture_coordinates;
 layout(location = 1) in vec4 color;
@@ -6,17 +11,7 @@ layout(location = 0) out vec4 out_color;
 
 layout(binding = 0) uniform sampler2D image;
 
-layout(push_constant) uniform Constants {
-    vec2 scale;
-    vec2 translate;
-    uint target_encodes;
-};
-
-vec3 decode_srgb(vec3 encoded) {
-    return mix(encoded / 12.92, pow((encoded + 0.055) / 1.055, vec3(2.4)), greaterThan(encoded, vec3(0.04045)));
-}
-
 void main() {
     vec4 result = color * texture(image, texture_coordinates);
-    out_color = target_encodes == 1 ? vec4(decode_srgb(result.rgb), result.a) : result;
+    out_color = kTargetEncodes ? vec4(decode_srgb(result.rgb), result.a) : result;
 }

@@ -11,7 +11,6 @@ layout(location = 1) out vec4 out_color;
 layout(push_constant) uniform Constants {
     vec2 scale;
     vec2 translate;
-    uint target_encodes;  // 1: the target is an sRGB format, which encodes what is written
 };
 
 void main() {

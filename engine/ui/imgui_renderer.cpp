@@ -23,24 +23,18 @@ constexpr std::uint32_t kFragmentShader[] = {
 struct Constants {
     float scale[2];
     float translate[2];
-    std::uint32_t target_encodes;
 };
 
 struct OverlayData {
     graph::Image target;
 };
 
-bool encodes(graph::PixelFormat format) {
-    return format == graph::PixelFormat::Rgba8Srgb || format == graph::PixelFormat::Bgra8Srgb;
-}
-
-Constants constants_for(const ImDrawData& data, graph::PixelFormat target) {
+Constants constants_for(const ImDrawData& data) {
     Constants constants{};
     constants.scale[0] = 2.0F / data.DisplaySize.x;
     constants.scale[1] = 2.0F / data.DisplaySize.y;
     constants.translate[0] = -1.0F - data.DisplayPos.x * constants.scale[0];
     constants.translate[1] = -1.0F - data.DisplayPos.y * constants.scale[1];
-    constants.target_encodes = encodes(target) ? 1 : 0;
     return constants;
 }
 
@@ -103,7 +97,7 @@ void draw_lists(const ImDrawData& data, const vulkan::Image& target, vulkan::Pas
 
 Result<std::unique_ptr<ImGuiRenderer>> ImGuiRenderer::create(const vulkan::Device& device, ImFontAtlas& atlas,
                                                              graph::PixelFormat target) {
-    std::unique_ptr<ImGuiRenderer> renderer(new ImGuiRenderer(device, target));
+    std::unique_ptr<ImGuiRenderer> renderer(new ImGuiRenderer(device));
     if (auto uploaded = renderer->upload_atlas(atlas); !uploaded) return fail(uploaded.error());
     auto pipeline = vulkan::Pipeline::create(
         device,
@@ -117,7 +111,8 @@ Result<std::unique_ptr<ImGuiRenderer>> ImGuiRenderer::create(const vulkan::Devic
                                                            {2, 0, VK_FORMAT_R8G8B8A8_UNORM, offsetof(ImDrawVert, col)}},
                                      .vertex_stride = sizeof(ImDrawVert),
                                      .color_format = target,
-                                     .blend = vulkan::Blend::SourceOver});
+                                     .blend = vulkan::Blend::SourceOver,
+                                     .constants = {vulkan::encodes_srgb(target) ? 1U : 0U}});
     if (!pipeline) return fail(pipeline.error());
     renderer->pipeline_ = std::move(*pipeline);
     return renderer;
@@ -145,7 +140,7 @@ graph::Image ImGuiRenderer::declare(graph::FrameGraph& frame, std::string_view n
         const auto geometry = upload_geometry(*lists, context);
         if (!geometry) return;
         const vulkan::Image& image = context.image(pass.target);
-        const Constants constants = constants_for(*lists, target_);
+        const Constants constants = constants_for(*lists);
         const VkDeviceSize offset = geometry->vertices.offset;
         context.begin_rendering(image, vulkan::PassContext::Contents::Keep);
         context.bind(*pipeline_, {vulkan::Descriptor::sampled(*font_, device_.linear_sampler())});

@@ -25,11 +25,10 @@ class ImGuiRenderer {
     graph::Image declare(graph::FrameGraph& frame, std::string_view name, graph::Image target, const ImDrawData& data);
 
   private:
-    ImGuiRenderer(const vulkan::Device& device, graph::PixelFormat target) : device_(device), target_(target) {}
+    explicit ImGuiRenderer(const vulkan::Device& device) : device_(device) {}
     Result<void> upload_atlas(ImFontAtlas& atlas);
 
     const vulkan::Device& device_;
-    graph::PixelFormat target_;
     std::unique_ptr<vulkan::Image> font_;
     std::unique_ptr<vulkan::Pipeline> pipeline_;
 };

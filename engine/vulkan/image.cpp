@@ -26,6 +26,10 @@ VkFormat to_vk(graph::PixelFormat format) {
     return VK_FORMAT_UNDEFINED;
 }
 
+bool encodes_srgb(graph::PixelFormat format) {
+    return format == graph::PixelFormat::Rgba8Srgb || format == graph::PixelFormat::Bgra8Srgb;
+}
+
 VkImageUsageFlags graph_image_usage(graph::PixelFormat format) {
     constexpr VkImageUsageFlags kAlways = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT |
                                           VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT;

@@ -11,6 +11,9 @@ namespace kinetograph::vulkan {
 
 VkFormat to_vk(graph::PixelFormat format);
 
+/// True for sRGB formats: they encode what a shader writes and decode what it samples.
+bool encodes_srgb(graph::PixelFormat format);
+
 /// Everything a frame graph may do with an image of this format. Transient images always get all of it, so that
 /// Device::footprint() and the image that is made later agree on their size.
 VkImageUsageFlags graph_image_usage(graph::PixelFormat format);

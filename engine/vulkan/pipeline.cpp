@@ -52,6 +52,13 @@ VkPipelineColorBlendAttachmentState blend_state(Blend blend) {
     return state;
 }
 
+std::vector<VkSpecializationMapEntry> constant_entries(std::size_t count) {
+    std::vector<VkSpecializationMapEntry> entries;
+    for (std::uint32_t id = 0; id < count; ++id)
+        entries.push_back({id, static_cast<std::uint32_t>(id * sizeof(std::uint32_t)), sizeof(std::uint32_t)});
+    return entries;
+}
+
 VkPipelineVertexInputStateCreateInfo vertex_input(const GraphicsPipelineDesc& desc,
                                                   const VkVertexInputBindingDescription& binding) {
     VkPipelineVertexInputStateCreateInfo info{};
@@ -139,7 +146,11 @@ Result<std::unique_ptr<Pipeline>> Pipeline::create(const Device& device, const G
     for (const ShaderModule* shader : {&vertex, &fragment})
         if (shader->result() != VK_SUCCESS)
             return device.error(shader->result(), fmt::format("loading a shader of pipeline \"{}\"", desc.name));
-    const std::array stages{vertex.stage(VK_SHADER_STAGE_VERTEX_BIT), fragment.stage(VK_SHADER_STAGE_FRAGMENT_BIT)};
+    const std::vector<VkSpecializationMapEntry> entries = constant_entries(desc.constants.size());
+    const VkSpecializationInfo constants{static_cast<std::uint32_t>(entries.size()), entries.data(),
+                                         desc.constants.size() * sizeof(std::uint32_t), desc.constants.data()};
+    std::array stages{vertex.stage(VK_SHADER_STAGE_VERTEX_BIT), fragment.stage(VK_SHADER_STAGE_FRAGMENT_BIT)};
+    stages[1].pSpecializationInfo = &constants;
     const VkVertexInputBindingDescription binding{0, desc.vertex_stride, VK_VERTEX_INPUT_RATE_VERTEX};
     const VkPipelineVertexInputStateCreateInfo vertices = vertex_input(desc, binding);
     VkPipelineInputAssemblyStateCreateInfo assembly{};

@@ -38,6 +38,7 @@ struct GraphicsPipelineDesc {
     std::uint32_t vertex_stride = 0;                                     ///< bytes
     graph::PixelFormat color_format = graph::PixelFormat::Rgba8Unorm;
     Blend blend = Blend::Off;
+    std::vector<std::uint32_t> constants{};  ///< constant_id 0, 1, ... of the fragment shader
 };
 
 /// Triangles, dynamic viewport and scissor, dynamic rendering; or a compute shader.

@@ -16,14 +16,15 @@ constexpr std::uint32_t kVertexShader[] = {
 constexpr std::uint32_t kFragmentShader[] = {
 #include "picture.frag.inc"
 };
+constexpr std::uint32_t kReducedFragmentShader[] = {
+#include "picture_reduced.frag.inc"
+};
 
 // Behind the picture: dark, but not so dark that the picture's own black is lost in it. sRGB-encoded.
 constexpr VkClearColorValue kBackground{{0.055F, 0.06F, 0.07F, 1.0F}};
 
-struct Constants {
-    float origin[2];
+struct ReducedConstants {
     float size[2];
-    std::uint32_t target_encodes;
 };
 struct UploadData {
     graph::Image texture;
@@ -45,16 +46,15 @@ void upload(const UploadData& data, std::span<const std::uint8_t> rgba, vulkan::
                                            VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
 }
 
-void draw(const vulkan::Image& texture, const vulkan::Pipeline& pipeline, const Rectangle& place,
-          vulkan::PassContext& context, const graph::ImageDesc& target) {
-    const bool encodes =
-        target.format == graph::PixelFormat::Rgba8Srgb || target.format == graph::PixelFormat::Bgra8Srgb;
-    const Constants constants{{static_cast<float>(place.x), static_cast<float>(place.y)},
-                              {static_cast<float>(place.width), static_cast<float>(place.height)},
-                              encodes ? 1U : 0U};
+void draw(const vulkan::Image& texture, const vulkan::Pipeline& pipeline, bool reduces, const Rectangle& place,
+          vulkan::PassContext& context) {
+    const auto width = static_cast<float>(place.width), height = static_cast<float>(place.height);
+    const VkViewport viewport{static_cast<float>(place.x), static_cast<float>(place.y), width, height, 0.0F, 1.0F};
     const VkRect2D scissor{{place.x, place.y}, {place.width, place.height}};
     context.bind(pipeline, {vulkan::Descriptor::sampled(texture, context.device().linear_sampler())});
-    context.push_constants(pipeline, &constants, sizeof(constants));
+    const ReducedConstants constants{{width, height}};
+    if (reduces) context.push_constants(pipeline, &constants, sizeof(constants));
+    context.table().vkCmdSetViewport(context.commands(), 0, 1, &viewport);
     context.table().vkCmdSetScissor(context.commands(), 0, 1, &scissor);
     context.table().vkCmdDraw(context.commands(), 3, 1, 0, 0);
 }
@@ -64,15 +64,21 @@ void draw(const vulkan::Image& texture, const vulkan::Pipeline& pipeline, const 
 Result<std::unique_ptr<PictureRenderer>> PictureRenderer::create(const vulkan::Device& device,
                                                                  graph::PixelFormat target) {
     std::unique_ptr<PictureRenderer> renderer(new PictureRenderer(device));
-    auto pipeline =
-        vulkan::Pipeline::create(device, vulkan::GraphicsPipelineDesc{.name = "picture",
-                                                                      .vertex_shader = kVertexShader,
-                                                                      .fragment_shader = kFragmentShader,
-                                                                      .bindings = {vulkan::BindingKind::SampledImage},
-                                                                      .push_constant_bytes = sizeof(Constants),
-                                                                      .color_format = target});
+    vulkan::GraphicsPipelineDesc desc{.name = "picture",
+                                      .vertex_shader = kVertexShader,
+                                      .fragment_shader = kFragmentShader,
+                                      .bindings = {vulkan::BindingKind::SampledImage},
+                                      .color_format = target,
+                                      .constants = {vulkan::encodes_srgb(target) ? 1U : 0U}};
+    auto pipeline = vulkan::Pipeline::create(device, desc);
     if (!pipeline) return fail(pipeline.error());
     renderer->pipeline_ = std::move(*pipeline);
+    desc.name = "picture, reduced";
+    desc.fragment_shader = kReducedFragmentShader;
+    desc.push_constant_bytes = sizeof(ReducedConstants);
+    auto reduced = vulkan::Pipeline::create(device, desc);
+    if (!reduced) return fail(reduced.error());
+    renderer->reduced_pipeline_ = std::move(*reduced);
     return renderer;
 }
 
@@ -80,7 +86,7 @@ Result<std::unique_ptr<PictureRenderer>> PictureRenderer::create(const vulkan::D
 Result<void> PictureRenderer::fit_texture(const vae::Frame& frame) {
     const graph::ImageDesc desc{.width = static_cast<std::uint32_t>(frame.width),
                                 .height = static_cast<std::uint32_t>(frame.height),
-                                .format = graph::PixelFormat::Rgba8Srgb};
+                                .format = graph::PixelFormat::Rgba8Unorm};
     if (texture_ && texture_->desc().width == desc.width && texture_->desc().height == desc.height) return {};
     if (auto idle = device_.wait_idle(); !idle) return idle;
     uploaded_ = false;
@@ -116,6 +122,8 @@ Result<graph::Image> PictureRenderer::declare(graph::FrameGraph& graph, graph::I
             texture = declare_upload(graph, texture, *frame);
         place_ = fit_picture(texture_->desc().width, texture_->desc().height, target_desc.width, target_desc.height);
     }
+    const bool reduces = texture && (place_.width < texture_->desc().width || place_.height < texture_->desc().height);
+    const vulkan::Pipeline* pipeline = reduces ? reduced_pipeline_.get() : pipeline_.get();
     return graph
         .add_pass<PictureData>(
             "picture", graph::Lane::Graphics,
@@ -123,10 +131,9 @@ Result<graph::Image> PictureRenderer::declare(graph::FrameGraph& graph, graph::I
                 if (texture) data.texture = pass.read(texture, graph::Access::SampledRead);
                 data.target = pass.write(target, graph::Access::ColorAttachment);
             },
-            [pipeline = pipeline_.get(), place = place_, target_desc](const PictureData& data,
-                                                                      vulkan::PassContext& context) {
+            [pipeline, reduces, place = place_](const PictureData& data, vulkan::PassContext& context) {
                 context.begin_rendering(context.image(data.target), vulkan::PassContext::Contents::Clear, kBackground);
-                if (data.texture) draw(context.image(data.texture), *pipeline, place, context, target_desc);
+                if (data.texture) draw(context.image(data.texture), *pipeline, reduces, place, context);
                 context.end_rendering();
             })
         .target;

@@ -32,7 +32,8 @@ class PictureRenderer {
     graph::Image declare_upload(graph::FrameGraph& graph, graph::Image texture, const vae::Frame& frame);
 
     const vulkan::Device& device_;
-    std::unique_ptr<vulkan::Pipeline> pipeline_;
+    std::unique_ptr<vulkan::Pipeline> pipeline_;  // at its own size or enlarged
+    std::unique_ptr<vulkan::Pipeline> reduced_pipeline_;
     std::unique_ptr<vulkan::Image> texture_;
     Rectangle place_;
     bool uploaded_ = false;  // the texture holds the frame below
