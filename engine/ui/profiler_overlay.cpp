@@ -124,8 +124,9 @@ void ProfilerOverlay::draw_timeline(Canvas& canvas, Cursor& cursor, Nanoseconds 
         return left + width * static_cast<float>(std::clamp(part, 0.0, 1.0));
     };
 
+    std::string pointed_at;  // the pass under the pointer, and how long it took
+    const float head = cursor.y;
     canvas.text(cursor.left, cursor.y, theme::kMuted, "lanes");
-    canvas.text(left, cursor.y, theme::kMuted, fmt::format("-{:.0f} ms", milliseconds(options.timeline)));
     canvas.text(left + width, cursor.y, theme::kMuted, "now", Align::Right);
     canvas.text(cursor.right(), cursor.y, theme::kMuted, "busy", Align::Right);
     cursor.y += canvas.line() + canvas.px(5);
@@ -136,13 +137,20 @@ void ProfilerOverlay::draw_timeline(Canvas& canvas, Cursor& cursor, Nanoseconds 
         canvas.text_within(cursor.left + canvas.px(14), text_y, labels - canvas.px(20), theme::kText, track.track);
         canvas.text(cursor.right(), text_y, theme::kText, fmt::format("{:.0f}%", 100.0 * track.busy), Align::Right);
         canvas.box(left, cursor.y, width, row, theme::kRaised, canvas.px(2));
+        const ImVec2 mouse = ImGui::GetIO().MousePos;
         for (const profile::Span& span : spans) {
             if (span.track != track.track || span.begin > now) continue;
             const float begin = x_of(span.begin), end = std::max(x_of(span.end), begin + 1.0F);
             canvas.box(begin, cursor.y, end - begin, row, theme::faded(color, shade_of(span.name)));
+            if (mouse.x >= begin && mouse.x < end && mouse.y >= cursor.y && mouse.y < cursor.y + row)
+                pointed_at = fmt::format("{}   {}", span.name, human_time(span.end - span.begin));
         }
         cursor.y += row + gap;
     }
+    if (pointed_at.empty())
+        canvas.text(left, head, theme::kMuted, fmt::format("-{:.0f} ms", milliseconds(options.timeline)));
+    else
+        canvas.text_within(left, head, width - canvas.px(40), theme::kText, pointed_at, Canvas::Cut::Begin);
     cursor.y += canvas.px(7);
 }
 
