@@ -137,7 +137,8 @@ Result<void> VulkanLane::wait(std::uint64_t value) {
         result != VK_SUCCESS)
         return device_.error(result,
                              fmt::format("waiting for value {} of the {} lane", value, graph::to_string(lane_)));
-    collect();
+    std::lock_guard lock(mutex_);
+    collect_locked();
     if (relay_)
         if (auto error = relay_->error()) return fail(*error, "a lane that this one waited for");
     return {};
@@ -353,6 +354,7 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph
             others.push_back(wait);
     }
     if (!others.empty()) {
+        std::lock_guard lock(mutex_);
         if (!relay_) {
             auto relay = Relay::create(device_);
             if (!relay) return fail(relay.error());

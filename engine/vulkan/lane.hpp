@@ -67,7 +67,7 @@ class VulkanLane final : public graph::LaneBackend {
     profile::Recorder* recorder_;
     VkSemaphore timeline_ = VK_NULL_HANDLE;
     std::uint64_t submitted_ = 0;
-    std::mutex mutex_;  // slots_ and their queries
+    std::mutex mutex_;  // slots_, their queries, and relay_
     std::vector<std::unique_ptr<Slot>> slots_;
     std::vector<ExternalSemaphore> waits_, signals_;
     std::unique_ptr<Relay> relay_;  // made when first needed

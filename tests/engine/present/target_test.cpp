@@ -161,6 +161,36 @@ TEST_F(Targets, AWindowShowsPicturesAndFollowsItsSize) {
     EXPECT_GE(swapchain.recreations(), 2U);
 }
 
+/// GLFW's callbacks, called as GLFW calls them: the key first, then the character that it makes.
+TEST(WindowInput, KeysCharactersAndDroppedFilesBecomeEvents) {
+    const auto display = testing::VirtualDisplay::start();
+    if (!display) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
+    auto window = Window::create({.title = "input", .width = 100, .height = 100});
+    ASSERT_TRUE(window) << window.error().message;
+    GLFWwindow* handle = (*window)->handle();
+    const GLFWkeyfun key = glfwSetKeyCallback(handle, nullptr);
+    const GLFWcharfun character = glfwSetCharCallback(handle, nullptr);
+    const GLFWdropfun drop = glfwSetDropCallback(handle, nullptr);
+    ASSERT_TRUE(key != nullptr && character != nullptr && drop != nullptr);
+    (*window)->poll();
+
+    key(handle, GLFW_KEY_L, 0, GLFW_PRESS, GLFW_MOD_SHIFT);
+    character(handle, 'L');
+    key(handle, GLFW_KEY_PERIOD, 0, GLFW_REPEAT, 0);
+    character(handle, '.');
+    key(handle, GLFW_KEY_ESCAPE, 0, GLFW_PRESS, 0);
+    key(handle, GLFW_KEY_ESCAPE, 0, GLFW_RELEASE, 0);
+    const char* files[] = {"/tmp/one.safetensors", "/tmp/two.safetensors"};
+    drop(handle, 2, files);
+    const auto events = (*window)->poll();
+    ASSERT_EQ(events.size(), 4U);
+    EXPECT_EQ(std::get<KeyEvent>(events[0]), (KeyEvent{Key::Character, U'L', false}));
+    EXPECT_EQ(std::get<KeyEvent>(events[1]), (KeyEvent{Key::Character, U'.', true}));
+    EXPECT_EQ(std::get<KeyEvent>(events[2]), (KeyEvent{Key::Escape, 0, false}));
+    EXPECT_EQ(std::get<DropEvent>(events[3]).paths.back(), "/tmp/two.safetensors");
+    EXPECT_TRUE((*window)->poll().empty());
+}
+
 TEST(WindowCreation, WithoutADisplayTheErrorSaysSo) {
     const testing::NoDisplay none;
     const auto window = Window::create();
