@@ -19,15 +19,19 @@ struct DTypeFacts {
     std::uint32_t bytes;
 };
 
-constexpr std::array<DTypeFacts, 11> kDTypes{{{DType::F32, "F32", 4},
+constexpr std::array<DTypeFacts, 15> kDTypes{{{DType::F32, "F32", 4},
                                               {DType::F16, "F16", 2},
                                               {DType::BF16, "BF16", 2},
                                               {DType::F8E4M3, "F8_E4M3", 1},
+                                              {DType::F8E5M2, "F8_E5M2", 1},
                                               {DType::F64, "F64", 8},
                                               {DType::I64, "I64", 8},
                                               {DType::I32, "I32", 4},
                                               {DType::I16, "I16", 2},
                                               {DType::I8, "I8", 1},
+                                              {DType::U64, "U64", 8},
+                                              {DType::U32, "U32", 4},
+                                              {DType::U16, "U16", 2},
                                               {DType::U8, "U8", 1},
                                               {DType::Bool, "BOOL", 1}}};
 static_assert(std::ranges::all_of(kDTypes, [index = std::size_t{0}](const DTypeFacts& facts) mutable {
@@ -123,12 +127,11 @@ Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name)
         case DType::F8E4M3:
             convert_all<std::uint8_t>(view.data, values, from_f8e4m3);
             return values;
-        case DType::I64:
-        case DType::I32:
-        case DType::I16:
-        case DType::I8:
-        case DType::U8:
-        case DType::Bool:
+        case DType::F8E5M2:  // the upper half of an F16
+            convert_all<std::uint8_t>(
+                view.data, values, [](std::uint8_t bits) { return from_f16(static_cast<std::uint16_t>(bits << 8U)); });
+            return values;
+        default:  // integers
             break;
     }
     return fail(ErrorCode::Unsupported, "tensor \"{}\" holds {}, which is not a floating-point type", name,
@@ -148,12 +151,9 @@ std::optional<std::int64_t> first_not_finite(const TensorView& view) {
             return first_with_exponent<std::uint64_t>(view.data, count, 0x7FF0000000000000U);
         case DType::F8E4M3:
             return first_with_exponent<std::uint8_t>(view.data, count, 0x7FU);
-        case DType::I64:
-        case DType::I32:
-        case DType::I16:
-        case DType::I8:
-        case DType::U8:
-        case DType::Bool:
+        case DType::F8E5M2:
+            return first_with_exponent<std::uint8_t>(view.data, count, 0x7CU);
+        default:  // integers
             break;
     }
     return std::nullopt;

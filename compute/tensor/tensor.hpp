@@ -13,7 +13,7 @@
 
 namespace kinetograph::tensor {
 
-enum class DType : std::uint8_t { F32, F16, BF16, F8E4M3, F64, I64, I32, I16, I8, U8, Bool };
+enum class DType : std::uint8_t { F32, F16, BF16, F8E4M3, F8E5M2, F64, I64, I32, I16, I8, U64, U32, U16, U8, Bool };
 std::uint32_t bytes_per_element(DType dtype);
 /// The safetensors spelling: "F32", "BF16", "F8_E4M3", "BOOL", ...
 std::string_view to_string(DType dtype);
@@ -35,7 +35,7 @@ struct TensorView {
     std::uint64_t bytes = 0;
 };
 
-/// All elements as float: F32, F16, BF16, F64 (rounded to nearest) and F8E4M3, from data of any alignment.
+/// All elements as float: F32, F16, BF16, F64 (rounded to nearest), F8E4M3 and F8E5M2, from data of any alignment.
 /// Errors: Unsupported for integer types, naming `name`; Corrupt when the view's byte count does not match its shape.
 Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name);
 

@@ -37,7 +37,8 @@ struct DecodeQueueStats {
 
 class DecodeQueue {
   public:
-    /// Starts decoding at once. `decoder` must match the latents' size; it belongs to the queue until destruction.
+    /// Starts decoding at once. `decoder` belongs to the queue until destruction.
+    /// Errors: InvalidArgument (a clip of another size than the decoder's, without frames, or with too few values).
     static Result<std::unique_ptr<DecodeQueue>> create(std::unique_ptr<Decoder> decoder, Latents clip,
                                                        const DecodeQueueOptions& options = {});
     virtual ~DecodeQueue() = default;

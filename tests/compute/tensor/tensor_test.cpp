@@ -10,8 +10,9 @@
 namespace kinetograph::tensor {
 namespace {
 
-constexpr std::array kAllDTypes = {DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F64, DType::I64,
-                                   DType::I32, DType::I16, DType::I8,   DType::U8,     DType::Bool};
+constexpr std::array kAllDTypes = {DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2,
+                                   DType::F64, DType::I64, DType::I32,  DType::I16,    DType::I8,
+                                   DType::U64, DType::U32, DType::U16,  DType::U8,     DType::Bool};
 
 template <class Element>
 TensorView view_of(DType dtype, Shape shape, std::span<const Element> values) {
@@ -29,7 +30,7 @@ TEST(DType, IsSpelledAsInSafetensorsBothWays) {
 }
 
 TEST(DType, KnowsItsSize) {
-    const std::array<std::uint32_t, kAllDTypes.size()> bytes = {4, 2, 2, 1, 8, 8, 4, 2, 1, 1, 1};
+    const std::array<std::uint32_t, kAllDTypes.size()> bytes = {4, 2, 2, 1, 1, 8, 8, 4, 2, 1, 8, 4, 2, 1, 1};
     for (std::size_t i = 0; i < bytes.size(); ++i) EXPECT_EQ(bytes_per_element(kAllDTypes[i]), bytes[i]);
 }
 
@@ -65,6 +66,8 @@ TEST(ToF32, WidensEveryFloatingPointType) {
               expected);
     EXPECT_EQ(converted(view_of<std::uint8_t>(DType::F8E4M3, {3}, std::array<std::uint8_t, 3>{0x38, 0xC0, 0x30})),
               expected);
+    EXPECT_EQ(converted(view_of<std::uint8_t>(DType::F8E5M2, {3}, std::array<std::uint8_t, 3>{0x3C, 0xC0, 0x38})),
+              expected);
 }
 
 TEST(ToF32, ReadsFromAnyAlignment) {
@@ -82,7 +85,8 @@ TEST(ToF32, GivesNothingForAnEmptyTensor) {
 }
 
 TEST(ToF32, RefusesIntegersByName) {
-    for (const DType dtype : {DType::I64, DType::I32, DType::I16, DType::I8, DType::U8, DType::Bool}) {
+    for (const DType dtype :
+         {DType::I64, DType::I32, DType::I16, DType::I8, DType::U64, DType::U32, DType::U16, DType::U8, DType::Bool}) {
         const auto values = to_f32({dtype, {0}, nullptr, 0}, "step");
         ASSERT_FALSE(values);
         EXPECT_EQ(values.error().code, ErrorCode::Unsupported);
@@ -129,6 +133,8 @@ TEST(FirstNotFinite, KnowsInfinityAndNanOfEveryType) {
     };
     EXPECT_EQ(byte(DType::F8E4M3, 0x7E), std::nullopt);
     EXPECT_EQ(byte(DType::F8E4M3, 0xFF), 0);
+    EXPECT_EQ(byte(DType::F8E5M2, 0x7B), std::nullopt);
+    EXPECT_EQ(byte(DType::F8E5M2, 0x7C), 0);
     EXPECT_EQ(byte(DType::U8, 0xFF), std::nullopt);
     const auto wide = [](double value) {
         return first_not_finite(view_of<double>(DType::F64, {1}, std::array{value}));

@@ -130,6 +130,15 @@ TEST(DecodeQueues, RefuseAClipOfAnotherSizeThanTheDecoders) {
     EXPECT_EQ(refused.error().message, "clip: latents of 2x1 do not fit a decoder made for 1x1");
 }
 
+TEST(DecodeQueues, RefuseAClipWithoutFramesOrWithTooFewValues) {
+    Latents cut = clip(3);
+    cut.values.pop_back();
+    const auto refused = DecodeQueue::create(std::make_unique<CountingDecoder>(), cut);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "clip: 2 values are not 3 latent frames of 1 channels");
+    EXPECT_FALSE(DecodeQueue::create(std::make_unique<CountingDecoder>(), clip(0)));
+}
+
 TEST(DecodeQueues, CountStepsAndTheirLatency) {
     const auto frames = queue(3, {}, std::chrono::milliseconds(2));
     while (frames->pop()->has_value()) {
