@@ -4,11 +4,11 @@
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/samples/viewer/hud.hpp>
+#include <kinetograph/samples/viewer/rate_meter.hpp>
 #include <kinetograph/samples/viewer/session.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
 
 #include <algorithm>
-#include <deque>
 #include <thread>
 
 namespace kinetograph::viewer {
@@ -16,24 +16,7 @@ namespace {
 
 constexpr Nanoseconds kNap = std::chrono::milliseconds(2);  // headless, until the decoder has a frame
 constexpr Nanoseconds kMinimisedNap = std::chrono::milliseconds(50);
-constexpr Nanoseconds kRateWindow = std::chrono::seconds(2);
-
-/// Frames shown a second, over the last two seconds.
-class RateMeter {
-  public:
-    void count(Nanoseconds now) {
-        times_.push_back(now);
-        while (times_.size() > 2 && now - times_.front() > kRateWindow) times_.pop_front();
-    }
-    double rate() const {
-        if (times_.size() < 2) return 0.0;
-        const double seconds = std::chrono::duration<double>(times_.back() - times_.front()).count();
-        return seconds > 0.0 ? static_cast<double>(times_.size() - 1) / seconds : 0.0;
-    }
-
-  private:
-    std::deque<Nanoseconds> times_;
-};
+constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);  // drawn on the CPU, nothing new
 
 class Viewer {
   public:
@@ -50,6 +33,7 @@ class Viewer {
     Result<void> hand_out(const Stage::Shown& shown, bool is_new_frame, Nanoseconds now);
     void save_screenshot(const present::Picture& picture, Nanoseconds now);
     void pace(Nanoseconds turn_began);
+    bool may_idle(Nanoseconds now) const;
     bool is_over() const;
     void draw_interface(Nanoseconds now);
     ui::OverlayFigures figures(Nanoseconds now) const;
@@ -69,6 +53,7 @@ class Viewer {
     Nanoseconds frame_age_{};
     std::string title_;
     bool screenshot_wanted_ = false;
+    bool had_events_ = false;
     std::optional<present::Picture> last_picture_;
 };
 
@@ -98,6 +83,10 @@ Result<bool> Viewer::turn() {
         if (session_.starving() || session_.frame() == nullptr) std::this_thread::sleep_for(kNap);
         return true;
     }
+    if (!*is_new && !had_events_ && may_idle(now)) {
+        pace(now);
+        return true;
+    }
     if (auto shown = show(now, *is_new); !shown) return fail(shown.error());
     last_turn_ = now;
     if (is_over()) return false;
@@ -109,7 +98,9 @@ Result<bool> Viewer::handle_events() {
     present::Window* window = stage_->window();
     if (window == nullptr) return true;
     const Nanoseconds now = host_now();
-    for (const present::Event& event : window->poll()) {
+    const std::vector<present::Event> events = window->poll();
+    had_events_ = !events.empty();
+    for (const present::Event& event : events) {
         if (std::holds_alternative<present::CloseEvent>(event)) return false;
         if (const auto* drop = std::get_if<present::DropEvent>(&event); drop != nullptr && !drop->paths.empty())
             session_.open(drop->paths.front(), now);
@@ -123,6 +114,12 @@ Result<bool> Viewer::handle_events() {
         screenshot_wanted_ = screenshot_wanted_ || wishes.screenshot;
     }
     return true;
+}
+
+/// Where the CPU draws, it also decodes: pictures in which nothing is new come less often.
+bool Viewer::may_idle(Nanoseconds now) const {
+    return stage_->device().report().type == vulkan::to_string(VK_PHYSICAL_DEVICE_TYPE_CPU) &&
+           now - last_turn_ < kIdleRefresh;
 }
 
 /// Errors end the run only while there is nothing to go on with; otherwise they stand on the screen.
@@ -219,10 +216,10 @@ void Viewer::draw_interface(Nanoseconds now) {
                         .pixel = pixel_under_cursor()});
 }
 
-ui::OverlayFigures Viewer::figures(Nanoseconds) const {
+ui::OverlayFigures Viewer::figures(Nanoseconds now) const {
     ui::OverlayFigures figures;
     figures.title = session_.description();
-    figures.fps = rate_.rate();
+    figures.fps = rate_.rate(now);
     figures.frame_age = frame_age_;
     figures.late = session_.counters().late;
     figures.dropped = session_.counters().dropped;

@@ -13,7 +13,7 @@ struct FakeClip {
     std::int64_t width = 256, height = 144;
     std::int64_t latent_frames = 4;  ///< 1 + 4 * (n - 1) frames
     double fps = 24.0;
-    Nanoseconds step{};                    ///< time between two frames becoming ready
+    Nanoseconds step{};                      ///< time between two frames becoming ready
     std::optional<std::int64_t> fails_at{};  ///< index of the frame that an Error comes instead of
 };
 
