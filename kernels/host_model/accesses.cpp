@@ -39,6 +39,12 @@ AccessPtr track(const Access& access) {
     return kept;
 }
 
-void settle(const AccessPtr& access) { access->settled = true; }
+void settle(const AccessPtr& access) {
+    if (access->settled) return;
+    access->settled = true;
+    if (access->space != Space::Tensor || !access->writes) return;
+    auto& settled = access->cta->tensor.settled;
+    std::fill(settled.begin() + access->begin, settled.begin() + access->end, access->cta->machine.time());
+}
 
 }  // namespace kinetograph::host_model

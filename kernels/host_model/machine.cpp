@@ -179,7 +179,9 @@ void Machine::retire(Cta& cta) {
 }
 
 bool Machine::is_slow(const Lane& lane) const {
-    const uint64_t mix = (launch_.seed * 31 + lane.warp()) * 0x9e3779b97f4a7c15ull + lane.cta->block.x * 0x85ebca6bull;
+    const Dim3& block = lane.cta->block;
+    const uint64_t name = ((launch_.seed * 1009 + block.z) * 1009 + block.y) * 1009 + block.x;
+    const uint64_t mix = (name * 32 + lane.warp()) * 0x9e3779b97f4a7c15ull;
     return (mix >> 40) % 4 == 0;
 }
 

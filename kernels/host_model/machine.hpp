@@ -128,8 +128,9 @@ struct Lane {
     std::shared_ptr<BulkGroup> open_group;
     Instruction last_store;
     std::vector<PendingTensorLoad> tensor_loads;
-    bool unfenced_sync = false;  ///< synchronised since its last tcgen05.fence::after_thread_sync
-    Instruction last_sync;
+    uint64_t after_sync = 0;                 ///< its last tcgen05.fence::after_thread_sync
+    std::vector<AccessPtr> tensor_accesses;  ///< of its products, until a commit that covers them was waited for
+    uint64_t last_tensor_operation = 0;
     bool wgmma_fenced = false;
 
     uint32_t warp() const { return thread / 32; }
@@ -277,6 +278,13 @@ void arrive_at(MBarrier& barrier, const Who& who, const Instruction& at);
 void complete_bytes(MBarrier& barrier, uint32_t bytes, const Who& who, const Instruction& at);
 /// Waiting for the barrier's current phase will settle `access`.
 void publish(MBarrier& barrier, const AccessPtr& access);
+
+// --- tensor_memory.cpp ---
+
+/// All tcgen05 instructions of a kernel use one cta_group.
+void check_group(Lane& lane, int group, const Instruction& at);
+/// Stops the run unless one allocation of the CTA holds columns [begin, end).
+void check_allocated(Cta& cta, uint32_t begin, uint32_t end, const Who& who, const Instruction& at);
 
 // --- report.cpp ---
 

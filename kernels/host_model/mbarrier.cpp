@@ -70,11 +70,9 @@ void check_loads_waited(const Lane& lane, const Instruction& at) {
         "arrives while " + describe(lane.tensor_loads.front().at) + " has not been waited for (tcgen05.wait::ld)");
 }
 
-void observe(Lane& lane, MBarrier& barrier, int64_t phase, const Instruction& at) {
+void observe(Lane& lane, MBarrier& barrier, int64_t phase) {
     lane.observed[&barrier] = phase;
     lane.cta_sync = lane.cluster_sync = lane.cta->machine.time();
-    lane.unfenced_sync = true;
-    lane.last_sync = at;
     if (phase < 0) return;
     barrier.observed = std::max(barrier.observed, phase);
     std::erase_if(barrier.publishes, [phase](const auto& entry) {
@@ -216,7 +214,7 @@ void mbarrier_wait(void* pointer, uint32_t parity, const Instruction& at) {
     while (barrier.phase <= phase) {
         machine.wait(barrier.queue, at, [&barrier, phase] { return describe_wait(barrier, phase); });
     }
-    observe(lane, barrier, phase, at);
+    observe(lane, barrier, phase);
 }
 
 }  // namespace kinetograph::host_model

@@ -2,14 +2,6 @@
 #include <numeric>
 
 namespace kinetograph::host_model {
-namespace {
-
-void note_sync(Lane& lane, const Instruction& at) {
-    lane.unfenced_sync = true;
-    lane.last_sync = at;
-}
-
-}  // namespace
 
 uint32_t thread_index() { return Machine::lane().thread; }
 Dim3 block_index() { return Machine::lane().cta->block; }
@@ -118,7 +110,6 @@ void named_barrier(uint32_t id, uint32_t threads, bool wait, const Instruction& 
     }
     if (!wait) return;
     lane.cta_sync = machine.time();
-    note_sync(lane, at);
 }
 
 void cluster_arrive(const Instruction& at) {
@@ -149,7 +140,6 @@ void cluster_wait(const Instruction& at) {
     }
     lane.in_cluster_barrier = false;
     lane.cta_sync = lane.cluster_sync = machine.time();
-    note_sync(lane, at);
 }
 
 }  // namespace kinetograph::host_model

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <kinetograph/kernels/host_model/machine.hpp>
+#include <kinetograph/kernels/isa/descriptors.hpp>
+#include <variant>
+#include <vector>
+
+/// Operands of wgmma and tcgen05.mma in shared memory: what a descriptor says, which bytes it reaches, the values
+/// there.
+namespace kinetograph::host_model {
+
+/// A decoded descriptor: K-major rows of 32 bytes (one k step).
+struct MatrixOperand {
+    uint32_t start;         ///< shared-memory address of row 0, k 0
+    uint32_t group_stride;  ///< SBO, bytes
+    uint32_t chunk_stride;  ///< LBO, bytes; without swizzle only
+    isa::Swizzle swizzle;
+};
+
+inline constexpr uint32_t kStepBytes = 32;  ///< of K in one product: 16 elements of 16 bits or 32 of 8
+
+/// The operand, or the sentence that says what is wrong with the descriptor.
+std::variant<MatrixOperand, std::string> decode_wgmma(uint64_t descriptor);
+std::variant<MatrixOperand, std::string> decode_tcgen05(uint64_t descriptor);
+
+/// What is wrong with an operand of `rows` rows: a step over the row's end, overlapping groups of rows, a missing
+/// alignment.
+std::optional<std::string> broken_operand(const MatrixOperand& operand, uint32_t rows);
+
+/// Shared-memory offsets, as half-open ranges, that the operand's groups of 8 rows occupy; adjacent groups are joined.
+std::vector<std::pair<uint32_t, uint32_t>> operand_ranges(const MatrixOperand& operand, uint32_t rows);
+
+/// Stops the run unless the operand lies in the CTA's memory, was written with its swizzle and is visible to the async
+/// proxy; then keeps its ranges as asynchronous reads.
+std::vector<AccessPtr> track_operand(Cta& cta, const MatrixOperand& operand, uint32_t rows, const Who& who,
+                                     const Instruction& at, const void* stream);
+
+/// Element formats as values.
+enum class Format : uint8_t { Float16, BFloat16, E4M3, E5M2 };
+float to_float(Format format, uint32_t bits);
+
+/// The operand's values, [k][rows]: k-major so that the product's inner loop runs over rows.
+std::vector<float> read_operand(const Cta& cta, const MatrixOperand& operand, uint32_t rows, Format format);
+
+/// d[m][n] (+)= sum over k of a[k][m] * b[k][n]; row m of D is at d + m * pitch.
+void multiply(float* d, size_t pitch, const std::vector<float>& a, const std::vector<float>& b, uint32_t m, uint32_t n,
+              bool accumulate);
+
+}  // namespace kinetograph::host_model
