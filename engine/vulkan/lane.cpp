@@ -295,10 +295,10 @@ void VulkanLane::record_barriers(VkCommandBuffer commands, const graph::PassReco
         const AccessScope after = scope_of(barrier.after, queue);
         const bool is_image = barrier.resource != graph::kNoIndex &&
                               batch.plan->resources[barrier.resource].type == graph::ResourceType::Image;
-        if (!is_image) {
-            if (barrier.from == lane_) memory.push_back(memory_barrier(before, after));
-            continue;
-        }
+        // An image barrier reaches only its own image's accesses: bytes that it takes over need one of the memory too.
+        const bool of_memory = !is_image || barrier.aliased != graph::kNoIndex;
+        if (of_memory && barrier.from == lane_) memory.push_back(memory_barrier(before, after));
+        if (!is_image) continue;
         auto* image = reinterpret_cast<Image*>(batch.resources[barrier.resource].object);
         const auto known =
             std::find_if(changes.begin(), changes.end(), [&](const auto& change) { return change.image == image; });
