@@ -28,7 +28,8 @@ std::string read_text(const std::filesystem::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-ProgramResult run_program(const std::vector<std::string>& arguments, const ProgramOptions& options) {
+ProgramResult run_program(const std::string& program, const std::vector<std::string>& arguments,
+                          const ProgramOptions& options) {
     const TemporaryFolder folder;
     const auto out = folder.path() / "out", messages = folder.path() / "messages";
     const pid_t child = fork();
@@ -45,10 +46,10 @@ ProgramResult run_program(const std::vector<std::string>& arguments, const Progr
                 setenv(name.c_str(), entry.substr(equals + 1).c_str(), 1);
             }
         }
-        std::vector<char*> argv{const_cast<char*>(KINETOGRAPH_PROGRAM)};
+        std::vector<char*> argv{const_cast<char*>(program.c_str())};
         for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
         argv.push_back(nullptr);
-        execv(KINETOGRAPH_PROGRAM, argv.data());
+        execv(program.c_str(), argv.data());
         _exit(127);
     }
     if (options.interrupt_after_seconds > 0) {

@@ -1,4 +1,4 @@
-// Runs the built `kinetograph` as a script would: arguments in; exit code, standard output and messages out.
+// Runs a built program as a script would: arguments in; exit code, standard output and messages out.
 #pragma once
 
 #include <filesystem>
@@ -20,6 +20,14 @@ struct ProgramOptions {
 
 std::string read_text(const std::filesystem::path& path);
 
-ProgramResult run_program(const std::vector<std::string>& arguments, const ProgramOptions& options = {});
+ProgramResult run_program(const std::string& program, const std::vector<std::string>& arguments,
+                          const ProgramOptions& options = {});
+
+#ifdef KINETOGRAPH_PROGRAM
+/// The program of this build.
+inline ProgramResult run_program(const std::vector<std::string>& arguments, const ProgramOptions& options = {}) {
+    return run_program(KINETOGRAPH_PROGRAM, arguments, options);
+}
+#endif
 
 }  // namespace kinetograph::test
