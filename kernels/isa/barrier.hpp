@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// Barriers of threads inside one CTA. PTX ISA, bar / barrier.
+/// Barriers of threads inside one CTA; warps come converged. PTX ISA, bar / barrier (.aligned).
 namespace kinetograph::isa {
 
 /// Waits for every thread of the CTA.

@@ -8,6 +8,7 @@
 #define KG_HOST_MODEL 0
 #define KG_DEVICE __device__ __forceinline__
 #define KG_HOST_DEVICE __host__ __device__ constexpr
+#define KG_UNROLL _Pragma("unroll")
 /// The last parameter of every wrapper on the host: where the kernel's author wrote the instruction.
 #define KG_SITE
 #define KG_SITE_ONLY
@@ -15,6 +16,7 @@
 #define KG_HOST_MODEL 1
 #define KG_DEVICE inline
 #define KG_HOST_DEVICE constexpr
+#define KG_UNROLL
 #include <kinetograph/kernels/host_model/instructions.hpp>
 #include <source_location>
 #define KG_SITE , std::source_location site = std::source_location::current()

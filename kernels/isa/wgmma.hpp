@@ -17,7 +17,7 @@ KG_DEVICE void pin(float (&accumulators)[kRegisters]) {
 #if KG_HOST_MODEL
     (void)accumulators;
 #else
-#pragma unroll
+    KG_UNROLL
     for (int i = 0; i < kRegisters; ++i) asm volatile("" : "+f"(accumulators[i])::"memory");
 #endif
 }

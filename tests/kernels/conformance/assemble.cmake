@@ -1,0 +1,28 @@
+# cmake -DNVCC=... -DSOURCE=x.cu -DCHIP=90 -DINCLUDE=... -DOUTPUT=x.ptx [-DKERNELS=ON] [-DWANTED=a,b] -P assemble.cmake
+# Compiles SOURCE for sm_<CHIP>a and prints what ptxas says. With KERNELS, spills, local memory and serialized wgmma
+# (C7508..C7520) are failures. WANTED: instructions that the PTX must hold.
+if(NOT NVCC)
+    message(STATUS "SKIPPED: nvcc is not on this machine, ${SOURCE} is not assembled for sm_${CHIP}a")
+    return()
+endif()
+set(arguments -std=c++20 -I "${INCLUDE}" -DKINETOGRAPH_CHIP=${CHIP} "-arch=sm_${CHIP}a")
+execute_process(COMMAND "${NVCC}" ${arguments} -cubin -Xptxas -v -o "${OUTPUT}.cubin" "${SOURCE}"
+                RESULT_VARIABLE result OUTPUT_VARIABLE report ERROR_VARIABLE report)
+message(STATUS "${report}")
+if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${SOURCE} does not assemble for sm_${CHIP}a")
+endif()
+if(KERNELS AND report MATCHES "C75[0-9][0-9]|[1-9][0-9]* bytes (stack frame|spill)")
+    message(FATAL_ERROR "${SOURCE}: ${CMAKE_MATCH_0}")
+endif()
+if(WANTED)
+    execute_process(COMMAND "${NVCC}" ${arguments} -ptx -o "${OUTPUT}" "${SOURCE}" COMMAND_ERROR_IS_FATAL ANY)
+    file(READ "${OUTPUT}" ptx)
+    string(REPLACE "," ";" WANTED "${WANTED}")
+    foreach(instruction IN LISTS WANTED)
+        string(FIND "${ptx}" "${instruction}" place)
+        if(place EQUAL -1)
+            message(FATAL_ERROR "the PTX of ${SOURCE} holds no ${instruction}")
+        endif()
+    endforeach()
+endif()
