@@ -1,5 +1,6 @@
 // The Vulkan loader unloads layers and drivers with their instance, and with them goes what a leak report could be told
-// by. Under the leak checker they stay, so that tests/lsan.supp can name the libraries whose leaks are not ours.
+// by. Under the sanitizers they stay: tests/lsan.supp can then name the libraries whose leaks are not ours, and the
+// thread sanitizer, which refuses to go on when a library of tests/tsan.supp is unloaded, goes on.
 #include <dlfcn.h>
 
 #include <initializer_list>
@@ -14,7 +15,7 @@ namespace {
     return true;
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 const bool kept = keep_drivers_loaded();
 #endif
 
