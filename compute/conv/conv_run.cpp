@@ -1,10 +1,10 @@
 #include <kinetograph/compute/conv/conv_run.hpp>
+#include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
 
@@ -40,26 +40,6 @@ Result<FrameBlock> allocate(accel::Device& device, std::string_view name, std::i
     return block;
 }
 
-void store(std::byte* frame, std::int64_t index, DType dtype, float value) {
-    if (dtype == DType::F32) {
-        std::memcpy(frame + index * 4, &value, 4);
-    } else {
-        const std::uint16_t bits = tensor::to_bf16(value);
-        std::memcpy(frame + index * 2, &bits, 2);
-    }
-}
-
-double load(const std::byte* frame, std::int64_t index, DType dtype) {
-    if (dtype == DType::F32) {
-        float value = 0;
-        std::memcpy(&value, frame + index * 4, 4);
-        return value;
-    }
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, frame + index * 2, 2);
-    return tensor::from_bf16(bits);
-}
-
 float bf16_rounded(float value) { return tensor::from_bf16(tensor::to_bf16(value)); }
 
 /// Uniform in [-scale, scale), exactly representable in bf16: every dtype then starts from the same numbers.
@@ -67,7 +47,7 @@ void fill(FrameBlock& block, double scale, std::mt19937_64& random) {
     std::uniform_real_distribution<float> uniform(static_cast<float>(-scale), static_cast<float>(scale));
     for (std::byte* frame : block.frames) {
         for (std::int64_t i = 0; i < block.elements; ++i) {
-            store(frame, i, block.dtype, bf16_rounded(uniform(random)));
+            store_element(frame, i, block.dtype, bf16_rounded(uniform(random)));
         }
     }
 }
@@ -85,7 +65,7 @@ void poison(FrameBlock& block) { std::memset(block.memory->data(), 0xFF, block.m
 void copy_values(const FrameBlock& from, FrameBlock& to) {
     for (std::size_t f = 0; f < from.frames.size(); ++f) {
         for (std::int64_t i = 0; i < from.elements; ++i) {
-            store(to.frames[f], i, to.dtype, static_cast<float>(load(from.frames[f], i, from.dtype)));
+            store_element(to.frames[f], i, to.dtype, static_cast<float>(load_element(from.frames[f], i, from.dtype)));
         }
     }
 }
@@ -128,8 +108,8 @@ void compare(const FrameBlock& output, const FrameBlock& reference, ConvRun& run
     double error_squares = 0, reference_squares = 0;
     for (std::size_t f = 0; f < output.frames.size(); ++f) {
         for (std::int64_t i = 0; i < output.elements; ++i) {
-            const double wanted = load(reference.frames[f], i, reference.dtype);
-            double error = std::abs(load(output.frames[f], i, output.dtype) - wanted);
+            const double wanted = load_element(reference.frames[f], i, reference.dtype);
+            double error = std::abs(load_element(output.frames[f], i, output.dtype) - wanted);
             if (!std::isfinite(error)) error = std::numeric_limits<double>::infinity();
             error_squares += error * error;
             reference_squares += wanted * wanted;

@@ -270,4 +270,16 @@ void PassBuilder::declare_access(std::uint32_t resource, std::uint32_t version, 
     graph_.passes_[pass_].accesses.push_back({.resource = resource, .version = version, .access = access});
 }
 
+std::string_view to_string(ResourceType type) {
+    switch (type) {
+        case ResourceType::Buffer:
+            return "buffer";
+        case ResourceType::Image:
+            return "image";
+        case ResourceType::History:
+            return "history";
+    }
+    return "?";
+}
+
 }  // namespace kinetograph::graph

@@ -37,6 +37,7 @@ struct FrameGraphOptions {
 
 enum class ResourceKind : std::uint8_t { Transient, Imported, History };
 enum class ResourceType : std::uint8_t { Buffer, Image, History };
+std::string_view to_string(ResourceType type);
 
 /// A resource as declared. Exported resources are transient or imported ones with `exported` set.
 struct ResourceNode {

@@ -20,18 +20,6 @@ std::string_view name(ResourceKind kind) {
     return "?";
 }
 
-std::string_view name(ResourceType type) {
-    switch (type) {
-        case ResourceType::Buffer:
-            return "buffer";
-        case ResourceType::Image:
-            return "image";
-        case ResourceType::History:
-            return "history";
-    }
-    return "?";
-}
-
 Json to_json(const Plan& plan, const Barrier& barrier) {
     Json json;
     if (barrier.resource != kNoIndex) json["resource"] = plan.resources[barrier.resource].name;
@@ -64,7 +52,7 @@ Json to_json(const Plan& plan, const Batch& batch) {
 Json to_json(const PlannedResource& resource) {
     Json json{{"name", resource.name},
               {"kind", name(resource.kind)},
-              {"type", name(resource.type)},
+              {"type", to_string(resource.type)},
               {"domain", to_string(resource.domain)},
               {"bytes", resource.bytes}};
     if (resource.type == ResourceType::Image)

@@ -13,18 +13,6 @@ void complain(Compilation& c, fmt::format_string<Args...> format, Args&&... args
     c.errors.push_back(fmt::format(format, std::forward<Args>(args)...));
 }
 
-std::string_view to_string(ResourceType type) {
-    switch (type) {
-        case ResourceType::Buffer:
-            return "buffer";
-        case ResourceType::Image:
-            return "image";
-        case ResourceType::History:
-            return "history";
-    }
-    return "?";
-}
-
 std::string newest(const Compilation& c, const ResourceNode& resource) {
     if (resource.newest_version == 0) return "nothing writes it at all";
     return fmt::format("newest: version {}, by \"{}\"", resource.newest_version,

@@ -1,8 +1,8 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
+#include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/conv/reference/convolution.hpp>
 
 #include <cmath>
-#include <cstring>
 
 namespace kinetograph::conv::reference {
 namespace {
@@ -13,27 +13,6 @@ using tensor::DType;
 KINETOGRAPH_CPU_CLONES void add_scaled(double* sums, const double* filter, double x, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t k = 0; k < count; ++k) sums[k] += x * filter[k];
-}
-
-double load(const std::byte* frame, std::int64_t index, DType dtype) {
-    if (dtype == DType::F32) {
-        float value = 0;
-        std::memcpy(&value, frame + index * 4, 4);
-        return value;
-    }
-    std::uint16_t bits = 0;
-    std::memcpy(&bits, frame + index * 2, 2);
-    return tensor::from_bf16(bits);
-}
-
-void store(std::byte* frame, std::int64_t index, DType dtype, double value) {
-    const auto rounded = static_cast<float>(value);
-    if (dtype == DType::F32) {
-        std::memcpy(frame + index * 4, &rounded, 4);
-    } else {
-        const std::uint16_t bits = tensor::to_bf16(rounded);
-        std::memcpy(frame + index * 2, &bits, 2);
-    }
 }
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
@@ -130,7 +109,7 @@ class ReferenceConvolution final : public Convolution {
         for (std::int64_t group = 0; group < p.groups; ++group) {
             const double* filter = filter_.data() + (group * taps + tap) * c_group * k_group;
             for (std::int64_t c = 0; c < c_group; ++c) {
-                const double value = load(input, pixel + group * c_group + c, p.dtype);
+                const double value = load_element(input, pixel + group * c_group + c, p.dtype);
                 add_scaled(sums.data() + group * k_group, filter + c * k_group, value, k_group);
             }
         }
@@ -143,8 +122,8 @@ class ReferenceConvolution final : public Convolution {
         for (std::int64_t k = 0; k < p.filter.k; ++k) {
             double value = sums[k] + (p.bias ? bias_[k] : 0.0F);
             if (p.activation == Activation::Silu) value = silu(value);
-            if (p.residual) value += p.beta * load(frames.residual[frame], pixel + k, p.output_dtype);
-            store(frames.output[frame], pixel + k, p.output_dtype, value);
+            if (p.residual) value += p.beta * load_element(frames.residual[frame], pixel + k, p.output_dtype);
+            store_element(frames.output[frame], pixel + k, p.output_dtype, value);
         }
     }
 
