@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 
 /// What kernels/isa calls on the host: one function an instruction, on behalf of the thread (fiber) that is running.
 /// They return when the instruction would let the thread go on, and stop the whole run with a Fault when the kernel is
@@ -11,10 +10,21 @@ struct TensorMap;
 }
 namespace kinetograph::host_model {
 
+/// A line of a kernel. std::source_location is missing from clang 14, so the compilers' built-ins fill it.
+struct Site {
+    const char* file = "";
+    uint32_t line = 0;
+
+    /// As a default argument: where the function that has it is called.
+    static constexpr Site here(const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
+        return {file, line};
+    }
+};
+
 /// An instruction as messages name it, and the line of the kernel that holds it.
 struct Instruction {
-    const char* name;
-    std::source_location site;
+    const char* name = "";
+    Site site;
 };
 
 struct Dim3 {

@@ -153,12 +153,12 @@ void Machine::run_body(Lane& lane) {
 void Machine::retire(Cta& cta) {
     for (const auto& access : cta.accesses) {
         if (access->settled) continue;
-        const std::string verb = access->writes ? "writes" : "reads";
-        const std::string memory = access->space == Space::Shared ? "shared memory" : "tensor memory";
-        fail(access->who, access->at,
-             describe(cta.block) + " exits " +
-                 (access->landed ? "though nobody has waited for this operation, which " + verb + " its " + memory
-                                 : "while this operation still " + verb + " its " + memory));
+        std::string sentence = describe(cta.block);
+        sentence += access->landed ? " exits though nobody has waited for this operation, which "
+                                   : " exits while this operation still ";
+        sentence += access->writes ? "writes its " : "reads its ";
+        sentence += access->space == Space::Shared ? "shared memory" : "tensor memory";
+        fail(access->who, access->at, sentence);
     }
     if (!cta.tensor.allocations.empty()) {
         fail({cta.block, 0}, cta.tensor.allocations.front().at,
@@ -246,7 +246,7 @@ bool Machine::land_one() {
     return true;
 }
 
-uint64_t Machine::begin(const Who& who, const Instruction& at, std::function<void()> land, uint64_t after) {
+uint64_t Machine::begin(const Who& who, const Instruction& at, std::function<void()>&& land, uint64_t after) {
     const uint64_t id = ++next_operation_;
     flying_.push_back({.id = id, .after = after, .who = who, .at = at, .land = std::move(land)});
     flying_ids_.insert(id);
@@ -289,7 +289,7 @@ void Machine::gather(Gathering& gathering, uint32_t slot, const char* members, c
         gathering.first_who = self.who();
         gathering.first_at = at;
         gathering.first_operand = operand;
-    } else if (std::strcmp(gathering.first_at.name, at.name) != 0 || gathering.first_at.site.line() != at.site.line()) {
+    } else if (std::strcmp(gathering.first_at.name, at.name) != 0 || gathering.first_at.site.line != at.site.line) {
         fail(self.who(), at,
              "threads of one " + std::string(members) + " part: lane " +
                  std::to_string(gathering.first_who.thread % 32) + " executes " + describe(gathering.first_at));

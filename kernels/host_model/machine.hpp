@@ -207,7 +207,7 @@ class Machine {
                 void* mine, const std::function<void(const std::vector<void*>&)>& act);
 
     /// Lets `land` happen at a random later moment, after operation `after`; returns its number.
-    uint64_t begin(const Who& who, const Instruction& at, std::function<void()> land, uint64_t after = 0);
+    uint64_t begin(const Who& who, const Instruction& at, std::function<void()>&& land, uint64_t after = 0);
 
     /// The next cluster that nobody has launched, for launch control; nothing when the grid is exhausted.
     std::optional<Dim3> take_cluster();

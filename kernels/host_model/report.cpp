@@ -45,9 +45,9 @@ std::string describe(const Who& who) {
 }
 
 std::string describe(const Instruction& at) {
-    std::string_view file = at.site.file_name();
+    std::string_view file = at.site.file;
     file.remove_prefix(file.find_last_of('/') + 1);
-    return std::string(at.name) + " at " + std::string(file) + ":" + number(at.site.line());
+    return std::string(at.name) + " at " + std::string(file) + ":" + number(at.site.line);
 }
 
 std::string describe_place(const Cta& cta, uint32_t offset) {

@@ -51,7 +51,8 @@ struct TensorCell {
 };
 TensorCell tensor_cell(const Shape& shape, int group, uint32_t row, uint32_t n) {
     if (shape.m == 64) return {row / 16 * 32 + row % 16, n};
-    if (shape.m == 128 && group == 2) return {row + (n >= shape.n / 2 ? 64u : 0u), n % (shape.n / 2)};
+    const uint32_t half = shape.n / 2;
+    if (shape.m == 128 && group == 2 && n >= half) return {row + 64, n - half};
     return {row, n};
 }
 uint32_t tensor_columns(const Shape& shape, int group) { return shape.m == 128 && group == 2 ? shape.n / 2 : shape.n; }
@@ -85,7 +86,7 @@ struct Product {
 };
 
 void land(const Product& product) {
-    const auto [m, n] = std::pair(product.shape.m / static_cast<uint32_t>(product.group), product.shape.n);
+    const uint32_t m = product.shape.m / static_cast<uint32_t>(product.group), n = product.shape.n;
     const uint32_t share = n / static_cast<uint32_t>(product.group);  // rows of B in each CTA
     std::vector<float> b;
     for (size_t i = 0; i < product.ctas.size(); ++i) {

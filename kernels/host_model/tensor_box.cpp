@@ -91,7 +91,7 @@ std::optional<std::string> illegal_place(const TensorMapDesc& desc, const BoxPla
     if (desc.mode != MapMode::Im2col) return std::nullopt;
     constexpr const char* kAxes[] = {"c", "w", "h", "d"};
     const uint32_t widest = desc.rank == 3 ? 65535 : desc.rank == 4 ? 255 : 31;
-    for (uint32_t axis = 1; axis + 1 < desc.rank; ++axis) {
+    for (uint32_t axis = 1; axis < std::size(kAxes) && axis + 1 < desc.rank; ++axis) {
         const int64_t base = place.coordinates[axis];
         const int64_t low = desc.lower_corner[axis - 1];
         const int64_t high = highest_base(desc, axis);

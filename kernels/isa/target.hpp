@@ -18,9 +18,8 @@
 #define KG_HOST_DEVICE constexpr
 #define KG_UNROLL
 #include <kinetograph/kernels/host_model/instructions.hpp>
-#include <source_location>
-#define KG_SITE , std::source_location site = std::source_location::current()
-#define KG_SITE_ONLY std::source_location site = std::source_location::current()
+#define KG_SITE_ONLY kinetograph::host_model::Site site = kinetograph::host_model::Site::here()
+#define KG_SITE , KG_SITE_ONLY
 /// The instruction as the model names it in messages, at the caller's line.
 #define KG_AT(name) \
     kinetograph::host_model::Instruction { name, site }
