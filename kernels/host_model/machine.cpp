@@ -160,10 +160,9 @@ void Machine::retire(Cta& cta) {
         sentence += access->space == Space::Shared ? "shared memory" : "tensor memory";
         fail(access->who, access->at, sentence);
     }
-    if (!cta.tensor.allocations.empty()) {
-        fail({cta.block, 0}, cta.tensor.allocations.front().at,
-             "the CTA exits without tcgen05.dealloc of " + std::to_string(cta.tensor.allocations.front().columns) +
-                 " columns");
+    for (const TensorAllocation& leak : cta.tensor.allocations) {
+        fail({cta.block, leak.warp * 32}, leak.at,
+             "the CTA exits without tcgen05.dealloc of " + std::to_string(leak.columns) + " columns");
     }
     for (const auto& [offset, barrier] : cta.barriers) {
         if (barrier.bytes != 0) {

@@ -74,6 +74,14 @@ std::variant<MatrixOperand, std::string> decode_tcgen05(uint64_t descriptor) {
     }
 }
 
+MatrixOperand operand_or_fault(const std::variant<MatrixOperand, std::string>& decoded, const char* name,
+                               const Who& who, const Instruction& at) {
+    if (const auto* broken = std::get_if<std::string>(&decoded)) {
+        Machine::lane().cta->machine.fail(who, at, std::string(name) + ": " + *broken);
+    }
+    return std::get<MatrixOperand>(decoded);
+}
+
 std::optional<std::string> broken_operand(const MatrixOperand& operand, uint32_t rows) {
     const uint32_t span = isa::span_bytes(operand.swizzle);
     if (operand.swizzle == Swizzle::None) {

@@ -23,6 +23,10 @@ inline constexpr uint32_t kStepBytes = 32;  ///< of K in one product: 16 element
 std::variant<MatrixOperand, std::string> decode_wgmma(uint64_t descriptor);
 std::variant<MatrixOperand, std::string> decode_tcgen05(uint64_t descriptor);
 
+/// The operand; stops the run, naming it ("A", "B"), when the descriptor is wrong.
+MatrixOperand operand_or_fault(const std::variant<MatrixOperand, std::string>& decoded, const char* name,
+                               const Who& who, const Instruction& at);
+
 /// What is wrong with an operand of `rows` rows: a step over the row's end, overlapping groups of rows, a missing
 /// alignment.
 std::optional<std::string> broken_operand(const MatrixOperand& operand, uint32_t rows);

@@ -112,14 +112,6 @@ void land(const Product& product) {
     }
 }
 
-MatrixOperand decoded(Lane& lane, uint64_t descriptor, const char* name, const Instruction& at) {
-    const auto operand = decode_tcgen05(descriptor);
-    if (const auto* broken = std::get_if<std::string>(&operand)) {
-        lane.cta->machine.fail(lane.who(), at, std::string(name) + ": " + *broken);
-    }
-    return std::get<MatrixOperand>(operand);
-}
-
 /// The CTAs that take part; a pair's products are issued by its even CTA.
 std::vector<Cta*> taking_part(Lane& lane, int group, const Instruction& at) {
     Cta& cta = *lane.cta;
@@ -142,8 +134,8 @@ void tcgen05_mma(const Tcgen05Operands& operands, const Instruction& at) {
     Product product{.shape = std::get<Shape>(shape),
                     .group = operands.group,
                     .column = operands.d & 0xffffu,
-                    .a = decoded(lane, operands.a, "A", at),
-                    .b = decoded(lane, operands.b, "B", at),
+                    .a = operand_or_fault(decode_tcgen05(operands.a), "A", lane.who(), at),
+                    .b = operand_or_fault(decode_tcgen05(operands.b), "B", lane.who(), at),
                     .accumulate = operands.accumulate,
                     .ctas = taking_part(lane, operands.group, at)};
     if (operands.d >> 16 != 0)

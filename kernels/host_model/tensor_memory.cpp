@@ -51,7 +51,7 @@ void allocate(Lane& lane, uint32_t* slot, uint32_t columns, const Instruction& a
     if (tensor.cells.empty()) {
         tensor.cells.assign(static_cast<size_t>(kTensorLanes) * kTensorColumns, std::bit_cast<float>(kPoison));
     }
-    tensor.allocations.push_back({.begin = begin, .columns = columns, .at = at});
+    tensor.allocations.push_back({.begin = begin, .columns = columns, .warp = lane.warp(), .at = at});
     std::fill_n(tensor.written.begin() + begin, columns, false);
     tensor.largest_next = columns;
     tensor.allocated = true;

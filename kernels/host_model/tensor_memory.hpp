@@ -12,6 +12,7 @@ inline constexpr uint32_t kTensorLanes = 128, kTensorColumns = 512;
 /// Columns that a warp has reserved.
 struct TensorAllocation {
     uint32_t begin = 0, columns = 0;
+    uint32_t warp = 0;
     Instruction at;
 };
 

@@ -35,14 +35,6 @@ void gather_warpgroup(Lane& lane, const Instruction& at, uint64_t operand, void*
                    act);
 }
 
-MatrixOperand decoded(Lane& lane, uint64_t descriptor, const char* name, const Instruction& at) {
-    const auto operand = decode_wgmma(descriptor);
-    if (const auto* broken = std::get_if<std::string>(&operand)) {
-        lane.cta->machine.fail(lane.who(), at, std::string(name) + ": " + *broken);
-    }
-    return std::get<MatrixOperand>(operand);
-}
-
 /// The tile in flight with these registers, or a new one that takes the registers' values over.
 std::shared_ptr<WgmmaTile> tile_of(WarpgroupProducts& products, const std::vector<void*>& slots,
                                    const Instruction& at) {
@@ -102,10 +94,10 @@ void issue(Lane& lane, const std::vector<void*>& slots, const Instruction& at) {
     std::optional<MatrixOperand> a;
     std::vector<AccessPtr> reads;
     if (operands.a_registers == nullptr) {
-        a = decoded(lane, operands.a, "A", at);
+        a = operand_or_fault(decode_wgmma(operands.a), "A", lane.who(), at);
         reads = track_operand(cta, *a, kRows, lane.who(), at, nullptr);
     }
-    const MatrixOperand b = decoded(lane, operands.b, "B", at);
+    const MatrixOperand b = operand_or_fault(decode_wgmma(operands.b), "B", lane.who(), at);
     for (auto& read : track_operand(cta, b, n, lane.who(), at, nullptr)) reads.push_back(std::move(read));
     group->reads.insert(group->reads.end(), reads.begin(), reads.end());
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <kinetograph/kernels/host_model/launch.hpp>
 #include <random>
 #include <vector>
@@ -57,6 +58,17 @@ struct Problem {
     std::vector<uint16_t> a, b, d;
 };
 
+/// Runs the kernel under three schedules and judges what each has stored.
+void expect_product(host_model::Launch launch, Problem& problem, const std::function<void()>& kernel) {
+    for (launch.seed = 0; launch.seed < 3; ++launch.seed) {
+        std::fill(problem.d.begin(), problem.d.end(), uint16_t{0xffff});
+        const auto outcome = host_model::run(launch, kernel);
+        ASSERT_EQ(outcome.fault.value_or(""), "") << "seed " << launch.seed;
+        problem.judge();
+        if (testing::Test::HasFatalFailure()) FAIL() << "seed " << launch.seed;
+    }
+}
+
 uint32_t ceil_div(uint32_t value, uint32_t by) { return (value + by - 1) / by; }
 
 template <class Kernel>
@@ -73,13 +85,7 @@ void run_sm90(Problem problem) {
                               .threads = Kernel::kThreads,
                               .shared_bytes = sizeof(typename Kernel::Shared),
                               .registers = 168};
-    for (launch.seed = 0; launch.seed < 3; ++launch.seed) {
-        std::fill(problem.d.begin(), problem.d.end(), uint16_t{0xffff});
-        const auto outcome = host_model::run(launch, [&] { Kernel::run(params); });
-        ASSERT_EQ(outcome.fault.value_or(""), "") << "seed " << launch.seed;
-        problem.judge();
-        if (testing::Test::HasFatalFailure()) FAIL() << "seed " << launch.seed;
-    }
+    expect_product(launch, problem, [&] { Kernel::run(params); });
 }
 
 template <int kGroup>
@@ -99,13 +105,7 @@ void run_sm100(Problem problem, uint32_t groups) {
                               .cluster = {kGroup},
                               .threads = Kernel::kThreads,
                               .shared_bytes = sizeof(typename Kernel::Shared)};
-    for (launch.seed = 0; launch.seed < 3; ++launch.seed) {
-        std::fill(problem.d.begin(), problem.d.end(), uint16_t{0xffff});
-        const auto outcome = host_model::run(launch, [&] { Kernel::run(params); });
-        ASSERT_EQ(outcome.fault.value_or(""), "") << "seed " << launch.seed;
-        problem.judge();
-        if (testing::Test::HasFatalFailure()) FAIL() << "seed " << launch.seed;
-    }
+    expect_product(launch, problem, [&] { Kernel::run(params); });
 }
 
 TEST(GemmSm90, AgreesWithFp64OnWholeTiles) { run_sm90<GemmSm90<96, 1, 3>>({128, 96, 256}); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <kinetograph/kernels/isa/tensor_map.hpp>
 #include <vector>
 
@@ -62,6 +63,13 @@ inline uint32_t documented_chunk(Swizzle swizzle, uint32_t line, uint32_t chunk)
 /// Byte of a tile that starts on a pattern boundary: where the documented tables put row-major byte `byte`.
 inline uint32_t documented_place(Swizzle swizzle, uint32_t byte) {
     return byte / 128 * 128 + documented_chunk(swizzle, byte / 128, byte / 16 % 8) * 16 + byte % 16;
+}
+
+/// Element `index`, in box order, of a tile of 16-bit elements that starts on a pattern boundary.
+inline uint16_t element_of(const uint8_t* tile, Swizzle swizzle, uint32_t index) {
+    uint16_t value = 0;
+    std::memcpy(&value, tile + documented_place(swizzle, index * 2), sizeof(value));
+    return value;
 }
 
 }  // namespace kinetograph::isa

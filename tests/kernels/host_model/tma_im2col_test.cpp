@@ -1,4 +1,3 @@
-#include <cstring>
 #include <kinetograph/kernels/isa/fence.hpp>
 #include <kinetograph/kernels/isa/thread.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
@@ -13,12 +12,6 @@ struct Shared {
     alignas(1024) uint8_t tile[128 * 1024];
     mbarrier::Barrier full;
 };
-
-uint16_t element_of(const uint8_t* tile, Swizzle swizzle, uint32_t index) {
-    uint16_t value = 0;
-    std::memcpy(&value, tile + documented_place(swizzle, index * 2), sizeof(value));
-    return value;
-}
 
 /// One spatial axis of a convolution, in the words of the layer rather than of the tensor map.
 struct Axis {

@@ -1,4 +1,3 @@
-#include <cstring>
 #include <kinetograph/kernels/isa/barrier.hpp>
 #include <kinetograph/kernels/isa/fence.hpp>
 #include <kinetograph/kernels/isa/thread.hpp>
@@ -24,12 +23,6 @@ void set_up(Shared& shared) {
         fence_barrier_init();
     }
     sync_cluster();
-}
-
-uint16_t element_of(const uint8_t* tile, Swizzle swizzle, uint32_t index) {
-    uint16_t value = 0;
-    std::memcpy(&value, tile + documented_place(swizzle, index * 2), sizeof(value));
-    return value;
 }
 
 const Launch kOneWarp{.threads = 32, .shared_bytes = sizeof(Shared)};
