@@ -3,7 +3,6 @@
 #include <kinetograph/tools/media/pending_folder.hpp>
 #include <kinetograph/tools/media/png_sequence_sink.hpp>
 
-#include <regex>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -54,19 +53,20 @@ class PngSequenceSink final : public FrameSink {
 }  // namespace
 
 Result<std::filesystem::path> png_frame_path(std::string_view pattern, std::int64_t index) {
-    static const std::regex kNumber("%(?:0([1-9]))?d");
     const std::filesystem::path path(pattern);
     std::string name = path.filename().string();
     if (name.find('%') == std::string::npos) name = path.stem().string() + "-%05d" + path.extension().string();
-    std::smatch number;
-    const bool found = std::regex_search(name, number, kNumber);
-    if (!found || path.parent_path().string().find('%') != std::string::npos ||
-        number.prefix().str().find('%') != std::string::npos || number.suffix().str().find('%') != std::string::npos) {
+    const std::size_t begin = name.find('%');
+    const bool padded =
+        name.size() > begin + 3 && name[begin + 1] == '0' && name[begin + 2] >= '1' && name[begin + 2] <= '9';
+    const std::size_t end = begin + (padded ? 3 : 1);  // of the 'd'
+    if (name[end] != 'd' || name.find('%', end) != std::string::npos ||
+        path.parent_path().string().find('%') != std::string::npos) {
         return fail(ErrorCode::InvalidArgument,
                     "output {}: the file name must hold one number, as in frames/%05d.png, and no other %", pattern);
     }
-    const int digits = number[1].matched ? std::stoi(number[1].str()) : 1;
-    return path.parent_path() / fmt::format("{}{:0{}}{}", number.prefix().str(), index, digits, number.suffix().str());
+    const int digits = padded ? name[begin + 2] - '0' : 1;
+    return path.parent_path() / fmt::format("{}{:0{}}{}", name.substr(0, begin), index, digits, name.substr(end + 1));
 }
 
 Result<std::unique_ptr<FrameSink>> create_png_sequence_sink(std::string_view pattern, const ClipFormat& format) {
