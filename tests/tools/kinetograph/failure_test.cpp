@@ -166,7 +166,8 @@ TEST(FailedDecode, InterruptedByTheUserDiscardsItsOutputsAtOnce) {
     // Long enough that it cannot be done before the signal: 400 latent frames.
     auto arguments = decode(write_latents(folder, "clip.safetensors", 400), folder.path() / "out.mp4");
     arguments.insert(arguments.end(), {"--json", folder.path() / "stats.json"});
-    const auto result = run_program(arguments, {.interrupt_after_seconds = 0.5});
+    const auto outputs_are_open = [&folder] { return folder.count_entries() == 3; };
+    const auto result = run_program(arguments, {.interrupt_when = outputs_are_open});
     EXPECT_EQ(result.exit_code, 1) << result.messages;
     EXPECT_NE(result.messages.find("interrupted"), std::string::npos) << result.messages;
     EXPECT_EQ(folder.count_entries(), 1U);

@@ -52,8 +52,8 @@ ProgramResult run_program(const std::string& program, const std::vector<std::str
         execv(program.c_str(), argv.data());
         _exit(127);
     }
-    if (options.interrupt_after_seconds > 0) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(options.interrupt_after_seconds));
+    if (options.interrupt_when) {
+        while (!options.interrupt_when()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         kill(child, SIGINT);
     }
     int status = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct ProgramResult {
 
 struct ProgramOptions {
     std::vector<std::string> environment = {};  ///< "NAME=value", or "NAME" to remove it
-    double interrupt_after_seconds = 0;         ///< sends SIGINT then; 0: never
+    std::function<bool()> interrupt_when = {};  ///< asked until true, then SIGINT is sent; empty: never
 };
 
 std::string read_text(const std::filesystem::path& path);
