@@ -1,4 +1,4 @@
-// The accelerator interface: what compute passes need from a device, answered by cpu/, and later cuda/ and hip/.
+// The accelerator interface: what compute passes need from a device, answered by cpu/, hip/ and later cuda/.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -10,23 +10,42 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace kinetograph::accel {
 
 enum class Kind : std::uint8_t { Cpu, Cuda, Hip };
 std::string_view to_string(Kind kind);
 
+/// Something that a device may or may not be able to do, found by asking the device and its driver.
+struct Capability {
+    bool available = false;
+    std::string reason;  ///< why not, in one sentence that names who declined; empty where available
+    explicit operator bool() const { return available; }
+};
+
 struct DeviceInfo {
     Kind kind = Kind::Cpu;
-    std::string name;      ///< "AMD EPYC ...", "NVIDIA H200"
-    std::string driver;    ///< library and version that serves it
-    std::string features;  ///< instruction sets or architecture: "avx512_bf16", "sm_90"
+    std::string name;          ///< "AMD EPYC ...", "NVIDIA H200", "AMD Instinct MI355X"
+    std::string driver;        ///< library and version that serves it
+    std::string features;      ///< instruction sets or architecture: "avx512_bf16", "sm_90", "gfx950:sramecc+:xnack-"
+    std::string architecture;  ///< what a kernel image must be built for: "gfx950", "sm_90"; empty for the CPU
     std::array<std::uint8_t, 16>
         uuid{};  ///< equal to VkPhysicalDeviceIDProperties::deviceUUID for the same GPU; zero for the CPU
     std::uint64_t memory_bytes = 0;
-    std::uint32_t compute_units = 0;  ///< threads of the CPU, SMs or CUs of a GPU
+    std::uint32_t compute_units = 0;           ///< threads of the CPU, SMs or CUs of a GPU
+    std::uint32_t shared_bytes_per_block = 0;  ///< largest shared memory (LDS) of one block; 0 for the CPU
+    std::uint32_t wave_size = 0;               ///< threads of a warp or wave; 0 for the CPU
+
+    Capability can_load;             ///< Device::load and Stream::launch(Launch)
+    Capability can_capture;          ///< Stream::begin_capture and Stream::replay
+    Capability can_time_graphs;      ///< events recorded during capture are stamped anew by every replay
+    Capability can_import_host;      ///< Device::import_host
+    Capability can_import_memory;    ///< Device::import_memory
+    Capability can_import_timeline;  ///< Device::import_timeline; where not, a thread of the host relays values
 };
 
 /// A counter that only grows, signalled and waited for by streams and by the host.
@@ -43,47 +62,166 @@ class Timeline {
 class Event {
   public:
     virtual ~Event() = default;
-    /// Empty until the stream has passed the event.
+    /// Empty until the stream has passed the event. An event that a graph records keeps the time of the replay before
+    /// until the next one has passed it: ask for it once something after the replay has been passed.
     virtual std::optional<Nanoseconds> time() const = 0;
 };
 
-/// Memory of a device, freed on destruction. Zero-initialised by Device::allocate on the CPU; contents undefined
-/// elsewhere.
+/// Memory that a device can address, released on destruction, which no unfinished work may outlast.
+/// Zero-initialised by Device::allocate on the CPU; contents undefined elsewhere.
 class Memory {
   public:
     virtual ~Memory() = default;
-    virtual std::byte* data()
-        const = 0;  ///< device address; dereferenceable on the host only where the device is the CPU
+    virtual std::byte* data() const = 0;  ///< device address; for kernels, fill, copy, upload and read_back
+    /// The same bytes as the host reads and writes them; null where it cannot (memory of a GPU).
+    virtual std::byte* host_data() const = 0;
     virtual std::uint64_t bytes() const = 0;
 };
 
-/// Work in order. Every call returns before the work is done.
+/// What an image says about one of its kernels.
+struct KernelInfo {
+    std::string name;
+    std::uint32_t max_threads = 0;                ///< of a block
+    std::uint32_t static_shared_bytes = 0;        ///< a block, without Launch::dynamic_shared_bytes
+    std::optional<std::uint32_t> registers;       ///< a thread, where the driver tells (gfx950: VGPRs and AGPRs)
+    std::optional<std::uint32_t> scratch_bytes;   ///< a thread: spills and stack, where the driver tells
+    std::optional<std::uint32_t> argument_bytes;  ///< size of the arguments, where the image tells; launches check it
+};
+
+/// An entry point of a Module, which it keeps loaded. Must outlive the work that launches it.
+class Kernel {
+  public:
+    virtual ~Kernel() = default;
+    virtual const KernelInfo& info() const = 0;
+};
+
+/// Device code, loaded.
+class Module {
+  public:
+    virtual ~Module() = default;
+    /// Errors: NotFound (no kernel of that name; the sentence names module and kernel).
+    virtual Result<std::shared_ptr<Kernel>> kernel(std::string_view name) = 0;
+};
+
+struct Extent3 {
+    std::uint32_t x = 1, y = 1, z = 1;
+    std::uint64_t volume() const { return static_cast<std::uint64_t>(x) * y * z; }
+    friend bool operator==(const Extent3&, const Extent3&) = default;
+};
+
+/// One launch of a kernel. Kernels take exactly one parameter: a struct by value, whose bytes are `arguments`.
+struct Launch {
+    std::string_view name;  ///< of the pass, for errors: "up2.res1.conv1"
+    Kernel& kernel;
+    Extent3 grid;                            ///< blocks
+    Extent3 block;                           ///< threads
+    Extent3 cluster{};                       ///< blocks; other than (1, 1, 1) on CUDA from sm_90 on only
+    std::uint32_t dynamic_shared_bytes = 0;  ///< a block
+    std::span<const std::byte> arguments;    ///< copied by the call; see bytes_of()
+};
+
+/// A kernel's parameter struct as Launch::arguments. The device reads the host's bytes as they are.
+template <class Params>
+std::span<const std::byte> bytes_of(const Params& params) {
+    static_assert(std::is_trivially_copyable_v<Params> && std::is_standard_layout_v<Params>);
+    return std::as_bytes(std::span<const Params, 1>(&params, 1));
+}
+
+/// Work that was captured from a stream. Must outlive its replays. One replay at a time runs on the device: a second
+/// one waits for the first.
+class Graph {
+  public:
+    virtual ~Graph() = default;
+    virtual std::size_t nodes() const = 0;  ///< launches, fills, copies and event records
+};
+
+/// Work in order. Every call but upload, read_back and synchronize returns before the work is done.
+///
+/// Errors: whatever goes wrong in a call or in the work itself stops the stream: later launches, fills, copies and host
+/// functions are skipped until synchronize() has reported the first Error; waits, signals and event records still
+/// happen, so that nobody hangs. The sentence names the pass, the kernel, the driver's call and the driver's name for
+/// the error: `up2.res1.conv1: launching "conv2d_bf16_128x128": hipModuleLaunchKernel: hipErrorOutOfMemory (2)`. Work
+/// that fails while it runs (a kernel's illegal access) is noticed by a later call and may be named by that.
 class Stream {
   public:
     virtual ~Stream() = default;
-    /// Runs `work` when everything before it on this stream is done. On the CPU this is how a kernel is launched; an
-    /// Error that it returns stops the stream: later work is skipped, and synchronize() and the timelines report it.
+    /// Runs `work` on a thread of the host when everything before it on this stream is done. On the CPU this is how a
+    /// kernel is launched. On a GPU it is a stall, for tests and hand-overs; `work` must not call the device there.
     virtual void enqueue(std::string_view name, std::function<Result<void>()> work) = 0;
+    /// Errors: Unsupported (the CPU; a cluster where there are none), InvalidArgument (kernel of another device, no
+    /// blocks or threads, more threads than the kernel's limit, arguments of another size than the kernel's), and what
+    /// the driver says.
+    virtual void launch(const Launch& launch) = 0;
+    virtual void fill(std::byte* address, std::byte value, std::uint64_t bytes) = 0;
+    /// Between addresses of this device (Memory::data): its own memory, pinned, or imported. Ranges do not overlap.
+    virtual void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
     virtual void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
     virtual void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
     virtual void record(std::shared_ptr<Event> event) = 0;
-    /// The first Error of work that has run since the last synchronize(), without waiting.
+
+    /// From here to end_capture() calls are written down instead of done. Launches, fills, copies, and, where
+    /// DeviceInfo::can_time_graphs, event records can be captured. Host functions, timelines, replays and everything
+    /// that blocks cannot: they make end_capture() fail, and none of the captured calls happens.
+    /// Errors: Unsupported (DeviceInfo::can_capture says why), InvalidArgument (capturing already).
+    virtual Result<void> begin_capture() = 0;
+    /// Errors: Unsupported (something that cannot be captured, by name), what a captured call met; the stream goes on
+    /// as if the calls since begin_capture() had not been made.
+    virtual Result<std::shared_ptr<Graph>> end_capture() = 0;
+    virtual void replay(Graph& graph) = 0;
+
+    /// Copies ordinary host memory to the device, and back, behind all earlier work; blocks the host until it is done.
+    /// For loading, tests and tools: steady-state work copies from pinned memory. Errors: as synchronize().
+    virtual Result<void> upload(std::byte* to, std::span<const std::byte> from) = 0;
+    virtual Result<void> read_back(std::span<std::byte> to, const std::byte* from) = 0;
+
+    /// The first Error since the last synchronize(), without waiting.
     virtual Result<void> status() const = 0;
     /// Blocks the host until the stream is empty; the first Error since the last call, if any, which is then forgotten.
     virtual Result<void> synchronize() = 0;
+};
+
+/// Memory of another API by POSIX file descriptor (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT), of the same GPU.
+struct ExternalMemoryDesc {
+    int fd = -1;              ///< belongs to the device once the import has succeeded, to the caller until then
+    std::uint64_t bytes = 0;  ///< of the whole allocation
+    bool dedicated = false;   ///< allocated for one image or buffer (VkMemoryDedicatedAllocateInfo)
 };
 
 class Device {
   public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
-    /// Errors: OutOfMemory, with the size asked for and the size that is free. Address aligned to 4096 bytes.
+
+    /// Errors: OutOfMemory, with the size asked for and the size that is free. Address aligned to 4096 bytes on the
+    /// CPU, to 256 at least elsewhere.
     virtual Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) = 0;
+    /// Host memory that the device addresses too, page-aligned, coherent with the host once a timeline or synchronize()
+    /// has ordered the accesses. Errors: OutOfMemory.
+    virtual Result<std::unique_ptr<Memory>> allocate_pinned(std::string_view name, std::uint64_t bytes) = 0;
+    /// Makes the caller's host memory addressable by the device, for as long as the result lives; `memory` outlives it.
+    /// Start and size are multiples of the page size. Errors: Unsupported, InvalidArgument (alignment), what the driver
+    /// says.
+    virtual Result<std::unique_ptr<Memory>> import_host(std::string_view name, std::span<std::byte> memory) = 0;
+    /// Errors: Unsupported (DeviceInfo::can_import_memory says why), what the driver says.
+    virtual Result<std::unique_ptr<Memory>> import_memory(std::string_view name, const ExternalMemoryDesc& desc) = 0;
+
     virtual Result<std::unique_ptr<Stream>> create_stream(std::string_view name) = 0;
     virtual Result<std::shared_ptr<Timeline>> create_timeline() = 0;
+    /// A timeline semaphore of another API (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT); `fd` belongs to the
+    /// device once this has succeeded. Errors: Unsupported (DeviceInfo::can_import_timeline says why), what the driver
+    /// says.
+    virtual Result<std::shared_ptr<Timeline>> import_timeline(int fd) = 0;
     virtual Result<std::shared_ptr<Event>> create_event() = 0;
-    virtual std::uint64_t bytes_allocated() const = 0;  ///< now
-    virtual std::uint64_t peak_bytes() const = 0;       ///< largest bytes_allocated() so far
+
+    /// Loads device code: a cubin, fat binary or PTX (CUDA), a code object or bundle of them (HIP). `image` may go once
+    /// this returns. `name` is for errors. Errors: Unsupported (the CPU; no code for this architecture, naming both),
+    /// Corrupt, what the driver says.
+    virtual Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> image) = 0;
+
+    /// Bytes that allocate() has handed out and that are held now. On the CPU also those of allocate_pinned(): it is
+    /// the same memory.
+    virtual std::uint64_t bytes_allocated() const = 0;
+    virtual std::uint64_t peak_bytes() const = 0;  ///< largest bytes_allocated() so far
 };
 
 }  // namespace kinetograph::accel

@@ -1,6 +1,5 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
-#include <cstring>
 #include <iterator>
 
 namespace kinetograph::accel {
@@ -135,8 +134,13 @@ Result<graph::Physical> AcceleratorMemory::create_ring(std::string_view name, st
 void AcceleratorMemory::destroy_ring(const graph::Physical& ring) { rings_.erase(ring.object); }
 
 Result<void> AcceleratorMemory::zero(const graph::Physical& ring) {
-    std::memset(reinterpret_cast<std::byte*>(ring.object) + ring.offset, 0, ring.bytes);
-    return {};
+    if (!stream_) {
+        auto stream = device_.create_stream("history rings");
+        if (!stream) return fail(std::move(stream.error()));
+        stream_ = std::move(*stream);
+    }
+    stream_->fill(reinterpret_cast<std::byte*>(ring.object) + ring.offset, std::byte{0}, ring.bytes);
+    return stream_->synchronize();
 }
 
 }  // namespace kinetograph::accel

@@ -81,6 +81,7 @@ class AcceleratorMemory final : public graph::MemoryBackend {
     Device& device_;
     std::shared_ptr<Memory> arena_;  ///< plans realised on a smaller one keep that alive
     std::map<std::uintptr_t, std::unique_ptr<Memory>> rings_;
+    std::unique_ptr<Stream> stream_;  ///< fills rings; made when first needed
 };
 
 }  // namespace kinetograph::accel

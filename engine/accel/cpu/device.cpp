@@ -33,6 +33,7 @@ class CpuMemory final : public Memory {
         ledger_->held -= bytes_;
     }
     std::byte* data() const override { return data_; }
+    std::byte* host_data() const override { return data_; }
     std::uint64_t bytes() const override { return bytes_; }
 
   private:
@@ -40,6 +41,20 @@ class CpuMemory final : public Memory {
     std::byte* data_;
     std::uint64_t bytes_;
 };
+
+/// The caller's memory: on the CPU every address is a device address.
+class BorrowedMemory final : public Memory {
+  public:
+    explicit BorrowedMemory(std::span<std::byte> memory) : memory_(memory) {}
+    std::byte* data() const override { return memory_.data(); }
+    std::byte* host_data() const override { return memory_.data(); }
+    std::uint64_t bytes() const override { return memory_.size(); }
+
+  private:
+    std::span<std::byte> memory_;
+};
+
+constexpr std::uint64_t kPageBytes = 4096;
 
 std::string processor_name() {
     std::ifstream cpuinfo("/proc/cpuinfo");
@@ -77,13 +92,19 @@ class CpuDevice final : public Device {
         info_.features = processor_features();
         info_.memory_bytes = physical_memory();
         info_.compute_units = std::max(1U, std::thread::hardware_concurrency());
+        info_.can_load.reason = kNoDeviceCode;
+        info_.can_capture.reason = kNoCapture;
+        info_.can_time_graphs.reason = kNoCapture;
+        info_.can_import_host.available = true;
+        info_.can_import_memory.reason = "memory of another API is not mapped into the CPU's streams";
+        info_.can_import_timeline.reason = "semaphores of another API are invisible to the CPU's streams";
         ledger_->limit = options.memory_limit != 0 ? options.memory_limit : info_.memory_bytes;
     }
 
     const DeviceInfo& info() const override { return info_; }
 
     Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) override {
-        const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + 4095) / 4096 * 4096;
+        const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + kPageBytes - 1) / kPageBytes * kPageBytes;
         std::lock_guard lock(ledger_->mutex);
         const std::uint64_t free = ledger_->limit - ledger_->held;
         if (rounded < bytes || rounded > free)
@@ -100,10 +121,31 @@ class CpuDevice final : public Device {
         return std::make_unique<CpuMemory>(ledger_, static_cast<std::byte*>(data), rounded);
     }
 
+    Result<std::unique_ptr<Memory>> allocate_pinned(std::string_view name, std::uint64_t bytes) override {
+        return allocate(name, bytes);
+    }
+    Result<std::unique_ptr<Memory>> import_host(std::string_view name, std::span<std::byte> memory) override {
+        if (reinterpret_cast<std::uintptr_t>(memory.data()) % kPageBytes != 0 || memory.size() % kPageBytes != 0)
+            return fail(ErrorCode::InvalidArgument, "\"{}\": {} bytes at {} are not whole pages of {} bytes", name,
+                        memory.size(), static_cast<const void*>(memory.data()), kPageBytes);
+        return std::make_unique<BorrowedMemory>(memory);
+    }
+    Result<std::unique_ptr<Memory>> import_memory(std::string_view name, const ExternalMemoryDesc& /*desc*/) override {
+        return fail(ErrorCode::Unsupported, "importing \"{}\" into {}: {}", name, info_.name,
+                    info_.can_import_memory.reason);
+    }
+
     Result<std::unique_ptr<Stream>> create_stream(std::string_view name) override {
         return std::make_unique<CpuStream>(name);
     }
     Result<std::shared_ptr<Timeline>> create_timeline() override { return std::make_shared<CpuTimeline>(); }
+    Result<std::shared_ptr<Timeline>> import_timeline(int /*fd*/) override {
+        return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", info_.name,
+                    info_.can_import_timeline.reason);
+    }
+    Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> /*image*/) override {
+        return fail(ErrorCode::Unsupported, "loading \"{}\" on {}: {}", name, info_.name, info_.can_load.reason);
+    }
     Result<std::shared_ptr<Event>> create_event() override { return std::make_shared<CpuEvent>(); }
 
     std::uint64_t bytes_allocated() const override {

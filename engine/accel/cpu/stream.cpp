@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -47,6 +48,20 @@ void CpuStream::enqueue(std::string_view name, std::function<Result<void>()> wor
           true});
 }
 
+void CpuStream::launch(const Launch& launch) {
+    enqueue(launch.name, [kernel = launch.kernel.info().name]() -> Result<void> {
+        return fail(ErrorCode::Unsupported, "launching \"{}\": {}", kernel, kNoDeviceCode);
+    });
+}
+
+void CpuStream::fill(std::byte* address, std::byte value, std::uint64_t bytes) {
+    push({[=] { std::memset(address, std::to_integer<int>(value), bytes); }, true});
+}
+
+void CpuStream::copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+    push({[=] { std::memcpy(to, from, bytes); }, true});
+}
+
 void CpuStream::wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
     push({[this, timeline = std::move(timeline), value] {
         while (!timeline->wait(value, kStopPoll) && !stopping()) {
@@ -62,6 +77,24 @@ void CpuStream::record(std::shared_ptr<Event> event) {
     auto cpu_event = std::dynamic_pointer_cast<CpuEvent>(std::move(event));
     cpu_event->stamp(std::nullopt);
     push({[cpu_event = std::move(cpu_event)] { cpu_event->stamp(host_now()); }});
+}
+
+Result<void> CpuStream::begin_capture() { return fail(ErrorCode::Unsupported, "{}", kNoCapture); }
+
+Result<std::shared_ptr<Graph>> CpuStream::end_capture() { return fail(ErrorCode::Unsupported, "{}", kNoCapture); }
+
+void CpuStream::replay(Graph& /*graph*/) {
+    enqueue("replay", []() -> Result<void> { return fail(ErrorCode::Unsupported, "{}", kNoCapture); });
+}
+
+Result<void> CpuStream::upload(std::byte* to, std::span<const std::byte> from) {
+    copy(to, from.data(), from.size());
+    return synchronize();
+}
+
+Result<void> CpuStream::read_back(std::span<std::byte> to, const std::byte* from) {
+    copy(to.data(), from, to.size());
+    return synchronize();
 }
 
 Result<void> CpuStream::status() const {

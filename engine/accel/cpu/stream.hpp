@@ -10,6 +10,9 @@
 
 namespace kinetograph::accel::cpu {
 
+inline constexpr std::string_view kNoDeviceCode = "the CPU runs host functions (Stream::enqueue), not device code";
+inline constexpr std::string_view kNoCapture = "the CPU runs host functions, which are not captured";
+
 class CpuStream final : public Stream {
   public:
     explicit CpuStream(std::string_view name);
@@ -18,9 +21,17 @@ class CpuStream final : public Stream {
     CpuStream& operator=(const CpuStream&) = delete;
 
     void enqueue(std::string_view name, std::function<Result<void>()> work) override;
+    void launch(const Launch& launch) override;
+    void fill(std::byte* address, std::byte value, std::uint64_t bytes) override;
+    void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) override;
     void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) override;
     void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) override;
     void record(std::shared_ptr<Event> event) override;
+    Result<void> begin_capture() override;
+    Result<std::shared_ptr<Graph>> end_capture() override;
+    void replay(Graph& graph) override;
+    Result<void> upload(std::byte* to, std::span<const std::byte> from) override;
+    Result<void> read_back(std::span<std::byte> to, const std::byte* from) override;
     Result<void> status() const override;
     Result<void> synchronize() override;
 

@@ -23,6 +23,20 @@ class PlainDevice final : public accel::Device {
     Result<std::unique_ptr<accel::Memory>> allocate(std::string_view name, std::uint64_t bytes) override {
         return inner_->allocate(name, bytes);
     }
+    Result<std::unique_ptr<accel::Memory>> allocate_pinned(std::string_view name, std::uint64_t bytes) override {
+        return inner_->allocate_pinned(name, bytes);
+    }
+    Result<std::unique_ptr<accel::Memory>> import_host(std::string_view name, std::span<std::byte> memory) override {
+        return inner_->import_host(name, memory);
+    }
+    Result<std::unique_ptr<accel::Memory>> import_memory(std::string_view name,
+                                                         const accel::ExternalMemoryDesc& desc) override {
+        return inner_->import_memory(name, desc);
+    }
+    Result<std::shared_ptr<accel::Timeline>> import_timeline(int fd) override { return inner_->import_timeline(fd); }
+    Result<std::shared_ptr<accel::Module>> load(std::string_view name, std::span<const std::byte> image) override {
+        return inner_->load(name, image);
+    }
     Result<std::unique_ptr<accel::Stream>> create_stream(std::string_view name) override {
         return inner_->create_stream(name);
     }

@@ -39,6 +39,39 @@ TEST(CpuDevice, RefusesMoreThanItsLimitNamingWhatWasAskedAndWhatIsFree) {
         << refused.error().message;
 }
 
+TEST(CpuDevice, DeclinesDeviceCodeCaptureAndForeignMemorySayingWhy) {
+    const auto device = create_device();
+    const DeviceInfo& info = device->info();
+    EXPECT_FALSE(info.can_load);
+    const auto loaded = device->load("conv2d", {});
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(loaded.error().message, "loading \"conv2d\" on " + info.name +
+                                          ": the CPU runs host functions (Stream::enqueue), not device code");
+    const auto memory = device->import_memory("frame", {.fd = 3, .bytes = 4096});
+    ASSERT_FALSE(memory);
+    EXPECT_EQ(memory.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(memory.error().message.find(info.can_import_memory.reason), std::string::npos);
+    const auto timeline = device->import_timeline(3);
+    ASSERT_FALSE(timeline);
+    EXPECT_EQ(timeline.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(timeline.error().message.find(info.can_import_timeline.reason), std::string::npos);
+}
+
+TEST(CpuDevice, AddressesPinnedAndImportedHostMemoryAsItIs) {
+    const auto device = create_device();
+    const auto pinned = *device->allocate_pinned("staging", 4096);
+    EXPECT_EQ(pinned->data(), pinned->host_data());
+    EXPECT_EQ(device->bytes_allocated(), 4096U);
+    const auto imported = device->import_host("frame", {pinned->host_data(), 4096});
+    ASSERT_TRUE(imported) << imported.error().message;
+    EXPECT_EQ((*imported)->data(), pinned->data());
+    EXPECT_EQ(device->bytes_allocated(), 4096U) << "the caller's memory is not the device's";
+    const auto ragged = device->import_host("frame", {pinned->host_data() + 1, 100});
+    ASSERT_FALSE(ragged);
+    EXPECT_EQ(ragged.error().code, ErrorCode::InvalidArgument);
+}
+
 TEST(CpuDevice, RefusesASizeThatOverflows) { EXPECT_FALSE(create_device()->allocate("absurd", ~std::uint64_t{0})); }
 
 TEST(CpuDevice, MemoryMayOutliveItsDevice) {

@@ -76,6 +76,26 @@ TEST_F(CpuStreams, AnErrorNamesItsPassSkipsLaterWorkAndStillSignals) {
     EXPECT_TRUE(stream->synchronize()) << "a reported error is forgotten";
 }
 
+TEST_F(CpuStreams, FillAndCopyInOrderAndReadBackWhatWasUploaded) {
+    const auto a = *device->allocate("a", 64), b = *device->allocate("b", 64);
+    std::vector<std::byte> given(64), got(64);
+    for (std::size_t i = 0; i < given.size(); ++i) given[i] = static_cast<std::byte>(i);
+    ASSERT_TRUE(stream->upload(a->data(), given));
+    stream->copy(b->data(), a->data(), 64);
+    stream->fill(b->data() + 16, std::byte{0xAB}, 8);
+    ASSERT_TRUE(stream->read_back(got, b->data()));
+    std::fill_n(given.begin() + 16, 8, std::byte{0xAB});
+    EXPECT_EQ(got, given);
+}
+
+TEST_F(CpuStreams, ReplaysAndCapturesAreDeclinedWithAReason) {
+    const auto begun = stream->begin_capture();
+    ASSERT_FALSE(begun);
+    EXPECT_EQ(begun.error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(begun.error().message, "the CPU runs host functions, which are not captured");
+    EXPECT_FALSE(stream->end_capture());
+}
+
 TEST_F(CpuStreams, AnExceptionOfAKernelBecomesAnError) {
     stream->enqueue("throws", []() -> Result<void> { throw std::bad_alloc(); });
     const auto result = stream->synchronize();
