@@ -1,0 +1,93 @@
+# Kernels for gfx950 (MI355X): .hip sources to code objects, and code objects into a library as bytes. Without a compiler for
+# the chip all else is built, and the library holds none; configuring says so.
+set(KINETOGRAPH_GFX950_CLANG "" CACHE FILEPATH "clang++ that compiles for gfx950; empty: the one tools/gfx950/toolchain finds")
+
+execute_process(COMMAND ${CMAKE_COMMAND} -E env "KINETOGRAPH_GFX950_CLANG=${KINETOGRAPH_GFX950_CLANG}"
+                        "${PROJECT_SOURCE_DIR}/tools/gfx950/toolchain" find
+                OUTPUT_VARIABLE KINETOGRAPH_GFX950_COMPILER OUTPUT_STRIP_TRAILING_WHITESPACE
+                ERROR_VARIABLE gfx950_reason ERROR_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE gfx950_result)
+if(gfx950_result EQUAL 0)
+    execute_process(COMMAND "${KINETOGRAPH_GFX950_COMPILER}" --version OUTPUT_VARIABLE gfx950_version)
+    string(REGEX MATCH "^[^\n]*" KINETOGRAPH_GFX950_COMPILER_VERSION "${gfx950_version}")
+    # llvm-objdump and llvm-readelf of the same LLVM lie beside the compiler itself, not beside a link to it.
+    file(REAL_PATH "${KINETOGRAPH_GFX950_COMPILER}" gfx950_program)
+    get_filename_component(KINETOGRAPH_GFX950_TOOLS "${gfx950_program}" DIRECTORY)
+    message(STATUS "Code objects for gfx950: ${KINETOGRAPH_GFX950_COMPILER_VERSION} (${KINETOGRAPH_GFX950_COMPILER})")
+else()
+    set(KINETOGRAPH_GFX950_COMPILER "")
+    set(KINETOGRAPH_GFX950_COMPILER_VERSION "")
+    message(STATUS "Code objects for gfx950: OFF, ${gfx950_reason}")
+    message(STATUS "Code objects for gfx950: `tools/gfx950/toolchain set-up` provides a compiler; then configure again")
+endif()
+
+# kinetograph_gfx950_objects(OUTPUTS a.hip b.hip ...): compiles each source (beside the CMakeLists.txt) to a linked code
+# object a.hsaco, anew when a header it includes has changed. OUTPUTS becomes the list of files, empty without a compiler.
+function(kinetograph_gfx950_objects outputs)
+    set(objects "")
+    if(KINETOGRAPH_GFX950_COMPILER)
+        set(folder "${CMAKE_CURRENT_BINARY_DIR}/gfx950")
+        file(MAKE_DIRECTORY "${folder}")
+        foreach(source IN LISTS ARGN)
+            get_filename_component(name "${source}" NAME_WE)
+            set(object "${folder}/${name}.hsaco")
+            set(compile "${KINETOGRAPH_GFX950_COMPILER}" -x hip --offload-device-only --no-gpu-bundle-output
+                        --offload-arch=gfx950 -nogpuinc -nogpulib -std=c++20 -O3 -Wall -Wextra -Werror
+                        -I "${KINETOGRAPH_INCLUDE_ROOT}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+            # Dependencies by a command of their own: -MF does not reach the device's compilation, and a hit of ccache,
+            # which takes minutes of device code off every further build folder, would leave no file behind.
+            add_custom_command(OUTPUT "${object}"
+                COMMAND ${compile} -E -o /dev/null -Xclang -dependency-file -Xclang "${object}.d" -Xclang -MT -Xclang "${object}"
+                COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${compile} -c -o "${object}"
+                DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" "${KINETOGRAPH_GFX950_COMPILER}" DEPFILE "${object}.d"
+                COMMENT "Compiling ${source} for gfx950" VERBATIM)
+            list(APPEND objects "${object}")
+        endforeach()
+    endif()
+    set(${outputs} "${objects}" PARENT_SCOPE)
+endfunction()
+
+# kinetograph_embed_code_objects(TARGET a.hsaco ...): TARGET, which has kernels/hip/gfx950/code_objects.hpp, gets the
+# definitions of its functions: each file's bytes under the file's name without its ending.
+function(kinetograph_embed_code_objects target)
+    set(bytes "")
+    set(declarations "")
+    set(rows "")
+    foreach(object IN LISTS ARGN)
+        get_filename_component(name "${object}" NAME_WE)
+        string(APPEND bytes "    \".balign 64\\n\"\n    \"kinetograph_gfx950_${name}:\\n\"\n    \".incbin \\\"${object}\\\"\\n\"\n"
+                            "    \"kinetograph_gfx950_${name}_end:\\n\"\n")
+        string(APPEND declarations "extern const std::byte kinetograph_gfx950_${name}[], kinetograph_gfx950_${name}_end[];\n")
+        string(APPEND rows "        {\"${name}\", {kinetograph_gfx950_${name}, kinetograph_gfx950_${name}_end}},\n")
+    endforeach()
+    if(KINETOGRAPH_GFX950_COMPILER)
+        set(provenance "${KINETOGRAPH_GFX950_COMPILER_VERSION}")
+    else()
+        set(provenance "built without a compiler for gfx950")
+    endif()
+    list(LENGTH ARGN count)
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/code_objects.cpp")
+    file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [[
+#include <array>
+
+#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
+
+asm(".pushsection .rodata\n"
+@bytes@    ".popsection\n");
+extern "C" {
+@declarations@}
+
+namespace kinetograph::gfx950 {
+
+std::span<const CodeObject> code_objects() {
+    static const std::array<CodeObject, @count@> objects{{
+@rows@    }};
+    return objects;
+}
+
+std::string_view code_object_compiler() { return "@provenance@"; }
+
+}  // namespace kinetograph::gfx950
+]])
+    set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${ARGN}")
+    target_sources(${target} PRIVATE "${source}")
+endfunction()
