@@ -38,8 +38,8 @@ TEST(CodeObjects, AreFoundByTheNameOfTheirSource) {
 TEST(CodeObjects, OfAnUnknownNameAreEmpty) { EXPECT_TRUE(code_object("no such kernel").empty()); }
 
 TEST(CodeObjects, SayWhatCompiledThem) {
-    if (code_objects().empty()) {
-        EXPECT_EQ(code_object_compiler(), "built without a compiler for gfx950");
+    if (code_object_compiler() == "built without a compiler for gfx950") {
+        EXPECT_TRUE(code_objects().empty());
     } else {
         EXPECT_NE(code_object_compiler().find("clang version"), std::string_view::npos) << code_object_compiler();
     }
