@@ -41,8 +41,7 @@ std::int64_t ConvProblem::filter_elements() const {
 }
 
 double ConvProblem::flops() const {
-    const double outputs = static_cast<double>(n * d_out() * h_out() * w_out()) * static_cast<double>(filter.k);
-    return 2 * outputs * static_cast<double>(c_in / groups) * static_cast<double>(filter.q * filter.r * filter.s);
+    return 2.0 * static_cast<double>(n * d_out() * h_out() * w_out()) * static_cast<double>(filter_elements());
 }
 
 Result<void> ConvProblem::validate() const {

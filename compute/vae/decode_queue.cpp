@@ -11,9 +11,9 @@
 namespace kinetograph::vae {
 
 std::uint8_t to_unorm8(float value) {
-    const float scaled = (value + 1.0F) * 127.5F;
-    if (!(scaled > 0.0F)) return 0;  // NaN too
-    return static_cast<std::uint8_t>(std::min(scaled, 255.0F) + 0.5F);
+    const float half_up = (value + 1.0F) * 127.5F + 0.5F;  // what truncation then rounds to nearest
+    if (!(half_up > 0.0F)) return 0;                       // NaN too
+    return static_cast<std::uint8_t>(std::min(half_up, 255.0F));
 }
 
 void to_rgba8(std::span<const float> rgb, std::span<std::uint8_t> rgba) {

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Executor>> Executor::create(ExecutorDesc desc) {
             return fail(ErrorCode::InvalidArgument, "memory domain {} has two back ends", to_string(domain));
         slot = memory;
     }
-    state->options = std::move(desc.compile);
+    state->options = desc.compile;
     for (Lane lane : kLanes)
         if (state->lanes[index_of(lane)] == nullptr) state->options.topology.present[index_of(lane)] = false;
     state->plans_kept = std::max<std::size_t>(desc.plans_kept, 1);

@@ -209,6 +209,7 @@ std::vector<VkQueueFamilyProperties> queue_families(const Instance& instance, Vk
     std::vector<VkQueueFamilyProperties2> extended(count, empty);
     instance.table().vkGetPhysicalDeviceQueueFamilyProperties2(device, &count, extended.data());
     std::vector<VkQueueFamilyProperties> families;
+    families.reserve(extended.size());
     for (const auto& family : extended) families.push_back(family.queueFamilyProperties);
     return families;
 }
@@ -237,6 +238,7 @@ Result<std::vector<DeviceReport>> inspect_devices(const Instance& instance, VkSu
     instance.table().vkEnumeratePhysicalDevices(instance.handle(), &count, devices.data());
 
     std::vector<DeviceReport> reports;
+    reports.reserve(devices.size());
     for (VkPhysicalDevice device : devices) reports.push_back(inspect(instance, device, surface));
     const auto rank = [&](const DeviceReport& report) {
         VkPhysicalDeviceProperties2 properties{};

@@ -19,6 +19,7 @@ std::vector<std::string> extensions_of(const Loader& loader, const char* layer) 
     std::vector<VkExtensionProperties> properties(count);
     enumerate(layer, &count, properties.data());
     std::vector<std::string> names;
+    names.reserve(properties.size());
     for (const auto& property : properties) names.emplace_back(property.extensionName);
     return names;
 }

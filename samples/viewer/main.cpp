@@ -3,8 +3,10 @@
 #include <kinetograph/samples/viewer/viewer.hpp>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     using namespace kinetograph;
     viewer::ViewerOptions options;
     CLI::App app("Decodes a latents file and shows it. In the window, ? lists the keys.");
@@ -37,4 +39,7 @@ int main(int argc, char** argv) {
                std::chrono::duration<double>(summary->first_frame).count());
     for (const std::string& message : summary->validation_messages) fmt::print(stderr, "{}\n", message);
     return summary->validation_messages.empty() ? 0 : 1;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "kinetograph-viewer: %s\n", error.what());
+    return 1;
 }

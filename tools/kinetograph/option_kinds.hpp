@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -10,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 
@@ -21,7 +19,8 @@ namespace kinetograph::cli {
 template <class T>
 CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, const std::map<std::string, T>& choices,
                         const std::string& description) {
-    const std::string words = fmt::format("{}", fmt::join(choices | std::views::keys, "|"));
+    std::string words;
+    for (const auto& [word, meaning] : choices) words += (words.empty() ? "" : "|") + word;
     return command
         .add_option_function<std::string>(
             name, [&value, &choices](const std::string& word) { value = choices.at(word); }, description)

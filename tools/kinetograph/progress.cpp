@@ -3,6 +3,7 @@
 #include <kinetograph/tools/kinetograph/progress.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace kinetograph::cli {
@@ -33,7 +34,7 @@ void Progress::show(std::int64_t done) {
 }
 
 std::string to_clock(double seconds) {
-    const auto whole = static_cast<std::int64_t>(std::max(0.0, seconds) + 0.5);
+    const auto whole = std::llround(std::max(0.0, seconds));
     if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
     return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
