@@ -224,7 +224,8 @@ class CpuAttention final : public Attention {
 
 }  // namespace
 
-Result<std::unique_ptr<Attention>> Attention::create(accel::Device& device, const AttentionProblem& problem) {
+Result<std::unique_ptr<Attention>> create_cpu_attention(const accel::DeviceInfo& device,
+                                                        const AttentionProblem& problem) {
     if (problem.tokens < 1 || problem.tokens > kMaxTokens || problem.channels < 1 || problem.channels > 16384) {
         return fail(ErrorCode::InvalidArgument,
                     "attention over {} tokens of {} channels, wanted 1 to {} tokens of 1 to 16384 channels",
@@ -234,12 +235,8 @@ Result<std::unique_ptr<Attention>> Attention::create(accel::Device& device, cons
         return fail(ErrorCode::InvalidArgument, "attention of {}, wanted F32 or BF16",
                     tensor::to_string(problem.dtype));
     }
-    if (device.info().kind != accel::Kind::Cpu) {
-        return fail(ErrorCode::Unsupported, "attention on {} ({}) does not exist, only on the CPU", device.info().name,
-                    accel::to_string(device.info().kind));
-    }
     try {
-        return std::make_unique<CpuAttention>(problem, has_avx512(device.info()));
+        return std::make_unique<CpuAttention>(problem, has_avx512(device));
     } catch (const dnnl::error& error) {
         return fail(ErrorCode::Unsupported, "attention over {} tokens of {} channels: oneDNN refused: {}",
                     problem.tokens, problem.channels, error.what());

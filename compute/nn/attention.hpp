@@ -22,12 +22,10 @@ struct AttentionTensors {
     std::byte* workspace = nullptr;      ///< workspace_bytes(), 64-byte aligned
 };
 
-/// softmax(q k^T / sqrt(channels)) v for each frame, in blocks of queries: at most a few hundred rows of the
-/// tokens-by-tokens matrix exist at a time.
+/// softmax(q k^T / sqrt(channels)) v for each frame; the tokens-by-tokens matrix never exists as a whole. Made by
+/// Operators::attention.
 class Attention {
   public:
-    /// Errors: InvalidArgument (sizes, dtype); Unsupported (a device other than the CPU).
-    static Result<std::unique_ptr<Attention>> create(accel::Device& device, const AttentionProblem& problem);
     virtual ~Attention() = default;
 
     virtual const AttentionProblem& problem() const = 0;
@@ -37,5 +35,10 @@ class Attention {
     virtual Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
                                  const AttentionTensors& tensors) const = 0;
 };
+
+/// In blocks of queries: at most a few hundred rows of scores exist at a time. `device` is a CPU.
+/// Errors: InvalidArgument (sizes, dtype); Unsupported (oneDNN's own refusal).
+Result<std::unique_ptr<Attention>> create_cpu_attention(const accel::DeviceInfo& device,
+                                                        const AttentionProblem& problem);
 
 }  // namespace kinetograph::nn

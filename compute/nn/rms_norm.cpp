@@ -2,7 +2,7 @@
 #include <kinetograph/compute/nn/rms_norm.hpp>
 
 #include <algorithm>
-#include <utility>
+#include <vector>
 
 namespace kinetograph::nn {
 namespace {
@@ -17,10 +17,8 @@ Result<void> check(std::string_view pass_name, const RmsNorm& work) {
                     "pass \"{}\": RMS norm of {} input and {} output frames of {} pixels, {} channels", pass_name,
                     work.input.size(), work.output.size(), work.pixels, work.channels);
     }
-    if (work.gamma == nullptr || std::cmp_not_equal(work.gamma->size(), work.channels)) {
-        return fail(ErrorCode::InvalidArgument, "pass \"{}\": gamma has {} elements, wanted {}", pass_name,
-                    work.gamma == nullptr ? 0 : work.gamma->size(), work.channels);
-    }
+    if (work.gamma == nullptr)
+        return fail(ErrorCode::InvalidArgument, "pass \"{}\": RMS norm without gamma", pass_name);
     if (work.dtype != DType::F32 && work.dtype != DType::BF16) {
         return fail(ErrorCode::InvalidArgument, "pass \"{}\": RMS norm of {}, wanted F32 or BF16", pass_name,
                     tensor::to_string(work.dtype));
@@ -32,7 +30,7 @@ struct Bound {
     std::vector<const std::byte*> input;
     std::vector<std::byte*> output;
     std::int64_t pixels, channels;
-    std::shared_ptr<const std::vector<float>> gamma;
+    const float* gamma;
     DType dtype;
     Activation activation;
 };
@@ -45,7 +43,7 @@ void run(const Bound& work) {
     for (std::int64_t task = 0; task < tasks; ++task) {
         const std::int64_t frame = task / blocks, first = task % blocks * block;
         const auto offset = static_cast<std::uint64_t>(first * work.channels) * tensor::bytes_per_element(work.dtype);
-        conv::rms_norm_pixels(work.input[frame] + offset, work.output[frame] + offset, work.gamma->data(),
+        conv::rms_norm_pixels(work.input[frame] + offset, work.output[frame] + offset, work.gamma,
                               std::min(block, work.pixels - first), work.channels, work.dtype, work.activation);
     }
 }

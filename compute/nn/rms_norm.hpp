@@ -4,9 +4,7 @@
 #include <kinetograph/compute/conv/problem.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
 
-#include <memory>
 #include <span>
-#include <vector>
 
 namespace kinetograph::nn {
 
@@ -19,12 +17,13 @@ struct RmsNorm {
     std::span<std::byte* const> output;       ///< as many frames; a frame may be its input frame
     std::int64_t pixels = 0;                  ///< of one frame
     std::int64_t channels = 0;
-    std::shared_ptr<const std::vector<float>> gamma;  ///< [channels]; kept until the work is done
-    tensor::DType dtype = tensor::DType::BF16;        ///< storage of both, F32 or BF16; the math is float32
+    const float* gamma = nullptr;               ///< [channels], on the device; lives until the stream has passed
+    tensor::DType dtype = tensor::DType::BF16;  ///< storage of both, F32 or BF16; the math is float32
     Activation activation = Activation::None;
 };
 
-/// The spans are copied before this returns. Errors: InvalidArgument, naming the pass.
+/// On the CPU; see Operators for any device. The spans are copied before this returns.
+/// Errors: InvalidArgument, naming the pass.
 Result<void> enqueue_rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work);
 
 }  // namespace kinetograph::nn

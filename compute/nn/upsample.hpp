@@ -16,7 +16,8 @@ struct UpsampleNearest2x {
     tensor::DType dtype = tensor::DType::BF16;  ///< F32 or BF16
 };
 
-/// The spans are copied before this returns. Errors: InvalidArgument, naming the pass.
+/// On the CPU; see Operators for any device. The spans are copied before this returns. Errors: InvalidArgument, naming
+/// the pass.
 Result<void> enqueue_upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,
                                         const UpsampleNearest2x& work);
 

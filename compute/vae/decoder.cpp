@@ -100,8 +100,8 @@ Result<std::unique_ptr<Decoder>> Decoder::create(accel::Device& device, const Ch
     desc.dtype = options.precision == Precision::Fp32 ? tensor::DType::F32 : tensor::DType::BF16;
     desc.clamp = options.clamp;
     if (options.latents == LatentScale::Normalized) {
-        desc.scale = std::make_shared<const std::vector<float>>(checkpoint.latents_std());
-        desc.shift = std::make_shared<const std::vector<float>>(checkpoint.latents_mean());
+        desc.scale = checkpoint.latents_std();
+        desc.shift = checkpoint.latents_mean();
     }
     auto stack = LayerStack::create(
         device, std::move(desc), [&checkpoint](const std::string& name) { return checkpoint.load(name); },

@@ -32,6 +32,9 @@ LayerStack::~LayerStack() = default;
 Result<std::unique_ptr<LayerStack>> LayerStack::create(accel::Device& device, StackDesc desc, LoadTensor load,
                                                        profile::Recorder* recorder) {
     std::unique_ptr<LayerStack> stack(new LayerStack(device, std::move(desc), std::move(load)));
+    auto operators = nn::Operators::create(device);
+    if (!operators) return fail(std::move(operators.error()));
+    stack->operators_ = std::move(*operators);
     if (auto planned = stack->plan_memory(); !planned) return fail(std::move(planned.error()));
     if (auto allocated = stack->allocate(recorder); !allocated) return fail(std::move(allocated.error()));
     return stack;
@@ -60,7 +63,7 @@ Result<void> LayerStack::plan_memory() {
         const StepMemory sizes{{0, 0, f32_bytes(input_elements(desc_, kind.frames))},
                                {0, 0, f32_bytes(output_shape(desc_, kind).elements())}};
         graph::FrameGraph frame;
-        if (auto declared = declare_step(frame, desc_, kind, parameters_, find, sizes); !declared)
+        if (auto declared = declare_step(frame, desc_, kind, {parameters_, *operators_, find}, sizes); !declared)
             return fail(std::move(declared.error()));
         auto plan = graph::compile(frame, compile_options());
         if (!plan) return fail(std::move(plan.error()));
@@ -106,20 +109,20 @@ Result<void> LayerStack::allocate(profile::Recorder* recorder) {
 
     std::int64_t most = 0;
     for (const StepKind kind : kinds()) most = std::max(most, output_shape(desc_, kind).elements());
-    auto input = device_.allocate("latents", f32_bytes(input_elements(desc_, desc_.max_frames)));
+    auto input = device_.allocate_pinned("latents", f32_bytes(input_elements(desc_, desc_.max_frames)));
     if (!input) return fail(std::move(input.error()));
-    auto output = device_.allocate("frames", f32_bytes(most));
+    auto output = device_.allocate_pinned("frames", f32_bytes(most));
     if (!output) return fail(std::move(output.error()));
     input_ = std::move(*input);
     output_ = std::move(*output);
     return {};
 }
 
-Result<void> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, const std::optional<TraceRequest>& trace) {
+Result<void> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
     const StepMemory memory{whole(*input_, f32_bytes(input_elements(desc_, kind.frames))),
                             whole(*output_, f32_bytes(output_shape(desc_, kind).elements()))};
     const FindHistory find = [&](const std::string& name, const graph::HistoryStorageDesc&) { return rings_.at(name); };
-    return declare_step(frame, desc_, kind, parameters_, find, memory, trace);
+    return declare_step(frame, desc_, kind, {parameters_, *operators_, find}, memory, trace);
 }
 
 Result<graph::FrameGraph*> LayerStack::step_graph(StepKind kind) {
@@ -130,7 +133,7 @@ Result<graph::FrameGraph*> LayerStack::step_graph(StepKind kind) {
 }
 
 Result<void> LayerStack::run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames) {
-    std::memcpy(input_->data(), input.data(), f32_bytes(input_elements(desc_, frames)));
+    std::memcpy(input_->host_data(), input.data(), f32_bytes(input_elements(desc_, frames)));
     const auto execution = executor_->execute(frame);
     if (!execution) return fail(execution.error());
     if (auto waited = executor_->wait(*execution); !waited) return fail(std::move(waited.error()));
@@ -159,19 +162,21 @@ Result<std::span<const float>> LayerStack::step(std::span<const float> input, st
     auto frame = step_graph(kind);
     if (!frame) return fail(std::move(frame.error()));
     if (auto ran = run(**frame, input, frames); !ran) return fail(std::move(ran.error()));
-    return std::span(reinterpret_cast<const float*>(output_->data()),
+    return std::span(reinterpret_cast<const float*>(output_->host_data()),
                      static_cast<std::size_t>(output_shape(desc_, kind).elements()));
 }
 
 Result<std::vector<float>> LayerStack::trace(std::span<const float> input, std::int64_t frames,
                                              std::string_view module) {
     if (auto checked = check_input(desc_, input, frames); !checked) return fail(std::move(checked.error()));
-    std::vector<float> values;
+    TraceRequest request{std::string(module), nullptr, 0};
     graph::FrameGraph frame;
-    if (auto declared = declare(frame, next_kind(frames), TraceRequest{std::string(module), &values}); !declared)
+    if (auto declared = declare(frame, next_kind(frames), &request); !declared)
         return fail(std::move(declared.error()));
     if (auto ran = run(frame, input, frames); !ran) return fail(std::move(ran.error()));
-    return values;
+    if (!request.memory) return std::vector<float>{};
+    const auto* values = reinterpret_cast<const float*>(request.memory->host_data());
+    return std::vector<float>(values, values + request.values);
 }
 
 Result<void> LayerStack::reset() {

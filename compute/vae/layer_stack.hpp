@@ -44,11 +44,10 @@ class LayerStack {
     const StackMemory& memory() const { return memory_; }
 
   private:
-    struct Io;
     LayerStack(accel::Device& device, StackDesc desc, LoadTensor load);
     Result<void> plan_memory();
     Result<void> allocate(profile::Recorder* recorder);
-    Result<void> declare(graph::FrameGraph& frame, StepKind kind, const std::optional<TraceRequest>& trace = {});
+    Result<void> declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace = nullptr);
     Result<graph::FrameGraph*> step_graph(StepKind kind);
     Result<void> run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames);
     std::vector<StepKind> kinds() const;
@@ -61,8 +60,9 @@ class LayerStack {
     std::map<std::string, graph::HistoryStorageDesc> ring_descs_;
     std::map<StepKind, graph::FrameGraph> graphs_;
     std::map<std::string, graph::HistoryStorage*> rings_;
-    std::unique_ptr<accel::Memory> input_, output_;
+    std::unique_ptr<accel::Memory> input_, output_;  ///< pinned: the passes at both ends read and write them in place
     mutable Parameters parameters_;
+    std::unique_ptr<nn::Operators> operators_;
     std::unique_ptr<accel::AcceleratorMemory> arena_;
     std::unique_ptr<accel::AcceleratorLane> lane_;
     std::unique_ptr<graph::Executor> executor_;  ///< last: waits for the lane before anything goes

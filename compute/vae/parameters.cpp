@@ -1,4 +1,5 @@
 #include <kinetograph/compute/vae/parameters.hpp>
+#include <kinetograph/engine/accel/upload.hpp>
 
 #include <cassert>
 
@@ -16,8 +17,8 @@ Result<const conv::Convolution*> Parameters::convolution(const std::string& key,
     const std::vector<float> bias = load_(key + ".bias");
     const auto begin = static_cast<std::size_t>(channels.first);
     const auto count = channels.count > 0 ? static_cast<std::size_t>(channels.count) : bias.size();
-    const std::vector<float> no_gamma;
-    const std::vector<float>& gamma = problem.norm == conv::Norm::None ? no_gamma : *this->gamma(norm_key);
+    const std::vector<float> gamma =
+        problem.norm == conv::Norm::None ? std::vector<float>{} : load_(norm_key + ".gamma");
     const std::size_t per_channel = filter.size() / bias.size();
     auto created =
         conv::Convolution::create(device_, problem,
@@ -37,13 +38,23 @@ std::uint64_t Parameters::bytes() const {
     return bytes;
 }
 
-std::shared_ptr<const std::vector<float>> Parameters::gamma(const std::string& key) {
-    auto& gamma = gammas_[key];
-    if (!gamma) {
-        assert(load_ && "every gamma of a step is loaded before detach()");
-        gamma = std::make_shared<const std::vector<float>>(load_(key + ".gamma"));
+Result<const float*> Parameters::gamma(const std::string& key) {
+    const std::string name = key + ".gamma";
+    if (const auto found = constants_.find(name); found != constants_.end())
+        return reinterpret_cast<const float*>(found->second->data());
+    assert(load_ && "every gamma of a step is loaded before detach()");
+    return constant(name, load_(name));
+}
+
+Result<const float*> Parameters::constant(const std::string& name, std::span<const float> values) {
+    if (values.empty()) return nullptr;
+    auto& memory = constants_[name];
+    if (!memory) {
+        auto uploaded = accel::upload(device_, name, std::as_bytes(values));
+        if (!uploaded) return fail(std::move(uploaded.error()));
+        memory = std::move(*uploaded);
     }
-    return gamma;
+    return reinterpret_cast<const float*>(memory->data());
 }
 
 }  // namespace kinetograph::vae

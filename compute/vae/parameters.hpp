@@ -1,4 +1,4 @@
-// Parameters: named tensors in the form that passes use: packed convolutions and gammas, each made once.
+// Parameters: named tensors in the form that passes use, on the device: packed convolutions and gammas, each made once.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,10 @@ class Parameters {
     /// packed on first use. Errors: those of Convolution::create, with the key in front.
     Result<const conv::Convolution*> convolution(const std::string& key, const conv::ConvProblem& problem,
                                                  OutputChannels channels = {}, const std::string& norm_key = "");
-    /// `key`.gamma as one value a channel.
-    std::shared_ptr<const std::vector<float>> gamma(const std::string& key);
+    /// `key`.gamma as one value a channel, on the device. Errors: those of accel::upload.
+    Result<const float*> gamma(const std::string& key);
+    /// `values` on the device under a name of their own; null for none. Errors: those of accel::upload.
+    Result<const float*> constant(const std::string& name, std::span<const float> values);
     /// No tensor will be asked for that was not asked for before: what `load` reads from may go.
     void detach() { load_ = nullptr; }
     accel::Device& device() const { return device_; }
@@ -44,7 +47,7 @@ class Parameters {
     accel::Device& device_;
     LoadTensor load_;
     std::multimap<std::string, Bound> convolutions_;
-    std::map<std::string, std::shared_ptr<const std::vector<float>>> gammas_;
+    std::map<std::string, std::unique_ptr<accel::Memory>> constants_;
 };
 
 }  // namespace kinetograph::vae

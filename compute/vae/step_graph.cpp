@@ -1,11 +1,6 @@
-#include <kinetograph/compute/nn/attention.hpp>
-#include <kinetograph/compute/nn/frame_conversion.hpp>
-#include <kinetograph/compute/nn/rms_norm.hpp>
-#include <kinetograph/compute/nn/upsample.hpp>
 #include <kinetograph/compute/vae/step_graph.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -56,21 +51,6 @@ void report(accel::Stream& stream, std::string_view pass, Result<void> result) {
     if (!result) stream.enqueue(pass, [error = std::move(result.error())]() -> Result<void> { return fail(error); });
 }
 
-/// One frame as float32, limited to [-limit, limit].
-Result<void> store_f32(accel::PassContext& lane, const std::byte* from, std::byte* to, std::int64_t elements,
-                       tensor::DType dtype, float limit) {
-    if (dtype != tensor::DType::F32) {
-        lane.stream().enqueue(lane.pass_name(), [=]() -> Result<void> {
-            const std::vector<float> values = nn::to_f32(from, elements, dtype);
-            std::memcpy(to, values.data(), values.size() * sizeof(float));
-            return {};
-        });
-        from = to;
-    }
-    return nn::enqueue_clamp(lane.stream(), lane.pass_name(),
-                             {std::span(&from, 1), std::span(&to, 1), elements, -limit, limit});
-}
-
 struct ConvSpec {
     std::int64_t c_out = 0;
     std::int64_t q = 1, r = 1, s = 1;
@@ -118,13 +98,14 @@ struct ConvOutput {
 
 class StepDeclaration {
   public:
-    StepDeclaration(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind, Parameters& parameters,
-                    const FindHistory& find_history, const std::optional<TraceRequest>& trace)
+    StepDeclaration(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind, const StepResources& resources,
+                    TraceRequest* trace)
         : frame_(frame),
           stack_(stack),
           kind_(kind),
-          parameters_(parameters),
-          find_history_(find_history),
+          parameters_(resources.parameters),
+          operators_(resources.operators),
+          find_history_(resources.find_history),
           trace_(trace) {}
 
     Result<void> run(const StepMemory& memory) {
@@ -256,11 +237,12 @@ class StepDeclaration {
                 d.in = pass.read(input, Access::KernelRead);
                 d.out = write(pass, "unpack_latents", out, ring_of_input(stack_.layers.front()));
             },
-            [scale = stack_.scale, shift = stack_.shift](const Data& d, accel::PassContext& lane) {
+            [operators = &operators_, scale = constant("latents.scale", stack_.scale),
+             shift = constant("latents.shift", stack_.shift)](const Data& d, accel::PassContext& lane) {
                 const auto* source = reinterpret_cast<const float*>(lane.address(d.in));
                 for (std::byte* frame : addresses(lane, d.out)) {
                     report(lane.stream(), lane.pass_name(),
-                           nn::enqueue_unpack_latent(
+                           operators->unpack_latent(
                                lane.stream(), lane.pass_name(),
                                {source, frame, d.out.pixels(), d.out.channels, scale, shift, d.out.dtype}));
                     source += d.out.pixels() * d.out.channels;
@@ -281,14 +263,14 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = write(pass, spec.key, out, spec.target);
             },
-            [gamma = parameters_.gamma(spec.key), activation = spec.activation](const Data& d,
-                                                                                accel::PassContext& lane) {
+            [operators = &operators_, gamma = value_or_note(parameters_.gamma(spec.key)), activation = spec.activation](
+                const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 const auto output = addresses(lane, d.out);
                 report(
                     lane.stream(), lane.pass_name(),
-                    nn::enqueue_rms_norm(lane.stream(), lane.pass_name(),
-                                         {input, output, d.in.pixels(), d.in.channels, gamma, d.in.dtype, activation}));
+                    operators->rms_norm(lane.stream(), lane.pass_name(),
+                                        {input, output, d.in.pixels(), d.in.channels, gamma, d.in.dtype, activation}));
             });
         return data.out;
     }
@@ -337,7 +319,7 @@ class StepDeclaration {
     Tensor attention(const std::string& name, const Tensor& qkv) {
         Tensor out = qkv;
         out.channels = qkv.channels / 3;
-        auto created = nn::Attention::create(parameters_.device(), {qkv.pixels(), out.channels, qkv.dtype});
+        auto created = operators_.attention({qkv.pixels(), out.channels, qkv.dtype});
         if (!created) {
             note(std::move(created.error()), name);
             return out;
@@ -378,13 +360,13 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = write(pass, name, out, "");
             },
-            [](const Data& d, accel::PassContext& lane) {
+            [operators = &operators_](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 const auto output = addresses(lane, d.out);
-                report(lane.stream(), lane.pass_name(),
-                       nn::enqueue_upsample_nearest2x(
-                           lane.stream(), lane.pass_name(),
-                           {input, output, d.in.height, d.in.width, d.in.channels, d.in.dtype}));
+                report(
+                    lane.stream(), lane.pass_name(),
+                    operators->upsample_nearest2x(lane.stream(), lane.pass_name(),
+                                                  {input, output, d.in.height, d.in.width, d.in.channels, d.in.dtype}));
             });
         return data.out;
     }
@@ -403,20 +385,23 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = pass.write(output, Access::KernelWrite);
             },
-            [limit = stack_.clamp ? 1.0F : std::numeric_limits<float>::infinity()](const Data& d,
-                                                                                   accel::PassContext& lane) {
-                const std::int64_t elements = d.in.pixels() * d.in.channels;
-                std::byte* to = lane.address(d.out);
-                for (const std::byte* from : addresses(lane, d.in)) {
-                    report(lane.stream(), lane.pass_name(), store_f32(lane, from, to, elements, d.in.dtype, limit));
-                    to += static_cast<std::uint64_t>(elements) * sizeof(float);
-                }
+            [limit = stack_.clamp ? 1.0F : std::numeric_limits<float>::infinity(), operators = &operators_](
+                const Data& d, accel::PassContext& lane) {
+                const auto input = read_only(addresses(lane, d.in));
+                report(lane.stream(), lane.pass_name(),
+                       operators->store_f32(lane.stream(), lane.pass_name(),
+                                            {input, reinterpret_cast<float*>(lane.address(d.out)),
+                                             d.in.pixels() * d.in.channels, d.in.dtype, limit}));
             });
         frame_.export_contents(data.out);
     }
 
     void trace_output(const std::string& module, const Tensor& x) {
-        if (!trace_ || trace_->module != module) return;
+        if (trace_ == nullptr || trace_->module != module || error_) return;
+        trace_->values = static_cast<std::size_t>(x.frames * x.pixels() * x.channels);
+        auto memory = parameters_.device().allocate_pinned("trace " + module, trace_->values * sizeof(float));
+        if (!memory) return note(std::move(memory.error()), "");
+        trace_->memory = std::move(*memory);
         struct Data {
             Tensor in;
         };
@@ -426,15 +411,12 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 pass.has_side_effect();
             },
-            [values = trace_->values](const Data& d, accel::PassContext& lane) {
-                const std::int64_t elements = d.in.pixels() * d.in.channels;
-                for (const std::byte* frame : addresses(lane, d.in))
-                    lane.stream().enqueue(lane.pass_name(),
-                                          [frame, elements, dtype = d.in.dtype, values]() -> Result<void> {
-                                              const std::vector<float> converted = nn::to_f32(frame, elements, dtype);
-                                              values->insert(values->end(), converted.begin(), converted.end());
-                                              return {};
-                                          });
+            [operators = &operators_, output = reinterpret_cast<float*>(trace_->memory->data())](
+                const Data& d, accel::PassContext& lane) {
+                const auto input = read_only(addresses(lane, d.in));
+                report(lane.stream(), lane.pass_name(),
+                       operators->store_f32(lane.stream(), lane.pass_name(),
+                                            {input, output, d.in.pixels() * d.in.channels, d.in.dtype}));
             });
     }
 
@@ -502,6 +484,16 @@ class StepDeclaration {
         return nullptr;
     }
 
+    const float* constant(const std::string& name, const std::vector<float>& values) {
+        return value_or_note(parameters_.constant(name, values));
+    }
+
+    const float* value_or_note(Result<const float*> found) {
+        if (found) return *found;
+        note(std::move(found.error()), "");
+        return nullptr;
+    }
+
     void note(Error error, const std::string& context) {
         if (error_) return;
         if (!context.empty()) error.message = context + ": " + error.message;
@@ -512,8 +504,9 @@ class StepDeclaration {
     const StackDesc& stack_;
     StepKind kind_;
     Parameters& parameters_;
+    const nn::Operators& operators_;
     const FindHistory& find_history_;
-    const std::optional<TraceRequest>& trace_;
+    TraceRequest* trace_;
     std::optional<Error> error_;
 };
 
@@ -532,10 +525,9 @@ StepShape output_shape(const StackDesc& stack, StepKind kind) {
     return shape;
 }
 
-Result<void> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind, Parameters& parameters,
-                          const FindHistory& find_history, const StepMemory& memory,
-                          const std::optional<TraceRequest>& trace) {
-    return StepDeclaration(frame, stack, kind, parameters, find_history, trace).run(memory);
+Result<void> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,
+                          const StepResources& resources, const StepMemory& memory, TraceRequest* trace) {
+    return StepDeclaration(frame, stack, kind, resources, trace).run(memory);
 }
 
 }  // namespace kinetograph::vae

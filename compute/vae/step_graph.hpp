@@ -1,13 +1,13 @@
 // Declares one decoding step of a list of layers into a frame graph: which passes run, on what memory, in what names.
 #pragma once
 
+#include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
 #include <kinetograph/compute/vae/wan21_layers.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +23,11 @@ struct StepKind {
 /// The layers and how they are computed.
 struct StackDesc {
     std::vector<Layer> layers;
-    std::int64_t height = 0, width = 0;                      ///< of the input, in its own pixels
-    std::int64_t max_frames = 1;                             ///< latent frames that one step may take
-    tensor::DType dtype = tensor::DType::BF16;               ///< of activations and filters
-    bool clamp = false;                                      ///< output limited to [-1, 1]
-    std::shared_ptr<const std::vector<float>> scale, shift;  ///< input * scale + shift per channel; null: as it is
+    std::int64_t height = 0, width = 0;         ///< of the input, in its own pixels
+    std::int64_t max_frames = 1;                ///< latent frames that one step may take
+    tensor::DType dtype = tensor::DType::BF16;  ///< of activations and filters
+    bool clamp = false;                         ///< output limited to [-1, 1]
+    std::vector<float> scale, shift;            ///< input * scale + shift per channel; empty: as it is
 };
 
 /// Caller's memory that a step works on.
@@ -45,18 +45,25 @@ StepShape output_shape(const StackDesc& stack, StepKind kind);
 
 /// One module's output, copied out as float32 while the step runs.
 struct TraceRequest {
-    std::string module;          ///< a layer's key; "decoder.head.2" for the head
-    std::vector<float>* values;  ///< [T, H, W, C]; stays empty if the module does not run
+    std::string module;                     ///< a layer's key; "decoder.head.2" for the head
+    std::unique_ptr<accel::Memory> memory;  ///< pinned; null if the module does not run
+    std::size_t values = 0;                 ///< [T, H, W, C] float32 in `memory` once the step has run
 };
 
 /// Finds or makes the ring of that name; called once for every causal input of a step.
 using FindHistory =
     std::function<graph::HistoryStorage*(const std::string& name, const graph::HistoryStorageDesc& desc)>;
 
+/// What the passes of a step are made of; all of it outlives the graph.
+struct StepResources {
+    Parameters& parameters;
+    const nn::Operators& operators;
+    const FindHistory& find_history;
+};
+
 /// Adds the passes of one step to `frame`. Passes are named like the checkpoint's tensors
-/// ("decoder.middle.0.residual.2"). Errors: those of Parameters::convolution.
-Result<void> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind, Parameters& parameters,
-                          const FindHistory& find_history, const StepMemory& memory,
-                          const std::optional<TraceRequest>& trace = {});
+/// ("decoder.middle.0.residual.2"). Errors: those of Parameters and Operators.
+Result<void> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,
+                          const StepResources& resources, const StepMemory& memory, TraceRequest* trace = nullptr);
 
 }  // namespace kinetograph::vae

@@ -32,7 +32,7 @@ struct Executor::State {
 
 Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
-Result<std::unique_ptr<Executor>> Executor::create(ExecutorDesc desc) {
+Result<std::unique_ptr<Executor>> Executor::create(const ExecutorDesc& desc) {
     auto state = std::make_unique<State>();
     for (LaneBackend* lane : desc.lanes) {
         LaneBackend*& slot = state->lanes[index_of(lane->lane())];

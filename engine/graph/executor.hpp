@@ -118,7 +118,7 @@ struct Execution {
 class Executor {
   public:
     /// Errors: InvalidArgument (two back ends for one lane or domain).
-    static Result<std::unique_ptr<Executor>> create(ExecutorDesc desc);
+    static Result<std::unique_ptr<Executor>> create(const ExecutorDesc& desc);
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
     ~Executor();  ///< waits until all lanes are idle

@@ -83,7 +83,7 @@ Outcome run_random(accel::Device& device, std::int64_t tokens, std::int64_t chan
     std::mt19937_64 random(static_cast<std::uint64_t>(tokens * 1000 + channels));
     std::normal_distribution<float> normal(0, sharpness);
     const auto stream = device.create_stream("test").value();
-    const auto attention = Attention::create(device, {tokens, channels, dtype}).value();
+    const auto attention = create_cpu_attention(device.info(), {tokens, channels, dtype}).value();
     const auto workspace = device.allocate("workspace", attention->workspace_bytes()).value();
     std::memset(workspace->data(), 0xFF, workspace->bytes());
     TestFrames qkv(1, 2, tokens * 3 * channels, dtype, FrameLayout::Scattered);
@@ -130,19 +130,19 @@ TEST(AttentionTest, StaysFiniteWhenScoresAreLarge) {
 
 TEST(AttentionTest, NeedsMemoryThatGrowsWithTheTokensNotWithTheirSquare) {
     const auto device = accel::cpu::create_device();
-    const auto small = Attention::create(*device, {10'000, 384, DType::F32}).value();
-    const auto large = Attention::create(*device, {20'000, 384, DType::F32}).value();
+    const auto small = create_cpu_attention(device->info(), {10'000, 384, DType::F32}).value();
+    const auto large = create_cpu_attention(device->info(), {20'000, 384, DType::F32}).value();
     EXPECT_LT(large->workspace_bytes(), 3 * small->workspace_bytes());
     EXPECT_LT(large->workspace_bytes(), 64U << 20);  // 20,000 squared would be 1.6 GB
 }
 
 TEST(AttentionTest, RefusesAbsurdSizesAndOtherDevices) {
     const auto device = accel::cpu::create_device();
-    const auto none = Attention::create(*device, {0, 8, DType::F32});
+    const auto none = create_cpu_attention(device->info(), {0, 8, DType::F32});
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().message,
               "attention over 0 tokens of 8 channels, wanted 1 to 1048576 tokens of 1 to 16384 channels");
-    const auto half = Attention::create(*device, {8, 8, DType::F16});
+    const auto half = create_cpu_attention(device->info(), {8, 8, DType::F16});
     ASSERT_FALSE(half);
     EXPECT_EQ(half.error().message, "attention of F16, wanted F32 or BF16");
 }

@@ -34,8 +34,7 @@ TEST_F(FrameConversionTest, UnpackedLatentsAreScaledShiftedAndMovedToChannelsLas
         TestFrames output(1, 1, kChannels * kPixels, dtype, FrameLayout::Dense);
         ASSERT_TRUE(enqueue_unpack_latent(
             *stream_, "unpack",
-            {latent.data(), output.writable()[0], kPixels, kChannels, std::make_shared<const std::vector<float>>(scale),
-             std::make_shared<const std::vector<float>>(shift), dtype}));
+            {latent.data(), output.writable()[0], kPixels, kChannels, scale.data(), shift.data(), dtype}));
         ASSERT_TRUE(stream_->synchronize());
         const auto values = output.values();
         for (std::int64_t pixel = 0; pixel < kPixels; ++pixel) {
@@ -59,44 +58,55 @@ TEST_F(FrameConversionTest, UnpackingWithoutScaleAndShiftKeepsTheNumbers) {
     EXPECT_EQ(output.values(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
 }
 
-TEST_F(FrameConversionTest, RefusesAScaleOfTheWrongSizeNamingThePass) {
+TEST_F(FrameConversionTest, RefusesALatentWithoutChannelsNamingThePass) {
     TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
     const std::vector<float> latent(6);
-    const auto enqueued = enqueue_unpack_latent(*stream_, "unpack",
-                                                {latent.data(), output.writable()[0], 3, 2,
-                                                 std::make_shared<const std::vector<float>>(3), nullptr, DType::F32});
+    const auto enqueued = enqueue_unpack_latent(
+        *stream_, "unpack", {latent.data(), output.writable()[0], 3, 0, nullptr, nullptr, DType::F32});
     ASSERT_FALSE(enqueued);
-    EXPECT_EQ(enqueued.error().message,
-              "pass \"unpack\": a latent of 3 pixels and 2 channels with 3 scales and 0 shifts");
+    EXPECT_EQ(enqueued.error().message, "pass \"unpack\": a latent of 3 pixels and 0 channels");
 }
 
-TEST_F(FrameConversionTest, ClampsToTheRangeAndKeepsNaN) {
+TEST_F(FrameConversionTest, StoresFramesOneAfterTheOtherWithinTheLimitAndKeepsNaN) {
     constexpr std::int64_t kElements = 40'000;  // more than two blocks
-    TestFrames frames(1, 2, kElements, DType::F32, FrameLayout::EveryOther);
     const auto value_of = [](std::int64_t frame, std::int64_t i) {
         return i == 77 ? std::numeric_limits<float>::quiet_NaN()
-                       : static_cast<float>(i % 401 - 200) * 0.01F * static_cast<float>(frame + 1);
+                       : static_cast<float>(i % 401 - 200) * 0x1p-6F * static_cast<float>(frame + 1);  // exact in bf16
     };
-    frames.fill(value_of);
-    const auto inputs = frames.readable();
-    ASSERT_TRUE(enqueue_clamp(*stream_, "clamp", {inputs, frames.writable(), kElements, -1, 1}));
-    ASSERT_TRUE(stream_->synchronize());
-    const auto values = frames.values();
-    for (std::int64_t i = 0; i < 2 * kElements; ++i) {
-        const float given = value_of(i / kElements, i % kElements);
-        if (std::isnan(given)) {
-            EXPECT_TRUE(std::isnan(values[i]));
-        } else {
-            ASSERT_EQ(values[i], std::clamp(given, -1.0F, 1.0F)) << i;
+    for (const DType dtype : {DType::F32, DType::BF16}) {
+        TestFrames frames(1, 2, kElements, dtype, FrameLayout::EveryOther);
+        frames.fill(value_of);
+        const auto inputs = frames.readable();
+        std::vector<float> values(2 * kElements, -77.0F);
+        ASSERT_TRUE(enqueue_store_f32(*stream_, "store", {inputs, values.data(), kElements, dtype, 1}));
+        ASSERT_TRUE(stream_->synchronize());
+        for (std::int64_t i = 0; i < 2 * kElements; ++i) {
+            const float given = value_of(i / kElements, i % kElements);
+            if (std::isnan(given)) {
+                EXPECT_TRUE(std::isnan(values[i]));
+            } else {
+                ASSERT_EQ(values[i], std::clamp(given, -1.0F, 1.0F)) << i;
+            }
         }
     }
-    EXPECT_TRUE(frames.gaps_untouched());
 }
 
-TEST_F(FrameConversionTest, ReadsAFrameOfEitherStorageAsFloat32) {
+TEST_F(FrameConversionTest, WithoutALimitStoresWhatIsThere) {
     TestFrames frame(1, 1, 3, DType::BF16, FrameLayout::Dense);
-    frame.fill([](auto, std::int64_t i) { return static_cast<float>(i) - 0.5F; });
-    EXPECT_EQ(to_f32(frame.readable()[0], 3, DType::BF16), (std::vector<float>{-0.5F, 0.5F, 1.5F}));
+    frame.fill([](auto, std::int64_t i) { return static_cast<float>(i) * 100 - 50; });
+    const auto inputs = frame.readable();
+    std::vector<float> values(3);
+    ASSERT_TRUE(enqueue_store_f32(*stream_, "store", {inputs, values.data(), 3, DType::BF16}));
+    ASSERT_TRUE(stream_->synchronize());
+    EXPECT_EQ(values, (std::vector<float>{-50, 50, 150}));
+}
+
+TEST_F(FrameConversionTest, RefusesToStoreNowhereNamingThePass) {
+    TestFrames frame(1, 1, 3, DType::F32, FrameLayout::Dense);
+    const auto inputs = frame.readable();
+    const auto enqueued = enqueue_store_f32(*stream_, "store", {inputs, nullptr, 3, DType::F32, 1});
+    ASSERT_FALSE(enqueued);
+    EXPECT_EQ(enqueued.error().message, "pass \"store\": 1 frames of 3 elements stored within [-1, 1] at 0x0");
 }
 
 }  // namespace

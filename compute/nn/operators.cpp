@@ -1,0 +1,41 @@
+#include <kinetograph/compute/nn/operators.hpp>
+
+namespace kinetograph::nn {
+namespace {
+
+class CpuOperators final : public Operators {
+  public:
+    explicit CpuOperators(const accel::DeviceInfo& device) : device_(device) {}
+
+    Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
+                               const UnpackLatent& work) const override {
+        return enqueue_unpack_latent(stream, pass_name, work);
+    }
+    Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {
+        return enqueue_rms_norm(stream, pass_name, work);
+    }
+    Result<void> upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,
+                                    const UpsampleNearest2x& work) const override {
+        return enqueue_upsample_nearest2x(stream, pass_name, work);
+    }
+    Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
+        return enqueue_store_f32(stream, pass_name, work);
+    }
+    Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const override {
+        return create_cpu_attention(device_, problem);
+    }
+
+  private:
+    accel::DeviceInfo device_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Operators>> Operators::create(accel::Device& device) {
+    const accel::DeviceInfo& info = device.info();
+    if (info.kind == accel::Kind::Cpu) return std::make_unique<CpuOperators>(info);
+    return fail(ErrorCode::Unsupported, "{} ({} {}): there are no decoder passes for it in this build", info.name,
+                accel::to_string(info.kind), info.architecture);
+}
+
+}  // namespace kinetograph::nn
