@@ -154,35 +154,32 @@ class Instruction:
         return f"{self.address:#x}: {self.mnemonic} {self.operands}".rstrip()
 
 
-_LINE = re.compile(r"^\s+(\S+)\s*(.*?)\s*//\s*([0-9A-F]+):(?:\s[0-9A-F]{8})+(?:\s*<(.+?)(?:\+0x([0-9a-f]+))?>)?\s*$")
-_LABEL = re.compile(r"^([0-9a-f]+) <(.+)>:$")
+_LINE = re.compile(r"^\s+(\S+)\s*(.*?)\s*//\s*([0-9A-F]+):\s([0-9A-F]{8})")
 
 
 def parse_disassembly(text):
-    """{symbol: [Instruction, ...]} of llvm-objdump's text."""
-    labels, rows, current = {}, {}, None
+    """[Instruction, ...] of llvm-objdump's text, whatever symbols it is divided by."""
+    instructions = []
     for line in text.splitlines():
-        if label := _LABEL.match(line):
-            current = label[2]
-            labels[current] = int(label[1], 16)
-            rows[current] = []
-        elif (parts := _LINE.match(line)) and current is not None:
-            rows[current].append(parts)
-    functions = {}
-    for name, lines in rows.items():
-        functions[name] = [
-            Instruction(int(parts[3], 16), re.sub(r"_e(32|64)$", "", parts[1]), parts[2],
-                        labels[parts[4]] + int(parts[5] or "0", 16) if parts[4] in labels and "branch" in parts[1] else None)
-            for parts in lines
-        ]
-    return functions
+        if parts := _LINE.match(line):
+            address = int(parts[3], 16)
+            instructions.append(Instruction(address, re.sub(r"_e(32|64)$", "", parts[1]), parts[2], _branch_target(parts[1], address, int(parts[4], 16))))
+    return instructions
+
+
+def _branch_target(mnemonic, address, word):
+    """SOPP: dwords from the next instruction, signed, in the low half."""
+    if not mnemonic.startswith(("s_branch", "s_cbranch")):
+        return None
+    distance = word & 0xFFFF
+    return address + 4 + 4 * (distance - (distance >> 15 << 16))
 
 
 def disassemble(code_object, tools):
-    """{kernel name: [Instruction, ...]} up to each kernel's size; `tools` is the folder with llvm-objdump."""
+    """{kernel name: [Instruction, ...]}; `tools` is the folder with llvm-objdump."""
     text = subprocess.run([os.path.join(tools, "llvm-objdump"), "-d", code_object.path], check=True, capture_output=True, text=True).stdout
-    functions = parse_disassembly(text)
-    return {k.name: [i for i in functions[k.name] if i.address < k.entry + k.size] for k in code_object.kernels}
+    instructions = parse_disassembly(text)
+    return {k.name: [i for i in instructions if k.entry <= i.address < k.entry + k.size] for k in code_object.kernels}
 
 
 @dataclasses.dataclass(frozen=True)
