@@ -216,4 +216,12 @@ void mbarrier_wait(void* pointer, uint32_t parity, const Instruction& at) {
     observe(lane, barrier, phase);
 }
 
+void mbarrier_promise(const void* pointer, uint32_t parity, const Instruction& promise) {
+    Lane& lane = Machine::lane();
+    const uint32_t offset = shared_offset(pointer, 8, 8, promise);
+    const MBarrier& barrier = find_barrier(*lane.cta, offset, lane.who(), promise);
+    if ((barrier.phase & 1) != parity) return;
+    lane.cta->machine.fail(lane.who(), promise, "this was promised but " + describe_wait(barrier, barrier.phase));
+}
+
 }  // namespace kinetograph::host_model

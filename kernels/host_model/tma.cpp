@@ -73,10 +73,14 @@ void land_load(const Box& box, const std::vector<Cta*>& targets, const std::vect
     }
 }
 
-/// The CTA whose barrier a load signals: the destination's, or with cta_group::2 the one of the pair that the address
-/// names.
+/// The CTA whose barrier a load signals: the destination's, or with cta_group::2 that one of the destination's pair
+/// whose rank is even or odd like the named barrier's.
 ClusterPlace barrier_place(Lane& lane, Cta& target, uint32_t barrier, const LoadForm& form, const Instruction& at) {
     const ClusterPlace named = cluster_place(lane, barrier, 8, at);
+    if (form.multicast && form.pair) {
+        const uint32_t signalled = (target.rank & ~1u) | (named.cta->rank & 1);
+        return {target.cluster.ctas[signalled].get(), named.offset};
+    }
     if (form.multicast) return {&target, named.offset};
     const bool reachable = form.pair ? (named.cta->rank | 1) == (lane.cta->rank | 1) : named.cta == lane.cta;
     if (!reachable) {

@@ -94,4 +94,13 @@ KG_DEVICE void wait(Barrier& barrier, uint32_t parity KG_SITE) {
 #endif
 }
 
+/// A promise of the kernel that no result would betray: here the phase of this parity is over. The host model checks
+/// it; on the chip it costs nothing.
+KG_DEVICE void promise_over([[maybe_unused]] const Barrier& barrier, [[maybe_unused]] uint32_t parity,
+                            [[maybe_unused]] const char* promise KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::mbarrier_promise(&barrier, parity, {promise, site});
+#endif
+}
+
 }  // namespace kinetograph::isa::mbarrier

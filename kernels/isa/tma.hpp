@@ -168,6 +168,50 @@ KG_DEVICE void load_im2col_pair(void* destination, const TensorMap& map, const C
 #endif
 }
 
+/// Both at once: the box into the same place of every CTA in `ranks`, signalling, in each destination's pair, the CTA
+/// of the leader's parity. PTX ISA, cp.async.bulk.tensor, .multicast::cluster.cta_group::2.
+template <int kRank>
+KG_DEVICE void load_tiled_pair_multicast(void* destination, const TensorMap& map, const Coordinates<kRank>& c,
+                                         mbarrier::Barrier& leaders_full, uint16_t ranks KG_SITE) {
+    static_assert(kRank >= 2 && kRank <= 5);
+#if KG_HOST_MODEL
+    const auto at = KG_AT("cp.async.bulk.tensor load multicast cta_group::2");
+    host_model::tma_load({destination, &map, c.at, kRank, nullptr},
+                         host_model::shared_address(&leaders_full, at) & 0xfeffffffu,
+                         {.multicast = true, .ranks = ranks, .pair = true}, at);
+#else
+    const uint32_t signal = shared_address(&leaders_full) & 0xfeffffffu;
+    if constexpr (kRank == 2)
+        KG_TMA_LOAD(2, "tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2", ", %5", "h"(ranks));
+    if constexpr (kRank == 3)
+        KG_TMA_LOAD(3, "tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2", ", %6", "h"(ranks));
+    if constexpr (kRank == 4)
+        KG_TMA_LOAD(4, "tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2", ", %7", "h"(ranks));
+    if constexpr (kRank == 5)
+        KG_TMA_LOAD(5, "tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2", ", %8", "h"(ranks));
+#endif
+}
+template <int kRank>
+KG_DEVICE void load_im2col_pair_multicast(void* destination, const TensorMap& map, const Coordinates<kRank>& c,
+                                          const TapOffsets<kRank>& tap, mbarrier::Barrier& leaders_full,
+                                          uint16_t ranks KG_SITE) {
+    static_assert(kRank == 4 || kRank == 5);
+#if KG_HOST_MODEL
+    const auto at = KG_AT("cp.async.bulk.tensor im2col load multicast cta_group::2");
+    host_model::tma_load({destination, &map, c.at, kRank, tap.at},
+                         host_model::shared_address(&leaders_full, at) & 0xfeffffffu,
+                         {.multicast = true, .ranks = ranks, .pair = true}, at);
+#else
+    const uint32_t signal = shared_address(&leaders_full) & 0xfeffffffu;
+    if constexpr (kRank == 4)
+        KG_TMA_LOAD(4, "im2col.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2", ", {%7, %8}, %9",
+                    "h"(tap.at[0]), "h"(tap.at[1]), "h"(ranks));
+    if constexpr (kRank == 5)
+        KG_TMA_LOAD(5, "im2col.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2", ", {%8, %9, %10}, %11",
+                    "h"(tap.at[0]), "h"(tap.at[1]), "h"(tap.at[2]), "h"(ranks));
+#endif
+}
+
 /// Stores a tiled box; elements outside the tensor are dropped. Belongs to this thread's next bulk group.
 template <int kRank>
 KG_DEVICE void store_tiled(const TensorMap& map, const Coordinates<kRank>& c, const void* source KG_SITE) {
