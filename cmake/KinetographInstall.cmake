@@ -3,8 +3,8 @@ include(CMakePackageConfigHelpers)
 set(KINETOGRAPH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/kinetograph")
 
 get_property(libraries GLOBAL PROPERTY KINETOGRAPH_LIBRARIES)
-# A sample and the instruction wrappers of kernels/: no installed header leads to them.
-list(REMOVE_ITEM libraries kinetograph_viewer kinetograph_kernels_isa)
+# A sample. The libraries of kernels/ go along because compute/ may link them; their headers do not.
+list(REMOVE_ITEM libraries kinetograph_viewer)
 install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_tiles.hpp>
+#include <kinetograph/kernels/isa/tma.hpp>
+
+/// Epilogue-load warp: one thread brings the source C, output tile by output tile, and lets the first main loads go
+/// before it.
+namespace kinetograph::sm100 {
+
+template <Conv2dConfig kConfig, Fault kFault>
+struct EpilogueLoadRole {
+    using Smem = Conv2dSmem<kConfig>;
+    static constexpr Conv2dConfig c = kConfig;
+
+    template <class Params>
+    KG_DEVICE static void run(const Params& params, Smem& smem) {
+        const Conv2dGeometry& g = params.geometry;
+        TileWalk<kConfig, kFault> tiles(g);
+        Ring<c.source_stages> source{0, 1};
+        if constexpr (kFault != Fault::SourceAheadOfPrologue) isa::mbarrier::wait(smem.load_order, 0);
+        isa::mbarrier::promise_over(smem.load_order, 0, "source loads behind the main loads' prologue");
+        do {
+            const Tile& tile = tiles.tile();
+            const uint32_t count = output_tiles<kConfig>(g, tile);
+            for (uint32_t i = 0; i < count; ++i, source.advance()) {
+                isa::mbarrier::wait(smem.source_empty[source.slot], source.parity);
+                isa::mbarrier::arrive_expect(smem.source_full[source.slot], source_tile_bytes(c));
+                isa::tma::load_tiled<2>(
+                    smem.source[source.slot], params.source[tile.group],
+                    {{static_cast<int32_t>(tile.n + i * c.output_tile.n), static_cast<int32_t>(tile.m)}},
+                    smem.source_full[source.slot]);
+            }
+        } while (tiles.next(smem));
+    }
+};
+
+}  // namespace kinetograph::sm100

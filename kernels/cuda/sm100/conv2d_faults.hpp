@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+/// Mistakes that can be built into the kernel on purpose, to see the host model find them. Kernels are compiled with
+/// Fault::None: every use is an `if constexpr` or a constant, and nothing of it reaches the chip.
+namespace kinetograph::sm100 {
+
+enum class Fault : uint8_t {
+    None,
+    NoBarrierInitFence,      ///< barriers are initialised but not published to the async proxy
+    NoClusterSync,           ///< a CTA barrier where the whole cluster must meet after the setup
+    EmptyCountTooHigh,       ///< a stage waits for one release more than there are readers
+    EmptyCountTooLow,        ///< a stage shared by multicast is free after its first reader's release
+    ExpectsOneTile,          ///< the filter's bytes are not announced
+    ExpectsWholeCluster,     ///< bytes of all CTAs of the cluster instead of the pair's
+    ProducerStartsAtPhase0,  ///< the load warp waits for a release that never was
+    ConsumerStartsAtPhase1,  ///< the MMA warp takes the first stage for full
+    NoFullWait,              ///< the MMA warp does not wait for its operands
+    NoDrainedWait,           ///< the MMA warp overwrites accumulators that are still being read
+    ReleasesWithoutCommit,   ///< the MMA warp arrives itself instead of letting the finished products arrive
+    SwappedStrides,          ///< SBO and LBO exchanged in the operand descriptors
+    WrongSwizzleCode,        ///< wgmma's layout code in a tcgen05 descriptor
+    NoAccumulatedWait,       ///< the epilogue reads tensor memory before the products have landed
+    NoFenceAfterSync,        ///< no tcgen05.fence::after_thread_sync between that wait and the load
+    NoWaitLoad,              ///< registers are used before tcgen05.wait::ld
+    NoFenceBeforeSync,       ///< tensor memory is handed back without tcgen05.fence::before_thread_sync
+    WrongLaneQuarter,        ///< an epilogue warp reads its neighbour's lanes
+    NoStagingFence,          ///< no proxy fence between the staged tile and its TMA store
+    NoStagingWait,           ///< a staging tile is overwritten while its store still reads it
+    NoSourceWait,            ///< the epilogue reads C before it has landed
+    SourceAheadOfPrologue,   ///< the epilogue-load warp does not let the first main loads go first
+    NoAnswerFence,           ///< a launch-control slot is released without a proxy fence
+    AsksAfterTheEnd,         ///< the scheduler asks again although the grid is exhausted
+    NoDeallocation,          ///< tensor memory is not given back
+    DeallocatesUnasked,      ///< tensor memory is given back while epilogue warps may still read it
+    NoDrain,                 ///< the load warp leaves while its last stages are being read
+    CornersDepthFirst,       ///< the map's corners in D, H, W order (host side)
+};
+
+}  // namespace kinetograph::sm100

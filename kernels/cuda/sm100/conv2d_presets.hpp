@@ -1,0 +1,57 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_config.hpp>
+
+/// The configurations that are built. Each starts from one of four shapes of work (one CTA or a pair, 128- or 64-byte
+/// swizzle) and takes the number of filters, the element and the source that a layer needs.
+namespace kinetograph::sm100 {
+
+/// Filters of one tile: each CTA multiplies 128 pixels by this many, a pair 256 pixels.
+struct PresetOptions {
+    uint32_t filters = 128;
+    isa::Element element = isa::Element::BFloat16;
+    isa::Value output = isa::Value::BFloat16;
+    isa::Value source_value = isa::Value::BFloat16;
+    Activation activation = Activation::Frames2d;
+    Source source = Source::None;
+    ClusterShape cluster{0, 0};  ///< 0: the smallest that the preset can have
+    uint32_t block_swizzle = 1;
+};
+
+KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, const PresetOptions& options) {
+    Conv2dConfig c;
+    c.element = options.element;
+    c.output = options.output;
+    c.source_value = options.source_value;
+    c.activation = options.activation;
+    c.source = options.source;
+    c.cta_group = cta_group;
+    c.swizzle_a = c.swizzle_b = swizzle;
+    c.swizzle_c = options.output == isa::Value::Float32 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
+    const uint32_t bytes = isa::element_bytes(options.element);
+    c.block = {128, options.filters / cta_group, isa::span_bytes(swizzle) / bytes};
+    c.mma = {128 * cta_group, options.filters, 32 / bytes};
+    c.cluster = options.cluster.x == 0 ? ClusterShape{cta_group, 1} : options.cluster;
+    c.block_swizzle = options.block_swizzle;
+    // Two k blocks of 64-byte rows make a stage as deep as one of 128-byte rows: half the barriers.
+    c.k_group = swizzle == isa::Swizzle::Span64 ? 2 : 1;
+    return with_most_stages(c);
+}
+
+/// One CTA, 128-byte swizzle: channels a multiple of 64 (bf16, fp16) or 128 (fp8).
+KG_HOST_DEVICE Conv2dConfig one_sm_128b(const PresetOptions& options = {}) {
+    return preset(1, isa::Swizzle::Span128, options);
+}
+/// One CTA, 64-byte swizzle: channels a multiple of 32 (bf16, fp16) or 64 (fp8), so 96 without waste.
+KG_HOST_DEVICE Conv2dConfig one_sm_64b(const PresetOptions& options = {}) {
+    return preset(1, isa::Swizzle::Span64, options);
+}
+/// A pair of CTAs multiplies 256 pixels: each reads only its half of the filters.
+KG_HOST_DEVICE Conv2dConfig two_sm_128b(const PresetOptions& options = {.filters = 256}) {
+    return preset(2, isa::Swizzle::Span128, options);
+}
+KG_HOST_DEVICE Conv2dConfig two_sm_64b(const PresetOptions& options = {.filters = 256}) {
+    return preset(2, isa::Swizzle::Span64, options);
+}
+
+}  // namespace kinetograph::sm100

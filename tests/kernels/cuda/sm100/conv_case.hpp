@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <kinetograph/kernels/cuda/sm100/conv2d_problem.hpp>
+#include <kinetograph/kernels/isa/convert.hpp>
+#include <string>
+#include <vector>
+
+/// One convolution with its numbers and its fp64 answer, the same for the host model and for a chip.
+namespace kinetograph::sm100 {
+
+enum class Numbers : uint8_t {
+    Random,    ///< normal, rounded to the element; judged by tolerance
+    Integers,  ///< small integers: every sum is exact in fp32, so the result is its one rounding, bit for bit
+    Coded,     ///< activations name their position, each filter picks one tap and channel: a swapped axis shows
+};
+
+struct ConvCase {
+    Conv2dProblemShape shape;
+    Numbers numbers = Numbers::Random;
+    bool bias = true;
+    float alpha = 1, beta = 0;
+    isa::Value output = isa::Value::BFloat16;
+    isa::Value source_value = isa::Value::BFloat16;
+    bool source = false;                  ///< a tensor C is there
+    bool source_is_sum = false;           ///< added before bias and function, with weight 1
+    bool rounds_before_function = false;  ///< EpilogueForm::AfterSharedMemory
+    std::function<double(double)> function = [](double value) { return value; };
+};
+
+/// Bytes with room before and behind that nobody may touch, all poisoned.
+class Guarded {
+  public:
+    explicit Guarded(size_t bytes) : bytes_(bytes), all_(bytes + 2 * kGuard, 0xff) {}
+    uint8_t* data() { return all_.data() + offset(); }
+    const uint8_t* data() const { return all_.data() + offset(); }
+    size_t size() const { return bytes_; }
+    void poison() { std::fill(all_.begin(), all_.end(), uint8_t{0xff}); }
+    bool intact() const;
+
+  private:
+    static constexpr size_t kGuard = 512;
+    size_t offset() const;  ///< makes data() 256-byte aligned
+    size_t bytes_;
+    std::vector<uint8_t> all_;
+};
+
+/// Inputs in their storage types and what must come out.
+class ConvNumbers {
+  public:
+    explicit ConvNumbers(const ConvCase& conv);
+
+    const ConvCase& conv() const { return conv_; }
+    /// The first thing that is wrong with `output` [pixels][c_out] as stored, or "".
+    std::string judge(const Guarded& output) const;
+    /// Copies C to where D will be read and written in place.
+    void start_from_source(Guarded& output) const { std::memcpy(output.data(), source.data(), source.size()); }
+    size_t output_bytes() const;
+    double expected(size_t index) const { return expected_[index]; }
+
+    std::vector<uint8_t> activation, filter, source;  ///< [n,d,h,w,c_in], [c_out,q,r,s,c_in], [pixels,c_out]
+    std::vector<float> bias;
+
+  private:
+    void fill_inputs();
+    void fill_expected();
+    ConvCase conv_;
+    std::vector<float> activation_values_, filter_values_, source_values_;
+    std::vector<double> expected_, allowed_;
+};
+
+/// Storage formats; rounding to nearest even.
+uint32_t to_bits(isa::Element element, float value);
+float from_bits(isa::Element element, uint32_t bits);
+float load_value(isa::Value value, const uint8_t* bytes, size_t index);
+void store_value(isa::Value value, uint8_t* bytes, size_t index, float number);
+
+}  // namespace kinetograph::sm100

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_fprop.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_launch.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_presets.hpp>
+#include <kinetograph/kernels/host_model/launch.hpp>
+
+#include "conv_case.hpp"
+
+/// Runs the SM100 convolution on the host model under several schedules and judges every one.
+namespace kinetograph::sm100 {
+
+inline constexpr uint64_t kSchedules = 3;  // late, early and mixed landing
+
+/// Addresses of `count` equal parts of `bytes`.
+inline std::vector<void*> parts(uint8_t* bytes, size_t size, size_t count) {
+    std::vector<void*> addresses(count);
+    for (size_t i = 0; i < count; ++i) addresses[i] = bytes + size / count * i;
+    return addresses;
+}
+
+inline host_model::Launch model_launch(const Conv2dLaunch& launch, uint64_t seed) {
+    return {.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+            .cluster = {launch.cluster[0], launch.cluster[1], launch.cluster[2]},
+            .threads = launch.threads,
+            .shared_bytes = launch.shared_bytes,
+            .seed = seed};
+}
+
+/// Launches once; the fault that stopped the run, or "".
+template <Conv2dConfig kConfig, Fault kFault = Fault::None, class Epilogue = NoEpilogue>
+std::string run_once(const Conv2dLaunch& launch, const Conv2dEpilogueArguments<Epilogue>& after, uint64_t seed) {
+    if (launch.empty()) return "";
+    const auto params = make_params<kConfig, Epilogue>(launch, after, host_model::model_map);
+    return host_model::run(model_launch(launch, seed),
+                           [&params] { Conv2dFpropKernel<kConfig, Epilogue, kFault>::run(params); })
+        .fault.value_or("");
+}
+
+/// The launch of `numbers` into `output`, one address a tensor or a frame as the config wants.
+template <Conv2dConfig kConfig>
+Conv2dLaunch launch_of(ConvNumbers& numbers, Guarded& output) {
+    const Conv2dProblemShape& shape = numbers.conv().shape;
+    const bool window = kConfig.activation == Activation::Window3d;
+    const auto frames = [&](int64_t each) { return static_cast<size_t>(window ? shape.n * each : 1); };
+    const auto activation = parts(numbers.activation.data(), numbers.activation.size(), frames(shape.d));
+    const auto stored = parts(output.data(), output.size(), frames(shape.d_out()));
+    const auto source = parts(numbers.source.data(), numbers.source.size(), frames(shape.d_out()));
+    return plan_launch(kConfig, shape,
+                       {.activation = activation, .filter = numbers.filter.data(), .output = stored, .source = source});
+}
+
+/// Agreement with the fp64 reference under every schedule.
+template <Conv2dConfig kConfig, class Epilogue = NoEpilogue>
+void expect_agrees(ConvCase conv, const Epilogue& function = {}) {
+    conv.shape.element = kConfig.element;
+    conv.output = kConfig.output;
+    conv.source_value = kConfig.source_value;
+    conv.source = kConfig.source != Source::None;
+    conv.source_is_sum = kConfig.source == Source::Accumulate;
+    conv.rounds_before_function = Epilogue::kForm == EpilogueForm::AfterSharedMemory;
+    ConvNumbers numbers(conv);
+    Guarded output(numbers.output_bytes());
+    const Conv2dLaunch launch = launch_of<kConfig>(numbers, output);
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        output.poison();
+        const std::string fault = run_once<kConfig>(
+            launch,
+            Conv2dEpilogueArguments<Epilogue>{.bias = numbers.bias.empty() ? nullptr : numbers.bias.data(),
+                                              .alpha = conv.alpha,
+                                              .beta = conv.beta,
+                                              .function = function},
+            seed);
+        ASSERT_EQ(fault, "") << "seed " << seed;
+        ASSERT_EQ(numbers.judge(output), "") << "seed " << seed;
+    }
+}
+
+/// A square 2-D convolution with "same" padding.
+inline Conv2dProblemShape same2d(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
+    return {.n = n,
+            .h = h,
+            .w = w,
+            .c_in = c_in,
+            .c_out = c_out,
+            .r = r,
+            .s = s,
+            .pad_front = {0, (r - 1) / 2, (s - 1) / 2},
+            .pad_back = {0, r / 2, s / 2}};
+}
+
+}  // namespace kinetograph::sm100
