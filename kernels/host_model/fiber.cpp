@@ -27,13 +27,15 @@ struct PooledStack {
 
 }  // namespace
 
+StackPool::StackPool() : StackPool(kStackBytes) {}
+
 StackPool::~StackPool() {
-    boost::context::protected_fixedsize_stack memory(kStackBytes);
+    boost::context::protected_fixedsize_stack memory(stack_bytes_);
     for (auto& stack : idle_) memory.deallocate(stack);
 }
 
 boost::context::stack_context StackPool::take() {
-    if (idle_.empty()) return boost::context::protected_fixedsize_stack(kStackBytes).allocate();
+    if (idle_.empty()) return boost::context::protected_fixedsize_stack(stack_bytes_).allocate();
     const auto stack = idle_.back();
     idle_.pop_back();
     return stack;

@@ -10,7 +10,8 @@ namespace kinetograph::host_model {
 /// Stacks with a guard page, kept for the next fiber: a grid starts thousands of threads.
 class StackPool {
   public:
-    StackPool() = default;
+    StackPool();
+    explicit StackPool(size_t stack_bytes) : stack_bytes_(stack_bytes) {}
     StackPool(const StackPool&) = delete;
     StackPool& operator=(const StackPool&) = delete;
     ~StackPool();
@@ -18,6 +19,7 @@ class StackPool {
     void give_back(boost::context::stack_context stack) { idle_.push_back(stack); }
 
   private:
+    size_t stack_bytes_;
     std::vector<boost::context::stack_context> idle_;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Where this translation unit's kernels run. Compiled by nvcc the wrappers of kernels/isa are inline PTX; compiled by
-/// the host's C++ compiler the same spelling calls kernels/host_model, which runs the kernel on the CPU. A kernel never
-/// asks which of the two it is in.
+/// Where this translation unit's kernels run. Compiled by nvcc the wrappers of kernels/isa are inline PTX, compiled as
+/// HIP for a GPU those of kernels/isa/amd are clang's built-ins; compiled by the host's C++ compiler the same spelling
+/// calls kernels/host_model, which runs the kernel on the CPU. A kernel never asks which of them it is in.
 
 #if defined(__CUDACC__)
 #define KG_HOST_MODEL 0
@@ -10,6 +10,13 @@
 #define KG_HOST_DEVICE __host__ __device__ constexpr
 #define KG_UNROLL _Pragma("unroll")
 /// The last parameter of every wrapper on the host: where the kernel's author wrote the instruction.
+#define KG_SITE
+#define KG_SITE_ONLY
+#elif defined(__HIP__)  // clang -x hip --offload-device-only, without HIP's headers
+#define KG_HOST_MODEL 0
+#define KG_DEVICE __attribute__((device, always_inline)) inline
+#define KG_HOST_DEVICE __attribute__((host, device)) constexpr
+#define KG_UNROLL _Pragma("unroll")
 #define KG_SITE
 #define KG_SITE_ONLY
 #else

@@ -1,0 +1,165 @@
+#include <array>
+#include <bit>
+#include <kinetograph/kernels/host_model/wave_machine.hpp>
+#include <kinetograph/kernels/isa/amd/math.hpp>
+
+// The products are the model's bulk: compiled for what the machine has, except under the sanitizers, whose runtime is
+// not up yet when the loader picks a version.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define KG_CPU_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define KG_CPU_CLONES
+#endif
+
+/// MFMA by its documented lane layouts. Registers are [word][64], so that sixteen neighbours of a register are sixteen
+/// columns of B or of D: a vector of the host.
+namespace kinetograph::host_model {
+namespace {
+
+constexpr uint32_t kTile = 16;
+
+/// d[row][column] += sum over k of a[k][row] * b[k][column].
+template <uint32_t kDepth>
+inline __attribute__((always_inline)) void multiply(float* accumulators, const float* a, const float* b) {
+    for (uint32_t row = 0; row < kTile; ++row) {
+        float* const d = accumulators + (row % 4) * kWaveLanes + (row / 4) * kTile;
+        float sums[kTile];
+        for (uint32_t i = 0; i < kTile; ++i) sums[i] = d[i];
+        for (uint32_t k = 0; k < kDepth; ++k) {
+            const float x = a[k * kTile + row];
+            for (uint32_t i = 0; i < kTile; ++i) sums[i] += x * b[k * kTile + i];
+        }
+        for (uint32_t i = 0; i < kTile; ++i) d[i] = sums[i];
+    }
+}
+
+/// values[k][16] of an operand with 8 elements a lane: k = 8 * (lane / 16) + 0..7.
+inline __attribute__((always_inline)) void unpack_bf16(float* values, const uint32_t* operand) {
+    for (uint32_t group = 0; group < 4; ++group) {
+        for (uint32_t word = 0; word < 4; ++word) {
+            const uint32_t* const packed = operand + word * kWaveLanes + group * kTile;
+            float* const low = values + (group * 8 + word * 2) * kTile;
+            for (uint32_t i = 0; i < kTile; ++i) {
+                low[i] = std::bit_cast<float>(packed[i] << 16);
+                low[kTile + i] = std::bit_cast<float>(packed[i] & 0xffff0000u);
+            }
+        }
+    }
+}
+
+const std::array<float, 65536>& f16_values() {
+    static const auto values = [] {
+        auto table = std::make_unique<std::array<float, 65536>>();
+        for (uint32_t bits = 0; bits < table->size(); ++bits) (*table)[bits] = isa::amd::detail::from_f16(bits);
+        return table;
+    }();
+    return *values;
+}
+
+const std::array<float, 256>& f8e4m3_values() {
+    static const auto values = [] {
+        std::array<float, 256> table;
+        for (uint32_t bits = 0; bits < table.size(); ++bits) table[bits] = isa::amd::detail::from_f8e4m3(bits);
+        return table;
+    }();
+    return values;
+}
+
+void unpack_f16(float* values, const uint32_t* operand) {
+    const auto& table = f16_values();
+    for (uint32_t lane = 0; lane < kWaveLanes; ++lane) {
+        for (uint32_t element = 0; element < 8; ++element) {
+            const uint32_t word = operand[element / 2 * kWaveLanes + lane];
+            values[(lane / kTile * 8 + element) * kTile + lane % kTile] = table[word >> element % 2 * 16 & 0xffff];
+        }
+    }
+}
+
+/// Two chunks of 16: k = 16 * (lane / 16) + 0..15, and 64 more.
+void unpack_f8e4m3(float* values, const uint32_t* operand) {
+    const auto& table = f8e4m3_values();
+    for (uint32_t lane = 0; lane < kWaveLanes; ++lane) {
+        for (uint32_t element = 0; element < 32; ++element) {
+            const uint32_t word = operand[element / 4 * kWaveLanes + lane];
+            const uint32_t k = element / 16 * 64 + lane / kTile * 16 + element % 16;
+            values[k * kTile + lane % kTile] = table[word >> element % 4 * 8 & 0xff];
+        }
+    }
+}
+
+KG_CPU_CLONES void multiply_bf16(float* accumulators, const uint32_t* a, const uint32_t* b) {
+    alignas(64) float left[32 * kTile], right[32 * kTile];
+    unpack_bf16(left, a);
+    unpack_bf16(right, b);
+    multiply<32>(accumulators, left, right);
+}
+
+KG_CPU_CLONES void multiply_32(float* accumulators, const float* a, const float* b) {
+    multiply<32>(accumulators, a, b);
+}
+
+KG_CPU_CLONES void multiply_128(float* accumulators, const float* a, const float* b) {
+    multiply<128>(accumulators, a, b);
+}
+
+}  // namespace
+
+void mfma_16x16x32(float* accumulators, const uint32_t* a, const uint32_t* b, bool bfloat16) {
+    WaveMachine::current().count_product();
+    if (bfloat16) return multiply_bf16(accumulators, a, b);
+    alignas(64) float left[32 * kTile], right[32 * kTile];
+    unpack_f16(left, a);
+    unpack_f16(right, b);
+    multiply_32(accumulators, left, right);
+}
+
+void mfma_16x16x128_f8e4m3(float* accumulators, const uint32_t* a, const uint32_t* b) {
+    WaveMachine::current().count_product();
+    alignas(64) float left[128 * kTile], right[128 * kTile];
+    unpack_f8e4m3(left, a);
+    unpack_f8e4m3(right, b);
+    multiply_128(accumulators, left, right);
+}
+
+}  // namespace kinetograph::host_model
+
+namespace kinetograph::isa::amd::detail {
+
+uint32_t to_f16(float value) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return sign | 0x7e00u;
+    if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520
+    if (magnitude < 0x38800000u) {                        // 2^-14: 0.5 has the ulp of half's denormals
+        return sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u);
+    }
+    return sign | (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+}
+
+float from_f16(uint32_t bits) {
+    const uint32_t sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;
+    if ((bits & 0x7c00u) == 0x7c00u) return std::bit_cast<float>(sign | magnitude | 0x7f800000u);
+    if ((bits & 0x7c00u) == 0) {
+        return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(bits & 0x3ffu) * 0x1p-24f));
+    }
+    return std::bit_cast<float>(sign | (magnitude + (112u << 23)));
+}
+
+uint32_t to_f8e4m3(float value) {
+    const uint32_t sign = std::bit_cast<uint32_t>(value) >> 24 & 0x80u;
+    const float magnitude = std::fabs(value);
+    if (!(magnitude <= 448.0f)) return sign | (magnitude != magnitude ? 0x7fu : 0x7eu);
+    if (magnitude < 0x1p-6f) return sign | static_cast<uint32_t>(std::nearbyint(magnitude * 0x1p9f));
+    const auto bits = std::bit_cast<uint32_t>(magnitude);
+    return sign | (bits - (120u << 23) + 0x7ffffu + (bits >> 20 & 1u)) >> 20;
+}
+
+float from_f8e4m3(uint32_t bits) {
+    const uint32_t sign = (bits & 0x80u) << 24, magnitude = bits & 0x7fu;
+    if (magnitude == 0x7fu) return std::bit_cast<float>(sign | 0x7fc00000u);
+    if (magnitude < 8)
+        return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-9f));
+    return std::bit_cast<float>(sign | ((magnitude << 20) + (120u << 23)));
+}
+
+}  // namespace kinetograph::isa::amd::detail

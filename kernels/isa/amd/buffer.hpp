@@ -1,0 +1,134 @@
+#pragma once
+
+#include <kinetograph/kernels/isa/amd/lds.hpp>
+
+/// Global memory through raw buffer descriptors. A lane's byte offset (`voffset`) at or beyond the descriptor's size
+/// reads zero and stores nothing: that is how halo lanes, ragged edges and inactive lanes are said. The check knows
+/// nothing of `soffset`, which moves all lanes at once and must keep them inside. Sources: "CDNA3 Instruction Set
+/// Architecture" (Buffer addressing, Range checking); LLVM, IntrinsicsAMDGPU.td (raw.ptr.buffer.*: "voffset ...
+/// included in bounds checking", "soffset ... excluded").
+namespace kinetograph::isa::amd {
+
+/// A voffset that no descriptor reaches with any access.
+inline constexpr uint32_t kOutOfRange = 0xfffffff0u;
+
+#if KG_HOST_MODEL
+using Buffer = host_model::BufferDescriptor;
+#else
+using Buffer = __amdgpu_buffer_rsrc_t;
+#endif
+
+/// `bytes` bytes from `base` (less than 4 GiB - 16; 0: every access is out of range). Both uniform; `base` aligned
+/// to 4.
+KG_DEVICE Buffer make_buffer(const void* base, uint32_t bytes) {
+#if KG_HOST_MODEL
+    return {static_cast<const unsigned char*>(base), bytes};
+#else
+    return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(base), 0, static_cast<int>(bytes), 0x00027000);
+#endif
+}
+
+/// 16, 8, 4, 2 or 1 bytes a lane from voffset + soffset; 2 and 1 are zero-extended. Aligned to 4 bytes or their size,
+/// whichever is less. buffer_load_dwordx4, x2, dword, ushort, ubyte; the compiler waits for the registers.
+KG_DEVICE Packed16 load_16(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    Packed16 value;
+    host_model::buffer_load(value.words[0].lane, 16, buffer, voffset.lane, soffset, KG_AT("buffer_load_dwordx4"));
+    return value;
+#else
+    return __builtin_amdgcn_raw_buffer_load_b128(buffer, voffset, soffset, 0);
+#endif
+}
+KG_DEVICE Packed8 load_8(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    Packed8 value;
+    host_model::buffer_load(value.words[0].lane, 8, buffer, voffset.lane, soffset, KG_AT("buffer_load_dwordx2"));
+    return value;
+#else
+    return __builtin_amdgcn_raw_buffer_load_b64(buffer, voffset, soffset, 0);
+#endif
+}
+KG_DEVICE Lanes<uint32_t> load_4(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    Lanes<uint32_t> value;
+    host_model::buffer_load(value.lane, 4, buffer, voffset.lane, soffset, KG_AT("buffer_load_dword"));
+    return value;
+#else
+    return __builtin_amdgcn_raw_buffer_load_b32(buffer, voffset, soffset, 0);
+#endif
+}
+KG_DEVICE Lanes<uint32_t> load_2(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    Lanes<uint32_t> value;
+    host_model::buffer_load(value.lane, 2, buffer, voffset.lane, soffset, KG_AT("buffer_load_ushort"));
+    return value;
+#else
+    return __builtin_amdgcn_raw_buffer_load_b16(buffer, voffset, soffset, 0);
+#endif
+}
+KG_DEVICE Lanes<uint32_t> load_1(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    Lanes<uint32_t> value;
+    host_model::buffer_load(value.lane, 1, buffer, voffset.lane, soffset, KG_AT("buffer_load_ubyte"));
+    return value;
+#else
+    return __builtin_amdgcn_raw_buffer_load_b8(buffer, voffset, soffset, 0);
+#endif
+}
+
+/// 16 bytes a lane from voffset + soffset to LDS at place + 16 * lane (1 KiB, place aligned to 16): out-of-range lanes
+/// write zeros. Passes no register; only wait_vector_memory knows when it has landed, for this wave, and a barrier
+/// after that for the others. buffer_load_dwordx4 ... lds.
+KG_DEVICE void load_16_to_lds(Buffer buffer, LdsPlace place, const Lanes<uint32_t>& voffset,
+                              uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::buffer_load_to_lds(place.offset, buffer, voffset.lane, soffset, KG_AT("buffer_load_dwordx4 lds"));
+#else
+    __builtin_amdgcn_raw_ptr_buffer_load_lds(buffer, place, 16, voffset, soffset, 0, 0);
+#endif
+}
+
+/// 16, 8, 4, 2 or 1 bytes a lane (of 2 and 1 the low bits) to voffset + soffset. Aligned as the loads are.
+/// buffer_store_dwordx4, x2, dword, short, byte.
+KG_DEVICE void store_16(Buffer buffer, const Lanes<uint32_t>& voffset, const Packed16& value,
+                        uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::buffer_store(value.words[0].lane, 16, buffer, voffset.lane, soffset, KG_AT("buffer_store_dwordx4"));
+#else
+    __builtin_amdgcn_raw_buffer_store_b128(value, buffer, voffset, soffset, 0);
+#endif
+}
+KG_DEVICE void store_8(Buffer buffer, const Lanes<uint32_t>& voffset, const Packed8& value,
+                       uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::buffer_store(value.words[0].lane, 8, buffer, voffset.lane, soffset, KG_AT("buffer_store_dwordx2"));
+#else
+    __builtin_amdgcn_raw_buffer_store_b64(value, buffer, voffset, soffset, 0);
+#endif
+}
+KG_DEVICE void store_4(Buffer buffer, const Lanes<uint32_t>& voffset, const Lanes<uint32_t>& value,
+                       uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::buffer_store(value.lane, 4, buffer, voffset.lane, soffset, KG_AT("buffer_store_dword"));
+#else
+    __builtin_amdgcn_raw_buffer_store_b32(value, buffer, voffset, soffset, 0);
+#endif
+}
+KG_DEVICE void store_2(Buffer buffer, const Lanes<uint32_t>& voffset, const Lanes<uint32_t>& value,
+                       uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::buffer_store(value.lane, 2, buffer, voffset.lane, soffset, KG_AT("buffer_store_short"));
+#else
+    __builtin_amdgcn_raw_buffer_store_b16(static_cast<unsigned short>(value), buffer, voffset, soffset, 0);
+#endif
+}
+KG_DEVICE void store_1(Buffer buffer, const Lanes<uint32_t>& voffset, const Lanes<uint32_t>& value,
+                       uint32_t soffset = 0 KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::buffer_store(value.lane, 1, buffer, voffset.lane, soffset, KG_AT("buffer_store_byte"));
+#else
+    __builtin_amdgcn_raw_buffer_store_b8(static_cast<unsigned char>(value), buffer, voffset, soffset, 0);
+#endif
+}
+
+}  // namespace kinetograph::isa::amd

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <kinetograph/kernels/isa/amd/lanes.hpp>
+
+/// Who a wave is, and how the waves of a workgroup wait for memory and for each other.
+/// Sources: AMD, "CDNA3 Instruction Set Architecture" (SOPP, "Manually inserted wait states"), "CDNA4 Instruction Set
+/// Architecture"; LLVM, "User Guide for AMDGPU Backend".
+namespace kinetograph::isa::amd {
+
+struct Index3 {
+    uint32_t x, y, z;
+};
+
+/// The workgroup in the grid.
+KG_DEVICE Index3 workgroup_index() {
+#if KG_HOST_MODEL
+    const auto index = host_model::wave_workgroup();
+    return {index.x, index.y, index.z};
+#else
+    return {__builtin_amdgcn_workgroup_id_x(), __builtin_amdgcn_workgroup_id_y(), __builtin_amdgcn_workgroup_id_z()};
+#endif
+}
+
+/// 0 ... 63, in order.
+KG_DEVICE Lanes<uint32_t> lane_index() {
+#if KG_HOST_MODEL
+    Lanes<uint32_t> index;
+    for (uint32_t i = 0; i < kWaveLanes; ++i) index.lane[i] = i;
+    return index;
+#else
+    return __builtin_amdgcn_workitem_id_x() % kWaveLanes;
+#endif
+}
+
+/// The value of lane 0, as a scalar. v_readfirstlane_b32.
+KG_DEVICE uint32_t read_first_lane(const Lanes<uint32_t>& value) {
+#if KG_HOST_MODEL
+    return value.lane[0];
+#else
+    return __builtin_amdgcn_readfirstlane(value);
+#endif
+}
+
+/// The wave in its workgroup (workgroups are one-dimensional here).
+KG_DEVICE uint32_t wave_index() {
+#if KG_HOST_MODEL
+    return host_model::wave_in_workgroup();
+#else
+    return __builtin_amdgcn_readfirstlane(__builtin_amdgcn_workitem_id_x() / kWaveLanes);
+#endif
+}
+
+/// Waits until all but the last `kPending` of this wave's loads to LDS and stores have landed. Loads to registers are
+/// the compiler's to wait for: do not count them. s_waitcnt vmcnt.
+template <uint32_t kPending>
+KG_DEVICE void wait_vector_memory(KG_SITE_ONLY) {
+    static_assert(kPending <= 63, "vmcnt has 6 bits");
+#if KG_HOST_MODEL
+    host_model::wait_vector_memory(kPending, KG_AT("s_waitcnt vmcnt"));
+#else
+    asm volatile("s_waitcnt vmcnt(%0)" ::"n"(kPending) : "memory");
+#endif
+}
+
+/// Waits until this wave's reads and writes of LDS are done: reads before others may overwrite what was read, writes
+/// before others may read what was written. s_waitcnt lgkmcnt(0).
+KG_DEVICE void wait_lds(KG_SITE_ONLY) {
+#if KG_HOST_MODEL
+    host_model::wait_lds(KG_AT("s_waitcnt lgkmcnt"));
+#else
+    asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");
+#endif
+}
+
+/// Joins all waves of the workgroup. Waits for no memory: what others shall see, wait for before. s_barrier.
+KG_DEVICE void barrier(KG_SITE_ONLY) {
+#if KG_HOST_MODEL
+    host_model::wave_barrier(KG_AT("s_barrier"));
+#else
+    asm volatile("s_barrier" ::: "memory");
+#endif
+}
+
+/// wait_lds and barrier: after it, everybody sees what anybody wrote to LDS by write_lds before it.
+KG_DEVICE void sync_workgroup(KG_SITE_ONLY) {
+#if KG_HOST_MODEL
+    host_model::wait_lds(KG_AT("s_waitcnt lgkmcnt"));
+    host_model::wave_barrier(KG_AT("s_barrier"));
+#else
+    asm volatile("s_waitcnt lgkmcnt(0)\n\ts_barrier" ::: "memory");
+#endif
+}
+
+/// 0 (the usual) to 3: which wave of a SIMD issues first. s_setprio.
+template <uint32_t kPriority>
+KG_DEVICE void set_priority() {
+    static_assert(kPriority <= 3);
+#if !KG_HOST_MODEL
+    __builtin_amdgcn_s_setprio(kPriority);
+#endif
+}
+
+/// The compiler moves no instruction across. LLVM, llvm.amdgcn.sched.barrier with mask 0.
+KG_DEVICE void schedule_fence() {
+#if !KG_HOST_MODEL
+    __builtin_amdgcn_sched_barrier(0);
+#endif
+}
+
+/// Classes of instructions for schedule_group. LLVM, llvm.amdgcn.sched.group.barrier.
+enum class ScheduleGroup : uint32_t { Valu = 0x2, Salu = 0x4, Mfma = 0x8, VectorLoad = 0x20, LdsRead = 0x100 };
+
+/// Asks the compiler to place `kCount` instructions of a class here, in the order of the calls.
+template <ScheduleGroup kGroup, uint32_t kCount>
+KG_DEVICE void schedule_group() {
+#if !KG_HOST_MODEL
+    __builtin_amdgcn_sched_group_barrier(static_cast<uint32_t>(kGroup), kCount, 0);
+#endif
+}
+
+}  // namespace kinetograph::isa::amd
+
+#if KG_HOST_MODEL
+#include <kinetograph/kernels/host_model/kernel_registry.hpp>
+/// KG_KERNEL(name, Params, threads, waves_per_simd) { ... } defines a kernel that the device finds by `name` and that
+/// takes one plain struct, called `params`, by value. `threads` of a workgroup: exactly so many are launched, along x.
+/// `waves_per_simd`: at most 512 / waves_per_simd registers a lane. The host's build registers it under the same name.
+#define KG_KERNEL(name, Params, threads, waves_per_simd)                                 \
+    static void name##_body(const Params& params);                                       \
+    static const kinetograph::host_model::KernelRegistration name##_registration(        \
+        {#name, sizeof(Params), threads,                                                 \
+         [](const void* params) { name##_body(*static_cast<const Params*>(params)); }}); \
+    static void name##_body(const Params& params)
+#else
+#define KG_KERNEL(name, Params, threads, waves_per_simd)                                 \
+    extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads),     \
+                              amdgpu_waves_per_eu(waves_per_simd, waves_per_simd))) void \
+    name(const Params params)
+#endif
