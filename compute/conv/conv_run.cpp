@@ -1,6 +1,7 @@
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -14,15 +15,33 @@ namespace {
 using tensor::DType;
 using Clock = std::chrono::steady_clock;
 
-/// Frames of one tensor in device memory, one after another.
+/// Frames of one tensor in the device's memory, one after another, and the same bytes on the host.
 struct FrameBlock {
     std::unique_ptr<accel::Memory> memory;
-    std::vector<std::byte*> frames;
+    std::vector<std::byte> host;
+    std::int64_t count = 0;     ///< frames
     std::int64_t elements = 0;  ///< of one frame
     DType dtype = DType::F32;
 
-    std::span<std::byte* const> writable() const { return frames; }
-    std::vector<const std::byte*> readable() const { return {frames.begin(), frames.end()}; }
+    std::uint64_t frame_bytes() const {
+        return static_cast<std::uint64_t>(elements) * tensor::bytes_per_element(dtype);
+    }
+    std::byte* host_frame(std::int64_t i) { return host.data() + static_cast<std::uint64_t>(i) * frame_bytes(); }
+    const std::byte* host_frame(std::int64_t i) const {
+        return host.data() + static_cast<std::uint64_t>(i) * frame_bytes();
+    }
+    std::vector<std::byte*> writable() const {
+        std::vector<std::byte*> frames;
+        for (std::int64_t i = 0; i < count; ++i)
+            frames.push_back(memory->data() + static_cast<std::uint64_t>(i) * frame_bytes());
+        return frames;
+    }
+    std::vector<const std::byte*> readable() const {
+        const auto frames = writable();
+        return {frames.begin(), frames.end()};
+    }
+    Result<void> upload(accel::Stream& stream) const { return stream.upload(memory->data(), host); }
+    Result<void> read_back(accel::Stream& stream) { return stream.read_back(host, memory->data()); }
 };
 
 Result<FrameBlock> allocate(accel::Device& device, std::string_view name, std::int64_t count, std::int64_t elements,
@@ -32,11 +51,10 @@ Result<FrameBlock> allocate(accel::Device& device, std::string_view name, std::i
     auto memory = device.allocate(name, std::max<std::uint64_t>(bytes * static_cast<std::uint64_t>(count), 1));
     if (!memory) return fail(std::move(memory.error()));
     block.memory = std::move(*memory);
+    block.host.assign(bytes * static_cast<std::uint64_t>(count), std::byte{0xFF});  // NaN in any format
+    block.count = count;
     block.elements = elements;
     block.dtype = dtype;
-    for (std::int64_t i = 0; i < count; ++i) {
-        block.frames.push_back(block.memory->data() + static_cast<std::uint64_t>(i) * bytes);
-    }
     return block;
 }
 
@@ -45,9 +63,9 @@ float bf16_rounded(float value) { return tensor::from_bf16(tensor::to_bf16(value
 /// Uniform in [-scale, scale), exactly representable in bf16: every dtype then starts from the same numbers.
 void fill(FrameBlock& block, double scale, std::mt19937_64& random) {
     std::uniform_real_distribution<float> uniform(static_cast<float>(-scale), static_cast<float>(scale));
-    for (std::byte* frame : block.frames) {
+    for (std::int64_t f = 0; f < block.count; ++f) {
         for (std::int64_t i = 0; i < block.elements; ++i) {
-            store_element(frame, i, block.dtype, bf16_rounded(uniform(random)));
+            store_element(block.host_frame(f), i, block.dtype, bf16_rounded(uniform(random)));
         }
     }
 }
@@ -59,57 +77,80 @@ std::vector<float> draw(std::int64_t count, double scale, std::mt19937_64& rando
     return values;
 }
 
-void poison(FrameBlock& block) { std::memset(block.memory->data(), 0xFF, block.memory->bytes()); }  // NaN in any format
-
 /// The same values at another dtype.
 void copy_values(const FrameBlock& from, FrameBlock& to) {
-    for (std::size_t f = 0; f < from.frames.size(); ++f) {
+    for (std::int64_t f = 0; f < from.count; ++f) {
         for (std::int64_t i = 0; i < from.elements; ++i) {
-            store_element(to.frames[f], i, to.dtype, static_cast<float>(load_element(from.frames[f], i, from.dtype)));
+            store_element(to.host_frame(f), i, to.dtype,
+                          static_cast<float>(load_element(from.host_frame(f), i, from.dtype)));
         }
     }
 }
 
-/// A convolution with its own output and workspace, on shared inputs.
+/// A convolution on a device with tensors of its own there.
 struct Bound {
+    std::unique_ptr<accel::Stream> stream;
     std::unique_ptr<Convolution> convolution;
     std::unique_ptr<accel::Memory> workspace;
-    FrameBlock output;
+    FrameBlock input, residual, output;
 
+    /// The output is poisoned; input and residual are still to be filled and uploaded.
     static Result<Bound> create(accel::Device& device, const ConvProblem& problem, const ConvParameters& parameters,
                                 std::string_view backend) {
         Bound bound;
         auto convolution = Convolution::create(device, problem, parameters, {.backend = backend});
         if (!convolution) return fail(std::move(convolution.error()));
         bound.convolution = std::move(*convolution);
+        auto stream = device.create_stream("conv");
+        if (!stream) return fail(std::move(stream.error()));
+        bound.stream = std::move(*stream);
         const std::uint64_t bytes = bound.convolution->workspace_bytes();
         auto workspace = device.allocate("workspace", std::max<std::uint64_t>(bytes, 64));
         if (!workspace) return fail(std::move(workspace.error()));
         bound.workspace = std::move(*workspace);
-        auto output = allocate(device, "output", problem.n * problem.d_out(),
-                               problem.h_out() * problem.w_out() * problem.filter.k, problem.output_dtype);
-        if (!output) return fail(std::move(output.error()));
-        bound.output = std::move(*output);
-        poison(bound.output);
+
+        const std::int64_t outputs = problem.h_out() * problem.w_out() * problem.filter.k;
+        const std::int64_t output_frames = problem.n * problem.d_out();
+        struct Wanted {
+            FrameBlock& block;
+            std::string_view name;
+            std::int64_t count, elements;
+            DType dtype;
+        };
+        for (const Wanted& wanted :
+             {Wanted{bound.input, "input", problem.n * problem.d, problem.h * problem.w * problem.c_in, problem.dtype},
+              Wanted{bound.residual, "residual", problem.residual ? output_frames : 0, outputs, problem.output_dtype},
+              Wanted{bound.output, "output", output_frames, outputs, problem.output_dtype}}) {
+            auto block = allocate(device, wanted.name, wanted.count, wanted.elements, wanted.dtype);
+            if (!block) return fail(std::move(block.error()));
+            wanted.block = std::move(*block);
+        }
+        if (auto poisoned = bound.output.upload(*bound.stream); !poisoned) return fail(std::move(poisoned.error()));
         return bound;
     }
 
-    Result<void> run(accel::Stream& stream, const FrameBlock& input, const FrameBlock& residual) const {
+    Result<void> upload_inputs() const {
+        if (auto uploaded = input.upload(*stream); !uploaded) return uploaded;
+        return residual.upload(*stream);
+    }
+
+    Result<void> run() const {
         const auto inputs = input.readable(), residuals = residual.readable();
+        const auto outputs = output.writable();
         auto enqueued = convolution->enqueue(
-            stream, "conv",
-            {.input = inputs, .output = output.writable(), .residual = residuals, .workspace = workspace->data()});
+            *stream, "conv",
+            {.input = inputs, .output = outputs, .residual = residuals, .workspace = workspace->data()});
         if (!enqueued) return enqueued;
-        return stream.synchronize();
+        return stream->synchronize();
     }
 };
 
 void compare(const FrameBlock& output, const FrameBlock& reference, ConvRun& run) {
     double error_squares = 0, reference_squares = 0;
-    for (std::size_t f = 0; f < output.frames.size(); ++f) {
+    for (std::int64_t f = 0; f < output.count; ++f) {
         for (std::int64_t i = 0; i < output.elements; ++i) {
-            const double wanted = load_element(reference.frames[f], i, reference.dtype);
-            double error = std::abs(load_element(output.frames[f], i, output.dtype) - wanted);
+            const double wanted = load_element(reference.host_frame(f), i, reference.dtype);
+            double error = std::abs(load_element(output.host_frame(f), i, output.dtype) - wanted);
             if (!std::isfinite(error)) error = std::numeric_limits<double>::infinity();
             error_squares += error * error;
             reference_squares += wanted * wanted;
@@ -134,36 +175,30 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
     const ConvParameters parameters{filter, bias};
 
-    const std::int64_t outputs = problem.h_out() * problem.w_out() * problem.filter.k;
-    const std::int64_t residual_frames = problem.residual ? problem.n * problem.d_out() : 0;
-    auto input = allocate(device, "input", problem.n * problem.d, problem.h * problem.w * problem.c_in, problem.dtype);
-    if (!input) return fail(std::move(input.error()));
-    auto residual = allocate(device, "residual", residual_frames, outputs, problem.output_dtype);
-    if (!residual) return fail(std::move(residual.error()));
-    auto exact_residual = allocate(device, "reference residual", residual_frames, outputs, DType::F32);
-    if (!exact_residual) return fail(std::move(exact_residual.error()));
-    fill(*input, 1, random);
-    fill(*residual, 1, random);
-    copy_values(*residual, *exact_residual);
-
     ConvProblem exact = problem;
     exact.output_dtype = DType::F32;
+    const auto host = accel::cpu::create_device();
     auto tested = Bound::create(device, problem, parameters, options.backend);
     if (!tested) return fail(std::move(tested.error()));
-    auto reference = Bound::create(device, exact, parameters, "reference");
+    auto reference = Bound::create(*host, exact, parameters, "reference");
     if (!reference) return fail(std::move(reference.error()));
-    auto stream = device.create_stream("conv");
-    if (!stream) return fail(std::move(stream.error()));
+    fill(tested->input, 1, random);
+    fill(tested->residual, 1, random);
+    copy_values(tested->input, reference->input);
+    copy_values(tested->residual, reference->residual);
 
-    if (auto ran = reference->run(**stream, *input, *exact_residual); !ran) return fail(std::move(ran.error()));
-    if (auto ran = tested->run(**stream, *input, *residual); !ran) return fail(std::move(ran.error()));
+    for (Bound* bound : {&*reference, &*tested}) {
+        if (auto uploaded = bound->upload_inputs(); !uploaded) return fail(std::move(uploaded.error()));
+        if (auto ran = bound->run(); !ran) return fail(std::move(ran.error()));
+        if (auto read = bound->output.read_back(*bound->stream); !read) return fail(std::move(read.error()));
+    }
     ConvRun run;
     compare(tested->output, reference->output, run);
 
     std::vector<double> seconds;
     for (int i = 0; i < std::max(1, options.repeats); ++i) {
         const auto start = Clock::now();
-        if (auto ran = tested->run(**stream, *input, *residual); !ran) return fail(std::move(ran.error()));
+        if (auto ran = tested->run(); !ran) return fail(std::move(ran.error()));
         seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
     std::ranges::nth_element(seconds, seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2));

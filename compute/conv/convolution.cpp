@@ -77,6 +77,8 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
     return fail(nothing_open(problem, rows));
 }
 
+std::unique_ptr<Convolution> Convolution::with_frames(std::int64_t) const { return nullptr; }
+
 Result<void> Convolution::enqueue(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors) const {
     const auto inputs = static_cast<std::uint64_t>(problem_.n * problem_.d);
     const auto frames = static_cast<std::uint64_t>(problem_.n * problem_.d_out());

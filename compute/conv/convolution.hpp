@@ -53,6 +53,10 @@ class Convolution {
     /// Errors: InvalidArgument (a wrong number of frames, a missing workspace), naming the pass.
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors) const;
 
+    /// The same convolution over `frames` input frames a sample, on the same packed parameters; null where the back end
+    /// packs for one number of frames: then create() it anew. Independent of this object's life.
+    virtual std::unique_ptr<Convolution> with_frames(std::int64_t frames) const;
+
   protected:
     explicit Convolution(const ConvProblem& problem) : problem_(problem) {}
 

@@ -5,12 +5,28 @@
 
 namespace kinetograph::vae {
 
+namespace {
+
+bool equal_but_for_frames(conv::ConvProblem one, const conv::ConvProblem& other) {
+    one.d = other.d;
+    return one == other;
+}
+
+}  // namespace
+
 Result<const conv::Convolution*> Parameters::convolution(const std::string& key, const conv::ConvProblem& problem,
                                                          OutputChannels channels, const std::string& norm_key) {
     const auto [first, last] = convolutions_.equal_range(key);
     for (auto it = first; it != last; ++it)
         if (it->second.first_channel == channels.first && it->second.convolution->problem() == problem)
             return it->second.convolution.get();
+    for (auto it = first; it != last; ++it) {
+        const conv::Convolution& other = *it->second.convolution;
+        if (it->second.first_channel != channels.first || !equal_but_for_frames(other.problem(), problem)) continue;
+        if (auto shared = other.with_frames(problem.d))
+            return convolutions_.emplace(key, Bound{channels.first, false, std::move(shared)})
+                ->second.convolution.get();
+    }
 
     assert(load_ && "every convolution of a step is made before detach()");
     const std::vector<float> filter = load_(key + ".weight");
@@ -26,12 +42,13 @@ Result<const conv::Convolution*> Parameters::convolution(const std::string& key,
                                    .bias = std::span(bias).subspan(begin, count),
                                    .gamma = gamma});
     if (!created) return fail(std::move(created.error()), key);
-    return convolutions_.emplace(key, Bound{channels.first, std::move(*created)})->second.convolution.get();
+    return convolutions_.emplace(key, Bound{channels.first, true, std::move(*created)})->second.convolution.get();
 }
 
 std::uint64_t Parameters::bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& [key, bound] : convolutions_) {
+        if (!bound.packed) continue;
         const conv::ConvProblem& problem = bound.convolution->problem();
         bytes += static_cast<std::uint64_t>(problem.filter_elements()) * tensor::bytes_per_element(problem.dtype);
     }

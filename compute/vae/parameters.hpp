@@ -37,11 +37,12 @@ class Parameters {
     /// No tensor will be asked for that was not asked for before: what `load` reads from may go.
     void detach() { load_ = nullptr; }
     accel::Device& device() const { return device_; }
-    std::uint64_t bytes() const;  ///< of all packed parameters, estimated from their element counts
+    std::uint64_t bytes() const;  ///< of all packed filters, estimated from their element counts
 
   private:
     struct Bound {
         std::int64_t first_channel;
+        bool packed;  ///< has parameters of its own; the others share those of an earlier one
         std::unique_ptr<conv::Convolution> convolution;
     };
     accel::Device& device_;

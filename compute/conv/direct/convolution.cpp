@@ -34,18 +34,29 @@ std::unique_ptr<std::byte, FreeAligned> allocate_aligned(std::int64_t bytes) {
     return memory;
 }
 
+/// What does not depend on the number of frames; convolutions over different numbers share it.
+struct Packed {
+    Packed(const ConvProblem& problem, const ConvParameters& parameters)
+        : blocking(choose_blocking(problem)),
+          filter(allocate_aligned(blocking.filter_bytes)),
+          zeros(allocate_aligned(problem.c_in * tensor::bytes_per_element(problem.dtype))),
+          bias(problem.filter.k, 0.0F),
+          gamma(parameters.gamma.begin(), parameters.gamma.end()) {
+        pack_filter(problem, blocking, parameters.filter.data(), filter.get());
+        std::ranges::copy(parameters.bias, bias.begin());
+    }
+    Blocking blocking;
+    std::unique_ptr<std::byte, FreeAligned> filter, zeros;
+    std::vector<float> bias, gamma;
+};
+
 class DirectConvolution final : public Convolution {
   public:
-    DirectConvolution(const ConvProblem& problem, const ConvParameters& parameters)
+    DirectConvolution(const ConvProblem& problem, std::shared_ptr<const Packed> packed)
         : Convolution(problem),
-          blocking_(choose_blocking(problem)),
-          threads_(omp_get_max_threads()),
-          filter_(allocate_aligned(blocking_.filter_bytes)),
-          zeros_(allocate_aligned(problem.c_in * tensor::bytes_per_element(problem.dtype))),
-          bias_(problem.filter.k, 0.0F),
-          gamma_(parameters.gamma.begin(), parameters.gamma.end()) {
-        pack_filter(problem, blocking_, parameters.filter.data(), filter_.get());
-        std::ranges::copy(parameters.bias, bias_.begin());
+          packed_(std::move(packed)),
+          blocking_(packed_->blocking),
+          threads_(omp_get_max_threads()) {
         // Enough tasks to keep threads evenly busy, and few enough rows to find the last frame's input in the cache.
         const std::int64_t even = problem.n * problem.h_out() / (8 * threads_);
         const std::int64_t input_row_bytes = problem.w * problem.c_in * tensor::bytes_per_element(problem.dtype);
@@ -60,6 +71,11 @@ class DirectConvolution final : public Convolution {
     }
 
     std::string_view backend() const override { return "direct"; }
+    std::unique_ptr<Convolution> with_frames(std::int64_t frames) const override {
+        ConvProblem other = problem();
+        other.d = frames;
+        return std::make_unique<DirectConvolution>(other, packed_);
+    }
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(threads_ * thread_bytes()); }
 
   private:
@@ -154,8 +170,8 @@ class DirectConvolution final : public Convolution {
         const ConvProblem& p = problem();
         for (std::int64_t row = task.first; row < task.last; ++row) {
             rms_norm_pixels(output_row(frames, task, row),
-                            frames.normed[row / p.h_out()] + row % p.h_out() * output_row_bytes(), gamma_.data(),
-                            p.w_out(), p.filter.k, p.output_dtype, p.norm_activation);
+                            frames.normed[row / p.h_out()] + row % p.h_out() * output_row_bytes(),
+                            packed_->gamma.data(), p.w_out(), p.filter.k, p.output_dtype, p.norm_activation);
         }
     }
 
@@ -209,7 +225,7 @@ class DirectConvolution final : public Convolution {
             const std::int64_t y_in = y * p.stride.h + i % p.filter.r * p.dilation.h - p.pad.top;
             if (t_in < 0 || t_in >= p.d || y_in < 0 || y_in >= p.h) continue;
             taps[count++] = {frames.input[sample * p.d + t_in] + y_in * p.w * pixel_bytes,
-                             filter_.get() + block.filter_offset + i * block.row_bytes};
+                             packed_->filter.get() + block.filter_offset + i * block.row_bytes};
         }
         Tile tile;
         tile.rows = taps.data();
@@ -219,7 +235,7 @@ class DirectConvolution final : public Convolution {
         tile.pixel_step = p.stride.w;
         tile.width = p.w;
         tile.channel_bytes = pixel_bytes;
-        tile.zeros = zeros_.get();
+        tile.zeros = packed_->zeros.get();
         return tile;
     }
 
@@ -239,7 +255,7 @@ class DirectConvolution final : public Convolution {
                                 block.sums_pitch,
                                 tile.pixels,
                                 block.count,
-                                bias_.data() + block.first,
+                                packed_->bias.data() + block.first,
                                 frames.residual.empty() ? nullptr : frames.residual[row / p.h_out()] + row_start + at,
                                 output_row(frames, task, row) + at,
                                 p.filter.k,
@@ -248,18 +264,17 @@ class DirectConvolution final : public Convolution {
         p.output_dtype == DType::F32 ? finish_f32(span) : finish_bf16(span);
     }
 
-    Blocking blocking_;
+    std::shared_ptr<const Packed> packed_;
+    const Blocking& blocking_;  ///< of packed_
     int threads_;
     std::int64_t rows_a_task_ = 1;
-    std::unique_ptr<std::byte, FreeAligned> filter_, zeros_;
-    std::vector<float> bias_, gamma_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem,
                                             const ConvParameters& parameters) {
-    return std::make_unique<DirectConvolution>(problem, parameters);
+    return std::make_unique<DirectConvolution>(problem, std::make_shared<const Packed>(problem, parameters));
 }
 
 }  // namespace kinetograph::conv::direct

@@ -85,6 +85,40 @@ TEST_F(ConvolutionTest, NormsItsOutputBitForBitAsASeparatePassDoes) {
     }
 }
 
+TEST_F(ConvolutionTest, OverAnotherNumberOfFramesSharesThePackedFilterAndOutlivesTheFirst) {
+    ConvProblem p = causal_problem();
+    p.norm = Norm::Beside;
+    std::vector<float> filter(p.filter_elements()), gamma(p.filter.k, 1.5F);
+    for (std::size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i % 7) - 3;
+    const std::vector<float> bias(p.filter.k, 0.5F);
+    ConvProblem shorter = p;
+    shorter.d = 4;
+    const std::int64_t elements = p.h_out() * p.w_out() * p.filter.k;
+    TestFrames input(1, shorter.d, p.h * p.w * p.c_in, p.dtype, FrameLayout::Dense);
+    input.fill([](std::int64_t frame, std::int64_t i) { return static_cast<float>((5 * frame + i) % 9) - 4; });
+    const auto run = [&](const Convolution& convolution) {
+        TestFrames output(1, shorter.d_out(), elements, p.dtype, FrameLayout::Dense);
+        TestFrames normed(1, shorter.d_out(), elements, p.dtype, FrameLayout::Dense);
+        const auto workspace = device_->allocate("workspace", convolution.workspace_bytes() + 64).value();
+        const auto inputs = input.readable();
+        EXPECT_TRUE(convolution.enqueue(*stream_, "conv",
+                                        {inputs, output.writable(), {}, workspace->data(), normed.writable()}));
+        EXPECT_TRUE(stream_->synchronize());
+        return std::pair(output.values(), normed.values());
+    };
+    for (const std::string_view backend : {"direct", "reference"}) {
+        const auto fresh = Convolution::create(*device_, shorter, {filter, bias, gamma}, {.backend = backend});
+        if (!fresh) GTEST_SKIP() << fresh.error().message;
+        auto first = Convolution::create(*device_, p, {filter, bias, gamma}, {.backend = backend}).value();
+        const auto other = first->with_frames(shorter.d);
+        ASSERT_EQ(other != nullptr, backend == "direct");
+        if (other == nullptr) continue;
+        first.reset();
+        EXPECT_EQ(other->problem(), shorter);
+        EXPECT_EQ(run(*other), run(**fresh));
+    }
+}
+
 TEST_F(ConvolutionTest, RefusesAnUnknownBackendAndNamesTheKnownOnes) {
     const auto made = make(causal_problem(), "cudnn");
     ASSERT_FALSE(made);
