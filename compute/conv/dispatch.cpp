@@ -35,6 +35,10 @@ std::string features(const Subject& subject) {
     return subject.device.features.empty() ? "none" : subject.device.features;
 }
 
+constexpr Gate<Subject> kF32OrBf16{
+    "fp32 or bf16", [](const Subject& s) { return s.problem.dtype == DType::F32 || s.problem.dtype == DType::BF16; },
+    [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }};
+
 constexpr Gate<Subject> kEvenChannels{
     "an even number of input channels in a group for bf16",
     [](const Subject& s) { return s.problem.dtype == DType::F32 || s.problem.c_in / s.problem.groups % 2 == 0; },
@@ -42,6 +46,7 @@ constexpr Gate<Subject> kEvenChannels{
 
 constexpr Gate<Subject> kDirectGates[] = {
     kOnCpu,
+    kF32OrBf16,
     {"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features},
     {"AVX512_BF16 for bf16",
      [](const Subject& s) { return s.problem.dtype == DType::F32 || has_feature(s, "avx512_bf16"); }, features},
@@ -76,6 +81,7 @@ constexpr Gate<Subject> kFitsImage{"a filter no larger than the image",
 
 constexpr Gate<Subject> kOneDnnGates[] = {
     kOnCpu,
+    kF32OrBf16,
     kMeetsInput,
     kFitsImage,
     // oneDNN's bf16 code needs AVX-512; AVX512_BF16 makes it fast, without it the products are emulated.
@@ -92,7 +98,12 @@ constexpr Gate<Subject> kWidenedGates[] = {
      [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }},
 };
 
-constexpr Gate<Subject> kReferenceGates[] = {kOnCpu};
+constexpr Gate<Subject> kReferenceGates[] = {
+    kOnCpu,
+    {"fp32 or bf16 frames to norm",
+     [](const Subject& s) { return s.problem.norm == Norm::None || s.problem.output_dtype != DType::F16; },
+     [](const Subject& s) { return std::string(tensor::to_string(s.problem.output_dtype)); }},
+};
 
 constexpr Candidate kCandidates[] = {
     {"direct", "our AVX-512 loops, frames read in place", kDirectGates, direct::create, true},

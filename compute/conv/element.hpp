@@ -8,27 +8,37 @@
 
 namespace kinetograph::conv {
 
-/// Element `index` of a packed F32 or BF16 frame.
+/// Element `index` of a packed frame of a dtype that ConvProblem allows.
 inline double load_element(const std::byte* frame, std::int64_t index, tensor::DType dtype) {
     if (dtype == tensor::DType::F32) {
         float value = 0;
         std::memcpy(&value, frame + index * 4, 4);
         return value;
     }
+    if (dtype == tensor::DType::F8E4M3) return tensor::from_f8e4m3(std::to_integer<std::uint8_t>(frame[index]));
     std::uint16_t bits = 0;
     std::memcpy(&bits, frame + index * 2, 2);
-    return tensor::from_bf16(bits);
+    return dtype == tensor::DType::BF16 ? tensor::from_bf16(bits) : tensor::from_f16(bits);
 }
 
-/// Rounds `value` to float32 and, for BF16, once more.
+/// Rounds `value` to float32 and, for other dtypes, once more.
 inline void store_element(std::byte* frame, std::int64_t index, tensor::DType dtype, double value) {
     const auto rounded = static_cast<float>(value);
     if (dtype == tensor::DType::F32) {
         std::memcpy(frame + index * 4, &rounded, 4);
+    } else if (dtype == tensor::DType::F8E4M3) {
+        frame[index] = std::byte{tensor::to_f8e4m3(rounded)};
     } else {
-        const std::uint16_t bits = tensor::to_bf16(rounded);
+        const std::uint16_t bits = dtype == tensor::DType::BF16 ? tensor::to_bf16(rounded) : tensor::to_f16(rounded);
         std::memcpy(frame + index * 2, &bits, 2);
     }
+}
+
+/// What is left of `value` in storage of that dtype.
+inline double rounded_element(double value, tensor::DType dtype) {
+    std::byte storage[4];
+    store_element(storage, 0, dtype, value);
+    return load_element(storage, 0, dtype);
 }
 
 }  // namespace kinetograph::conv

@@ -13,7 +13,18 @@ std::int64_t out_size(std::int64_t in, std::int64_t before, std::int64_t after, 
     return padded < reach ? 0 : (padded - reach) / stride + 1;
 }
 
-std::string_view lower_name(tensor::DType dtype) { return dtype == tensor::DType::F32 ? "f32" : "bf16"; }
+std::string_view lower_name(tensor::DType dtype) {
+    switch (dtype) {
+        case tensor::DType::F32:
+            return "f32";
+        case tensor::DType::F16:
+            return "f16";
+        case tensor::DType::F8E4M3:
+            return "f8_e4m3";
+        default:
+            return "bf16";
+    }
+}
 
 struct NamedValue {
     std::string_view name;
@@ -81,14 +92,16 @@ Result<void> ConvProblem::validate() const {
         return fail(ErrorCode::InvalidArgument, "convolution: {} groups divide neither or only one of c_in {} and k {}",
                     groups, c_in, filter.k);
     }
-    const auto supported = [](tensor::DType type) { return type == tensor::DType::F32 || type == tensor::DType::BF16; };
-    if (!supported(dtype)) {
-        return fail(ErrorCode::InvalidArgument, "convolution: dtype is {}, wanted F32 or BF16",
+    using tensor::DType;
+    if (dtype != DType::F32 && dtype != DType::BF16 && dtype != DType::F16 && dtype != DType::F8E4M3) {
+        return fail(ErrorCode::InvalidArgument, "convolution: dtype is {}, wanted F32, BF16, F16 or F8_E4M3",
                     tensor::to_string(dtype));
     }
-    if (output_dtype != dtype && output_dtype != tensor::DType::F32) {
+    const DType narrow = dtype == DType::F8E4M3 ? DType::BF16 : dtype;
+    if (output_dtype != narrow && output_dtype != DType::F32) {
         return fail(ErrorCode::InvalidArgument, "convolution: output_dtype is {}, wanted {}",
-                    tensor::to_string(output_dtype), dtype == tensor::DType::F32 ? "F32" : "BF16 or F32");
+                    tensor::to_string(output_dtype),
+                    dtype == DType::F32 ? "F32" : fmt::format("{} or F32", tensor::to_string(narrow)));
     }
     if (d_out() < 1 || h_out() < 1 || w_out() < 1) {
         return fail(ErrorCode::InvalidArgument,

@@ -56,8 +56,8 @@ struct ConvProblem {
     Dhw stride, dilation;
     Padding pad;
     std::int64_t groups = 1;
-    tensor::DType dtype = tensor::DType::BF16;         ///< of activations and filter: F32 or BF16
-    tensor::DType output_dtype = tensor::DType::BF16;  ///< equal to dtype, or F32 with BF16 inputs
+    tensor::DType dtype = tensor::DType::BF16;         ///< of activations and filter: F32, BF16, F16, F8E4M3
+    tensor::DType output_dtype = tensor::DType::BF16;  ///< F32, or equal to dtype; BF16 for F8E4M3
     bool bias = true;
     bool residual = false;
     float beta = 1;

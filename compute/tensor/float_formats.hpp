@@ -62,4 +62,18 @@ inline float from_f8e4m3(std::uint8_t bits) {
     return std::bit_cast<float>(sign | ((magnitude << 20U) + (120U << 23U)));  // 127 - 7
 }
 
+/// Round to nearest, ties to even, through the format's denormals; saturates at 448, NaN becomes 0x7F with the sign.
+/// Source      OCP 8-bit Floating Point Specification 1.0, section 5.2.3, saturating mode
+inline std::uint8_t to_f8e4m3(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = (bits >> 24U) & 0x80U;
+    const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+    if (magnitude > 0x7F800000U) return static_cast<std::uint8_t>(sign | 0x7FU);
+    if (magnitude >= 0x43E80000U) return static_cast<std::uint8_t>(sign | 0x7EU);  // 464: half-way to a 480 that is not
+    // 2^14 has an ulp of 2^-9, the format's smallest denormal: the addition rounds to a multiple of it.
+    const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0x1p14F) - 0x46800000U;
+    const std::uint32_t normal = (magnitude - (120U << 23U) + 0x7FFFFU + ((magnitude >> 20U) & 1U)) >> 20U;
+    return static_cast<std::uint8_t>(sign | (magnitude < 0x3C800000U ? tiny : normal));  // 2^-6: smallest normal
+}
+
 }  // namespace kinetograph::tensor

@@ -14,7 +14,10 @@ namespace {
 
 const std::map<std::string, conv::Activation> kActivations{{"none", conv::Activation::None},
                                                            {"silu", conv::Activation::Silu}};
-const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32}, {"bf16", tensor::DType::BF16}};
+const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32},
+                                                   {"bf16", tensor::DType::BF16},
+                                                   {"fp16", tensor::DType::F16},
+                                                   {"fp8", tensor::DType::F8E4M3}};
 
 struct ConvArguments {
     std::array<std::int64_t, 5> input{};                // N,D,H,W,C
@@ -48,7 +51,7 @@ conv::ConvProblem to_problem(const ConvArguments& a) {
                     .left = a.pad[4],
                     .right = a.pad[5]},
             .dtype = a.dtype,
-            .output_dtype = a.dtype,
+            .output_dtype = a.dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : a.dtype,
             .residual = a.residual,
             .activation = a.activation};
 }

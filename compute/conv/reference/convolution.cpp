@@ -43,7 +43,7 @@ class ReferenceConvolution final : public Convolution {
             for (std::int64_t c = 0; c < c_group; ++c) {
                 for (std::int64_t tap = 0; tap < taps; ++tap) {
                     const float given = filter[(k * c_group + c) * taps + tap];
-                    const float value = p.dtype == DType::BF16 ? tensor::from_bf16(tensor::to_bf16(given)) : given;
+                    const double value = rounded_element(given, p.dtype);
                     filter_[((k / k_group * taps + tap) * c_group + c) * k_group + k % k_group] = value;
                 }
             }

@@ -42,6 +42,21 @@ TEST(ConvRunTest, MeasuresTheRoundingOfABf16Output) {
     EXPECT_EQ(run->backend, "onednn-f32");
 }
 
+TEST(ConvRunTest, MeasuresTheRoundingOfTheNarrowerFormats) {
+    const auto device = accel::cpu::create_device();
+    const auto half = run_problem(*device, small_problem(DType::F16), {.repeats = 1});
+    ASSERT_TRUE(half) << half.error().message;
+    EXPECT_EQ(half->backend, "reference");  // the only one on the CPU that takes it
+    EXPECT_LE(half->relative_l2, 3e-4);     // 11 bits
+    EXPECT_GE(half->relative_l2, 1e-5);
+    ConvProblem p = small_problem(DType::F8E4M3);
+    p.output_dtype = DType::BF16;
+    const auto eighth = run_problem(*device, p, {.repeats = 1});
+    ASSERT_TRUE(eighth) << eighth.error().message;
+    EXPECT_LE(eighth->relative_l2, 2.5e-3);  // of the bf16 output: both sides start from the same fp8 numbers
+    EXPECT_GE(eighth->relative_l2, 1e-4);
+}
+
 TEST(ConvRunTest, GivesTheSameNumbersForTheSameSeedOnly) {
     const auto device = accel::cpu::create_device();
     const auto first =

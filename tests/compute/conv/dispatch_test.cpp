@@ -42,6 +42,8 @@ struct Decline {
 
 const Decline kDeclines[] = {
     {"direct", "wants a CPU device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+    {"direct", "wants fp32 or bf16, met F16",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
     {"direct", "wants AVX-512, met avx2",
      [](ConvProblem& p, accel::DeviceInfo& d) {
          p.dtype = p.output_dtype = DType::F32;
@@ -53,6 +55,7 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
     {"direct", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"onednn", "wants a CPU device, met hip", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
+    {"onednn", "wants fp32 or bf16, met F8_E4M3", [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
     {"onednn", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.d = p.filter.q = 1;
@@ -85,6 +88,11 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
     {"reference", "wants a CPU device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+    {"reference", "wants fp32 or bf16 frames to norm, met F16",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.dtype = p.output_dtype = DType::F16;
+         p.norm = Norm::Beside;
+     }},
 };
 
 TEST(ConvDispatch, OpensEveryCandidateToAnEasyProblemOnACapableCpu) {

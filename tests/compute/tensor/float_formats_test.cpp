@@ -115,5 +115,27 @@ TEST(F8E4M3, WidensEveryBitPatternExactly) {
     EXPECT_EQ(from_f8e4m3(0x7E), 448.0F);
 }
 
+TEST(F8E4M3, NarrowsToTheNearestAndTiesToEven) {
+    for (std::uint8_t a = 0; a + 1 < 0x7F; ++a) {
+        const float low = from_f8e4m3(a), high = from_f8e4m3(a + 1), middle = (low + high) / 2;
+        const int even = a % 2 == 0 ? a : a + 1;
+        ASSERT_EQ(to_f8e4m3(low), a);
+        ASSERT_EQ(to_f8e4m3(middle), even) << int{a};
+        ASSERT_EQ(to_f8e4m3(std::nextafter(middle, -kInfinity)), a) << int{a};
+        ASSERT_EQ(to_f8e4m3(std::nextafter(middle, kInfinity)), a + 1) << int{a};
+        ASSERT_EQ(to_f8e4m3(-middle), even | 0x80) << int{a};
+    }
+}
+
+TEST(F8E4M3, NarrowsWhatIsTooLargeToItsLargestNumberAndKeepsNaN) {
+    for (const float value : {448.0F, 463.9F, 464.0F, 480.0F, 1e30F, kInfinity}) {
+        EXPECT_EQ(to_f8e4m3(value), 0x7E) << value;
+        EXPECT_EQ(to_f8e4m3(-value), 0xFE) << value;
+    }
+    EXPECT_EQ(to_f8e4m3(std::numeric_limits<float>::quiet_NaN()), 0x7F);
+    EXPECT_EQ(to_f8e4m3(0x1p-11F), 0);
+    EXPECT_EQ(to_f8e4m3(-0.0F), 0x80);
+}
+
 }  // namespace
 }  // namespace kinetograph::tensor
