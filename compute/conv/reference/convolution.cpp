@@ -7,8 +7,6 @@
 namespace kinetograph::conv::reference {
 namespace {
 
-using tensor::DType;
-
 /// sums[k] += x * filter[k] for every output channel of a group.
 KINETOGRAPH_CPU_CLONES void add_scaled(double* sums, const double* filter, double x, std::int64_t count) {
 #pragma omp simd
