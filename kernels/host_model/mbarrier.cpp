@@ -112,6 +112,11 @@ MBarrier& signal_target(Lane& lane, Cta& cta, uint32_t offset, const Instruction
 }
 
 void arrive_at(MBarrier& barrier, const Who& who, const Instruction& at) {
+    if (barrier.cta->exited) {
+        barrier.cta->machine.fail(who, at,
+                                  "arrives at the barrier at " + describe_place(*barrier.cta, barrier.offset) + " (" +
+                                      describe(barrier.init_at) + ") of a CTA that has exited");
+    }
     if (barrier.pending == 0) {
         barrier.cta->machine.fail(
             who, at, "arrives once too often while bytes are outstanding: " + describe_wait(barrier, barrier.phase));

@@ -195,15 +195,16 @@ void tcgen05_commit(void* pointer, uint16_t ranks, int group, const Instruction&
         barriers.push_back(&signal_target(lane, *cta, offset, at));
     }
     std::erase_if(lane.tensor_accesses, [](const AccessPtr& access) { return access->settled; });
-    lane.last_tensor_operation = machine.begin(
-        lane.who(), at,
-        [barriers = std::move(barriers), accesses = lane.tensor_accesses, who = lane.who(), at] {
-            for (MBarrier* barrier : barriers) {
+    // Arrivals are behind the products but in no order among themselves, nor with products that are issued later.
+    for (MBarrier* barrier : barriers) {
+        machine.begin(
+            lane.who(), at,
+            [barrier, accesses = lane.tensor_accesses, who = lane.who(), at] {
                 for (const auto& access : accesses) publish(*barrier, access);
                 arrive_at(*barrier, who, at);
-            }
-        },
-        lane.last_tensor_operation);
+            },
+            lane.last_tensor_operation);
+    }
 }
 
 }  // namespace kinetograph::host_model

@@ -209,8 +209,10 @@ void tcgen05_fence(bool before, const Instruction&) {
         return;
     }
     for (TensorRead& read : lane.cta->tensor.reads) {
-        if (read.warp != lane.warp()) continue;
-        read.fenced_lanes |= 1u << lane.lane();
+        const uint32_t bit = 1u << lane.lane();
+        // The first fence behind the load counts; those of later tiles say nothing new about it.
+        if (read.warp != lane.warp() || (read.fenced_lanes & bit) != 0) continue;
+        read.fenced_lanes |= bit;
         read.fence_time = machine.time();
     }
 }

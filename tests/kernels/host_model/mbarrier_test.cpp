@@ -210,6 +210,25 @@ TEST(MBarrierFaults, ACtaThatHasExitedCannotBeSignalled) {
     });
 }
 
+TEST(MBarrier, APromisedPhaseThatIsOverCostsNothing) {
+    expect_runs(kTwoWarps, [] {
+        auto& shared = shared_as<Shared>();
+        set_up(shared, 32, 1);
+        if (warp_index() == 0) return mbarrier::arrive(shared.full[0]);
+        mbarrier::wait(shared.full[0], 0);
+        mbarrier::promise_over(shared.full[0], 0, "warp 0 has been here");
+    });
+}
+
+TEST(MBarrierFaults, ABrokenPromiseIsCaughtInItsOwnWords) {
+    expect_fault(kTwoWarps, "warp 0 has been here at mbarrier_test.cpp", [] {
+        auto& shared = shared_as<Shared>();
+        set_up(shared, 33, 1);
+        if (warp_index() == 0) return mbarrier::arrive(shared.full[0]);
+        mbarrier::promise_over(shared.full[0], 0, "warp 0 has been here");
+    });
+}
+
 TEST(SharedMemoryFaults, AddressesOutsideTheCtasMemoryAreCaught) {
     static uint32_t elsewhere = 0;
     expect_fault(kTwoWarps, "does not lie in this CTA's dynamic shared memory", [] { store_shared(&elsewhere, 1u); });

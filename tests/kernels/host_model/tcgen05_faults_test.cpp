@@ -83,6 +83,33 @@ TEST_F(Tcgen05Faults, NoneInTheKernelThatTheOthersAreMadeFrom) {
                 }));
 }
 
+TEST_F(Tcgen05Faults, NoneWhenReadersFenceAgainAfterTheIssuerHasSeenTheirFirstFence) {
+    expect_runs({.threads = 128, .shared_bytes = sizeof(Shared)}, kernel([](const Ready& ready) {
+                    for (uint32_t lap = 0; lap < 2; ++lap) {
+                        if (ready.issuer()) {
+                            ready.multiply();
+                            tcgen05::commit<1>(ready.shared.done);
+                        }
+                        mbarrier::wait(ready.shared.done, lap);
+                        tcgen05::fence_after_sync();
+                        uint32_t values[32];
+                        tcgen05::load(values, ready.row());
+                        tcgen05::wait_load();
+                        tcgen05::fence_before_sync();
+                        mbarrier::arrive(ready.shared.empty);
+                        if (ready.issuer()) {
+                            mbarrier::wait(ready.shared.empty, lap);
+                            tcgen05::fence_after_sync();
+                        }
+                        sync_warp();
+                        sync_cta();
+                        tcgen05::fence_before_sync();  // of another tile
+                        sync_cta();
+                    }
+                    ready.end();
+                }));
+}
+
 TEST_F(Tcgen05Faults, ReadingAnAccumulatorBeforeItsCommitWasWaitedForIsCaught) {
     expect("tcgen05.ld at tcgen05_faults_test.cpp", [](const Ready& ready) {
         if (ready.issuer()) {
@@ -167,6 +194,19 @@ TEST_F(Tcgen05Faults, AProductThatNobodyWaitsForIsCaughtAtExit) {
         if (ready.issuer()) ready.multiply();
         if (warp_index() == 3) sync_warp();
     });
+}
+
+TEST_F(Tcgen05Faults, ACommitThatArrivesAfterItsCtaHasExitedIsCaught) {
+    expect_fault_in_some_schedule({.threads = 128, .shared_bytes = sizeof(Shared)}, "of a CTA that has exited",
+                                  kernel([](const Ready& ready) {
+                                      if (ready.issuer()) {
+                                          ready.multiply();
+                                          tcgen05::commit<1>(ready.shared.empty);  // nobody waits for this one
+                                          tcgen05::commit<1>(ready.shared.done);
+                                      }
+                                      mbarrier::wait(ready.shared.done, 0);
+                                      ready.end();
+                                  }));
 }
 
 TEST_F(Tcgen05Faults, ALeakOfTensorMemoryIsCaught) {

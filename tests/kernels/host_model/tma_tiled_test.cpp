@@ -171,6 +171,32 @@ TEST(TmaTiled, APairsLoadsSignalTheLeadersBarrier) {
     });
 }
 
+TEST(TmaTiled, MulticastByPairsSignalsTheLeaderOfEveryDestinationsPair) {
+    CodedTensor tensor(2, {64, 64});
+    TensorMapDesc desc = tensor.map(MapMode::Tiled, Swizzle::Span128);
+    desc.box = {64, 16};
+    const TensorMap map = host_model::model_map(desc);
+    const Launch launch{.grid = {8}, .cluster = {4}, .threads = 32, .shared_bytes = sizeof(Shared)};
+    expect_runs(launch, [&] {
+        auto& shared = shared_as<Shared>();
+        set_up(shared);
+        // Ranks 0 and 2 share one half of the rows, 1 and 3 the other; each of the two loads a part of it for both.
+        const uint32_t rank = cluster_rank(), half = rank % 2, part = rank / 2;
+        if (lane_index() == 0) {
+            if (half == 0) mbarrier::arrive_expect(shared.full, 2 * 2 * 2048);  // two CTAs, two parts
+            tma::load_tiled_pair_multicast<2>(shared.tile + part * 2048, map,
+                                              {{0, static_cast<int32_t>(half * 32 + part * 16)}}, shared.full,
+                                              static_cast<uint16_t>(0b0101 << half));
+        }
+        if (half == 0) mbarrier::wait(shared.full, 0);
+        sync_cluster();
+        for (uint32_t i = 0; i < 64 * 32; i += 29) {
+            EXPECT_EQ(element_of(shared.tile, Swizzle::Span128, i), tensor.at({i % 64, half * 32 + i / 64}));
+        }
+        sync_cluster();
+    });
+}
+
 TEST(TmaStore, ATileIsWrittenBackAndClippedAtTheTensorsEdges) {
     CodedTensor tensor(3, {64, 9, 4});
     const auto before = tensor.elements;
