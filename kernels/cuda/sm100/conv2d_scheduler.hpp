@@ -15,7 +15,7 @@ struct SchedulerRole {
         Ring<c.scheduler_stages> answer{0, 1};
         uint32_t begun = 0;
         bool more = true;
-        while (more || kFault == Fault::AsksAfterTheEnd) {
+        while (more) {
             isa::mbarrier::wait(smem.throttle, begun);  // claims no tile that it could not start soon
             begun ^= 1;
             isa::mbarrier::wait(smem.heard[answer.slot], answer.parity);
@@ -26,6 +26,7 @@ struct SchedulerRole {
             isa::mbarrier::arrive(smem.heard[answer.slot]);
             answer.advance();
         }
+        if constexpr (kFault == Fault::AsksAfterTheEnd) ask(smem, answer.slot);
     }
 
   private:

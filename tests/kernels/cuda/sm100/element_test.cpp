@@ -1,0 +1,53 @@
+#include "model_conv.hpp"
+
+/// fp16 and fp8 e4m3 operands, and outputs of every type.
+namespace kinetograph::sm100 {
+namespace {
+
+using isa::Element;
+using isa::Value;
+
+constexpr PresetOptions kHalf{.element = Element::Float16, .output = Value::Float16};
+constexpr PresetOptions kHalfPair{.filters = 256, .element = Element::Float16, .output = Value::Float16};
+constexpr PresetOptions kByte{.element = Element::Float8E4M3};
+constexpr PresetOptions kBytePair{.filters = 256, .element = Element::Float8E4M3};
+
+TEST(Conv2dHalf, AgreesOn3x3) { expect_agrees<one_sm_128b(kHalf)>({same2d(1, 9, 17, 64, 128, 3, 3)}); }
+TEST(Conv2dHalf, AgreesWith96Channels) { expect_agrees<one_sm_64b(kHalf)>({same2d(1, 9, 17, 96, 136, 3, 3)}); }
+TEST(Conv2dHalf, AgreesAsAPair) { expect_agrees<two_sm_128b(kHalfPair)>({same2d(1, 13, 21, 128, 200, 3, 3)}); }
+TEST(Conv2dHalf, AgreesAsAPairWith32Channels) {
+    expect_agrees<two_sm_64b(kHalfPair)>({same2d(1, 13, 21, 32, 40, 5, 5)});
+}
+TEST(Conv2dHalf, SumsIntegersExactly) {
+    expect_agrees<one_sm_128b(kHalf)>({same2d(1, 9, 17, 64, 128, 1, 3), Numbers::Integers});
+}
+
+TEST(Conv2dE4m3, AgreesOn3x3) { expect_agrees<one_sm_128b(kByte)>({same2d(1, 9, 17, 128, 128, 3, 3)}); }
+TEST(Conv2dE4m3, AgreesWith64Channels) { expect_agrees<one_sm_64b(kByte)>({same2d(1, 9, 17, 64, 136, 3, 3)}); }
+TEST(Conv2dE4m3, AgreesWith32ChannelsOfHalfASpan) {
+    expect_agrees<one_sm_64b(kByte)>({same2d(1, 9, 17, 32, 64, 3, 3)});
+}
+TEST(Conv2dE4m3, AgreesWith96ChannelsThatEndInHalfASpan) {
+    expect_agrees<one_sm_64b(kByte)>({same2d(1, 9, 17, 96, 96, 3, 3)});
+}
+TEST(Conv2dE4m3, AgreesAsAPair) { expect_agrees<two_sm_128b(kBytePair)>({same2d(1, 13, 21, 384, 136, 1, 3)}); }
+TEST(Conv2dE4m3, AgreesAsAPairWith192Channels) {
+    expect_agrees<two_sm_64b(kBytePair)>({same2d(1, 13, 21, 192, 64, 3, 3)});
+}
+TEST(Conv2dE4m3, KeepsEveryPositionApart) {
+    expect_agrees<one_sm_128b(kByte)>({same2d(2, 9, 13, 128, 72, 3, 3), Numbers::Coded});
+}
+TEST(Conv2dE4m3, ScalesByTheProductOfTheQuantisationSteps) {
+    expect_agrees<one_sm_128b(kByte)>({.shape = same2d(1, 9, 17, 128, 128, 3, 3), .alpha = 0.0078125f});
+}
+
+TEST(Conv2dOutput, StoresFloat32) {
+    expect_agrees<one_sm_128b({.output = Value::Float32})>({same2d(1, 9, 17, 64, 136, 3, 3)});
+    expect_agrees<two_sm_128b({.filters = 128, .output = Value::Float32})>({same2d(2, 9, 17, 64, 136, 3, 3)});
+}
+TEST(Conv2dOutput, StoresBfloat16OfHalfOperands) {
+    expect_agrees<one_sm_128b({.element = Element::Float16})>({same2d(1, 9, 17, 64, 136, 3, 3)});
+}
+
+}  // namespace
+}  // namespace kinetograph::sm100

@@ -1,0 +1,178 @@
+#include <cmath>
+
+#include "model_conv.hpp"
+
+/// run and run_with_residual, and every form of epilogue function.
+namespace kinetograph::sm100 {
+namespace {
+
+using isa::Value;
+
+double silu(double value) { return value / (1 + std::exp(-value)); }
+using SiluInRegisters = Silu<EpilogueForm::InRegisters>;
+using SiluAfterSharedMemory = Silu<EpilogueForm::AfterSharedMemory>;
+
+constexpr Conv2dConfig kPlain = one_sm_128b(), kResidual = one_sm_128b({.source = Source::Residual});
+constexpr Conv2dConfig kPairResidual = two_sm_128b({.filters = 128, .source = Source::Residual});
+const Conv2dProblemShape kShape = same2d(2, 9, 17, 64, 136, 3, 3);
+
+TEST(Conv2dResidual, AddsBetaTimesC) { expect_agrees<kResidual>({.shape = kShape, .beta = 0.5f}); }
+TEST(Conv2dResidual, AddsC) { expect_agrees<kResidual>({.shape = kShape, .numbers = Numbers::Integers, .beta = 1}); }
+TEST(Conv2dResidual, KeepsTheFunctionWhenBetaIsZero) {
+    expect_agrees<kResidual>({.shape = kShape, .beta = 0, .function = silu}, SiluInRegisters{});
+}
+TEST(Conv2dResidual, AddsCAsAPair) { expect_agrees<kPairResidual>({.shape = kShape, .beta = -1.5f}); }
+TEST(Conv2dResidual, AddsCWith64ByteSwizzle) {
+    expect_agrees<one_sm_64b({.filters = 96, .source = Source::Residual})>(
+        {.shape = same2d(1, 9, 19, 96, 96, 3, 3), .beta = 1});
+    expect_agrees<two_sm_64b({.filters = 96, .source = Source::Residual})>(
+        {.shape = same2d(1, 9, 39, 96, 96, 3, 3), .beta = 1});
+}
+TEST(Conv2dResidual, AddsCInAClusterThatShares) {
+    expect_agrees<one_sm_128b({.filters = 64, .source = Source::Residual, .cluster = {2, 2}})>(
+        {.shape = kShape, .beta = 1});
+}
+TEST(Conv2dResidual, AddsCToAOneTapFilterWhosePrologueIsOneStage) {
+    expect_agrees<kResidual>({.shape = same2d(3, 8, 16, 64, 128, 1, 1), .beta = 1});
+}
+TEST(Conv2dResidual, AddsHalfToHalf) {
+    expect_agrees<one_sm_128b({.element = isa::Element::Float16,
+                               .output = Value::Float16,
+                               .source_value = Value::Float16,
+                               .source = Source::Residual})>({.shape = kShape, .beta = 2});
+}
+TEST(Conv2dResidual, AddsFloat32ToFloat32AndToBfloat16) {
+    expect_agrees<one_sm_128b({.output = Value::Float32, .source_value = Value::Float32, .source = Source::Residual})>(
+        {.shape = kShape, .beta = 1});
+    expect_agrees<one_sm_128b({.source_value = Value::Float32, .source = Source::Residual})>(
+        {.shape = kShape, .beta = 1});
+}
+TEST(Conv2dResidual, AddsToFp8Products) {
+    expect_agrees<one_sm_128b({.element = isa::Element::Float8E4M3, .source = Source::Residual})>(
+        {.shape = same2d(2, 9, 17, 128, 136, 3, 3), .alpha = 0.25f, .beta = 1});
+}
+
+TEST(Conv2dEpilogue, AppliesTheFunctionInRegisters) {
+    expect_agrees<kPlain>({.shape = kShape, .function = silu}, SiluInRegisters{});
+}
+TEST(Conv2dEpilogue, AppliesTheFunctionInRegistersBeforeTheResidual) {
+    expect_agrees<kResidual>({.shape = kShape, .beta = 1, .function = silu}, SiluInRegisters{});
+    expect_agrees<kPairResidual>({.shape = kShape, .beta = 1, .function = silu}, SiluInRegisters{});
+}
+TEST(Conv2dEpilogue, AppliesTheFunctionAfterSharedMemory) {
+    expect_agrees<kPlain>({.shape = kShape, .function = silu}, SiluAfterSharedMemory{});
+}
+TEST(Conv2dEpilogue, AppliesTheFunctionAfterSharedMemoryBeforeTheResidual) {
+    expect_agrees<kResidual>({.shape = kShape, .beta = 1, .function = silu}, SiluAfterSharedMemory{});
+    expect_agrees<kPairResidual>({.shape = kShape, .beta = 1, .function = silu}, SiluAfterSharedMemory{});
+}
+TEST(Conv2dEpilogue, AppliesTheFunctionAfterSharedMemoryToFloat32) {
+    expect_agrees<one_sm_128b({.output = Value::Float32})>({.shape = kShape, .function = silu},
+                                                           SiluAfterSharedMemory{});
+}
+
+/// Adds what it is told where: pixel and channel must be those of the element.
+template <EpilogueForm kWhere>
+struct AddsItsPlace {
+    static constexpr EpilogueForm kForm = kWhere;
+    const float* table = nullptr;  // [pixels][c_out]
+    uint32_t filters = 0;
+    float operator()(float value, uint32_t pixel, uint32_t channel) const {
+        return value + table[pixel * filters + channel];
+    }
+};
+template <EpilogueForm kWhere, Conv2dConfig kConfig>
+void expect_right_places() {
+    ConvCase conv{.shape = kShape, .numbers = Numbers::Integers, .bias = false, .source = true};
+    conv.output = kConfig.output;
+    conv.source_value = Value::Float32;
+    conv.beta = 1;
+    ConvNumbers numbers(conv);  // the table plays the residual of the reference
+    Guarded output(numbers.output_bytes());
+    const Conv2dLaunch launch = launch_of<kConfig>(numbers, output);
+    using Function = AddsItsPlace<kWhere>;
+    const Conv2dEpilogueArguments<Function> after{
+        .function = {reinterpret_cast<const float*>(numbers.source.data()), static_cast<uint32_t>(kShape.c_out)}};
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        output.poison();
+        const std::string fault = run_once<kConfig, Fault::None, Function>(launch, after, seed);
+        ASSERT_EQ(fault, "");
+        ASSERT_EQ(numbers.judge(output), "");
+    }
+}
+TEST(Conv2dEpilogue, TellsTheFunctionItsPixelAndChannel) {
+    expect_right_places<EpilogueForm::InRegisters, kPlain>();
+    expect_right_places<EpilogueForm::InRegisters, two_sm_128b({.filters = 128})>();
+    expect_right_places<EpilogueForm::AfterSharedMemory, one_sm_128b({.output = Value::Float32})>();
+}
+
+/// Writes down what was stored.
+struct Witness {
+    static constexpr EpilogueForm kForm = EpilogueForm::AfterStore;
+    float* seen = nullptr;
+    uint32_t filters = 0;
+    void operator()(float value, uint32_t pixel, uint32_t channel) const { seen[pixel * filters + channel] = value; }
+};
+template <Conv2dConfig kConfig>
+void expect_witness(float beta) {
+    ConvCase conv{.shape = kShape, .beta = beta, .output = kConfig.output, .source = kConfig.source != Source::None};
+    ConvNumbers numbers(conv);
+    Guarded output(numbers.output_bytes());
+    const Conv2dLaunch launch = launch_of<kConfig>(numbers, output);
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        std::vector<float> seen(static_cast<size_t>(kShape.pixels() * kShape.c_out), -77);
+        output.poison();
+        const Conv2dEpilogueArguments<Witness> after{
+            .bias = numbers.bias.data(), .beta = beta, .function = {seen.data(), static_cast<uint32_t>(kShape.c_out)}};
+        const std::string fault = run_once<kConfig, Fault::None, Witness>(launch, after, seed);
+        ASSERT_EQ(fault, "");
+        ASSERT_EQ(numbers.judge(output), "");
+        for (size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], load_value(conv.output, output.data(), i)) << i;
+    }
+}
+TEST(Conv2dEpilogue, ShowsTheVoidFunctionWhatWasStored) {
+    expect_witness<kPlain>(0);
+    expect_witness<kPairResidual>(1);
+}
+
+TEST(Conv2dEpilogue, SumsTheStoredValuesOfEveryChannel) {
+    ConvNumbers numbers({.shape = kShape, .numbers = Numbers::Integers});
+    Guarded output(numbers.output_bytes());
+    const Conv2dLaunch launch = launch_of<kPlain>(numbers, output);
+    std::vector<float> sums(static_cast<size_t>(kShape.c_out), 0.0f);
+    const Conv2dEpilogueArguments<ChannelSums> after{.bias = numbers.bias.data(), .function = {sums.data()}};
+    const std::string fault = run_once<kPlain, Fault::None, ChannelSums>(launch, after, 0);
+    ASSERT_EQ(fault, "");
+    for (size_t k = 0; k < sums.size(); ++k) {
+        float expected = 0;  // integers of at most 8 bits after rounding: exact in any order
+        for (size_t i = k; i < output.size() / 2; i += sums.size()) {
+            expected += load_value(Value::BFloat16, output.data(), i);
+        }
+        EXPECT_EQ(sums[k], expected) << "channel " << k;
+    }
+}
+
+TEST(Conv2dResidual, ReadsAndWritesTheSameTensor) {
+    constexpr auto kSum =
+        one_sm_128b({.output = Value::Float32, .source_value = Value::Float32, .source = Source::Accumulate});
+    ConvCase conv{.shape = kShape, .output = Value::Float32, .source_value = Value::Float32};
+    conv.source = conv.source_is_sum = true;
+    ConvNumbers numbers(conv);
+    Guarded output(numbers.output_bytes());
+    void* in_place[] = {output.data()};
+    void* activation[] = {numbers.activation.data()};
+    const Conv2dLaunch launch = plan_launch(
+        kSum, kShape,
+        {.activation = activation, .filter = numbers.filter.data(), .output = in_place, .source = in_place});
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        output.poison();
+        numbers.start_from_source(output);
+        const std::string fault =
+            run_once<kSum>(launch, Conv2dEpilogueArguments<NoEpilogue>{.bias = numbers.bias.data()}, seed);
+        ASSERT_EQ(fault, "");
+        ASSERT_EQ(numbers.judge(output), "");
+    }
+}
+
+}  // namespace
+}  // namespace kinetograph::sm100

@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "model_conv.hpp"
+
+/// Mistakes built into the kernel, each of which the host model must find and name.
+namespace kinetograph::sm100 {
+namespace {
+
+/// Which schedules must catch a fault: every one, or, for races that need bad luck, one of many.
+enum class Luck : uint8_t { Always, Sometimes };
+
+/// The model stops the run, and always with a message that holds one of `sentences`: which of the two sides of a broken
+/// hand-over is caught depends on the schedule.
+template <Conv2dConfig kConfig, Fault kFault>
+void expect_caught(ConvCase conv, const std::vector<std::string>& sentences, Luck luck = Luck::Always) {
+    conv.shape.element = kConfig.element;
+    conv.source = kConfig.source != Source::None;
+    ConvNumbers numbers(conv);
+    Guarded output(numbers.output_bytes());
+    const Conv2dLaunch launch = launch_of<kConfig>(numbers, output);
+    const uint64_t schedules = luck == Luck::Always ? 6 : 60;
+    uint64_t caught = 0;
+    for (uint64_t seed = 0; seed < schedules && (luck == Luck::Always || caught == 0); ++seed) {
+        const std::string fault = run_once<kConfig, kFault>(
+            launch, Conv2dEpilogueArguments<NoEpilogue>{.bias = numbers.bias.data(), .beta = 1}, seed);
+        if (fault.empty()) continue;
+        ++caught;
+        EXPECT_TRUE(std::any_of(sentences.begin(), sentences.end(),
+                                [&](const std::string& sentence) { return fault.find(sentence) != std::string::npos; }))
+            << "seed " << seed << ": " << fault.substr(0, 2000);
+    }
+    EXPECT_GE(caught, luck == Luck::Always ? schedules : 1);
+}
+
+constexpr Conv2dConfig kOne = one_sm_128b({.filters = 64}), kPair = two_sm_128b({.filters = 64});
+constexpr Conv2dConfig kPairs = two_sm_128b({.filters = 64, .cluster = {4, 1}});
+constexpr Conv2dConfig kSquare = one_sm_128b({.filters = 64, .cluster = {2, 2}});
+constexpr Conv2dConfig kResidual = one_sm_128b({.filters = 64, .source = Source::Residual});
+const ConvCase kConv{same2d(2, 9, 15, 64, 136, 3, 3)};  // 3 x 3 tiles, 9 k blocks
+const ConvCase kLong{same2d(2, 9, 15, 128, 64, 3, 3)};  // 18 k blocks: the ring goes round
+
+TEST(Conv2dFaults, AMissingFenceBehindTheBarriersInitialisationIsCaught) {
+    expect_caught<kOne, Fault::NoBarrierInitFence>(kConv, {"was not followed by fence_barrier_init"});
+}
+TEST(Conv2dFaults, AMissingClusterSyncIsCaught) {
+    expect_caught<kPair, Fault::NoClusterSync>(
+        kConv, {"(fence_barrier_init and a cluster barrier)", "there is no initialised barrier at"}, Luck::Sometimes);
+}
+TEST(Conv2dFaults, AnEmptyCountThatIsTooHighIsADeadlockThatSaysWhoWaits) {
+    expect_caught<kOne, Fault::EmptyCountTooHigh>(kLong, {"misses 1 of 2 arrivals"});
+}
+TEST(Conv2dFaults, AnEmptyCountThatIsTooLowIsCaughtAtTheOverwrittenOperand) {
+    expect_caught<kSquare, Fault::EmptyCountTooLow>(
+        kLong, {"read by tcgen05.mma at conv2d_mma.hpp", "written by cp.async.bulk.tensor im2col load multicast",
+                "written by cp.async.bulk.tensor load multicast"});
+}
+TEST(Conv2dFaults, TooFewExpectedBytesAreCaught) {
+    expect_caught<kOne, Fault::ExpectsOneTile>(
+        kConv, {"more bytes arrive than are expected", "written by cp.async.bulk.tensor load at conv2d_load.hpp"});
+}
+TEST(Conv2dFaults, BytesOfTheWholeClusterAtAPairsBarrierAreADeadlock) {
+    expect_caught<kPairs, Fault::ExpectsWholeCluster>(kConv, {"40960 of 81920 expected bytes"});
+}
+TEST(Conv2dFaults, AProducerThatStartsWithTheWrongPhaseIsADeadlock) {
+    expect_caught<kOne, Fault::ProducerStartsAtPhase0>(kConv, {"mbarrier.try_wait.parity at conv2d_load.hpp"});
+}
+TEST(Conv2dFaults, AConsumerThatStartsWithTheWrongPhaseIsCaught) {
+    expect_caught<kOne, Fault::ConsumerStartsAtPhase1>(
+        kConv, {"tcgen05.mma at conv2d_mma.hpp", "mbarrier.try_wait.parity at conv2d_mma.hpp"});
+}
+TEST(Conv2dFaults, AMissingWaitForTheOperandsIsCaught) {
+    expect_caught<kOne, Fault::NoFullWait>(
+        kConv, {"written by cp.async.bulk.tensor im2col load", "which neither TMA nor store_shared has written"});
+}
+TEST(Conv2dFaults, AMissingWaitForADrainedAccumulatorIsCaught) {
+    expect_caught<kOne, Fault::NoDrainedWait>(
+        kConv, {"tcgen05.mma at conv2d_mma.hpp", "although nobody has waited for phase"});
+}
+TEST(Conv2dFaults, AStageThatIsReleasedBeforeItsProductsAreOverIsCaught) {
+    expect_caught<kOne, Fault::ReleasesWithoutCommit>(kLong, {"read by tcgen05.mma at conv2d_mma.hpp"});
+}
+TEST(Conv2dFaults, SwappedStridesAreCaught) {
+    expect_caught<kOne, Fault::SwappedStrides>(kConv, {"group stride (SBO) 16 makes groups of 8 rows"});
+}
+TEST(Conv2dFaults, AWrongSwizzleCodeIsCaught) {
+    expect_caught<kOne, Fault::WrongSwizzleCode>(kConv, {"layout code 1 is none of"});
+}
+TEST(Conv2dFaults, AMissingWaitForTheAccumulatorIsCaught) {
+    expect_caught<kOne, Fault::NoAccumulatedWait>(
+        kConv, {"tcgen05.ld at conv2d_epilogue.hpp", "tcgen05.mma at conv2d_mma.hpp"});
+}
+TEST(Conv2dFaults, AMissingFenceBehindTheWaitForTheAccumulatorIsCaught) {
+    expect_caught<kOne, Fault::NoFenceAfterSync>(kConv, {"without tcgen05.fence::after_thread_sync"});
+}
+TEST(Conv2dFaults, AMissingWaitForTheLoadOfTensorMemoryIsCaught) {
+    expect_caught<kOne, Fault::NoWaitLoad>(kConv, {"has not been waited for (tcgen05.wait::ld)", "still reads"});
+}
+TEST(Conv2dFaults, AMissingFenceBeforeTheAccumulatorIsHandedBackIsCaught) {
+    expect_caught<kOne, Fault::NoFenceBeforeSync>(kConv, {"without its tcgen05.fence::before_thread_sync"});
+}
+TEST(Conv2dFaults, AnotherWarpsLanesAreCaught) {
+    expect_caught<kOne, Fault::WrongLaneQuarter>(kConv, {"reaches lanes"});
+}
+TEST(Conv2dFaults, AMissingProxyFenceBeforeTheStoreIsCaught) {
+    expect_caught<kOne, Fault::NoStagingFence>(kConv, {"has written without a fence.proxy.async since"});
+}
+TEST(Conv2dFaults, AStagingTileThatIsReusedTooEarlyIsCaught) {
+    expect_caught<kOne, Fault::NoStagingWait>(kConv, {"read by cp.async.bulk.tensor store at conv2d_epilogue.hpp"});
+}
+TEST(Conv2dFaults, AMissingWaitForTheSourceIsCaught) {
+    expect_caught<kResidual, Fault::NoSourceWait>(
+        kConv, {"written by cp.async.bulk.tensor load at conv2d_epilogue_load.hpp", "conv2d_epilogue"});
+}
+TEST(Conv2dFaults, SourceLoadsAheadOfThePrologueAreCaught) {
+    expect_caught<kResidual, Fault::SourceAheadOfPrologue>(kConv, {"source loads behind the main loads' prologue"});
+}
+TEST(Conv2dFaults, AnAnswerSlotReleasedWithoutAProxyFenceIsCaught) {
+    expect_caught<kOne, Fault::NoAnswerFence>(kConv, {"without fence.proxy.async since"});
+}
+TEST(Conv2dFaults, ASchedulerThatAsksAfterTheEndIsCaught) {
+    expect_caught<kOne, Fault::AsksAfterTheEnd>(kConv, {"has seen that the grid is exhausted"});
+}
+TEST(Conv2dFaults, AMissingDeallocationIsCaught) {
+    expect_caught<kOne, Fault::NoDeallocation>(kConv, {"the CTA exits without tcgen05.dealloc of 128 columns"});
+}
+TEST(Conv2dFaults, ADeallocationThatDoesNotWaitForTheEpilogueIsCaught) {
+    expect_caught<kOne, Fault::DeallocatesUnasked>(
+        kConv, {"tcgen05.dealloc at conv2d_fprop.hpp", "are not inside one allocation"});
+}
+TEST(Conv2dFaults, ALoadWarpThatLeavesBeforeItsStagesAreReleasedIsCaught) {
+    expect_caught<kSquare, Fault::NoDrain>(kConv, {"of a CTA that has exited"}, Luck::Sometimes);
+}
+
+/// The one of cuda.h's comment: the same numbers, the axes the other way round.
+TEST(Conv2dFaults, CornersInDepthFirstOrderAreCaught) {
+    constexpr Conv2dConfig kVolume = one_sm_128b({.filters = 64, .activation = Activation::Volume3d});
+    Conv2dProblemShape shape = same2d(1, 6, 9, 64, 64, 3, 3);
+    shape.d = 4;
+    shape.q = 3;
+    shape.pad_front.d = 2;
+    ConvNumbers numbers({.shape = shape});
+    Guarded output(numbers.output_bytes());
+    Conv2dLaunch launch = launch_of<kVolume>(numbers, output);
+    isa::TensorMapDesc& map = launch.activation[0];
+    std::swap(map.lower_corner[0], map.lower_corner[2]);
+    std::swap(map.upper_corner[0], map.upper_corner[2]);
+    const std::string fault =
+        run_once<kVolume>(launch, Conv2dEpilogueArguments<NoEpilogue>{.bias = numbers.bias.data()}, 0);
+    EXPECT_NE(fault.find("lies outside the bounding box"), std::string::npos) << fault;
+}
+
+}  // namespace
+}  // namespace kinetograph::sm100
