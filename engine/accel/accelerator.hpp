@@ -27,6 +27,11 @@ struct Capability {
     explicit operator bool() const { return available; }
 };
 
+struct PciAddress {
+    std::uint32_t domain = 0, bus = 0, device = 0;
+    friend bool operator==(const PciAddress&, const PciAddress&) = default;
+};
+
 struct DeviceInfo {
     Kind kind = Kind::Cpu;
     std::string name;          ///< "AMD EPYC ...", "NVIDIA H200", "AMD Instinct MI355X"
@@ -35,6 +40,8 @@ struct DeviceInfo {
     std::string architecture;  ///< what a kernel image must be built for: "gfx950", "sm_90"; empty for the CPU
     std::array<std::uint8_t, 16>
         uuid{};  ///< equal to VkPhysicalDeviceIDProperties::deviceUUID for the same GPU; zero for the CPU
+    /// Where VK_EXT_pci_bus_info finds the same GPU: HIP's UUIDs are not those of every Vulkan driver for AMD GPUs.
+    std::optional<PciAddress> pci;
     std::uint64_t memory_bytes = 0;
     std::uint32_t compute_units = 0;           ///< threads of the CPU, SMs or CUs of a GPU
     std::uint32_t shared_bytes_per_block = 0;  ///< largest shared memory (LDS) of one block; 0 for the CPU
@@ -138,10 +145,11 @@ class Graph {
 /// Work in order. Every call but upload, read_back and synchronize returns before the work is done.
 ///
 /// Errors: whatever goes wrong in a call or in the work itself stops the stream: later launches, fills, copies and host
-/// functions are skipped until synchronize() has reported the first Error; waits, signals and event records still
-/// happen, so that nobody hangs. The sentence names the pass, the kernel, the driver's call and the driver's name for
-/// the error: `up2.res1.conv1: launching "conv2d_bf16_128x128": hipModuleLaunchKernel: hipErrorOutOfMemory (2)`. Work
-/// that fails while it runs (a kernel's illegal access) is noticed by a later call and may be named by that.
+/// functions are skipped until synchronize() has reported the first Error (on a GPU: those that are enqueued once it is
+/// known); waits, signals and event records still happen, so that nobody hangs. The sentence names the pass, the
+/// kernel, the driver's call and the driver's name for the error: `up2.res1.conv1: launching "conv2d_bf16_128x128":
+/// hipModuleLaunchKernel: hipErrorOutOfMemory (2)`. Work that fails while it runs (a kernel's illegal access) is
+/// noticed by a later call and may be named by that.
 class Stream {
   public:
     virtual ~Stream() = default;
@@ -210,6 +218,7 @@ class Device {
     /// A timeline semaphore of another API (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT); `fd` belongs to the
     /// device once this has succeeded. Errors: Unsupported (DeviceInfo::can_import_timeline says why), what the driver
     /// says.
+    /// On the result only streams wait and signal: the host does so where the semaphore was made.
     virtual Result<std::shared_ptr<Timeline>> import_timeline(int fd) = 0;
     virtual Result<std::shared_ptr<Event>> create_event() = 0;
 

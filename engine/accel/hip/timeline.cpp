@@ -1,0 +1,149 @@
+#include <kinetograph/engine/accel/hip/timeline.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <thread>
+
+namespace kinetograph::accel::hip {
+
+namespace {
+
+class SignalTimeline final : public StreamTimeline {
+  public:
+    SignalTimeline(std::shared_ptr<Context> context, std::uint64_t* counter)
+        : context_(std::move(context)), counter_(counter) {
+        std::atomic_ref(*counter_).store(0, std::memory_order_release);
+    }
+    ~SignalTimeline() override {
+        (void)context_->make_current();
+        (void)context_->hip().hipFree(counter_);
+    }
+
+    std::uint64_t value() const override { return std::atomic_ref(*counter_).load(std::memory_order_acquire); }
+
+    bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout) override {
+        using namespace std::chrono_literals;
+        constexpr Nanoseconds kSpin = 20us, kLongestNap = 100us;
+        const Nanoseconds begin = host_now();
+        Nanoseconds nap = 1us;
+        while (this->value() < value) {
+            const Nanoseconds waited = host_now() - begin;
+            if (timeout && waited >= *timeout) return false;
+            if (waited < kSpin) continue;
+            std::this_thread::sleep_for(nap);
+            nap = std::min(nap * 2, kLongestNap);
+        }
+        return true;
+    }
+
+    void signal(std::uint64_t value) override {
+        std::atomic_ref counter(*counter_);
+        std::uint64_t before = counter.load(std::memory_order_relaxed);
+        while (before < value && !counter.compare_exchange_weak(before, value, std::memory_order_release)) {
+        }
+    }
+
+    Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) override {
+        constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
+        return context_->runtime->check(
+            context_->hip().hipStreamWaitValue64(stream, counter_, value, kStreamWaitValueGte, kAllBits),
+            "hipStreamWaitValue64");
+    }
+    Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) override {
+        auto enqueued = context_->runtime->check(context_->hip().hipStreamWriteValue64(stream, counter_, value, 0),
+                                                 "hipStreamWriteValue64");
+        if (!enqueued) signal(value);  // the stream will not: nobody may wait for ever
+        return enqueued;
+    }
+    const Context& context() const override { return *context_; }
+
+  private:
+    std::shared_ptr<Context> context_;
+    std::uint64_t* counter_;  ///< signal memory: host and device see each other's writes
+};
+
+class ImportedTimeline final : public StreamTimeline {
+  public:
+    ImportedTimeline(std::shared_ptr<Context> context, ExternalSemaphoreHandle semaphore)
+        : context_(std::move(context)), semaphore_(semaphore) {}
+    ~ImportedTimeline() override {
+        (void)context_->make_current();
+        (void)context_->hip().hipDestroyExternalSemaphore(semaphore_);
+    }
+
+    std::uint64_t value() const override {
+        assert(false && "an imported timeline's value is asked for where it was made");
+        return 0;
+    }
+    bool wait(std::uint64_t /*value*/, std::optional<Nanoseconds> /*timeout*/) override {
+        assert(false && "the host waits for an imported timeline where it was made");
+        return false;
+    }
+    void signal(std::uint64_t /*value*/) override {
+        assert(false && "the host signals an imported timeline where it was made");
+    }
+
+    Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) override {
+        ExternalSemaphoreParams params{};
+        params.value = value;
+        return context_->runtime->check(context_->hip().hipWaitExternalSemaphoresAsync(&semaphore_, &params, 1, stream),
+                                        "hipWaitExternalSemaphoresAsync");
+    }
+    Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) override {
+        ExternalSemaphoreParams params{};
+        params.value = value;
+        return context_->runtime->check(
+            context_->hip().hipSignalExternalSemaphoresAsync(&semaphore_, &params, 1, stream),
+            "hipSignalExternalSemaphoresAsync");
+    }
+    const Context& context() const override { return *context_; }
+
+  private:
+    std::shared_ptr<Context> context_;
+    ExternalSemaphoreHandle semaphore_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<StreamTimeline>> create_timeline(const std::shared_ptr<Context>& context) {
+    if (auto current = context->make_current(); !current) return fail(std::move(current.error()), "timeline");
+    const EntryPoints& hip = context->hip();
+    int waits = 0;
+    if (auto asked = context->runtime->check(
+            hip.hipDeviceGetAttribute(&waits, kAttributeCanUseStreamWaitValue, context->ordinal),
+            "hipDeviceGetAttribute");
+        !asked)
+        return fail(std::move(asked.error()), "timeline");
+    if (waits == 0)
+        return fail(ErrorCode::Unsupported,
+                    "timeline: streams of {} cannot wait for values (hipDeviceAttributeCanUseStreamWaitValue is 0)",
+                    context->info.name);
+    void* counter = nullptr;
+    if (auto made = context->runtime->check(
+            hip.hipExtMallocWithFlags(&counter, sizeof(std::uint64_t), kMallocSignalMemory), "hipExtMallocWithFlags");
+        !made)
+        return fail(std::move(made.error()), "timeline");
+    return std::make_shared<SignalTimeline>(context, static_cast<std::uint64_t*>(counter));
+}
+
+Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd) {
+    if (!context->info.can_import_timeline)
+        return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", context->info.name,
+                    context->info.can_import_timeline.reason);
+    if (auto current = context->make_current(); !current) return fail(std::move(current.error()), "imported timeline");
+    ExternalSemaphoreHandleDesc desc{};
+    desc.type = ExternalSemaphoreType::TimelineSemaphoreFd;
+    desc.handle.fd = fd;
+    ExternalSemaphoreHandle semaphore = nullptr;
+    if (auto made = context->runtime->check(context->hip().hipImportExternalSemaphore(&semaphore, &desc),
+                                            "hipImportExternalSemaphore");
+        !made)
+        return fail(std::move(made.error()), "imported timeline");
+    ::close(fd);  // as for memory: HIP holds a reference of its own
+    return std::make_shared<ImportedTimeline>(context, semaphore);
+}
+
+}  // namespace kinetograph::accel::hip
