@@ -1,0 +1,67 @@
+// The addresses of a stand-in device: its own memory, pinned, registered and imported memory, and signal memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace kinetograph::standin {
+
+enum class AddressKind : std::uint8_t { Device, Signal, Pinned, Registered, Imported };
+
+/// Device memory is one reserved range, readable and writable only while an Access lives.
+class AddressSpace {
+  public:
+    explicit AddressSpace(std::uint64_t memory_bytes);
+    ~AddressSpace();
+    AddressSpace(const AddressSpace&) = delete;
+    AddressSpace& operator=(const AddressSpace&) = delete;
+
+    void* allocate(std::uint64_t bytes);                  ///< device memory full of 0xFF; null: not enough left
+    void* allocate_signal();                              ///< eight bytes, readable by the host
+    void* allocate_pinned(std::uint64_t bytes);           ///< its host address; device_address() tells the other one
+    void* import(int fd, std::uint64_t bytes);            ///< null where the descriptor cannot be mapped
+    bool register_host(void* host, std::uint64_t bytes);  ///< false: overlaps what is known
+    /// Releases what starts at `address`, which is a host address for pinned and registered memory.
+    bool release(const void* address, AddressKind kind);
+
+    /// Where the device sees pinned or registered memory that the host knows as `host`.
+    void* device_address(void* host) const;
+    /// What kind of memory holds all of [address, address + bytes); empty: none of the device's.
+    std::optional<AddressKind> find(const void* address, std::uint64_t bytes) const;
+    std::size_t count(AddressKind kind) const;
+    std::uint64_t held() const;  ///< bytes of device memory
+
+    /// While one lives, device memory is mapped.
+    class Access {
+      public:
+        explicit Access(AddressSpace& space);
+        ~Access();
+        Access(const Access&) = delete;
+        Access& operator=(const Access&) = delete;
+
+      private:
+        AddressSpace& space_;
+    };
+
+  private:
+    struct Range {
+        std::uint64_t bytes = 0;
+        AddressKind kind = AddressKind::Device;
+        std::uintptr_t host = 0;  ///< where the host sees it; 0: nowhere
+    };
+    std::uintptr_t place(std::uint64_t bytes) const;
+    void protect(int protection) const;
+
+    mutable std::mutex mutex_;
+    std::map<std::uintptr_t, Range> ranges_;  ///< by device address
+    std::uintptr_t arena_ = 0;
+    std::uint64_t arena_bytes_;
+    std::uint64_t held_ = 0;
+    std::uint64_t high_water_ = 0;  ///< bytes of the arena that were ever used
+    std::uint32_t accesses_ = 0;
+};
+
+}  // namespace kinetograph::standin
