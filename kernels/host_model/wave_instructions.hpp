@@ -38,6 +38,7 @@ void buffer_store(const uint32_t* registers, uint32_t bytes, const BufferDescrip
 
 // mfma.hpp: accumulators[4][64] += a[16 x K] * b[K x 16]
 void mfma_16x16x32(float* accumulators, const uint32_t* a, const uint32_t* b, bool bfloat16);
+void mfma_16x16x4_f32(float* accumulators, const float* a, const float* b);
 void mfma_16x16x128_f8e4m3(float* accumulators, const uint32_t* a, const uint32_t* b);
 
 }  // namespace kinetograph::host_model

@@ -113,6 +113,11 @@ void mfma_16x16x32(float* accumulators, const uint32_t* a, const uint32_t* b, bo
     multiply_32(accumulators, left, right);
 }
 
+void mfma_16x16x4_f32(float* accumulators, const float* a, const float* b) {
+    WaveMachine::current().count_product();
+    multiply<4>(accumulators, a, b);
+}
+
 void mfma_16x16x128_f8e4m3(float* accumulators, const uint32_t* a, const uint32_t* b) {
     WaveMachine::current().count_product();
     alignas(64) float left[128 * kTile], right[128 * kTile];

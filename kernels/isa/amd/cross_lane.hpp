@@ -2,6 +2,11 @@
 
 #include <kinetograph/kernels/isa/amd/math.hpp>
 
+#if KG_HOST_MODEL
+#include <algorithm>
+#include <iterator>
+#endif
+
 /// Values that travel between the lanes of a wave.
 namespace kinetograph::isa::amd {
 
@@ -47,6 +52,15 @@ KG_DEVICE T read_lane(const Lanes<T>& value, uint32_t lane) {
 #else
     return __builtin_bit_cast(
         T, __builtin_amdgcn_readlane(__builtin_bit_cast(int, value), static_cast<int>(lane % kWaveLanes)));
+#endif
+}
+
+/// Whether a condition holds in any lane: uniform, so `if` takes it. v_cmp, and a test of its mask.
+KG_DEVICE bool any(const Lanes<bool>& condition) {
+#if KG_HOST_MODEL
+    return std::any_of(std::begin(condition.lane), std::end(condition.lane), [](bool lane) { return lane; });
+#else
+    return __builtin_amdgcn_ballot_w64(condition) != 0;
 #endif
 }
 

@@ -43,6 +43,18 @@ KG_DEVICE Accumulator mfma_16x16x32(const Packed16& a, const Packed16& b, const 
 #endif
 }
 
+/// float32 operands, K = 4: lane l holds of A row l % 16, of B column l % 16, element k = l / 16. v_mfma_f32_16x16x4_f32:
+/// 32 cycles.
+KG_DEVICE Accumulator mfma_16x16x4_f32(const Lanes<float>& a, const Lanes<float>& b, const Accumulator& c) {
+#if KG_HOST_MODEL
+    Accumulator d = c;
+    host_model::mfma_16x16x4_f32(d.words[0].lane, a.lane, b.lane);
+    return d;
+#else
+    return __builtin_amdgcn_mfma_f32_16x16x4f32(a, b, c, 0, 0, 0);
+#endif
+}
+
 /// v_mfma_f32_16x16x128_f8f6f4 with both operands E4M3 and no scales: 32 cycles.
 KG_DEVICE Accumulator mfma_16x16x128_f8e4m3(const Packed32& a, const Packed32& b, const Accumulator& c) {
 #if KG_HOST_MODEL
