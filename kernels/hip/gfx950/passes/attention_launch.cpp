@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <kinetograph/kernels/hip/gfx950/passes/attention_launch.hpp>
+
+namespace kinetograph::gfx950 {
+namespace {
+
+using AnyConfig = AttentionConfig<Storage::Bf16, 64>;  // for what all of them share
+constexpr std::array<uint32_t, 4> kWidths{64, 128, 256, 384};
+constexpr uint32_t kMostSplits = 16;
+constexpr uint32_t kPaddedTokens = 64;  // a tile's keys at most
+
+uint32_t tile_keys(const AttentionProblem& problem) { return 128 / bytes_of(problem.storage); }
+
+uint32_t width_of(const AttentionProblem& problem) {
+    return *std::find_if(kWidths.begin(), kWidths.end(),
+                         [&](uint32_t width) { return width >= static_cast<uint64_t>(problem.channels); });
+}
+
+uint32_t padded_tokens(const AttentionProblem& problem) {
+    return workgroups(static_cast<uint64_t>(problem.tokens), kPaddedTokens) * kPaddedTokens;
+}
+
+constexpr uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
+
+uint32_t attention_splits(const AttentionProblem& problem) {
+    const auto tokens = static_cast<uint64_t>(problem.tokens);
+    const uint64_t blocks = workgroups(tokens, AnyConfig::kQueries), tiles = workgroups(tokens, tile_keys(problem));
+    // Half of the matrix rate (4096 FLOP a clock and compute unit in 16 bits, 256 in float32); 8 TB/s at 2.4 GHz.
+    const double flop = 4.0 * AnyConfig::kQueries * tile_keys(problem) * width_of(problem);
+    const double tile_clocks = flop / (problem.storage == Storage::F32 ? 128 : 2048);
+    const double join_clocks = 8.0 * static_cast<double>(problem.tokens * problem.channels) / 3333;
+    uint32_t best = 1;
+    double least = 0;
+    for (uint64_t splits = 1; splits <= std::min<uint64_t>(kMostSplits, tiles); ++splits) {
+        const uint64_t rounds = (blocks * splits + problem.compute_units - 1) / problem.compute_units;
+        const uint64_t tiles_of_split = (tiles + splits - 1) / splits + 2;  // two to fill the ring
+        const double clocks = static_cast<double>(rounds * tiles_of_split) * tile_clocks +
+                              (splits > 1 ? static_cast<double>(splits) * join_clocks : 0);
+        if (splits > 1 && clocks >= least) continue;
+        least = clocks;
+        best = static_cast<uint32_t>(splits);
+    }
+    return best;
+}
+
+Refusal refusal(const AttentionProblem& problem) {
+    const std::string pass = "attention";
+    if (problem.tokens < 1) return pass + " over " + std::to_string(problem.tokens) + " tokens";
+    if (problem.channels < 1 || problem.channels % 8 != 0 || problem.channels > kWidths.back()) {
+        return pass + " of a head of " + std::to_string(problem.channels) +
+               " channels: the kernels take multiples of 8 up to " + std::to_string(kWidths.back());
+    }
+    if (problem.tokens > static_cast<int64_t>(kMostFrameBytes)) return refuse_bytes(pass, "qkv", problem.tokens);
+    const int64_t element = bytes_of(problem.storage);
+    if (auto refused = refuse_bytes(pass, "qkv", problem.tokens * 3 * problem.channels * element)) return refused;
+    return refuse_bytes(pass, "transposed values", int64_t{width_of(problem)} * padded_tokens(problem) * element);
+}
+
+AttentionPlan plan(const AttentionProblem& problem) {
+    const auto tokens = static_cast<uint64_t>(problem.tokens);
+    const uint32_t keys = tile_keys(problem), element = bytes_of(problem.storage);
+    const std::string type = name_of(problem.storage);
+    AttentionPlan plan;
+    plan.width = width_of(problem);
+    plan.padded_tokens = padded_tokens(problem);
+    plan.split_tokens = workgroups(workgroups(tokens, keys), attention_splits(problem)) * keys;
+    plan.splits = workgroups(tokens, plan.split_tokens);  // none of them without keys
+    plan.values = {"attention", element == 2 ? "kinetograph_attention_values_16" : "kinetograph_attention_values_32",
+                   workgroups(plan.padded_tokens, 4 * 32), plan.width / 64};
+    plan.attend = {"attention",
+                   "kinetograph_attention_" + type + "_" + std::to_string(plan.width),
+                   workgroups(tokens, AnyConfig::kQueries),
+                   plan.splits,
+                   1,
+                   AnyConfig::kThreads};
+    plan.workspace_bytes = aligned(uint64_t{plan.width} * plan.padded_tokens * element);
+    if (plan.splits == 1) return plan;
+    const uint64_t elements = tokens * static_cast<uint64_t>(problem.channels);
+    plan.join = LaunchShape{"attention", "kinetograph_attention_join_" + type, workgroups(elements / 4)};
+    plan.partial_offset = plan.workspace_bytes;
+    plan.rows_offset = plan.partial_offset + aligned(plan.splits * elements * 4);
+    plan.workspace_bytes = plan.rows_offset + aligned(plan.splits * tokens * 8);
+    return plan;
+}
+
+AttentionLaunchParams make_params(const AttentionProblem& problem, const std::byte* qkv, std::byte* output,
+                                  std::byte* workspace) {
+    const AttentionPlan made = plan(problem);
+    const auto tokens = static_cast<uint32_t>(problem.tokens), channels = static_cast<uint32_t>(problem.channels);
+    auto* partial = reinterpret_cast<float*>(workspace + made.partial_offset);
+    auto* rows = reinterpret_cast<float*>(workspace + made.rows_offset);
+    constexpr float kLog2E = 1.44269504F;
+    return {{qkv, workspace, tokens, channels, made.padded_tokens, made.width},
+            {qkv, workspace, output, partial, rows, tokens, channels, made.padded_tokens, made.split_tokens,
+             made.splits, kLog2E / std::sqrt(static_cast<float>(channels))},
+            {partial, rows, output, tokens, channels, made.splits}};
+}
+
+}  // namespace kinetograph::gfx950

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <kinetograph/kernels/hip/gfx950/passes/attention_config.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
+
+namespace kinetograph::gfx950 {
+
+/// softmax(q k^T / sqrt(channels)) v over the tokens of one frame; one launch after the other for several.
+struct AttentionProblem {
+    int64_t tokens = 0;
+    int64_t channels = 0;  ///< a multiple of 8, at most 384
+    Storage storage = Storage::Bf16;
+    uint32_t compute_units = 256;  ///< of the device: the keys are split until it is busy
+};
+
+/// The launches of a frame, in order, and what lies between them.
+struct AttentionPlan {
+    uint32_t width = 0;          ///< channels that are computed: 64, 128, 256 or 384
+    uint32_t padded_tokens = 0;  ///< of the transposed values
+    uint32_t splits = 1;         ///< of the keys
+    uint32_t split_tokens = 0;
+    LaunchShape values;                            ///< transposes v
+    LaunchShape attend;                            ///< one workgroup for 128 queries and a split
+    std::optional<LaunchShape> join;               ///< with more splits than one
+    uint64_t partial_offset = 0, rows_offset = 0;  ///< of the splits' sums in the workspace; the values lie at 0
+    uint64_t workspace_bytes = 0;
+};
+
+struct AttentionLaunchParams {
+    AttentionValuesParams values;
+    AttentionParams attend;
+    AttentionJoinParams join;
+};
+
+Refusal refusal(const AttentionProblem& problem);
+AttentionPlan plan(const AttentionProblem& problem);
+/// qkv [tokens, 3 * channels]: query, key, value of a token in this order; output [tokens, channels]; both 16-byte
+/// aligned, workspace 256-byte.
+AttentionLaunchParams make_params(const AttentionProblem& problem, const std::byte* qkv, std::byte* output,
+                                  std::byte* workspace);
+
+/// Splits of the keys that end soonest by a count of clocks: rounds of workgroups, tiles, and the traffic of joining.
+uint32_t attention_splits(const AttentionProblem& problem);
+
+}  // namespace kinetograph::gfx950

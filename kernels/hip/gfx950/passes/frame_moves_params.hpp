@@ -1,0 +1,40 @@
+#pragma once
+
+#include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
+
+/// Passes that move elements without looking at them. They exist for units of 16, 4 and 2 bytes: the largest that
+/// divides a pixel's (or row's) bytes and everything else that counts in units.
+namespace kinetograph::gfx950 {
+
+/// Every pixel becomes a 2x2 block. Grid: units of an input row, input rows, frames.
+struct UpsampleParams {
+    FrameTable frames;   ///< [height, width] pixels to [2 height, 2 width]
+    uint32_t row_bytes;  ///< of the input
+    uint32_t pixel_bytes;
+};
+
+/// Rows of `row_bytes` between frames of different pitch: joins, splits and plain copies. Grid: units, frames.
+struct CopyRowsParams {
+    FrameTable frames;  ///< addresses of the first byte to read and to write
+    uint32_t rows, row_bytes;
+    uint32_t input_pitch, output_pitch;  ///< bytes from row to row
+};
+
+/// out[d * pixels + pixel][k] = what tap and channel k of a convolution meet at that output pixel, k = ((q * R + r) * S
+/// + s) * C + c; zeros outside the image, in padding frames and in the columns beyond the last tap. A convolution is
+/// the product of this matrix and the filter [K][C_out]. Grid: units, temporal taps and one more for the columns
+/// beyond, output frames.
+struct Im2colParams {
+    FrameTable frames;  ///< .input: of the convolution, [height, width, pixel_bytes]; .output[0]: the matrix
+    uint32_t input_frames;
+    uint32_t height, width, pixel_bytes;
+    uint32_t output_width;
+    uint32_t first_pixel, pixels;  ///< of every output frame: a large matrix is made in parts
+    uint32_t taps_q, taps_r, taps_s;
+    uint32_t stride_d, stride_h, stride_w;
+    uint32_t dilation_d, dilation_h, dilation_w;
+    uint32_t pad_front, pad_top, pad_left;
+    uint32_t pitch;  ///< bytes of a row of the matrix
+};
+
+}  // namespace kinetograph::gfx950

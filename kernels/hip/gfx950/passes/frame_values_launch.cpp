@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
+
+namespace kinetograph::gfx950 {
+namespace {
+
+/// `whole`: a lane takes `per_lane` elements; else the kernel that takes one.
+LaunchShape shape(const char* pass, Storage storage, int64_t frames, int64_t elements, bool whole, int64_t per_lane) {
+    std::string kernel = std::string("kinetograph_") + pass + "_" + name_of(storage);
+    if (!whole) kernel += "_any";
+    const int64_t lanes = whole ? elements / per_lane : elements;
+    return {"frame_values", std::move(kernel), workgroups(static_cast<uint64_t>(lanes)), static_cast<uint32_t>(frames)};
+}
+
+int64_t per_unit(Storage storage) { return 16 / bytes_of(storage); }
+
+}  // namespace
+
+Refusal refusal(const UnpackLatentProblem& problem) {
+    if (auto refused = refuse_frames("unpacking latents", problem.frames)) return refused;
+    return refuse_bytes("unpacking latents", "a latent frame", problem.pixels * problem.channels * 4);
+}
+LaunchShape launch_shape(const UnpackLatentProblem& problem) {
+    const int64_t unit = per_unit(problem.storage);
+    return shape("unpack_latent", problem.storage, problem.frames, problem.pixels * problem.channels,
+                 problem.channels % unit == 0, unit);
+}
+UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTable& frames, const float* scale,
+                               const float* shift) {
+    return {frames, scale, shift, static_cast<uint32_t>(problem.pixels), static_cast<uint32_t>(problem.channels)};
+}
+
+Refusal refusal(const AddFramesProblem& problem) {
+    if (auto refused = refuse_frames("adding frames", problem.frames)) return refused;
+    return refuse_bytes("adding frames", "a frame", problem.elements * bytes_of(problem.storage));
+}
+LaunchShape launch_shape(const AddFramesProblem& problem) {
+    const int64_t unit = per_unit(problem.storage);
+    return shape("add_frames", problem.storage, problem.frames, problem.elements, problem.elements % unit == 0, unit);
+}
+AddFramesParams make_params(const AddFramesProblem& problem, const FrameTable& frames,
+                            std::span<const std::byte* const> other) {
+    AddFramesParams params{frames, {}, static_cast<uint32_t>(problem.elements), problem.beta};
+    std::copy_n(other.begin(), std::min<size_t>(other.size(), kMostFrames), std::begin(params.other));
+    return params;
+}
+
+Refusal refusal(const StoreF32Problem& problem) {
+    if (auto refused = refuse_frames("storing float32 frames", problem.frames)) return refused;
+    return refuse_bytes("storing float32 frames", "an output frame", problem.pixels * problem.channels * 4);
+}
+LaunchShape launch_shape(const StoreF32Problem& problem) {
+    const int64_t elements = problem.pixels * problem.channels;
+    return shape("store_f32", problem.storage, problem.frames, elements, !problem.planar && elements % 4 == 0, 4);
+}
+StoreF32Params make_params(const StoreF32Problem& problem, const FrameTable& frames) {
+    return {frames, static_cast<uint32_t>(problem.pixels), static_cast<uint32_t>(problem.channels),
+            problem.planar ? 1u : 0u, problem.limit};
+}
+
+Refusal refusal(const StorePictureProblem& problem) {
+    if (auto refused = refuse_frames("storing a picture", problem.frames)) return refused;
+    return refuse_bytes("storing a picture", "a frame", problem.pixels * 12);
+}
+LaunchShape launch_shape(const StorePictureProblem& problem) {
+    return shape(problem.picture == Picture::Rgba8 ? "store_rgba8" : "store_rgba16f", problem.storage, problem.frames,
+                 problem.pixels, true, 1);
+}
+StorePictureParams make_params(const StorePictureProblem& problem, const FrameTable& frames) {
+    return {frames, static_cast<uint32_t>(problem.pixels)};
+}
+
+}  // namespace kinetograph::gfx950

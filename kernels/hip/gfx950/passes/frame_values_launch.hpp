@@ -1,0 +1,57 @@
+#pragma once
+
+#include <kinetograph/kernels/hip/gfx950/passes/frame_values_params.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/storage.hpp>
+#include <limits>
+
+namespace kinetograph::gfx950 {
+
+/// Planar float32 latents to channel-last frames: latent * scale + shift. Frames 16-byte aligned, here and below.
+struct UnpackLatentProblem {
+    int64_t frames = 1, pixels = 0, channels = 0;
+    Storage storage = Storage::Bf16;  ///< of the output
+};
+Refusal refusal(const UnpackLatentProblem& problem);
+LaunchShape launch_shape(const UnpackLatentProblem& problem);
+/// scale, shift [channels] float32 on the device, or null.
+UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTable& frames, const float* scale,
+                               const float* shift);
+
+/// a + beta * b.
+struct AddFramesProblem {
+    int64_t frames = 1, elements = 0;
+    Storage storage = Storage::Bf16;
+    float beta = 1;
+};
+Refusal refusal(const AddFramesProblem& problem);
+LaunchShape launch_shape(const AddFramesProblem& problem);
+AddFramesParams make_params(const AddFramesProblem& problem, const FrameTable& frames,
+                            std::span<const std::byte* const> other);
+
+/// Frames to float32 in [-limit, limit], channel-last as they are or planar.
+struct StoreF32Problem {
+    int64_t frames = 1, pixels = 0, channels = 0;
+    Storage storage = Storage::Bf16;  ///< of the input
+    bool planar = false;
+    float limit = std::numeric_limits<float>::infinity();
+};
+Refusal refusal(const StoreF32Problem& problem);
+LaunchShape launch_shape(const StoreF32Problem& problem);
+StoreF32Params make_params(const StoreF32Problem& problem, const FrameTable& frames);
+
+/// Frames of three channels in [-1, 1] to something that can be shown; alpha opaque.
+enum class Picture : uint8_t {
+    Rgba8,    ///< 0..255, to nearest, halves up; NaN 0
+    Rgba16F,  ///< half in [0, 1]; NaN 0
+};
+struct StorePictureProblem {
+    int64_t frames = 1, pixels = 0;
+    Storage storage = Storage::F32;  ///< of the input
+    Picture picture = Picture::Rgba8;
+};
+Refusal refusal(const StorePictureProblem& problem);
+LaunchShape launch_shape(const StorePictureProblem& problem);
+StorePictureParams make_params(const StorePictureProblem& problem, const FrameTable& frames);
+
+}  // namespace kinetograph::gfx950

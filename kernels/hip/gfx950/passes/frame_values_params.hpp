@@ -1,0 +1,38 @@
+#pragma once
+
+#include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
+
+/// Passes at the two ends of a decoder, and the sum of two frames. All of them compute in float32. Grid: lanes, frames.
+namespace kinetograph::gfx950 {
+
+/// out[pixel][c] = latent[c][pixel] * scale[c] + shift[c].
+struct UnpackLatentParams {
+    FrameTable frames;   ///< float32 [channels, pixels] to [pixels, channels]
+    const float* scale;  ///< [channels]; null: 1
+    const float* shift;  ///< [channels]; null: 0
+    uint32_t pixels, channels;
+};
+
+/// out = a + beta * b; out may be a or b.
+struct AddFramesParams {
+    FrameTable frames;               ///< .input: a
+    const void* other[kMostFrames];  ///< b
+    uint32_t elements;               ///< of a frame
+    float beta;
+};
+
+/// Frames as float32, limited to [-limit, limit]; NaN stays NaN.
+struct StoreF32Params {
+    FrameTable frames;
+    uint32_t pixels, channels;
+    uint32_t planar;  ///< 1: [channels, pixels], 0: [pixels, channels]
+    float limit;
+};
+
+/// Pictures of three channels, nominal range [-1, 1], opaque.
+struct StorePictureParams {
+    FrameTable frames;  ///< [pixels, 3] to [pixels, 4]
+    uint32_t pixels;
+};
+
+}  // namespace kinetograph::gfx950

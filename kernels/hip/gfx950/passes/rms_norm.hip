@@ -1,0 +1,12 @@
+#include <kinetograph/kernels/hip/gfx950/passes/rms_norm.hpp>
+
+using namespace kinetograph::gfx950;
+
+// Rows of whole 16-byte units, and rows of any length.
+#define KG_RMS_NORM(type, storage)                                                                              \
+    KG_KERNEL(kinetograph_rms_norm_##type, RmsNormParams, 256, 4) { rms_norm_units<Storage::storage>(params); } \
+    KG_KERNEL(kinetograph_rms_norm_##type##_any, RmsNormParams, 256, 4) { rms_norm_elements<Storage::storage>(params); }
+
+KG_RMS_NORM(bf16, Bf16)
+KG_RMS_NORM(f16, F16)
+KG_RMS_NORM(f32, F32)

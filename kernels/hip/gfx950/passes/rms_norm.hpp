@@ -1,0 +1,127 @@
+#pragma once
+
+#include <kinetograph/kernels/hip/gfx950/passes/elements.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/rms_norm_config.hpp>
+#include <kinetograph/kernels/isa/amd/cross_lane.hpp>
+
+namespace kinetograph::gfx950 {
+
+/// x / (1 + e^-x).
+KG_DEVICE Lanes<float> silu(const Lanes<float>& x) { return x * amd::reciprocal(amd::exp2(x * -1.44269504f) + 1.0f); }
+
+/// kUnitBytes 16: a lane reads whole units, rows are a multiple of 16 bytes. Otherwise one element at a time. A lane
+/// has kUnits of a pixel.
+template <Storage kStorage, uint32_t kUnitBytes, uint32_t kUnits>
+struct RmsNormKernel {
+    static constexpr uint32_t kPer = kUnitBytes / bytes_of(kStorage);  ///< elements of a unit
+
+    const RmsNormParams& params;
+    uint32_t row_bytes = params.channels * bytes_of(kStorage);
+    Lanes<uint32_t> sub = amd::lane_index() % params.lanes;  ///< of the lanes that share a pixel
+    amd::Buffer input, output;
+    Lanes<float> gamma[kUnits][kPer];
+
+    KG_DEVICE explicit RmsNormKernel(const RmsNormParams& given) : params(given) {
+        const uint32_t frame = amd::workgroup_index().y;
+        const uint32_t bytes = params.pixels * row_bytes;
+        input = amd::make_buffer(params.frames.input[frame], bytes);
+        output = amd::make_buffer(params.frames.output[frame], bytes);
+        const amd::Buffer factors = amd::make_buffer(params.gamma, params.channels * 4);
+        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) {
+            KG_UNROLL for (uint32_t e = 0; e < kPer; e += kPer < 4 ? 1 : 4) load_gamma(factors, i, e);
+        }
+    }
+
+    KG_DEVICE void load_gamma(amd::Buffer factors, uint32_t i, uint32_t e) {
+        const Lanes<uint32_t> offset = ((sub + i * params.lanes) * kPer + e) * 4u;
+        if constexpr (kPer < 4) {
+            gamma[i][e] = amd::bits_as<float>(amd::load_4(factors, offset));
+        } else {
+            const Packed16 four = amd::load_16(factors, offset);
+            KG_UNROLL for (uint32_t j = 0; j < 4; ++j) gamma[i][e + j] = amd::bits_as<float>(Lanes<uint32_t>(four[j]));
+        }
+    }
+
+    /// Where unit `i` of the lane's pixel lies in the frame; nowhere for lanes beyond the row's or the frame's end.
+    KG_DEVICE Lanes<uint32_t> unit_offset(const Lanes<uint32_t>& pixel, uint32_t i) const {
+        const Lanes<uint32_t> in_row = (sub + i * params.lanes) * kUnitBytes;
+        return amd::select<uint32_t>(in_row < row_bytes, pixel * row_bytes + in_row, amd::kOutOfRange);
+    }
+
+    KG_DEVICE void load(const Lanes<uint32_t>& offset, Lanes<float> (&values)[kPer]) const {
+        if constexpr (kUnitBytes == 16) {
+            widen_unit<kStorage>(amd::load_16(input, offset), values);
+        } else {
+            values[0] = load_element<kStorage>(input, offset);
+        }
+    }
+    KG_DEVICE void store(const Lanes<uint32_t>& offset, const Lanes<float> (&values)[kPer]) const {
+        if constexpr (kUnitBytes == 16) {
+            amd::store_16(output, offset, narrow_unit<kStorage>(values));
+        } else {
+            store_element<kStorage>(output, offset, values[0]);
+        }
+    }
+
+    /// Sum over the lanes that share a pixel: a power of two of them.
+    KG_DEVICE Lanes<float> sum_pixel(const Lanes<float>& of_lane) const {
+        Lanes<float> value = of_lane;
+        if (params.lanes > 1) value = value + amd::exchange<1>(value);
+        if (params.lanes > 2) value = value + amd::exchange<2>(value);
+        if (params.lanes > 4) value = value + amd::exchange<4>(value);
+        if (params.lanes > 8) value = value + amd::exchange<8>(value);
+        if (params.lanes > 16) value = value + amd::exchange<16>(value);
+        if (params.lanes > 32) value = value + amd::exchange<32>(value);
+        return value;
+    }
+
+    /// As many pixels as a wave takes at once.
+    KG_DEVICE void norm(const Lanes<uint32_t>& pixel) const {
+        Lanes<float> values[kUnits][kPer];
+        Lanes<float> squares = 0.0f;
+        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) { load(unit_offset(pixel, i), values[i]); }
+        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) {
+            KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) squares = amd::fma(values[i][e], values[i][e], squares);
+        }
+        const Lanes<float> inverse_length = amd::reciprocal_sqrt(sum_pixel(squares));
+        const Lanes<float> factor = amd::min(inverse_length, Lanes<float>(1e12f)) * params.root;
+        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) {
+            KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[i][e] = values[i][e] * factor * gamma[i][e];
+        }
+        if (params.silu != 0) {
+            KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) {
+                KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[i][e] = silu(values[i][e]);
+            }
+        }
+        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) store(unit_offset(pixel, i), values[i]);
+    }
+
+    KG_DEVICE void run() const {
+        const uint32_t at_once = amd::kWaveLanes / params.lanes;
+        const uint32_t first =
+            (amd::workgroup_index().x * kRmsNormWaves + amd::wave_index()) * kRmsNormRounds * at_once;
+        for (uint32_t round = 0; round < kRmsNormRounds; ++round) {
+            if (first + round * at_once >= params.pixels) return;
+            norm(amd::lane_index() / params.lanes + (first + round * at_once));
+        }
+    }
+};
+
+template <Storage kStorage>
+KG_DEVICE void rms_norm_units(const RmsNormParams& params) {
+    if (params.units_per_lane == 1) return RmsNormKernel<kStorage, 16, 1>(params).run();
+    if (params.units_per_lane == 2) return RmsNormKernel<kStorage, 16, 2>(params).run();
+    if (params.units_per_lane == 3) return RmsNormKernel<kStorage, 16, 3>(params).run();
+    RmsNormKernel<kStorage, 16, 4>(params).run();
+}
+
+/// units_per_lane is 1, 4 or 16; a row may end before.
+template <Storage kStorage>
+KG_DEVICE void rms_norm_elements(const RmsNormParams& params) {
+    constexpr uint32_t kElement = bytes_of(kStorage);
+    if (params.units_per_lane == 1) return RmsNormKernel<kStorage, kElement, 1>(params).run();
+    if (params.units_per_lane == 4) return RmsNormKernel<kStorage, kElement, 4>(params).run();
+    RmsNormKernel<kStorage, kElement, 16>(params).run();
+}
+
+}  // namespace kinetograph::gfx950

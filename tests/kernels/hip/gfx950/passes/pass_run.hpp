@@ -1,0 +1,124 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/storage.hpp>
+#include <kinetograph/kernels/host_model/kernel_registry.hpp>
+#include <kinetograph/kernels/host_model/wave_launch.hpp>
+#include <random>
+#include <vector>
+
+/// How these tests run a pass: frames with guards around them, the launch as a caller makes it, the model instead of a
+/// device.
+namespace kinetograph::gfx950 {
+
+inline constexpr uint64_t kSchedules = 3;  // late, early and mixed landing
+
+/// Frames apart from each other in memory, 16-byte aligned; everything begins as NaN.
+class TestFrames {
+  public:
+    TestFrames(Storage storage, size_t frames, size_t elements) : storage_(storage), elements_(elements) {
+        const size_t bytes = elements * bytes_of(storage) + 2 * kGuard;
+        memory_.assign(frames, std::vector<Block>((bytes + 15) / 16));
+        poison();
+    }
+
+    size_t frames() const { return memory_.size(); }
+    size_t elements() const { return elements_; }
+    std::byte* frame(size_t i) { return reinterpret_cast<std::byte*>(memory_[i].data()) + kGuard; }
+    const std::byte* frame(size_t i) const { return reinterpret_cast<const std::byte*>(memory_[i].data()) + kGuard; }
+    std::vector<const std::byte*> inputs() const {
+        std::vector<const std::byte*> result(frames());
+        for (size_t i = 0; i < frames(); ++i) result[i] = frame(i);
+        return result;
+    }
+    std::vector<std::byte*> outputs() {
+        std::vector<std::byte*> result(frames());
+        for (size_t i = 0; i < frames(); ++i) result[i] = frame(i);
+        return result;
+    }
+
+    void poison() {
+        for (auto& frame : memory_) std::memset(frame.data(), 0xff, frame.size() * sizeof(Block));
+    }
+    float get(size_t frame_index, size_t element) const {
+        const std::byte* const at = frame(frame_index) + element * bytes_of(storage_);
+        float value = 0;
+        uint16_t bits = 0;
+        std::memcpy(storage_ == Storage::F32 ? static_cast<void*>(&value) : &bits, at, bytes_of(storage_));
+        return storage_ == Storage::F32    ? value
+               : storage_ == Storage::Bf16 ? tensor::from_bf16(bits)
+                                           : tensor::from_f16(bits);
+    }
+    void set(size_t frame_index, size_t element, float value) {
+        std::byte* const at = frame(frame_index) + element * bytes_of(storage_);
+        const uint16_t bits = storage_ == Storage::F16 ? tensor::to_f16(value) : tensor::to_bf16(value);
+        std::memcpy(at, storage_ == Storage::F32 ? static_cast<const void*>(&value) : &bits, bytes_of(storage_));
+    }
+    /// Normal numbers of this deviation.
+    void fill(uint64_t seed, float deviation = 1) {
+        std::mt19937_64 dice(seed);
+        std::normal_distribution<float> normal(0, deviation);
+        for (size_t i = 0; i < frames(); ++i) {
+            for (size_t e = 0; e < elements_; ++e) set(i, e, normal(dice));
+        }
+    }
+    void expect_guards() const {
+        for (size_t i = 0; i < frames(); ++i) {
+            const std::byte* const begin = frame(i);
+            const std::byte* const end = begin + elements_ * bytes_of(storage_);
+            for (size_t b = 1; b <= kGuard; ++b) {
+                ASSERT_EQ(begin[-static_cast<std::ptrdiff_t>(b)], std::byte{0xff}) << "before frame " << i;
+                ASSERT_EQ(end[b - 1], std::byte{0xff}) << "behind frame " << i;
+            }
+        }
+    }
+
+  private:
+    static constexpr size_t kGuard = 64;
+    struct alignas(16) Block {
+        std::byte bytes[16];
+    };
+    Storage storage_;
+    size_t elements_;
+    std::vector<std::vector<Block>> memory_;
+};
+
+template <class Params>
+host_model::WaveOutcome run_in_model(const LaunchShape& shape, const Params& params, uint64_t seed) {
+    const host_model::WaveKernel* const kernel = host_model::find_wave_kernel(shape.kernel);
+    if (kernel == nullptr) return {.fault = "no kernel " + shape.kernel};
+    if (kernel->threads != shape.threads || kernel->parameter_bytes != sizeof(Params)) {
+        return {.fault = shape.kernel + " is launched with other threads or parameters than it has"};
+    }
+    return host_model::launch_waves(*kernel, {.grid = {shape.grid_x, shape.grid_y, shape.grid_z}, .seed = seed},
+                                    &params);
+}
+
+/// Runs under every schedule; `judge` looks at the results of each.
+template <class Params, class Before, class Judge>
+void expect_pass(const LaunchShape& shape, const Params& params, const Before& before, const Judge& judge) {
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        before();
+        ASSERT_EQ(run_in_model(shape, params, seed).fault.value_or(""), "") << shape.kernel << ", seed " << seed;
+        judge();
+        if (testing::Test::HasFailure()) FAIL() << shape.kernel << ", seed " << seed;
+    }
+}
+
+/// How far a result of float32 arithmetic, rounded once, may lie from `exact`: half a unit in the last place of the
+/// storage, and some of float32's.
+inline double tolerance(Storage storage, double exact) {
+    const double rounding = storage == Storage::F32 ? 0 : storage == Storage::Bf16 ? 0x1p-9 : 0x1p-12;
+    const double smallest = storage == Storage::F16 ? 0x1p-25 : 1e-38;
+    return std::abs(exact) * (rounding * 2 + 4e-6) + smallest;
+}
+
+inline const char* const kNameOfStorage[] = {"f32", "bf16", "f16"};
+inline constexpr Storage kStorages[] = {Storage::F32, Storage::Bf16, Storage::F16};
+
+}  // namespace kinetograph::gfx950
