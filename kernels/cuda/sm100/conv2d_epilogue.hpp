@@ -177,7 +177,7 @@ struct EpilogueRole {
                                 float (&values)[kValues]) {
         const Conv2dGeometry& g = params.geometry;
         if (window.m + row >= g.m || channel >= g.c_out) return;
-        const uint32_t pixel = window.group * g.m + window.m + row;
+        const uint32_t pixel = g.first_pixel + window.group * g.m + window.m + row;
         KG_UNROLL
         for (uint32_t j = 0; j < kValues; ++j) values[j] = params.epilogue(values[j], pixel, channel + j);
     }
@@ -211,7 +211,7 @@ struct EpilogueRole {
                                   const Chunk (&chunks)[kChunks]) {
         const Conv2dGeometry& g = params.geometry;
         if (window.m + row >= g.m) return;
-        const uint32_t pixel = window.group * g.m + window.m + row;
+        const uint32_t pixel = g.first_pixel + window.group * g.m + window.m + row;
         KG_UNROLL
         for (uint32_t i = 0; i < kChunks; ++i) {
             const uint32_t channel = window.n + i * kValues;

@@ -39,7 +39,7 @@ MapElement map_element(isa::Value value) {
 TensorMapDesc activation_map(const Conv2dConfig& config, const Conv2dProblemShape& shape, void* address) {
     const auto at = [](int64_t value) { return static_cast<uint64_t>(value); };
     const bool volume = config.activation == Activation::Volume3d;
-    const int64_t images = config.activation == Activation::Window3d ? 1 : shape.n;
+    const int64_t images = config.activation == Activation::Window3d ? 1 : volume ? shape.n : shape.n * shape.d;
     TensorMapDesc map = volume ? isa::dense_map(MapMode::Im2col, map_element(shape.element), address, 5,
                                                 {at(shape.c_in), at(shape.w), at(shape.h), at(shape.d), at(images)})
                                : isa::dense_map(MapMode::Im2col, map_element(shape.element), address, 4,

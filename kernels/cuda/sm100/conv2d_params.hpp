@@ -24,6 +24,7 @@ struct Conv2dGeometry {
     int32_t stride_w = 1, stride_h = 1, stride_d = 1;
     int32_t lower_w = 0, lower_h = 0, lower_d = 0;  ///< first base of the im2col walk: -pad_front
     uint32_t dilation_w = 1, dilation_h = 1, dilation_d = 1;
+    uint32_t first_pixel = 0;                        ///< what epilogue functions call this launch's pixel 0
     uint32_t cluster_columns = 0, cluster_rows = 0;  ///< clusters along x (pixels) and y (filters)
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 
 namespace kinetograph::sm100 {
 namespace {
@@ -140,7 +141,7 @@ void ConvNumbers::fill_inputs() {
 void ConvNumbers::fill_expected() {
     const Conv2dProblemShape& p = conv_.shape;
     const auto outputs = static_cast<size_t>(p.pixels() * p.c_out);
-    std::vector<double> sums(outputs, 0.0), magnitudes(outputs, 0.0);
+    std::vector<double> sums(outputs, 0.0), magnitudes(outputs, 0.0), slices(outputs, 0.0);
     const auto channels = static_cast<size_t>(p.c_in), filters = static_cast<size_t>(p.c_out);
     // [tap][c_in][c_out]: the innermost loop runs over filters.
     std::vector<float> by_tap(filter_values_.size());
@@ -154,7 +155,13 @@ void ConvNumbers::fill_expected() {
         const int64_t d = pixel / (p.w_out() * p.h_out()) % p.d_out(), n = pixel / (p.w_out() * p.h_out() * p.d_out());
         double* sum = sums.data() + static_cast<size_t>(pixel) * filters;
         double* magnitude = magnitudes.data() + static_cast<size_t>(pixel) * filters;
+        std::vector<double> before(filters, 0.0);  // the sums when the current temporal tap began
+        const auto end_slice = [&] {
+            double* slice = slices.data() + static_cast<size_t>(pixel) * filters;
+            for (size_t k = 0; k < filters; ++k) slice[k] += std::abs(sum[k] - std::exchange(before[k], sum[k]));
+        };
         for (int64_t tap = 0; tap < p.taps(); ++tap) {
+            if (tap % (p.r * p.s) == 0) end_slice();
             const int64_t in_d = d * p.stride.d - p.pad_front.d + tap / (p.r * p.s) * p.dilation.d;
             const int64_t in_h = h * p.stride.h - p.pad_front.h + tap / p.s % p.r * p.dilation.h;
             const int64_t in_w = w * p.stride.w - p.pad_front.w + tap % p.s * p.dilation.w;
@@ -170,6 +177,7 @@ void ConvNumbers::fill_expected() {
                 }
             }
         }
+        end_slice();
     }
     expected_.resize(outputs);
     allowed_.resize(outputs);
@@ -184,6 +192,7 @@ void ConvNumbers::fill_expected() {
                           ? 0.0
                           : half_step(conv_.output) * std::abs(expected_[i]) * 1.001 +
                                 lost * (conv_.alpha * magnitudes[i] + std::abs(before) + std::abs(expected_[i])) + 1e-7;
+        if (!exact && conv_.rounds_slices) allowed_[i] += half_step(conv_.output) * slices[i] * 1.1;
         // The function's slope is at most 1.1 (SiLU).
         if (!exact && conv_.rounds_before_function) allowed_[i] += half_step(conv_.output) * std::abs(before) * 1.1;
     }

@@ -28,6 +28,7 @@ struct ConvCase {
     bool source = false;                  ///< a tensor C is there
     bool source_is_sum = false;           ///< added before bias and function, with weight 1
     bool rounds_before_function = false;  ///< EpilogueForm::AfterSharedMemory
+    bool rounds_slices = false;           ///< each temporal tap's sum is rounded to the output type on its way
     std::function<double(double)> function = [](double value) { return value; };
 };
 
