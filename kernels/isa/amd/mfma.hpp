@@ -43,8 +43,8 @@ KG_DEVICE Accumulator mfma_16x16x32(const Packed16& a, const Packed16& b, const 
 #endif
 }
 
-/// float32 operands, K = 4: lane l holds of A row l % 16, of B column l % 16, element k = l / 16. v_mfma_f32_16x16x4_f32:
-/// 32 cycles.
+/// float32 operands, K = 4: lane l holds of A row l % 16, of B column l % 16, element k = l / 16.
+/// v_mfma_f32_16x16x4_f32: 32 cycles.
 KG_DEVICE Accumulator mfma_16x16x4_f32(const Lanes<float>& a, const Lanes<float>& b, const Accumulator& c) {
 #if KG_HOST_MODEL
     Accumulator d = c;

@@ -68,6 +68,8 @@ struct AttentionKernel {
     static constexpr uint32_t kSteps = Config::kWidth / 32;      ///< products along the channels of a score
     static constexpr uint32_t kScoreTiles = Config::kKeys / 16;  ///< 16 x 16 scores of a tile
     static constexpr uint32_t kOutputTiles = Config::kWidth / 16;
+    /// Operands on their way from LDS: as long as a read takes, six products of 16 cycles, or two of 256.
+    static constexpr uint32_t kAhead = Config::kStorage == Storage::F32 ? 2 : 6;
 
     const AttentionParams& params;
     amd::LdsPlace lds = amd::allocate_lds<Config::kLdsBytes>();
@@ -147,32 +149,41 @@ struct AttentionKernel {
         return lds + (slot * Config::kTileBytes + (i * Config::kWaves + wave) * 1024);
     }
 
-    /// Operand `k` of the sixteen rows from 16 * `rows`; `offsets` has operand_offset() of one period, and the slot.
+    /// Reads the operands of a tile in LDS, a few products ahead of their use: an operand is wanted kAhead products
+    /// after it has been asked for.
     template <class Tile>
-    KG_DEVICE Operand read_operand(const Lanes<uint32_t> (&offsets)[Tile::kOperandsOfPeriod], uint32_t rows,
-                                   uint32_t k) const {
-        const uint32_t base = (rows * 16 * Tile::kRowChunks + k / Tile::kOperandsOfPeriod * Tile::kPeriod) * 16;
-        const Lanes<uint32_t>& offset = offsets[k % Tile::kOperandsOfPeriod];
-        Operand operand;
-        operand.chunks[0] = amd::read_lds_16(lds + base, offset);
-        if constexpr (kOperandChunks == 2) operand.chunks[1] = amd::read_lds_16(lds + base, offset ^ 16u);
-        return operand;
-    }
-    template <class Tile>
-    KG_DEVICE static void find_operands(uint32_t slot, Lanes<uint32_t> (&offsets)[Tile::kOperandsOfPeriod]) {
-        KG_UNROLL for (uint32_t k = 0; k < Tile::kOperandsOfPeriod; ++k) {
-            offsets[k] = Tile::operand_offset(k) + slot * Config::kTileBytes;
+    struct OperandStream {
+        amd::LdsPlace lds;
+        Lanes<uint32_t> offsets[Tile::kOperandsOfPeriod];
+        Operand ahead[kAhead];
+
+        KG_DEVICE OperandStream(amd::LdsPlace place, uint32_t slot) : lds(place) {
+            KG_UNROLL for (uint32_t k = 0; k < Tile::kOperandsOfPeriod; ++k) {
+                offsets[k] = Tile::operand_offset(k) + slot * Config::kTileBytes;
+            }
         }
-    }
+        /// As the n-th operand, k of the sixteen rows from 16 * `rows`.
+        KG_DEVICE void ask(uint32_t n, uint32_t rows, uint32_t k) {
+            const uint32_t base = (rows * 16 * Tile::kRowChunks + k / Tile::kOperandsOfPeriod * Tile::kPeriod) * 16;
+            const Lanes<uint32_t>& offset = offsets[k % Tile::kOperandsOfPeriod];
+            Operand& operand = ahead[n % kAhead];
+            operand.chunks[0] = amd::read_lds_16(lds + base, offset);
+            if constexpr (kOperandChunks == 2) operand.chunks[1] = amd::read_lds_16(lds + base, offset ^ 16u);
+        }
+        KG_DEVICE const Operand& take(uint32_t n) const { return ahead[n % kAhead]; }
+    };
 
     KG_DEVICE void score(uint32_t slot, amd::Accumulator (&scores)[kScoreTiles]) const {
-        Lanes<uint32_t> offsets[KeyTile::kOperandsOfPeriod];
-        find_operands<KeyTile>(slot, offsets);
+        constexpr uint32_t kProducts = kSteps * kScoreTiles;
+        OperandStream<KeyTile> keys(lds, slot);
         KG_UNROLL for (uint32_t j = 0; j < kScoreTiles; ++j) scores[j] = amd::Accumulator{};
-        KG_UNROLL for (uint32_t k = 0; k < kSteps; ++k) {
-            KG_UNROLL for (uint32_t j = 0; j < kScoreTiles; ++j) {
-                scores[j] = multiply<Config::kStorage>(read_operand<KeyTile>(offsets, j, k), query[k], scores[j]);
-            }
+        KG_UNROLL for (uint32_t n = 0; n < kAhead; ++n) keys.ask(n, n % kScoreTiles, n / kScoreTiles);
+        amd::schedule_fence();
+        KG_UNROLL for (uint32_t n = 0; n < kProducts; ++n) {
+            const uint32_t j = n % kScoreTiles, later = n + kAhead;
+            scores[j] = multiply<Config::kStorage>(keys.take(n), query[n / kScoreTiles], scores[j]);
+            if (later < kProducts) keys.ask(later, later % kScoreTiles, later / kScoreTiles);
+            amd::schedule_fence();
         }
     }
 
@@ -232,12 +243,15 @@ struct AttentionKernel {
     }
 
     KG_DEVICE void accumulate(uint32_t slot, const Operand (&weights)[kScoreTiles / 2]) {
-        Lanes<uint32_t> offsets[ValueTile::kOperandsOfPeriod];
-        find_operands<ValueTile>(slot, offsets);
-        KG_UNROLL for (uint32_t d = 0; d < kOutputTiles; ++d) {
-            KG_UNROLL for (uint32_t k = 0; k < kScoreTiles / 2; ++k) {
-                output[d] = multiply<Config::kStorage>(read_operand<ValueTile>(offsets, d, k), weights[k], output[d]);
-            }
+        constexpr uint32_t kProducts = kOutputTiles * kScoreTiles / 2;
+        OperandStream<ValueTile> values(lds, slot);
+        KG_UNROLL for (uint32_t n = 0; n < kAhead; ++n) values.ask(n, n % kOutputTiles, n / kOutputTiles);
+        amd::schedule_fence();
+        KG_UNROLL for (uint32_t n = 0; n < kProducts; ++n) {
+            const uint32_t d = n % kOutputTiles, later = n + kAhead;
+            output[d] = multiply<Config::kStorage>(values.take(n), weights[n / kOutputTiles], output[d]);
+            if (later < kProducts) values.ask(later, later % kOutputTiles, later / kOutputTiles);
+            amd::schedule_fence();
         }
     }
 
