@@ -1,7 +1,7 @@
 #include <array>
 #include <bit>
 #include <kinetograph/kernels/host_model/wave_machine.hpp>
-#include <kinetograph/kernels/isa/amd/math.hpp>
+#include <kinetograph/kernels/isa/amd/small_floats.hpp>
 
 // The products are the model's bulk: compiled for what the machine has, except under the sanitizers, whose runtime is
 // not up yet when the loader picks a version.
@@ -50,7 +50,7 @@ inline __attribute__((always_inline)) void unpack_bf16(float* values, const uint
 const std::array<float, 65536>& f16_values() {
     static const auto values = [] {
         auto table = std::make_unique<std::array<float, 65536>>();
-        for (uint32_t bits = 0; bits < table->size(); ++bits) (*table)[bits] = isa::amd::detail::from_f16(bits);
+        for (uint32_t bits = 0; bits < table->size(); ++bits) (*table)[bits] = isa::amd::from_f16(bits);
         return table;
     }();
     return *values;
@@ -59,7 +59,7 @@ const std::array<float, 65536>& f16_values() {
 const std::array<float, 256>& f8e4m3_values() {
     static const auto values = [] {
         std::array<float, 256> table;
-        for (uint32_t bits = 0; bits < table.size(); ++bits) table[bits] = isa::amd::detail::from_f8e4m3(bits);
+        for (uint32_t bits = 0; bits < table.size(); ++bits) table[bits] = isa::amd::from_f8e4m3(bits);
         return table;
     }();
     return values;
@@ -127,44 +127,3 @@ void mfma_16x16x128_f8e4m3(float* accumulators, const uint32_t* a, const uint32_
 }
 
 }  // namespace kinetograph::host_model
-
-namespace kinetograph::isa::amd::detail {
-
-uint32_t to_f16(float value) {
-    const auto bits = std::bit_cast<uint32_t>(value);
-    const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return sign | 0x7e00u;
-    if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // 65520
-    if (magnitude < 0x38800000u) {                        // 2^-14: 0.5 has the ulp of half's denormals
-        return sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u);
-    }
-    return sign | (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-}
-
-float from_f16(uint32_t bits) {
-    const uint32_t sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;
-    if ((bits & 0x7c00u) == 0x7c00u) return std::bit_cast<float>(sign | magnitude | 0x7f800000u);
-    if ((bits & 0x7c00u) == 0) {
-        return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(bits & 0x3ffu) * 0x1p-24f));
-    }
-    return std::bit_cast<float>(sign | (magnitude + (112u << 23)));
-}
-
-uint32_t to_f8e4m3(float value) {
-    const uint32_t sign = std::bit_cast<uint32_t>(value) >> 24 & 0x80u;
-    const float magnitude = std::fabs(value);
-    if (!(magnitude <= 448.0f)) return sign | (magnitude != magnitude ? 0x7fu : 0x7eu);
-    if (magnitude < 0x1p-6f) return sign | static_cast<uint32_t>(std::nearbyint(magnitude * 0x1p9f));
-    const auto bits = std::bit_cast<uint32_t>(magnitude);
-    return sign | (bits - (120u << 23) + 0x7ffffu + (bits >> 20 & 1u)) >> 20;
-}
-
-float from_f8e4m3(uint32_t bits) {
-    const uint32_t sign = (bits & 0x80u) << 24, magnitude = bits & 0x7fu;
-    if (magnitude == 0x7fu) return std::bit_cast<float>(sign | 0x7fc00000u);
-    if (magnitude < 8)
-        return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-9f));
-    return std::bit_cast<float>(sign | ((magnitude << 20) + (120u << 23)));
-}
-
-}  // namespace kinetograph::isa::amd::detail

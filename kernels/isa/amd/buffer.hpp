@@ -15,7 +15,10 @@ inline constexpr uint32_t kOutOfRange = 0xfffffff0u;
 #if KG_HOST_MODEL
 using Buffer = host_model::BufferDescriptor;
 #else
-using Buffer = __amdgpu_buffer_rsrc_t;
+struct Buffer {
+    __amdgpu_buffer_rsrc_t descriptor;
+    uint32_t words __attribute__((ext_vector_type(4)));  ///< the same, for inline assembly
+};
 #endif
 
 /// `bytes` bytes from `base` (less than 4 GiB - 16; 0: every access is out of range). Both uniform; `base` aligned
@@ -24,7 +27,10 @@ KG_DEVICE Buffer make_buffer(const void* base, uint32_t bytes) {
 #if KG_HOST_MODEL
     return {static_cast<const unsigned char*>(base), bytes};
 #else
-    return __builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(base), 0, static_cast<int>(bytes), 0x00027000);
+    constexpr uint32_t kFormat = 0x00027000;  // data_format 32 bits; LLVM's own word for raw buffers on gfx9
+    const auto address = __builtin_bit_cast(uint64_t, base);
+    return {__builtin_amdgcn_make_buffer_rsrc(const_cast<void*>(base), 0, static_cast<int>(bytes), kFormat),
+            {static_cast<uint32_t>(address), static_cast<uint32_t>(address >> 32) & 0xffffu, bytes, kFormat}};
 #endif
 }
 
@@ -36,7 +42,7 @@ KG_DEVICE Packed16 load_16(Buffer buffer, const Lanes<uint32_t>& voffset, uint32
     host_model::buffer_load(value.words[0].lane, 16, buffer, voffset.lane, soffset, KG_AT("buffer_load_dwordx4"));
     return value;
 #else
-    return __builtin_amdgcn_raw_buffer_load_b128(buffer, voffset, soffset, 0);
+    return __builtin_amdgcn_raw_buffer_load_b128(buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 KG_DEVICE Packed8 load_8(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
@@ -45,7 +51,7 @@ KG_DEVICE Packed8 load_8(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t
     host_model::buffer_load(value.words[0].lane, 8, buffer, voffset.lane, soffset, KG_AT("buffer_load_dwordx2"));
     return value;
 #else
-    return __builtin_amdgcn_raw_buffer_load_b64(buffer, voffset, soffset, 0);
+    return __builtin_amdgcn_raw_buffer_load_b64(buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 KG_DEVICE Lanes<uint32_t> load_4(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
@@ -54,7 +60,7 @@ KG_DEVICE Lanes<uint32_t> load_4(Buffer buffer, const Lanes<uint32_t>& voffset, 
     host_model::buffer_load(value.lane, 4, buffer, voffset.lane, soffset, KG_AT("buffer_load_dword"));
     return value;
 #else
-    return __builtin_amdgcn_raw_buffer_load_b32(buffer, voffset, soffset, 0);
+    return __builtin_amdgcn_raw_buffer_load_b32(buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 KG_DEVICE Lanes<uint32_t> load_2(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
@@ -63,7 +69,7 @@ KG_DEVICE Lanes<uint32_t> load_2(Buffer buffer, const Lanes<uint32_t>& voffset, 
     host_model::buffer_load(value.lane, 2, buffer, voffset.lane, soffset, KG_AT("buffer_load_ushort"));
     return value;
 #else
-    return __builtin_amdgcn_raw_buffer_load_b16(buffer, voffset, soffset, 0);
+    return __builtin_amdgcn_raw_buffer_load_b16(buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 KG_DEVICE Lanes<uint32_t> load_1(Buffer buffer, const Lanes<uint32_t>& voffset, uint32_t soffset = 0 KG_SITE) {
@@ -72,19 +78,24 @@ KG_DEVICE Lanes<uint32_t> load_1(Buffer buffer, const Lanes<uint32_t>& voffset, 
     host_model::buffer_load(value.lane, 1, buffer, voffset.lane, soffset, KG_AT("buffer_load_ubyte"));
     return value;
 #else
-    return __builtin_amdgcn_raw_buffer_load_b8(buffer, voffset, soffset, 0);
+    return __builtin_amdgcn_raw_buffer_load_b8(buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 
 /// 16 bytes a lane from voffset + soffset to LDS at place + 16 * lane (1 KiB, place aligned to 16): out-of-range lanes
-/// write zeros. Passes no register; only wait_vector_memory knows when it has landed, for this wave, and a barrier
-/// after that for the others. buffer_load_dwordx4 ... lds.
+/// write zeros. `place` and `soffset` are uniform. Passes no register; only wait_vector_memory knows when it has
+/// landed, for this wave, and a barrier after that for the others. buffer_load_dwordx4 ... lds.
 KG_DEVICE void load_16_to_lds(Buffer buffer, LdsPlace place, const Lanes<uint32_t>& voffset,
                               uint32_t soffset = 0 KG_SITE) {
 #if KG_HOST_MODEL
     host_model::buffer_load_to_lds(place.offset, buffer, voffset.lane, soffset, KG_AT("buffer_load_dwordx4 lds"));
 #else
-    __builtin_amdgcn_raw_ptr_buffer_load_lds(buffer, place, 16, voffset, soffset, 0, 0);
+    // By hand: after the built-in LLVM waits for vmcnt(0) before any read of LDS. The place goes in as an operand, so
+    // that LDS counts as written; what may be read when is said by the waits and barriers, which the compiler moves no
+    // read across. One instruction lies between writing m0 and the load (manually inserted wait state).
+    asm volatile("s_nop 0\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds"
+                 :
+                 : "{m0}"(place), "v"(voffset), "s"(buffer.words), "s"(soffset));
 #endif
 }
 
@@ -95,7 +106,7 @@ KG_DEVICE void store_16(Buffer buffer, const Lanes<uint32_t>& voffset, const Pac
 #if KG_HOST_MODEL
     host_model::buffer_store(value.words[0].lane, 16, buffer, voffset.lane, soffset, KG_AT("buffer_store_dwordx4"));
 #else
-    __builtin_amdgcn_raw_buffer_store_b128(value, buffer, voffset, soffset, 0);
+    __builtin_amdgcn_raw_buffer_store_b128(value, buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 KG_DEVICE void store_8(Buffer buffer, const Lanes<uint32_t>& voffset, const Packed8& value,
@@ -103,7 +114,7 @@ KG_DEVICE void store_8(Buffer buffer, const Lanes<uint32_t>& voffset, const Pack
 #if KG_HOST_MODEL
     host_model::buffer_store(value.words[0].lane, 8, buffer, voffset.lane, soffset, KG_AT("buffer_store_dwordx2"));
 #else
-    __builtin_amdgcn_raw_buffer_store_b64(value, buffer, voffset, soffset, 0);
+    __builtin_amdgcn_raw_buffer_store_b64(value, buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 KG_DEVICE void store_4(Buffer buffer, const Lanes<uint32_t>& voffset, const Lanes<uint32_t>& value,
@@ -111,7 +122,7 @@ KG_DEVICE void store_4(Buffer buffer, const Lanes<uint32_t>& voffset, const Lane
 #if KG_HOST_MODEL
     host_model::buffer_store(value.lane, 4, buffer, voffset.lane, soffset, KG_AT("buffer_store_dword"));
 #else
-    __builtin_amdgcn_raw_buffer_store_b32(value, buffer, voffset, soffset, 0);
+    __builtin_amdgcn_raw_buffer_store_b32(value, buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 KG_DEVICE void store_2(Buffer buffer, const Lanes<uint32_t>& voffset, const Lanes<uint32_t>& value,
@@ -119,7 +130,7 @@ KG_DEVICE void store_2(Buffer buffer, const Lanes<uint32_t>& voffset, const Lane
 #if KG_HOST_MODEL
     host_model::buffer_store(value.lane, 2, buffer, voffset.lane, soffset, KG_AT("buffer_store_short"));
 #else
-    __builtin_amdgcn_raw_buffer_store_b16(static_cast<unsigned short>(value), buffer, voffset, soffset, 0);
+    __builtin_amdgcn_raw_buffer_store_b16(static_cast<unsigned short>(value), buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 KG_DEVICE void store_1(Buffer buffer, const Lanes<uint32_t>& voffset, const Lanes<uint32_t>& value,
@@ -127,7 +138,7 @@ KG_DEVICE void store_1(Buffer buffer, const Lanes<uint32_t>& voffset, const Lane
 #if KG_HOST_MODEL
     host_model::buffer_store(value.lane, 1, buffer, voffset.lane, soffset, KG_AT("buffer_store_byte"));
 #else
-    __builtin_amdgcn_raw_buffer_store_b8(static_cast<unsigned char>(value), buffer, voffset, soffset, 0);
+    __builtin_amdgcn_raw_buffer_store_b8(static_cast<unsigned char>(value), buffer.descriptor, voffset, soffset, 0);
 #endif
 }
 

@@ -2,8 +2,8 @@
 
 #include <kinetograph/kernels/isa/amd/lanes.hpp>
 #if KG_HOST_MODEL
-#include <bit>
 #include <cmath>
+#include <kinetograph/kernels/isa/amd/small_floats.hpp>
 #endif
 
 /// Lane-wise arithmetic beyond the operators, and the conversions of small float formats.
@@ -25,16 +25,6 @@ Lanes<To> each_lane(const Lanes<From>& a, const Lanes<From>& b, Function functio
     for (uint32_t i = 0; i < kWaveLanes; ++i) result.lane[i] = function(a.lane[i], b.lane[i]);
     return result;
 }
-inline uint32_t to_bf16(float value) {
-    const auto bits = std::bit_cast<uint32_t>(value);
-    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    return (bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16) | 0x40u : rounded;
-}
-inline float from_bf16(uint32_t bits) { return std::bit_cast<float>(bits << 16); }
-uint32_t to_f16(float value);
-float from_f16(uint32_t bits);
-uint32_t to_f8e4m3(float value);
-float from_f8e4m3(uint32_t bits);
 }  // namespace detail
 #endif
 
@@ -109,16 +99,14 @@ using Halfx2 = _Float16 __attribute__((ext_vector_type(2)));
 /// Two floats as 16-bit elements, `low` in bits 0..15, to nearest even. v_cvt_pk_bf16_f32; v_cvt_f16_f32 twice.
 KG_DEVICE Lanes<uint32_t> pack_bf16(const Lanes<float>& low, const Lanes<float>& high) {
 #if KG_HOST_MODEL
-    return detail::each_lane<uint32_t>(low, high,
-                                       [](float x, float y) { return detail::to_bf16(x) | detail::to_bf16(y) << 16; });
+    return detail::each_lane<uint32_t>(low, high, [](float x, float y) { return to_bf16(x) | to_bf16(y) << 16; });
 #else
     return __builtin_bit_cast(uint32_t, __builtin_convertvector(detail::Float2{low, high}, detail::Bf16x2));
 #endif
 }
 KG_DEVICE Lanes<uint32_t> pack_f16(const Lanes<float>& low, const Lanes<float>& high) {
 #if KG_HOST_MODEL
-    return detail::each_lane<uint32_t>(low, high,
-                                       [](float x, float y) { return detail::to_f16(x) | detail::to_f16(y) << 16; });
+    return detail::each_lane<uint32_t>(low, high, [](float x, float y) { return to_f16(x) | to_f16(y) << 16; });
 #else
     return __builtin_bit_cast(uint32_t, __builtin_convertvector(detail::Float2{low, high}, detail::Halfx2));
 #endif
@@ -129,7 +117,7 @@ KG_DEVICE Lanes<float> low_bf16(const Lanes<uint32_t>& packed) { return bits_as<
 KG_DEVICE Lanes<float> high_bf16(const Lanes<uint32_t>& packed) { return bits_as<float>(packed & 0xffff0000u); }
 KG_DEVICE Lanes<float> low_f16(const Lanes<uint32_t>& packed) {
 #if KG_HOST_MODEL
-    return detail::each_lane<float>(packed, [](uint32_t v) { return detail::from_f16(v & 0xffffu); });
+    return detail::each_lane<float>(packed, [](uint32_t v) { return from_f16(v & 0xffffu); });
 #else
     return static_cast<float>(__builtin_bit_cast(_Float16, static_cast<unsigned short>(packed)));
 #endif
@@ -142,8 +130,8 @@ KG_DEVICE Lanes<uint32_t> pack_f8e4m3(const Lanes<float>& a, const Lanes<float>&
 #if KG_HOST_MODEL
     Lanes<uint32_t> result;
     for (uint32_t i = 0; i < kWaveLanes; ++i) {
-        result.lane[i] = detail::to_f8e4m3(a.lane[i]) | detail::to_f8e4m3(b.lane[i]) << 8 |
-                         detail::to_f8e4m3(c.lane[i]) << 16 | detail::to_f8e4m3(d.lane[i]) << 24;
+        result.lane[i] =
+            to_f8e4m3(a.lane[i]) | to_f8e4m3(b.lane[i]) << 8 | to_f8e4m3(c.lane[i]) << 16 | to_f8e4m3(d.lane[i]) << 24;
     }
     return result;
 #else

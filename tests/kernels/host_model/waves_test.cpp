@@ -14,7 +14,6 @@ namespace {
 
 using host_model::launch_waves;
 using host_model::WaveKernel;
-using host_model::WaveLaunch;
 using host_model::WaveOutcome;
 
 struct Params {

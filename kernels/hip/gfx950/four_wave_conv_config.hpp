@@ -1,0 +1,92 @@
+#pragma once
+
+#include <kinetograph/kernels/isa/amd/buffer.hpp>
+#include <kinetograph/kernels/isa/amd/mfma.hpp>
+
+namespace kinetograph::gfx950 {
+
+using isa::amd::Accumulator;
+using isa::amd::Buffer;
+using isa::amd::Lanes;
+using isa::amd::LdsPlace;
+using isa::amd::MatrixType;
+using isa::amd::Packed16;
+using isa::amd::Packed8;
+
+/// How a lane of the loader finds its 16 bytes of the activation's im2col row.
+enum class ConvLoader : uint8_t {
+    Uniform,   ///< C_in is a multiple of BK: one tap for all lanes of a k block, kept in scalar registers
+    Chunks,    ///< a pixel is a multiple of 16 bytes: each lane has a tap of its own
+    Pieces,    ///< of 8 bytes (fp8: 4): 16 bytes may lie in several taps; through registers instead of directly to LDS
+    Elements,  ///< any C_in: element by element, through registers
+};
+
+/// Mistakes to build into the kernel, for tests that see whether they are noticed. None costs nothing.
+enum class ConvFault : uint8_t {
+    None,
+    NoWaitBeforeRead,  ///< a stage is read without s_waitcnt vmcnt
+    WaitsForOneLess,   ///< vmcnt one higher than the number of younger loads
+    NoBarrierBetweenStages,
+    NoWaitBeforeOverwrite,  ///< a stage is overwritten while other waves' LDS reads may be under way
+    NoDrain,                ///< the kernel ends with loads to LDS in flight
+    HaloInSoffset,          ///< halo lanes are sent out of range by soffset, which nothing checks
+    HaloInElements,         ///< the halo's offset is the size in elements: inside the tensor
+    SizeInElements,         ///< the descriptor's num_records counts elements
+    DropsLastStep,          ///< K rounded down to whole k blocks
+    WrongLaneMapping,       ///< operand A takes the k chunks of a neighbouring group of lanes
+    SwizzleMismatch,        ///< LDS is written swizzled and read straight
+};
+
+template <MatrixType kType_, uint32_t kBM_, uint32_t kBN_, uint32_t kBK_, ConvLoader kLoader_,
+          ConvFault kFault_ = ConvFault::None>
+struct FourWaveConvConfig {
+    static constexpr MatrixType kType = kType_;
+    static constexpr uint32_t kBM = kBM_, kBN = kBN_, kBK = kBK_;
+    static constexpr ConvLoader kLoader = kLoader_;
+    static constexpr ConvFault kFault = kFault_;
+
+    static constexpr uint32_t kThreads = 256;
+    static constexpr uint32_t kWaves = 4;
+    static constexpr bool kFp8 = kType == MatrixType::F8E4M3;
+    static constexpr uint32_t kElementBytes = kFp8 ? 1 : 2;
+    static constexpr uint32_t kRowBytes = kBK * kElementBytes;  ///< of a tile in LDS
+    static constexpr uint32_t kChunks = kRowBytes / 16;         ///< of a row
+    static constexpr uint32_t kChunkElements = 16 / kElementBytes;
+    static constexpr uint32_t kProducts = kBK / (kFp8 ? 128 : 32);     ///< MFMAs along a k block
+    static constexpr uint32_t kFragmentChunks = kFp8 ? 2 : 1;          ///< LDS reads of one operand
+    static constexpr uint32_t kTilesM = kBM / 64, kTilesN = kBN / 64;  ///< 16 x 16 tiles of a wave in a quadrant
+    static constexpr uint32_t kHalfA = kBM / 2 * kRowBytes, kHalfB = kBN / 2 * kRowBytes;  ///< bytes of half a tile
+    static constexpr uint32_t kStageBytes = 2 * (kHalfA + kHalfB);
+    static constexpr uint32_t kLdsBytes = 2 * kStageBytes;
+    static constexpr uint32_t kRowsPerLoad = 64 / kChunks;  ///< rows of one load to LDS of a wave
+    static constexpr uint32_t loads_of(uint32_t rows) {
+        return (rows + kWaves * kRowsPerLoad - 1) / (kWaves * kRowsPerLoad);
+    }
+    static constexpr uint32_t kLoadsA = loads_of(kBM / 2), kLoadsB = loads_of(kBN / 2);  ///< of a wave, for half a tile
+    static constexpr bool kDirectA = kLoader == ConvLoader::Uniform || kLoader == ConvLoader::Chunks;
+    /// What s_waitcnt vmcnt counts of half a tile.
+    static constexpr uint32_t kCountA = kDirectA ? kLoadsA : 0, kCountB = kLoadsB;
+    static constexpr uint32_t kPieceBytes = kLoader == ConvLoader::Elements ? kElementBytes : kFp8 ? 4 : 8;
+    /// Two workgroups a compute unit where registers (gathering elements takes many) and LDS allow it.
+    static constexpr uint32_t kWavesPerSimd =
+        kBN <= 128 && kLdsBytes <= 80 * 1024 && kLoader != ConvLoader::Elements ? 2 : 1;
+
+    static_assert(kBM % 64 == 0 && kBN % 64 == 0, "a wave's part of a quadrant is a multiple of 16 x 16");
+    static_assert(kBN >= kBM, "the order of loads waits for the halves of B as for those of A");
+    static_assert(kFp8 ? kBK == 128 : kBK == 32 || kBK == 64 || kBK == 128, "whole MFMAs, at most 16 chunks a row");
+    static_assert(kLdsBytes <= 160 * 1024, "two stages do not fit the LDS of a compute unit");
+    static_assert(4 * (kCountA + kCountB) <= 63, "vmcnt has 6 bits");
+};
+
+/// Where chunk `chunk` of row `row` lies in its row: no two of the 16 lanes of a phase of ds_read_b128 meet in a bank
+/// (phases: lanes 0-3, 12-15, 20-27; 4-11, 16-19, 28-31; the same + 32). An involution, so that the loader may ask
+/// which chunk belongs to a place.
+template <uint32_t kChunks, class Index>
+KG_HOST_DEVICE Index swizzled_chunk(const Index& row, const Index& chunk) {
+    static_assert(kChunks == 4 || kChunks == 8 || kChunks == 16);
+    if constexpr (kChunks == 4) return chunk ^ ((0u - row / 4u) & 3u);  // 4 rows of 64 bytes span the banks
+    if constexpr (kChunks == 8) return chunk ^ ((row / 2u) & 7u);       // 2 rows of 128 bytes
+    return chunk ^ (row & 15u);                                         // 1 row of 256 bytes
+}
+
+}  // namespace kinetograph::gfx950

@@ -1,0 +1,314 @@
+#include <algorithm>
+#include <cmath>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
+#include <kinetograph/kernels/isa/amd/small_floats.hpp>
+#include <utility>
+
+namespace kinetograph::gfx950 {
+namespace {
+
+constexpr int64_t kComputeUnits = 256;  // MI355X
+/// From here on several rounds of workgroups run on every compute unit, and neighbours are worth keeping on one XCD.
+constexpr int64_t kLargeGrid = 4 * kComputeUnits;
+
+constexpr ConvKernel kKernels[] = {
+#define KG_CONV_16(bm, bn, bk, loader, name)           \
+    {"kg_conv_bf16_" #bm "x" #bn "x" #bk "_" #name,    \
+     "four_wave_conv_bf16",                            \
+     ConvElement::Bf16,                                \
+     {bm, bn, bk},                                     \
+     ConvPath::loader},                                \
+        {"kg_conv_f16_" #bm "x" #bn "x" #bk "_" #name, \
+         "four_wave_conv_f16",                         \
+         ConvElement::F16,                             \
+         {bm, bn, bk},                                 \
+         ConvPath::loader},
+#define KG_CONV_8(bm, bn, bk, loader, name)       \
+    {"kg_conv_f8_" #bm "x" #bn "x" #bk "_" #name, \
+     "four_wave_conv_f8",                         \
+     ConvElement::F8E4M3,                         \
+     {bm, bn, bk},                                \
+     ConvPath::loader},
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_kernels.inc>
+#undef KG_CONV_16
+#undef KG_CONV_8
+};
+
+int64_t element_bytes(ConvElement element) { return element == ConvElement::F8E4M3 ? 1 : 2; }
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+int64_t taps_c(const FourWaveConvProblem& p) { return p.r * p.s * p.c_in; }
+int64_t scale(const FourWaveConvProblem& p) { return p.upsample ? 2 : 1; }
+
+/// Elements of a packed filter row.
+int64_t filter_row(const FourWaveConvProblem& p, uint32_t bk) { return round_up(p.q * round_up(taps_c(p), bk), 256); }
+
+std::string frame_too_large(const char* name, uint64_t bytes) {
+    return std::string(name) + " of " + std::to_string(bytes) +
+           " bytes: one buffer descriptor spans less than 4 GiB (less 16 MiB for the last tile's ragged edge)";
+}
+
+/// How long k blocks are: as long as they divide C_in on the uniform path. 128 doubles the LDS and halves the
+/// workgroups of a compute unit, so it is for fp8 and for those who ask.
+uint32_t choose_bk(const FourWaveConvProblem& p, ConvPath path) {
+    if (p.element == ConvElement::F8E4M3) return 128;
+    switch (path) {
+        case ConvPath::Uniform:
+            return p.c_in % 64 == 0 ? 64 : 32;
+        case ConvPath::Chunks:
+            return taps_c(p) % 64 == 0 || taps_c(p) > 512 ? 64 : 32;
+        default:
+            return 32;
+    }
+}
+
+const ConvKernel* find_kernel(ConvElement element, ConvTile tile, ConvPath path) {
+    const auto* found = std::find_if(std::begin(kKernels), std::end(kKernels), [&](const ConvKernel& kernel) {
+        return kernel.element == element && kernel.tile == tile && kernel.path == path;
+    });
+    return found == std::end(kKernels) ? nullptr : found;
+}
+
+bool fits_path(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
+    const int64_t pixel = p.c_in * element_bytes(p.element);
+    switch (path) {
+        case ConvPath::Uniform:
+            return p.c_in % bk == 0;
+        case ConvPath::Chunks:
+            return pixel % 16 == 0;
+        case ConvPath::Pieces:
+            return pixel % (p.element == ConvElement::F8E4M3 ? 4 : 8) == 0;
+        case ConvPath::Elements:
+            return true;
+    }
+    return false;
+}
+
+FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile) {
+    const auto u32 = [](int64_t value) { return static_cast<uint32_t>(value); };
+    const int64_t pixels = p.h_out() * p.w_out();
+    const int64_t steps_per_q = ceil_div(taps_c(p), tile.bk);
+    FourWaveConvParams params{};
+    params.tiles_m = u32(ceil_div(pixels, tile.bm));
+    params.tiles_n = u32(ceil_div(p.c_out, tile.bn));
+    params.h = u32(p.h * scale(p));
+    params.w = u32(p.w * scale(p));
+    params.w_stored = u32(p.w);
+    params.c_in = u32(p.c_in);
+    params.upsample = p.upsample ? 1 : 0;
+    params.pixels = u32(pixels);
+    params.c_out = u32(p.c_out);
+    params.q = u32(p.q);
+    params.r = u32(p.r);
+    params.s = u32(p.s);
+    params.stride_h = u32(p.stride_h);
+    params.stride_w = u32(p.stride_w);
+    params.dilation_h = u32(p.dilation_h);
+    params.dilation_w = u32(p.dilation_w);
+    params.pad_top = u32(p.pad_top);
+    params.pad_left = u32(p.pad_left);
+    params.taps_c = u32(taps_c(p));
+    params.steps_per_q = u32(steps_per_q);
+    params.steps = u32(round_up(p.q * steps_per_q, 2));
+    params.filter_pitch = u32(filter_row(p, tile.bk) * element_bytes(p.element));
+    params.input_bytes = u32(static_cast<int64_t>(p.input_frame_bytes()));
+    params.output_bytes = u32(static_cast<int64_t>(p.output_frame_bytes()));
+    params.filter_bytes = params.c_out * params.filter_pitch;
+    params.by_w_out = FastDivisor::of(u32(p.w_out()));
+    params.by_c_in = FastDivisor::of(u32(p.c_in));
+    params.by_s = FastDivisor::of(u32(p.s));
+    params.flags = (p.bias ? kConvBias : 0u) | (p.silu ? kConvSilu : 0u) | (p.source ? kConvSource : 0u) |
+                   (p.output ? kConvOutput : 0u) | (p.norm ? kConvNorm : 0u) |
+                   (p.norm && p.norm_silu ? kConvNormSilu : 0u);
+    params.beta = p.beta;
+    params.sqrt_c_out = std::sqrt(static_cast<float>(p.c_out));
+    return params;
+}
+
+bool nothing_to_do(const FourWaveConvProblem& p) {
+    return p.frames <= 0 || p.c_out <= 0 || p.h_out() <= 0 || p.w_out() <= 0;
+}
+
+std::byte* put(std::byte* at, ConvElement element, float value) {
+    uint32_t bits = 0;
+    switch (element) {
+        case ConvElement::Bf16:
+            bits = isa::amd::to_bf16(value);
+            break;
+        case ConvElement::F16:
+            bits = isa::amd::to_f16(value);
+            break;
+        case ConvElement::F8E4M3:
+            *at = static_cast<std::byte>(isa::amd::to_f8e4m3(value));
+            return at + 1;
+    }
+    at[0] = static_cast<std::byte>(bits & 0xffu);
+    at[1] = static_cast<std::byte>(bits >> 8);
+    return at + 2;
+}
+
+}  // namespace
+
+int64_t FourWaveConvProblem::h_out() const {
+    const int64_t taps = h * scale(*this) + pad_top + pad_bottom - dilation_h * (r - 1) - 1;
+    return h <= 0 || taps < 0 ? 0 : taps / stride_h + 1;
+}
+int64_t FourWaveConvProblem::w_out() const {
+    const int64_t taps = w * scale(*this) + pad_left + pad_right - dilation_w * (s - 1) - 1;
+    return w <= 0 || taps < 0 ? 0 : taps / stride_w + 1;
+}
+uint64_t FourWaveConvProblem::input_frame_bytes() const {
+    return static_cast<uint64_t>(h * w * c_in * element_bytes(element));
+}
+uint64_t FourWaveConvProblem::output_frame_bytes() const {
+    return static_cast<uint64_t>(h_out() * w_out() * c_out * 2);
+}
+
+std::span<const ConvKernel> conv_kernels() { return kKernels; }
+
+std::vector<std::string> declined(const FourWaveConvProblem& p) {
+    constexpr uint64_t kDescriptor = (uint64_t{1} << 32) - (16 << 20);
+    std::vector<std::string> reasons;
+    const auto gate = [&](bool open, std::string reason) {
+        if (!open) reasons.push_back(std::move(reason));
+    };
+    gate(p.groups == 1, std::to_string(p.groups) + " groups: the matrix product mixes all channels");
+    gate(p.c_in >= 1 && p.q >= 1 && p.r >= 1 && p.s >= 1 && p.stride_h >= 1 && p.stride_w >= 1 && p.dilation_h >= 1 &&
+             p.dilation_w >= 1,
+         "channels, taps, strides and dilations start at 1");
+    if (!reasons.empty()) return reasons;
+    gate(p.q <= kMaxConvFrameTaps, std::to_string(p.q) + " temporal taps: a launch names at most " +
+                                       std::to_string(kMaxConvFrameTaps) + " frames");
+    gate(p.input_frame_bytes() < kDescriptor, frame_too_large("an input frame", p.input_frame_bytes()));
+    gate(p.output_frame_bytes() < kDescriptor, frame_too_large("an output frame", p.output_frame_bytes()));
+    const auto filter = static_cast<uint64_t>(round_up(p.c_out, 256) * filter_row(p, 128) * element_bytes(p.element));
+    gate(filter < kDescriptor, frame_too_large("a packed filter", filter));
+    gate(!p.norm || p.c_out <= 256,
+         std::to_string(p.c_out) + " output channels under a norm: one tile holds at most 256 of a pixel's channels");
+    gate(p.output || p.norm, "neither the output nor its norm is stored");
+    return reasons;
+}
+
+ConvPath path_of(const FourWaveConvProblem& p) {
+    const uint32_t bk = p.element == ConvElement::F8E4M3 ? 128 : 32;
+    for (const ConvPath path : {ConvPath::Uniform, ConvPath::Chunks, ConvPath::Pieces}) {
+        if (fits_path(p, path, bk)) return path;
+    }
+    return ConvPath::Elements;
+}
+
+ConvTile choose_tile(const FourWaveConvProblem& p) {
+    struct Candidate {
+        uint32_t bm, bn;
+        double rate;  ///< of the matrix units: limited by LDS reads and loads for each MFMA
+    };
+    constexpr std::array<Candidate, 3> kCandidates = {{{128, 256, 1.0}, {128, 128, 0.85}, {64, 64, 0.5}}};
+    const uint32_t bk = choose_bk(p, path_of(p));
+    ConvTile best{};
+    double least = 0;
+    for (const Candidate& candidate : kCandidates) {
+        if (p.norm && candidate.bn < p.c_out) continue;
+        const int64_t tiles =
+            p.frames * ceil_div(p.h_out() * p.w_out(), candidate.bm) * ceil_div(p.c_out, candidate.bn);
+        const double time =
+            static_cast<double>(ceil_div(tiles, kComputeUnits)) * candidate.bm * candidate.bn / candidate.rate;
+        if (best.bm != 0 && time >= least) continue;
+        best = {candidate.bm, candidate.bn, bk};
+        least = time;
+    }
+    return best;
+}
+
+ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const ConvOverrides& overrides) {
+    if (const auto reasons = declined(problem); !reasons.empty()) {
+        std::string error = "FourWaveConv declines";
+        for (const std::string& reason : reasons) error += (&reason == &reasons.front() ? ": " : "; ") + reason;
+        return {{}, error};
+    }
+    ConvTile tile = overrides.tile.value_or(choose_tile(problem));
+    const ConvPath path = overrides.path.value_or(path_of(problem));
+    if (!overrides.tile) tile.bk = choose_bk(problem, path);
+    const ConvKernel* const kernel = find_kernel(problem.element, tile, path);
+    const std::string name = std::to_string(tile.bm) + "x" + std::to_string(tile.bn) + "x" + std::to_string(tile.bk);
+    if (kernel == nullptr) return {{}, "FourWaveConv has no kernel of tile " + name + " for this type and path"};
+    if (!fits_path(problem, path, tile.bk)) {
+        return {{}, std::string(kernel->name) + " does not take " + std::to_string(problem.c_in) + " input channels"};
+    }
+    if (problem.norm && problem.c_out > tile.bn) {
+        return {{},
+                "a tile of " + name + " does not hold the " + std::to_string(problem.c_out) +
+                    " channels that the norm goes over"};
+    }
+    FourWaveConvPlan plan{.problem = problem,
+                          .kernel = kernel,
+                          .params = {},
+                          .filter_bytes = 0,
+                          .channel_bytes = 0,
+                          .frames_per_launch = 0};
+    if (!nothing_to_do(problem)) plan.params = params_of(problem, tile);
+    plan.filter_bytes = uint64_t{plan.params.c_out} * plan.params.filter_pitch;
+    plan.channel_bytes = static_cast<uint64_t>(round_up(problem.c_out, 256)) * sizeof(float);
+    plan.frames_per_launch = std::min(kMaxConvFrames, kMaxConvFrameTaps / static_cast<uint32_t>(problem.q));
+    return {plan, {}};
+}
+
+std::vector<std::byte> pack_filter(const FourWaveConvPlan& plan, std::span<const float> filter, FilterOrder order) {
+    const FourWaveConvProblem& p = plan.problem;
+    const auto index = [&](int64_t k, int64_t q, int64_t rs, int64_t c) {
+        switch (order) {
+            case FilterOrder::Kcqrs:
+                return ((k * p.c_in + c) * p.q + q) * p.r * p.s + rs;
+            case FilterOrder::Kqrsc:
+                return ((k * p.q + q) * p.r * p.s + rs) * p.c_in + c;
+            case FilterOrder::Qrsck:
+                return ((q * p.r * p.s + rs) * p.c_in + c) * p.c_out + k;
+        }
+        return int64_t{0};
+    };
+    std::vector<std::byte> packed(plan.filter_bytes);
+    if (packed.empty()) return packed;
+    const int64_t tap_bytes = int64_t{plan.params.steps_per_q} * plan.kernel->tile.bk * element_bytes(p.element);
+    for (int64_t k = 0; k < p.c_out; ++k) {
+        for (int64_t q = 0; q < p.q; ++q) {
+            std::byte* at = packed.data() + k * plan.params.filter_pitch + q * tap_bytes;
+            for (int64_t rs = 0; rs < p.r * p.s; ++rs) {
+                for (int64_t c = 0; c < p.c_in; ++c) at = put(at, p.element, filter[index(k, q, rs, c)]);
+            }
+        }
+    }
+    return packed;
+}
+
+std::vector<float> pack_channels(const FourWaveConvPlan& plan, std::span<const float> values) {
+    std::vector<float> packed(plan.channel_bytes / sizeof(float));
+    std::copy(values.begin(), values.end(), packed.begin());
+    return packed;
+}
+
+std::vector<FourWaveConvLaunch> launches(const FourWaveConvPlan& plan, const ConvAddresses& addresses) {
+    std::vector<FourWaveConvLaunch> result;
+    if (nothing_to_do(plan.problem)) return result;
+    const auto frames = static_cast<uint32_t>(plan.problem.frames);
+    result.reserve(frames / plan.frames_per_launch + 1);
+    for (uint32_t first = 0; first < frames; first += plan.frames_per_launch) {
+        FourWaveConvLaunch launch{.workgroups = 0, .params = plan.params};
+        FourWaveConvParams& params = launch.params;
+        params.frames = std::min(frames - first, plan.frames_per_launch);
+        params.filter = addresses.filter;
+        params.bias = static_cast<const float*>(addresses.bias);
+        params.gamma = static_cast<const float*>(addresses.gamma);
+        std::copy_n(addresses.input.begin() + first * params.q, params.frames * params.q, params.input);
+        if (plan.problem.output) std::copy_n(addresses.output.begin() + first, params.frames, params.output);
+        if (plan.problem.source) std::copy_n(addresses.source.begin() + first, params.frames, params.source);
+        if (plan.problem.norm) std::copy_n(addresses.normed.begin() + first, params.frames, params.normed);
+        launch.workgroups = params.frames * params.tiles_m * params.tiles_n;
+        const bool large = launch.workgroups >= kLargeGrid;
+        params.xcd_chunk = large ? 32 : 0;
+        params.group_m = large ? 8 : 1;
+        result.push_back(launch);
+    }
+    return result;
+}
+
+}  // namespace kinetograph::gfx950

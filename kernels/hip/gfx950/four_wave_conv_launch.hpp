@@ -1,0 +1,125 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+/// From a convolution to launches of FourWaveConv: which kernel, with which parameters, over which packed filter. Pure
+/// functions of their arguments; nothing here needs a device.
+namespace kinetograph::gfx950 {
+
+enum class ConvElement : uint8_t { Bf16, F16, F8E4M3 };               ///< fp8 comes in, bf16 goes out
+enum class ConvPath : uint8_t { Uniform, Chunks, Pieces, Elements };  ///< ConvLoader (four_wave_conv_config.hpp)
+
+/// One convolution of frames, each a dense [h, w, c_in] block. Time has no axis here: an output frame names its q input
+/// frames one by one, so that stride, dilation, padding and history rings in time are the caller's choice of addresses.
+/// output = activation(conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16).
+struct FourWaveConvProblem {
+    ConvElement element = ConvElement::Bf16;
+    int64_t frames = 1;              ///< output frames
+    int64_t h = 0, w = 0, c_in = 0;  ///< of an input frame in memory
+    bool upsample = false;           ///< nearest 2x in rows and columns before the taps: [2h, 2w] is never written
+    int64_t c_out = 0, q = 1, r = 1, s = 1;
+    int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+    int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
+    int64_t groups = 1;
+    bool bias = true, silu = false, source = false;
+    float beta = 1;
+    bool output = true;     ///< the values themselves are stored
+    bool norm = false;      ///< RMS norm over the c_out channels of each pixel, of the rounded values, stored
+    bool norm_silu = true;  ///< SiLU of the norm
+
+    int64_t h_out() const;
+    int64_t w_out() const;
+    uint64_t input_frame_bytes() const;
+    uint64_t output_frame_bytes() const;
+};
+
+struct ConvTile {
+    uint32_t bm, bn, bk;
+    friend bool operator==(const ConvTile&, const ConvTile&) = default;
+};
+
+/// Why FourWaveConv does not take the problem, one sentence a reason; none: it does.
+std::vector<std::string> declined(const FourWaveConvProblem& problem);
+
+/// The loader's path for the problem's channels: the widest access that never crosses pixels.
+ConvPath path_of(const FourWaveConvProblem& problem);
+
+/// The tile whose estimated time is least on 256 compute units: rounds of tiles, each as long as its area divided by
+/// the tile's share of the matrix rate; larger tiles reuse more of what they load.
+ConvTile choose_tile(const FourWaveConvProblem& problem);
+
+/// What the caller may fix instead.
+struct ConvOverrides {
+    std::optional<ConvTile> tile =
+        {};  ///< one that has a kernel for the problem's element type and path (conv_kernels())
+    std::optional<ConvPath> path = {};  ///< a narrower one than path_of()
+};
+
+struct ConvKernel {
+    std::string_view name;         ///< "kg_conv_bf16_128x128x64_uniform"
+    std::string_view code_object;  ///< "four_wave_conv_bf16"
+    ConvElement element;
+    ConvTile tile;
+    ConvPath path;
+};
+/// Every kernel there is.
+std::span<const ConvKernel> conv_kernels();
+
+/// A problem that is not declined, bound to a kernel. Everything but addresses.
+struct FourWaveConvPlan {
+    FourWaveConvProblem problem;
+    const ConvKernel* kernel;
+    uint32_t threads = 256;
+    FourWaveConvParams params;  ///< without addresses, of a launch with params.frames frames at most
+    uint64_t filter_bytes;      ///< of pack_filter
+    uint64_t channel_bytes;     ///< of pack_channels
+    uint32_t frames_per_launch;
+};
+
+/// Errors: a sentence for a declined problem, or for overrides that have no kernel.
+struct ConvPlanResult {
+    std::optional<FourWaveConvPlan> plan;
+    std::string error;
+};
+ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const ConvOverrides& overrides = {});
+
+/// Orders of a filter's axes, the innermost last: PyTorch's [k][c][q][r][s]; [k][q][r][s][c] (KRSC); [q][r][s][c][k]
+/// (RSCF, QRSCF).
+enum class FilterOrder : uint8_t { Kcqrs, Kqrsc, Qrsck };
+
+/// The filter as the kernel reads it: one row of filter_pitch bytes an output channel, its elements [q][r][s][c] with
+/// the r * s * c_in of each temporal tap followed by zeros up to whole k blocks, and the row by zeros up to a multiple
+/// of 256 elements. Rounded once, to the problem's element type. Do it when loading.
+std::vector<std::byte> pack_filter(const FourWaveConvPlan& plan, std::span<const float> filter,
+                                   FilterOrder order = FilterOrder::Kcqrs);
+
+/// Bias or gamma, with zeros up to a multiple of 256 channels.
+std::vector<float> pack_channels(const FourWaveConvPlan& plan, std::span<const float> values);
+
+/// Device addresses of one call. Frames are dense blocks aligned to 4 bytes (input frames: to 16 for speed).
+struct ConvAddresses {
+    std::span<const void* const> input;   ///< frames * q: [frame][tap]; null: a frame of zeros
+    std::span<void* const> output;        ///< frames; empty without output
+    std::span<const void* const> source;  ///< frames; empty without source; may be the output frames themselves
+    std::span<void* const> normed;        ///< frames; empty without norm
+    const void* filter = nullptr;         ///< pack_filter
+    const void* bias = nullptr;           ///< pack_channels
+    const void* gamma = nullptr;          ///< pack_channels
+};
+
+struct FourWaveConvLaunch {
+    uint32_t workgroups;  ///< along x; threads of each: plan.threads; LDS is the kernel's own
+    FourWaveConvParams params;
+};
+
+/// The launches of one call, which may run in any order: one, unless there are more frames than a launch names. None
+/// for a problem without output elements.
+std::vector<FourWaveConvLaunch> launches(const FourWaveConvPlan& plan, const ConvAddresses& addresses);
+
+}  // namespace kinetograph::gfx950

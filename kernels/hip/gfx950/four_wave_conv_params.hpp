@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <kinetograph/kernels/hip/gfx950/fast_divisor.hpp>
+#include <type_traits>
+
+/// What one launch of FourWaveConv reads: passed by value, filled in by four_wave_conv_launch.cpp.
+namespace kinetograph::gfx950 {
+
+/// Output frames of one launch, and frame taps (output frames times temporal taps) of one launch.
+inline constexpr uint32_t kMaxConvFrames = 32, kMaxConvFrameTaps = 64;
+
+/// The epilogue's parts that a launch has: acc -> + bias -> SiLU -> + beta * source -> round -> store [-> norm ->
+/// store].
+enum ConvEpilogueFlags : uint32_t {
+    kConvBias = 1,
+    kConvSilu = 2,
+    kConvSource = 4,
+    kConvOutput = 8,  ///< the rounded values are stored
+    kConvNorm = 16,   ///< their RMS norm over the channels is stored too, or instead; needs one tile for all channels
+    kConvNormSilu = 32,  ///< SiLU of the norm
+};
+
+struct FourWaveConvParams {
+    const void* input[kMaxConvFrameTaps];  ///< [frame][q]: [h, w, c_in] blocks; null: a frame of zeros
+    void* output[kMaxConvFrames];          ///< [frame]: [h_out, w_out, c_out]
+    const void* source[kMaxConvFrames];    ///< [frame]: as the output, added times beta
+    void* normed[kMaxConvFrames];          ///< [frame]: as the output
+    const void* filter;                    ///< FQRSC rows of filter_pitch bytes: pack_filter
+    const float* bias;                     ///< [c_out rounded up to 256]: pack_channels
+    const float* gamma;                    ///< the same
+
+    uint32_t frames;              ///< output frames
+    uint32_t tiles_m, tiles_n;    ///< of one output frame
+    uint32_t xcd_chunk, group_m;  ///< four_wave_conv_order.hpp
+    uint32_t h, w;                ///< of an input frame as the taps see it: twice the stored one with upsample 1
+    uint32_t w_stored, c_in;      ///< of an input frame in memory
+    uint32_t upsample;            ///< 1: nearest 2x between the stored frame and the taps
+    uint32_t pixels, c_out;       ///< of an output frame
+    uint32_t q, r, s;             ///< taps
+    uint32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+    uint32_t taps_c;              ///< r * s * c_in: K of one temporal tap, without padding
+    uint32_t steps_per_q, steps;  ///< k blocks of one temporal tap; of all, rounded up to an even number
+    uint32_t input_bytes, output_bytes, filter_bytes;  ///< of a frame, a frame, the packed filter: below 4 GiB
+    uint32_t filter_pitch;                             ///< bytes
+    FastDivisor by_w_out, by_c_in, by_s;
+    uint32_t flags;  ///< ConvEpilogueFlags
+    float beta;
+    float sqrt_c_out;
+};
+static_assert(std::is_trivially_copyable_v<FourWaveConvParams> && sizeof(FourWaveConvParams) <= 2048);
+
+}  // namespace kinetograph::gfx950

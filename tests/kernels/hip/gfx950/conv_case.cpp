@@ -1,0 +1,275 @@
+#include "conv_case.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <kinetograph/kernels/isa/amd/small_floats.hpp>
+#include <random>
+
+namespace kinetograph::gfx950 {
+namespace {
+
+using isa::amd::from_bf16;
+using isa::amd::from_f16;
+using isa::amd::from_f8e4m3;
+using isa::amd::to_bf16;
+using isa::amd::to_f16;
+using isa::amd::to_f8e4m3;
+
+constexpr uint16_t kPoison = 0xffff;  // NaN in bf16 and in fp16
+constexpr size_t kGuard = 64;         // values behind a frame that nobody may touch
+
+uint32_t encode(ConvElement element, float value) {
+    switch (element) {
+        case ConvElement::Bf16:
+            return to_bf16(value);
+        case ConvElement::F16:
+            return to_f16(value);
+        case ConvElement::F8E4M3:
+            return to_f8e4m3(value);
+    }
+    return 0;
+}
+
+float decode(ConvElement element, uint32_t bits) {
+    switch (element) {
+        case ConvElement::Bf16:
+            return from_bf16(bits);
+        case ConvElement::F16:
+            return from_f16(bits);
+        case ConvElement::F8E4M3:
+            return from_f8e4m3(bits);
+    }
+    return 0;
+}
+
+float rounded(ConvElement element, float value) { return decode(element, encode(element, value)); }
+
+/// Of the output: fp16 stays, everything else goes out as bf16.
+uint16_t encode_output(ConvElement element, double value) {
+    const auto single = static_cast<float>(value);
+    return static_cast<uint16_t>(element == ConvElement::F16 ? to_f16(single) : to_bf16(single));
+}
+float decode_output(ConvElement element, uint16_t bits) {
+    return element == ConvElement::F16 ? from_f16(bits) : from_bf16(bits);
+}
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+const char* name(ConvElement element) {
+    constexpr std::array<const char*, 3> kNames = {"bf16", "fp16", "fp8"};
+    return kNames[static_cast<size_t>(element)];
+}
+
+}  // namespace
+
+std::string describe(const ConvCase& conv) {
+    const FourWaveConvProblem& p = conv.problem;
+    const auto number = [](int64_t value) { return std::to_string(value); };
+    std::string text = std::string(name(p.element)) + " " + number(p.frames) + "x" + number(p.h) + "x" + number(p.w) +
+                       "x" + number(p.c_in);
+    text += (p.upsample ? " upsampled" : "") + std::string(" -> ") + number(p.c_out) + ", taps " + number(p.q) + "x" +
+            number(p.r) + "x" + number(p.s);
+    text += ", stride " + number(p.stride_h) + "," + number(p.stride_w) + " dilation " + number(p.dilation_h) + "," +
+            number(p.dilation_w);
+    text +=
+        " pad " + number(p.pad_top) + "," + number(p.pad_bottom) + "," + number(p.pad_left) + "," + number(p.pad_right);
+    if (p.bias) text += " + bias";
+    if (p.silu) text += ", silu";
+    if (p.source) text += ", + source";
+    if (p.norm) text += p.output ? ", norm beside" : ", norm instead";
+    return text;
+}
+
+ConvRun::ConvRun(const ConvCase& conv) : case_(conv), plan_(*plan_four_wave_conv(conv.problem, conv.overrides).plan) {
+    make_data();
+    filter_ = pack_filter(plan_, weights_, FilterOrder::Qrsck);
+    packed_bias_ = pack_channels(plan_, bias_);
+    packed_gamma_ = pack_channels(plan_, gamma_);
+}
+
+void ConvRun::make_data() {
+    const FourWaveConvProblem& p = case_.problem;
+    std::mt19937 random(static_cast<uint32_t>(p.c_in * 131 + p.c_out * 17 + p.h * 7 + p.q));
+    const bool whole = case_.data == Data::Integer;
+    const auto draw = [&](ConvElement element, float scale) {
+        if (whole) return static_cast<float>(static_cast<int>(random() % 9) - 4);
+        return rounded(element, scale * (static_cast<float>(random() % 2001) / 1000.0f - 1.0f));
+    };
+    inputs_.resize(case_.input_frames);
+    images_.resize(case_.input_frames);
+    const size_t bytes = p.element == ConvElement::F8E4M3 ? 1 : 2;
+    for (int64_t frame = 0; frame < case_.input_frames; ++frame) {
+        auto& values = inputs_[frame];
+        values.resize(p.h * p.w * p.c_in);
+        images_[frame].resize(values.size() * bytes);
+        for (size_t i = 0; i < values.size(); ++i) {
+            values[i] = draw(p.element, 1.0f);
+            if (case_.data == Data::Indexed) {
+                const auto pixel = static_cast<int64_t>(i) / p.c_in, c = static_cast<int64_t>(i) % p.c_in;
+                const int64_t code = frame * 7919 + pixel / p.w * 131 + pixel % p.w * 17 + c;
+                values[i] = rounded(p.element, static_cast<float>(code % 251 + 1) / 16.0f);
+            }
+            const uint32_t bits = encode(p.element, values[i]);
+            std::memcpy(images_[frame].data() + i * bytes, &bits, bytes);
+        }
+    }
+    const int64_t depth = p.q * p.r * p.s * p.c_in;
+    weights_.resize(depth * p.c_out);
+    const float scale = 1.0f / std::sqrt(static_cast<float>(depth) / 3);
+    for (float& weight : weights_) weight = draw(p.element, p.element == ConvElement::F8E4M3 ? 0.25f : scale);
+    if (case_.data == Data::Indexed) {  // output channel k copies one tap and channel of the input
+        std::fill(weights_.begin(), weights_.end(), 0.0f);
+        for (int64_t k = 0; k < p.c_out; ++k) weights_[(k * 37 + 11) % depth * p.c_out + k] = 1.0f;
+    }
+    if (p.bias) bias_.resize(p.c_out);
+    for (float& value : bias_) value = draw(ConvElement::Bf16, 1.0f);
+    if (p.norm) gamma_.resize(p.c_out);
+    for (float& value : gamma_) value = draw(ConvElement::Bf16, 1.0f);
+    if (p.source) source_.resize(p.frames);
+    for (auto& frame : source_) {
+        frame.resize(p.h_out() * p.w_out() * p.c_out);
+        for (uint16_t& value : frame) value = encode_output(p.element, draw(p.element, 1.0f));
+    }
+}
+
+host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::WaveKernel* kernel) {
+    const FourWaveConvProblem& p = case_.problem;
+    const size_t elements = p.h_out() * p.w_out() * p.c_out;
+    output_.assign(p.output ? p.frames : 0, Frame(elements + kGuard, kPoison));
+    normed_.assign(p.norm ? p.frames : 0, Frame(elements + kGuard, kPoison));
+    std::vector<const void*> input, source;
+    std::vector<void*> output, normed;
+    for (int64_t t = 0; t < p.frames; ++t) {
+        for (int64_t q = 0; q < p.q; ++q) {
+            const int64_t frame = t + 1 - p.q + q;
+            input.push_back(frame < 0 || frame >= case_.input_frames ? nullptr : images_[frame].data());
+        }
+    }
+    for (auto& frame : output_) output.push_back(frame.data());
+    for (auto& frame : normed_) normed.push_back(frame.data());
+    for (auto& frame : source_) source.push_back(frame.data());
+    const ConvAddresses addresses{.input = input,
+                                  .output = output,
+                                  .source = source,
+                                  .normed = normed,
+                                  .filter = filter_.data(),
+                                  .bias = packed_bias_.data(),
+                                  .gamma = packed_gamma_.data()};
+    host_model::WaveOutcome total;
+    if (kernel == nullptr) kernel = host_model::find_wave_kernel(plan_.kernel->name);
+    for (const FourWaveConvLaunch& launch : launches(plan_, addresses)) {
+        const host_model::WaveOutcome outcome = host_model::launch_waves(
+            *kernel, {.grid = {launch.workgroups}, .seed = seed, .threads = 2}, &launch.params);
+        total.matrix_products += outcome.matrix_products;
+        total.lds_reads += outcome.lds_reads;
+        total.lds_read_conflicts += outcome.lds_read_conflicts;
+        total.loads_to_lds += outcome.loads_to_lds;
+        if (outcome.fault && !total.fault) total.fault = outcome.fault;
+    }
+    return total;
+}
+
+float ConvRun::input(int64_t frame, int64_t y, int64_t x, int64_t c) const {
+    const FourWaveConvProblem& p = case_.problem;
+    return inputs_[frame][(y * p.w + x) * p.c_in + c];
+}
+
+std::vector<double> ConvRun::value_row(int64_t frame, int64_t y, int64_t x) const {
+    const FourWaveConvProblem& p = case_.problem;
+    const int64_t scale = p.upsample ? 2 : 1;
+    std::vector<double> sums(p.c_out);
+    for (int64_t q = 0; q < p.q; ++q) {
+        const int64_t t = frame + 1 - p.q + q;
+        if (t < 0 || t >= case_.input_frames) continue;
+        for (int64_t r = 0; r < p.r; ++r) {
+            const int64_t in_y = y * p.stride_h + r * p.dilation_h - p.pad_top;
+            if (in_y < 0 || in_y >= p.h * scale) continue;
+            for (int64_t s = 0; s < p.s; ++s) {
+                const int64_t in_x = x * p.stride_w + s * p.dilation_w - p.pad_left;
+                if (in_x < 0 || in_x >= p.w * scale) continue;
+                const float* weights = weights_.data() + ((q * p.r + r) * p.s + s) * p.c_in * p.c_out;
+                for (int64_t c = 0; c < p.c_in; ++c, weights += p.c_out) {
+                    const double value = input(t, in_y / scale, in_x / scale, c);
+                    for (int64_t k = 0; k < p.c_out; ++k) sums[k] += value * static_cast<double>(weights[k]);
+                }
+            }
+        }
+    }
+    for (int64_t k = 0; k < p.c_out; ++k) {
+        if (p.bias) sums[k] += bias_[k];
+        if (p.silu) sums[k] = silu(sums[k]);
+        if (p.source) {
+            sums[k] += p.beta * decode_output(p.element, source_[frame][(y * p.w_out() + x) * p.c_out + k]);
+        }
+    }
+    return sums;
+}
+
+std::string ConvRun::compare() const {
+    const FourWaveConvProblem& p = case_.problem;
+    const int64_t h = p.h_out(), w = p.w_out();
+    if (wanted_.empty()) {
+        wanted_.resize(p.frames);
+        wanted_norm_.resize(p.norm ? p.frames : 0);
+        for (int64_t t = 0; t < p.frames; ++t) {
+            for (int64_t pixel = 0; pixel < h * w; ++pixel) {
+                const auto row = value_row(t, pixel / w, pixel % w);
+                wanted_[t].insert(wanted_[t].end(), row.begin(), row.end());
+                if (!p.norm) continue;
+                std::vector<double> values(row.size());
+                double squares = 0;
+                for (size_t k = 0; k < row.size(); ++k) {
+                    values[k] = decode_output(p.element, encode_output(p.element, row[k]));
+                    squares += values[k] * values[k];
+                }
+                for (size_t k = 0; k < row.size(); ++k) {
+                    const double value = values[k] * std::sqrt(static_cast<double>(p.c_out)) /
+                                         std::max(std::sqrt(squares), 1e-12) * gamma_[k];
+                    wanted_norm_[t].push_back(p.norm_silu ? silu(value) : value);
+                }
+            }
+        }
+    }
+    std::string wrong = p.output ? compare_frames(output_, wanted_, "output") : "";
+    return wrong.empty() && p.norm ? compare_frames(normed_, wanted_norm_, "normed") : wrong;
+}
+
+std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::vector<std::vector<double>>& want,
+                                    const char* what) const {
+    const FourWaveConvProblem& p = case_.problem;
+    const bool exact = case_.data == Data::Integer && !p.silu && !p.norm;
+    double error = 0, norm = 0, largest = 0, worst = -1;
+    std::string worst_place;
+    for (size_t t = 0; t < got.size(); ++t) {
+        for (size_t i = 0; i < want[t].size(); ++i) {
+            const double value = decode_output(p.element, got[t][i]);
+            const double wanted =
+                exact ? static_cast<double>(decode_output(p.element, encode_output(p.element, want[t][i])))
+                      : want[t][i];
+            const double difference = std::isfinite(value) ? std::abs(value - wanted) : INFINITY;
+            error += difference * difference;
+            norm += wanted * wanted;
+            largest = std::max(largest, std::abs(wanted));
+            if (difference <= worst) continue;
+            worst = difference;
+            const auto pixel = static_cast<int64_t>(i) / p.c_out;
+            worst_place = std::string(what) + " frame " + std::to_string(t) + " row " +
+                          std::to_string(pixel / p.w_out()) + " column " + std::to_string(pixel % p.w_out()) +
+                          " channel " + std::to_string(static_cast<int64_t>(i) % p.c_out) + " is " +
+                          std::to_string(value) + ", wanted " + std::to_string(wanted);
+        }
+        if (std::any_of(got[t].end() - kGuard, got[t].end(), [](uint16_t v) { return v != kPoison; })) {
+            return "values behind the end of the frame have changed";
+        }
+    }
+    // One rounding of bf16 is 1.65e-3 of the norm (2^-11 / 2^-8 of that for fp16) and half an ulp of the largest value
+    // at most; a norm rounds twice. A missing tap or column is twenty times that (kernels.md, section 8).
+    const double unit = p.element == ConvElement::F16 ? 0x1p-11 : 0x1p-8;
+    const double relative = exact ? 0 : 0.65 * unit * (p.norm ? 1.5 : 1);
+    const double absolute = exact ? 0 : unit * (p.norm ? 4 : 1) * largest;
+    if (std::sqrt(error) <= relative * std::sqrt(norm) && worst <= absolute) return {};
+    return "relative error " + std::to_string(std::sqrt(error / norm)) + ", at worst " + worst_place;
+}
+
+}  // namespace kinetograph::gfx950

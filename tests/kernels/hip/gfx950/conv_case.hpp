@@ -1,0 +1,64 @@
+#pragma once
+
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
+#include <kinetograph/kernels/host_model/wave_launch.hpp>
+#include <string>
+#include <vector>
+
+/// One convolution with its data: run through the host model and compared with sums in fp64 over the same rounded
+/// numbers.
+namespace kinetograph::gfx950 {
+
+enum class Data : uint8_t {
+    Random,   ///< uniform in [-1, 1], rounded to the element type
+    Indexed,  ///< a value that says its frame, row, column and channel; the filter picks one tap and channel
+    Integer,  ///< whole numbers in [-4, 4]: sums are exact, so the output must be to the bit
+};
+
+struct ConvCase {
+    FourWaveConvProblem problem;
+    ConvOverrides overrides = {};
+    Data data = Data::Random;
+    int64_t input_frames = 1;  ///< output frame t sees input frames t + 1 - q ... t; those before 0 are zeros
+};
+
+/// "bf16 64x64x32 Chunks 2x9x7x48 -> 64, 3x3x3 stride 2 ..."
+std::string describe(const ConvCase& conv);
+
+class ConvRun {
+  public:
+    /// Makes the data. The plan must exist.
+    explicit ConvRun(const ConvCase& conv);
+
+    /// Runs the planned kernel, or `kernel` in its place.
+    host_model::WaveOutcome run(uint64_t seed, const host_model::WaveKernel* kernel = nullptr);
+
+    /// What is wrong with the last run's outputs: empty, or a sentence with the worst element.
+    std::string compare() const;
+
+    const FourWaveConvPlan& plan() const { return plan_; }
+    /// Changed by tests of wrong hosts.
+    std::vector<std::byte>& filter() { return filter_; }
+
+  private:
+    using Frame = std::vector<uint16_t>;
+    void make_data();
+    double sum(int64_t frame, int64_t y, int64_t x, int64_t k) const;
+    std::vector<double> value_row(int64_t frame, int64_t y, int64_t x) const;
+    std::string compare_frames(const std::vector<Frame>& got, const std::vector<std::vector<double>>& want,
+                               const char* name) const;
+    float input(int64_t frame, int64_t y, int64_t x, int64_t c) const;
+
+    ConvCase case_;
+    FourWaveConvPlan plan_;
+    std::vector<std::vector<float>> inputs_;      ///< as the kernel sees them, decoded
+    std::vector<std::vector<std::byte>> images_;  ///< the same, as bytes in memory
+    std::vector<float> weights_;                  ///< [q][r][s][c][k], rounded
+    std::vector<float> bias_, gamma_;
+    std::vector<std::byte> filter_;
+    std::vector<float> packed_bias_, packed_gamma_;
+    std::vector<Frame> source_, output_, normed_;
+    mutable std::vector<std::vector<double>> wanted_, wanted_norm_;  ///< made by the first comparison
+};
+
+}  // namespace kinetograph::gfx950
