@@ -1,21 +1,31 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
-#include <iterator>
+#include <algorithm>
 
 namespace kinetograph::accel {
 
-Result<std::unique_ptr<AcceleratorLane>> AcceleratorLane::create(Device& device, profile::Recorder* recorder) {
+Result<std::unique_ptr<AcceleratorLane>> AcceleratorLane::create(Device& device, profile::Recorder* recorder,
+                                                                 Batches batches) {
     auto stream = device.create_stream("accelerator");
     if (!stream) return fail(std::move(stream.error()));
     auto timeline = device.create_timeline();
     if (!timeline) return fail(std::move(timeline.error()));
     return std::unique_ptr<AcceleratorLane>(
-        new AcceleratorLane(device, std::move(*stream), std::move(*timeline), recorder));
+        new AcceleratorLane(device, std::move(*stream), std::move(*timeline), recorder, batches));
 }
 
 AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream, std::shared_ptr<Timeline> timeline,
-                                 profile::Recorder* recorder)
-    : device_(device), timeline_(std::move(timeline)), recorder_(recorder), stream_(std::move(stream)) {}
+                                 profile::Recorder* recorder, Batches batches)
+    : device_(device),
+      timeline_(std::move(timeline)),
+      recorder_(recorder),
+      batches_(batches),
+      stream_(std::move(stream)) {
+    if (batches_ == Batches::Replayed && !device_.info().can_capture) {
+        batches_ = Batches::Eager;
+        counts_.declined = device_.info().can_capture.reason;
+    }
+}
 
 AcceleratorLane::~AcceleratorLane() {
     static_cast<void>(stream_->synchronize());  // an error nobody asked for has nobody to be told
@@ -29,56 +39,171 @@ Result<std::shared_ptr<Event>> AcceleratorLane::take_event() {
     return event;
 }
 
+void AcceleratorLane::give_back(std::shared_ptr<Event> event) {
+    if (event) free_events_.push_back(std::move(event));
+}
+
+Result<PassEvents> AcceleratorLane::take_events(std::string name) {
+    auto begin = take_event();
+    if (!begin) return fail(std::move(begin.error()), name);
+    auto end = take_event();
+    if (!end) return fail(std::move(end.error()), name);
+    return PassEvents{std::move(name), std::move(*begin), std::move(*end)};
+}
+
 Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
     collect_spans();
     std::lock_guard lock(mutex_);
-    std::vector<Timed> timed;  // made before anything is enqueued: an error leaves nothing of the batch behind
-    for (const graph::PassRecord& pass : record.passes) {
-        if (recorder_ == nullptr) break;
-        auto begin = take_event();
-        auto end = take_event();
-        if (!begin) return fail(std::move(begin.error()), pass.planned->name);
-        if (!end) return fail(std::move(end.error()), pass.planned->name);
-        timed.push_back({pass.planned->name, record.execution, std::move(*begin), std::move(*end)});
-    }
-    for (const graph::ResolvedWait& wait : record.waits) {
-        if (auto* accelerator = dynamic_cast<AcceleratorLane*>(wait.lane)) {
-            stream_->wait(accelerator->timeline_, wait.value);
-        } else {
-            // Another kind of lane offers no timeline that this device understands: its own wait runs in stream order.
-            stream_->enqueue("wait", [lane = wait.lane, value = wait.value] { return lane->wait(value); });
-        }
-    }
-    for (std::size_t i = 0; i < record.passes.size(); ++i) {
-        const graph::PassRecord& pass = record.passes[i];
-        if (recorder_ != nullptr) stream_->record(timed[i].begin);
-        PassContext context(pass, record.execution, *stream_);
-        pass.node->execute(context);
-        if (recorder_ != nullptr) stream_->record(timed[i].end);
-    }
-    std::move(timed.begin(), timed.end(), std::back_inserter(timed_));
+    auto graph = graph_for(record);  // captures before anything is enqueued
+    if (!graph) return fail(std::move(graph.error()));
+    if (auto done = *graph != nullptr ? replay(record, **graph) : run_eagerly(record); !done) return done;
     stream_->signal(timeline_, record.signal);
     return {};
 }
 
+Result<void> AcceleratorLane::enqueue_waits(const graph::BatchRecord& record) {
+    std::vector<graph::ResolvedWait> foreign;
+    for (const graph::ResolvedWait& wait : record.waits)
+        if (dynamic_cast<AcceleratorLane*>(wait.lane) == nullptr) foreign.push_back(wait);
+    if (!foreign.empty() && !relay_) {
+        auto relay = Relay::create(device_);
+        if (!relay) return fail(std::move(relay.error()));
+        relay_ = std::move(*relay);
+    }
+    for (const graph::ResolvedWait& wait : record.waits)
+        if (auto* accelerator = dynamic_cast<AcceleratorLane*>(wait.lane))
+            stream_->wait(accelerator->timeline_, wait.value);
+    if (!foreign.empty()) stream_->wait(relay_->timeline(), relay_->promise(std::move(foreign)));
+    return {};
+}
+
+void AcceleratorLane::execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events) {
+    for (std::size_t i = 0; i < record.passes.size(); ++i) {
+        const graph::PassRecord& pass = record.passes[i];
+        if (!events.empty()) stream_->record(events[i].begin);
+        PassContext context(pass, record.execution, *stream_);
+        pass.node->execute(context);
+        if (!events.empty()) stream_->record(events[i].end);
+    }
+}
+
+Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
+    Timed timed{.execution = record.execution, .passes = {}, .replayed = nullptr, .done = nullptr};
+    if (recorder_ != nullptr) {  // events first: an error leaves nothing of the batch behind
+        timed.passes.reserve(record.passes.size());
+        for (const graph::PassRecord& pass : record.passes) {
+            auto events = take_events(pass.planned->name);
+            if (!events) return fail(std::move(events.error()));
+            timed.passes.push_back(std::move(*events));
+        }
+    }
+    if (auto waited = enqueue_waits(record); !waited) return waited;
+    execute(record, timed.passes);
+    if (!record.passes.empty()) ++counts_.eager;
+    if (!timed.passes.empty()) timed_.push_back(std::move(timed));
+    return {};
+}
+
+/// The graph to replay for this batch; null: it runs eagerly.
+Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record) {
+    if (batches_ == Batches::Eager || record.passes.empty()) return nullptr;
+    if (!stream_->status()) return nullptr;  // nothing runs until the error has been reported
+    BatchGraphs::Entry& entry = graphs_.find(batch_key(record), timeline_->value());
+    if (entry.declined) return nullptr;
+    for (const auto& graph : entry.graphs)
+        if (graph->unread_replays == 0 || graph->passes.empty()) return graph.get();
+    if (entry.graphs.size() >= BatchGraphs::kGraphsPerBatch) return nullptr;  // nobody reads the times of so many
+    auto captured = capture(record);
+    if (!captured) {
+        entry.declined = std::move(captured.error());
+        counts_.declined = entry.declined->message;
+        return nullptr;
+    }
+    ++counts_.captured;
+    entry.graphs.push_back(std::move(*captured));
+    return entry.graphs.back().get();
+}
+
+bool AcceleratorLane::times_graphs() const { return recorder_ != nullptr && device_.info().can_time_graphs.available; }
+
+Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchRecord& record) {
+    auto batch = std::make_unique<BatchGraph>();
+    for (const graph::PassRecord& pass : record.passes) {
+        if (!times_graphs()) break;
+        auto events = take_events(pass.planned->name);
+        if (!events) return fail(std::move(events.error()));
+        batch->passes.push_back(std::move(*events));
+    }
+    if (auto begun = stream_->begin_capture(); !begun) return fail(std::move(begun.error()));
+    execute(record, batch->passes);
+    auto graph = stream_->end_capture();
+    if (!graph) return fail(std::move(graph.error()));
+    batch->graph = std::move(*graph);
+    return batch;
+}
+
+Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGraph& graph) {
+    Timed timed{.execution = record.execution, .passes = {}, .replayed = nullptr, .done = nullptr};
+    if (times_graphs()) {
+        auto done = take_event();
+        if (!done) return fail(std::move(done.error()));
+        timed.done = std::move(*done);
+        timed.replayed = &graph;
+    } else if (recorder_ != nullptr) {
+        auto events = take_events(fmt::format("{} passes from {} to {}", record.passes.size(),
+                                              record.passes.front().planned->name, record.passes.back().planned->name));
+        if (!events) return fail(std::move(events.error()));
+        timed.passes.push_back(std::move(*events));
+    }
+    if (auto waited = enqueue_waits(record); !waited) return waited;
+    if (!timed.passes.empty()) stream_->record(timed.passes.front().begin);
+    stream_->replay(*graph.graph);
+    if (!timed.passes.empty()) stream_->record(timed.passes.front().end);
+    if (timed.done) stream_->record(timed.done);
+    graph.signal = record.signal;
+    if (timed.replayed != nullptr) ++graph.unread_replays;
+    ++counts_.replayed;
+    if (recorder_ != nullptr) timed_.push_back(std::move(timed));
+    return {};
+}
+
 Result<void> AcceleratorLane::wait(std::uint64_t value) {
-    timeline_->wait(value);
+    constexpr auto kLook = std::chrono::milliseconds(100);
+    while (!timeline_->wait(value, kLook))  // work that a lost device does not do signals nothing
+        if (auto status = stream_->status(); !status && status.error().code == ErrorCode::DeviceLost) return status;
     collect_spans();
-    return stream_->status();
+    if (auto status = stream_->status(); !status) return status;
+    std::lock_guard lock(mutex_);
+    if (relay_ == nullptr) return {};
+    if (auto error = relay_->error()) return fail(std::move(*error));
+    return {};
+}
+
+BatchCounts AcceleratorLane::batch_counts() const {
+    std::lock_guard lock(mutex_);
+    return counts_;
 }
 
 void AcceleratorLane::collect_spans() {
     std::lock_guard lock(mutex_);
-    while (!timed_.empty()) {
-        Timed& front = timed_.front();
-        const auto begin = front.begin->time();
-        const auto end = front.end->time();
-        if (!begin || !end) return;
-        recorder_->add({std::move(front.name), "accelerator", *begin, *end, front.execution});
-        free_events_.push_back(std::move(front.begin));
-        free_events_.push_back(std::move(front.end));
-        timed_.pop_front();
+    while (!timed_.empty() && collect(timed_.front())) timed_.pop_front();
+}
+
+/// Adds the spans of a batch that the stream has passed; false: it has not.
+bool AcceleratorLane::collect(Timed& batch) {
+    const auto& last = batch.done ? batch.done : batch.passes.back().end;
+    if (!last->time()) return false;
+    for (const PassEvents& pass : batch.replayed != nullptr ? batch.replayed->passes : batch.passes) {
+        const auto begin = pass.begin->time(), end = pass.end->time();
+        if (begin && end) recorder_->add({pass.name, "accelerator", *begin, *end, batch.execution});
     }
+    for (PassEvents& pass : batch.passes) {
+        give_back(std::move(pass.begin));
+        give_back(std::move(pass.end));
+    }
+    give_back(std::move(batch.done));
+    if (batch.replayed != nullptr) --batch.replayed->unread_replays;
+    return true;
 }
 
 namespace {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/accel/batch_graphs.hpp>
+#include <kinetograph/engine/accel/relay.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
@@ -33,35 +35,73 @@ class PassContext final : public graph::PassContext {
     Stream& stream_;
 };
 
+/// What a batch of passes becomes on the stream.
+enum class Batches : std::uint8_t {
+    Eager,  ///< every pass enqueues its work every time
+    /// The stream's work is captured once for every place that the batch's resources take, and replayed: the passes'
+    /// execute functions run while capturing only. For passes whose work depends on nothing but the plan and where
+    /// their resources lie. Batches whose passes enqueue host functions stay eager, and so does everything on devices
+    /// that cannot capture. Work that is not the stream's (a counter in an execute function) does not happen in a
+    /// replay.
+    Replayed,
+};
+
+/// How the lane's batches have run so far.
+struct BatchCounts {
+    std::uint64_t eager = 0, captured = 0, replayed = 0;
+    std::string declined;  ///< why the newest batch that could not be captured stayed eager; empty: none
+};
+
 /// Runs batches of accelerator passes on one stream; every pass becomes a profile span when `recorder` is given.
+/// Replayed batches are timed pass by pass where the device stamps events inside graphs (DeviceInfo::can_time_graphs);
+/// elsewhere such a batch is one span named "12 passes from conv_in to head".
+/// A lane of another kind is waited for by a relay thread, which signals a timeline of the device.
 class AcceleratorLane final : public graph::LaneBackend {
   public:
-    static Result<std::unique_ptr<AcceleratorLane>> create(Device& device, profile::Recorder* recorder = nullptr);
+    static Result<std::unique_ptr<AcceleratorLane>> create(Device& device, profile::Recorder* recorder = nullptr,
+                                                           Batches batches = Batches::Eager);
     ~AcceleratorLane() override;
     graph::Lane lane() const override { return graph::Lane::Accelerator; }
     Result<void> submit(const graph::BatchRecord& record) override;
+    /// Errors: those of the stream and of lanes that it waited for; DeviceLost also while the value is not reached.
     Result<void> wait(std::uint64_t value) override;
     Stream& stream() { return *stream_; }
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
+    BatchCounts batch_counts() const;
 
   private:
-    /// A pass whose events the stream may not have passed yet.
+    /// Passes whose events the stream may not have passed yet: those of one batch.
     struct Timed {
-        std::string name;
         std::uint64_t execution = 0;
-        std::shared_ptr<Event> begin, end;
+        std::vector<PassEvents> passes;  ///< recorded for this batch alone
+        BatchGraph* replayed = nullptr;  ///< whose events are read instead, once `done` is passed
+        std::shared_ptr<Event> done;
     };
     AcceleratorLane(Device& device, std::unique_ptr<Stream> stream, std::shared_ptr<Timeline> timeline,
-                    profile::Recorder* recorder);
+                    profile::Recorder* recorder, Batches batches);
     Result<std::shared_ptr<Event>> take_event();
+    void give_back(std::shared_ptr<Event> event);
+    Result<PassEvents> take_events(std::string name);
+    Result<void> enqueue_waits(const graph::BatchRecord& record);
+    void execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events);
+    Result<void> run_eagerly(const graph::BatchRecord& record);
+    Result<BatchGraph*> graph_for(const graph::BatchRecord& record);
+    Result<std::unique_ptr<BatchGraph>> capture(const graph::BatchRecord& record);
+    Result<void> replay(const graph::BatchRecord& record, BatchGraph& graph);
+    bool times_graphs() const;
     void collect_spans();
+    bool collect(Timed& batch);
 
     Device& device_;
     std::shared_ptr<Timeline> timeline_;
     profile::Recorder* recorder_;
-    std::mutex mutex_;  ///< submit() and wait() may come from different threads
+    Batches batches_;
+    std::unique_ptr<Relay> relay_;  ///< made when first needed; outlives the stream
+    mutable std::mutex mutex_;      ///< submit() and wait() may come from different threads
     std::deque<Timed> timed_;
     std::vector<std::shared_ptr<Event>> free_events_;
+    BatchGraphs graphs_;
+    BatchCounts counts_;
     std::unique_ptr<Stream> stream_;  ///< last: its worker ends before what its tasks refer to
 };
 

@@ -9,7 +9,7 @@
 namespace kinetograph::standin {
 
 struct Kernel {
-    std::string_view name;
+    std::string name;
     std::uint64_t argument_bytes = 0;
     std::uint32_t max_threads = 0;   ///< of a block
     std::uint32_t shared_bytes = 0;  ///< static, a block

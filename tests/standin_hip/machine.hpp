@@ -99,7 +99,6 @@ struct RuntimeModule {
 
 struct RuntimeFunction {
     RuntimeModule* module = nullptr;
-    std::string name;
     standin::Kernel kernel;
 };
 

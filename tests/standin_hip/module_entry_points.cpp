@@ -65,7 +65,7 @@ STANDIN_EXPORT Status hipModuleGetFunction(FunctionHandle* function, ModuleHandl
     if (module->kernels && !module->kernels->contains(std::string_view(name))) return Status::NotFound;
     const auto kernel = standin::find_kernel(name);
     if (!kernel) return Status::NotFound;
-    module->functions.push_back(std::make_unique<RuntimeFunction>(RuntimeFunction{module, name, *kernel}));
+    module->functions.push_back(std::make_unique<RuntimeFunction>(RuntimeFunction{module, *kernel}));
     *function = module->functions.back().get();
     return Status::Success;
 }
@@ -102,7 +102,7 @@ STANDIN_EXPORT Status hipModuleLaunchKernel(FunctionHandle function, unsigned gr
     const Extent3 grid{grid_x, grid_y, grid_z}, block{block_x, block_y, block_z};
     if (grid.volume() == 0 || block.volume() == 0 || block.volume() > kernel.max_threads)
         return Status::InvalidConfiguration;
-    return stream->push([name = std::string(kernel.name), grid, block, shared_bytes, arguments = Arguments(given)] {
+    return stream->push([name = kernel.name, grid, block, shared_bytes, arguments = Arguments(given)] {
         return machine().run_kernel(name, {grid, block, shared_bytes, arguments.words.data()});
     });
 }

@@ -27,8 +27,9 @@ std::optional<std::string> spin(const KernelCall& call) {
 
 std::optional<Kernel> find_test_kernel(std::string_view name) {
     if (name == "standin_scale_add")
-        return Kernel{.name = name, .argument_bytes = sizeof(ScaleAddParams), .max_threads = kThreads};
-    if (name == "standin_spin") return Kernel{.name = name, .argument_bytes = sizeof(SpinParams), .max_threads = 64};
+        return Kernel{.name = std::string(name), .argument_bytes = sizeof(ScaleAddParams), .max_threads = kThreads};
+    if (name == "standin_spin")
+        return Kernel{.name = std::string(name), .argument_bytes = sizeof(SpinParams), .max_threads = 64};
     return std::nullopt;
 }
 

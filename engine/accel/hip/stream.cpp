@@ -45,7 +45,9 @@ void HipStream::stop(Error error) {
 }
 
 void HipStream::note(const Result<void>& result, std::string_view what) {
-    if (!result) stop({result.error().code, fmt::format("{}: {}", what, result.error().message)});
+    if (result) return;
+    if (result.error().code == ErrorCode::DeviceLost) return note_late(result.error());
+    stop({result.error().code, fmt::format("{}: {}", what, result.error().message)});
 }
 
 bool HipStream::refuses_capture(std::string_view what) {
@@ -252,7 +254,8 @@ Result<void> HipStream::status() const {
         if (!capture_) {
             (void)context_->make_current();
             const Status status = context_->hip().hipStreamQuery(handle_);
-            if (status != Status::NotReady) note_late(status, "hipStreamQuery");
+            if (status != Status::Success && status != Status::NotReady)
+                note_late(context_->runtime->error(status, "hipStreamQuery"));
         }
     }
     std::lock_guard lock(errors_->mutex);
@@ -264,7 +267,7 @@ Result<void> HipStream::synchronize() {
     if (refuses_capture("waiting for the stream")) return fail(*capture_->error);
     (void)context_->make_current();
     const Status status = context_->hip().hipStreamSynchronize(handle_);
-    note_late(status, "hipStreamSynchronize");
+    if (status != Status::Success) note_late(context_->runtime->error(status, "hipStreamSynchronize"));
     timelines_.clear();
     std::lock_guard lock(errors_->mutex);
     if (!errors_->first) return {};
@@ -274,9 +277,7 @@ Result<void> HipStream::synchronize() {
 }
 
 /// An error of work that runs is reported by whatever call comes next: it may be about any pass since the last one.
-void HipStream::note_late(Status status, std::string_view call) const {
-    if (status == Status::Success) return;
-    Error error = context_->runtime->error(status, call);
+void HipStream::note_late(Error error) const {
     std::lock_guard lock(errors_->mutex);
     if (errors_->first) return;
     const std::string& newest = errors_->newest_launch;

@@ -48,7 +48,7 @@ class HipStream final : public Stream {
     bool skips() const;
     void stop(Error error);
     void note(const Result<void>& result, std::string_view what);
-    void note_late(Status status, std::string_view call) const;
+    void note_late(Error error) const;
     bool refuses_capture(std::string_view what);
     Result<StreamTimeline*> own_timeline(const std::shared_ptr<Timeline>& timeline);
     Result<void> start_kernel(const Launch& launch);

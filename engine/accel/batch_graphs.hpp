@@ -1,0 +1,55 @@
+// Captured batches of accelerator passes: which graph stands for which batch, and when it may run again.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/graph/executor.hpp>
+
+#include <vector>
+
+namespace kinetograph::accel {
+
+/// Everything that the work of a batch depends on: the plan, the batch, and where each of its resources lies in this
+/// execution, rings' positions included. Batches of equal keys enqueue equal work.
+graph::Fingerprint batch_key(const graph::BatchRecord& record);
+
+/// The time stamps of one pass.
+struct PassEvents {
+    std::string name;
+    std::shared_ptr<Event> begin, end;
+};
+
+/// One capture of a batch. Its events belong to one replay at a time: a batch that comes again before the times of its
+/// last replay have been read is captured once more.
+struct BatchGraph {
+    std::shared_ptr<Graph> graph;
+    std::vector<PassEvents> passes;    ///< recorded by the graph; empty where it records none
+    std::uint64_t signal = 0;          ///< the lane's timeline value once its newest replay is done
+    std::uint32_t unread_replays = 0;  ///< whose times have not been read
+};
+
+/// Keeps the graphs of the batches met most recently.
+class BatchGraphs {
+  public:
+    struct Entry {
+        graph::Fingerprint key;
+        std::vector<std::unique_ptr<BatchGraph>> graphs;
+        std::optional<Error> declined;  ///< why this batch cannot be captured: it stays eager
+        std::uint64_t last_use = 0;
+    };
+
+    /// Captures of one batch: as many as executions may be in flight, and one to spare.
+    static constexpr std::size_t kGraphsPerBatch = 4;
+    /// Batches: steady states repeat after the least common multiple of their rings' lengths, which are short.
+    static constexpr std::size_t kBatches = 64;
+
+    /// The entry of `key`, which is new where it has neither graphs nor a reason. Beyond kBatches the one that was not
+    /// used for longest goes, if all its replays are done: `reached` is the value of the lane's timeline.
+    Entry& find(const graph::Fingerprint& key, std::uint64_t reached);
+    const std::vector<std::unique_ptr<Entry>>& entries() const { return entries_; }
+
+  private:
+    std::vector<std::unique_ptr<Entry>> entries_;
+    std::uint64_t uses_ = 0;
+};
+
+}  // namespace kinetograph::accel
