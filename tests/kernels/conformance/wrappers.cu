@@ -36,6 +36,8 @@ __device__ void copies(Shared& shared, const TensorMap& map, uint16_t ranks) {
 #if KINETOGRAPH_CHIP == 100
     tma::load_tiled_pair(shared.tile, map, c, shared.barrier);
     if constexpr (kRank >= 4) tma::load_im2col_pair<kRank>(shared.tile, map, c, {}, shared.barrier);
+    tma::load_tiled_pair_multicast(shared.tile, map, c, shared.barrier, ranks);
+    if constexpr (kRank >= 4) tma::load_im2col_pair_multicast<kRank>(shared.tile, map, c, {}, shared.barrier, ranks);
 #endif
 }
 

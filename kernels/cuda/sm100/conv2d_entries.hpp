@@ -1,0 +1,109 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_presets.hpp>
+#include <kinetograph/kernels/cuda/sm100/epilogue_functions.hpp>
+
+/// Every entry point that is built for sm_100a, as one list: the .cu files make kernels of it, the host its table, the
+/// tests their checks. X(name, config, epilogue function). A name says CTAs of an MMA, swizzle, filters of a tile.
+namespace kinetograph::sm100 {
+
+using SiluInRegisters = Silu<EpilogueForm::InRegisters>;
+using SiluAfterSharedMemory = Silu<EpilogueForm::AfterSharedMemory>;
+
+KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, PresetOptions options) {
+    return preset(cta_group, span == 128 ? isa::Swizzle::Span128 : isa::Swizzle::Span64, options);
+}
+KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, uint32_t filters, Activation activation,
+                                         Source source) {
+    PresetOptions options;
+    options.filters = filters;
+    options.activation = activation;
+    options.source = source;
+    return entry_config(cta_group, span, options);
+}
+/// fp16 stores fp16, fp8 stores bf16.
+KG_HOST_DEVICE Conv2dConfig element_config(uint32_t cta_group, uint32_t span, isa::Element element, Source source) {
+    PresetOptions options;
+    options.filters = 128 * cta_group;
+    options.element = element;
+    options.source = source;
+    if (element == isa::Element::Float16) options.output = options.source_value = isa::Value::Float16;
+    return entry_config(cta_group, span, options);
+}
+KG_HOST_DEVICE Conv2dConfig cluster_config(uint32_t cta_group, uint32_t span, uint32_t x, uint32_t y) {
+    PresetOptions options;
+    options.filters = 128 * cta_group;
+    options.cluster = {x, y};
+    return entry_config(cta_group, span, options);
+}
+/// The fp32 steps of a Q-slice convolution: sums to, sums from and to, or sums from memory.
+KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool loads, bool stores) {
+    PresetOptions options;
+    options.filters = 96 * cta_group;
+    options.source = loads ? Source::Accumulate : Source::None;
+    options.source_value = isa::Value::Float32;
+    if (stores) options.output = isa::Value::Float32;
+    return entry_config(cta_group, span, options);
+}
+
+// bf16, one form of activation, with and without residual.
+#define KG_SM100_TILE(X, form, group, span, n)                                                                    \
+    X(conv2d_##form##_##group##sm_##span##b_n##n, (entry_config(group, span, n, Activation::form, Source::None)), \
+      NoEpilogue)                                                                                                 \
+    X(conv2d_##form##_##group##sm_##span##b_n##n##_residual,                                                      \
+      (entry_config(group, span, n, Activation::form, Source::Residual)), NoEpilogue)
+#define KG_SM100_WIDTHS(X, form, group, span)                                        \
+    KG_SM100_TILE(X, form, group, span, 64)                                          \
+    KG_SM100_TILE(X, form, group, span, 96) KG_SM100_TILE(X, form, group, span, 128) \
+        KG_SM100_TILE(X, form, group, span, 192) KG_SM100_TILE(X, form, group, span, 256)
+#define KG_SM100_FORM(X, form)       \
+    KG_SM100_WIDTHS(X, form, 1, 128) \
+    KG_SM100_WIDTHS(X, form, 1, 64) KG_SM100_WIDTHS(X, form, 2, 128) KG_SM100_WIDTHS(X, form, 2, 64)
+
+#define KG_SM100_FRAMES(X) KG_SM100_FORM(X, Frames2d)
+#define KG_SM100_VOLUMES(X) KG_SM100_FORM(X, Volume3d)
+#define KG_SM100_WINDOWS(X) KG_SM100_FORM(X, Window3d)
+
+// Other elements, epilogue functions, clusters that share, and the steps of Q-slice.
+#define KG_SM100_ELEMENT(X, name, element, group, span)                                                          \
+    X(conv2d_##name##_##group##sm_##span##b, (element_config(group, span, isa::Element::element, Source::None)), \
+      NoEpilogue)                                                                                                \
+    X(conv2d_##name##_##group##sm_##span##b_residual,                                                            \
+      (element_config(group, span, isa::Element::element, Source::Residual)), NoEpilogue)
+#define KG_SM100_FUNCTION(X, group, span, source)                                                    \
+    X(conv2d_silu_##group##sm_##span##b_##source,                                                    \
+      (entry_config(group, span, 128, Activation::Frames2d, Source::source)), SiluInRegisters)       \
+    X(conv2d_silu_staged_##group##sm_##span##b_##source,                                             \
+      (entry_config(group, span, 128, Activation::Frames2d, Source::source)), SiluAfterSharedMemory) \
+    X(conv2d_channel_sums_##group##sm_##span##b_##source,                                            \
+      (entry_config(group, span, 128, Activation::Frames2d, Source::source)), ChannelSums)
+#define KG_SM100_CLUSTER(X, group, span, x, y) \
+    X(conv2d_##group##sm_##span##b_cluster_##x##x##y, (cluster_config(group, span, x, y)), NoEpilogue)
+#define KG_SM100_SUMS(X, group, span)                                                              \
+    X(conv2d_first_sum_##group##sm_##span##b, (sums_config(group, span, false, true)), NoEpilogue) \
+    X(conv2d_next_sum_##group##sm_##span##b, (sums_config(group, span, true, true)), NoEpilogue)   \
+    X(conv2d_last_sum_##group##sm_##span##b, (sums_config(group, span, true, false)), NoEpilogue)
+#define KG_SM100_VARIANTS(X)                                                                                          \
+    KG_SM100_ELEMENT(X, fp16, Float16, 1, 128)                                                                        \
+    KG_SM100_ELEMENT(X, fp16, Float16, 1, 64) KG_SM100_ELEMENT(X, fp16, Float16, 2, 128)                              \
+        KG_SM100_ELEMENT(X, fp16, Float16, 2, 64) KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 128)                       \
+            KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 64) KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 128)                \
+                KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 64) KG_SM100_FUNCTION(X, 1, 128, None)                       \
+                    KG_SM100_FUNCTION(X, 1, 128, Residual) KG_SM100_FUNCTION(X, 2, 128, None)                         \
+                        KG_SM100_FUNCTION(X, 2, 128, Residual) KG_SM100_CLUSTER(X, 1, 128, 2, 1)                      \
+                            KG_SM100_CLUSTER(X, 1, 128, 1, 2) KG_SM100_CLUSTER(X, 1, 64, 2, 2)                        \
+                                KG_SM100_CLUSTER(X, 2, 128, 4, 1) KG_SM100_CLUSTER(X, 2, 128, 2, 2)                   \
+                                    KG_SM100_CLUSTER(X, 2, 64, 4, 2) KG_SM100_SUMS(X, 1, 128) KG_SM100_SUMS(X, 1, 64) \
+                                        KG_SM100_SUMS(X, 2, 128) KG_SM100_SUMS(X, 2, 64)
+
+#define KG_SM100_ENTRIES(X) KG_SM100_FRAMES(X) KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_VARIANTS(X)
+
+struct Conv2dEntry {
+    const char* name;  ///< of the function in the module
+    Conv2dConfig config;
+};
+#define KG_SM100_ROW(name, config, function) {#name, config},
+inline constexpr Conv2dEntry kConv2dEntries[] = {KG_SM100_ENTRIES(KG_SM100_ROW)};
+#undef KG_SM100_ROW
+
+}  // namespace kinetograph::sm100

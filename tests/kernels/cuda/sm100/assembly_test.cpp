@@ -1,0 +1,174 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
+#include <set>
+#include <sstream>
+
+#include "ptx_report.hpp"
+
+/// Every entry point for its chip: assembled by nvcc for sm_100a, no GPU needed. Where nvcc is missing the tests that
+/// need it skip and say so.
+namespace kinetograph::sm100 {
+namespace {
+
+const std::string kNvcc = KINETOGRAPH_NVCC_PATH;
+constexpr uint32_t kRegisterBound = 128;  // 256 threads may have 256 each
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// The compiled sources, once for all tests of this program.
+struct Module {
+    std::string report, ptx;
+    int status = 0;
+};
+Module compile(const std::string& source) {
+    const std::string base = std::string(KINETOGRAPH_ASSEMBLY_DIR "/") + source;
+    const std::string arguments = kNvcc + " -std=c++20 -arch=sm_100a -I " KINETOGRAPH_INCLUDE " ";
+    const std::string file = KINETOGRAPH_INCLUDE "/kinetograph/kernels/cuda/sm100/" + source;
+    Module module;
+    // PTX first, then ptxas on it: the text that is checked is the text that is assembled.
+    module.status = std::system((arguments + "-ptx -o " + base + ".ptx " + file + " > " + base + ".log 2>&1").c_str());
+    if (module.status == 0) {
+        module.status = std::system(
+            (kNvcc + " -arch=sm_100a -cubin -Xptxas -v -o " + base + ".cubin " + base + ".ptx >> " + base + ".log 2>&1")
+                .c_str());
+    }
+    module.report = read_file(base + ".log");
+    module.ptx = read_file(base + ".ptx");
+    return module;
+}
+
+/// A source and how many kernels it holds: together all rows of conv2d_entries.hpp, and the passes.
+struct SourceFile {
+    const char* name;
+    size_t kernels;
+};
+class Assembly : public testing::TestWithParam<SourceFile> {
+  protected:
+    void SetUp() override {
+        if (kNvcc.empty())
+            GTEST_SKIP() << "nvcc is not on this machine: " << GetParam().name << " is not assembled for sm_100a";
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Sm100, Assembly,
+                         testing::Values(SourceFile{"conv2d_frames.cu", 40}, SourceFile{"conv2d_volumes.cu", 40},
+                                         SourceFile{"conv2d_windows.cu", 40}, SourceFile{"conv2d_variants.cu", 46},
+                                         SourceFile{"slice_passes.cu", 3}),
+                         [](const auto& test) {
+                             const std::string name = test.param.name;
+                             return name.substr(0, name.find('.'));
+                         });
+
+const Conv2dEntry* find_entry(const std::string& name) {
+    for (const Conv2dEntry& entry : kConv2dEntries) {
+        if (name == entry.name) return &entry;
+    }
+    return nullptr;
+}
+
+void print_row(const std::string& name, const KernelResources& kernel, const Conv2dEntry* entry) {
+    std::cout << std::left << std::setw(44) << name << std::right << std::setw(5) << kernel.registers << std::setw(7)
+              << kernel.stack + kernel.spill_stores + kernel.spill_loads;
+    if (entry != nullptr) {
+        const Conv2dConfig& c = entry->config;
+        std::cout << std::setw(8) << shared_bytes(c) << std::setw(8) << c.stages << std::setw(9) << tensor_columns(c);
+    }
+    std::cout << "\n";
+}
+
+/// Registers and local memory of every kernel, printed and bounded; the promised instructions in its PTX.
+TEST_P(Assembly, HasNoSpillsAndHoldsThePromisedInstructions) {
+    const Module module = compile(GetParam().name);
+    ASSERT_EQ(module.status, 0) << module.report;
+    const auto kernels = read_resources(module.report);
+    const auto ptx = split_entries(module.ptx);
+    ASSERT_EQ(kernels.size(), GetParam().kernels);
+    ASSERT_EQ(ptx.size(), GetParam().kernels);
+    std::cout << "kernel                                      regs  local  shared  stages  columns\n";
+    for (const auto& [name, kernel] : kernels) {
+        const Conv2dEntry* entry = find_entry(name);
+        print_row(name, kernel, entry);
+        EXPECT_EQ(kernel.stack + kernel.spill_stores + kernel.spill_loads, 0u) << name;
+        EXPECT_GT(kernel.registers, 0u) << name;
+        EXPECT_LE(kernel.registers, kRegisterBound) << name;
+        if (entry == nullptr) continue;
+        for (const std::string& broken : broken_promises(entry->config, ptx.at(name)))
+            ADD_FAILURE() << name << " " << broken;
+    }
+}
+
+TEST(Entries, HaveNamesOfTheirOwnAndFitTheChip) {
+    std::set<std::string> names;
+    for (const Conv2dEntry& entry : kConv2dEntries) {
+        EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
+        const Conv2dConfig& c = entry.config;
+        EXPECT_LE(shared_bytes(c), kSharedLimit) << entry.name;
+        EXPECT_GT(shared_bytes(c) + stage_bytes(c), kSharedLimit) << entry.name << " could have another stage";
+        EXPECT_LE(tensor_columns(c), 512u) << entry.name;
+        EXPECT_GE(c.stages, 3u) << entry.name;
+    }
+    EXPECT_EQ(names.size(), 166u);
+}
+
+constexpr Conv2dConfig kPair = entry_config(2, 128, 128, Activation::Volume3d, Source::Residual);
+
+/// What the checks find when a promise is broken: an entry of which one instruction is exchanged at a time.
+TEST(PtxChecks, FindAnInstructionThatIsNotTheOnePromised) {
+    const std::string whole =
+        "tcgen05.mma.cta_group::2.kind::f16 [%r1]; tcgen05.alloc.cta_group::2 tcgen05.dealloc.cta_group::2 "
+        "tcgen05.ld.sync.aligned.32x32b.x32.b32 tcgen05.wait::ld fence.mbarrier_init.release.cluster "
+        "fence.proxy.async.shared::cta "
+        "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.cta_group::2 [%r1]; "
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%r1]; "
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1]; "
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group "
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 "
+        "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 barrier.cluster.arrive.release.aligned "
+        "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 ";
+    EXPECT_TRUE(broken_promises(kPair, whole).empty());
+    const std::array<std::array<const char*, 3>, 5> kExchanges{
+        {{"mma.cta_group::2", "mma.cta_group::1", "holds tcgen05.mma.cta_group::1"},
+         {"tensor.5d", "tensor.4d", "holds no cp.async.bulk.tensor.5d.shared::cluster.global.im2col"},
+         {".multicast::cluster::all", "", "holds no clusterlaunchcontrol.try_cancel"},
+         {"global.tile.mbarrier::complete_tx::bytes.cta_group::2", "global.tile.mbarrier::complete_tx::bytes",
+          "holds no cp.async.bulk.tensor.3d"},
+         {"cluster.multicast::cluster.b64", "cluster.b64", "holds no tcgen05.commit.cta_group::2"}}};
+    for (const auto& [from, to, sentence] : kExchanges) {
+        std::string changed = whole;
+        changed.replace(changed.find(from), std::string(from).size(), to);
+        const auto broken = broken_promises(kPair, changed);
+        ASSERT_FALSE(broken.empty()) << from;
+        EXPECT_NE(broken.back().find(sentence), std::string::npos) << broken.back();
+    }
+}
+
+TEST(PtxChecks, ReadSpillsAndRegistersFromTheAssemblersReport) {
+    const auto kernels = read_resources(
+        "ptxas info    : Compiling entry function 'a' for 'sm_100a'\n"
+        "ptxas info    : Function properties for a\n"
+        "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+        "ptxas info    : Used 80 registers, used 1 barriers\n"
+        "ptxas info    : Compiling entry function 'b' for 'sm_100a'\n"
+        "    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+        "ptxas info    : Used 255 registers, used 1 barriers\n");
+    ASSERT_EQ(kernels.size(), 2u);
+    EXPECT_EQ(kernels.at("a").registers, 80u);
+    EXPECT_EQ(kernels.at("a").stack, 0u);
+    EXPECT_EQ(kernels.at("b").stack, 16u);
+    EXPECT_EQ(kernels.at("b").spill_stores, 8u);
+    EXPECT_EQ(kernels.at("b").spill_loads, 12u);
+}
+
+}  // namespace
+}  // namespace kinetograph::sm100

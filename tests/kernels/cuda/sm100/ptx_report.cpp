@@ -1,0 +1,86 @@
+#include "ptx_report.hpp"
+
+#include <regex>
+#include <sstream>
+
+namespace kinetograph::sm100 {
+
+std::map<std::string, KernelResources> read_resources(const std::string& report) {
+    static const std::regex kEntry("Compiling entry function '([^']+)'");
+    static const std::regex kLocal(
+        "([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, ([0-9]+) bytes spill loads");
+    static const std::regex kRegisters("Used ([0-9]+) registers");
+    std::map<std::string, KernelResources> kernels;
+    KernelResources* kernel = nullptr;
+    std::istringstream lines(report);
+    const auto number = [](const std::string& digits) { return static_cast<uint32_t>(std::stoul(digits)); };
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch found;
+        if (std::regex_search(line, found, kEntry)) kernel = &kernels[found[1]];
+        if (kernel == nullptr) continue;
+        if (std::regex_search(line, found, kLocal)) {
+            kernel->stack = number(found[1]);
+            kernel->spill_stores = number(found[2]);
+            kernel->spill_loads = number(found[3]);
+        }
+        if (std::regex_search(line, found, kRegisters)) kernel->registers = number(found[1]);
+    }
+    return kernels;
+}
+
+std::map<std::string, std::string> split_entries(const std::string& ptx) {
+    constexpr const char* kMark = ".visible .entry ";
+    std::map<std::string, std::string> entries;
+    for (size_t begin = ptx.find(kMark); begin != std::string::npos;) {
+        const size_t name = begin + std::char_traits<char>::length(kMark);
+        const size_t next = ptx.find(kMark, name);
+        entries[ptx.substr(name, ptx.find('(', name) - name)] = ptx.substr(begin, next - begin);
+        begin = next;
+    }
+    return entries;
+}
+
+std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::string& ptx) {
+    std::vector<std::string> broken;
+    const auto must_hold = [&](const std::string& instruction) {
+        if (ptx.find(instruction) == std::string::npos) broken.push_back("holds no " + instruction);
+    };
+    const auto must_not_hold = [&](const std::string& instruction) {
+        if (ptx.find(instruction) != std::string::npos) broken.push_back("holds " + instruction);
+    };
+    const std::string group = "cta_group::" + std::to_string(config.cta_group);
+    const std::string other = "cta_group::" + std::to_string(3 - config.cta_group);
+    const std::string kind = isa::element_bytes(config.element) == 2 ? ".kind::f16" : ".kind::f8f6f4";
+    must_hold("tcgen05.mma." + group + kind + " ");
+    must_not_hold("tcgen05.mma." + other);
+    must_hold("tcgen05.alloc." + group);
+    must_hold("tcgen05.dealloc." + group);
+    must_hold("tcgen05.ld.sync.aligned.32x32b.x32.b32");
+    must_hold("tcgen05.wait::ld");
+    must_hold("fence.mbarrier_init.release.cluster");
+    must_hold("fence.proxy.async.shared::cta");
+
+    // The forms of the two main loads: cta_group::2 for pairs, multicast where a cluster shares.
+    const auto form = [&](bool shared) {
+        return std::string(".mbarrier::complete_tx::bytes") + (shared ? ".multicast::cluster" : "") +
+               (config.cta_group == 2 ? ".cta_group::2" : "") + " ";
+    };
+    const std::string rank = config.activation == Activation::Volume3d ? "5d" : "4d";
+    must_hold("cp.async.bulk.tensor." + rank + ".shared::cluster.global.im2col" + form(config.cluster.y > 1));
+    must_hold("cp.async.bulk.tensor.3d.shared::cluster.global.tile" + form(config.cluster.x > config.cta_group));
+    must_hold("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group");
+    const std::string source = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes ";
+    if (config.source != Source::None) must_hold(source);
+    if (config.source == Source::None) must_not_hold(source);
+
+    const bool alone = config.cluster.size() == 1;
+    must_hold(std::string("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes") +
+              (alone ? ".b128" : ".multicast::cluster::all.b128"));
+    must_hold("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128");
+    const std::string commit = "tcgen05.commit." + group + ".mbarrier::arrive::one.shared::cluster";
+    must_hold(commit + (alone ? ".b64" : ".multicast::cluster.b64"));
+    if (!alone) must_hold("barrier.cluster.arrive.release.aligned");
+    return broken;
+}
+
+}  // namespace kinetograph::sm100

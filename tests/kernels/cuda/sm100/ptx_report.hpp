@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <kinetograph/kernels/cuda/sm100/conv2d_config.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+/// What nvcc and ptxas say about kernels, read from their text.
+namespace kinetograph::sm100 {
+
+struct KernelResources {
+    uint32_t registers = 0;                                 ///< a thread
+    uint32_t stack = 0, spill_stores = 0, spill_loads = 0;  ///< bytes: local memory
+};
+
+/// By kernel name, from the output of `-Xptxas -v`.
+std::map<std::string, KernelResources> read_resources(const std::string& report);
+
+/// The text of each entry point of a PTX module, by name.
+std::map<std::string, std::string> split_entries(const std::string& ptx);
+
+/// Instructions that a config promises and `ptx`, the text of its entry, does not hold, or holds although it must not:
+/// one sentence each.
+std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::string& ptx);
+
+}  // namespace kinetograph::sm100
