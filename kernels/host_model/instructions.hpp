@@ -88,6 +88,16 @@ void tma_store(const BoxCopy& copy, const Instruction& at);
 void bulk_commit(const Instruction& at);
 void bulk_wait(uint32_t pending, bool read, const Instruction& at);
 
+// cp_async.hpp, warp_matrix.hpp, shuffle.hpp, global_memory.hpp
+void cp_async_copy(uint32_t destination, const void* source, uint32_t bytes, uint32_t source_bytes,
+                   const Instruction& at);
+void cp_async_commit(const Instruction& at);
+void cp_async_wait(uint32_t pending, const Instruction& at);
+void ldmatrix(uint32_t* words, uint32_t matrices, uint32_t row, bool transposed, const Instruction& at);
+void mma_sync(float* d, const uint32_t* a, const uint32_t* b, bool bfloat16, const Instruction& at);
+uint32_t shuffle_xor(uint32_t value, uint32_t mask, const Instruction& at);
+void check_global(const void* address, uint32_t bytes, const Instruction& at);
+
 // wgmma.hpp
 struct WgmmaOperands {
     float* accumulators;  ///< n / 2 of this thread

@@ -34,6 +34,7 @@ struct Outcome {
     std::optional<std::string> fault;  ///< why the run was stopped; nothing when the kernel ran to its end
     uint64_t steps = 0;                ///< switches of fibers
     uint64_t landed = 0;               ///< asynchronous operations that landed
+    uint64_t bank_conflicts = 0;       ///< rows that ldmatrix read from banks that were busy with another of its rows
 };
 
 /// Runs `kernel` once for every thread of the grid. Host memory plays global memory.

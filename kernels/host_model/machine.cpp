@@ -132,6 +132,7 @@ void Machine::run_body(Lane& lane) {
         if (!lane.tensor_loads.empty()) {
             fail(lane.who(), lane.tensor_loads.front().at, "the thread ends without tcgen05.wait::ld for this load");
         }
+        check_copies_waited_for(lane);
         if (lane.open_group) {
             fail(lane.who(), lane.last_store, "the thread ends without committing this store to a bulk group");
         }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <kinetograph/kernels/host_model/fiber.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
+#include <kinetograph/kernels/host_model/shared_order.hpp>
 #include <kinetograph/kernels/host_model/tensor_memory.hpp>
 #include <map>
 #include <memory>
@@ -103,6 +104,13 @@ struct BulkGroup {
     WaitQueue queue;
 };
 
+/// The cp.async copies of one thread between two commits.
+struct CopyGroup {
+    std::vector<std::unique_ptr<PendingCopy>> copies;
+    bool landed = false;
+    WaitQueue queue;
+};
+
 /// tcgen05.ld whose registers are not valid yet.
 struct PendingTensorLoad {
     uint32_t* registers;
@@ -118,6 +126,7 @@ struct Lane {
     std::function<std::string()> waits_for;
     // Times (Machine::time) of this thread's last synchronisations and fences.
     uint64_t warp_sync = 0, cta_sync = 0, cluster_sync = 0;
+    uint32_t cta_epoch = 0, warp_epoch = 0;  ///< barriers of the CTA and of the warp that it has passed
     std::map<const MBarrier*, int64_t> observed;
     std::vector<uint32_t> dirty;  ///< 16-byte granules it has written since its last proxy fence
     std::vector<std::pair<uint32_t, Instruction>> answers_read;  ///< launch-control slots read since that fence
@@ -127,6 +136,8 @@ struct Lane {
     std::deque<std::shared_ptr<BulkGroup>> groups;
     std::shared_ptr<BulkGroup> open_group;
     Instruction last_store;
+    std::deque<std::shared_ptr<CopyGroup>> copy_groups;  ///< committed, not waited for
+    std::shared_ptr<CopyGroup> open_copies;
     std::vector<PendingTensorLoad> tensor_loads;
     uint64_t after_sync = 0;                 ///< its last tcgen05.fence::after_thread_sync
     std::vector<AccessPtr> tensor_accesses;  ///< of its products, until a commit that covers them was waited for
@@ -161,6 +172,8 @@ struct Cta {
     std::array<NamedBarrier, 16> named;
     std::map<uint32_t, MBarrier> barriers;
     std::vector<AccessPtr> accesses;
+    SharedOrder order;
+    bool partial_barriers = false;  ///< some warps have met without the others
     TensorMemory tensor;
     std::vector<uint32_t> registers;  ///< per thread, of each warpgroup
     WaitQueue register_queue;
@@ -212,6 +225,7 @@ class Machine {
     /// The next cluster that nobody has launched, for launch control; nothing when the grid is exhausted.
     std::optional<Dim3> take_cluster();
 
+    void count_bank_conflicts(uint32_t count) { outcome_.bank_conflicts += count; }
     uint64_t time() { return ++time_; }
     uint32_t random(uint32_t below);
     const Launch& launch() const { return launch_; }
@@ -268,6 +282,11 @@ void check_async_read(Cta& cta, uint32_t begin, uint32_t end, const Who& who, co
 /// Fills with NaN patterns what an asynchronous write is about to bring.
 void poison(Cta& cta, uint32_t begin, uint32_t end);
 void mark_layout(Cta& cta, uint32_t begin, uint32_t end, uint8_t layout);
+
+// --- cp_async.cpp ---
+
+/// Stops the run when the thread, which has ended, has copies that it never waited for.
+void check_copies_waited_for(const Lane& lane);
 
 // --- mbarrier.cpp ---
 

@@ -84,6 +84,7 @@ void check_shared_load(const void* source, uint32_t bytes, const Instruction& at
     lane.cta->machine.step(32);
     const uint32_t offset = shared_offset(source, bytes, bytes, at);
     check_access({.cta = lane.cta, .begin = offset, .end = offset + bytes, .who = lane.who(), .at = at});
+    lane.cta->order.read(lane, offset, offset + bytes, at);
 }
 
 void check_shared_store(const void* destination, uint32_t bytes, const Instruction& at) {
@@ -92,6 +93,7 @@ void check_shared_store(const void* destination, uint32_t bytes, const Instructi
     cta.machine.step(32);
     const uint32_t offset = shared_offset(destination, bytes, bytes, at);
     check_access({.cta = &cta, .begin = offset, .end = offset + bytes, .writes = true, .who = lane.who(), .at = at});
+    cta.order.write(lane, offset, offset + bytes, at);
     const auto barrier = cta.barriers.lower_bound(offset - std::min(offset, 7u));
     if (barrier != cta.barriers.end() && barrier->first < offset + bytes) {
         cta.machine.fail(lane.who(), at,

@@ -14,6 +14,7 @@ void sync_warp(const Instruction& at) {
     Machine& machine = lane.cta->machine;
     machine.gather(lane.cta->warps[lane.warp()], lane.lane(), "warp", at, 0, nullptr, [](const auto&) {});
     lane.warp_sync = machine.time();
+    ++lane.warp_epoch;
 }
 
 bool elect_one(const Instruction& at) {
@@ -108,8 +109,10 @@ void named_barrier(uint32_t id, uint32_t threads, bool wait, const Instruction& 
             });
         }
     }
+    if (!wait || threads != machine.launch().threads) cta.partial_barriers = true;
     if (!wait) return;
     lane.cta_sync = machine.time();
+    ++lane.cta_epoch;
 }
 
 void cluster_arrive(const Instruction& at) {
@@ -140,6 +143,7 @@ void cluster_wait(const Instruction& at) {
     }
     lane.in_cluster_barrier = false;
     lane.cta_sync = lane.cluster_sync = machine.time();
+    ++lane.cta_epoch;
 }
 
 }  // namespace kinetograph::host_model

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <kinetograph/kernels/isa/convert.hpp>
+
+/// Values exchanged between the lanes of one warp; all 32 take part. PTX ISA, shfl.sync. No barrier of memory.
+namespace kinetograph::isa {
+
+/// What the lane whose index differs from this one's by the bits of `mask` (1..31) passes.
+KG_DEVICE float shuffle_xor(float value, uint32_t mask KG_SITE) {
+#if KG_HOST_MODEL
+    return float_of(host_model::shuffle_xor(bits_of(value), mask, KG_AT("shfl.sync.bfly")));
+#else
+    return __shfl_xor_sync(0xffffffffu, value, mask);
+#endif
+}
+
+}  // namespace kinetograph::isa
