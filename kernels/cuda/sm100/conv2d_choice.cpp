@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+
+namespace kinetograph::sm100 {
+namespace {
+
+uint64_t ceil_div(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
+
+/// Pixels are tiled frame by frame in a window, across all frames otherwise.
+uint64_t row_tiles(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
+    const auto pixels = static_cast<uint64_t>(shape.pixels());
+    if (config.activation != Activation::Window3d) return ceil_div(pixels, config.mma.m);
+    const auto frames = static_cast<uint64_t>(shape.n * shape.d_out());
+    return frames * ceil_div(pixels / frames, config.mma.m);
+}
+
+double tensor_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
+    const double element = isa::element_bytes(shape.element);
+    const auto activation = static_cast<double>(shape.n * shape.d * shape.h * shape.w * shape.c_in);
+    const auto filter = static_cast<double>(shape.c_out * shape.taps() * shape.c_in);
+    const auto outputs = static_cast<double>(shape.pixels() * shape.c_out);
+    const double source = config.source == Source::None ? 0.0 : isa::value_bytes(config.source_value);
+    return (activation + filter) * element + outputs * (isa::value_bytes(config.output) + source);
+}
+
+bool serves(const Conv2dEntry& entry, const Conv2dProblemShape& shape, Activation activation, Source source) {
+    const Conv2dConfig& c = entry.config;
+    return !entry.applies_function && c.element == shape.element && c.activation == activation && c.source == source &&
+           isa::value_bytes(c.output) == 2 && c.cluster.size() == c.cta_group;
+}
+
+}  // namespace
+
+Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip) {
+    Conv2dEstimate result;
+    if (shape.empty()) return result;
+    const auto filters = static_cast<uint64_t>(shape.c_out), channels = static_cast<uint64_t>(shape.c_in);
+    const auto taps = static_cast<uint64_t>(shape.taps());
+    result.tiles = row_tiles(config, shape) * ceil_div(filters, config.mma.n);
+    result.rounds = ceil_div(result.tiles, chip.sms / config.cta_group);
+
+    const uint64_t steps = taps * ceil_div(channels, config.mma.k), blocks = taps * ceil_div(channels, config.block.k);
+    // A step is 32 bytes of k: 8-bit operands do twice the work in the same clocks.
+    const double step_clocks = 2.0 * config.block.m * config.mma.n * 16 / chip.flops_per_clock;
+    const double block_bytes = static_cast<double>(activation_tile_bytes(config)) / config.cluster.y +
+                               static_cast<double>(filter_tile_bytes(config)) * config.cta_group / config.cluster.x;
+    const auto clocks = static_cast<double>(result.rounds) / chip.clocks_per_second;
+    result.mma_seconds = clocks * static_cast<double>(steps) * step_clocks;
+    result.l2_seconds = clocks * static_cast<double>(blocks) * block_bytes / chip.l2_bytes_per_clock;
+    result.hbm_seconds = tensor_bytes(config, shape) / chip.hbm_bytes_per_second;
+    result.seconds = std::max({result.mma_seconds, result.l2_seconds, result.hbm_seconds});
+    result.limit = result.seconds == result.mma_seconds  ? Limit::Mma
+                   : result.seconds == result.l2_seconds ? Limit::L2
+                                                         : Limit::Hbm;
+    return result;
+}
+
+const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, Activation activation, Source source,
+                                const ChipRates& chip) {
+    const Conv2dEntry* best = nullptr;
+    double seconds = 0;
+    for (const Conv2dEntry& entry : kConv2dEntries) {
+        if (!serves(entry, shape, activation, source)) continue;
+        const Conv2dEstimate candidate = estimate(entry.config, shape, chip);
+        // Where only HBM limits, the one that asks less of L2 is the better neighbour.
+        const double cost = candidate.seconds + 1e-3 * (candidate.mma_seconds + candidate.l2_seconds);
+        if (best == nullptr || cost < seconds) {
+            best = &entry;
+            seconds = cost;
+        }
+    }
+    return best;
+}
+
+}  // namespace kinetograph::sm100

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_problem.hpp>
+
+/// Which of the built kernels a problem gets, by what each would be limited by. A function of problem and chip, nothing
+/// else; an estimate from data sheets, not a measurement.
+namespace kinetograph::sm100 {
+
+/// B200: 148 SMs, 2250 TFLOP/s dense bf16 and 8 TB/s of HBM by its data sheet. What reaches an SM from L2 has not been
+/// measured there; 40 bytes a clock is what an H200 gives.
+struct ChipRates {
+    uint32_t sms = 148;
+    double flops_per_clock = 8192;  ///< of one SM, 16-bit operands; 8-bit ones double it
+    double clocks_per_second = 2250e12 / (148 * 8192);
+    double l2_bytes_per_clock = 40;  ///< into one SM
+    double hbm_bytes_per_second = 8e12;
+};
+
+enum class Limit : uint8_t { Mma, L2, Hbm };
+
+struct Conv2dEstimate {
+    uint64_t tiles = 0;      ///< of one MMA: one CTA or a pair
+    uint64_t rounds = 0;     ///< tiles that the busiest SM works on
+    double seconds = 0;      ///< the largest of the three
+    double mma_seconds = 0;  ///< products alone, idle SMs of the last round included
+    double l2_seconds = 0;   ///< operands into shared memory alone
+    double hbm_seconds = 0;  ///< every tensor once
+    Limit limit = Limit::Mma;
+};
+Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip = {});
+
+/// The entry with the smallest estimate among those of the shape's element that apply no function; null when none of
+/// them is built. `shape` has passed gates(activation).
+const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, Activation activation, Source source,
+                                const ChipRates& chip = {});
+
+}  // namespace kinetograph::sm100

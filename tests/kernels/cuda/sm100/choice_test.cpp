@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+
+/// Which kernel a problem gets, and what the estimate says about it.
+namespace kinetograph::sm100 {
+namespace {
+
+Conv2dProblemShape layer(int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t frames = 1, int64_t q = 1) {
+    return {.d = frames + q - 1,
+            .h = h,
+            .w = w,
+            .c_in = c_in,
+            .c_out = c_out,
+            .q = q,
+            .r = 3,
+            .s = 3,
+            .pad_front = {0, 1, 1},
+            .pad_back = {0, 1, 1}};
+}
+
+std::string chosen(const Conv2dProblemShape& shape, Activation activation, Source source = Source::None) {
+    const Conv2dEntry* entry = choose_entry(shape, activation, source);
+    return entry == nullptr ? "none" : entry->name;
+}
+
+TEST(Choice, GivesEveryLayerOfWan21AWindowKernelThatFitsItsFilters) {
+    EXPECT_EQ(chosen(layer(720, 1280, 96, 96, 4, 3), Activation::Window3d, Source::Residual),
+              "conv2d_Window3d_2sm_64b_n96_residual");
+    EXPECT_EQ(chosen(layer(360, 640, 192, 192, 4, 3), Activation::Window3d, Source::Residual),
+              "conv2d_Window3d_2sm_128b_n192_residual");
+    EXPECT_EQ(chosen(layer(180, 320, 384, 384, 2, 3), Activation::Window3d, Source::Residual),
+              "conv2d_Window3d_2sm_128b_n192_residual");
+    EXPECT_EQ(chosen(layer(360, 640, 384, 192, 4), Activation::Frames2d), "conv2d_Frames2d_2sm_128b_n192");
+}
+
+TEST(Choice, UsesNarrowTilesWhereWideOnesWouldLeaveSmsIdle) {
+    const Conv2dProblemShape small = layer(16, 16, 384, 384);
+    const Conv2dEntry* entry = choose_entry(small, Activation::Frames2d, Source::None);
+    ASSERT_NE(entry, nullptr);
+    EXPECT_EQ(entry->config.mma.n, 64u);
+}
+
+TEST(Choice, FindsKernelsOfOtherElementsAndSaysWhenThereAreNone) {
+    Conv2dProblemShape shape = layer(64, 64, 128, 128);
+    shape.element = isa::Element::Float16;
+    EXPECT_EQ(chosen(shape, Activation::Frames2d).substr(0, 11), "conv2d_fp16");
+    shape.element = isa::Element::Float8E4M3;
+    EXPECT_EQ(chosen(shape, Activation::Frames2d, Source::Residual).substr(0, 11), "conv2d_e4m3");
+    EXPECT_EQ(chosen(shape, Activation::Window3d), "none");
+}
+
+TEST(Choice, EstimatesByHand) {
+    // 720 x 1280 x 96 -> 96, 27 taps, a pair: 3600 tiles of 256 pixels a frame, 4 frames, 74 pairs.
+    const Conv2dConfig config = entry_config(2, 64, 96, Activation::Window3d, Source::None);
+    const Conv2dEstimate result = estimate(config, layer(720, 1280, 96, 96, 4, 3));
+    EXPECT_EQ(result.tiles, 14400u);
+    EXPECT_EQ(result.rounds, 195u);  // 14400 / 74, rounded up
+    // 27 taps of 6 steps of 48 clocks, and 27 taps of 3 blocks of (128 + 48) rows of 64 bytes at 40 bytes a clock.
+    EXPECT_NEAR(result.mma_seconds, 195.0 * 27 * 6 * 48 / 1.8558e9, 1e-6);
+    EXPECT_NEAR(result.l2_seconds, 195.0 * 27 * 3 * 176 * 64 / 40 / 1.8558e9, 1e-6);
+    EXPECT_EQ(result.limit, Limit::L2);
+}
+
+}  // namespace
+}  // namespace kinetograph::sm100
