@@ -1,13 +1,15 @@
 """What the CDNA emulator (tinygrad, test/mockgpu/amd) lacks and code compiled for gfx950 contains, added at run time.
 
 Added: ds_swizzle_b32 by bit masks, which it cannot read; buffer loads and stores of 1, 2 and 12 bytes, where it moves a dword.
-Mended: it takes any instruction that stands 8 bytes before an f8f6f4 product for the first half of a scaled product. Refused,
-because it would silently read the wrong registers: matrix instructions whose A or B lies in accumulation registers, and LDS
-writes from them. Everything else is executed by the emulator's own code.
+Mended: it takes any instruction that stands 8 bytes before an f8f6f4 product for the first half of a scaled product, and, as
+on RDNA, vector registers from v128 on in 16-bit operands for upper halves of the lower ones. Refused, because it would
+silently use the wrong registers: 16-bit results and second operands of that kind, matrix instructions whose A or B lies in
+accumulation registers, and LDS writes from them. Everything else is executed by the emulator's own code.
 Sources: "CDNA3 Instruction Set Architecture", Buffer addressing and MUBUF; the encodings, LLVM's gfx950 assembler.
 """
 
-EXTENSIONS = ["ds_swizzle_b32", "buffer loads and stores of 1, 2 and 12 bytes", "telling scaled from plain f8f6f4 products when decoding"]
+EXTENSIONS = ["ds_swizzle_b32", "buffer loads and stores of 1, 2 and 12 bytes", "telling scaled from plain f8f6f4 products when decoding",
+              "16-bit sources in v128 and above"]
 
 SCALE_PREFIX = b"\xac\xd3"  # upper half of the first dword of v_mfma_scale_*: v_mfma_ld_scale_b32
 
@@ -41,6 +43,23 @@ def extend(emulator):
             raise RuntimeError("LDS write from accumulation registers, which the emulator does not read")
         return own_memory(instruction, context)
 
+    own_vector, own_source = emulator._compile_vop12, emulator._load_vsrc0
+
+    def vector(instruction, context):
+        bits = instruction.canonical_op_bits
+        registers = ([instruction.vdst] if bits["d"] == 16 else []) + (
+            [instruction.vsrc1] if bits["s0"] == 16 and isinstance(instruction, cdna.VOP2) else [])
+        if isinstance(instruction, (cdna.VOP1, cdna.VOP2)) and any(register.offset - 256 >= 128 for register in registers):
+            raise RuntimeError("a 16-bit result or second operand in v128 or above, which the emulator takes for another register")
+        return own_vector(instruction, context)
+
+    def source(context, instruction, lane, bits, literal, is_f64, *others):
+        if bits["s0"] != 16 or not isinstance(instruction, (cdna.VOP1, cdna.VOP2)):
+            return own_source(context, instruction, lane, bits, literal, is_f64, *others)
+        register = context.inst_field(type(instruction).src0)
+        return context.rsrc_dyn(register, lane, 16, literal, is_f64), register
+
+    emulator._load_vsrc0 = source
     emulator.decode_inst = decode
     handlers[cdna.MUBUF] = buffer
     for kind, handler in list(handlers.items()):
@@ -48,6 +67,8 @@ def extend(emulator):
             handlers[kind] = matrix
         elif handler is own_memory:
             handlers[kind] = memory
+        elif handler is own_vector:
+            handlers[kind] = vector
     return EXTENSIONS
 
 

@@ -118,7 +118,6 @@ inline double tolerance(Storage storage, double exact) {
     return std::abs(exact) * (rounding * 2 + 4e-6) + smallest;
 }
 
-inline const char* const kNameOfStorage[] = {"f32", "bf16", "f16"};
 inline constexpr Storage kStorages[] = {Storage::F32, Storage::Bf16, Storage::F16};
 
 }  // namespace kinetograph::gfx950
