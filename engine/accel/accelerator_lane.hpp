@@ -22,16 +22,11 @@ class PassContext final : public graph::PassContext {
         : graph::PassContext(pass.planned->name, execution, pass.entries), stream_(stream) {}
 
     Stream& stream() const { return stream_; }
-    std::byte* address(graph::Buffer buffer) const { return at(physical(buffer), physical(buffer).offset); }
+    std::byte* address(graph::Buffer buffer) const { return physical(buffer).address(); }
     /// Address of value `index` of the ring, in [-keep, push); see graph::RingView.
-    std::byte* address(graph::History history, std::int32_t index) const {
-        return at(ring(history).storage, ring(history).offset_of(index));
-    }
+    std::byte* address(graph::History history, std::int32_t index) const { return ring(history).address_of(index); }
 
   private:
-    static std::byte* at(const graph::Physical& physical, std::uint64_t offset) {
-        return reinterpret_cast<std::byte*>(physical.object) + offset;
-    }
     Stream& stream_;
 };
 

@@ -135,6 +135,11 @@ struct Physical {
     std::uintptr_t object = 0;
     std::uint64_t offset = 0;  ///< bytes from the start of `object`
     std::uint64_t bytes = 0;
+    /// Where the accelerator sees the start of `object`, if that is Vulkan's; 0 where `object` is an address itself.
+    std::uintptr_t mapped = 0;
+
+    /// Address of the first byte, for kernels and for the host.
+    std::byte* address() const { return reinterpret_cast<std::byte*>((mapped != 0 ? mapped : object) + offset); }
 };
 
 }  // namespace kinetograph::graph

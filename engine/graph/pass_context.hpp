@@ -19,6 +19,8 @@ struct RingView {
     std::uint32_t first = 0;           ///< slot of value 0
     std::uint32_t keep = 0, push = 0;  ///< as imported
 
+    /// Address of value `index`, for kernels and for the host; `index` in [-keep, push).
+    std::byte* address_of(std::int32_t index) const { return storage.address() - storage.offset + offset_of(index); }
     /// Byte offset of value `index` from storage.object; `index` in [-keep, push).
     std::uint64_t offset_of(std::int32_t index) const {
         assert(index >= -static_cast<std::int64_t>(keep) && index < static_cast<std::int64_t>(push));
@@ -64,9 +66,7 @@ class HostContext final : public PassContext {
   public:
     static constexpr bool serves(Lane lane) { return lane == Lane::Host; }
     using PassContext::PassContext;
-    std::byte* address(Buffer buffer) const {
-        return reinterpret_cast<std::byte*>(physical(buffer).object) + physical(buffer).offset;
-    }
+    std::byte* address(Buffer buffer) const { return physical(buffer).address(); }
 };
 
 }  // namespace kinetograph::graph

@@ -18,6 +18,7 @@ OptionalExtensions enabled_extensions(const std::vector<std::string>& names) {
     return {.swapchain = has(VK_KHR_SWAPCHAIN_EXTENSION_NAME),
             .external_memory_fd = has(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME),
             .external_semaphore_fd = has(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME),
+            .external_memory_host = has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME),
             .calibrated_timestamps = has(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME),
             .memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME)};
 }

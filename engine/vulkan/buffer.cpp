@@ -7,49 +7,60 @@
 namespace kinetograph::vulkan {
 namespace {
 
-/// Whether the driver exports buffers of this usage at all, and whether only dedicated ones.
-struct ExportRules {
-    bool possible = false;
-    bool dedicated_only = false;
-};
-ExportRules export_rules(const Device& device, VkBufferUsageFlags usage) {
+/// What the driver allows with memory of this kind under buffers of this usage.
+VkExternalMemoryFeatureFlags external_features(const Device& device, VkBufferUsageFlags usage,
+                                               VkExternalMemoryHandleTypeFlagBits handle_type) {
     VkPhysicalDeviceExternalBufferInfo query{};
     query.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
     query.usage = usage;
-    query.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    query.handleType = handle_type;
     VkExternalBufferProperties answer{};
     answer.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
     device.instance().table().vkGetPhysicalDeviceExternalBufferProperties(device.physical(), &query, &answer);
-    const VkExternalMemoryFeatureFlags features = answer.externalMemoryProperties.externalMemoryFeatures;
-    return {(features & VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT) != 0,
-            (features & VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT) != 0};
+    return answer.externalMemoryProperties.externalMemoryFeatures;
 }
+
+/// `external`: kinds of memory of other APIs that it may be bound to; 0: none.
+Result<VkBuffer> create_handle(const Device& device, std::string_view name, VkDeviceSize bytes,
+                               VkBufferUsageFlags usage, VkExternalMemoryHandleTypeFlags handle_types) {
+    VkExternalMemoryBufferCreateInfo external{};
+    external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
+    external.handleTypes = handle_types;
+    VkBufferCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    info.pNext = handle_types != 0 ? &external : nullptr;
+    info.size = bytes;
+    info.usage = usage;
+    const auto families = device.families();
+    info.sharingMode = families.size() > 1 ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE;
+    info.queueFamilyIndexCount = families.size() > 1 ? static_cast<std::uint32_t>(families.size()) : 0;
+    info.pQueueFamilyIndices = families.data();
+    VkBuffer handle = VK_NULL_HANDLE;
+    if (const VkResult result = device.table().vkCreateBuffer(device.handle(), &info, nullptr, &handle);
+        result != VK_SUCCESS)
+        return device.error(result, fmt::format("creating buffer \"{}\" of {}", name, human_bytes(bytes)));
+    return handle;
+}
+
+VkDeviceSize round_to_pages(VkDeviceSize bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+bool has(VkExternalMemoryFeatureFlags features, VkExternalMemoryFeatureFlagBits bit) { return (features & bit) != 0; }
 
 }  // namespace
 
 Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string_view name, VkDeviceSize bytes,
                                                const BufferOptions& options) {
     if (bytes == 0) return fail(ErrorCode::InvalidArgument, "buffer \"{}\" has no bytes", name);
-    const ExportRules rules = options.exportable ? export_rules(device, options.usage) : ExportRules{};
-    if (options.exportable && !rules.possible)
+    const VkExternalMemoryHandleTypeFlagBits handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    const auto features = options.exportable ? external_features(device, options.usage, handle_type) : 0;
+    if (options.exportable && !has(features, VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT))
         return fail(ErrorCode::Unsupported, "{} cannot export the memory of buffer \"{}\"", device.report().name, name);
 
     std::unique_ptr<Buffer> buffer(new Buffer(device, name, bytes));
-    VkExternalMemoryBufferCreateInfo external{};
-    external.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO;
-    external.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-    VkBufferCreateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-    info.pNext = options.exportable ? &external : nullptr;
-    info.size = bytes;
-    info.usage = options.usage;
-    const auto families = device.families();
-    info.sharingMode = families.size() > 1 ? VK_SHARING_MODE_CONCURRENT : VK_SHARING_MODE_EXCLUSIVE;
-    info.queueFamilyIndexCount = families.size() > 1 ? static_cast<std::uint32_t>(families.size()) : 0;
-    info.pQueueFamilyIndices = families.data();
-    if (const VkResult result = device.table().vkCreateBuffer(device.handle(), &info, nullptr, &buffer->handle_);
-        result != VK_SUCCESS)
-        return device.error(result, fmt::format("creating buffer \"{}\" of {}", name, human_bytes(bytes)));
+    auto handle = create_handle(device, name, bytes, options.usage,
+                                options.exportable ? VkExternalMemoryHandleTypeFlags{handle_type} : 0);
+    if (!handle) return fail(handle.error());
+    buffer->handle_ = *handle;
 
     VkMemoryDedicatedRequirements dedicated{};
     dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS;
@@ -60,21 +71,69 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
     query.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2;
     query.buffer = buffer->handle_;
     device.table().vkGetBufferMemoryRequirements2(device.handle(), &query, &requirements);
-    const bool alone = dedicated.requiresDedicatedAllocation == VK_TRUE || (options.exportable && rules.dedicated_only);
+    const bool alone = dedicated.requiresDedicatedAllocation == VK_TRUE ||
+                       has(features, VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
+    VkMemoryRequirements needs = requirements.memoryRequirements;
+    if (options.whole_pages) needs.size = round_to_pages(needs.size) + kPageBytes;
     auto allocation = device.memory().allocate({.name = name,
-                                                .requirements = requirements.memoryRequirements,
+                                                .requirements = needs,
                                                 .use = options.memory,
                                                 .exportable = options.exportable,
                                                 .dedicated = alone,
                                                 .buffer = buffer->handle_});
     if (!allocation) return fail(allocation.error());
     buffer->allocation_ = std::move(*allocation);
-    if (const VkResult result = device.table().vkBindBufferMemory(
-            device.handle(), buffer->handle_, buffer->allocation_.memory(), buffer->allocation_.offset());
-        result != VK_SUCCESS)
-        return device.error(result, fmt::format("binding memory of buffer \"{}\"", name));
-    device.set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(buffer->handle_), name);
+    if (options.whole_pages) {
+        const auto start = reinterpret_cast<std::uintptr_t>(buffer->allocation_.mapped());
+        buffer->skipped_ = round_to_pages(start) - start;
+        if (start == 0 || (buffer->allocation_.offset() + buffer->skipped_) % needs.alignment != 0)
+            return fail(ErrorCode::Unsupported, "{}: buffer \"{}\" cannot begin on a page of mapped memory",
+                        device.report().name, name);
+    }
+    if (auto bound = buffer->bind(); !bound) return fail(bound.error());
     return buffer;
+}
+
+Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::string_view name,
+                                                    std::span<std::byte> pages) {
+    if (pages.empty() || reinterpret_cast<std::uintptr_t>(pages.data()) % kPageBytes != 0 ||
+        pages.size() % kPageBytes != 0)
+        return fail(ErrorCode::InvalidArgument, "\"{}\": {} bytes at {} are not whole pages of {} bytes", name,
+                    pages.size(), static_cast<const void*>(pages.data()), kPageBytes);
+    const VkExternalMemoryHandleTypeFlagBits handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+    const auto features = external_features(device, kGraphBufferUsage, handle_type);
+    if (!has(features, VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT))
+        return fail(ErrorCode::Unsupported, "{} does not import memory of the host for buffers", device.report().name);
+    std::unique_ptr<Buffer> buffer(new Buffer(device, name, pages.size()));
+    auto handle = create_handle(device, name, pages.size(), kGraphBufferUsage, handle_type);
+    if (!handle) return fail(handle.error());
+    buffer->handle_ = *handle;
+    VkMemoryRequirements needs{};
+    device.table().vkGetBufferMemoryRequirements(device.handle(), buffer->handle_, &needs);
+    if (needs.size > pages.size())
+        return fail(ErrorCode::Unsupported, "{}: a buffer over {} of the host wants {}", device.report().name,
+                    human_bytes(pages.size()), human_bytes(needs.size));
+    needs.size = pages.size();
+    auto allocation =
+        device.memory().allocate({.name = name,
+                                  .requirements = needs,
+                                  .use = MemoryUse::Readback,
+                                  .dedicated = has(features, VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT),
+                                  .buffer = buffer->handle_,
+                                  .host_memory = pages.data()});
+    if (!allocation) return fail(allocation.error());
+    buffer->allocation_ = std::move(*allocation);
+    if (auto bound = buffer->bind(); !bound) return fail(bound.error());
+    return buffer;
+}
+
+Result<void> Buffer::bind() {
+    if (const VkResult result = device_.table().vkBindBufferMemory(device_.handle(), handle_, allocation_.memory(),
+                                                                   allocation_.offset() + skipped_);
+        result != VK_SUCCESS)
+        return device_.error(result, fmt::format("binding memory of buffer \"{}\"", name_));
+    device_.set_name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(handle_), name_);
+    return {};
 }
 
 Buffer::~Buffer() { device_.table().vkDestroyBuffer(device_.handle(), handle_, nullptr); }

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/vulkan/memory_pool.hpp>
 
+#include <span>
 #include <string>
 
 namespace kinetograph::vulkan {
@@ -16,8 +17,12 @@ inline constexpr VkBufferUsageFlags kGraphBufferUsage =
 struct BufferOptions {
     VkBufferUsageFlags usage = kGraphBufferUsage;
     MemoryUse memory = MemoryUse::DeviceLocal;
-    bool exportable = false;  ///< another API may import its memory: export_fd()
+    bool exportable = false;   ///< another API may import its memory: export_fd()
+    bool whole_pages = false;  ///< mapped() is page-aligned, and nothing else lies on the last page: to be registered
 };
+
+/// Size of the host's pages, to which memory that other APIs take over is rounded.
+inline constexpr VkDeviceSize kPageBytes = 4096;
 
 /// Destroyed only after the device has ended using it.
 class Buffer {
@@ -25,6 +30,11 @@ class Buffer {
     /// Errors: those of MemoryPool::allocate, naming `name`.
     static Result<std::unique_ptr<Buffer>> create(const Device& device, std::string_view name, VkDeviceSize bytes,
                                                   const BufferOptions& options = {});
+    /// A buffer over pages of the host's, such as pinned memory of an accelerator, which outlive it: mapped() is their
+    /// start. Start and size are multiples of kPageBytes. Errors: Unsupported (no VK_EXT_external_memory_host, or a
+    /// driver that declines), InvalidArgument (alignment).
+    static Result<std::unique_ptr<Buffer>> import_host(const Device& device, std::string_view name,
+                                                       std::span<std::byte> pages);
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     ~Buffer();
@@ -32,7 +42,8 @@ class Buffer {
     VkBuffer handle() const { return handle_; }
     VkDeviceSize bytes() const { return bytes_; }
     const std::string& name() const { return name_; }
-    std::byte* mapped() const { return allocation_.mapped(); }  ///< null for device-local memory
+    /// Null for device-local memory.
+    std::byte* mapped() const { return allocation_.mapped() != nullptr ? allocation_.mapped() + skipped_ : nullptr; }
     const Allocation& allocation() const { return allocation_; }
     /// A new opaque file descriptor of its memory, which is allocation().bytes() long; the importer closes it.
     /// Errors: Unsupported for a buffer that is not exportable.
@@ -42,11 +53,13 @@ class Buffer {
     friend class GraphArena;
     Buffer(const Device& device, std::string_view name, VkDeviceSize bytes)
         : device_(device), name_(name), bytes_(bytes) {}
+    Result<void> bind();
     const Device& device_;
     std::string name_;
     VkDeviceSize bytes_;
     VkBuffer handle_ = VK_NULL_HANDLE;
     Allocation allocation_;
+    VkDeviceSize skipped_ = 0;  // of the allocation, up to the first whole page
 };
 
 /// An opaque file descriptor of an exportable allocation.

@@ -42,6 +42,7 @@ std::vector<const char*> extensions_to_enable(const DeviceReport& report, VkSurf
     if (surface != VK_NULL_HANDLE) names.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
     if (report.extensions.external_memory_fd) names.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     if (report.extensions.external_semaphore_fd) names.push_back(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+    if (report.extensions.external_memory_host) names.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
     if (report.extensions.calibrated_timestamps) names.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
     if (report.extensions.memory_budget) names.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     return names;

@@ -51,6 +51,8 @@ void report_extensions(const Instance& instance, VkSurfaceKHR surface, DeviceRep
     extensions.external_memory_fd = look_for(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, "memory is not exportable");
     extensions.external_semaphore_fd =
         look_for(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "timelines are not shared with an accelerator");
+    extensions.external_memory_host =
+        look_for(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, "an accelerator's pinned memory is not importable");
     extensions.calibrated_timestamps =
         look_for(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, "GPU times are anchored to the host clock by estimate");
     extensions.memory_budget = look_for(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, "free device memory is not known");

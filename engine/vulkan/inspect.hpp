@@ -13,6 +13,7 @@ struct OptionalExtensions {
     bool swapchain = false;              ///< windows
     bool external_memory_fd = false;     ///< exportable memory
     bool external_semaphore_fd = false;  ///< timelines shared with an accelerator
+    bool external_memory_host = false;   ///< an accelerator's pinned memory as a buffer
     bool calibrated_timestamps = false;  ///< device and host clock read together
     bool memory_budget = false;          ///< free bytes in out-of-memory messages
 };

@@ -101,10 +101,10 @@ VulkanLane::VulkanLane(const Device& device, graph::Lane lane, profile::Recorder
     : device_(device), lane_(lane), recorder_(recorder) {}
 
 Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, graph::Lane lane,
-                                                       profile::Recorder* recorder) {
+                                                       profile::Recorder* recorder, Sharing sharing) {
     assert(PassContext::serves(lane) && "only the three Vulkan lanes run here");
     std::unique_ptr<VulkanLane> result(new VulkanLane(device, lane, recorder));
-    auto timeline = create_timeline(device, fmt::format("{} lane", graph::to_string(lane)));
+    auto timeline = create_timeline(device, fmt::format("{} lane", graph::to_string(lane)), sharing);
     if (!timeline) return fail(timeline.error());
     result->timeline_ = *timeline;
     return result;
@@ -253,6 +253,11 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
     if (const VkResult result = table.vkBeginCommandBuffer(slot.commands, &begin); result != VK_SUCCESS)
         return device_.error(result, "beginning a command buffer");
 
+    // The host, or what runs on it, wrote after this was submitted, so submission alone has not made that visible.
+    if (waits_for_the_host(batch))
+        record_barrier(slot.commands, memory_barrier({VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT},
+                                                     {every_stage(device_.queue(lane_).flags),
+                                                      VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT}));
     std::optional<Error> error;
     const bool labels = device_.instance().has_debug_names();
     for (const graph::PassRecord& pass : batch.passes) {
@@ -275,7 +280,11 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         }
         if (labels) device_.instance().table().vkCmdEndDebugUtilsLabelEXT(slot.commands);
     }
-    if (writes_mapped_memory(batch)) record_host_barrier(slot.commands);
+    // A timeline value that the host waits for makes writes available, but not visible to it.
+    if (writes_mapped_memory(batch))
+        record_barrier(slot.commands,
+                       memory_barrier({every_stage(device_.queue(lane_).flags), VK_ACCESS_2_MEMORY_WRITE_BIT},
+                                      {VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT}));
     const VkResult result = table.vkEndCommandBuffer(slot.commands);
     if (error) return fail(*error);
     if (result != VK_SUCCESS) return device_.error(result, "ending a command buffer");
@@ -327,14 +336,7 @@ void VulkanLane::record_barriers(VkCommandBuffer commands, const graph::PassReco
     device_.table().vkCmdPipelineBarrier2(commands, &info);
 }
 
-/// A timeline value that the host waits for makes writes available, but not visible to it.
-void VulkanLane::record_host_barrier(VkCommandBuffer commands) {
-    VkMemoryBarrier2 barrier{};
-    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2;
-    barrier.srcStageMask = every_stage(device_.queue(lane_).flags);
-    barrier.srcAccessMask = VK_ACCESS_2_MEMORY_WRITE_BIT;
-    barrier.dstStageMask = VK_PIPELINE_STAGE_2_HOST_BIT;
-    barrier.dstAccessMask = VK_ACCESS_2_HOST_READ_BIT;
+void VulkanLane::record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier) {
     VkDependencyInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO;
     info.memoryBarrierCount = 1;
@@ -342,25 +344,38 @@ void VulkanLane::record_host_barrier(VkCommandBuffer commands) {
     device_.table().vkCmdPipelineBarrier2(commands, &info);
 }
 
-/// Vulkan lanes wait for each other on the device; any other lane is waited for by the relay's thread.
+/// The semaphore in which this queue sees the lane's timeline; null if it cannot.
+VkSemaphore VulkanLane::timeline_of(const graph::LaneBackend& lane) const {
+    if (const auto* vulkan_lane = dynamic_cast<const VulkanLane*>(&lane)) return vulkan_lane->timeline_;
+    for (const auto& [visible, semaphore] : visible_)
+        if (visible == &lane) return semaphore;
+    return VK_NULL_HANDLE;
+}
+
+bool VulkanLane::waits_for_the_host(const graph::BatchRecord& batch) const {
+    return std::any_of(batch.waits.begin(), batch.waits.end(),
+                       [&](const graph::ResolvedWait& wait) { return timeline_of(*wait.lane) == VK_NULL_HANDLE; });
+}
+
+/// Lanes whose timelines this queue sees are waited for on the device; any other by the relay's thread.
 Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph::BatchRecord& batch) {
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> infos;
-    std::vector<graph::ResolvedWait> others;
+    relayed_.clear();
     for (const graph::ResolvedWait& wait : batch.waits) {
-        if (const auto* lane = dynamic_cast<const VulkanLane*>(wait.lane))
-            infos.push_back(semaphore_info(lane->timeline_, wait.value, stages));
+        if (const VkSemaphore semaphore = timeline_of(*wait.lane); semaphore != VK_NULL_HANDLE)
+            infos.push_back(semaphore_info(semaphore, wait.value, stages));
         else
-            others.push_back(wait);
+            relayed_.push_back(wait);
     }
-    if (!others.empty()) {
+    if (!relayed_.empty()) {
         std::lock_guard lock(mutex_);
         if (!relay_) {
             auto relay = Relay::create(device_);
             if (!relay) return fail(relay.error());
             relay_ = std::move(*relay);
         }
-        infos.push_back(semaphore_info(relay_->semaphore(), relay_->promise(std::move(others)), stages));
+        infos.push_back(semaphore_info(relay_->semaphore(), relay_->promise(relayed_), stages));
     }
     if (batch.batch->ordinal == 0) {
         for (const ExternalSemaphore& wait : waits_)

@@ -4,6 +4,7 @@
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 #include <kinetograph/engine/vulkan/pass_context.hpp>
+#include <kinetograph/engine/vulkan/relay.hpp>
 
 #include <memory>
 #include <mutex>
@@ -12,7 +13,6 @@
 namespace kinetograph::vulkan {
 
 class Device;
-class Relay;
 
 /// A semaphore of somebody else's: of a swapchain, a host application, another API. `value` 0: a binary semaphore.
 struct ExternalSemaphore {
@@ -26,8 +26,10 @@ struct ExternalSemaphore {
 class VulkanLane final : public graph::LaneBackend {
   public:
     /// `lane` is Graphics, AsyncCompute or Transfer; every pass becomes a span in `recorder`, which outlives the lane.
+    /// An exportable timeline is one that an accelerator can import.
     static Result<std::unique_ptr<VulkanLane>> create(const Device& device, graph::Lane lane,
-                                                      profile::Recorder* recorder = nullptr);
+                                                      profile::Recorder* recorder = nullptr,
+                                                      Sharing sharing = Sharing::Private);
     ~VulkanLane() override;  ///< waits for what it submitted
 
     graph::Lane lane() const override { return lane_; }
@@ -36,7 +38,9 @@ class VulkanLane final : public graph::LaneBackend {
     Result<void> wait(std::uint64_t value) override;
 
     VkSemaphore timeline() const { return timeline_; }  ///< reaches BatchRecord::signal when the batch is done
-    std::uint64_t completed() const;                    ///< value that the timeline has reached
+    /// From now on waits for `lane` on the device: the values of its timeline appear in `timeline` too.
+    void can_see(const graph::LaneBackend& lane, VkSemaphore timeline) { visible_.emplace_back(&lane, timeline); }
+    std::uint64_t completed() const;  ///< value that the timeline has reached
 
     /// Makes the first batch of the next execution on this lane wait for `semaphore` (a swapchain image acquired).
     void wait_before_next(const ExternalSemaphore& semaphore) { waits_.push_back(semaphore); }
@@ -57,7 +61,9 @@ class VulkanLane final : public graph::LaneBackend {
     void record_spans(Slot& slot);
     Result<void> record(Slot& slot, const graph::BatchRecord& batch);
     void record_barriers(VkCommandBuffer commands, const graph::PassRecord& pass, const graph::BatchRecord& batch);
-    void record_host_barrier(VkCommandBuffer commands);
+    void record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier);
+    VkSemaphore timeline_of(const graph::LaneBackend& lane) const;
+    bool waits_for_the_host(const graph::BatchRecord& batch) const;
     Result<void> enqueue(Slot& slot, const graph::BatchRecord& batch);
     Result<std::vector<VkSemaphoreSubmitInfo>> resolve_waits(const graph::BatchRecord& batch);
     bool times_passes() const;
@@ -70,7 +76,9 @@ class VulkanLane final : public graph::LaneBackend {
     std::mutex mutex_;  // slots_, their queries, and relay_
     std::vector<std::unique_ptr<Slot>> slots_;
     std::vector<ExternalSemaphore> waits_, signals_;
-    std::unique_ptr<Relay> relay_;  // made when first needed
+    std::vector<std::pair<const graph::LaneBackend*, VkSemaphore>> visible_;
+    std::unique_ptr<Relay> relay_;              // made when first needed
+    std::vector<graph::ResolvedWait> relayed_;  // of the batch being submitted
 };
 
 }  // namespace kinetograph::vulkan

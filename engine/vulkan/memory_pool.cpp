@@ -163,7 +163,15 @@ Result<VkDeviceMemory> MemoryPool::take(const AllocationRequest& request, std::u
     info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
     info.allocationSize = bytes;
     info.memoryTypeIndex = type;
+    VkImportMemoryHostPointerInfoEXT host{};
+    host.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT;
+    host.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+    host.pHostPointer = request.host_memory;
     if (own && request.dedicated) info.pNext = &dedicated;
+    if (own && request.host_memory != nullptr) {
+        host.pNext = info.pNext;
+        info.pNext = &host;
+    }
     if (own && request.exportable) {
         export_info.pNext = info.pNext;
         info.pNext = &export_info;
@@ -183,6 +191,7 @@ void MemoryPool::give_back(VkDeviceMemory memory, VkDeviceSize bytes) {
 }
 
 Result<std::byte*> MemoryPool::map(const AllocationRequest& request, VkDeviceMemory memory) const {
+    if (request.host_memory != nullptr) return request.host_memory;
     if (request.use == MemoryUse::DeviceLocal) return nullptr;
     void* address = nullptr;
     if (const VkResult result = device_.table().vkMapMemory(device_.handle(), memory, 0, VK_WHOLE_SIZE, 0, &address);
@@ -205,7 +214,27 @@ Result<Allocation> MemoryPool::allocate_own(const AllocationRequest& request, st
     return allocation;
 }
 
+/// The driver says which of its memory types can stand for these pages.
+Result<Allocation> MemoryPool::import_host(AllocationRequest request) {
+    if (!device_.report().extensions.external_memory_host)
+        return kinetograph::fail(ErrorCode::Unsupported,
+                                 "{}: \"{}\" is to be imported from the host, but VK_EXT_external_memory_host is not "
+                                 "enabled",
+                                 device_.report().name, request.name);
+    VkMemoryHostPointerPropertiesEXT answer{};
+    answer.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT;
+    if (const VkResult result = device_.table().vkGetMemoryHostPointerPropertiesEXT(
+            device_.handle(), VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT, request.host_memory, &answer);
+        result != VK_SUCCESS)
+        return device_.error(result, fmt::format("asking how to import \"{}\" from the host", request.name));
+    request.requirements.memoryTypeBits &= answer.memoryTypeBits;
+    const auto type = find_type(request);
+    if (!type) return kinetograph::fail(type.error());
+    return allocate_own(request, *type);
+}
+
 Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
+    if (request.host_memory != nullptr) return import_host(request);
     if (request.exportable && !device_.report().extensions.external_memory_fd)
         return kinetograph::fail(ErrorCode::Unsupported,
                                  "{}: \"{}\" is to be exportable, but VK_KHR_external_memory_fd is not "

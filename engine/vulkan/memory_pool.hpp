@@ -31,6 +31,8 @@ struct AllocationRequest {
     bool dedicated = false;      ///< required or preferred by the driver for the resource below
     VkBuffer buffer = VK_NULL_HANDLE;
     VkImage image = VK_NULL_HANDLE;
+    /// Memory of the host's to import instead, requirements.size bytes of whole pages; `use` must be a mapped one.
+    std::byte* host_memory = nullptr;
 };
 
 /// Memory in use; freed when destroyed, which must not happen before the device has ended using it.
@@ -79,6 +81,7 @@ class MemoryPool {
     void give_back(VkDeviceMemory memory, VkDeviceSize bytes);
     Result<std::byte*> map(const AllocationRequest& request, VkDeviceMemory memory) const;
     Result<Allocation> allocate_own(const AllocationRequest& request, std::uint32_t type);
+    Result<Allocation> import_host(AllocationRequest request);
     Error out_of_memory(const AllocationRequest& request, std::uint32_t type) const;
     void release(Allocation& allocation);
 

@@ -5,9 +5,18 @@
 
 namespace kinetograph::vulkan {
 
-Result<VkSemaphore> create_timeline(const Device& device, std::string_view name) {
+Result<VkSemaphore> create_timeline(const Device& device, std::string_view name, Sharing sharing) {
+    const bool exportable = sharing == Sharing::Exportable;
+    if (exportable && !device.report().extensions.external_semaphore_fd)
+        return fail(ErrorCode::Unsupported,
+                    "{}: the timeline of {} is to be exportable, but VK_KHR_external_semaphore_fd is not enabled",
+                    device.report().name, name);
+    VkExportSemaphoreCreateInfo external{};
+    external.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO;
+    external.handleTypes = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
     VkSemaphoreTypeCreateInfo type{};
     type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+    type.pNext = exportable ? &external : nullptr;
     type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
     VkSemaphoreCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
@@ -20,57 +29,51 @@ Result<VkSemaphore> create_timeline(const Device& device, std::string_view name)
     return semaphore;
 }
 
+Result<int> export_timeline_fd(const Device& device, VkSemaphore timeline, std::string_view name) {
+    VkSemaphoreGetFdInfoKHR info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR;
+    info.semaphore = timeline;
+    info.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
+    int descriptor = -1;
+    if (const VkResult result = device.table().vkGetSemaphoreFdKHR(device.handle(), &info, &descriptor);
+        result != VK_SUCCESS)
+        return device.error(result, fmt::format("exporting the timeline of {}", name));
+    return descriptor;
+}
+
+Result<bool> wait_timeline(const Device& device, VkSemaphore timeline, std::uint64_t value, Nanoseconds timeout) {
+    VkSemaphoreWaitInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+    info.semaphoreCount = 1;
+    info.pSemaphores = &timeline;
+    info.pValues = &value;
+    const VkResult result =
+        device.table().vkWaitSemaphores(device.handle(), &info, static_cast<std::uint64_t>(timeout.count()));
+    if (result == VK_TIMEOUT) return false;
+    if (result != VK_SUCCESS) return device.error(result, fmt::format("waiting for value {} of a timeline", value));
+    return true;
+}
+
 Result<std::unique_ptr<Relay>> Relay::create(const Device& device) {
     std::unique_ptr<Relay> relay(new Relay(device));
     auto semaphore = create_timeline(device, "host relay");
     if (!semaphore) return fail(semaphore.error());
     relay->semaphore_ = *semaphore;
-    relay->thread_ = std::thread([raw = relay.get()] { raw->run(); });
+    relay->thread_ =
+        std::make_unique<graph::RelayThread>([raw = relay.get()](std::uint64_t value) { raw->signal(value); });
     return relay;
 }
 
-std::uint64_t Relay::promise(std::vector<graph::ResolvedWait> waits) {
-    std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(waits));
-    changed_.notify_one();
-    return ++promised_;
-}
-
-std::optional<Error> Relay::error() const {
-    std::lock_guard lock(mutex_);
-    return error_;
-}
-
-void Relay::run() {
-    for (std::uint64_t value = 1;; ++value) {
-        std::vector<graph::ResolvedWait> waits;
-        {
-            std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return stop_ || !tasks_.empty(); });
-            if (tasks_.empty()) return;
-            waits = std::move(tasks_.front());
-            tasks_.pop_front();
-        }
-        for (const graph::ResolvedWait& wait : waits) {
-            auto done = wait.lane->wait(wait.value);
-            std::lock_guard lock(mutex_);
-            if (!done && !error_) error_ = done.error();
-        }
-        VkSemaphoreSignalInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
-        info.semaphore = semaphore_;
-        info.value = value;
-        device_.table().vkSignalSemaphore(device_.handle(), &info);
-    }
+void Relay::signal(std::uint64_t value) const {
+    VkSemaphoreSignalInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+    info.semaphore = semaphore_;
+    info.value = value;
+    device_.table().vkSignalSemaphore(device_.handle(), &info);
 }
 
 Relay::~Relay() {
-    {
-        std::lock_guard lock(mutex_);
-        stop_ = true;
-        changed_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
+    thread_.reset();
     device_.table().vkDestroySemaphore(device_.handle(), semaphore_, nullptr);
 }
 
