@@ -58,23 +58,54 @@ Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
     if (!graph) return fail(std::move(graph.error()));
     if (auto done = *graph != nullptr ? replay(record, **graph) : run_eagerly(record); !done) return done;
     stream_->signal(timeline_, record.signal);
+    for (const auto& timeline : signalled_too_) stream_->signal(timeline, record.signal);
     return {};
 }
 
+std::shared_ptr<Timeline> AcceleratorLane::timeline_of(const graph::LaneBackend& lane) const {
+    const auto* accelerator = dynamic_cast<const AcceleratorLane*>(&lane);
+    if (accelerator != nullptr && &accelerator->device_ == &device_) return accelerator->timeline_;
+    const auto visible = visible_.find(&lane);
+    return visible != visible_.end() ? visible->second : nullptr;
+}
+
 Result<void> AcceleratorLane::enqueue_waits(const graph::BatchRecord& record) {
-    std::vector<graph::ResolvedWait> foreign;
+    relayed_.clear();
     for (const graph::ResolvedWait& wait : record.waits)
-        if (dynamic_cast<AcceleratorLane*>(wait.lane) == nullptr) foreign.push_back(wait);
-    if (!foreign.empty() && !relay_) {
+        if (timeline_of(*wait.lane) == nullptr) relayed_.push_back(wait);
+    relayed_.insert(relayed_.end(), other_waits_.begin(), other_waits_.end());
+    if (!relayed_.empty() && !relay_) {
         auto relay = Relay::create(device_);
         if (!relay) return fail(std::move(relay.error()));
         relay_ = std::move(*relay);
     }
     for (const graph::ResolvedWait& wait : record.waits)
-        if (auto* accelerator = dynamic_cast<AcceleratorLane*>(wait.lane))
-            stream_->wait(accelerator->timeline_, wait.value);
-    if (!foreign.empty()) stream_->wait(relay_->timeline(), relay_->promise(std::move(foreign)));
+        if (auto timeline = timeline_of(*wait.lane)) stream_->wait(std::move(timeline), wait.value);
+    for (Point& point : waits_) stream_->wait(std::move(point.timeline), point.value);
+    if (!relayed_.empty()) stream_->wait(relay_->timeline(), relay_->promise(relayed_));
+    waits_.clear();
+    other_waits_.clear();
     return {};
+}
+
+void AcceleratorLane::can_see(const graph::LaneBackend& lane, std::shared_ptr<Timeline> timeline) {
+    std::lock_guard lock(mutex_);
+    visible_.insert_or_assign(&lane, std::move(timeline));
+}
+
+void AcceleratorLane::signal_too(std::shared_ptr<Timeline> timeline) {
+    std::lock_guard lock(mutex_);
+    signalled_too_.push_back(std::move(timeline));
+}
+
+void AcceleratorLane::wait_before_next(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
+    std::lock_guard lock(mutex_);
+    waits_.push_back({std::move(timeline), value});
+}
+
+void AcceleratorLane::wait_before_next(const graph::ResolvedWait& wait) {
+    std::lock_guard lock(mutex_);
+    other_waits_.push_back(wait);
 }
 
 void AcceleratorLane::execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events) {

@@ -50,7 +50,8 @@ struct BatchCounts {
 /// Runs batches of accelerator passes on one stream; every pass becomes a profile span when `recorder` is given.
 /// Replayed batches are timed pass by pass where the device stamps events inside graphs (DeviceInfo::can_time_graphs);
 /// elsewhere such a batch is one span named "12 passes from conv_in to head".
-/// A lane of another kind is waited for by a relay thread, which signals a timeline of the device.
+/// A lane whose timeline the device cannot see is waited for by a relay thread, which signals a timeline of the device.
+/// If such a lane fails, the stream goes on with undefined contents, and wait() reports it.
 class AcceleratorLane final : public graph::LaneBackend {
   public:
     static Result<std::unique_ptr<AcceleratorLane>> create(Device& device, profile::Recorder* recorder = nullptr,
@@ -63,6 +64,15 @@ class AcceleratorLane final : public graph::LaneBackend {
     Stream& stream() { return *stream_; }
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
     BatchCounts batch_counts() const;
+    Device& device() const { return device_; }
+
+    /// From now on waits for `lane` on the device: the values of its timeline appear in `timeline` too.
+    void can_see(const graph::LaneBackend& lane, std::shared_ptr<Timeline> timeline);
+    /// From now on batches signal `timeline` too, which another API sees, with the values of timeline().
+    void signal_too(std::shared_ptr<Timeline> timeline);
+    /// Makes the next batch wait for a timeline of this device's, or for a lane, beside what its plan says.
+    void wait_before_next(std::shared_ptr<Timeline> timeline, std::uint64_t value);
+    void wait_before_next(const graph::ResolvedWait& wait);
 
   private:
     /// Passes whose events the stream may not have passed yet: those of one batch.
@@ -77,6 +87,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<std::shared_ptr<Event>> take_event();
     void give_back(std::shared_ptr<Event> event);
     Result<PassEvents> take_events(std::string name);
+    /// A timeline of this device's in which the lane's values appear; null if there is none.
+    std::shared_ptr<Timeline> timeline_of(const graph::LaneBackend& lane) const;
     Result<void> enqueue_waits(const graph::BatchRecord& record);
     void execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events);
     Result<void> run_eagerly(const graph::BatchRecord& record);
@@ -91,8 +103,18 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::shared_ptr<Timeline> timeline_;
     profile::Recorder* recorder_;
     Batches batches_;
-    std::unique_ptr<Relay> relay_;  ///< made when first needed; outlives the stream
-    mutable std::mutex mutex_;      ///< submit() and wait() may come from different threads
+    /// A value of a timeline.
+    struct Point {
+        std::shared_ptr<Timeline> timeline;
+        std::uint64_t value = 0;
+    };
+    std::map<const graph::LaneBackend*, std::shared_ptr<Timeline>> visible_;
+    std::vector<std::shared_ptr<Timeline>> signalled_too_;
+    std::vector<Point> waits_;                      ///< of the next batch
+    std::vector<graph::ResolvedWait> other_waits_;  ///< of the next batch
+    std::vector<graph::ResolvedWait> relayed_;      ///< of the batch being submitted
+    std::unique_ptr<Relay> relay_;                  ///< made when first needed; outlives the stream
+    mutable std::mutex mutex_;                      ///< submit() and wait() may come from different threads
     std::deque<Timed> timed_;
     std::vector<std::shared_ptr<Event>> free_events_;
     BatchGraphs graphs_;

@@ -1,8 +1,12 @@
 #include <kinetograph/engine/graph/relay_thread.hpp>
 
+#include <pthread.h>
+
 namespace kinetograph::graph {
 
-RelayThread::RelayThread(Signal signal) : signal_(std::move(signal)), thread_([this] { run(); }) {}
+RelayThread::RelayThread(Signal signal) : signal_(std::move(signal)), thread_([this] { run(); }) {
+    pthread_setname_np(thread_.native_handle(), "lane relay");
+}
 
 RelayThread::~RelayThread() {
     {
