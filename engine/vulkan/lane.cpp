@@ -146,6 +146,7 @@ Result<void> VulkanLane::wait(std::uint64_t value) {
 
 void VulkanLane::forget_external() {
     waits_.clear();
+    other_waits_.clear();
     signals_.clear();
 }
 
@@ -353,6 +354,7 @@ VkSemaphore VulkanLane::timeline_of(const graph::LaneBackend& lane) const {
 }
 
 bool VulkanLane::waits_for_the_host(const graph::BatchRecord& batch) const {
+    if (batch.batch->ordinal == 0 && !other_waits_.empty()) return true;
     return std::any_of(batch.waits.begin(), batch.waits.end(),
                        [&](const graph::ResolvedWait& wait) { return timeline_of(*wait.lane) == VK_NULL_HANDLE; });
 }
@@ -368,6 +370,13 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph
         else
             relayed_.push_back(wait);
     }
+    if (batch.batch->ordinal == 0) {
+        for (const ExternalSemaphore& wait : waits_)
+            infos.push_back(semaphore_info(wait.semaphore, wait.value, stages));
+        relayed_.insert(relayed_.end(), other_waits_.begin(), other_waits_.end());
+        waits_.clear();
+        other_waits_.clear();
+    }
     if (!relayed_.empty()) {
         std::lock_guard lock(mutex_);
         if (!relay_) {
@@ -376,11 +385,6 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph
             relay_ = std::move(*relay);
         }
         infos.push_back(semaphore_info(relay_->semaphore(), relay_->promise(relayed_), stages));
-    }
-    if (batch.batch->ordinal == 0) {
-        for (const ExternalSemaphore& wait : waits_)
-            infos.push_back(semaphore_info(wait.semaphore, wait.value, stages));
-        waits_.clear();
     }
     return infos;
 }

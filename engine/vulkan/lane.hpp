@@ -44,6 +44,8 @@ class VulkanLane final : public graph::LaneBackend {
 
     /// Makes the first batch of the next execution on this lane wait for `semaphore` (a swapchain image acquired).
     void wait_before_next(const ExternalSemaphore& semaphore) { waits_.push_back(semaphore); }
+    /// The same for a lane that this queue does not see, by the relay's thread.
+    void wait_before_next(const graph::ResolvedWait& wait) { other_waits_.push_back(wait); }
     /// Makes the last batch of the next execution on this lane signal `semaphore` (ready to present).
     void signal_after_next(const ExternalSemaphore& semaphore) { signals_.push_back(semaphore); }
     /// Forgets those of an execution that did not come to pass.
@@ -76,6 +78,7 @@ class VulkanLane final : public graph::LaneBackend {
     std::mutex mutex_;  // slots_, their queries, and relay_
     std::vector<std::unique_ptr<Slot>> slots_;
     std::vector<ExternalSemaphore> waits_, signals_;
+    std::vector<graph::ResolvedWait> other_waits_;  // with waits_
     std::vector<std::pair<const graph::LaneBackend*, VkSemaphore>> visible_;
     std::unique_ptr<Relay> relay_;              // made when first needed
     std::vector<graph::ResolvedWait> relayed_;  // of the batch being submitted

@@ -81,6 +81,7 @@ Allocation& Allocation::operator=(Allocation&& other) noexcept {
     bytes_ = other.bytes_;
     mapped_ = other.mapped_;
     exportable_ = other.exportable_;
+    dedicated_ = other.dedicated_;
     return *this;
 }
 
@@ -208,6 +209,7 @@ Result<Allocation> MemoryPool::allocate_own(const AllocationRequest& request, st
     allocation.memory_ = *memory;
     allocation.bytes_ = request.requirements.size;
     allocation.exportable_ = request.exportable;
+    allocation.dedicated_ = request.dedicated;
     auto mapped = map(request, *memory);
     if (!mapped) return kinetograph::fail(mapped.error());
     allocation.mapped_ = *mapped;

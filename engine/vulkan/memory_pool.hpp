@@ -48,6 +48,7 @@ class Allocation {
     VkDeviceSize bytes() const { return bytes_; }
     std::byte* mapped() const { return mapped_; }  ///< null unless the use is Upload or Readback
     bool exportable() const { return exportable_; }
+    bool dedicated() const { return dedicated_; }  ///< allocated for one buffer or image
     void reset();
 
   private:
@@ -59,6 +60,7 @@ class Allocation {
     VkDeviceSize bytes_ = 0;
     std::byte* mapped_ = nullptr;
     bool exportable_ = false;
+    bool dedicated_ = false;
 };
 
 class MemoryPool {

@@ -1,0 +1,82 @@
+// Bridge: everything between one accelerator and one Vulkan device: memory that both see, and each other's progress.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
+#include <kinetograph/engine/interop/shared_memory.hpp>
+#include <kinetograph/engine/interop/timeline_point.hpp>
+#include <kinetograph/engine/interop/topology.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+namespace kinetograph::interop {
+
+struct BridgeOptions {
+    Topology closest = Topology::Shared;  ///< Staged or Headless: do not couple closer, to compare or to debug
+};
+
+/// Thread-safe. Made before the lanes that it connects, and destroyed after them.
+class Bridge {
+  public:
+    /// `display` is null where there is no Vulkan; it may be a device that a host application owns. Both outlive the
+    /// bridge. What the two devices promise is tried on a page of memory; what fails is ruled out, and choice() says so
+    /// and takes the next best. Errors: OutOfMemory.
+    static Result<std::unique_ptr<Bridge>> create(accel::Device& accelerator, const vulkan::Device* display,
+                                                  const BridgeOptions& options = {});
+    Bridge(const Bridge&) = delete;
+    Bridge& operator=(const Bridge&) = delete;
+    ~Bridge();
+    /// Ends every wait for a timeline of the application's, now and from now on, with Cancelled: before lanes are
+    /// destroyed whose work may wait for points that will not be reached any more.
+    void close() { closing_ = true; }
+
+    const TopologyChoice& choice() const { return choice_; }
+    accel::Device& accelerator() const { return accelerator_; }
+    const vulkan::Device* display() const { return display_; }  ///< null when headless
+    SharedMemory& memory() { return memory_; }
+    /// For graph::CompileOptions.
+    graph::LaneTopology lane_topology() const { return interop::lane_topology(accelerator_.info(), choice_); }
+    /// How the Vulkan lanes to be connected are created.
+    vulkan::Sharing lane_sharing() const {
+        return choice_.timelines == Timelines::Shared ? vulkan::Sharing::Exportable : vulkan::Sharing::Private;
+    }
+
+    /// Makes the two lanes see each other's timelines on the device, where timelines are shared; elsewhere there is
+    /// nothing to do. Before their first batches. Errors: what either driver says.
+    Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display);
+
+    /// The point at which `lane` reaches `value`, as the application may wait for it: of a timeline semaphore, or,
+    /// headless, of the accelerator's timeline. The lane has been given a batch with that value.
+    Result<TimelinePoint> point_of(graph::LaneBackend& lane, std::uint64_t value);
+
+    /// Holds the next batch of `lane` back until `point` is reached, on the device or by a relay.
+    void wait_before_next(accel::AcceleratorLane& lane, const TimelinePoint& point);
+    void wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point);
+    bool has_reached(const TimelinePoint& point);   ///< asks, without waiting
+    Result<void> wait(const TimelinePoint& point);  ///< blocks the calling thread
+
+  private:
+    /// An accelerator lane's timeline as a semaphore that both sides see.
+    struct SharedTimeline {
+        const accel::AcceleratorLane* lane = nullptr;
+        VkSemaphore semaphore = VK_NULL_HANDLE;
+    };
+    Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice);
+    Result<VkSemaphore> share_timeline(accel::AcceleratorLane& lane);
+    Result<std::shared_ptr<accel::Timeline>> import_timeline(VkSemaphore semaphore, std::string_view name) const;
+    ForeignTimeline& foreign(const TimelinePoint& point);
+
+    accel::Device& accelerator_;
+    const vulkan::Device* display_;
+    TopologyChoice choice_;
+    SharedMemory memory_;
+    std::atomic<bool> closing_{false};
+    std::mutex mutex_;
+    std::vector<SharedTimeline> shared_timelines_;
+    std::vector<std::unique_ptr<ForeignTimeline>> foreign_;
+    std::unique_ptr<vulkan::Relay> relay_;  ///< of lanes that the application cannot see; made when first needed
+};
+
+}  // namespace kinetograph::interop

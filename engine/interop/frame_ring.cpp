@@ -1,0 +1,186 @@
+#include <kinetograph/engine/interop/frame_ring.hpp>
+
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/graph_memory.hpp>
+
+#include <algorithm>
+#include <cassert>
+
+namespace kinetograph::interop {
+namespace {
+
+constexpr VkImageLayout kHandedOut = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL;
+
+struct HandOver {
+    graph::Image image;
+};
+
+std::uint32_t take_front(std::vector<std::uint32_t>& order) {
+    const std::uint32_t slot = order.front();
+    order.erase(order.begin());
+    return slot;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FrameRing>> FrameRing::create(Bridge& bridge, const FrameRingDesc& desc) {
+    if (desc.width == 0 || desc.height == 0 || desc.slots == 0)
+        return fail(ErrorCode::InvalidArgument, "a frame ring needs pixels and slots, not {} of {} x {}", desc.slots,
+                    desc.width, desc.height);
+    const bool images = desc.storage == FrameRingDesc::Storage::Image;
+    if (images && bridge.display() == nullptr)
+        return fail(ErrorCode::InvalidArgument, "a frame ring of images needs Vulkan, but the topology is {}",
+                    bridge.choice().reason);
+    std::unique_ptr<FrameRing> ring(new FrameRing(bridge, desc));
+    ring->slots_.resize(desc.slots);
+    ring->free_.reserve(desc.slots);
+    ring->waiting_.reserve(desc.slots);
+    for (std::uint32_t i = 0; i < desc.slots; ++i) {
+        const std::string name = fmt::format("frame slot {}", i);
+        if (images) {
+            auto image = vulkan::Image::create(*bridge.display(), name,
+                                               {.width = desc.width, .height = desc.height, .format = desc.format});
+            if (!image) return fail(std::move(image.error()));
+            ring->slots_[i].image = std::move(*image);
+        } else {
+            auto buffer = bridge.memory().create_buffer(name, ring->frame_bytes());
+            if (!buffer) return fail(std::move(buffer.error()));
+            ring->slots_[i].buffer = std::move(*buffer);
+        }
+        ring->free_.push_back(i);
+    }
+    return ring;
+}
+
+std::optional<FrameRing::Slot> FrameRing::acquire(Nanoseconds timeout) {
+    std::unique_lock lock(mutex_);
+    if (free_.empty()) {
+        ++stalls_;
+        if (!freed_.wait_for(lock, timeout, [&] { return !free_.empty(); })) return std::nullopt;
+    }
+    const std::uint32_t index = take_front(free_);
+    Storage& storage = slots_[index];
+    storage.state = State::Writing;
+    // Whatever its reader left it in: the contents are written anew.
+    if (storage.image) storage.image->set_layout(VK_IMAGE_LAYOUT_UNDEFINED);
+    return Slot{index, generation_, storage.image.get(), storage.buffer.get(), std::move(storage.until)};
+}
+
+void FrameRing::abandon(const Slot& slot) {
+    {
+        std::lock_guard lock(mutex_);
+        free_slot(slot.index, slot.reusable);
+    }
+    freed_.notify_one();
+}
+
+graph::Image FrameRing::import_image(graph::FrameGraph& frame, const Slot& slot) const {
+    return frame.import_image("frame", slot.image->desc(), vulkan::physical_of(*slot.image));
+}
+
+graph::Buffer FrameRing::import_buffer(graph::FrameGraph& frame, const Slot& slot) const {
+    return frame.import_buffer("frame", {.bytes = frame_bytes(), .domain = graph::MemoryDomain::Shared},
+                               slot.buffer->physical());
+}
+
+void FrameRing::declare_handover(graph::FrameGraph& frame, graph::Image written, graph::Lane lane) const {
+    frame.add_pass<HandOver>(
+        "hand over", lane,
+        [&](graph::PassBuilder& pass, HandOver& data) {
+            data.image = pass.read(written, graph::Access::SampledRead);
+            pass.has_side_effect();
+        },
+        [](const HandOver&, vulkan::PassContext&) {});  // only its change of layout counts
+}
+
+void FrameRing::publish(const Slot& slot, const FrameLabel& label, const TimelinePoint& ready) {
+    bool handed_out = false;
+    {
+        std::lock_guard lock(mutex_);
+        Storage& storage = slots_[slot.index];
+        assert(storage.state == State::Writing && "a slot is published once after it was acquired");
+        handed_out = slot.generation == generation_;
+        if (handed_out) {
+            storage.state = State::Waiting;
+            storage.until = ready;
+            storage.label = label;
+            waiting_.push_back(slot.index);
+            ++published_count_;
+        } else {
+            free_slot(slot.index, ready);
+        }
+    }
+    (handed_out ? published_ : freed_).notify_one();
+}
+
+FrameRecord FrameRing::record_of(std::uint32_t slot) const {
+    const Storage& storage = slots_[slot];
+    FrameRecord record;
+    record.image = storage.image.get();
+    record.layout = storage.image ? kHandedOut : VK_IMAGE_LAYOUT_UNDEFINED;
+    record.buffer = storage.buffer.get();
+    record.row_bytes = row_bytes();
+    record.width = desc_.width;
+    record.height = desc_.height;
+    record.format = desc_.format;
+    record.color = desc_.color;
+    record.ready = storage.until;
+    record.label = storage.label;
+    record.generation = generation_;
+    record.slot = slot;
+    record.serial = storage.serial;
+    return record;
+}
+
+std::optional<FrameRecord> FrameRing::take(Nanoseconds timeout) {
+    std::unique_lock lock(mutex_);
+    if (!published_.wait_for(lock, timeout, [&] { return !waiting_.empty(); })) return std::nullopt;
+    const std::uint32_t index = take_front(waiting_);
+    slots_[index].state = State::Held;
+    slots_[index].serial = ++serials_;
+    return record_of(index);
+}
+
+Result<void> FrameRing::release(const FrameRecord& record, const TimelinePoint& done) {
+    {
+        std::lock_guard lock(mutex_);
+        if (record.slot >= slots_.size() || slots_[record.slot].state != State::Held ||
+            slots_[record.slot].serial != record.serial)
+            return fail(ErrorCode::InvalidArgument,
+                        "frame {} (slot {}, use {}) is not held: it was released before, or is of another ring",
+                        record.label.index, record.slot, record.serial);
+        free_slot(record.slot, done);
+    }
+    freed_.notify_one();
+    return {};
+}
+
+void FrameRing::free_slot(std::uint32_t slot, const TimelinePoint& until) {
+    slots_[slot].state = State::Free;
+    slots_[slot].until = until;
+    free_.push_back(slot);
+}
+
+void FrameRing::restart() {
+    {
+        std::lock_guard lock(mutex_);
+        ++generation_;
+        for (const std::uint32_t slot : waiting_) free_slot(slot, slots_[slot].until);
+        waiting_.clear();
+    }
+    freed_.notify_all();
+}
+
+FrameRingStats FrameRing::stats() const {
+    std::lock_guard lock(mutex_);
+    FrameRingStats stats;
+    stats.free = static_cast<std::uint32_t>(free_.size());
+    stats.waiting = static_cast<std::uint32_t>(waiting_.size());
+    stats.held = static_cast<std::uint32_t>(std::count_if(
+        slots_.begin(), slots_.end(), [](const Storage& storage) { return storage.state == State::Held; }));
+    stats.published = published_count_;
+    stats.stalls = stalls_;
+    return stats;
+}
+
+}  // namespace kinetograph::interop

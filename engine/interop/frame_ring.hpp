@@ -1,0 +1,116 @@
+// FrameRing: a fixed number of frames that go round between who makes them and who shows them.
+#pragma once
+
+#include <kinetograph/engine/graph/frame_graph.hpp>
+#include <kinetograph/engine/interop/bridge.hpp>
+#include <kinetograph/engine/interop/frame_record.hpp>
+
+#include <condition_variable>
+#include <optional>
+
+namespace kinetograph::interop {
+
+struct FrameRingDesc {
+    enum class Storage : std::uint8_t {
+        Image,   ///< of the Vulkan device, written by passes on Vulkan lanes
+        Buffer,  ///< that accelerator and Vulkan both see, written by passes on either
+    };
+    std::uint32_t width = 0, height = 0;  ///< pixels
+    graph::PixelFormat format = graph::PixelFormat::Rgba8Unorm;
+    Storage storage = Storage::Image;
+    std::uint32_t slots = 4;
+    ColorDescription color;
+};
+
+struct FrameRingStats {
+    std::uint32_t free = 0;       ///< slots that the next frames may take
+    std::uint32_t waiting = 0;    ///< frames published and not taken
+    std::uint32_t held = 0;       ///< by readers
+    std::uint64_t published = 0;  ///< since the start
+    std::uint64_t stalls = 0;     ///< times that a writer found no slot: readers held all of them
+};
+
+/// One writer, any number of readers; thread-safe. Frames come out in the order in which they went in, none is dropped
+/// while readers hold slots: the writer waits. Slots come back in any order. Only restart() throws frames away.
+///
+///   writer: acquire() -> lanes wait for `reusable` -> passes write the slot -> publish() with the point at which they
+///   have; reader: take() -> waits for `ready` -> reads -> release() with the point at which it has.
+///
+/// No call but acquire() and take() blocks, and those only with a time to wait; nothing is allocated after create().
+class FrameRing {
+  public:
+    /// Errors: InvalidArgument (no pixels, no slots, images without Vulkan), OutOfMemory.
+    static Result<std::unique_ptr<FrameRing>> create(Bridge& bridge, const FrameRingDesc& desc);
+    FrameRing(const FrameRing&) = delete;
+    FrameRing& operator=(const FrameRing&) = delete;
+    /// All work on its slots has ended by then.
+    ~FrameRing() = default;
+
+    const FrameRingDesc& desc() const { return desc_; }
+    std::uint64_t row_bytes() const { return std::uint64_t{desc_.width} * graph::bytes_per_pixel(desc_.format); }
+    std::uint64_t frame_bytes() const { return row_bytes() * desc_.height; }
+
+    /// A slot to write; the writer's.
+    struct Slot {
+        std::uint32_t index = 0;
+        std::uint64_t generation = 0;
+        vulkan::Image* image = nullptr;        ///< in a ring of images
+        const SharedBuffer* buffer = nullptr;  ///< in a ring of buffers
+        TimelinePoint reusable;                ///< its last reader is done; the writing lane waits for that
+    };
+    /// The slot that has been back for longest; nothing while readers hold all of them.
+    std::optional<Slot> try_acquire() { return acquire(Nanoseconds{}); }
+    /// The same, after up to `timeout`.
+    std::optional<Slot> acquire(Nanoseconds timeout);
+    /// Gives a slot back unwritten: nothing was submitted that touches it.
+    void abandon(const Slot& slot);
+
+    /// How a frame graph writes the slot: one of these, then a pass that writes it, then publish().
+    graph::Image import_image(graph::FrameGraph& frame, const Slot& slot) const;
+    graph::Buffer import_buffer(graph::FrameGraph& frame, const Slot& slot) const;
+    /// Declares what brings a written image into the layout in which readers get it. `lane` is a Vulkan lane.
+    void declare_handover(graph::FrameGraph& frame, graph::Image written, graph::Lane lane) const;
+    /// Hands the slot's frame to the readers; its contents are complete when `ready` is reached. A slot of a generation
+    /// before restart() goes back instead.
+    void publish(const Slot& slot, const FrameLabel& label, const TimelinePoint& ready);
+
+    /// The next frame, which the caller holds until release(); nothing if there is none.
+    std::optional<FrameRecord> try_take() { return take(Nanoseconds{}); }
+    /// The same, after up to `timeout`.
+    std::optional<FrameRecord> take(Nanoseconds timeout);
+    /// Gives a frame back. The slot is written again only once `done` is reached: a timeline semaphore of the bridge's
+    /// Vulkan device with the value that the reader's last work signals. Errors: InvalidArgument (a record that is not
+    /// held: released already, or of another ring).
+    Result<void> release(const FrameRecord& record, const TimelinePoint& done);
+
+    /// Throws away frames that were not taken and begins a new generation. Frames that readers hold stay theirs.
+    void restart();
+    FrameRingStats stats() const;
+
+  private:
+    enum class State : std::uint8_t { Free, Writing, Waiting, Held };
+    struct Storage {
+        std::unique_ptr<vulkan::Image> image;
+        std::unique_ptr<SharedBuffer> buffer;
+        State state = State::Free;
+        std::uint64_t serial = 0;
+        TimelinePoint until;  ///< Free: reusable then; Waiting and Held: ready then
+        FrameLabel label;
+    };
+    /// Slots in order, oldest first; never more than there are slots.
+    using Order = std::vector<std::uint32_t>;
+    FrameRing(Bridge& bridge, const FrameRingDesc& desc) : bridge_(bridge), desc_(desc) {}
+    FrameRecord record_of(std::uint32_t slot) const;
+    void free_slot(std::uint32_t slot, const TimelinePoint& until);
+
+    Bridge& bridge_;
+    FrameRingDesc desc_;
+    mutable std::mutex mutex_;
+    std::condition_variable freed_, published_;
+    std::vector<Storage> slots_;
+    Order free_, waiting_;
+    std::uint64_t generation_ = 0, serials_ = 0;
+    std::uint64_t published_count_ = 0, stalls_ = 0;
+};
+
+}  // namespace kinetograph::interop

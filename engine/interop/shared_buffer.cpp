@@ -1,0 +1,92 @@
+#include <kinetograph/engine/interop/shared_buffer.hpp>
+
+#include <kinetograph/engine/vulkan/device.hpp>
+
+#include <unistd.h>
+
+namespace kinetograph::interop {
+namespace {
+
+struct Pieces {
+    std::unique_ptr<accel::Memory> memory;
+    std::unique_ptr<vulkan::Buffer> buffer;
+};
+
+std::uint64_t whole_pages(std::uint64_t bytes) {
+    return (bytes + vulkan::kPageBytes - 1) / vulkan::kPageBytes * vulkan::kPageBytes;
+}
+
+Result<Pieces> export_to(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
+                         std::uint64_t bytes) {
+    auto buffer = vulkan::Buffer::create(display, name, bytes, {.exportable = true});
+    if (!buffer) return fail(std::move(buffer.error()));
+    const auto fd = (*buffer)->export_fd();
+    if (!fd) return fail(fd.error());
+    auto memory = accelerator.import_memory(
+        name, {.fd = *fd, .bytes = (*buffer)->allocation().bytes(), .dedicated = (*buffer)->allocation().dedicated()});
+    if (!memory) {
+        ::close(*fd);
+        return fail(std::move(memory.error()));
+    }
+    return Pieces{std::move(*memory), std::move(*buffer)};
+}
+
+Result<Pieces> import_pinned(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
+                             std::uint64_t bytes) {
+    auto memory = accelerator.allocate_pinned(name, whole_pages(bytes));
+    if (!memory) return fail(std::move(memory.error()));
+    auto buffer = vulkan::Buffer::import_host(display, name, {(*memory)->host_data(), whole_pages(bytes)});
+    if (!buffer) return fail(std::move(buffer.error()));
+    return Pieces{std::move(*memory), std::move(*buffer)};
+}
+
+Result<Pieces> register_mapped(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
+                               std::uint64_t bytes) {
+    auto buffer = vulkan::Buffer::create(display, name, whole_pages(bytes),
+                                         {.memory = vulkan::MemoryUse::Readback, .whole_pages = true});
+    if (!buffer) return fail(std::move(buffer.error()));
+    auto memory = accelerator.import_host(name, {(*buffer)->mapped(), whole_pages(bytes)});
+    if (!memory) return fail(std::move(memory.error()));
+    return Pieces{std::move(*memory), std::move(*buffer)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SharedBuffer>> SharedBuffer::create(accel::Device& accelerator, const vulkan::Device* display,
+                                                           const TopologyChoice& choice, std::string_view name,
+                                                           std::uint64_t bytes) {
+    if (bytes == 0) return fail(ErrorCode::InvalidArgument, "shared buffer \"{}\" has no bytes", name);
+    std::unique_ptr<SharedBuffer> shared(new SharedBuffer(bytes));
+    const auto keep = [&](std::unique_ptr<accel::Memory>& place, Result<Pieces> pieces) -> Result<void> {
+        if (!pieces) return fail(std::move(pieces.error()));
+        place = std::move(pieces->memory);
+        shared->memory_ = place.get();
+        shared->buffer_ = std::move(pieces->buffer);
+        return {};
+    };
+    Result<void> made;
+    if (choice.topology == Topology::Headless) {
+        auto memory = accelerator.allocate(name, bytes);
+        if (!memory) return fail(std::move(memory.error()));
+        shared->owner_memory_ = std::move(*memory);
+        shared->memory_ = shared->owner_memory_.get();
+    } else if (choice.topology == Topology::Shared) {
+        made = keep(shared->mapping_, export_to(accelerator, *display, name, bytes));
+    } else if (choice.staging == Staging::Pinned) {
+        made = keep(shared->owner_memory_, import_pinned(accelerator, *display, name, bytes));
+    } else {
+        made = keep(shared->mapping_, register_mapped(accelerator, *display, name, bytes));
+    }
+    if (!made) return fail(std::move(made.error()));
+    return shared;
+}
+
+std::byte* SharedBuffer::host_address() const { return buffer_ != nullptr ? buffer_->mapped() : memory_->host_data(); }
+
+graph::Physical SharedBuffer::physical(std::uint64_t offset, std::uint64_t bytes) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_->data());
+    if (buffer_ == nullptr) return {address, offset, bytes};
+    return {reinterpret_cast<std::uintptr_t>(buffer_.get()), offset, bytes, address};
+}
+
+}  // namespace kinetograph::interop

@@ -1,0 +1,66 @@
+#include <kinetograph/engine/interop/shared_memory.hpp>
+
+namespace kinetograph::interop {
+namespace {
+
+/// Transients of one plan, placed in an arena that other plans may share.
+class SharedSlice final : public graph::PlanMemory {
+  public:
+    SharedSlice(std::shared_ptr<SharedBuffer> arena, std::vector<graph::Physical> placed)
+        : arena_(std::move(arena)), placed_(std::move(placed)) {}
+    graph::Physical physical(std::uint32_t resource) const override { return placed_.at(resource); }
+
+  private:
+    std::shared_ptr<SharedBuffer> arena_;
+    std::vector<graph::Physical> placed_;
+};
+
+}  // namespace
+
+SharedMemory::~SharedMemory() = default;
+
+Result<void> SharedMemory::reserve(std::uint64_t arena_bytes) {
+    if (arena_ && arena_->bytes() >= arena_bytes) return {};
+    auto arena = create_buffer("shared arena", arena_bytes);
+    if (!arena) return fail(std::move(arena.error()));
+    arena_ = std::move(*arena);
+    return {};
+}
+
+Result<std::unique_ptr<graph::PlanMemory>> SharedMemory::realize(const graph::Plan& plan, graph::MemoryDomain domain) {
+    std::vector<graph::Physical> placed(plan.resources.size());
+    if (auto reserved = reserve(plan.arena_bytes[static_cast<std::size_t>(domain)]); !reserved)
+        return fail(std::move(reserved.error()));
+    for (const graph::PlannedResource& resource : plan.resources) {
+        if (resource.kind != graph::ResourceKind::Transient || resource.domain != domain || resource.culled) continue;
+        if (resource.type == graph::ResourceType::Image)
+            return fail(ErrorCode::Unsupported,
+                        "image \"{}\" cannot lie in memory that an accelerator shares: declare a buffer, and copy it "
+                        "to an image on a Vulkan lane",
+                        resource.name);
+        placed[resource.resource] = arena_->physical(resource.offset, resource.bytes);
+    }
+    return std::make_unique<SharedSlice>(arena_, std::move(placed));
+}
+
+Result<graph::Physical> SharedMemory::create_ring(std::string_view name, std::uint64_t bytes) {
+    auto ring = create_buffer(name, bytes);
+    if (!ring) return fail(std::move(ring.error()));
+    const graph::Physical physical = (*ring)->physical();
+    rings_.emplace(physical.address(), std::move(*ring));
+    return physical;
+}
+
+void SharedMemory::destroy_ring(const graph::Physical& ring) { rings_.erase(ring.address()); }
+
+Result<void> SharedMemory::zero(const graph::Physical& ring) {
+    if (!stream_) {
+        auto stream = accelerator_.create_stream("shared rings");
+        if (!stream) return fail(std::move(stream.error()));
+        stream_ = std::move(*stream);
+    }
+    stream_->fill(ring.address(), std::byte{0}, ring.bytes);
+    return stream_->synchronize();
+}
+
+}  // namespace kinetograph::interop

@@ -1,0 +1,55 @@
+// Topology: how an accelerator and a Vulkan device come to see the same bytes and the same progress.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/graph/plan.hpp>
+#include <kinetograph/engine/vulkan/inspect.hpp>
+
+#include <string>
+
+namespace kinetograph::interop {
+
+enum class Topology : std::uint8_t {
+    Shared,    ///< one GPU: Vulkan exports memory, the accelerator maps it; no copy
+    Staged,    ///< two devices: memory of the host that both address
+    Headless,  ///< no Vulkan: frames stay with the accelerator
+};
+std::string_view to_string(Topology topology);
+
+/// Whose memory of the host both sides address, in the staged topology.
+enum class Staging : std::uint8_t {
+    None,
+    Pinned,  ///< the accelerator's pinned memory, imported by Vulkan (VK_EXT_external_memory_host)
+    Mapped,  ///< Vulkan's mapped memory, registered with the accelerator
+};
+
+/// How one side learns of the other's progress.
+enum class Timelines : std::uint8_t {
+    None,
+    Shared,   ///< the accelerator waits for and signals Vulkan timeline semaphores on the device
+    Relayed,  ///< a thread of the host a direction carries values across
+};
+
+struct TopologyChoice {
+    Topology topology = Topology::Headless;
+    Staging staging = Staging::None;
+    Timelines timelines = Timelines::None;
+    /// Why, for a person: "staged: ...; pinned memory of ... is imported by Vulkan; ...".
+    std::string reason;
+};
+
+/// Ways that were tried on these two devices and failed, each with the sentence that says how; empty: not tried.
+struct RuledOut {
+    std::string shared_memory, pinned, mapped;
+};
+
+/// The closest coupling of `accelerator` and `display` (null: no Vulkan) that is not closer than `closest`. The same
+/// GPU is one that has the same UUID; a UUID of zeros is nobody's. Pure: what the devices say of themselves decides,
+/// and what Bridge found out by trying comes in through `ruled_out`.
+TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport* display,
+                               Topology closest = Topology::Shared, const RuledOut& ruled_out = {});
+
+/// Which lanes reach which memory under `choice`, and what a hand-over costs, for graph::CompileOptions.
+graph::LaneTopology lane_topology(const accel::DeviceInfo& accelerator, const TopologyChoice& choice);
+
+}  // namespace kinetograph::interop
