@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace kinetograph::interop {
 namespace {
 
@@ -12,13 +14,16 @@ struct Pieces {
     std::unique_ptr<vulkan::Buffer> buffer;
 };
 
-std::uint64_t whole_pages(std::uint64_t bytes) {
-    return (bytes + vulkan::kPageBytes - 1) / vulkan::kPageBytes * vulkan::kPageBytes;
+/// Memory that crosses is the driver's own allocation, never a piece of a block: less than this is not worth one.
+constexpr std::uint64_t kSmallestBytes = 1U << 20U;
+
+std::uint64_t worthwhile(std::uint64_t bytes) {
+    return (std::max(bytes, kSmallestBytes) + vulkan::kPageBytes - 1) / vulkan::kPageBytes * vulkan::kPageBytes;
 }
 
 Result<Pieces> export_to(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
                          std::uint64_t bytes) {
-    auto buffer = vulkan::Buffer::create(display, name, bytes, {.exportable = true});
+    auto buffer = vulkan::Buffer::create(display, name, worthwhile(bytes), {.exportable = true});
     if (!buffer) return fail(std::move(buffer.error()));
     const auto fd = (*buffer)->export_fd();
     if (!fd) return fail(fd.error());
@@ -33,19 +38,19 @@ Result<Pieces> export_to(accel::Device& accelerator, const vulkan::Device& displ
 
 Result<Pieces> import_pinned(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
                              std::uint64_t bytes) {
-    auto memory = accelerator.allocate_pinned(name, whole_pages(bytes));
+    auto memory = accelerator.allocate_pinned(name, worthwhile(bytes));
     if (!memory) return fail(std::move(memory.error()));
-    auto buffer = vulkan::Buffer::import_host(display, name, {(*memory)->host_data(), whole_pages(bytes)});
+    auto buffer = vulkan::Buffer::import_host(display, name, {(*memory)->host_data(), worthwhile(bytes)});
     if (!buffer) return fail(std::move(buffer.error()));
     return Pieces{std::move(*memory), std::move(*buffer)};
 }
 
 Result<Pieces> register_mapped(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
                                std::uint64_t bytes) {
-    auto buffer = vulkan::Buffer::create(display, name, whole_pages(bytes),
+    auto buffer = vulkan::Buffer::create(display, name, worthwhile(bytes),
                                          {.memory = vulkan::MemoryUse::Readback, .whole_pages = true});
     if (!buffer) return fail(std::move(buffer.error()));
-    auto memory = accelerator.import_host(name, {(*buffer)->mapped(), whole_pages(bytes)});
+    auto memory = accelerator.import_host(name, {(*buffer)->mapped(), worthwhile(bytes)});
     if (!memory) return fail(std::move(memory.error()));
     return Pieces{std::move(*memory), std::move(*buffer)};
 }

@@ -73,7 +73,7 @@ Instance::Instance(const Loader& loader, VkInstance handle, bool owned)
 
 Result<std::unique_ptr<Instance>> Instance::create(const Loader& loader, const InstanceOptions& options) {
     if (auto version = check_version(loader); !version) return kinetograph::fail(version.error());
-    const bool validate = options.validation == Validation::On;
+    const bool validate = options.validation != Validation::Off;
     if (validate && !has_layer(loader, kValidationLayer))
         return kinetograph::fail(ErrorCode::Unsupported,
                                  "validation was asked for, but {} is not installed "
@@ -95,12 +95,12 @@ Result<std::unique_ptr<Instance>> Instance::create(const Loader& loader, const I
 
     auto log = std::make_shared<ValidationLog>();
     VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(*log);
-    constexpr std::array kChecks{VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
-                                 VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT};
+    constexpr std::array kChecks{VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT,
+                                 VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
     VkValidationFeaturesEXT checks{};
     checks.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
     checks.pNext = &messenger;
-    checks.enabledValidationFeatureCount = kChecks.size();
+    checks.enabledValidationFeatureCount = options.validation == Validation::On ? 2 : 1;
     checks.pEnabledValidationFeatures = kChecks.data();
     VkApplicationInfo application{};
     application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;

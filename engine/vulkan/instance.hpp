@@ -10,8 +10,14 @@
 
 namespace kinetograph::vulkan {
 
-/// Core, synchronization and best-practices checks of VK_LAYER_KHRONOS_validation.
-enum class Validation : std::uint8_t { Off, On };
+/// Checks of VK_LAYER_KHRONOS_validation.
+enum class Validation : std::uint8_t {
+    Off,
+    /// Core and best practices, for programs in which one thread of the host waits for timelines while another signals
+    /// them: the synchronization checks of layer 1.3.239 hold one lock for both, and each wait then takes ten seconds.
+    WithoutSynchronization,
+    On,  ///< core, best practices and synchronization
+};
 
 struct InstanceOptions {
     std::string application = "kinetograph";

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 namespace kinetograph::vulkan {
 
@@ -27,6 +28,7 @@ struct VulkanLane::Slot {
     UploadHeap uploads;
     VkQueryPool queries = VK_NULL_HANDLE;  // two a pass
     std::uint32_t query_capacity = 0;
+    std::unique_ptr<Buffer> stamps;  // copied out of `queries` by the commands themselves; null where they cannot
     bool in_flight = false;
     std::uint64_t value = 0;  // of the timeline when done
     std::uint64_t execution = 0;
@@ -168,10 +170,14 @@ void VulkanLane::record_spans(Slot& slot) {
     if (slot.timed_passes.empty()) return;
     device_.clock().calibrate();
     std::vector<std::uint64_t> stamps(2 * slot.timed_passes.size());
-    const VkResult result = device_.table().vkGetQueryPoolResults(
-        device_.handle(), slot.queries, 0, static_cast<std::uint32_t>(stamps.size()), stamps.size() * sizeof(stamps[0]),
-        stamps.data(), sizeof(stamps[0]), VK_QUERY_RESULT_64_BIT);
-    if (result != VK_SUCCESS) return;
+    const std::size_t bytes = stamps.size() * sizeof(stamps[0]);
+    if (slot.stamps) {
+        std::memcpy(stamps.data(), slot.stamps->mapped(), bytes);
+    } else if (device_.table().vkGetQueryPoolResults(device_.handle(), slot.queries, 0,
+                                                     static_cast<std::uint32_t>(stamps.size()), bytes, stamps.data(),
+                                                     sizeof(stamps[0]), VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
+        return;
+    }
     for (std::size_t i = 0; i < slot.timed_passes.size(); ++i)
         recorder_->add({.name = slot.timed_passes[i],
                         .track = std::string(graph::to_string(lane_)),
@@ -234,6 +240,15 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
             result != VK_SUCCESS)
             return device_.error(result, "creating a query pool");
         slot.query_capacity = info.queryCount;
+        slot.stamps.reset();
+        // Asking the driver for results may wait for the whole queue (lavapipe does), and so for lanes that this queue
+        // waits for: in memory they are there when the batch is done.
+        if ((device_.queue(lane_).flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) != 0) {
+            auto stamps = Buffer::create(device_, "time stamps", info.queryCount * sizeof(std::uint64_t),
+                                         {.memory = MemoryUse::Readback});
+            if (!stamps) return fail(std::move(stamps.error()));
+            slot.stamps = std::move(*stamps);
+        }
     }
     table.vkResetQueryPool(device_.handle(), slot.queries, 0, slot.query_capacity);
     return {};
@@ -282,7 +297,12 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         if (labels) device_.instance().table().vkCmdEndDebugUtilsLabelEXT(slot.commands);
     }
     // A timeline value that the host waits for makes writes available, but not visible to it.
-    if (writes_mapped_memory(batch))
+    const bool copies_stamps = slot.stamps && !slot.timed_passes.empty();
+    if (copies_stamps)
+        table.vkCmdCopyQueryPoolResults(slot.commands, slot.queries, 0,
+                                        static_cast<std::uint32_t>(2 * slot.timed_passes.size()), slot.stamps->handle(),
+                                        0, sizeof(std::uint64_t), VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    if (copies_stamps || writes_mapped_memory(batch))
         record_barrier(slot.commands,
                        memory_barrier({every_stage(device_.queue(lane_).flags), VK_ACCESS_2_MEMORY_WRITE_BIT},
                                       {VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT}));

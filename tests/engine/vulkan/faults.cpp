@@ -1,7 +1,11 @@
 #include "faults.hpp"
 
+#include <sys/eventfd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <vector>
 
 namespace kinetograph::vulkan::testing {
@@ -21,8 +25,8 @@ Function real_global(const char* name) {
     return reinterpret_cast<Function>(real_instance_proc_addr(VK_NULL_HANDLE, name));
 }
 template <class Function>
-Function real_device(const char* name) {
-    return reinterpret_cast<Function>(real_device_proc_addr(last_device, name));
+Function real_device(const char* name, VkDevice device) {
+    return reinterpret_cast<Function>(real_device_proc_addr(device, name));
 }
 
 VkResult create_instance(const VkInstanceCreateInfo* info, const VkAllocationCallbacks* callbacks,
@@ -31,6 +35,88 @@ VkResult create_instance(const VkInstanceCreateInfo* info, const VkAllocationCal
     const VkResult result = real_global<PFN_vkCreateInstance>("vkCreateInstance")(info, callbacks, instance);
     last_instance = *instance;
     return result;
+}
+
+/// A create-info chain without the structure of one type; restored when this goes. The chain is the caller's own.
+class WithoutLink {
+  public:
+    WithoutLink(const void* chain, VkStructureType type) {
+        auto* link = static_cast<VkBaseOutStructure*>(const_cast<void*>(chain));
+        for (; link != nullptr; link = link->pNext) {
+            if (link->pNext == nullptr || link->pNext->sType != type) continue;
+            before_ = link;
+            taken_ = link->pNext;
+            before_->pNext = taken_->pNext;
+            return;
+        }
+    }
+    ~WithoutLink() {
+        if (before_ != nullptr) before_->pNext = taken_;
+    }
+    WithoutLink(const WithoutLink&) = delete;
+    WithoutLink& operator=(const WithoutLink&) = delete;
+
+  private:
+    VkBaseOutStructure* before_ = nullptr;
+    VkBaseOutStructure* taken_ = nullptr;
+};
+
+std::mutex exported_mutex;
+std::map<int, ExportedSemaphore> exported;
+
+VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
+                       const VkAllocationCallbacks* callbacks, VkDevice* device) {
+    std::vector<const char*> names(info->ppEnabledExtensionNames,
+                                   info->ppEnabledExtensionNames + info->enabledExtensionCount);
+    if (faults().exports_semaphores)
+        std::erase_if(names, [](const char* name) {
+            return std::strcmp(name, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME) == 0;
+        });
+    VkDeviceCreateInfo changed = *info;
+    changed.enabledExtensionCount = static_cast<std::uint32_t>(names.size());
+    changed.ppEnabledExtensionNames = names.data();
+    return real<PFN_vkCreateDevice>("vkCreateDevice")(physical, &changed, callbacks, device);
+}
+
+VkResult create_semaphore(VkDevice device, const VkSemaphoreCreateInfo* info, const VkAllocationCallbacks* callbacks,
+                          VkSemaphore* semaphore) {
+    ++faults().objects;
+    const auto create = real_device<PFN_vkCreateSemaphore>("vkCreateSemaphore", device);
+    if (!faults().exports_semaphores) return create(device, info, callbacks, semaphore);
+    const WithoutLink plain(info, VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO);
+    return create(device, info, callbacks, semaphore);
+}
+
+VkResult get_semaphore_fd(VkDevice device, const VkSemaphoreGetFdInfoKHR* info, int* fd) {
+    *fd = ::eventfd(0, EFD_CLOEXEC);
+    std::lock_guard lock(exported_mutex);
+    exported[*fd] = {device, info->semaphore};
+    return VK_SUCCESS;
+}
+
+VkResult host_pointer_properties(VkDevice device, VkExternalMemoryHandleTypeFlagBits type, const void* pointer,
+                                 VkMemoryHostPointerPropertiesEXT* properties) {
+    if (faults().no_host_imports) return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+    return real_device<PFN_vkGetMemoryHostPointerPropertiesEXT>("vkGetMemoryHostPointerPropertiesEXT", device)(
+        device, type, pointer, properties);
+}
+
+VkResult create_buffer(VkDevice device, const VkBufferCreateInfo* info, const VkAllocationCallbacks* callbacks,
+                       VkBuffer* buffer) {
+    ++faults().objects;
+    return real_device<PFN_vkCreateBuffer>("vkCreateBuffer", device)(device, info, callbacks, buffer);
+}
+
+void count_wait() {
+    if (faults().watched.load() == std::this_thread::get_id()) ++faults().waits;
+}
+VkResult wait_semaphores(VkDevice device, const VkSemaphoreWaitInfo* info, std::uint64_t timeout) {
+    if (timeout > 0) count_wait();
+    return real_device<PFN_vkWaitSemaphores>("vkWaitSemaphores", device)(device, info, timeout);
+}
+VkResult device_wait_idle(VkDevice device) {
+    count_wait();
+    return real_device<PFN_vkDeviceWaitIdle>("vkDeviceWaitIdle", device)(device);
 }
 
 VkResult enumerate_layers(std::uint32_t* count, VkLayerProperties* layers) {
@@ -73,6 +159,11 @@ VkResult device_extensions(VkPhysicalDevice device, const char* layer, std::uint
         std::erase_if(all, [](const auto& one) {
             return std::strcmp(one.extensionName, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME) == 0;
         });
+    if (faults().no_external_memory_host)
+        std::erase_if(all, [](const auto& one) {
+            return std::strcmp(one.extensionName, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
+        });
+    if (faults().exports_semaphores) all.push_back({VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, 1});
     if (list != nullptr) std::copy_n(all.begin(), std::min<std::size_t>(*count, all.size()), list);
     *count = static_cast<std::uint32_t>(all.size());
     return VK_SUCCESS;
@@ -82,28 +173,28 @@ VkResult allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, cons
                          VkDeviceMemory* memory) {
     ++faults().allocations;
     if (faults().out_of_memory) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    return real_device<PFN_vkAllocateMemory>("vkAllocateMemory")(device, info, callbacks, memory);
+    return real_device<PFN_vkAllocateMemory>("vkAllocateMemory", device)(device, info, callbacks, memory);
 }
 
 VkResult queue_submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* infos, VkFence fence) {
     if (faults().device_lost) return VK_ERROR_DEVICE_LOST;
-    return real_device<PFN_vkQueueSubmit2>("vkQueueSubmit2")(queue, count, infos, fence);
+    return real_device<PFN_vkQueueSubmit2>("vkQueueSubmit2", last_device)(queue, count, infos, fence);
 }
 
 VkResult create_command_pool(VkDevice device, const VkCommandPoolCreateInfo* info,
                              const VkAllocationCallbacks* callbacks, VkCommandPool* pool) {
     ++faults().allocations;
-    return real_device<PFN_vkCreateCommandPool>("vkCreateCommandPool")(device, info, callbacks, pool);
+    return real_device<PFN_vkCreateCommandPool>("vkCreateCommandPool", device)(device, info, callbacks, pool);
 }
 VkResult create_descriptor_pool(VkDevice device, const VkDescriptorPoolCreateInfo* info,
                                 const VkAllocationCallbacks* callbacks, VkDescriptorPool* pool) {
     ++faults().allocations;
-    return real_device<PFN_vkCreateDescriptorPool>("vkCreateDescriptorPool")(device, info, callbacks, pool);
+    return real_device<PFN_vkCreateDescriptorPool>("vkCreateDescriptorPool", device)(device, info, callbacks, pool);
 }
 VkResult create_query_pool(VkDevice device, const VkQueryPoolCreateInfo* info, const VkAllocationCallbacks* callbacks,
                            VkQueryPool* pool) {
     ++faults().allocations;
-    return real_device<PFN_vkCreateQueryPool>("vkCreateQueryPool")(device, info, callbacks, pool);
+    return real_device<PFN_vkCreateQueryPool>("vkCreateQueryPool", device)(device, info, callbacks, pool);
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const char* name) {
@@ -112,6 +203,12 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const
     const auto as_void = [](auto pointer) { return reinterpret_cast<PFN_vkVoidFunction>(pointer); };
     if (function == "vkAllocateMemory") return as_void(&allocate_memory);
     if (function == "vkQueueSubmit2") return as_void(&queue_submit);
+    if (function == "vkCreateSemaphore") return as_void(&create_semaphore);
+    if (function == "vkGetSemaphoreFdKHR" && faults().exports_semaphores) return as_void(&get_semaphore_fd);
+    if (function == "vkGetMemoryHostPointerPropertiesEXT") return as_void(&host_pointer_properties);
+    if (function == "vkCreateBuffer") return as_void(&create_buffer);
+    if (function == "vkWaitSemaphores") return as_void(&wait_semaphores);
+    if (function == "vkDeviceWaitIdle") return as_void(&device_wait_idle);
     if (function == "vkCreateCommandPool") return as_void(&create_command_pool);
     if (function == "vkCreateDescriptorPool") return as_void(&create_descriptor_pool);
     if (function == "vkCreateQueryPool") return as_void(&create_query_pool);
@@ -127,6 +224,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
     if (function == "vkGetPhysicalDeviceProperties2") return as_void(&properties);
     if (function == "vkGetPhysicalDeviceFeatures2") return as_void(&features);
     if (function == "vkEnumerateDeviceExtensionProperties") return as_void(&device_extensions);
+    if (function == "vkCreateDevice") return as_void(&create_device);
     if (function == "vkGetDeviceProcAddr") {
         real_device_proc_addr = reinterpret_cast<PFN_vkGetDeviceProcAddr>(real_instance_proc_addr(instance, name));
         return as_void(&device_proc_addr);
@@ -137,11 +235,22 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
 }  // namespace
 
 void Faults::reset() {
-    for (auto* fault : {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2,
-                        &no_calibrated_timestamps, &out_of_memory, &device_lost})
+    for (auto* fault :
+         {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2, &no_calibrated_timestamps,
+          &no_external_memory_host, &no_host_imports, &exports_semaphores, &out_of_memory, &device_lost})
         *fault = false;
     allocations = 0;
+    objects = 0;
+    waits = 0;
+    watched = std::thread::id{};
 }
+
+ExportedSemaphore semaphore_behind(int fd) {
+    std::lock_guard lock(exported_mutex);
+    return exported.at(fd);
+}
+
+PFN_vkVoidFunction device_function(VkDevice device, const char* name) { return real_device_proc_addr(device, name); }
 
 Faults& faults() {
     static Faults faults;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string>
+#include <thread>
 
 namespace kinetograph::vulkan::testing {
 
@@ -16,12 +17,28 @@ struct Faults {
     std::atomic<bool> old_device{false};           ///< Vulkan 1.2
     std::atomic<bool> no_synchronization2{false};  ///< and no dynamicRendering
     std::atomic<bool> no_calibrated_timestamps{false};
+    std::atomic<bool> no_external_memory_host{false};
+    std::atomic<bool> no_host_imports{false};  ///< vkGetMemoryHostPointerPropertiesEXT: the driver declines the pages
+    /// A device that exports timeline semaphores, as lavapipe does not: see semaphore_behind().
+    std::atomic<bool> exports_semaphores{false};
     std::atomic<bool> out_of_memory{false};  ///< vkAllocateMemory
     std::atomic<bool> device_lost{false};    ///< vkQueueSubmit2
     std::atomic<int> allocations{0};         ///< of memory, command pools, descriptor pools and query pools
+    std::atomic<int> objects{0};             ///< buffers and semaphores
+    std::atomic<int> waits{0};               ///< vkWaitSemaphores with time to wait and vkDeviceWaitIdle on `watched`
+    std::atomic<std::thread::id> watched{};
     void reset();
 };
 Faults& faults();
+
+/// The semaphore whose descriptor a device with exports_semaphores gave out, and the device.
+struct ExportedSemaphore {
+    VkDevice device = VK_NULL_HANDLE;
+    VkSemaphore semaphore = VK_NULL_HANDLE;
+};
+ExportedSemaphore semaphore_behind(int fd);
+/// A function of the real device, for those who imported something from it.
+PFN_vkVoidFunction device_function(VkDevice device, const char* name);
 
 /// The system's loader with the faults in front of it.
 Result<Loader> faulty_loader();
