@@ -9,8 +9,6 @@
 namespace kinetograph::interop {
 namespace {
 
-constexpr VkImageLayout kHandedOut = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL;
-
 struct HandOver {
     graph::Image image;
 };
@@ -87,7 +85,8 @@ void FrameRing::declare_handover(graph::FrameGraph& frame, graph::Image written,
     frame.add_pass<HandOver>(
         "hand over", lane,
         [&](graph::PassBuilder& pass, HandOver& data) {
-            data.image = pass.read(written, graph::Access::SampledRead);
+            data.image = pass.read(
+                written, lane == graph::Lane::Transfer ? graph::Access::TransferRead : graph::Access::SampledRead);
             pass.has_side_effect();
         },
         [](const HandOver&, vulkan::PassContext&) {});  // only its change of layout counts
@@ -104,6 +103,7 @@ void FrameRing::publish(const Slot& slot, const FrameLabel& label, const Timelin
             storage.state = State::Waiting;
             storage.until = ready;
             storage.label = label;
+            if (storage.image) storage.layout = storage.image->layout();  // after all that was recorded
             waiting_.push_back(slot.index);
             ++published_count_;
         } else {
@@ -117,7 +117,7 @@ FrameRecord FrameRing::record_of(std::uint32_t slot) const {
     const Storage& storage = slots_[slot];
     FrameRecord record;
     record.image = storage.image.get();
-    record.layout = storage.image ? kHandedOut : VK_IMAGE_LAYOUT_UNDEFINED;
+    record.layout = storage.layout;
     record.buffer = storage.buffer.get();
     record.row_bytes = row_bytes();
     record.width = desc_.width;

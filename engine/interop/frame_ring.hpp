@@ -68,7 +68,8 @@ class FrameRing {
     /// How a frame graph writes the slot: one of these, then a pass that writes it, then publish().
     graph::Image import_image(graph::FrameGraph& frame, const Slot& slot) const;
     graph::Buffer import_buffer(graph::FrameGraph& frame, const Slot& slot) const;
-    /// Declares what brings a written image into the layout in which readers get it. `lane` is a Vulkan lane.
+    /// Declares what brings a written image into the layout in which readers get it: that of samplers, or, from
+    /// Lane::Transfer, whose queue may know none, that of copies.
     void declare_handover(graph::FrameGraph& frame, graph::Image written, graph::Lane lane) const;
     /// Hands the slot's frame to the readers; its contents are complete when `ready` is reached. A slot of a generation
     /// before restart() goes back instead.
@@ -96,6 +97,7 @@ class FrameRing {
         std::uint64_t serial = 0;
         TimelinePoint until;  ///< Free: reusable then; Waiting and Held: ready then
         FrameLabel label;
+        VkImageLayout layout = VK_IMAGE_LAYOUT_UNDEFINED;
     };
     /// Slots in order, oldest first; never more than there are slots.
     using Order = std::vector<std::uint32_t>;
