@@ -11,6 +11,7 @@ graph::Fingerprint batch_key(const graph::BatchRecord& record) {
     const auto mix_place = [&](const graph::Physical& physical) {
         mix(key, physical.object);
         mix(key, physical.offset);
+        mix(key, physical.mapped);
     };
     for (const graph::PassRecord& pass : record.passes)
         for (const graph::PassContext::Entry& entry : pass.entries) {
