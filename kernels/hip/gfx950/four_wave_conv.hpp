@@ -87,14 +87,14 @@ class FourWaveConv {
     }
 
     /// Waits until all but the newest `kPending` loads have landed and own reads are done, in all waves.
-    template <uint32_t kPending>
+    template <uint32_t kPending, bool kBarrier = true>
     KG_DEVICE static void meet() {
         constexpr uint32_t kOneLess = Config::kFault == ConvFault::WaitsForOneLess ? 1 : 0;
         if constexpr (Config::kFault != ConvFault::NoWaitBeforeRead) {
             isa::amd::wait_vector_memory<kPending + kOneLess>();
         }
         if constexpr (Config::kFault != ConvFault::NoWaitBeforeOverwrite) isa::amd::wait_lds();
-        isa::amd::barrier();
+        if constexpr (kBarrier) isa::amd::barrier();
     }
 
     KG_DEVICE void prologue() {
@@ -124,7 +124,7 @@ class FourWaveConv {
         read<kM, Config::kRowBytes>(a_[1], place_a(kStage, 1), fragment_a_);
         multiply(sums_[0][1], a_[0], b_[1]);
 
-        if constexpr (Config::kFault != ConvFault::NoBarrierBetweenStages) meet<kYounger>();
+        meet<kYounger, Config::kFault != ConvFault::NoBarrierBetweenStages>();
         loader_.load_b(1, place_b(kStage, 1));
         read<kM, Config::kRowBytes>(a_[0], place_a(1 - kStage, 0), fragment_a_);
         multiply(sums_[1][0], a_[1], b_[0]);

@@ -33,6 +33,7 @@ enum class ConvFault : uint8_t {
     HaloInElements,         ///< the halo's offset is the size in elements: inside the tensor
     SizeInElements,         ///< the descriptor's num_records counts elements
     DropsLastStep,          ///< K rounded down to whole k blocks
+    ReadsBehindK,           ///< lanes behind the K of a temporal tap read on, into the next pixel's channels
     WrongLaneMapping,       ///< operand A takes the k chunks of a neighbouring group of lanes
     SwizzleMismatch,        ///< LDS is written swizzled and read straight
 };

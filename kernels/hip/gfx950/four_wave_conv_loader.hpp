@@ -148,7 +148,8 @@ class FourWaveConvLoader {
         const Lanes<uint32_t> c = k - tap * params_.c_in;
         const Lanes<uint32_t> r = quotient(tap, params_.by_s);
         const Lanes<uint32_t> s = tap - r * params_.s;
-        return address(half, load, r, s, c * Config::kElementBytes, k < params_.taps_c);
+        const Lanes<bool> exists = Config::kFault == ConvFault::ReadsBehindK ? Lanes<bool>(true) : k < params_.taps_c;
+        return address(half, load, r, s, c * Config::kElementBytes, exists);
     }
 
     /// A lane's 16 bytes, piece by piece.

@@ -1,43 +1,256 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "conv_case.hpp"
 
 namespace kinetograph::gfx950 {
 namespace {
 
 using enum ConvElement;
+using Problem = FourWaveConvProblem;
 
-constexpr uint64_t kSchedules = 3;  // late, early and mixed landing
+constexpr uint64_t kSchedules = 3;  // late, at once and mixed landing
 
 /// The kernel runs to its end under every schedule, gives the reference's values and reads LDS without bank conflicts.
-void expect_agrees(const ConvCase& conv) {
+void expect_agrees(const ConvCase& conv, uint64_t schedules = kSchedules) {
     const ConvPlanResult planned = plan_four_wave_conv(conv.problem, conv.overrides);
-    ASSERT_EQ(planned.error, "");
+    ASSERT_EQ(planned.error, "") << describe(conv);
     ConvRun run(conv);
-    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+    for (uint64_t seed = 0; seed < schedules; ++seed) {
         const host_model::WaveOutcome outcome = run.run(seed);
-        ASSERT_EQ(outcome.fault.value_or(""), "") << describe(conv) << " seed " << seed;
-        ASSERT_EQ(run.compare(), "") << describe(conv) << " by " << run.plan().kernel->name << " seed " << seed;
-        EXPECT_EQ(outcome.lds_read_conflicts, 0u) << describe(conv);
-        EXPECT_GT(outcome.matrix_products, 0u);
+        const std::string what =
+            describe(conv) + " by " + std::string(run.plan().kernel->name) + " seed " + std::to_string(seed);
+        ASSERT_EQ(outcome.fault.value_or(""), "") << what;
+        ASSERT_EQ(run.compare(), "") << what;
+        EXPECT_EQ(outcome.lds_read_conflicts, 0u) << what;
+        EXPECT_GT(outcome.matrix_products, 0u) << what;
     }
 }
 
-FourWaveConvProblem square(int64_t size, int64_t c_in, int64_t c_out, int64_t taps = 3) {
-    return {.h = size,
-            .w = size,
+void expect_all_agree(const std::vector<ConvCase>& cases) {
+    for (const ConvCase& conv : cases) {
+        expect_agrees(conv);
+        if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+struct Pads {
+    int64_t top, bottom, left, right;
+};
+
+/// An odd image, so that rows end inside tiles.
+Problem conv2d(ConvElement element, int64_t c_in, int64_t c_out, int64_t taps, Pads pad, int64_t h = 9,
+               int64_t w = 13) {
+    return {.element = element,
+            .h = h,
+            .w = w,
             .c_in = c_in,
             .c_out = c_out,
             .r = taps,
             .s = taps,
-            .pad_top = taps / 2,
-            .pad_bottom = taps / 2,
-            .pad_left = taps / 2,
-            .pad_right = taps / 2};
+            .pad_top = pad.top,
+            .pad_bottom = pad.bottom,
+            .pad_left = pad.left,
+            .pad_right = pad.right};
 }
 
-TEST(FourWaveConv, AgreesOnTheFastPath) {
-    expect_agrees({.problem = square(12, 64, 64), .overrides = {.tile = ConvTile{128, 128, 64}}});
+/// 3x3 and padded by 1, without which `change` makes it another.
+template <class Change>
+Problem same(ConvElement element, int64_t c_in, int64_t c_out, const Change& change) {
+    Problem problem = conv2d(element, c_in, c_out, 3, {1, 1, 1, 1});
+    change(problem);
+    return problem;
+}
+
+int64_t channels_for(const ConvKernel& kernel) {
+    const bool fp8 = kernel.element == F8E4M3;
+    switch (kernel.path) {
+        case ConvPath::Uniform:
+            return kernel.tile.bk;
+        case ConvPath::Chunks:
+            return 48;
+        case ConvPath::Pieces:
+            return fp8 ? 36 : 20;
+        case ConvPath::Elements:
+            return 3;
+    }
+    return 0;
+}
+
+TEST(FourWaveConv, EveryKernelAgreesWithTheReference) {
+    for (const ConvKernel& kernel : conv_kernels()) {
+        expect_agrees({.problem = conv2d(kernel.element, channels_for(kernel), 72, 3, {1, 1, 1, 1}),
+                       .overrides = {.tile = kernel.tile, .path = kernel.path}});
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(FourWaveConv, EveryKernelCopiesIndexedValuesToTheBit) {
+    for (const ConvKernel& kernel : conv_kernels()) {
+        Problem problem = conv2d(kernel.element, channels_for(kernel), 65, 3, {1, 1, 1, 1}, 7, 10);
+        problem.bias = false;
+        expect_agrees(
+            {.problem = problem, .overrides = {.tile = kernel.tile, .path = kernel.path}, .data = Data::Indexed}, 1);
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(FourWaveConv, SumsOfIntegersAreExact) {
+    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+        for (const int64_t c_in : {3, 16, 36, 64, 128}) {
+            expect_agrees({.problem = conv2d(element, c_in, 33, 3, {1, 1, 1, 1}), .data = Data::Integer});
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(FourWaveConv, AgreesForEveryNumberOfInputChannels) {
+    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+        for (const int64_t c_in : {1, 3, 4, 7, 8, 16, 48, 64, 96, 100, 128, 160, 384}) {
+            expect_agrees({.problem = conv2d(element, c_in, 40, 3, {1, 1, 1, 1}, 7, 9)}, c_in > 100 ? 2 : kSchedules);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(FourWaveConv, AgreesForFiltersFromOneTapToSevenByFive) {
+    expect_all_agree({
+        {.problem = conv2d(Bf16, 64, 64, 1, {0, 0, 0, 0})},
+        {.problem = conv2d(Bf16, 3, 24, 1, {0, 0, 0, 0})},
+        {.problem = conv2d(F8E4M3, 16, 32, 2, {0, 1, 0, 1})},
+        {.problem = conv2d(Bf16, 16, 32, 5, {2, 2, 2, 2})},
+        {.problem = conv2d(F16, 32, 32, 7, {3, 3, 3, 3})},
+        {.problem = conv2d(Bf16, 3, 32, 7, {3, 3, 3, 3})},
+        {.problem = same(Bf16, 48, 64, [](Problem& p) { p.r = 7, p.s = 5, p.pad_top = p.pad_bottom = 3; })},
+        {.problem = same(Bf16, 96, 16, [](Problem& p) { p.s = 1, p.pad_left = p.pad_right = 0; })},
+        {.problem = same(Bf16, 64, 16, [](Problem& p) { p.r = 1, p.pad_top = p.pad_bottom = 0; })},
+    });
+}
+
+TEST(FourWaveConv, AgreesForStridesAndDilations) {
+    const auto stride2 = [](Problem& p) { p.stride_h = p.stride_w = 2; };
+    const auto dilation2 = [](Problem& p) { p.dilation_h = p.dilation_w = p.pad_top = p.pad_bottom = 2; };
+    expect_all_agree({
+        {.problem = same(Bf16, 64, 64, stride2)},
+        {.problem = same(F16, 48, 64, stride2)},
+        {.problem = same(Bf16, 100, 20, stride2)},
+        {.problem = same(F8E4M3, 128, 64, stride2)},
+        {.problem = same(Bf16, 64, 64, dilation2)},
+        {.problem = same(F8E4M3, 48, 64, dilation2)},
+        {.problem = same(Bf16, 3, 64, dilation2)},
+        {.problem = same(Bf16, 32, 32, [](Problem& p) { p.stride_h = 3, p.stride_w = 2, p.dilation_w = 3; })},
+    });
+}
+
+TEST(FourWaveConv, AgreesForPaddingOfEverySide) {
+    expect_all_agree({
+        {.problem = conv2d(Bf16, 64, 64, 3, {0, 0, 0, 0})},
+        {.problem = conv2d(Bf16, 64, 64, 3, {2, 2, 2, 2})},
+        {.problem = conv2d(Bf16, 64, 64, 3, {3, 3, 3, 3})},
+        {.problem = conv2d(F16, 64, 64, 3, {0, 1, 0, 1})},
+        {.problem = conv2d(Bf16, 48, 64, 3, {3, 0, 1, 2})},
+        {.problem = conv2d(F8E4M3, 128, 64, 3, {1, 0, 3, 0})},
+        {.problem = conv2d(Bf16, 64, 64, 7, {3, 3, 3, 3}, 2, 3)},  // a filter larger than the image
+    });
+}
+
+TEST(FourWaveConv, AgreesForRaggedPixelsAndChannels) {
+    expect_all_agree({
+        {.problem = conv2d(Bf16, 64, 3, 3, {1, 1, 1, 1})},
+        {.problem = conv2d(Bf16, 64, 1, 3, {1, 1, 1, 1}, 1, 1)},
+        {.problem = conv2d(Bf16, 32, 257, 1, {0, 0, 0, 0}, 5, 3)},
+        {.problem = conv2d(Bf16, 32, 130, 3, {1, 1, 1, 1}, 16, 17), .overrides = {.tile = ConvTile{128, 128, 32}}},
+        {.problem = conv2d(Bf16, 32, 258, 1, {0, 0, 0, 0}, 13, 11), .overrides = {.tile = ConvTile{128, 256, 32}}},
+        {.problem = conv2d(F16, 64, 67, 3, {1, 1, 1, 1}, 8, 8)},
+        {.problem = conv2d(F8E4M3, 128, 66, 3, {1, 1, 1, 1}, 9, 15)},
+    });
+}
+
+TEST(FourWaveConv, AgreesInThreeDimensionsWithCausalFrames) {
+    const auto causal = [](ConvElement element, int64_t c_in, int64_t c_out, int64_t q, int64_t frames, int64_t taps) {
+        Problem problem = conv2d(element, c_in, c_out, taps, {taps / 2, taps / 2, taps / 2, taps / 2}, 6, 7);
+        problem.q = q;
+        problem.frames = frames;
+        return ConvCase{.problem = problem, .input_frames = frames};
+    };
+    expect_all_agree({
+        causal(Bf16, 64, 64, 3, 4, 3),
+        causal(Bf16, 96, 96, 3, 3, 3),
+        causal(Bf16, 48, 64, 3, 3, 3),
+        causal(Bf16, 16, 32, 3, 2, 3),
+        causal(Bf16, 3, 32, 3, 2, 3),
+        causal(Bf16, 100, 32, 3, 2, 3),
+        causal(F16, 32, 32, 3, 3, 3),
+        causal(F8E4M3, 128, 32, 3, 2, 3),
+        causal(F8E4M3, 20, 32, 3, 2, 3),
+        causal(Bf16, 64, 128, 3, 2, 1),  // time convolution
+        causal(Bf16, 32, 16, 2, 5, 3),
+        causal(Bf16, 16, 16, 5, 4, 1),
+    });
+}
+
+TEST(FourWaveConv, TakesMoreFramesThanOneLaunchNames) {
+    Problem problem = conv2d(Bf16, 32, 16, 1, {0, 0, 0, 0}, 3, 5);
+    problem.q = 3;
+    problem.frames = 45;
+    expect_agrees({.problem = problem, .input_frames = 45});
+}
+
+TEST(FourWaveConv, ReadsTheSmallImageThroughANearestUpsampling) {
+    const auto upsampled = [](Problem& p) { p.upsample = true; };
+    expect_all_agree({
+        {.problem = same(Bf16, 64, 64, upsampled)},
+        {.problem = same(Bf16, 48, 32, upsampled)},
+        {.problem = same(F16, 20, 32, upsampled)},
+        {.problem = same(F8E4M3, 128, 32, upsampled)},
+        {.problem = same(Bf16, 3, 32, [](Problem& p) { p.upsample = true, p.stride_h = p.stride_w = 2; })},
+    });
+}
+
+TEST(FourWaveConv, EveryFormOfTheEpilogueAgrees) {
+    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+        for (int form = 0; form < 8; ++form) {
+            for (const int64_t c_out : {64, 19}) {
+                Problem problem = conv2d(element, element == F8E4M3 ? 128 : 32, c_out, 3, {1, 1, 1, 1});
+                problem.bias = (form & 1) != 0;
+                problem.silu = (form & 2) != 0;
+                problem.source = (form & 4) != 0;
+                problem.beta = 0.75f;
+                expect_agrees({.problem = problem}, 1);
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
+TEST(FourWaveConv, NormsItsOutputOverTheChannelsOfATile) {
+    for (const int64_t c_out : {16, 64, 96, 99, 128, 192, 256}) {
+        for (const bool beside : {false, true}) {
+            Problem problem = conv2d(c_out == 64 ? F16 : Bf16, 32, c_out, 3, {1, 1, 1, 1});
+            problem.norm = true;
+            problem.output = beside;
+            problem.norm_silu = c_out != 96;
+            problem.source = beside;
+            expect_agrees({.problem = problem}, beside ? 3 : 1);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(FourWaveConv, ALargeGridIsRemappedAndStillCoversEveryTile) {
+    expect_agrees(
+        {.problem = conv2d(Bf16, 32, 6, 1, {0, 0, 0, 0}, 129, 517), .overrides = {.tile = ConvTile{64, 64, 32}}}, 1);
+}
+
+TEST(FourWaveConv, AnEmptyProblemLaunchesNothing) {
+    for (const Problem& problem :
+         {conv2d(Bf16, 64, 64, 3, {1, 1, 1, 1}, 0, 5), conv2d(Bf16, 64, 0, 3, {1, 1, 1, 1}),
+          conv2d(Bf16, 64, 64, 5, {0, 0, 0, 0}, 4, 9), same(Bf16, 64, 64, [](Problem& p) { p.frames = 0; })}) {
+        const ConvPlanResult planned = plan_four_wave_conv(problem);
+        ASSERT_EQ(planned.error, "");
+        EXPECT_TRUE(launches(*planned.plan, {}).empty());
+    }
 }
 
 }  // namespace

@@ -1,0 +1,154 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv.hpp>
+
+#include "conv_case.hpp"
+
+/// Mistakes built into the kernel or into what the host gives it: each must be noticed, by the sentence a person would
+/// need.
+namespace kinetograph::gfx950 {
+namespace {
+
+constexpr uint64_t kSchedules = 6;  // twice each of late, at once and mixed landing
+
+template <ConvLoader kLoader, ConvFault kFault, MatrixType kType = MatrixType::Bf16>
+host_model::WaveKernel faulty() {
+    using Config = FourWaveConvConfig<kType, 64, 64, kType == MatrixType::F8E4M3 ? 128 : 32, kLoader, kFault>;
+    return {"faulty", sizeof(FourWaveConvParams), Config::kThreads,
+            [](const void* params) { FourWaveConv<Config>::run(*static_cast<const FourWaveConvParams*>(params)); }};
+}
+
+ConvCase padded(int64_t c_in, ConvElement element = ConvElement::Bf16) {
+    const uint32_t bk = element == ConvElement::F8E4M3 ? 128 : 32;
+    return {.problem = {.element = element,
+                        .h = 9,
+                        .w = 13,
+                        .c_in = c_in,
+                        .c_out = 40,
+                        .r = 3,
+                        .s = 3,
+                        .pad_top = 1,
+                        .pad_bottom = 1,
+                        .pad_left = 1,
+                        .pad_right = 1},
+            .overrides = {.tile = ConvTile{64, 64, bk}}};
+}
+
+/// Under every schedule the model stops the kernel, and says so in a sentence with `part` in it.
+void expect_stopped(const ConvCase& conv, const host_model::WaveKernel& kernel, const std::string& part) {
+    ConvRun run(conv);
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        const std::string fault = run.run(seed, &kernel).fault.value_or("no fault");
+        EXPECT_NE(fault.find(part), std::string::npos) << "seed " << seed << ": " << fault;
+    }
+}
+
+/// Under every schedule the kernel runs to its end and the comparison finds its values wrong.
+void expect_wrong(const ConvCase& conv, const host_model::WaveKernel& kernel,
+                  const std::string& part = "relative error") {
+    ConvRun run(conv);
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        ASSERT_EQ(run.run(seed, &kernel).fault.value_or(""), "") << "seed " << seed;
+        EXPECT_NE(run.compare().find(part), std::string::npos) << "seed " << seed << ": " << run.compare();
+    }
+}
+
+TEST(FourWaveConvFaults, TheFaultlessTemplateOfTheseTestsIsRight) {
+    for (const int64_t c_in : {3, 16, 20, 64}) {
+        const ConvCase conv = padded(c_in);
+        const auto kernel = c_in == 3    ? faulty<ConvLoader::Elements, ConvFault::None>()
+                            : c_in == 16 ? faulty<ConvLoader::Chunks, ConvFault::None>()
+                            : c_in == 20 ? faulty<ConvLoader::Pieces, ConvFault::None>()
+                                         : faulty<ConvLoader::Uniform, ConvFault::None>();
+        ConvRun run(conv);
+        EXPECT_EQ(run.run(2, &kernel).fault.value_or(""), "");
+        EXPECT_EQ(run.compare(), "");
+    }
+}
+
+TEST(FourWaveConvFaults, AMissingWaitBeforeReadingLds) {
+    expect_stopped(padded(64), faulty<ConvLoader::Uniform, ConvFault::NoWaitBeforeRead>(), "waited for it");
+    expect_stopped(padded(128, ConvElement::F8E4M3),
+                   faulty<ConvLoader::Uniform, ConvFault::NoWaitBeforeRead, MatrixType::F8E4M3>(), "waited for it");
+}
+
+TEST(FourWaveConvFaults, AWaitForOneLoadLessThanNeeded) {
+    expect_stopped(padded(64), faulty<ConvLoader::Uniform, ConvFault::WaitsForOneLess>(), "waited for it");
+    expect_stopped(padded(16), faulty<ConvLoader::Chunks, ConvFault::WaitsForOneLess>(), "waited for it");
+}
+
+TEST(FourWaveConvFaults, AMissingBarrierBetweenStages) {
+    expect_stopped(padded(64), faulty<ConvLoader::Uniform, ConvFault::NoBarrierBetweenStages>(),
+                   "waited for it");  // not yet, or with no barrier since
+}
+
+TEST(FourWaveConvFaults, AStageOverwrittenBeforeItsReadersAreDone) {
+    expect_stopped(padded(64), faulty<ConvLoader::Uniform, ConvFault::NoWaitBeforeOverwrite>(),
+                   "reads: that wave has not waited for it (lgkmcnt)");
+    expect_stopped(padded(3), faulty<ConvLoader::Elements, ConvFault::NoWaitBeforeOverwrite>(), "(lgkmcnt)");
+}
+
+TEST(FourWaveConvFaults, AKernelThatEndsWithLoadsUnderWay) {
+    expect_stopped(padded(64), faulty<ConvLoader::Uniform, ConvFault::NoDrain>(), "waited for");
+}
+
+TEST(FourWaveConvFaults, HaloLanesSentOutOfRangeBySoffset) {
+    expect_stopped(padded(64), faulty<ConvLoader::Uniform, ConvFault::HaloInSoffset>(),
+                   "foreign memory, because the range check does not see soffset");
+}
+
+TEST(FourWaveConvFaults, AHaloOffsetInsideTheTensor) {
+    expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::HaloInElements>());
+    expect_wrong(padded(16), faulty<ConvLoader::Chunks, ConvFault::HaloInElements>());
+}
+
+TEST(FourWaveConvFaults, ADescriptorThatCountsElements) {
+    expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::SizeInElements>());
+}
+
+TEST(FourWaveConvFaults, KRoundedDownToWholeBlocks) {
+    expect_wrong(padded(16), faulty<ConvLoader::Chunks, ConvFault::DropsLastStep>());
+}
+
+TEST(FourWaveConvFaults, LanesBehindKThatReadOnMeetAFilterThatIsNotPaddedByZeros) {
+    const ConvCase conv = padded(16);  // 144 of 160 elements
+    ConvRun run(conv);
+    const auto& params = run.plan().params;
+    for (uint32_t k = 0; k < params.c_out; ++k) {
+        std::fill_n(run.filter().begin() + k * params.filter_pitch + params.taps_c * 2,
+                    params.filter_pitch - params.taps_c * 2, std::byte{0x3f});
+    }
+    const auto reads_on = faulty<ConvLoader::Chunks, ConvFault::ReadsBehindK>();
+    ASSERT_EQ(run.run(0, &reads_on).fault.value_or(""), "");
+    EXPECT_NE(run.compare().find("relative error"), std::string::npos) << run.compare();
+    const auto sound = faulty<ConvLoader::Chunks, ConvFault::None>();
+    ASSERT_EQ(run.run(0, &sound).fault.value_or(""), "");
+    EXPECT_EQ(run.compare(), "");  // its lanes behind K read zeros
+}
+
+TEST(FourWaveConvFaults, AFilterPaddedByNaN) {
+    ConvRun run(padded(16));
+    const auto& params = run.plan().params;
+    std::fill_n(run.filter().begin() + params.taps_c * 2, 2, std::byte{0xff});
+    ASSERT_EQ(run.run(0).fault.value_or(""), "");
+    EXPECT_NE(run.compare().find("nan, wanted"), std::string::npos) << run.compare();
+}
+
+TEST(FourWaveConvFaults, AnOperandWithTheLanesOfItsNeighbour) {
+    expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::WrongLaneMapping>());
+    expect_wrong(padded(128, ConvElement::F8E4M3),
+                 faulty<ConvLoader::Uniform, ConvFault::WrongLaneMapping, MatrixType::F8E4M3>());
+}
+
+TEST(FourWaveConvFaults, ASwizzleOnOneSideOnly) {
+    expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::SwizzleMismatch>());
+}
+
+TEST(FourWaveConvFaults, StraightReadsOfLdsMeetInItsBanks) {
+    const auto straight = faulty<ConvLoader::Uniform, ConvFault::SwizzleMismatch>();
+    EXPECT_GT(ConvRun(padded(64)).run(0, &straight).lds_read_conflicts, 0u);
+}
+
+}  // namespace
+}  // namespace kinetograph::gfx950

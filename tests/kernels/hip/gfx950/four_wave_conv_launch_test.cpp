@@ -1,0 +1,238 @@
+#include <gtest/gtest.h>
+
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_order.hpp>
+#include <kinetograph/kernels/host_model/kernel_registry.hpp>
+#include <kinetograph/kernels/isa/amd/small_floats.hpp>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+namespace kinetograph::gfx950 {
+namespace {
+
+using Problem = FourWaveConvProblem;
+
+Problem layer(int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t frames = 1) {
+    return {.frames = frames,
+            .h = h,
+            .w = w,
+            .c_in = c_in,
+            .c_out = c_out,
+            .r = 3,
+            .s = 3,
+            .pad_top = 1,
+            .pad_bottom = 1,
+            .pad_left = 1,
+            .pad_right = 1};
+}
+
+TEST(FastDivisor, IsExactForEveryDivisorAtTheEdgesOfItsQuotients) {
+    for (uint32_t divisor = 1; divisor < 3000; ++divisor) {
+        const FastDivisor by = FastDivisor::of(divisor);
+        for (const uint32_t multiple : {1u, 2u, 77u, 0x7fffffffu / divisor}) {
+            const uint32_t dividend = multiple * divisor;
+            ASSERT_EQ(by.quotient(dividend), multiple) << dividend << " / " << divisor;
+            ASSERT_EQ(by.quotient(dividend - 1), multiple - 1) << dividend - 1 << " / " << divisor;
+        }
+        ASSERT_EQ(by.quotient(0x7fffffffu), 0x7fffffffu / divisor);
+    }
+    EXPECT_EQ(FastDivisor::of(0x7fffffffu).quotient(0x7ffffffeu), 0u);
+}
+
+TEST(ConvOrder, TheRemapToXcdsIsABijectionThatKeepsNeighboursTogether) {
+    for (const uint32_t count : {1024u, 1031u, 2048u, 5000u}) {
+        std::set<uint32_t> tiles;
+        for (uint32_t i = 0; i < count; ++i) tiles.insert(remap_to_xcd(i, count, 32));
+        EXPECT_EQ(tiles.size(), count);
+        EXPECT_EQ(*tiles.rbegin(), count - 1);
+    }
+    for (uint32_t local = 0; local < 32; ++local) EXPECT_EQ(remap_to_xcd(local * kXcds + 3, 1024, 32), 3 * 32 + local);
+    EXPECT_EQ(remap_to_xcd(17, 100, 0), 17u);
+}
+
+TEST(ConvOrder, EveryTileIsComputedOnceInGroupsOfRows) {
+    for (const uint32_t group : {1u, 4u, 8u}) {
+        std::set<std::tuple<uint32_t, uint32_t, uint32_t>> tiles;
+        for (uint32_t i = 0; i < 2 * 13 * 3; ++i) {
+            const TilePlace place = tile_place(i, 13, 3, group);
+            EXPECT_LT(place.m, 13u);
+            EXPECT_LT(place.n, 3u);
+            tiles.insert({place.frame, place.m, place.n});
+        }
+        EXPECT_EQ(tiles.size(), 2u * 13 * 3);
+    }
+    EXPECT_EQ(tile_place(8, 13, 3, 8).n, 1u);  // eight rows of the first column, then the second column
+}
+
+TEST(ConvTiles, ManyPixelsAndChannelsTakeTheLargestTile) {
+    EXPECT_EQ(choose_tile(layer(480, 832, 256, 256)), (ConvTile{128, 256, 64}));
+    EXPECT_EQ(choose_tile(layer(480, 832, 384, 384)), (ConvTile{128, 128, 64}));  // 512 columns would waste a quarter
+    EXPECT_EQ(choose_tile(layer(480, 832, 96, 96)), (ConvTile{128, 128, 32}));
+    EXPECT_EQ(choose_tile(layer(480, 832, 64, 128)), (ConvTile{128, 128, 64}));
+}
+
+TEST(ConvTiles, FewPixelsTakeSmallTilesThatReachMoreComputeUnits) {
+    EXPECT_EQ(choose_tile(layer(16, 32, 384, 384)), (ConvTile{64, 64, 64}));
+    EXPECT_EQ(choose_tile(layer(8, 8, 64, 3)), (ConvTile{64, 64, 64}));
+}
+
+TEST(ConvTiles, ANormTakesATileOfAllChannels) {
+    Problem problem = layer(16, 32, 64, 192);
+    problem.norm = true;
+    EXPECT_EQ(choose_tile(problem).bn, 256u);
+    const ConvPlanResult planned = plan_four_wave_conv(problem, {.tile = ConvTile{128, 128, 64}});
+    EXPECT_EQ(planned.error, "a tile of 128x128x64 does not hold the 192 channels that the norm goes over");
+}
+
+TEST(ConvTiles, ThePathIsTheWidestAccessThatCrossesNoPixel) {
+    const auto path = [](ConvElement element, int64_t c_in) {
+        Problem problem = layer(8, 8, c_in, 64);
+        problem.element = element;
+        return path_of(problem);
+    };
+    EXPECT_EQ(path(ConvElement::Bf16, 96), ConvPath::Uniform);
+    EXPECT_EQ(path(ConvElement::Bf16, 16), ConvPath::Chunks);
+    EXPECT_EQ(path(ConvElement::Bf16, 100), ConvPath::Pieces);
+    EXPECT_EQ(path(ConvElement::Bf16, 3), ConvPath::Elements);
+    EXPECT_EQ(path(ConvElement::F8E4M3, 96), ConvPath::Chunks);
+    EXPECT_EQ(path(ConvElement::F8E4M3, 100), ConvPath::Pieces);
+    EXPECT_EQ(path(ConvElement::F8E4M3, 3), ConvPath::Elements);
+}
+
+TEST(ConvTiles, EveryKernelIsRegisteredUnderItsName) {
+    for (const ConvKernel& kernel : conv_kernels()) {
+        const host_model::WaveKernel* const found = host_model::find_wave_kernel(kernel.name);
+        ASSERT_NE(found, nullptr) << kernel.name;
+        EXPECT_EQ(found->parameter_bytes, sizeof(FourWaveConvParams));
+        EXPECT_EQ(found->threads, 256u);
+    }
+}
+
+TEST(ConvTiles, EveryPathHasAKernelOfEveryChosenTile) {
+    for (const ConvElement element : {ConvElement::Bf16, ConvElement::F16, ConvElement::F8E4M3}) {
+        for (const int64_t c_in : {3, 16, 20, 36, 96, 128}) {
+            for (const int64_t size : {8, 100, 800}) {
+                for (const int64_t c_out : {3, 96, 200, 384}) {
+                    Problem problem = layer(size, size, c_in, c_out);
+                    problem.element = element;
+                    EXPECT_EQ(plan_four_wave_conv(problem).error, "") << c_in << " " << size << " " << c_out;
+                }
+            }
+        }
+    }
+}
+
+/// Every gate fails alone, with its reason.
+void expect_declined(const Problem& problem, const std::string& reason) {
+    EXPECT_EQ(declined(problem), std::vector<std::string>{reason});
+    EXPECT_EQ(plan_four_wave_conv(problem).error, "FourWaveConv declines: " + reason);
+}
+
+TEST(ConvGates, GroupsAreDeclined) {
+    Problem problem = layer(8, 8, 64, 64);
+    problem.groups = 2;
+    expect_declined(problem, "2 groups: the matrix product mixes all channels");
+}
+
+TEST(ConvGates, AFrameBeyondOneDescriptorIsDeclined) {
+    Problem problem = layer(8192, 8192, 64, 8);
+    problem.output = true;
+    expect_declined(problem,
+                    "an input frame of 8589934592 bytes: one buffer descriptor spans less than 4 GiB (less 16 MiB "
+                    "for the last tile's ragged edge)");
+    expect_declined(layer(8192, 8192, 8, 64),
+                    "an output frame of 8589934592 bytes: one buffer descriptor spans less than "
+                    "4 GiB (less 16 MiB for the last tile's ragged edge)");
+}
+
+TEST(ConvGates, AFilterBeyondOneDescriptorIsDeclined) {
+    const Problem problem = layer(4, 4, 32768, 8192);
+    expect_declined(problem,
+                    "a packed filter of 4831838208 bytes: one buffer descriptor spans less than 4 GiB (less 16 MiB "
+                    "for the last tile's ragged edge)");
+}
+
+TEST(ConvGates, MoreTemporalTapsThanALaunchNamesAreDeclined) {
+    Problem problem = layer(8, 8, 64, 64);
+    problem.q = 65;
+    expect_declined(problem, "65 temporal taps: a launch names at most 64 frames");
+}
+
+TEST(ConvGates, ANormOverMoreChannelsThanATileIsDeclined) {
+    Problem problem = layer(8, 8, 64, 257);
+    problem.norm = true;
+    expect_declined(problem, "257 output channels under a norm: one tile holds at most 256 of a pixel's channels");
+}
+
+TEST(ConvGates, SizesBelowOneAreDeclined) {
+    Problem problem = layer(8, 8, 64, 64);
+    problem.stride_h = 0;
+    expect_declined(problem, "channels, taps, strides and dilations start at 1");
+}
+
+TEST(ConvGates, AConvolutionThatStoresNothingIsDeclined) {
+    Problem problem = layer(8, 8, 64, 64);
+    problem.output = false;
+    expect_declined(problem, "neither the output nor its norm is stored");
+}
+
+TEST(ConvOverride, ATileWithoutAKernelIsRefusedByName) {
+    EXPECT_EQ(plan_four_wave_conv(layer(8, 8, 64, 64), {.tile = ConvTile{256, 256, 64}}).error,
+              "FourWaveConv has no kernel of tile 256x256x64 for this type and path");
+    EXPECT_EQ(plan_four_wave_conv(layer(8, 8, 96, 64), {.tile = ConvTile{128, 128, 64}}).error,
+              "kg_conv_bf16_128x128x64_uniform does not take 96 input channels");
+}
+
+TEST(ConvFilter, ThreeOrdersOfAxesPackToTheSameRowsPaddedByZeros) {
+    Problem problem = layer(8, 8, 5, 3);
+    problem.q = 2;
+    const FourWaveConvPlan plan = *plan_four_wave_conv(problem).plan;
+    std::vector<float> kcqrs(3 * 5 * 2 * 9), kqrsc(kcqrs.size()), qrsck(kcqrs.size());
+    std::iota(kcqrs.begin(), kcqrs.end(), 1.0f);
+    for (size_t k = 0; k < 3; ++k) {
+        for (size_t c = 0; c < 5; ++c) {
+            for (size_t tap = 0; tap < 18; ++tap) {
+                const float value = kcqrs[(k * 5 + c) * 18 + tap];
+                kqrsc[(k * 18 + tap) * 5 + c] = value;
+                qrsck[(tap * 5 + c) * 3 + k] = value;
+            }
+        }
+    }
+    const auto packed = pack_filter(plan, kcqrs);
+    EXPECT_EQ(packed, pack_filter(plan, kqrsc, FilterOrder::Kqrsc));
+    EXPECT_EQ(packed, pack_filter(plan, qrsck, FilterOrder::Qrsck));
+    EXPECT_EQ(plan.params.filter_pitch % 512, 0u);
+    const auto element = [&](size_t k, size_t index) {
+        const std::byte* at = packed.data() + k * plan.params.filter_pitch + index * 2;
+        return isa::amd::from_bf16(static_cast<uint32_t>(at[0]) | static_cast<uint32_t>(at[1]) << 8);
+    };
+    EXPECT_EQ(element(1, 0), kqrsc[90]);
+    EXPECT_EQ(element(1, 44), kqrsc[90 + 44]);
+    EXPECT_EQ(element(1, 45), 0.0f);            // 45 of 64 elements of the first temporal tap
+    EXPECT_EQ(element(1, 64), kqrsc[90 + 45]);  // the second
+    EXPECT_EQ(element(1, 255), 0.0f);
+}
+
+TEST(SmallFloats, EveryFiniteValueSurvivesItsRoundTrip) {
+    for (uint32_t bits = 0; bits < 65536; ++bits) {
+        if ((bits & 0x7c00) != 0x7c00) {
+            ASSERT_EQ(isa::amd::to_f16(isa::amd::from_f16(bits)), bits);
+        }
+        if ((bits & 0x7f80) != 0x7f80) {
+            ASSERT_EQ(isa::amd::to_bf16(isa::amd::from_bf16(bits)), bits);
+        }
+        if (bits < 256 && (bits & 0x7f) != 0x7f) {
+            ASSERT_EQ(isa::amd::to_f8e4m3(isa::amd::from_f8e4m3(bits)), bits);
+        }
+    }
+    EXPECT_EQ(isa::amd::to_f8e4m3(1e9f), 0x7eu);
+    EXPECT_EQ(isa::amd::to_f8e4m3(-460.0f), 0xfeu);
+    EXPECT_EQ(isa::amd::to_f8e4m3(0x1p-10f), 0u);   // half of the smallest: to even
+    EXPECT_EQ(isa::amd::to_f8e4m3(0x1.8p-9f), 2u);  // to even, upwards
+    EXPECT_EQ(isa::amd::to_f16(65520.0f), 0x7c00u);
+    EXPECT_EQ(isa::amd::to_bf16(1.00390625f), 0x3f80u);
+}
+
+}  // namespace
+}  // namespace kinetograph::gfx950
