@@ -82,6 +82,16 @@ KG_DEVICE Lanes<uint32_t> load_1(Buffer buffer, const Lanes<uint32_t>& voffset, 
 #endif
 }
 
+/// Waits for the load that `value` comes from: before a loop that uses it, where the compiler would otherwise wait in
+/// every round, and for whatever else is then on its way. s_waitcnt vmcnt, placed by the compiler.
+KG_DEVICE void await(Packed16& value) {
+#if KG_HOST_MODEL
+    static_cast<void>(value);
+#else
+    asm volatile("" : "+v"(value));
+#endif
+}
+
 /// 16 bytes a lane from voffset + soffset to LDS at place + 16 * lane (1 KiB, place aligned to 16): out-of-range lanes
 /// write zeros. `place` and `soffset` are uniform. Passes no register; only wait_vector_memory knows when it has
 /// landed, for this wave, and a barrier after that for the others. buffer_load_dwordx4 ... lds.

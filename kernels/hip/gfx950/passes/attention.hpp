@@ -299,9 +299,10 @@ struct AttentionKernel {
     }
 
     KG_DEVICE void run() {
+        load_query();
         load_keys(0, 0);
         load_values(0, 1);
-        load_query();
+        KG_UNROLL for (Operand& operand : query) { KG_UNROLL for (Packed16& chunk : operand.chunks) amd::await(chunk); }
         uint32_t keys = 0, values = 1, empty = 2;  // slots of the ring
         for (uint32_t t = 0; t < tiles; ++t) {
             amd::Accumulator scores[kScoreTiles];
