@@ -41,7 +41,8 @@ STANDIN_EXPORT Status hipModuleLoadData(ModuleHandle* module, const void* image)
             return Status::NoBinaryForGpu;
         made->kernels.emplace();
         for (const CodeObjectKernel& kernel : (*object)->kernels) made->kernels->insert(kernel.name);
-    } else if (std::memcmp(image, standin::kPlaceholderImage.data(), standin::kPlaceholderImage.size()) != 0) {
+    } else if (std::strncmp(static_cast<const char*>(image), standin::kPlaceholderImage.data(),
+                            standin::kPlaceholderImage.size()) != 0) {
         return Status::InvalidImage;
     }
     *module = made.release();
