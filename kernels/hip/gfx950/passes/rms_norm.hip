@@ -4,8 +4,8 @@ using namespace kinetograph::gfx950;
 
 // Rows of whole 16-byte units, and rows of any length.
 #define KG_RMS_NORM(type, storage)                                                                              \
-    KG_KERNEL(kinetograph_rms_norm_##type, RmsNormParams, 256, 5) { rms_norm_units<Storage::storage>(params); } \
-    KG_KERNEL(kinetograph_rms_norm_##type##_any, RmsNormParams, 256, 5) { rms_norm_elements<Storage::storage>(params); }
+    KG_KERNEL(kinetograph_rms_norm_##type, RmsNormParams, 256, 4) { rms_norm_units<Storage::storage>(params); } \
+    KG_KERNEL(kinetograph_rms_norm_##type##_any, RmsNormParams, 256, 4) { rms_norm_elements<Storage::storage>(params); }
 
 KG_RMS_NORM(bf16, Bf16)
 KG_RMS_NORM(f16, F16)
