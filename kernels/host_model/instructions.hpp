@@ -66,6 +66,7 @@ void mbarrier_arrive(void* barrier, uint32_t expected_bytes, const Instruction& 
 void mbarrier_arrive_remote(uint32_t address, uint32_t expected_bytes, const Instruction& at);
 void mbarrier_expect(void* barrier, uint32_t bytes, const Instruction& at);
 void mbarrier_wait(void* barrier, uint32_t parity, const Instruction& at);
+bool mbarrier_test(void* barrier, uint32_t parity, const Instruction& at);
 /// Stops the run when the phase of this parity is not over; `promise.name` says what was promised.
 void mbarrier_promise(const void* barrier, uint32_t parity, const Instruction& promise);
 

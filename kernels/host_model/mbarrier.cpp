@@ -221,6 +221,16 @@ void mbarrier_wait(void* pointer, uint32_t parity, const Instruction& at) {
     observe(lane, barrier, phase);
 }
 
+bool mbarrier_test(void* pointer, uint32_t parity, const Instruction& at) {
+    Lane& lane = Machine::lane();
+    lane.cta->machine.step();
+    const MBarrier& barrier = own_barrier(pointer, at);
+    if (parity > 1) {
+        lane.cta->machine.fail(lane.who(), at, "parity " + std::to_string(parity) + " is neither 0 nor 1");
+    }
+    return (barrier.phase & 1) != parity;
+}
+
 void mbarrier_promise(const void* pointer, uint32_t parity, const Instruction& promise) {
     Lane& lane = Machine::lane();
     const uint32_t offset = shared_offset(pointer, 8, 8, promise);

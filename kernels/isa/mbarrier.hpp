@@ -94,6 +94,23 @@ KG_DEVICE void wait(Barrier& barrier, uint32_t parity KG_SITE) {
 #endif
 }
 
+/// Whether the phase of this parity is over, without waiting. PTX ISA, mbarrier.test_wait.
+KG_DEVICE bool test(Barrier& barrier, uint32_t parity KG_SITE) {
+#if KG_HOST_MODEL
+    return host_model::mbarrier_test(&barrier, parity, KG_AT("mbarrier.test_wait.parity"));
+#else
+    uint32_t over = 0;
+    asm volatile(
+        "{\n.reg .pred over;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+        "selp.b32 %0, 1, 0, over;\n}"
+        : "=r"(over)
+        : "r"(shared_address(&barrier)), "r"(parity)
+        : "memory");
+    return over != 0;
+#endif
+}
+
 /// A promise of the kernel that no result would betray: here the phase of this parity is over. The host model checks
 /// it; on the chip it costs nothing.
 KG_DEVICE void promise_over([[maybe_unused]] const Barrier& barrier, [[maybe_unused]] uint32_t parity,

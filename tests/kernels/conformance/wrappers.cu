@@ -58,6 +58,7 @@ __device__ uint32_t barriers(Shared& shared) {
     mbarrier::arrive_expect(map_to_rank(&shared.barrier, 1), 16);
     mbarrier::wait(shared.barrier, 0);
     mbarrier::wait(shared.barrier, 1);
+    if (mbarrier::test(shared.barrier, 1)) mbarrier::arrive(shared.barrier);
     mbarrier::invalidate(shared.barrier);
     store_cluster(map_to_rank(&shared.word, 1), 3);
     store_shared(&shared.word, thread_index());

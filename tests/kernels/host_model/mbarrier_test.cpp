@@ -210,6 +210,20 @@ TEST(MBarrierFaults, ACtaThatHasExitedCannotBeSignalled) {
     });
 }
 
+TEST(MBarrier, ATestSaysWhichPhaseIsOverWithoutWaiting) {
+    expect_runs({.threads = 32, .shared_bytes = sizeof(Shared)}, [] {
+        auto& shared = shared_as<Shared>();
+        if (lane_index() != 0) return;
+        mbarrier::init(shared.full[0], 2);
+        EXPECT_TRUE(mbarrier::test(shared.full[0], 1));  // the phase before the first counts as over
+        mbarrier::arrive(shared.full[0]);
+        EXPECT_FALSE(mbarrier::test(shared.full[0], 0));
+        mbarrier::arrive(shared.full[0]);
+        EXPECT_TRUE(mbarrier::test(shared.full[0], 0));
+        EXPECT_FALSE(mbarrier::test(shared.full[0], 1));
+    });
+}
+
 TEST(MBarrier, APromisedPhaseThatIsOverCostsNothing) {
     expect_runs(kTwoWarps, [] {
         auto& shared = shared_as<Shared>();

@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "hopper_suite.hpp"
+
+/// The model's side of the conformance suite, without any GPU: every schedule gives the same bytes, and they are those
+/// that are committed for comparison with a chip.
+namespace kinetograph::gpu_tests {
+namespace {
+
+std::string table(const std::vector<CaseResult>& results) {
+    std::ostringstream text;
+    text << "{\n  \"suite\": \"tests/gpu/hopper_conformance\",\n  \"device\": \"host model\",\n  \"cases\": [\n";
+    for (size_t i = 0; i < results.size(); ++i) {
+        text << "    {\"name\": \"" << results[i].name << "\", \"bytes\": " << results[i].bytes.size()
+             << ", \"model\": \"" << std::hex << digest(results[i].bytes) << std::dec << "\"}"
+             << (i + 1 < results.size() ? "," : "") << "\n";
+    }
+    text << "  ],\n  \"all\": " << results.size() << "\n}\n";
+    return text.str();
+}
+
+TEST(HopperConformance, GivesTheSameBytesUnderEverySchedule) {
+    const auto first = run_on_model(0);
+    for (const CaseResult& result : first) EXPECT_EQ(result.trouble, "") << result.name;
+    for (uint64_t seed = 1; seed < 3; ++seed) {
+        const auto again = run_on_model(seed);
+        ASSERT_EQ(again.size(), first.size());
+        for (size_t i = 0; i < first.size(); ++i) {
+            EXPECT_EQ(again[i].trouble, "") << first[i].name;
+            EXPECT_TRUE(again[i].bytes == first[i].bytes) << first[i].name << ", seed " << seed;
+        }
+    }
+}
+
+TEST(HopperConformance, GivesTheBytesThatAreCommitted) {
+    const std::string found = table(run_on_model(0));
+    std::ofstream(KINETOGRAPH_RESULTS_DIR "/hopper_conformance_model.json") << found;
+    std::ifstream file(KINETOGRAPH_SOURCE_DIR "/bench/results/hopper_conformance_model.json");
+    std::stringstream committed;
+    committed << file.rdbuf();
+    EXPECT_TRUE(committed.str() == found)
+        << "bench/results/hopper_conformance_model.json is not what the model gives now, which lies in "
+        << KINETOGRAPH_RESULTS_DIR;
+}
+
+TEST(HopperConformance, HasNoTwoCasesOfOneNameAndNoneThatLeavesNothing) {
+    std::map<std::string, size_t> names;
+    for (const CaseResult& result : run_on_model(0)) {
+        EXPECT_EQ(names[result.name]++, 0u) << result.name;
+        EXPECT_GT(result.bytes.size(), 0u) << result.name;
+    }
+    EXPECT_GE(names.size(), 300u);
+}
+
+}  // namespace
+}  // namespace kinetograph::gpu_tests
