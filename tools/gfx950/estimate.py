@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""Estimates what FourWaveConv's compiled kernels do on an MI355X, from their machine code and a table of costs.
+
+    tools/gfx950/estimate.py --tools LLVM_BIN --rows          OBJECT.hsaco ...   against the published measurements
+    tools/gfx950/estimate.py --tools LLVM_BIN --wan 480x832   OBJECT.hsaco ...   the layers of a Wan 2.1 decoder
+    tools/gfx950/estimate.py --tools LLVM_BIN --loops         OBJECT.hsaco ...   cycles of every main loop
+
+The main loop is replayed instruction by instruction in the issue model below; what stands around it counts with its issue
+cycles along the shortest path that stores the whole tile. An estimate, never measured on the chip: docs/kernels-gfx950.md says
+what it leaves out.
+"""
+
+import argparse
+import dataclasses
+import heapq
+import math
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import check  # noqa: E402
+import code_object as objects  # noqa: E402
+
+# The chip. AMD, "Instinct MI355X" data sheet: 256 compute units, 2.4 GHz, 8 TB/s. The sustained clock under matrix load and
+# the share of HBM's rate that streams reach are what public measurements of such kernels show (about 2.0 GHz, 80 %).
+COMPUTE_UNITS = 256
+CLOCK = 2.0e9
+HBM_BYTES = 0.8 * 8e12
+
+# Cycles of one SIMD, of four that share LDS and cache and are taken to do the same at the same time.
+ISSUE = 4              # a wave issues at most one instruction in 4 cycles ("CDNA3 ISA", wave64 on 16 lanes)
+MATRIX = (("16x16x32_", 16), ("16x16x128_f8f6f4", 32), ("16x16x4_f32", 32), ("32x32x16_", 32))  # AMD, matrix cores of CDNA4
+LDS_READ_BYTES = 256   # a cycle and compute unit, ds_read_b128 without conflicts (AMD, CDNA4 GEMM article; others: 128)
+LDS_WRITE_BYTES = 128  # a cycle and compute unit
+L2_BYTES = 64          # a cycle and compute unit: 128 channels of 128 bytes for 256 units (ROCm compute profiler, gfx950)
+LDS_LATENCY = 64       # cycles; CDNA3 microbenchmarks give 55 to 70
+MEMORY_LATENCY = 800   # cycles from issue to LDS, between an L2 hit (about 300) and HBM (about 1500)
+BARRIER = 24           # for the four waves to meet
+BRANCH = 16            # taken
+
+
+@dataclasses.dataclass
+class Wave:
+    at: int = 0            # next instruction of the body
+    ready: float = 0.0     # when it may issue
+    trips: int = 0
+    memory: list = dataclasses.field(default_factory=list)  # completion times, oldest first
+    lds: list = dataclasses.field(default_factory=list)
+
+
+def matrix_cycles(mnemonic):
+    for form, cycles in MATRIX:
+        if form in mnemonic:
+            return cycles
+    raise ValueError(f"{mnemonic} is not in the table of costs")
+
+
+def access_bytes(instruction):
+    """Of one wave's access."""
+    for size, ending in ((16, ("x4", "b128")), (12, ("x3", "b96")), (8, ("x2", "b64"))):
+        if instruction.mnemonic.endswith(ending):
+            return 64 * size
+    return 64 * 4
+
+
+def loop_cycles(body, waves, trips=24, settle=8):
+    """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, one matrix unit a
+    SIMD, LDS and L2 as queues of the compute unit in which the other three SIMDs stand too."""
+    crew = [Wave(ready=i * 8.0) for i in range(waves)]
+    vector_free = matrix_free = lds_free = memory_free = 0.0
+    settled = finished = 0.0
+    while any(wave.trips < trips for wave in crew):
+        wave = min((w for w in crew if w.trips < trips), key=lambda w: w.ready)
+        instruction = body[wave.at]
+        name, now = instruction.mnemonic, wave.ready
+        taken = False
+        if name.startswith("v_mfma"):
+            now = max(now, vector_free, matrix_free)
+            matrix_free, vector_free = now + matrix_cycles(name), now + ISSUE
+        elif name.startswith("v_"):
+            now = max(now, vector_free)
+            vector_free = now + ISSUE
+        elif name.startswith("ds_"):
+            rate = LDS_READ_BYTES if name == "ds_read_b128" else LDS_WRITE_BYTES
+            lds_free = max(lds_free, now) + 4 * access_bytes(instruction) / rate
+            wave.lds.append(lds_free + LDS_LATENCY)
+        elif re.match(r"(buffer|global)_(load|store)", name):
+            size = access_bytes(instruction)
+            memory_free = max(memory_free, now) + 4 * size / L2_BYTES
+            if check.is_load_to_lds(instruction):
+                lds_free = max(lds_free, now) + 4 * size / LDS_WRITE_BYTES
+            wave.memory.append(memory_free + MEMORY_LATENCY)
+        elif name == "s_waitcnt":
+            for counter, queue in (("vmcnt", wave.memory), ("lgkmcnt", wave.lds)):
+                left = objects.wait_counts(instruction).get(counter)
+                while left is not None and len(queue) > left:
+                    now = max(now, queue.pop(0))
+        elif name == "s_barrier":
+            now += BARRIER
+        taken = instruction.target is not None and instruction is body[-1]
+        wave.ready = now + ISSUE + (BRANCH if taken else 0)
+        wave.at += 1
+        if wave.at == len(body):
+            wave.at = 0
+            wave.trips += 1
+            if all(w.trips >= settle for w in crew) and settled == 0:
+                settled, at_settled = wave.ready, min(w.trips for w in crew)
+            finished = wave.ready
+    return (finished - settled) / (trips - at_settled)
+
+
+def shortest_path(instructions, start, goal, stores):
+    """Issue cycles along the cheapest way from index `start` to a place where `goal(index)` holds that passes at least
+    `stores` stores; None if there is none."""
+    index = {instruction.address: i for i, instruction in enumerate(instructions)}
+    best, queue = {(start, 0): 0}, [(0, start, 0)]
+    while queue:
+        cost, at, stored = heapq.heappop(queue)
+        if cost > best[(at, stored)]:
+            continue
+        if goal(at) and stored >= stores:
+            return cost
+        instruction = instructions[at]
+        if instruction.mnemonic == "s_endpgm":
+            continue
+        stored = min(stores, stored + (re.match(r"(buffer|global)_store", instruction.mnemonic) is not None))
+        following = [] if instruction.mnemonic == "s_branch" else [at + 1]
+        if instruction.target in index:
+            following.append(index[instruction.target])
+        for to in following:
+            if to < len(instructions) and cost + ISSUE < best.get((to, stored), math.inf):
+                best[(to, stored)] = cost + ISSUE
+                heapq.heappush(queue, (cost + ISSUE, to, stored))
+    return None
+
+
+@dataclasses.dataclass
+class ConvKernel:
+    """A compiled FourWaveConv kernel with what the estimate needs of it."""
+    name: str
+    tile: tuple          # BM, BN, BK
+    loader: str
+    resident: int        # workgroups a compute unit
+    trip_cycles: float   # of the loop, `resident` workgroups together a SIMD
+    matrix_share: float  # of those cycles in which the matrix unit works
+    around: float        # cycles outside the loop: issue along the shortest path, and one latency to fill the pipeline
+
+    NAME = re.compile(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(\w+)$")
+
+    @classmethod
+    def of(cls, kernel, instructions):
+        parts = cls.NAME.match(kernel.name)
+        loop = objects.main_loop(instructions)
+        body = loop.body(instructions)
+        registers, lds = kernel.metadata[".vgpr_count"], kernel.metadata[".group_segment_fixed_size"]
+        resident = max(1, min(check.REGISTERS_A_LANE // (-(-registers // 8) * 8), check.LDS_BYTES // max(lds, 1), 2))
+        cycles = loop_cycles(body, resident)
+        busy = resident * sum(matrix_cycles(i.mnemonic) for i in body if i.mnemonic.startswith("v_mfma"))
+        bm, bn, bk = (int(parts[i]) for i in (2, 3, 4))
+        before = shortest_path(instructions, 0, lambda at: at == loop.first, 0)
+        after = shortest_path(instructions, loop.last + 1, lambda at: instructions[at].mnemonic == "s_endpgm", bm * bn // 1024)
+        around = (before or 0) + (after or 0) + MEMORY_LATENCY
+        return cls(kernel.name, (bm, bn, bk), parts[5], resident, cycles, busy / cycles, around)
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    name: str
+    frames: int   # of the output, each with `input_frames` of input in all
+    h: int        # of the output
+    w: int
+    c_in: int
+    c_out: int
+    taps: tuple   # q, r, s
+    published: float = 0  # TFLOP/s, bf16: MAX on MI355X
+    upsampled: bool = False  # the taps see every stored pixel four times
+
+    @property
+    def flops(self):
+        return 2 * self.frames * self.h * self.w * self.c_out * self.c_in * math.prod(self.taps)
+
+    @property
+    def bytes(self):
+        """Least traffic with HBM: everything once, bf16."""
+        pixels = self.frames * self.h * self.w
+        history = (self.taps[0] - 1) * self.h * self.w
+        stored = 4 if self.upsampled else 1
+        return 2 * ((pixels + history) * self.c_in // stored + pixels * self.c_out + self.c_in * self.c_out * math.prod(self.taps))
+
+
+def seconds(problem, kernel):
+    """Of one convolution: rounds of workgroups over the compute units, or HBM's time if that is longer."""
+    bm, bn, bk = kernel.tile
+    q, r, s = problem.taps
+    steps = q * -(-r * s * problem.c_in // bk)
+    trips = -(-steps // 2)
+    workgroups = problem.frames * -(-problem.h * problem.w // bm) * -(-problem.c_out // bn)
+    rounds = -(-workgroups // (COMPUTE_UNITS * kernel.resident))
+    return max(rounds * (trips * kernel.trip_cycles + kernel.around) / CLOCK, problem.bytes / HBM_BYTES)
+
+
+def serves(problem, kernel):
+    """The loaders' gates of four_wave_conv_launch.cpp."""
+    return problem.c_in % kernel.tile[2] == 0 if kernel.loader == "uniform" else kernel.loader == "chunks" and problem.c_in % 8 == 0
+
+
+def best(problem, kernels):
+    return min((k for k in kernels if serves(problem, k)), key=lambda k: seconds(problem, k))
+
+
+# MAX's benchmark of the Wan VAE on MI355X: shapes and TFLOP/s as its source states them. The frames of the 96-channel row are
+# not stated; 16 are assumed.
+ROWS = (
+    Problem("conv_in C16", 21, 30, 52, 16, 384, (3, 3, 3), 341),
+    Problem("level 3 C96", 16, 240, 416, 96, 96, (3, 3, 3), 544),
+    Problem("mid C384", 21, 30, 52, 384, 384, (3, 3, 3), 722),
+    Problem("time_conv C192", 21, 60, 104, 192, 384, (3, 1, 1), 522),
+    Problem("upsampled C192 (MIOpen 613)", 42, 120, 208, 192, 192, (3, 3, 3), 559),
+)
+
+
+def wan_layers(height, width):
+    """The convolutions of one steady decoder step of Wan 2.1 (one latent to four frames), names as in its checkpoint."""
+    h, w = height // 8, width // 8
+    cube, square, line = (3, 3, 3), (1, 3, 3), (3, 1, 1)
+    layers = [Problem("decoder.conv1", 1, h, w, 16, 384, cube)]
+
+    def residual(key, frames, h, w, c_in, c_out):
+        layers.append(Problem(f"{key}.residual.2", frames, h, w, c_in, c_out, cube))
+        layers.append(Problem(f"{key}.residual.6", frames, h, w, c_out, c_out, cube))
+        if c_in != c_out:
+            layers.append(Problem(f"{key}.shortcut", frames, h, w, c_in, c_out, (1, 1, 1)))
+
+    for index in (0, 2):
+        residual(f"decoder.middle.{index}", 1, h, w, 384, 384)
+    frames, index = 1, 0
+    for stage, (c_in, c_out) in enumerate(((384, 384), (192, 384), (192, 192), (96, 96))):
+        for block in range(3):
+            residual(f"decoder.upsamples.{index}", frames, h, w, c_in if block == 0 else c_out, c_out)
+            index += 1
+        if stage < 2:
+            layers.append(Problem(f"decoder.upsamples.{index}.time_conv", frames, h, w, c_out, 2 * c_out, line))
+            frames *= 2
+        if stage < 3:
+            h, w = 2 * h, 2 * w
+            layers.append(Problem(f"decoder.upsamples.{index}.resample.1", frames, h, w, c_out, c_out // 2, square, upsampled=True))
+            index += 1
+    layers.append(Problem("decoder.head.2", frames, h, w, 96, 3, cube))
+    return layers
+
+
+def print_table(headings, rows):
+    widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
+    for row in [headings, ["-" * width for width in widths], *rows]:
+        print("| " + " | ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))) + " |")
+
+
+def print_loops(kernels):
+    print_table(("kernel", "workgroups/CU", "cycles/trip", "matrix unit busy", "cycles around"),
+                [(k.name, str(k.resident), f"{k.trip_cycles:.0f}", f"{100 * k.matrix_share:.0f} %", f"{k.around:.0f}") for k in kernels])
+
+
+def print_rows(kernels):
+    rows = []
+    for problem in ROWS:
+        kernel = best(problem, kernels)
+        time = seconds(problem, kernel)
+        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}", kernel.name.removeprefix("kg_conv_"), f"{1e6 * time:.0f}",
+                     f"{problem.flops / time / 1e12:.0f}", f"{problem.published:.0f}", f"{problem.flops / time / 1e12 / problem.published:.2f}"))
+    print_table(("shape", "frames x h x w", "kernel", "estimate us", "estimate TFLOP/s", "published", "ratio"), rows)
+
+
+def print_wan(kernels, height, width):
+    rows, total = [], [0.0, 0.0, 0.0]
+    for problem in wan_layers(height, width):
+        kernel = best(problem, kernels)
+        time, memory = seconds(problem, kernel), problem.bytes / HBM_BYTES
+        compute = problem.flops / (COMPUTE_UNITS * 4096 * CLOCK)
+        total = [total[0] + problem.flops, total[1] + problem.bytes, total[2] + time]
+        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}", f"{problem.c_in} > {problem.c_out}", "x".join(map(str, problem.taps)),
+                     f"{problem.flops / 1e9:.1f}", f"{problem.bytes / 1e6:.1f}", f"{problem.flops / problem.bytes:.0f}", f"{1e6 * compute:.0f}",
+                     f"{1e6 * memory:.0f}", kernel.name.removeprefix("kg_conv_"), f"{1e6 * time:.0f}"))
+    rows.append(("all convolutions", "", "", "", f"{total[0] / 1e9:.0f}", f"{total[1] / 1e6:.0f}", f"{total[0] / total[1]:.0f}", "", "", "", f"{1e6 * total[2]:.0f}"))
+    print_table(("layer", "frames x h x w", "channels", "taps", "GFLOP", "MB", "FLOP/B", "matrix us", "HBM us", "kernel", "estimate us"), rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tools", required=True, help="folder with llvm-objdump")
+    parser.add_argument("--rows", action="store_true", help="against MAX's published rows")
+    parser.add_argument("--wan", metavar="HxW", help="the convolutions of a Wan 2.1 decoder step at this frame size")
+    parser.add_argument("--loops", action="store_true", help="every kernel's main loop")
+    parser.add_argument("--kernels", default="bf16", help="element type of the kernels to look at: bf16, f16, f8")
+    parser.add_argument("objects", nargs="+")
+    options = parser.parse_args()
+    kernels = []
+    for path in options.objects:
+        code = objects.read_code_object(path)
+        disassembly = objects.disassemble(code, options.tools)
+        kernels += [ConvKernel.of(k, disassembly[k.name]) for k in code.kernels if k.name.startswith(f"kg_conv_{options.kernels}_")]
+    if not kernels:
+        parser.error(f"no kg_conv_{options.kernels}_ kernels in these objects")
+    if options.loops:
+        print_loops(kernels)
+    if options.rows:
+        print_rows(kernels)
+    if options.wan:
+        print_wan(kernels, *map(int, options.wan.split("x")))
+
+
+if __name__ == "__main__":
+    main()
