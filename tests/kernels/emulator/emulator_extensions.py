@@ -1,15 +1,19 @@
 """What the CDNA emulator (tinygrad, test/mockgpu/amd) lacks and code compiled for gfx950 contains, added at run time.
 
 Added: ds_swizzle_b32 by bit masks, which it cannot read; buffer loads and stores of 1, 2 and 12 bytes, where it moves a dword.
-Mended: it takes any instruction that stands 8 bytes before an f8f6f4 product for the first half of a scaled product, and, as
-on RDNA, vector registers from v128 on in 16-bit operands for upper halves of the lower ones. Refused, because it would
-silently use the wrong registers: 16-bit results and second operands of that kind, matrix instructions whose A or B lies in
-accumulation registers, and LDS writes from them. Everything else is executed by the emulator's own code.
+Mended: it takes any instruction that stands 8 bytes before an f8f6f4 product for the first half of a scaled product; and in
+16-bit instructions it takes v128 and above for upper halves of v0 and above, as RDNA has it, which CDNA has not. Refused,
+because it would silently read the wrong registers: matrix instructions whose A or B lies in accumulation registers, and LDS
+writes from them. Everything else is executed by the emulator's own code.
 Sources: "CDNA3 Instruction Set Architecture", Buffer addressing and MUBUF; the encodings, LLVM's gfx950 assembler.
 """
 
-EXTENSIONS = ["ds_swizzle_b32", "buffer loads and stores of 1, 2 and 12 bytes", "telling scaled from plain f8f6f4 products when decoding",
-              "16-bit sources in v128 and above"]
+EXTENSIONS = [
+    "ds_swizzle_b32",
+    "buffer loads and stores of 1, 2 and 12 bytes",
+    "telling scaled from plain f8f6f4 products when decoding",
+    "v128 and above in 16-bit instructions",
+]
 
 SCALE_PREFIX = b"\xac\xd3"  # upper half of the first dword of v_mfma_scale_*: v_mfma_ld_scale_b32
 
@@ -22,6 +26,7 @@ def extend(emulator):
     own_buffer = handlers[cdna.MUBUF]
     own_matrix = emulator._compile_vop3p
     own_memory = emulator._compile_mem_op
+    own_vector, own_compare = emulator._compile_vop12, emulator._compile_vopc
 
     def decode(data, architecture="rdna3"):
         scaled = architecture != "cdna" or data[2:4] == SCALE_PREFIX
@@ -43,23 +48,16 @@ def extend(emulator):
             raise RuntimeError("LDS write from accumulation registers, which the emulator does not read")
         return own_memory(instruction, context)
 
-    own_vector, own_source = emulator._compile_vop12, emulator._load_vsrc0
+    def whole_registers(own):
+        def handler(instruction, context):
+            if type(instruction).__module__ == cdna.__name__ and 16 in instruction.canonical_op_bits.values():
+                if 240 <= getattr(getattr(instruction, "src0", None), "offset", 0) <= 248:
+                    raise RuntimeError(f"{instruction.op.name} of a float constant is not emulated")
+                for operand, bits in instruction.canonical_op_bits.items():  # 16: the emulator's sign to look for halves
+                    instruction.canonical_op_bits[operand] = max(bits, 32)
+            return own(instruction, context)
+        return handler
 
-    def vector(instruction, context):
-        bits = instruction.canonical_op_bits
-        registers = ([instruction.vdst] if bits["d"] == 16 else []) + (
-            [instruction.vsrc1] if bits["s0"] == 16 and isinstance(instruction, cdna.VOP2) else [])
-        if isinstance(instruction, (cdna.VOP1, cdna.VOP2)) and any(register.offset - 256 >= 128 for register in registers):
-            raise RuntimeError("a 16-bit result or second operand in v128 or above, which the emulator takes for another register")
-        return own_vector(instruction, context)
-
-    def source(context, instruction, lane, bits, literal, is_f64, *others):
-        if bits["s0"] != 16 or not isinstance(instruction, (cdna.VOP1, cdna.VOP2)):
-            return own_source(context, instruction, lane, bits, literal, is_f64, *others)
-        register = context.inst_field(type(instruction).src0)
-        return context.rsrc_dyn(register, lane, 16, literal, is_f64), register
-
-    emulator._load_vsrc0 = source
     emulator.decode_inst = decode
     handlers[cdna.MUBUF] = buffer
     for kind, handler in list(handlers.items()):
@@ -67,8 +65,8 @@ def extend(emulator):
             handlers[kind] = matrix
         elif handler is own_memory:
             handlers[kind] = memory
-        elif handler is own_vector:
-            handlers[kind] = vector
+        elif handler in (own_vector, own_compare):
+            handlers[kind] = whole_registers(handler)
     return EXTENSIONS
 
 

@@ -5,136 +5,45 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <functional>
-#include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/attention_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_moves_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
-#include <random>
 
-#include "problem_folder.hpp"
+#include "frames.hpp"
 
 namespace kinetograph::emulator {
 namespace {
 
 using gfx950::Storage;
 
-/// Frames one behind the other, each at a multiple of 16 bytes; what no test writes is zero.
-class Frames {
-  public:
-    Frames(Storage storage, size_t frames, size_t elements)
-        : storage_(storage),
-          elements_(elements),
-          pitch_((elements * gfx950::bytes_of(storage) + 15) / 16 * 16),
-          memory_(frames * pitch_ / 16) {
-        for (size_t i = 0; i < frames; ++i) {
-            inputs_.push_back(bytes().data() + i * pitch_);
-            outputs_.push_back(bytes().data() + i * pitch_);
-        }
-    }
+Element element_of(Storage storage) {
+    return storage == Storage::F32 ? Element::F32 : storage == Storage::Bf16 ? Element::Bf16 : Element::F16;
+}
 
-    std::span<std::byte> bytes() { return std::as_writable_bytes(std::span(memory_)); }
-    const std::vector<const std::byte*>& inputs() const { return inputs_; }
-    const std::vector<std::byte*>& outputs() const { return outputs_; }
-    size_t frames() const { return inputs_.size(); }
-    size_t elements() const { return elements_; }
-
-    Element element() const {
-        return storage_ == Storage::F32 ? Element::F32 : storage_ == Storage::Bf16 ? Element::Bf16 : Element::F16;
-    }
-
-    double get(size_t frame, size_t element) const {
-        const std::byte* const at = inputs_[frame] + element * gfx950::bytes_of(storage_);
-        if (storage_ == Storage::F32) {
-            float value = 0;
-            std::memcpy(&value, at, sizeof value);
-            return value;
-        }
-        uint16_t bits = 0;
-        std::memcpy(&bits, at, sizeof bits);
-        return storage_ == Storage::Bf16 ? tensor::from_bf16(bits) : tensor::from_f16(bits);
-    }
-
-    /// Normal numbers.
-    Frames& fill(uint32_t seed) {
-        std::mt19937 random(seed);
-        std::normal_distribution<float> normal;
-        for (size_t frame = 0; frame < frames(); ++frame) {
-            for (size_t e = 0; e < elements_; ++e) {
-                const float value = normal(random);
-                std::byte* const at = outputs_[frame] + e * gfx950::bytes_of(storage_);
-                const uint16_t bits = storage_ == Storage::F16 ? tensor::to_f16(value) : tensor::to_bf16(value);
-                if (storage_ == Storage::F32) {
-                    std::memcpy(at, &value, sizeof value);
-                } else {
-                    std::memcpy(at, &bits, sizeof bits);
-                }
-            }
-        }
-        return *this;
-    }
-
-    /// value(frame, element) for every element, zeros between the frames: a reference of the whole buffer.
-    std::vector<double> reference(const std::function<double(size_t, size_t)>& value) const {
-        const size_t pitch = pitch_ / gfx950::bytes_of(storage_);
-        std::vector<double> result(frames() * pitch, 0.0);
-        for (size_t frame = 0; frame < frames(); ++frame)
-            for (size_t e = 0; e < elements_; ++e) result[frame * pitch + e] = value(frame, e);
-        return result;
-    }
-
-  private:
-    struct alignas(16) Block {
-        std::byte bytes[16];
-    };
-    Storage storage_;
-    size_t elements_, pitch_;
-    std::vector<Block> memory_;
-    std::vector<const std::byte*> inputs_;
-    std::vector<std::byte*> outputs_;
-};
-
-class Writer {
-  public:
-    explicit Writer(const char* path) : folder_(path) {}
-
-    template <class Params>
-    void add(const std::string& name, const gfx950::LaunchShape& shape, const Params& params,
-             std::vector<ProblemBuffer> buffers, Expectation expectation) {
-        const auto wrong = folder_.write({.name = name,
-                                          .kernel = shape.kernel,
-                                          .grid = {shape.grid_x, shape.grid_y, shape.grid_z},
-                                          .parameters = std::as_bytes(std::span(&params, 1)),
-                                          .buffers = std::move(buffers),
-                                          .expectations = {std::move(expectation)}});
-        if (wrong) faults_.push_back(*wrong);
-    }
-
-    int finish() const {
-        for (const std::string& fault : faults_) fmt::print(stderr, "{}\n", fault);
-        folder_.close();
-        fmt::print("{} problems written\n", folder_.size());
-        return faults_.empty() ? 0 : 1;
-    }
-
-  private:
-    ProblemFolder folder_;
-    std::vector<std::string> faults_;
-};
+template <class Params>
+void add(ProblemWriter& writer, const std::string& name, const gfx950::LaunchShape& shape, const Params& params,
+         std::vector<ProblemBuffer> buffers, Expectation expectation) {
+    writer.add({.name = name,
+                .kernel = shape.kernel,
+                .grid = {shape.grid_x, shape.grid_y, shape.grid_z},
+                .parameters = std::as_bytes(std::span(&params, 1)),
+                .buffers = std::move(buffers),
+                .expectations = {std::move(expectation)}});
+}
 
 /// ||found - exact|| / ||exact|| of values rounded once to the storage, with some room for float32 arithmetic.
 double rounding(Storage storage) { return storage == Storage::F32 ? 1e-6 : storage == Storage::Bf16 ? 2.5e-3 : 3.2e-4; }
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
-void add_rms_norm(Writer& writer, Storage storage, size_t channels, bool with_silu) {
+void add_rms_norm(ProblemWriter& writer, Storage storage, size_t channels, bool with_silu) {
     const size_t frames = 2, pixels = 37;
-    Frames input(storage, frames, pixels * channels), output(storage, frames, pixels * channels);
-    Frames gamma(Storage::F32, 1, channels);
-    input.fill(1);
-    gamma.fill(2);
+    Frames input(element_of(storage), frames, pixels * channels),
+        output(element_of(storage), frames, pixels * channels);
+    Frames gamma(Element::F32, 1, channels);
+    input.fill_normal(1);
+    gamma.fill_normal(2);
     const gfx950::RmsNormProblem problem{static_cast<int64_t>(frames), static_cast<int64_t>(pixels),
                                          static_cast<int64_t>(channels), storage, with_silu};
     auto reference = output.reference([&](size_t frame, size_t e) {
@@ -145,21 +54,21 @@ void add_rms_norm(Writer& writer, Storage storage, size_t channels, bool with_si
             input.get(frame, e) * std::sqrt(static_cast<double>(channels) / square) * gamma.get(0, e % channels);
         return with_silu ? silu(normed) : normed;
     });
-    writer.add(fmt::format("RMS norm of {} channels{}", channels, with_silu ? ", SiLU" : ""), launch_shape(problem),
-               make_params(problem, gfx950::frame_table(input.inputs(), output.outputs()),
-                           reinterpret_cast<const float*>(gamma.inputs()[0])),
-               {{"input", input.bytes()}, {"output", output.bytes()}, {"gamma", gamma.bytes()}},
-               {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
+    add(writer, fmt::format("RMS norm of {} channels{}", channels, with_silu ? ", SiLU" : ""), launch_shape(problem),
+        make_params(problem, gfx950::frame_table(input.inputs(), output.outputs()),
+                    reinterpret_cast<const float*>(gamma.inputs()[0])),
+        {{"input", input.bytes()}, {"output", output.bytes()}, {"gamma", gamma.bytes()}},
+        {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
 /// Three launches; each problem begins with what the host model's launch before it has left.
-void add_attention(Writer& writer, Storage storage, size_t tokens, size_t channels, uint32_t compute_units) {
+void add_attention(ProblemWriter& writer, Storage storage, size_t tokens, size_t channels, uint32_t compute_units) {
     const gfx950::AttentionProblem problem{static_cast<int64_t>(tokens), static_cast<int64_t>(channels), storage,
                                            compute_units};
     const gfx950::AttentionPlan plan = gfx950::plan(problem);
-    Frames qkv(storage, 1, tokens * 3 * channels), output(storage, 1, tokens * channels);
-    Frames workspace(Storage::F32, 1, plan.workspace_bytes / 4);
-    qkv.fill(3);
+    Frames qkv(element_of(storage), 1, tokens * 3 * channels), output(element_of(storage), 1, tokens * channels);
+    Frames workspace(Element::F32, 1, plan.workspace_bytes / 4);
+    qkv.fill_normal(3);
     const auto params = make_params(problem, qkv.inputs()[0], output.outputs()[0], workspace.outputs()[0]);
     const std::vector<ProblemBuffer> buffers{
         {"qkv", qkv.bytes()}, {"output", output.bytes()}, {"workspace", workspace.bytes()}};
@@ -184,38 +93,39 @@ void add_attention(Writer& writer, Storage storage, size_t tokens, size_t channe
     const double allowed = storage == Storage::F32 ? 2e-6 : 2 * rounding(storage);
 
     const std::string name = fmt::format("attention of {} tokens, {} channels", tokens, channels);
-    writer.add(name + ": values", plan.values, params.values, buffers, {"workspace", Element::U32, 0, {}, 0});
+    add(writer, name + ": values", plan.values, params.values, buffers, {"workspace", Element::U32, 0, {}, 0});
     if (plan.join) {
-        writer.add(fmt::format("{}: {} splits", name, plan.splits), plan.attend, params.attend, buffers,
-                   {"workspace", Element::F32, 2e-3, {}, 0});
-        writer.add(name + ": joined", *plan.join, params.join, buffers,
-                   {"output", output.element(), allowed, std::move(reference), allowed});
+        add(writer, fmt::format("{}: {} splits", name, plan.splits), plan.attend, params.attend, buffers,
+            {"workspace", Element::F32, 2e-3, {}, 0});
+        add(writer, name + ": joined", *plan.join, params.join, buffers,
+            {"output", output.element(), allowed, std::move(reference), allowed});
     } else {
-        writer.add(name, plan.attend, params.attend, buffers,
-                   {"output", output.element(), allowed, std::move(reference), allowed});
+        add(writer, name, plan.attend, params.attend, buffers,
+            {"output", output.element(), allowed, std::move(reference), allowed});
     }
 }
 
-void add_upsample(Writer& writer, Storage storage, size_t channels) {
+void add_upsample(ProblemWriter& writer, Storage storage, size_t channels) {
     const size_t height = 3, width = 5;
-    Frames input(storage, 2, height * width * channels), output(storage, 2, 4 * height * width * channels);
-    input.fill(4);
+    Frames input(element_of(storage), 2, height * width * channels),
+        output(element_of(storage), 2, 4 * height * width * channels);
+    input.fill_normal(4);
     const gfx950::UpsampleProblem problem{2, static_cast<int64_t>(height), static_cast<int64_t>(width),
                                           static_cast<int64_t>(channels), storage};
     auto reference = output.reference([&](size_t frame, size_t e) {
         const size_t x = e / channels % (2 * width), y = e / channels / (2 * width);
         return input.get(frame, (y / 2 * width + x / 2) * channels + e % channels);
     });
-    writer.add(fmt::format("upsampling of {} channels", channels), launch_shape(problem),
-               make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
-               {{"input", input.bytes()}, {"output", output.bytes()}},
-               {"output", output.element(), 0, std::move(reference), 0});
+    add(writer, fmt::format("upsampling of {} channels", channels), launch_shape(problem),
+        make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
+        {{"input", input.bytes()}, {"output", output.bytes()}},
+        {"output", output.element(), 0, std::move(reference), 0});
 }
 
-void add_copy_rows(Writer& writer, size_t row_bytes, int64_t alignment) {
+void add_copy_rows(ProblemWriter& writer, size_t row_bytes, int64_t alignment) {
     const size_t rows = 21;
-    Frames input(Storage::Bf16, 2, rows * row_bytes), output(Storage::Bf16, 2, rows * row_bytes / 2);
-    input.fill(5);
+    Frames input(Element::Bf16, 2, rows * row_bytes), output(Element::Bf16, 2, rows * row_bytes / 2);
+    input.fill_normal(5);
     const gfx950::CopyRowsProblem problem{.frames = 2,
                                           .rows = static_cast<int64_t>(rows),
                                           .row_bytes = static_cast<int64_t>(row_bytes),
@@ -225,14 +135,13 @@ void add_copy_rows(Writer& writer, size_t row_bytes, int64_t alignment) {
     const size_t elements = row_bytes / 2;
     auto reference = output.reference(
         [&](size_t frame, size_t e) { return input.get(frame, e / elements * 2 * elements + e % elements); });
-    writer.add(fmt::format("rows of {} bytes copied out of rows of {}", row_bytes, 2 * row_bytes),
-               launch_shape(problem), make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
-               {{"input", input.bytes()}, {"output", output.bytes()}},
-               {"output", Element::Bf16, 0, std::move(reference), 0});
+    add(writer, fmt::format("rows of {} bytes copied out of rows of {}", row_bytes, 2 * row_bytes),
+        launch_shape(problem), make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
+        {{"input", input.bytes()}, {"output", output.bytes()}}, {"output", Element::Bf16, 0, std::move(reference), 0});
 }
 
 /// 3x3x3 taps, causal in time, stride 2 and dilation 2 in width, columns beyond the last tap.
-void add_im2col(Writer& writer, Storage storage, size_t channels) {
+void add_im2col(ProblemWriter& writer, Storage storage, size_t channels) {
     gfx950::Im2colProblem problem;
     problem.frames = {.size = 2, .taps = 3, .pad_before = 2};
     problem.height = {.size = 4, .taps = 3, .pad_before = 1, .pad_after = 1};
@@ -243,8 +152,8 @@ void add_im2col(Writer& writer, Storage storage, size_t channels) {
     problem.pixels = problem.height.output() * problem.width.output();
     const auto columns = static_cast<size_t>(problem.columns), pixels = static_cast<size_t>(problem.pixels);
     const auto output_width = static_cast<size_t>(problem.width.output());
-    Frames input(storage, 2, 4 * 9 * channels), matrix(storage, 1, 2 * pixels * columns);
-    input.fill(6);
+    Frames input(element_of(storage), 2, 4 * 9 * channels), matrix(element_of(storage), 1, 2 * pixels * columns);
+    input.fill_normal(6);
     auto reference = matrix.reference([&](size_t, size_t e) {
         const size_t column = e % columns, pixel = e / columns % pixels, frame = e / columns / pixels;
         if (column >= 27 * channels) return 0.0;
@@ -255,25 +164,24 @@ void add_im2col(Writer& writer, Storage storage, size_t channels) {
         if (d < 0 || y < 0 || y >= 4 || x < 0 || x >= 9) return 0.0;
         return input.get(static_cast<size_t>(d), static_cast<size_t>(y * 9 + x) * channels + c);
     });
-    writer.add(fmt::format("im2col of {} channels", channels), launch_shape(problem),
-               make_params(problem, input.inputs(), matrix.outputs()[0]),
-               {{"input", input.bytes()}, {"matrix", matrix.bytes()}},
-               {"matrix", matrix.element(), 0, std::move(reference), 0});
+    add(writer, fmt::format("im2col of {} channels", channels), launch_shape(problem),
+        make_params(problem, input.inputs(), matrix.outputs()[0]),
+        {{"input", input.bytes()}, {"matrix", matrix.bytes()}},
+        {"matrix", matrix.element(), 0, std::move(reference), 0});
 }
 
-void add_unpack_latent(Writer& writer, Storage storage, size_t pixels, size_t channels) {
-    Frames latent(Storage::F32, 2, pixels * channels), output(storage, 2, pixels * channels);
-    Frames scale(Storage::F32, 1, channels), shift(Storage::F32, 1, channels);
-    latent.fill(7);
-    scale.fill(8);
-    shift.fill(9);
+void add_unpack_latent(ProblemWriter& writer, Storage storage, size_t pixels, size_t channels) {
+    Frames latent(Element::F32, 2, pixels * channels), output(element_of(storage), 2, pixels * channels);
+    Frames scale(Element::F32, 1, channels), shift(Element::F32, 1, channels);
+    latent.fill_normal(7);
+    scale.fill_normal(8);
+    shift.fill_normal(9);
     const gfx950::UnpackLatentProblem problem{2, static_cast<int64_t>(pixels), static_cast<int64_t>(channels), storage};
     auto reference = output.reference([&](size_t frame, size_t e) {
         const size_t c = e % channels;
         return latent.get(frame, c * pixels + e / channels) * scale.get(0, c) + shift.get(0, c);
     });
-    writer.add(
-        fmt::format("latents of {} channels, {} pixels", channels, pixels), launch_shape(problem),
+    add(writer, fmt::format("latents of {} channels, {} pixels", channels, pixels), launch_shape(problem),
         make_params(problem, gfx950::frame_table(latent.inputs(), output.outputs()),
                     reinterpret_cast<const float*>(scale.inputs()[0]),
                     reinterpret_cast<const float*>(shift.inputs()[0])),
@@ -281,38 +189,39 @@ void add_unpack_latent(Writer& writer, Storage storage, size_t pixels, size_t ch
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
-void add_sum(Writer& writer, Storage storage, size_t elements) {
-    Frames a(storage, 2, elements), b(storage, 2, elements), output(storage, 2, elements);
-    a.fill(10);
-    b.fill(11);
+void add_sum(ProblemWriter& writer, Storage storage, size_t elements) {
+    Frames a(element_of(storage), 2, elements), b(element_of(storage), 2, elements),
+        output(element_of(storage), 2, elements);
+    a.fill_normal(10);
+    b.fill_normal(11);
     const gfx950::AddFramesProblem problem{2, static_cast<int64_t>(elements), storage, 0.75f};
     auto reference = output.reference([&](size_t frame, size_t e) { return a.get(frame, e) + 0.75 * b.get(frame, e); });
-    writer.add(fmt::format("sum of frames of {} elements", elements), launch_shape(problem),
-               make_params(problem, gfx950::frame_table(a.inputs(), output.outputs()), b.inputs()),
-               {{"a", a.bytes()}, {"b", b.bytes()}, {"output", output.bytes()}},
-               {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
+    add(writer, fmt::format("sum of frames of {} elements", elements), launch_shape(problem),
+        make_params(problem, gfx950::frame_table(a.inputs(), output.outputs()), b.inputs()),
+        {{"a", a.bytes()}, {"b", b.bytes()}, {"output", output.bytes()}},
+        {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
-void add_store_f32(Writer& writer, Storage storage, size_t pixels, size_t channels, bool planar) {
-    Frames input(storage, 2, pixels * channels), output(Storage::F32, 2, pixels * channels);
-    input.fill(12);
+void add_store_f32(ProblemWriter& writer, Storage storage, size_t pixels, size_t channels, bool planar) {
+    Frames input(element_of(storage), 2, pixels * channels), output(Element::F32, 2, pixels * channels);
+    input.fill_normal(12);
     const gfx950::StoreF32Problem problem{
         2, static_cast<int64_t>(pixels), static_cast<int64_t>(channels), storage, planar, 1.0f};
     auto reference = output.reference([&](size_t frame, size_t e) {
         const size_t from = planar ? e % pixels * channels + e / pixels : e;
         return std::clamp(input.get(frame, from), -1.0, 1.0);
     });
-    writer.add(fmt::format("{} frames of {} channels as float32", planar ? "planar" : "interleaved", channels),
-               launch_shape(problem), make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
-               {{"input", input.bytes()}, {"output", output.bytes()}},
-               {"output", Element::F32, 0, std::move(reference), 0});
+    add(writer, fmt::format("{} frames of {} channels as float32", planar ? "planar" : "interleaved", channels),
+        launch_shape(problem), make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
+        {{"input", input.bytes()}, {"output", output.bytes()}}, {"output", Element::F32, 0, std::move(reference), 0});
 }
 
-void add_picture(Writer& writer, Storage storage, gfx950::Picture picture) {
+void add_picture(ProblemWriter& writer, Storage storage, gfx950::Picture picture) {
     const size_t pixels = 101;
     const bool bytes = picture == gfx950::Picture::Rgba8;
-    Frames input(storage, 2, pixels * 3), output(bytes ? Storage::F32 : Storage::F16, 2, pixels * (bytes ? 1 : 4));
-    input.fill(13);
+    Frames input(element_of(storage), 2, pixels * 3),
+        output(bytes ? Element::F32 : Element::F16, 2, pixels * (bytes ? 1 : 4));
+    input.fill_normal(13);
     const gfx950::StorePictureProblem problem{2, static_cast<int64_t>(pixels), storage, picture};
     std::vector<double> reference;
     if (!bytes) {
@@ -320,14 +229,14 @@ void add_picture(Writer& writer, Storage storage, gfx950::Picture picture) {
             return e % 4 == 3 ? 1.0 : std::clamp(input.get(frame, e / 4 * 3 + e % 4) * 0.5 + 0.5, 0.0, 1.0);
         });
     }
-    writer.add(bytes ? "pictures of bytes" : "pictures of halves", launch_shape(problem),
-               make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
-               {{"input", input.bytes()}, {"output", output.bytes()}},
-               {"output", bytes ? Element::U32 : Element::F16, 0, std::move(reference), rounding(Storage::F16)});
+    add(writer, bytes ? "pictures of bytes" : "pictures of halves", launch_shape(problem),
+        make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
+        {{"input", input.bytes()}, {"output", output.bytes()}},
+        {"output", bytes ? Element::U32 : Element::F16, 0, std::move(reference), rounding(Storage::F16)});
 }
 
 int write_problems(const char* path) {
-    Writer writer(path);
+    ProblemWriter writer(path);
     for (const Storage storage : {Storage::Bf16, Storage::F16, Storage::F32}) {
         add_rms_norm(writer, storage, 96, true);
         add_rms_norm(writer, storage, 50, false);

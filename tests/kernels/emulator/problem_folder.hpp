@@ -39,7 +39,7 @@ struct Problem {
     host_model::Dim3 grid{};
     std::span<const std::byte> parameters;
     std::vector<ProblemBuffer> buffers;
-    std::vector<Expectation> expectations;
+    std::vector<Expectation> expectations = {};
 };
 
 /// A folder of problems: problems.json and a file a buffer. `write` runs the kernel in the host model first and says

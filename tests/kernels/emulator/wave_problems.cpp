@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <random>
 
-#include "problem_folder.hpp"
+#include "frames.hpp"
 #include "wave_instructions.hpp"
 
 namespace kinetograph::emulator {
@@ -33,41 +33,20 @@ struct Comparison {
     std::vector<double> reference;
 };
 
-class Writer {
-  public:
-    explicit Writer(const char* path) : folder_(path) {}
-
-    void add(const std::string& name, const std::string& kernel, Dim3 grid, uint32_t count, Memory memory,
-             Comparison comparison = {}) {
-        const Params params{memory.a.data(), memory.b.data(), memory.d.data(),
-                            static_cast<uint32_t>(memory.a.size() * 4), count};
-        const auto wrong = folder_.write({.name = name,
-                                          .kernel = kernel,
-                                          .grid = grid,
-                                          .parameters = std::as_bytes(std::span(&params, 1)),
-                                          .buffers = {{"a", std::as_writable_bytes(std::span(memory.a))},
-                                                      {"b", std::as_writable_bytes(std::span(memory.b))},
-                                                      {"d", std::as_writable_bytes(std::span(memory.d))}},
-                                          .expectations = {{.buffer = "d",
-                                                            .element = comparison.element,
-                                                            .model_tolerance = comparison.tolerance,
-                                                            .reference = std::move(comparison.reference),
-                                                            .reference_tolerance = comparison.tolerance}}});
-        if (wrong) faults_.push_back(*wrong);
-    }
-
-    /// The program's exit code: 1, and why, if a problem could not be written.
-    int finish() const {
-        for (const std::string& fault : faults_) fmt::print(stderr, "{}\n", fault);
-        folder_.close();
-        fmt::print("{} problems written\n", folder_.size());
-        return faults_.empty() ? 0 : 1;
-    }
-
-  private:
-    ProblemFolder folder_;
-    std::vector<std::string> faults_;
-};
+void add(ProblemWriter& writer, const std::string& name, const std::string& kernel, Dim3 grid, uint32_t count,
+         Memory memory, Comparison comparison = {}) {
+    const Params params{memory.a.data(), memory.b.data(), memory.d.data(), static_cast<uint32_t>(memory.a.size() * 4),
+                        count};
+    writer.add({.name = name,
+                .kernel = kernel,
+                .grid = grid,
+                .parameters = std::as_bytes(std::span(&params, 1)),
+                .buffers = {{"a", std::as_writable_bytes(std::span(memory.a))},
+                            {"b", std::as_writable_bytes(std::span(memory.b))},
+                            {"d", std::as_writable_bytes(std::span(memory.d))}},
+                .expectations = {{"d", comparison.element, comparison.tolerance, std::move(comparison.reference),
+                                  comparison.tolerance}}});
+}
 
 uint32_t bf16_bits(float value) { return std::bit_cast<uint32_t>(value) >> 16; }
 
@@ -86,7 +65,7 @@ uint32_t element_bits(Element element, int value) {
 }
 
 /// A sum of `steps` products of whole numbers from -8 to 8, on top of what d holds; the reference is exact.
-void add_matrix_product(Writer& writer, Element element, uint32_t steps, uint32_t seed) {
+void add_matrix_product(ProblemWriter& writer, Element element, uint32_t steps, uint32_t seed) {
     const bool fp8 = element == Element::F8E4M3;
     const uint32_t k_step = fp8 ? 128 : 32, lane_elements = k_step / 4, element_bytes = fp8 ? 1 : 2;
     Memory memory(steps * 64 * lane_elements * element_bytes, seed);
@@ -127,8 +106,8 @@ void add_matrix_product(Writer& writer, Element element, uint32_t steps, uint32_
     const char* kernel = fp8                       ? "conform_mfma_f8e4m3"
                          : element == Element::F16 ? "conform_mfma_f16"
                                                    : "conform_mfma_bf16";
-    writer.add(fmt::format("{} matrix products of whole numbers", steps), kernel, {1}, steps, std::move(memory),
-               std::move(comparison));
+    add(writer, fmt::format("{} matrix products of whole numbers", steps), kernel, {1}, steps, std::move(memory),
+        std::move(comparison));
 }
 
 /// Floats whose conversions meet every case: both signs, ties, overflow, fp16's denormals, zero. Those that are
@@ -172,24 +151,24 @@ std::vector<double> functions_reference(const Memory& memory, uint32_t workgroup
 }
 
 int write_problems(const char* path) {
-    Writer writer(path);
-    writer.add("direct loads to LDS, halo lanes, three widths of reads", "conform_loads_to_lds", {1}, 0,
-               Memory(8192, 1));
-    writer.add("direct loads to LDS in three workgroups", "conform_loads_to_lds", {3}, 0, Memory(24576, 2));
-    writer.add("direct loads to LDS beyond the buffer", "conform_loads_to_lds", {2}, 0, Memory(8192 + 1024, 3));
-    writer.add("LDS writes of some lanes", "conform_lds_writes", {1}, 0, Memory(4096, 4));
-    writer.add("LDS writes in two workgroups", "conform_lds_writes", {2}, 0, Memory(4096, 5));
-    writer.add("buffer loads and stores of every width", "conform_buffers", {1}, 0, Memory(4096, 6));
+    ProblemWriter writer(path);
+    add(writer, "direct loads to LDS, halo lanes, three widths of reads", "conform_loads_to_lds", {1}, 0,
+        Memory(8192, 1));
+    add(writer, "direct loads to LDS in three workgroups", "conform_loads_to_lds", {3}, 0, Memory(24576, 2));
+    add(writer, "direct loads to LDS beyond the buffer", "conform_loads_to_lds", {2}, 0, Memory(8192 + 1024, 3));
+    add(writer, "LDS writes of some lanes", "conform_lds_writes", {1}, 0, Memory(4096, 4));
+    add(writer, "LDS writes in two workgroups", "conform_lds_writes", {2}, 0, Memory(4096, 5));
+    add(writer, "buffer loads and stores of every width", "conform_buffers", {1}, 0, Memory(4096, 6));
     for (const Element element : {Element::Bf16, Element::F16, Element::F8E4M3})
         for (const uint32_t steps : {1u, 5u}) add_matrix_product(writer, element, steps, 7 + steps);
-    writer.add("conversions", "conform_conversions", {1}, 0, floats_to_convert(20));
-    writer.add("conversions in two workgroups", "conform_conversions", {2}, 0, floats_to_convert(21));
+    add(writer, "conversions", "conform_conversions", {1}, 0, floats_to_convert(20));
+    add(writer, "conversions in two workgroups", "conform_conversions", {2}, 0, floats_to_convert(21));
     const Memory floats = moderate_floats(22);
-    writer.add("functions, within 3 units in the last place", "conform_functions", {4}, 0, floats,
-               {.element = Element::F32, .tolerance = 4e-7, .reference = functions_reference(floats, 4)});
-    writer.add("integers", "conform_integers", {1, 1, 1}, 7, Memory(32768, 23));
-    writer.add("integers in a grid of three axes", "conform_integers", {5, 3, 2}, 1000003, Memory(61440, 24));
-    writer.add("values that travel between lanes", "conform_lanes", {2}, 37, Memory(4096, 25));
+    add(writer, "functions, within 3 units in the last place", "conform_functions", {4}, 0, floats,
+        {.element = Element::F32, .tolerance = 4e-7, .reference = functions_reference(floats, 4)});
+    add(writer, "integers", "conform_integers", {1, 1, 1}, 7, Memory(32768, 23));
+    add(writer, "integers in a grid of three axes", "conform_integers", {5, 3, 2}, 1000003, Memory(61440, 24));
+    add(writer, "values that travel between lanes", "conform_lanes", {2}, 37, Memory(4096, 25));
     return writer.finish();
 }
 

@@ -1,0 +1,275 @@
+/// Writes convolutions for FourWaveConv into the folder that the command line names: one for every kernel there is, and
+/// one for every feature. The reference is the definition of a convolution in fp64 over the stored inputs.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
+
+#include "frames.hpp"
+
+namespace kinetograph::emulator {
+namespace {
+
+using gfx950::ConvElement;
+using gfx950::ConvOverrides;
+using gfx950::ConvPath;
+using gfx950::ConvTile;
+using gfx950::FourWaveConvProblem;
+
+enum class Numbers : uint8_t { Whole, Normal };
+
+struct Case {
+    std::string name = {};
+    FourWaveConvProblem problem = {};
+    ConvOverrides overrides = {};
+    Numbers numbers = Numbers::Whole;  ///< whole: every sum is exact, so that the results agree bit for bit
+    size_t input_frames = 1;           ///< output frame t sees t + 1 - q ... t; those before 0 are zeros
+    uint32_t xcd_chunk = 0;            ///< order of workgroups that only large grids get by themselves
+    uint32_t group_m = 0;
+};
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+/// Everything that one launch reads and writes.
+class Convolution {
+  public:
+    explicit Convolution(const Case& conv)
+        : case_(conv),
+          p_(conv.problem),
+          plan_(*gfx950::plan_four_wave_conv(conv.problem, conv.overrides).plan),
+          input_(stored(), conv.input_frames, size(p_.h * p_.w * p_.c_in)),
+          source_(returned(), p_.source ? size(p_.frames) : 0, output_elements()),
+          output_(returned(), p_.output ? size(p_.frames) : 0, output_elements()),
+          normed_(returned(), p_.norm ? size(p_.frames) : 0, output_elements()),
+          weights_(stored(), 1, size(p_.q * p_.r * p_.s * p_.c_in * p_.c_out)),
+          bias_(Element::F32, 1, size(p_.c_out)),
+          gamma_(Element::F32, 1, size(p_.c_out)) {
+        uint32_t seed = static_cast<uint32_t>(p_.c_in * 31 + p_.c_out);
+        for (Frames* data : {&input_, &source_, &weights_, &bias_, &gamma_}) {
+            if (conv.numbers == Numbers::Whole) {
+                data->fill_whole(++seed, 3);
+            } else {
+                data->fill_normal(++seed);
+            }
+        }
+        std::vector<float> weights(size(p_.q * p_.r * p_.s * p_.c_in * p_.c_out));
+        for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(weights_.get(0, i));
+        filter_ = gfx950::pack_filter(plan_, weights, gfx950::FilterOrder::Qrsck);
+        if (p_.bias) packed_bias_ = gfx950::pack_channels(plan_, channels(bias_));
+        if (p_.norm) packed_gamma_ = gfx950::pack_channels(plan_, channels(gamma_));
+    }
+
+    void write(ProblemWriter& writer) {
+        std::vector<const void*> input, source;
+        std::vector<void*> output, norms;
+        for (int64_t t = 0; t < p_.frames; ++t) {
+            for (int64_t q = 0; q < p_.q; ++q) {
+                const int64_t frame = t + 1 - p_.q + q;
+                input.push_back(frame < 0 ? nullptr : input_.inputs()[size(frame)]);
+            }
+            if (p_.source) source.push_back(source_.inputs()[size(t)]);
+            if (p_.output) output.push_back(output_.outputs()[size(t)]);
+            if (p_.norm) norms.push_back(normed_.outputs()[size(t)]);
+        }
+        auto launched = gfx950::launches(plan_, {.input = input,
+                                                 .output = output,
+                                                 .source = source,
+                                                 .normed = norms,
+                                                 .filter = filter_.data(),
+                                                 .bias = p_.bias ? packed_bias_.data() : nullptr,
+                                                 .gamma = p_.norm ? packed_gamma_.data() : nullptr});
+        gfx950::FourWaveConvLaunch& launch = launched.front();
+        if (case_.group_m != 0) {
+            launch.params.xcd_chunk = case_.xcd_chunk;
+            launch.params.group_m = case_.group_m;
+        }
+        Problem problem{.name = case_.name,
+                        .kernel = std::string(plan_.kernel->name),
+                        .grid = {launch.workgroups},
+                        .parameters = std::as_bytes(std::span(&launch.params, 1)),
+                        .buffers = {{"input", input_.bytes()},
+                                    {"output", output_.bytes()},
+                                    {"filter", std::span(filter_)},
+                                    {"bias", std::as_writable_bytes(std::span(packed_bias_))},
+                                    {"gamma", std::as_writable_bytes(std::span(packed_gamma_))},
+                                    {"source", source_.bytes()},
+                                    {"normed", normed_.bytes()}}};
+        std::erase_if(problem.buffers, [](const ProblemBuffer& buffer) { return buffer.memory.empty(); });
+        const double rounding = p_.element == ConvElement::F16 ? 3.5e-4 : 2.5e-3;
+        const bool exact = case_.numbers == Numbers::Whole && !p_.silu;
+        if (p_.output) {
+            problem.expectations.push_back({"output", returned(), exact ? 0 : rounding / 2,
+                                            output_.reference([&](size_t t, size_t i) { return value(t, i); }),
+                                            rounding});
+        }
+        if (p_.norm) {  // of values that were rounded before
+            problem.expectations.push_back({"normed", returned(), rounding / 2,
+                                            normed_.reference([&](size_t t, size_t i) { return normed(t, i); }),
+                                            2 * rounding});
+        }
+        writer.add(problem);
+    }
+
+  private:
+    static size_t size(int64_t value) { return static_cast<size_t>(value); }
+    Element stored() const {
+        if (p_.element == ConvElement::F8E4M3) return Element::F8E4M3;
+        return p_.element == ConvElement::F16 ? Element::F16 : Element::Bf16;
+    }
+    Element returned() const { return p_.element == ConvElement::F16 ? Element::F16 : Element::Bf16; }
+    size_t output_elements() const { return size(p_.h_out() * p_.w_out() * p_.c_out); }
+    std::vector<float> channels(const Frames& values) const {
+        std::vector<float> result(size(p_.c_out));
+        for (size_t k = 0; k < result.size(); ++k) result[k] = static_cast<float>(values.get(0, k));
+        return result;
+    }
+
+    /// One output value: the sum over all taps and channels, bias, SiLU, source.
+    double value(size_t t, size_t index) const {
+        const int64_t k = static_cast<int64_t>(index) % p_.c_out, pixel = static_cast<int64_t>(index) / p_.c_out;
+        const int64_t scale = p_.upsample ? 2 : 1;
+        double sum = p_.bias ? bias_.get(0, size(k)) : 0;
+        for (int64_t q = 0; q < p_.q; ++q) {
+            const int64_t frame = static_cast<int64_t>(t) + 1 - p_.q + q;
+            for (int64_t r = 0; r < p_.r && frame >= 0; ++r) {
+                for (int64_t s = 0; s < p_.s; ++s) {
+                    const int64_t y = pixel / p_.w_out() * p_.stride_h + r * p_.dilation_h - p_.pad_top;
+                    const int64_t x = pixel % p_.w_out() * p_.stride_w + s * p_.dilation_w - p_.pad_left;
+                    if (y < 0 || x < 0 || y >= p_.h * scale || x >= p_.w * scale) continue;
+                    const int64_t at = (y / scale * p_.w + x / scale) * p_.c_in;
+                    const int64_t tap = ((q * p_.r + r) * p_.s + s) * p_.c_in;
+                    for (int64_t c = 0; c < p_.c_in; ++c)
+                        sum += input_.get(size(frame), size(at + c)) * weights_.get(0, size((tap + c) * p_.c_out + k));
+                }
+            }
+        }
+        if (p_.silu) sum = silu(sum);
+        return p_.source ? sum + static_cast<double>(p_.beta) * source_.get(t, index) : sum;
+    }
+
+    double normed(size_t t, size_t index) const {
+        const size_t count = size(p_.c_out), first = index / count * count;
+        double square = 0;
+        for (size_t k = 0; k < count; ++k) square += std::pow(value(t, first + k), 2);
+        const double root = std::sqrt(static_cast<double>(count) / square);
+        const double result = value(t, index) * root * gamma_.get(0, index % count);
+        return p_.norm_silu ? silu(result) : result;
+    }
+
+    Case case_;
+    FourWaveConvProblem p_;
+    gfx950::FourWaveConvPlan plan_;
+    Frames input_, source_, output_, normed_, weights_, bias_, gamma_;
+    std::vector<std::byte> filter_;
+    std::vector<float> packed_bias_, packed_gamma_;
+};
+
+/// "Same" padding with `taps` x `taps`.
+FourWaveConvProblem square(ConvElement element, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t taps = 3) {
+    const int64_t pad = taps / 2;
+    return {.element = element,
+            .h = h,
+            .w = w,
+            .c_in = c_in,
+            .c_out = c_out,
+            .r = taps,
+            .s = taps,
+            .pad_top = pad,
+            .pad_bottom = pad,
+            .pad_left = pad,
+            .pad_right = pad};
+}
+
+/// A 3x3 on few pixels, with channels that the path and tile of `kernel` are for; rows and channels end within a tile.
+Case case_of(const gfx950::ConvKernel& kernel) {
+    const bool fp8 = kernel.element == ConvElement::F8E4M3;
+    int64_t c_in = 3;
+    if (kernel.path == ConvPath::Uniform) c_in = kernel.tile.bk;
+    if (kernel.path == ConvPath::Chunks) c_in = fp8 ? 48 : 24;
+    if (kernel.path == ConvPath::Pieces) c_in = fp8 ? 20 : 12;
+    Case conv{.name = "every kernel once",
+              .problem = square(kernel.element, 9, 8, c_in, kernel.tile.bn + 8),
+              .overrides = {.tile = kernel.tile, .path = kernel.path}};
+    conv.problem.source = kernel.tile.bm == 128;
+    return conv;
+}
+
+std::vector<Case> features() {
+    using enum ConvElement;
+    constexpr ConvTile kSmall{64, 64, 32}, kLarge{128, 128, 64};
+    std::vector<Case> cases;
+    const auto add = [&](std::string name, FourWaveConvProblem problem, Case rest = {}) {
+        rest.name = std::move(name);
+        rest.problem = problem;
+        cases.push_back(std::move(rest));
+    };
+    FourWaveConvProblem p = square(Bf16, 12, 11, 64, 64);
+    p.stride_h = p.stride_w = 2;
+    add("stride 2", p, {.overrides = {.tile = kLarge}});
+    p.pad_top = p.pad_left = 0;
+    add("stride 2, padding behind only", p, {.overrides = {.tile = kSmall}});
+    p = square(Bf16, 10, 9, 48, 40);
+    p.dilation_h = p.dilation_w = 2;
+    p.pad_top = p.pad_bottom = p.pad_left = p.pad_right = 2;
+    add("dilation 2", p);
+    add("1x1", square(F16, 13, 7, 96, 72, 1));
+    add("5x5", square(Bf16, 9, 9, 16, 16, 5));
+    add("7x7, padding 3", square(F16, 8, 10, 8, 24, 7));
+    add("100 channels", square(Bf16, 7, 9, 100, 66));
+    add("384 channels", square(Bf16, 4, 5, 384, 64), {.overrides = {.tile = ConvTile{64, 64, 128}}});
+    add("no padding, normal numbers",
+        [] {
+            auto valid = square(Bf16, 9, 10, 32, 64);
+            valid.pad_top = valid.pad_bottom = valid.pad_left = valid.pad_right = 0;
+            return valid;
+        }(),
+        {.numbers = Numbers::Normal});
+    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+        p = square(element, 6, 7, element == F8E4M3 ? 128 : 64, 64);
+        p.q = p.frames = 3;
+        p.source = true;
+        p.beta = 0.5f;
+        add("causal 3x3x3, three frames, residual, normal numbers", p, {.numbers = Numbers::Normal, .input_frames = 3});
+        p.silu = true;
+        p.bias = false;
+        add("causal 3x3x3, SiLU, no bias", p, {.numbers = Numbers::Normal, .input_frames = 3});
+    }
+    p = square(Bf16, 6, 9, 16, 40);
+    p.q = p.frames = 3;
+    add("causal 3x3x3 of 16 channels", p, {.input_frames = 3});
+    p = square(Bf16, 8, 8, 96, 192, 1);
+    p.q = 3;
+    p.frames = 2;
+    add("3x1x1", p, {.input_frames = 2});
+    p = square(Bf16, 5, 6, 64, 96);
+    p.upsample = true;
+    add("upsampling in the loader", p, {.overrides = {.tile = kLarge}});
+    p = square(Bf16, 8, 9, 96, 96);
+    p.norm = true;
+    add("norm and SiLU beside", p, {.numbers = Numbers::Normal});
+    p.output = false;
+    p.norm_silu = false;
+    add("norm instead", p, {.numbers = Numbers::Normal});
+    p = square(F16, 40, 40, 32, 136, 1);
+    add("order of workgroups by XCD", p, {.overrides = {.tile = kSmall}, .xcd_chunk = 2, .group_m = 4});
+    add("one pixel", square(Bf16, 1, 1, 64, 1));
+    return cases;
+}
+
+int write_problems(const char* path) {
+    ProblemWriter writer(path);
+    for (const gfx950::ConvKernel& kernel : gfx950::conv_kernels()) Convolution(case_of(kernel)).write(writer);
+    for (const Case& conv : features()) Convolution(conv).write(writer);
+    return writer.finish();
+}
+
+}  // namespace
+}  // namespace kinetograph::emulator
+
+int main(int argc, char** argv) {
+    if (argc == 2) return kinetograph::emulator::write_problems(argv[1]);
+    fmt::print(stderr, "usage: {} FOLDER\n", argv[0]);
+    return 2;
+}

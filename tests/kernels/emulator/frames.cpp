@@ -1,0 +1,103 @@
+#include "frames.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <kinetograph/kernels/isa/amd/small_floats.hpp>
+
+namespace kinetograph::emulator {
+
+uint32_t bytes_of(Element element) {
+    if (element == Element::F8E4M3) return 1;
+    return element == Element::U32 || element == Element::F32 ? 4 : 2;
+}
+
+Frames::Frames(Element element, size_t frames, size_t elements)
+    : element_(element),
+      elements_(elements),
+      pitch_((elements * bytes_of(element) + 15) / 16 * 16),
+      memory_(frames * pitch_ / 16) {
+    for (size_t i = 0; i < frames; ++i) {
+        inputs_.push_back(bytes().data() + i * pitch_);
+        outputs_.push_back(bytes().data() + i * pitch_);
+    }
+}
+
+double Frames::get(size_t frame, size_t index) const {
+    uint32_t bits = 0;
+    std::memcpy(&bits, inputs_[frame] + index * bytes_of(element_), bytes_of(element_));
+    switch (element_) {
+        case Element::U32:
+            return bits;
+        case Element::F32:
+            return std::bit_cast<float>(bits);
+        case Element::Bf16:
+            return isa::amd::from_bf16(bits);
+        case Element::F16:
+            return isa::amd::from_f16(bits);
+        case Element::F8E4M3:
+            return isa::amd::from_f8e4m3(bits);
+    }
+    return 0;
+}
+
+void Frames::set(size_t frame, size_t index, float value) {
+    uint32_t bits = 0;
+    switch (element_) {
+        case Element::U32:
+            bits = static_cast<uint32_t>(value);
+            break;
+        case Element::F32:
+            bits = std::bit_cast<uint32_t>(value);
+            break;
+        case Element::Bf16:
+            bits = isa::amd::to_bf16(value);
+            break;
+        case Element::F16:
+            bits = isa::amd::to_f16(value);
+            break;
+        case Element::F8E4M3:
+            bits = isa::amd::to_f8e4m3(value);
+            break;
+    }
+    std::memcpy(outputs_[frame] + index * bytes_of(element_), &bits, bytes_of(element_));
+}
+
+Frames& Frames::fill_normal(uint32_t seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    for (size_t frame = 0; frame < frames(); ++frame)
+        for (size_t i = 0; i < elements_; ++i) set(frame, i, normal(random));
+    return *this;
+}
+
+Frames& Frames::fill_whole(uint32_t seed, int largest) {
+    std::mt19937 random(seed);
+    const auto values = static_cast<uint32_t>(2 * largest + 1);
+    for (size_t frame = 0; frame < frames(); ++frame)
+        for (size_t i = 0; i < elements_; ++i)
+            set(frame, i, static_cast<float>(static_cast<int>(random() % values) - largest));
+    return *this;
+}
+
+std::vector<double> Frames::reference(const std::function<double(size_t, size_t)>& value) const {
+    const size_t pitch = pitch_ / bytes_of(element_);
+    std::vector<double> result(frames() * pitch, 0.0);
+    for (size_t frame = 0; frame < frames(); ++frame)
+        for (size_t i = 0; i < elements_; ++i) result[frame * pitch + i] = value(frame, i);
+    return result;
+}
+
+void ProblemWriter::add(const Problem& problem) {
+    if (const auto wrong = folder_.write(problem)) faults_.push_back(*wrong);
+}
+
+int ProblemWriter::finish() const {
+    for (const std::string& fault : faults_) fmt::print(stderr, "{}\n", fault);
+    folder_.close();
+    fmt::print("{} problems written\n", folder_.size());
+    return faults_.empty() ? 0 : 1;
+}
+
+}  // namespace kinetograph::emulator
