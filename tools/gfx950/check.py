@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 """Checks compiled gfx950 kernels against what their design promises, and prints what their main loops are made of.
 
-    tools/gfx950/check.py --tools LLVM_BIN --expectations FILE.json OBJECT.hsaco ...
+    tools/gfx950/check.py --tools LLVM_BIN [--expectations FILE.py] OBJECT.hsaco ...
 
-The expectations are a list; a kernel is held to the first entry whose "kernels" pattern (shell wildcards) fits its name, and
-one that no entry fits is itself a finding. Every entry states what its kernels may use of a compute unit; those of matrix
-kernels also what their main loop must be. Ends with 1 if anything was found.
+FILE.py (tests/kernels/code_objects/expectations.py) has a function expectation(kernel name): what the kernel may use of a
+compute unit, and of matrix kernels what the main loop must be; None makes the kernel itself a finding. Its COUNTS say how many
+kernels there must be. Without expectations only the table is printed. Ends with 1 if anything was found.
 """
 
 import argparse
 import dataclasses
-import fnmatch
-import json
 import os
 import re
+import runpy
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -141,28 +140,23 @@ def check_main_loop(instructions, expected):
     return findings
 
 
-def expectation_for(name, expectations):
-    for entry in expectations:
-        if fnmatch.fnmatchcase(name, entry["kernels"]):
-            return entry
-    return None
-
-
-def check_object(path, tools, expectations):
-    """(findings, table rows) of the code object in the file `path`."""
+def check_object(path, tools, expectation=None):
+    """(findings, table rows) of the code object in the file `path`; `expectation` gives a kernel name's limits."""
     code = objects.read_code_object(path)
     findings, rows = [], []
     if not code.target.endswith("--gfx950"):
         findings.append(f"{path}: compiled for {code.target}")
     disassembly = objects.disassemble(code, tools)
     for kernel in code.kernels:
-        expected = expectation_for(kernel.name, expectations)
         instructions = disassembly[kernel.name]
+        rows.append(table_row(kernel, instructions))
+        if expectation is None:
+            continue
+        expected = expectation(kernel.name)
         if expected is None:
             findings.append(f"{kernel.name}: nothing is expected of it; add it to the expectations")
         else:
             findings += [f"{kernel.name}: {finding}" for finding in check_kernel(kernel, instructions, expected)]
-        rows.append(table_row(kernel, instructions))
     return findings, rows
 
 
@@ -196,19 +190,19 @@ def print_table(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tools", required=True, help="folder with llvm-objdump of the LLVM that compiled the objects")
-    parser.add_argument("--expectations", required=True)
+    parser.add_argument("--expectations")
     parser.add_argument("objects", nargs="+")
     options = parser.parse_args()
-    with open(options.expectations, encoding="utf-8") as file:
-        expectations = json.load(file)
-    findings, rows, names = [], [], []
+    expectations = runpy.run_path(options.expectations) if options.expectations else {}
+    findings, rows = [], []
     for path in options.objects:
-        found, table = check_object(path, options.tools, expectations)
+        found, table = check_object(path, options.tools, expectations.get("expectation"))
         findings += found
         rows += table
-        names += [row[0] for row in table]
-    unused = [e["kernels"] for e in expectations if not any(expectation_for(n, expectations) is e for n in names)]
-    findings += [f"expectations for {pattern}: no such kernel" for pattern in unused]
+    for prefix, count in expectations.get("COUNTS", {}).items():
+        found = sum(row[0].startswith(prefix) for row in rows)
+        if found != count:
+            findings.append(f"{found} kernels {prefix}* instead of {count}")
     print_table(rows)
     for finding in findings:
         print(f"FOUND {finding}")

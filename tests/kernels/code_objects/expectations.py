@@ -1,0 +1,84 @@
+"""What the design promises of every kernel for gfx950, as tools/gfx950/check.py asks for it.
+
+A kernel of FourWaveConv is described by its name; the formulas are those of four_wave_conv_config.hpp, so that a compiler that
+loses the schedule, or an edit that leaves the design, is found. `workgroups_a_compute_unit` is the occupancy that the launch
+counts on: it bounds registers and LDS.
+"""
+
+import re
+
+# Kernels that must exist, by the beginning of their names.
+COUNTS = {"kg_conv_bf16_": 22, "kg_conv_f16_": 22, "kg_conv_f8_": 12, "kinetograph_attention_": 17, "kinetograph_rms_norm_": 6,
+          "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
+          "kinetograph_add_frames_": 6, "kinetograph_store_": 12}
+
+# Passes that move data: eight workgroups of four waves hide each other's waits, 64 registers a lane. The norm keeps its pixels
+# in registers, attention's joining and transposing likewise some: four workgroups.
+STREAMING = {"threads": 256, "workgroups_a_compute_unit": 8}
+HOLDING = {"threads": 256, "workgroups_a_compute_unit": 4}
+PASSES = (
+    ("kinetograph_(upsample_nearest2x|copy_rows|im2col)_(16|4|2)", STREAMING),
+    ("kinetograph_(unpack_latent|add_frames|store_f32)_(bf16|f16|f32)(_any)?", STREAMING),
+    ("kinetograph_store_(rgba8|rgba16f)_(bf16|f16|f32)", STREAMING),
+    ("kinetograph_rms_norm_(bf16|f16|f32)(_any)?", HOLDING),
+    ("kinetograph_attention_(join_(bf16|f16|f32)|values_(16|32))", HOLDING),
+)
+
+MFMA = {"bf16": "v_mfma_f32_16x16x32_bf16", "f16": "v_mfma_f32_16x16x32_f16", "f8": "v_mfma_f32_16x16x128_f8f6f4",
+        "f32": "v_mfma_f32_16x16x4_f32"}
+
+
+def expectation(kernel):
+    """The limits for the kernel of that name, or None if nobody expects it."""
+    for pattern, limits in PASSES:
+        if re.fullmatch(pattern, kernel):
+            return limits
+    if parts := re.fullmatch(r"kinetograph_attention_(bf16|f16|f32)_(64|128|256|384)", kernel):
+        return attention(parts[1], int(parts[2]))
+    if parts := re.fullmatch(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(uniform|chunks|pieces|elements)", kernel):
+        return convolution(parts[1], int(parts[2]), int(parts[3]), int(parts[4]), parts[5])
+    return None
+
+
+def attention(element, width):
+    """passes/attention_config.hpp: eight waves, two a SIMD; a trip is one tile of K and one of V, 64 keys of 16-bit elements
+    or 32 of float32, each tile waited for with the other in flight."""
+    size = 4 if element == "f32" else 2
+    products = 2 * (128 // size // 16) * (width // 32) * (8 if element == "f32" else 1)
+    return {"threads": 512, "workgroups_a_compute_unit": 1,
+            "main_loop": {"mfma": MFMA[element], "mfma_a_k_step": products, "lds_reads_a_k_step": width // 4,
+                          "loads_to_lds_a_k_step": 2 * 128 * width // (8 * 1024), "barriers_a_k_step": 2, "full_waits": 2,
+                          "vector_a_k_step": 260, "scalar_a_k_step": 120}}
+
+
+def convolution(element, bm, bn, bk, loader):
+    """four_wave_conv_config.hpp: four waves in 2 x 2 quadrants, two LDS stages, two k blocks a trip."""
+    size = 1 if element == "f8" else 2
+    chunks = bk * size // 16
+    products = bk // (128 if element == "f8" else 32)
+    rows_of_loads = 4 * (64 // chunks)
+
+    def loads(rows):
+        return -(-rows // rows_of_loads)
+
+    half_a, half_b = loads(bm // 2), loads(bn // 2)
+    direct = loader in ("uniform", "chunks")
+    lds_bytes = 2 * (bm + bn) * bk * size
+    resident = 2 if bn <= 128 and lds_bytes <= 80 * 1024 and loader != "elements" else 1
+    # Addresses: for every load of the activation an offset, its test, and what the path needs to find its tap.
+    address = {"uniform": 12, "chunks": 26, "pieces": 26 * (16 // (4 if element == "f8" else 8)), "elements": 30 * (16 // size)}[loader]
+    main_loop = {
+        "mfma": MFMA[element],
+        "mfma_a_k_step": bm * bn * bk // (4 * 16 * 16 * (128 if element == "f8" else 32)),
+        "lds_reads_a_k_step": (bm + bn) // 32 * products * (2 if element == "f8" else 1),
+        "loads_to_lds_a_k_step": 2 * (half_b + (half_a if direct else 0)),
+        "barriers_a_k_step": 2,
+        "full_waits": 0 if direct else 4,
+        "vector_a_k_step": 2 * half_a * address + 2 * half_b * 4 + 40,
+        "scalar_a_k_step": 80 if direct else 220,
+    }
+    if not direct:
+        pieces = 16 // (size if loader == "elements" else 4 if element == "f8" else 8)
+        main_loop["lds_writes"] = 4 * half_a
+        main_loop["loads_to_registers"] = 4 * half_a * pieces
+    return {"threads": 256, "workgroups_a_compute_unit": resident, "main_loop": main_loop}
