@@ -12,16 +12,15 @@ COUNTS = {"kg_conv_bf16_": 22, "kg_conv_f16_": 22, "kg_conv_f8_": 12, "kinetogra
           "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
           "kinetograph_add_frames_": 6, "kinetograph_store_": 12}
 
-# Passes that move data: eight workgroups of four waves hide each other's waits, 64 registers a lane. The norm keeps its pixels
-# in registers, attention's joining and transposing likewise some: four workgroups.
+# Eight workgroups of four waves hide each other's waits with 64 registers a lane; the norm holds its pixels in registers.
 STREAMING = {"threads": 256, "workgroups_a_compute_unit": 8}
 HOLDING = {"threads": 256, "workgroups_a_compute_unit": 4}
 PASSES = (
     ("kinetograph_(upsample_nearest2x|copy_rows|im2col)_(16|4|2)", STREAMING),
     ("kinetograph_(unpack_latent|add_frames|store_f32)_(bf16|f16|f32)(_any)?", STREAMING),
     ("kinetograph_store_(rgba8|rgba16f)_(bf16|f16|f32)", STREAMING),
+    ("kinetograph_attention_(join_(bf16|f16|f32)|values_(16|32))", STREAMING),
     ("kinetograph_rms_norm_(bf16|f16|f32)(_any)?", HOLDING),
-    ("kinetograph_attention_(join_(bf16|f16|f32)|values_(16|32))", HOLDING),
 )
 
 MFMA = {"bf16": "v_mfma_f32_16x16x32_bf16", "f16": "v_mfma_f32_16x16x32_f16", "f8": "v_mfma_f32_16x16x128_f8f6f4",
@@ -34,21 +33,19 @@ def expectation(kernel):
         if re.fullmatch(pattern, kernel):
             return limits
     if parts := re.fullmatch(r"kinetograph_attention_(bf16|f16|f32)_(64|128|256|384)", kernel):
-        return attention(parts[1], int(parts[2]))
+        return attention(parts[1])
     if parts := re.fullmatch(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(uniform|chunks|pieces|elements)", kernel):
         return convolution(parts[1], int(parts[2]), int(parts[3]), int(parts[4]), parts[5])
     return None
 
 
-def attention(element, width):
-    """passes/attention_config.hpp: eight waves, two a SIMD; a trip is one tile of K and one of V, 64 keys of 16-bit elements
-    or 32 of float32, each tile waited for with the other in flight."""
-    size = 4 if element == "f32" else 2
-    products = 2 * (128 // size // 16) * (width // 32) * (8 if element == "f32" else 1)
+def attention(element):
+    """passes/attention_config.hpp: eight waves, two a SIMD. Eight products of 16-bit elements (32 of float32) are one load to
+    LDS of a wave; the narrowest kernel meets its barriers and its softmax that often too."""
+    wide = element == "f32"
     return {"threads": 512, "workgroups_a_compute_unit": 1,
-            "main_loop": {"mfma": MFMA[element], "mfma_a_k_step": products, "lds_reads_a_k_step": width // 4,
-                          "loads_to_lds_a_k_step": 2 * 128 * width // (8 * 1024), "barriers_a_k_step": 2, "full_waits": 2,
-                          "vector_a_k_step": 260, "scalar_a_k_step": 120}}
+            "main_loop": {"mfma": MFMA[element], "mfma_a_k_step": 32 if wide else 8, "lds_reads_a_k_step": 8, "loads_to_lds_a_k_step": 1,
+                          "barriers_a_k_step": 1, "vector_a_k_step": 40 if wide else 80}}
 
 
 def convolution(element, bm, bn, bk, loader):
