@@ -10,8 +10,12 @@ namespace {
 /// The lane's address, or null for a lane that is out of range.
 const unsigned char* lane_address(const BufferDescriptor& buffer, uint32_t bytes, uint32_t lane, uint64_t voffset,
                                   uint32_t soffset, const Instruction& at) {
-    if (voffset >= buffer.bytes) return nullptr;
     WaveMachine& machine = WaveMachine::current();
+    if (soffset > buffer.bytes) {
+        machine.fail(at, "soffset " + std::to_string(soffset) + " lies beyond the buffer of " +
+                             std::to_string(buffer.bytes) + " bytes: documents disagree on what the range check does");
+    }
+    if (voffset >= buffer.bytes) return nullptr;
     const std::string name = "lane " + std::to_string(lane);
     if (voffset + bytes > buffer.bytes) {
         machine.fail(at, name + " straddles the buffer's end: bytes " + std::to_string(voffset) + " to " +

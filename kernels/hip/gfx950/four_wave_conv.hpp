@@ -31,8 +31,8 @@ class FourWaveConv {
         FourWaveConvEpilogue<Config, Observer> epilogue(params, tile.frame, tile.m, tile.n);
         epilogue.prefetch();
         FourWaveConv conv(params, tile);
+        uint32_t steps = conv.loader_.steps();
         conv.prologue();
-        uint32_t steps = params.steps;
         if constexpr (Config::kFault == ConvFault::DropsLastStep) steps -= 2;
         for (uint32_t step = 0; step < steps; step += 2) {
             conv.multiply_block<0>();

@@ -40,8 +40,13 @@ class FourWaveConvLoader {
         }
         KG_UNROLL
         for (uint32_t load = 0; load < Config::kLoadsA; ++load) chunk_[load] = chunk_of(load, slot);
+        while (q_ < params.q && params.input[frame * params.q + q_] == nullptr) ++q_;  // before a stream's first frame
+        step_ = q_ * params.steps_per_q;
         open_frame();
     }
+
+    /// How many k blocks there are to multiply: even, because the stages take turns.
+    KG_DEVICE uint32_t steps() const { return (params_.q * params_.steps_per_q - step_ + 1) / 2 * 2; }
 
     /// Half `half` of the activation's k block, to `place`.
     KG_DEVICE void load_a(uint32_t half, LdsPlace place) {
@@ -50,10 +55,9 @@ class FourWaveConvLoader {
             if (idle(load, Config::kBM / 2)) continue;
             const LdsPlace target = place + place_of(load);
             if constexpr (Config::kLoader == ConvLoader::Uniform) {
-                const Lanes<uint32_t> inside = chunk_[load] * 16u + c_ * Config::kElementBytes;
-                load_direct(target, address(half, load, r_, s_, inside, true));
+                load_direct(target, tap_[half][load], image_bytes_ != 0 ? c_ * Config::kElementBytes : 0);
             } else if constexpr (Config::kLoader == ConvLoader::Chunks) {
-                load_direct(target, element_address(half, load, 0));
+                load_direct(target, element_address(half, load, 0), 0);
             } else {
                 isa::amd::write_lds_16(target, isa::amd::lane_index() * 16u, gather(half, load));
             }
@@ -62,11 +66,13 @@ class FourWaveConvLoader {
 
     /// Half `half` of the filter's k block, to `place`.
     KG_DEVICE void load_b(uint32_t half, LdsPlace place) const {
-        const Buffer filter = isa::amd::make_buffer(params_.filter, step_ < params_.steps ? params_.filter_bytes : 0);
+        const bool exists = step_ < params_.steps;
+        const Buffer filter = isa::amd::make_buffer(params_.filter, exists ? params_.filter_bytes : 0);
         KG_UNROLL
         for (uint32_t load = 0; load < Config::kLoadsB; ++load) {
             if (idle(load, Config::kBN / 2)) continue;
-            isa::amd::load_16_to_lds(filter, place + place_of(load), filter_[half][load] + step_ * Config::kRowBytes);
+            isa::amd::load_16_to_lds(filter, place + place_of(load), filter_[half][load],
+                                     exists ? step_ * Config::kRowBytes : 0);
         }
     }
 
@@ -77,9 +83,11 @@ class FourWaveConvLoader {
             c_ += Config::kBK;
             if (c_ != params_.c_in) return;
             c_ = 0;
-            if (++s_ != params_.s) return;
-            s_ = 0;
-            if (++r_ != params_.r) return;
+            if (++s_ == params_.s) {
+                s_ = 0;
+                ++r_;
+            }
+            if (r_ != params_.r) return open_tap();
             r_ = 0;
         } else {
             k_ += Config::kBK;
@@ -114,16 +122,28 @@ class FourWaveConvLoader {
         if constexpr (Config::kFault == ConvFault::SizeInElements) bytes /= Config::kElementBytes;
         image_bytes_ = bytes;
         image_ = isa::amd::make_buffer(address, bytes);
+        if constexpr (Config::kLoader == ConvLoader::Uniform) open_tap();
     }
 
-    KG_DEVICE void load_direct(LdsPlace target, const Lanes<uint32_t>& voffset) const {
+    /// Uniform: the channels of a tap are walked by soffset, so that the lanes' addresses are worked out once a tap.
+    KG_DEVICE void open_tap() {
+        KG_UNROLL
+        for (uint32_t half = 0; half < 2; ++half) {
+            KG_UNROLL
+            for (uint32_t load = 0; load < Config::kLoadsA; ++load) {
+                tap_[half][load] = address(half, load, r_, s_, chunk_[load] * 16u, true);
+            }
+        }
+    }
+
+    KG_DEVICE void load_direct(LdsPlace target, const Lanes<uint32_t>& voffset, uint32_t soffset) const {
         if constexpr (Config::kFault == ConvFault::HaloInSoffset) {
             const auto halo = voffset == isa::amd::kOutOfRange;
             const uint32_t first = isa::amd::read_first_lane(isa::amd::select<uint32_t>(halo, 1u, 0u));
             isa::amd::load_16_to_lds(image_, target, isa::amd::select<uint32_t>(halo, 0u, voffset),
-                                     first != 0 ? image_bytes_ : 0);
+                                     first != 0 ? image_bytes_ : soffset);
         } else {
-            isa::amd::load_16_to_lds(image_, target, voffset);
+            isa::amd::load_16_to_lds(image_, target, voffset, soffset);
         }
     }
 
@@ -178,6 +198,7 @@ class FourWaveConvLoader {
     Lanes<uint32_t> row_;                                                 ///< of a load
     Lanes<uint32_t> top_[2][Config::kLoadsA], left_[2][Config::kLoadsA];  ///< input pixel under the first tap
     Lanes<uint32_t> chunk_[Config::kLoadsA];
+    Lanes<uint32_t> tap_[2][Config::kLoadsA];     ///< Uniform: the lane's bytes under the current tap, first channel
     Lanes<uint32_t> filter_[2][Config::kLoadsB];  ///< bytes of the lane's filter row, first k block
     Buffer image_;                                ///< of the current frame tap
     uint32_t image_bytes_ = 0;
