@@ -51,6 +51,8 @@ void cluster_wait(const Instruction& at);
 // Shared memory: shared_memory.hpp, cluster.hpp, fence.hpp
 void* dynamic_shared(uint64_t bytes, const Instruction& at);
 uint32_t shared_address(const void* pointer, const Instruction& at);
+/// The other way, for an address of the running thread's CTA.
+void* shared_pointer(uint32_t address, uint32_t bytes, const Instruction& at);
 void check_shared_load(const void* source, uint32_t bytes, const Instruction& at);
 void check_shared_store(const void* destination, uint32_t bytes, const Instruction& at);
 uint32_t map_to_rank(const void* pointer, uint32_t rank, const Instruction& at);

@@ -79,6 +79,13 @@ uint32_t shared_address(const void* pointer, const Instruction& at) {
     return (Machine::lane().cta->rank << kRankShift) | (kSharedBase + offset);
 }
 
+void* shared_pointer(uint32_t address, uint32_t bytes, const Instruction& at) {
+    Lane& lane = Machine::lane();
+    const ClusterPlace place = cluster_place(lane, address, bytes, at);
+    if (place.cta != lane.cta) lane.cta->machine.fail(lane.who(), at, "the address lies in another CTA's memory");
+    return lane.cta->memory + place.offset;
+}
+
 void check_shared_load(const void* source, uint32_t bytes, const Instruction& at) {
     Lane& lane = Machine::lane();
     lane.cta->machine.step(32);

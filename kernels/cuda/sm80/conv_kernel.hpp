@@ -1,0 +1,108 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm80/conv_epilogue.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_loader.hpp>
+#include <kinetograph/kernels/isa/warp_matrix.hpp>
+
+/// The implicit-GEMM forward convolution for every GPU since sm_80: D[pixels, c_out] = A[pixels, taps * c_in] *
+/// B[c_out, taps * c_in]^T, A never stored. 2-D and causal 3-D; one source for the chip and for host_model.
+/// Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM).
+namespace kinetograph::sm80 {
+
+/// Grid: x = pixel tiles times filter tiles, y = output frames times parities; threads(kConfig) threads.
+template <ConvConfig kConfig, ConvFault kFault = ConvFault::None>
+struct ConvKernel : CheckedConvConfig<kConfig> {
+    static constexpr ConvConfig c = kConfig;
+    using Loader = ConvLoader<kConfig, kFault>;
+    using Epilogue = ConvEpilogueStep<kConfig, kFault>;
+    static constexpr uint32_t kTilesM = Epilogue::kTilesM, kTilesN = Epilogue::kTilesN;
+
+    KG_DEVICE static void run(const ConvParams& params) {
+        auto& smem = isa::shared_as<ConvSmem<kConfig>>();
+        const ConvTile tile = ConvTile::of_this_cta<kConfig>(params);
+        float sums[kTilesM][kTilesN][4] = {};
+        {
+            Loader loader(params, smem, tile);
+            multiply(loader, smem, sums);
+        }
+        Epilogue(params, smem, tile).run(sums);
+    }
+
+  private:
+    /// A ring of stages: while one is multiplied, the copies of the next stages - 1 are under way.
+    ///
+    ///   block      0  1  2  3 ...      copies of block b go to stage b % stages;
+    ///   copies  0 1  2  3  4  5        the barrier of block b says that every thread's copies of b have landed, and
+    ///   products   0  1  2  3          that every warp is done with block b - 1, whose stage is filled next
+    KG_DEVICE static void multiply(Loader& loader, ConvSmem<kConfig>& smem, float (&sums)[kTilesM][kTilesN][4]) {
+        constexpr uint32_t kAhead = c.stages - 1;
+        constexpr uint32_t kPending = kFault == ConvFault::WaitsForOneGroupLess ? kAhead : kAhead - 1;
+        const uint32_t blocks = loader.blocks();
+        for (uint32_t block = 0; block < kAhead; ++block) {
+            if (block < blocks) loader.load(block);
+            commit();
+        }
+        const Fragments fragments(smem);
+        uint32_t stage = 0, next = kFault == ConvFault::LoadsIntoReadStage ? 0 : kAhead;
+        for (uint32_t block = 0; block < blocks; ++block) {
+            if constexpr (kFault != ConvFault::NoWait) isa::cp_async::wait<kPending>();
+            if constexpr (kFault != ConvFault::NoBarrier) isa::sync_cta();
+            if (block + kAhead < blocks) loader.load(next);
+            commit();
+            multiply_stage(fragments, stage, sums);
+            if (++stage == c.stages) stage = 0;
+            if (++next == c.stages) next = 0;
+        }  // the groups that no wait has covered are empty
+    }
+
+    KG_DEVICE static void commit() {
+        if constexpr (kFault != ConvFault::NoCommit) isa::cp_async::commit();
+    }
+
+    /// Shared-memory addresses of this lane's rows for ldmatrix, in stage 0.
+    struct Fragments {
+        KG_DEVICE explicit Fragments(ConvSmem<kConfig>& smem) {
+            const uint32_t lane = isa::lane_index(), warp = isa::warp_index();
+            // A: rows 0-7, rows 8-15, then the same of the next 8 of k. B: 8 filters, their next 8 of k, 8 more
+            // filters.
+            const uint32_t row_a = warp / c.warps_n * (c.bm / c.warps_m) + lane % 16;
+            const uint32_t row_b = warp % c.warps_n * (c.bn / c.warps_n) + lane % 8 + lane / 16 * 8;
+            a = isa::shared_address(smem.a) + offset(row_a, lane / 16);
+            b = isa::shared_address(smem.b) + offset(row_b, lane / 8 % 2);
+        }
+        KG_DEVICE static uint32_t offset(uint32_t row, uint32_t chunk) {
+            return kFault == ConvFault::UnswizzledBothWays ? row * kRowBytes + chunk * 16 : chunk_offset(row, chunk);
+        }
+        uint32_t a, b;
+    };
+
+    KG_DEVICE static void multiply_stage(const Fragments& fragments, uint32_t stage,
+                                         float (&sums)[kTilesM][kTilesN][4]) {
+        const uint32_t a_stage = fragments.a + stage * c.bm * kRowBytes;
+        const uint32_t b_stage = fragments.b + stage * c.bn * kRowBytes;
+        KG_UNROLL
+        for (uint32_t step = 0; step < kBK / 16; ++step) {
+            // Two chunks further along k: bit 1 of the chunk, below and above the XOR alike.
+            const uint32_t a_row = a_stage ^ (step * 32), b_row = b_stage ^ (step * 32);
+            uint32_t a[kTilesM][4], b[kTilesN][2];
+            KG_UNROLL
+            for (uint32_t i = 0; i < kTilesM; ++i) isa::load_matrices(a[i], a_row + i * 16 * kRowBytes);
+            KG_UNROLL
+            for (uint32_t j = 0; j < kTilesN; j += 2) {
+                uint32_t pair[4];
+                isa::load_matrices(pair, b_row + j * 8 * kRowBytes);
+                b[j][0] = pair[0];
+                b[j][1] = pair[1];
+                b[j + 1][0] = pair[2];
+                b[j + 1][1] = pair[3];
+            }
+            KG_UNROLL
+            for (uint32_t i = 0; i < kTilesM; ++i) {
+                KG_UNROLL
+                for (uint32_t j = 0; j < kTilesN; ++j) isa::multiply_add<c.element>(sums[i][j], a[i], b[j]);
+            }
+        }
+    }
+};
+
+}  // namespace kinetograph::sm80

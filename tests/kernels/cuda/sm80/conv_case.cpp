@@ -1,0 +1,284 @@
+#include "conv_case.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <kinetograph/kernels/cuda/sm80/conv_filter.hpp>
+#include <numeric>
+#include <random>
+
+namespace kinetograph::sm80 {
+namespace {
+
+isa::Value narrow(isa::Element element) {
+    return element == isa::Element::BFloat16 ? isa::Value::BFloat16 : isa::Value::Float16;
+}
+
+/// Largest relative error of one rounding: 8, 11 and 24 significant bits.
+double half_step(isa::Value value) {
+    return std::ldexp(1.0, value == isa::Value::BFloat16 ? -8 : value == isa::Value::Float16 ? -11 : -24);
+}
+
+double rounded(isa::Value value, double number) {
+    uint8_t bytes[4] = {};
+    store_value(value, bytes, 0, number);
+    return load_value(value, bytes, 0);
+}
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+size_t at(int64_t index) { return static_cast<size_t>(index); }
+
+}  // namespace
+
+double load_value(isa::Value value, const uint8_t* bytes, size_t index) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes + index * isa::value_bytes(value), isa::value_bytes(value));
+    if (value == isa::Value::Float32) return isa::float_of(bits);
+    return value == isa::Value::BFloat16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
+}
+
+void store_value(isa::Value value, uint8_t* bytes, size_t index, double number) {
+    const auto single = static_cast<float>(number);
+    uint32_t bits = isa::bits_of(single);
+    if (value == isa::Value::BFloat16) bits = isa::bfloat16_bits(single);
+    if (value == isa::Value::Float16) bits = isa::float16_bits(single);
+    std::memcpy(bytes + index * isa::value_bytes(value), &bits, isa::value_bytes(value));
+}
+
+Frames::Frames(int64_t count, int64_t bytes, uint32_t seed)
+    : bytes_(at(bytes)), slot_((at(bytes) + 2 * kGap - 1) / kGap * kGap), places_(at(count)) {
+    std::iota(places_.begin(), places_.end(), size_t{0});
+    std::shuffle(places_.begin(), places_.end(), std::mt19937(seed));
+    storage_.resize(at(count) * slot_ / kGap + 1);
+    poison();
+}
+
+void Frames::poison() { std::memset(bytes(), 0xff, storage_.size() * kGap); }
+
+bool Frames::intact() const {
+    std::vector<bool> inside(storage_.size() * kGap);
+    for (size_t i = 0; i < places_.size(); ++i) {
+        const auto begin = inside.begin() + static_cast<ptrdiff_t>(offset(i));
+        std::fill(begin, begin + static_cast<ptrdiff_t>(bytes_), true);
+    }
+    for (size_t i = 0; i < inside.size(); ++i) {
+        if (!inside[i] && bytes()[i] != 0xff) return false;
+    }
+    return true;
+}
+
+std::vector<void*> Frames::addresses() {
+    std::vector<void*> all(size());
+    for (size_t i = 0; i < size(); ++i) all[i] = frame(i);
+    return all;
+}
+
+std::vector<const void*> Frames::const_addresses() const {
+    std::vector<const void*> all(size());
+    for (size_t i = 0; i < size(); ++i) all[i] = frame(i);
+    return all;
+}
+
+ConvNumbers::ConvNumbers(const ConvCase& conv)
+    : conv_(conv), value_(conv.epilogue.float32 ? isa::Value::Float32 : narrow(conv.shape.element)) {
+    exact_ = conv.numbers != Numbers::Random && !conv.epilogue.silu;
+    draw();
+    sum();
+    finish();
+}
+
+void ConvNumbers::draw() {
+    const ConvShape& p = conv_.shape;
+    const isa::Value stored = narrow(p.element);
+    std::mt19937 dice(conv_.seed);
+    std::normal_distribution<float> normal;
+    std::uniform_int_distribution<int> small(-4, 4);
+    const auto number = [&] {
+        return conv_.numbers == Numbers::Random ? normal(dice) : static_cast<float>(small(dice));
+    };
+
+    input = Frames(p.n * p.d, p.h * p.w * p.c_in * 2, conv_.seed);
+    for (size_t frame = 0; frame < input.size(); ++frame) {
+        for (size_t i = 0; i < at(p.h * p.w * p.c_in); ++i) {
+            const size_t place = frame * at(p.h * p.w * p.c_in) + i;
+            const float code = static_cast<float>((place * 2654435761u >> 16) % 17) - 8;
+            store_value(stored, input.frame(frame), i, conv_.numbers == Numbers::Coded ? code : number());
+        }
+    }
+    filter_.assign(at(p.c_out * p.c_in * p.taps()), 0.0f);
+    if (conv_.numbers == Numbers::Coded) {
+        for (int64_t k = 0; k < p.c_out; ++k) filter_[at((k * p.c_in + k * 7 % p.c_in) * p.taps() + k % p.taps())] = 1;
+    } else {
+        std::generate(filter_.begin(), filter_.end(), number);
+    }
+    packed_ = pack_filter(p, filter_.data());
+    bias_.resize(conv_.bias ? at(p.c_out) : 0);
+    std::generate(bias_.begin(), bias_.end(), number);
+    gamma_.resize(conv_.epilogue.norm == Norm::None ? 0 : at(p.c_out));
+    std::generate(gamma_.begin(), gamma_.end(), number);
+
+    out_elements_ = p.empty() ? 0 : at(p.h_out() * p.w_out() * p.c_out);
+    const int64_t frames = p.empty() ? 0 : p.frames_out(),
+                  bytes = static_cast<int64_t>(out_elements_) * isa::value_bytes(value_);
+    if (conv_.epilogue.norm != Norm::Instead) output = Frames(frames, bytes, conv_.seed + 1);
+    if (conv_.epilogue.norm != Norm::None) normed = Frames(frames, bytes, conv_.seed + 2);
+    if (conv_.residual) residual = Frames(frames, bytes, conv_.seed + 3);
+    if (conv_.addend) addend = Frames(frames, static_cast<int64_t>(out_elements_) * 4, conv_.seed + 4);
+    for (size_t frame = 0; frame < at(frames); ++frame) {
+        for (size_t i = 0; i < out_elements_; ++i) {
+            if (conv_.residual) store_value(value_, residual.frame(frame), i, number());
+            if (conv_.addend) store_value(isa::Value::Float32, addend.frame(frame), i, number());
+        }
+    }
+}
+
+/// The convolution in fp64, straight from its definition on the (upsampled) image; nothing is folded here.
+void ConvNumbers::sum() {
+    const ConvShape& p = conv_.shape;
+    if (p.empty()) return;
+    const isa::Value stored = narrow(p.element);
+    const auto filters = at(p.c_out), channels = at(p.c_in);
+    const bool folds = p.upsample == Upsample::SubPixel;  // there the folded sums are rounded, not these
+    std::vector<double> by_tap(filter_.size());           // [tap][c_in][c_out]
+    for (size_t k = 0; k < filters; ++k) {
+        for (size_t c = 0; c < channels; ++c) {
+            for (size_t tap = 0; tap < at(p.taps()); ++tap) {
+                const double given = filter_[(k * channels + c) * at(p.taps()) + tap];
+                by_tap[(tap * channels + c) * filters + k] = folds ? given : rounded(stored, given);
+            }
+        }
+    }
+    sums_.assign(at(p.frames_out()) * out_elements_, 0.0);
+    magnitudes_.assign(sums_.size(), 0.0);
+    for (int64_t pixel = 0; pixel < p.frames_out() * p.h_out() * p.w_out(); ++pixel) {
+        const int64_t x = pixel % p.w_out(), y = pixel / p.w_out() % p.h_out();
+        const int64_t t = pixel / (p.w_out() * p.h_out()) % p.d_out(), n = pixel / (p.w_out() * p.h_out() * p.d_out());
+        for (int64_t tap = 0; tap < p.taps(); ++tap) {
+            const int64_t in_t = t * p.stride.d - p.pad_front.d + tap / (p.r * p.s) * p.dilation.d;
+            const int64_t in_y = y * p.stride.h - p.pad_front.h + tap / p.s % p.r * p.dilation.h;
+            const int64_t in_x = x * p.stride.w - p.pad_front.w + tap % p.s * p.dilation.w;
+            if (in_t < 0 || in_t >= p.d || in_y < 0 || in_y >= p.scale() * p.h || in_x < 0 || in_x >= p.scale() * p.w) {
+                continue;
+            }
+            const uint8_t* frame = input.frame(at(n * p.d + in_t));
+            const size_t place = at((in_y / p.scale() * p.w + in_x / p.scale()) * p.c_in);
+            for (size_t c = 0; c < channels; ++c) {
+                const double value = load_value(stored, frame, place + c);
+                const double* row = by_tap.data() + (at(tap) * channels + c) * filters;
+                for (size_t k = 0; k < filters; ++k) {
+                    sums_[at(pixel) * filters + k] += value * row[k];
+                    magnitudes_[at(pixel) * filters + k] += std::abs(value * row[k]);
+                }
+            }
+        }
+    }
+}
+
+/// The epilogue, and what rounding may change: `lost` of fp32 additions, half a step of the output, and, where the
+/// filter was folded, half a step of every folded weight.
+void ConvNumbers::finish() {
+    const ConvShape& p = conv_.shape;
+    const double lost = static_cast<double>(p.taps() * p.c_in + 4) * std::ldexp(1.0, -24);
+    const double folded = p.upsample == Upsample::SubPixel ? half_step(narrow(p.element)) : 0;
+    expected_.resize(sums_.size());
+    allowed_.resize(sums_.size());
+    for (size_t i = 0; i < sums_.size(); ++i) {
+        const size_t frame = i / out_elements_, element = i % out_elements_;
+        double value = sums_[i];
+        if (conv_.addend) value += load_value(isa::Value::Float32, addend.frame(frame), element);
+        if (conv_.bias) value += bias_[i % at(p.c_out)];
+        const double before = value;
+        if (conv_.epilogue.silu) value = silu(value);
+        if (conv_.residual) value += double{conv_.epilogue.beta} * load_value(value_, residual.frame(frame), element);
+        expected_[i] = value;
+        // 1.1: the largest slope of SiLU.
+        allowed_[i] = half_step(value_) * std::abs(value) * 1.001 +
+                      1.1 * (lost + folded) * (magnitudes_[i] + std::abs(before)) + lost * std::abs(value) + 1e-6;
+    }
+    if (conv_.epilogue.norm == Norm::None) return;
+    expected_norm_.resize(sums_.size());
+    allowed_norm_.resize(sums_.size());
+    for (size_t i = 0; i < sums_.size(); i += at(p.c_out)) norm_pixel(i);
+}
+
+/// One pixel's norm, of the rounded values; any of them may have been rounded the other way.
+void ConvNumbers::norm_pixel(size_t first) {
+    const auto channels = at(conv_.shape.c_out);
+    double squares = 0, error = 0;
+    for (size_t c = 0; c < channels; ++c) {
+        const double value = rounded(value_, expected_[first + c]);
+        squares += value * value;
+        error += std::pow(allowed_[first + c] + half_step(value_) * std::abs(value), 2);
+    }
+    const double length = std::max(std::sqrt(squares), 1e-12),
+                 scale = std::sqrt(static_cast<double>(channels)) / length;
+    for (size_t c = 0; c < channels; ++c) {
+        const double value = rounded(value_, expected_[first + c]);
+        double result = value * scale * gamma_[c];
+        const double off = allowed_[first + c] + half_step(value_) * std::abs(value);
+        double allowed = scale * std::abs(gamma_[c]) * off + std::abs(result) * (std::sqrt(error) / length + 1e-5);
+        if (conv_.epilogue.norm_silu) {
+            result = silu(result);
+            allowed *= 1.1;
+        }
+        expected_norm_[first + c] = result;
+        allowed_norm_[first + c] = allowed + half_step(value_) * std::abs(result) * 1.001 + 1e-6;
+    }
+}
+
+std::vector<ConvLaunch> ConvNumbers::launches(const ConvConfig& config) {
+    const auto inputs = input.const_addresses(), residuals = residual.const_addresses();
+    const auto addends = addend.const_addresses();
+    const auto outputs = output.addresses(), norms = normed.addresses();
+    return plan_conv(config, conv_.shape, conv_.epilogue,
+                     {.input = inputs,
+                      .output = outputs,
+                      .residual = residuals,
+                      .addend = addends,
+                      .normed = norms,
+                      .filter = packed_.data(),
+                      .bias = bias_.empty() ? nullptr : bias_.data(),
+                      .gamma = gamma_.empty() ? nullptr : gamma_.data()});
+}
+
+void ConvNumbers::poison_outputs() {
+    output.poison();
+    normed.poison();
+}
+
+std::string ConvNumbers::judge() const {
+    std::string wrong;
+    if (conv_.epilogue.norm != Norm::Instead) wrong = judge_frames(output, expected_, allowed_, "output", exact_);
+    if (wrong.empty() && conv_.epilogue.norm != Norm::None) {
+        wrong = judge_frames(normed, expected_norm_, allowed_norm_, "normed", false);
+    }
+    return wrong;
+}
+
+std::string ConvNumbers::judge_frames(const Frames& frames, const std::vector<double>& expected,
+                                      const std::vector<double>& allowed, const char* name, bool exact) const {
+    if (!frames.intact()) return std::string(name) + ": bytes outside the frames were written";
+    const auto filters = at(conv_.shape.c_out);
+    double error = 0, norm = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+        const double found = load_value(value_, frames.frame(i / out_elements_), i % out_elements_);
+        const double wanted = exact ? rounded(value_, expected[i]) : expected[i];
+        if (!(std::abs(found - wanted) <= (exact ? 0.0 : allowed[i]))) {
+            return std::string(name) + ": frame " + std::to_string(i / out_elements_) + " pixel " +
+                   std::to_string(i % out_elements_ / filters) + " channel " + std::to_string(i % filters) + " is " +
+                   std::to_string(found) + ", expected " + std::to_string(wanted) + " within " +
+                   std::to_string(exact ? 0.0 : allowed[i]);
+        }
+        error += (found - expected[i]) * (found - expected[i]);
+        norm += expected[i] * expected[i];
+    }
+    // One rounding to bf16 costs 1.65e-3 of the norm; folded weights and a norm of rounded values as much again each,
+    // in quadrature 2.9e-3.
+    const bool again = conv_.shape.upsample == Upsample::SubPixel || conv_.epilogue.norm != Norm::None;
+    if (norm > 0 && std::sqrt(error / norm) > (again ? 3.5e-3 : 2.5e-3))
+        return std::string(name) + ": relative norm of the error";
+    return "";
+}
+
+}  // namespace kinetograph::sm80

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <kinetograph/kernels/cuda/sm80/conv_launch.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_problem.hpp>
+#include <string>
+#include <vector>
+
+/// One convolution with its numbers and its fp64 answer, the same for the host model and for a chip.
+namespace kinetograph::sm80 {
+
+enum class Numbers : uint8_t {
+    Random,    ///< normal, rounded to the element; judged by tolerance
+    Integers,  ///< small integers: every sum is exact in fp32, so the result is its one rounding, bit for bit
+    Coded,     ///< activations name their position, each filter picks one tap and channel: a swapped axis shows
+};
+
+struct ConvCase {
+    ConvShape shape;
+    ConvEpilogue epilogue{};
+    Numbers numbers = Numbers::Random;
+    bool bias = true, residual = false, addend = false;
+    uint32_t seed = 1;
+};
+
+/// Frames that lie in shuffled order between bytes that nobody may touch, all poisoned with NaN.
+class Frames {
+  public:
+    Frames() = default;
+    Frames(int64_t count, int64_t bytes, uint32_t seed);
+    uint8_t* frame(size_t index) { return bytes() + offset(index); }
+    const uint8_t* frame(size_t index) const { return bytes() + offset(index); }
+    size_t size() const { return places_.size(); }
+    void poison();
+    bool intact() const;  ///< every byte outside the frames is still poison
+    std::vector<void*> addresses();
+    std::vector<const void*> const_addresses() const;
+
+  private:
+    static constexpr size_t kGap = 256;  ///< also the alignment of a frame
+    struct alignas(kGap) Block {
+        uint8_t bytes[kGap];
+    };
+    size_t offset(size_t index) const { return kGap + places_[index] * slot_; }
+    uint8_t* bytes() { return storage_.data()->bytes; }
+    const uint8_t* bytes() const { return storage_.data()->bytes; }
+    size_t bytes_ = 0, slot_ = 0;
+    std::vector<size_t> places_;
+    std::vector<Block> storage_;
+};
+
+/// Inputs in their storage types, room for the outputs, and what must come out.
+class ConvNumbers {
+  public:
+    explicit ConvNumbers(const ConvCase& conv);
+
+    const ConvCase& conv() const { return conv_; }
+    std::vector<ConvLaunch> launches(const ConvConfig& config);
+    void poison_outputs();
+    /// The first thing that is wrong with what was stored, or "".
+    std::string judge() const;
+
+    /// The sums alone [frame][pixel][c_out] in fp64: for forms that build a convolution from parts.
+    const std::vector<double>& sums() const { return sums_; }
+
+    Frames input, output, residual, addend, normed;
+
+  private:
+    void draw();
+    void sum();
+    void finish();
+    void norm_pixel(size_t first);
+    std::string judge_frames(const Frames& frames, const std::vector<double>& expected,
+                             const std::vector<double>& allowed, const char* name, bool exact) const;
+
+    ConvCase conv_;
+    isa::Value value_;
+    std::vector<float> filter_, bias_, gamma_;
+    std::vector<uint16_t> packed_;
+    std::vector<double> sums_, magnitudes_, expected_, allowed_, expected_norm_, allowed_norm_;
+    size_t out_elements_ = 0;  ///< of one frame
+    bool exact_ = false;
+};
+
+/// One element of a frame of that type.
+double load_value(isa::Value value, const uint8_t* bytes, size_t index);
+void store_value(isa::Value value, uint8_t* bytes, size_t index, double number);
+
+}  // namespace kinetograph::sm80

@@ -1,0 +1,34 @@
+#include "model_conv.hpp"
+
+#include <algorithm>
+#include <kinetograph/kernels/cuda/sm80/conv_configs.hpp>
+
+namespace kinetograph::sm80 {
+
+std::string run_kernel(std::string_view kernel, const std::vector<ConvLaunch>& launches, uint64_t seed) {
+#define KG_RUN(name, ...) \
+    if (kernel == "sm80_conv_" #name) return run_once<name>(launches, seed);
+    KG_SM80_CONV_CONFIGS_BF16(KG_RUN)
+    KG_SM80_CONV_CONFIGS_F16(KG_RUN)
+#undef KG_RUN
+    return "there is no kernel " + std::string(kernel);
+}
+
+std::string disagreement(const ConvCase& conv, std::string_view kernel, uint64_t schedules) {
+    if (const std::string reason = declined(conv.shape, conv.epilogue); !reason.empty()) return "declined: " + reason;
+    const auto configs = conv_configs();
+    const auto named = std::ranges::find(configs, kernel, &NamedConvConfig::kernel);
+    const NamedConvConfig& taken =
+        named != configs.end() ? *named : choose_config(conv.shape, conv.epilogue, ConvChip{.sm_count = 4});
+    ConvNumbers numbers(conv);
+    const auto launches = numbers.launches(taken.config);
+    for (uint64_t seed = 0; seed < schedules; ++seed) {
+        numbers.poison_outputs();
+        std::string wrong = run_kernel(taken.kernel, launches, seed);
+        if (wrong.empty()) wrong = numbers.judge();
+        if (!wrong.empty()) return std::string(taken.kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
+    }
+    return "";
+}
+
+}  // namespace kinetograph::sm80
