@@ -44,16 +44,13 @@ void HipStream::stop(Error error) {
         capture_->error = std::move(error);
 }
 
-void HipStream::note(const Result<void>& result, std::string_view what) {
-    if (result) return;
-    if (result.error().code == ErrorCode::DeviceLost) return note_late(result.error());
-    stop({result.error().code, fmt::format("{}: {}", what, result.error().message)});
+void HipStream::note(Error error, std::string_view what) {
+    if (error.code == ErrorCode::DeviceLost) return note_late(std::move(error));
+    stop({error.code, fmt::format("{}: {}", what, error.message)});
 }
 
-bool HipStream::refuses_capture(std::string_view what) {
-    if (!capture_) return false;
+void HipStream::refuse_capture(std::string_view what) {
     stop({ErrorCode::Unsupported, fmt::format("{} cannot be captured on stream \"{}\"", what, name_)});
-    return true;
 }
 
 struct HipStream::HostWork {
@@ -76,18 +73,20 @@ void HipStream::run_host_work(void* user_data) {
 }
 
 void HipStream::enqueue(std::string_view name, std::function<Result<void>()> work) {
-    if (refuses_capture(fmt::format("host function \"{}\"", name)) || skips()) return;
+    if (capture_) return refuse_capture(fmt::format("host function \"{}\"", name));
+    if (skips()) return;
     auto host_work = std::make_unique<HostWork>(HostWork{errors_, std::string(name), std::move(work)});
     (void)context_->make_current();
     auto enqueued = context_->runtime->check(
         context_->hip().hipLaunchHostFunc(handle_, &run_host_work, host_work.get()), "hipLaunchHostFunc");
-    if (enqueued) host_work.release();  // NOLINT(bugprone-unused-return-value): run_host_work() owns it now
-    note(enqueued, name);
+    if (!enqueued) return note(std::move(enqueued.error()), name);
+    host_work.release();  // NOLINT(bugprone-unused-return-value): run_host_work() owns it now
 }
 
 void HipStream::launch(const Launch& launch) {
     if (skips()) return;
-    note(start_kernel(launch), fmt::format("{}: launching \"{}\"", launch.name, launch.kernel.info().name));
+    if (auto started = start_kernel(launch); !started)
+        note(std::move(started.error()), fmt::format("{}: launching \"{}\"", launch.name, launch.kernel.info().name));
 }
 
 Result<void> HipStream::check_launch(const Launch& launch) const {
@@ -160,17 +159,19 @@ Result<StreamTimeline*> HipStream::own_timeline(const std::shared_ptr<Timeline>&
 }
 
 void HipStream::wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
-    if (refuses_capture(fmt::format("waiting for a timeline's value {}", value))) return;
+    if (capture_) return refuse_capture(fmt::format("waiting for a timeline's value {}", value));
     auto own = own_timeline(timeline);
     if (!own) return stop(std::move(own.error()));
-    note((*own)->enqueue_wait(handle_, value), fmt::format("stream \"{}\" waiting for value {}", name_, value));
+    if (auto enqueued = (*own)->enqueue_wait(handle_, value); !enqueued)
+        note(std::move(enqueued.error()), fmt::format("stream \"{}\" waiting for value {}", name_, value));
 }
 
 void HipStream::signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
-    if (refuses_capture(fmt::format("signalling a timeline's value {}", value))) return;
+    if (capture_) return refuse_capture(fmt::format("signalling a timeline's value {}", value));
     auto own = own_timeline(timeline);
     if (!own) return stop(std::move(own.error()));
-    note((*own)->enqueue_signal(handle_, value), fmt::format("stream \"{}\" signalling value {}", name_, value));
+    if (auto enqueued = (*own)->enqueue_signal(handle_, value); !enqueued)
+        note(std::move(enqueued.error()), fmt::format("stream \"{}\" signalling value {}", name_, value));
 }
 
 void HipStream::record(std::shared_ptr<Event> event) {
@@ -179,17 +180,20 @@ void HipStream::record(std::shared_ptr<Event> event) {
         return stop(
             {ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the event belongs to another device", name_)});
     (void)context_->make_current();
-    if (!capture_) {
-        own->expect();
-        return note(context_->runtime->check(context_->hip().hipEventRecord(own->handle(), handle_), "hipEventRecord"),
-                    fmt::format("stream \"{}\"", name_));
-    }
-    if (!context_->info.can_time_graphs) {
-        refuses_capture(fmt::format("an event record ({})", context_->info.can_time_graphs.reason));
-    } else if (!skips()) {
-        note(capture_event(*context_, handle_, *own), fmt::format("stream \"{}\"", name_));
-        capture_->events.push_back(std::move(own));
-    }
+    if (capture_) return capture_record(std::move(own));
+    own->expect();
+    const Status status = context_->hip().hipEventRecord(own->handle(), handle_);
+    if (status != Status::Success)
+        note(context_->runtime->error(status, "hipEventRecord"), fmt::format("stream \"{}\"", name_));
+}
+
+void HipStream::capture_record(std::shared_ptr<HipEvent> event) {
+    if (!context_->info.can_time_graphs)
+        return refuse_capture(fmt::format("an event record ({})", context_->info.can_time_graphs.reason));
+    if (skips()) return;
+    if (auto captured = capture_event(*context_, handle_, *event); !captured)
+        return note(std::move(captured.error()), fmt::format("stream \"{}\"", name_));
+    capture_->events.push_back(std::move(event));
 }
 
 Result<void> HipStream::begin_capture() {
@@ -229,22 +233,27 @@ Result<std::shared_ptr<Graph>> HipStream::end_capture() {
 }
 
 void HipStream::replay(Graph& graph) {
-    if (refuses_capture("the replay of a graph") || skips()) return;
+    if (capture_) return refuse_capture("the replay of a graph");
+    if (skips()) return;
     auto* own = dynamic_cast<HipGraph*>(&graph);
     if (own == nullptr || &own->context() != context_.get())
         return stop(
             {ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the graph belongs to another device", name_)});
     (void)context_->make_current();
-    note(own->launch(handle_), fmt::format("stream \"{}\" replaying a graph of {} nodes", name_, own->nodes()));
+    if (auto launched = own->launch(handle_); !launched)
+        note(std::move(launched.error()),
+             fmt::format("stream \"{}\" replaying a graph of {} nodes", name_, own->nodes()));
 }
 
 Result<void> HipStream::upload(std::byte* to, std::span<const std::byte> from) {
-    if (!refuses_capture("an upload")) copy(to, from.data(), from.size());
+    if (capture_) refuse_capture("an upload");
+    copy(to, from.data(), from.size());
     return synchronize();
 }
 
 Result<void> HipStream::read_back(std::span<std::byte> to, const std::byte* from) {
-    if (!refuses_capture("a read-back")) copy(to.data(), from, to.size());
+    if (capture_) refuse_capture("a read-back");
+    copy(to.data(), from, to.size());
     return synchronize();
 }
 
@@ -264,7 +273,10 @@ Result<void> HipStream::status() const {
 }
 
 Result<void> HipStream::synchronize() {
-    if (refuses_capture("waiting for the stream")) return fail(*capture_->error);
+    if (capture_) {
+        refuse_capture("waiting for the stream");
+        return fail(*capture_->error);
+    }
     (void)context_->make_current();
     const Status status = context_->hip().hipStreamSynchronize(handle_);
     if (status != Status::Success) note_late(context_->runtime->error(status, "hipStreamSynchronize"));

@@ -47,9 +47,10 @@ class HipStream final : public Stream {
     static void run_host_work(void* user_data);
     bool skips() const;
     void stop(Error error);
-    void note(const Result<void>& result, std::string_view what);
+    void note(Error error, std::string_view what);
     void note_late(Error error) const;
-    bool refuses_capture(std::string_view what);
+    void refuse_capture(std::string_view what);
+    void capture_record(std::shared_ptr<HipEvent> event);
     Result<StreamTimeline*> own_timeline(const std::shared_ptr<Timeline>& timeline);
     Result<void> start_kernel(const Launch& launch);
     Result<void> check_launch(const Launch& launch) const;

@@ -48,6 +48,11 @@ TEST_F(HipDevices, MemoryIsNotTheHostsAndIsCounted) {
     EXPECT_EQ(device->peak_bytes(), 10'000U + (1U << 20U));
 }
 
+TEST_F(HipDevices, MemoryTouchedByTheHostEndsTheProgramSoThatNoTestDoesItUnseen) {
+    const auto memory = *device->allocate("weights", 4096);
+    EXPECT_DEATH(*memory->data() = std::byte{1}, "");
+}
+
 TEST_F(HipDevices, RefuseMoreThanIsFreeNamingWhatWasAskedAndWhatIsFree) {
     start({.memory_bytes = 1U << 20U});
     const auto kept = *device->allocate("kept", 512U << 10U);
@@ -82,6 +87,7 @@ TEST_F(HipDevices, PinnedMemoryIsSeenFromBothSidesAtItsOwnAddresses) {
     EXPECT_EQ(pinned->bytes(), 8192U);
     EXPECT_EQ(device->bytes_allocated(), 0U);
     ASSERT_NE(pinned->host_data(), nullptr);
+    EXPECT_NE(pinned->data(), pinned->host_data()) << "the stand-in tells the two sides apart";
     const auto memory = *device->allocate("frame", 5000);
     const auto given = pattern(5000);
     std::ranges::copy(given, pinned->host_data());
