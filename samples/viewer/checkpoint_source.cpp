@@ -1,12 +1,13 @@
 #include <kinetograph/samples/viewer/checkpoint_source.hpp>
 
-#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 
 namespace kinetograph::viewer {
 
-CheckpointSource::CheckpointSource(std::string weights, const vae::DecoderOptions& options)
-    : weights_(std::move(weights)), options_(options), device_(accel::cpu::create_device()) {}
+CheckpointSource::CheckpointSource(std::string weights, const vae::DecoderOptions& options,
+                                   std::unique_ptr<accel::Device> device)
+    : weights_(std::move(weights)), options_(options), device_(std::move(device)) {}
 
 CheckpointSource::~CheckpointSource() = default;
 
@@ -31,7 +32,9 @@ Result<ViewerSummary> run(const ViewerOptions& options) {
     profile::Recorder recorder;
     vae::DecoderOptions decoder = options.decoder;
     decoder.recorder = &recorder;
-    CheckpointSource source(options.weights, decoder);
+    auto device = accel::open(options.lane);
+    if (!device) return fail(std::move(device.error()), fmt::format("lane {}", accel::to_string(options.lane)));
+    CheckpointSource source(options.weights, decoder, std::move(*device));
     return run(options, source, recorder);
 }
 

@@ -22,6 +22,7 @@ struct ViewerOptions {
     std::filesystem::path latents;
     std::string weights;  ///< a checkpoint's path, or "synthetic:wan2.1[,dim=N]"
     vae::DecoderOptions decoder;
+    accel::Kind lane = accel::Kind::Cpu;  ///< where it decodes
 
     bool headless = false;     ///< no window and no display: pictures stay in memory
     std::uint64_t frames = 0;  ///< end after so many frames of the clip were shown; 0: at the clip's end when headless,

@@ -1,4 +1,6 @@
-#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <fmt/ranges.h>
+#include <kinetograph/compute/nn/operators.hpp>
+#include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 
@@ -44,9 +46,25 @@ std::string_view to_string(LaneChoice lane) {
     return "?";
 }
 
+bool decodes(accel::Device& device) { return nn::Operators::create(device).has_value(); }
+
 Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane) {
-    if (lane == LaneChoice::Auto || lane == LaneChoice::Cpu) return accel::cpu::create_device();
-    return fail(ErrorCode::Unsupported, "lane {}: not in this build, which computes on: cpu", to_string(lane));
+    if (lane == LaneChoice::Cpu) return accel::open(accel::Kind::Cpu);
+    if (lane == LaneChoice::Auto) {
+        for (const accel::Kind kind : {accel::Kind::Cuda, accel::Kind::Hip})
+            if (auto device = accel::open(kind); device && decodes(**device)) return device;
+        return accel::open(accel::Kind::Cpu);
+    }
+    Error error{ErrorCode::Unsupported, "this build does not decode on it"};
+    if (lane != LaneChoice::Vulkan) {
+        auto device = accel::open(lane == LaneChoice::Hip ? accel::Kind::Hip : accel::Kind::Cuda);
+        if (device) return device;
+        error = std::move(device.error());
+    }
+    std::vector<std::string_view> there;
+    for (const accel::Availability& other : accel::inspect_accelerators())
+        if (other.device) there.push_back(accel::to_string(other.kind));
+    return fail(error.code, "lane {}: {}; there is: {}", to_string(lane), error.message, fmt::join(there, ", "));
 }
 
 }  // namespace kinetograph::cli

@@ -27,8 +27,11 @@ void add_decode_options(CLI::App& command, DecodeRequest& request);
 std::string_view to_string(LaneChoice lane);
 
 /// The device of a lane. `Auto` takes the best lane that this build decodes on; any other is taken or refused, never
-/// replaced. Errors: Unsupported naming the lane and the lanes there are.
+/// replaced. Errors: those of accel::open(), naming the lane and the lanes there are.
 Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane);
+
+/// Whether this build has a decoder's passes for the device.
+bool decodes(accel::Device& device);
 
 /// Video frames that `latent_frames` decode to: 1, then 4 each.
 inline std::int64_t video_frames(std::int64_t latent_frames) { return 1 + 4 * (latent_frames - 1); }

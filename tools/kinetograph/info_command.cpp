@@ -1,7 +1,8 @@
 // kinetograph info: what this machine and this build can do, and what is missing and why.
-#include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/engine/accel/open.hpp>
+#include <kinetograph/engine/interop/topology.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
@@ -29,17 +30,15 @@ struct Report {
     std::string topology;
 };
 
-/// A driver library that a lane would open at run time.
-bool library_opens(const char* name) {
-    void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    if (library != nullptr) dlclose(library);
-    return library != nullptr;
-}
-
-LaneReport inspect_driver(std::string_view lane, const char* library) {
-    return {lane, false,
-            library_opens(library) ? fmt::format("{} opens, but this build has no {} lane", library, lane)
-                                   : fmt::format("{} not found; this build has no {} lane either", library, lane)};
+LaneReport inspect_lane(accel::Kind kind) {
+    auto device = accel::open(kind);
+    if (!device) return {accel::to_string(kind), false, device.error().message};
+    const accel::DeviceInfo& info = (*device)->info();
+    if (kind == accel::Kind::Cpu) return {"cpu", true, fmt::format("{}; {}", info.driver, info.features)};
+    const bool on = decodes(**device);
+    return {accel::to_string(kind), on,
+            fmt::format("{}; {}; {}{}", info.name, info.driver, info.features,
+                        on ? "" : "; this build does not decode on it")};
 }
 
 Result<std::vector<vulkan::DeviceReport>> inspect_vulkan() {
@@ -67,16 +66,16 @@ Result<Report> inspect() {
     const auto usable = std::ranges::find_if(report.gpus, &vulkan::DeviceReport::usable);
     const bool presents = usable != report.gpus.end();
     report.lanes = {
-        {"cpu", true, fmt::format("{}; {}", report.cpu.driver, report.cpu.features)},
+        inspect_lane(accel::Kind::Cpu),
         {"vulkan", false,
          presents ? fmt::format("presents frames on {}; this build does not decode on it", usable->name)
                   : "no usable Vulkan device: `view` cannot run"},
-        inspect_driver("cuda", "libcuda.so.1"),
-        inspect_driver("hip", "libamdhip64.so"),
+        inspect_lane(accel::Kind::Cuda),
+        inspect_lane(accel::Kind::Hip),
     };
-    report.topology = presents
-                          ? fmt::format("staged: frames are decoded in host memory, then uploaded to {}", usable->name)
-                          : "headless: frames are decoded in host memory and stay there";
+    auto decoding = open_lane(LaneChoice::Auto);
+    if (!decoding) return fail(decoding.error());
+    report.topology = interop::choose_topology((*decoding)->info(), presents ? &*usable : nullptr).reason;
     return report;
 }
 

@@ -50,8 +50,10 @@ Result<std::unique_ptr<media::FrameSink>> open_recording(const ViewArguments& ar
 }
 
 Result<void> run(const ViewArguments& arguments) {
-    if (auto device = open_lane(arguments.decode.lane); !device) return fail(device.error());
+    auto device = open_lane(arguments.decode.lane);
+    if (!device) return fail(device.error());
     viewer::ViewerOptions options = arguments.viewer;
+    options.lane = (*device)->info().kind;
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
     options.decoder = arguments.decode.decoder;

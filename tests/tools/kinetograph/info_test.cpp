@@ -15,6 +15,8 @@ TEST(InfoProgram, NamesTheProcessorEveryLaneAndWhyOneIsOff) {
         EXPECT_FALSE(lane.at("situation").get<std::string>().empty());
     }
     EXPECT_EQ(json.at("convolution_backends").back().at("name"), "reference");
+    const auto topology = json.at("topology").get<std::string>();
+    EXPECT_TRUE(topology.rfind("staged: ", 0) == 0 || topology.rfind("headless: ", 0) == 0) << topology;
 }
 
 TEST(InfoProgram, SaysWithoutAVulkanDriverWhyThereIsNoDevice) {
