@@ -30,8 +30,37 @@ TEST(EmbedSample, ShowsEveryFrameOfTheClipInOrder) {
     EXPECT_EQ(result.out.find("frame   5"), std::string::npos);
 }
 
+/// The lines of a sample that name frames.
+std::string frames_of(const std::string& out) {
+    std::string frames;
+    for (std::size_t begin = 0; begin < out.size();) {
+        const std::size_t end = out.find('\n', begin) + 1;
+        if (out.compare(begin, 6, "frame ") == 0) frames += out.substr(begin, end - begin);
+        begin = end;
+    }
+    return frames;
+}
+
+TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheOtherOneIsGivenInMemory) {
+    const TemporaryFolder folder;
+    const std::vector<std::string> arguments{write_latents(folder, "clip.safetensors"), kSmallWeights};
+    const auto result = run_program(SAMPLE_EMBED_VULKAN, arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_EQ(result.out.rfind("staged: ", 0), 0U) << result.out;
+    EXPECT_EQ(frames_of(result.out), frames_of(run_program(SAMPLE_EMBED, arguments).out));
+    EXPECT_NE(result.out.find("frame   4, due at 0.333 s"), std::string::npos) << result.out;
+}
+
+TEST(EmbedVulkanSample, SaysWhyALaneIsOff) {
+    const TemporaryFolder folder;
+    const auto result =
+        run_program(SAMPLE_EMBED_VULKAN, {write_latents(folder, "clip.safetensors"), kSmallWeights, "cuda"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("CUDA lane off"), std::string::npos) << result.messages;
+}
+
 TEST(Samples, SayWhatIsWrongAndFail) {
-    for (const char* sample : {SAMPLE_DECODE, SAMPLE_EMBED}) {
+    for (const char* sample : {SAMPLE_DECODE, SAMPLE_EMBED, SAMPLE_EMBED_VULKAN}) {
         EXPECT_EQ(run_program(sample, {}).exit_code, 2) << sample;
     }
     const auto result = run_program(SAMPLE_EMBED, {"/nowhere/clip.safetensors", kSmallWeights});

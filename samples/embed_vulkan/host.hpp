@@ -1,0 +1,44 @@
+// Host: what an engine has already: a VkInstance, a VkDevice, a queue with its lock, and work that it submits.
+#pragma once
+
+#include <vulkan/vulkan.h>
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+
+/// Made with libvulkan's own functions; knows nothing of Kinetograph.
+class Host {
+  public:
+    Host();
+    ~Host();
+    Host(const Host&) = delete;
+    Host& operator=(const Host&) = delete;
+
+    /// Submits the engine's work on a picture: waits for `ready` to reach `value`, copies the pixel in the middle of
+    /// `image` (in `layout`) to where the host can read it, and signals `done` with the value that this returns.
+    std::uint64_t submit(VkImage image, VkImageLayout layout, VkExtent2D size, VkSemaphore ready, std::uint64_t value);
+    /// Waits until the work that signals `value` has ended; the pixel that it saw.
+    std::array<std::uint8_t, 4> wait(std::uint64_t value);
+
+    static constexpr std::array<const char*, 2> kExtensions{VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
+                                                            VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME};
+    bool usable = false;  ///< there is Vulkan 1.3 here
+    VkInstance instance = VK_NULL_HANDLE;
+    VkPhysicalDevice physical = VK_NULL_HANDLE;
+    VkDevice device = VK_NULL_HANDLE;
+    VkQueue queue = VK_NULL_HANDLE;
+    std::uint32_t family = 0;
+    std::mutex queue_mutex;  ///< held around everything that is done with the queue
+    VkSemaphore done = VK_NULL_HANDLE;
+
+  private:
+    void make_device();
+    void make_readback();
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+    VkBuffer pixel_ = VK_NULL_HANDLE;
+    VkDeviceMemory memory_ = VK_NULL_HANDLE;
+    void* mapped_ = nullptr;
+    std::uint64_t submitted_ = 0;
+};
