@@ -22,6 +22,7 @@ struct Conv2dFpropKernel {
     using Params = Conv2dParams<kConfig, Epilogue>;
     using Tiles = TileWalk<kConfig, kFault>;
     static constexpr Conv2dConfig c = kConfig;
+    static constexpr uint32_t kThreads = kWarps * isa::kWarpLanes;
 
     KG_DEVICE static void run(const Params& params) {
         auto& smem = isa::shared_as<Smem>();

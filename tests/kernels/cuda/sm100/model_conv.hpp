@@ -5,11 +5,16 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_fprop.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_presets.hpp>
-#include <kinetograph/kernels/host_model/launch.hpp>
 
 #include "conv_case.hpp"
+#if KG_HOST_MODEL
+#include "run_on_model.hpp"
+#else
+#include "run_on_device.cuh"
+#endif
 
-/// Runs the SM100 convolution on the host model under several schedules and judges every one.
+/// Runs the SM100 convolution under several schedules and judges every one: on the host model, or, compiled by nvcc, on
+/// a GPU.
 namespace kinetograph::sm100 {
 
 inline constexpr uint64_t kSchedules = 3;  // late, early and mixed landing
@@ -19,24 +24,6 @@ inline std::vector<void*> parts(uint8_t* bytes, size_t size, size_t count) {
     std::vector<void*> addresses(count);
     for (size_t i = 0; i < count; ++i) addresses[i] = bytes + size / count * i;
     return addresses;
-}
-
-inline host_model::Launch model_launch(const Conv2dLaunch& launch, uint64_t seed) {
-    return {.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
-            .cluster = {launch.cluster[0], launch.cluster[1], launch.cluster[2]},
-            .threads = launch.threads,
-            .shared_bytes = launch.shared_bytes,
-            .seed = seed};
-}
-
-/// Launches once; the fault that stopped the run, or "".
-template <Conv2dConfig kConfig, Fault kFault = Fault::None, class Epilogue = NoEpilogue>
-std::string run_once(const Conv2dLaunch& launch, const Conv2dEpilogueArguments<Epilogue>& after, uint64_t seed) {
-    if (launch.empty()) return "";
-    const auto params = make_params<kConfig, Epilogue>(launch, after, host_model::model_map);
-    return host_model::run(model_launch(launch, seed),
-                           [&params] { Conv2dFpropKernel<kConfig, Epilogue, kFault>::run(params); })
-        .fault.value_or("");
 }
 
 /// The launch of `numbers` into `output`, one address a tensor or a frame as the config wants.

@@ -29,27 +29,27 @@ TEST(Conv2dTwoSm, AgreesWith128FiltersATile) {
 }
 
 /// Clusters of single CTAs: along x they share filters, along y activations.
-template <uint32_t kX, uint32_t kY>
-constexpr Conv2dConfig kOneSm = one_sm_128b({.filters = 64, .cluster = {kX, kY}});
+constexpr Conv2dConfig one_sm_in(uint32_t x, uint32_t y) { return one_sm_128b({.filters = 64, .cluster = {x, y}}); }
 
-TEST(Conv2dCluster, SharesFiltersAlongPixels) { expect_agrees<kOneSm<2, 1>>({same2d(3, 9, 17, 64, 72, 3, 3)}); }
-TEST(Conv2dCluster, SharesFiltersAmongFour) { expect_agrees<kOneSm<4, 1>>({same2d(3, 9, 17, 64, 64, 3, 3)}); }
-TEST(Conv2dCluster, SharesActivationsAlongFilters) { expect_agrees<kOneSm<1, 2>>({same2d(1, 9, 17, 64, 200, 3, 3)}); }
-TEST(Conv2dCluster, SharesActivationsAmongFour) { expect_agrees<kOneSm<1, 4>>({same2d(1, 9, 11, 64, 256, 3, 3)}); }
-TEST(Conv2dCluster, SharesBothWaysInASquare) { expect_agrees<kOneSm<2, 2>>({same2d(3, 9, 17, 64, 136, 3, 3)}); }
+TEST(Conv2dCluster, SharesFiltersAlongPixels) { expect_agrees<one_sm_in(2, 1)>({same2d(3, 9, 17, 64, 72, 3, 3)}); }
+TEST(Conv2dCluster, SharesFiltersAmongFour) { expect_agrees<one_sm_in(4, 1)>({same2d(3, 9, 17, 64, 64, 3, 3)}); }
+TEST(Conv2dCluster, SharesActivationsAlongFilters) {
+    expect_agrees<one_sm_in(1, 2)>({same2d(1, 9, 17, 64, 200, 3, 3)});
+}
+TEST(Conv2dCluster, SharesActivationsAmongFour) { expect_agrees<one_sm_in(1, 4)>({same2d(1, 9, 11, 64, 256, 3, 3)}); }
+TEST(Conv2dCluster, SharesBothWaysInASquare) { expect_agrees<one_sm_in(2, 2)>({same2d(3, 9, 17, 64, 136, 3, 3)}); }
 TEST(Conv2dCluster, KeepsEveryPositionApart) {
-    expect_agrees<kOneSm<2, 2>>({same2d(3, 9, 17, 64, 136, 3, 3), Numbers::Coded});
+    expect_agrees<one_sm_in(2, 2)>({same2d(3, 9, 17, 64, 136, 3, 3), Numbers::Coded});
     expect_agrees<one_sm_64b({.filters = 64, .cluster = {2, 2}})>({same2d(3, 9, 17, 96, 136, 3, 3), Numbers::Coded});
 }
 
 /// Clusters of pairs.
-template <uint32_t kX, uint32_t kY>
-constexpr Conv2dConfig kTwoSm = two_sm_128b({.filters = 128, .cluster = {kX, kY}});
+constexpr Conv2dConfig pairs_in(uint32_t x, uint32_t y) { return two_sm_128b({.filters = 128, .cluster = {x, y}}); }
 
-TEST(Conv2dCluster, SharesFiltersAmongPairs) { expect_agrees<kTwoSm<4, 1>>({same2d(4, 11, 17, 64, 136, 3, 3)}); }
-TEST(Conv2dCluster, SharesActivationsAmongPairs) { expect_agrees<kTwoSm<2, 2>>({same2d(2, 11, 17, 64, 264, 3, 3)}); }
+TEST(Conv2dCluster, SharesFiltersAmongPairs) { expect_agrees<pairs_in(4, 1)>({same2d(4, 11, 17, 64, 136, 3, 3)}); }
+TEST(Conv2dCluster, SharesActivationsAmongPairs) { expect_agrees<pairs_in(2, 2)>({same2d(2, 11, 17, 64, 264, 3, 3)}); }
 TEST(Conv2dCluster, SharesBothWaysAmongFourPairs) {
-    expect_agrees<kTwoSm<4, 2>>({same2d(4, 11, 17, 64, 264, 1, 3), Numbers::Coded});
+    expect_agrees<pairs_in(4, 2)>({same2d(4, 11, 17, 64, 264, 1, 3), Numbers::Coded});
     expect_agrees<two_sm_64b({.filters = 128, .cluster = {4, 2}})>({same2d(4, 11, 17, 96, 200, 1, 3)});
 }
 TEST(Conv2dCluster, WalksItsTilesInPanels) {
