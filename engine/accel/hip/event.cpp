@@ -38,7 +38,9 @@ Result<void> DeviceClock::start() {
         if (!event) return fail(std::move(event.error()));
         anchor = std::move(*event);
     }
-    if (auto anchored = read(); !anchored) return anchored;
+    constexpr int kFirstReadings = 5;  // of which one at least is not interrupted, and weighs most
+    for (int i = 0; i < kFirstReadings; ++i)
+        if (auto anchored = read(); !anchored) return anchored;
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "hip clock");
     return {};

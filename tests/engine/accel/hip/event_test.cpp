@@ -41,8 +41,8 @@ TEST_F(HipEvents, LieOnTheHostsAxisAlthoughTheDevicesClockDrifts) {
         EXPECT_GE(*second->time() - *first->time(), 4900us);
         worst = std::max({worst, before - *first->time(), *second->time() - after});
     }
-    // Without a fitted drift 300 ppm would be 75 us after a quarter of a second; a loaded machine adds its own.
-    EXPECT_LT(worst, 2ms);
+    // The device's clock reads a second less than the host's; a loaded machine interrupts the readings.
+    EXPECT_LT(worst, 5ms);
 }
 
 TEST_F(HipEvents, OfAnUnusedDeviceCostNoThread) {

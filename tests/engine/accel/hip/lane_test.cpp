@@ -194,7 +194,7 @@ TEST_F(HipLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
     run(6);
     const auto spans = recorder.spans();
     ASSERT_EQ(spans.size(), 18U);
-    constexpr auto kClockError = std::chrono::milliseconds(2);
+    constexpr auto kClockError = std::chrono::milliseconds(5);
     for (std::size_t i = 0; i < spans.size(); ++i) {
         EXPECT_EQ(spans[i].name, (std::array{"norm", "conv", "head"}.at(i % 3)));
         EXPECT_EQ(spans[i].track, "accelerator");
