@@ -61,10 +61,14 @@ class FourWaveConvEpilogue {
         each_place([&](uint32_t i, uint32_t j, uint32_t m, uint32_t n) {
             const Accumulator value = value_of(sums[i][j][m][n], source_[i][j][m][n], bias, j, n);
             Observer::observe(params_, frame_, pixel(i, m), channel(j, n), value);
+            if ((params_.flags & kConvF32) != 0) {
+                store_f32(i, j, m, n, value);
+                return;
+            }
             rounded_[i][j][m][n][0] = pack(value[0], value[1]);
             rounded_[i][j][m][n][1] = pack(value[2], value[3]);
         });
-        if ((params_.flags & kConvOutput) != 0) store(params_.output[frame_]);
+        if ((params_.flags & (kConvOutput | kConvF32)) == kConvOutput) store(params_.output[frame_]);
         if ((params_.flags & kConvNorm) != 0) {
             norm(lds);
             store(params_.normed[frame_]);
@@ -96,10 +100,11 @@ class FourWaveConvEpilogue {
     KG_DEVICE uint32_t channel_bytes() const { return (params_.c_out + 255) / 256 * 1024; }
 
     /// Byte of channel + `further` of a place in its frame. Pixels past the last are out of range by themselves.
+    template <uint32_t kBytes = 2>
     KG_DEVICE Lanes<uint32_t> offset(uint32_t i, uint32_t j, uint32_t m, uint32_t n, uint32_t further) const {
         const Lanes<uint32_t> c = channel(j, n) + further;
         return isa::amd::select<uint32_t>((c < params_.c_out) & (pixel(i, m) < params_.pixels),
-                                          (pixel(i, m) * params_.c_out + c) * 2u, isa::amd::kOutOfRange);
+                                          (pixel(i, m) * params_.c_out + c) * kBytes, isa::amd::kOutOfRange);
     }
 
     KG_DEVICE static Lanes<uint32_t> pack(const Lanes<float>& low, const Lanes<float>& high) {
@@ -130,6 +135,19 @@ class FourWaveConvEpilogue {
             }
         }
         return value;
+    }
+
+    KG_DEVICE void store_f32(uint32_t i, uint32_t j, uint32_t m, uint32_t n, const Accumulator& value) const {
+        const Buffer output = isa::amd::make_buffer(params_.output[frame_], params_.output_bytes);
+        Packed16 values;
+        KG_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) values[e] = isa::amd::bits_as<uint32_t>(value[e]);
+        if (params_.c_out % 4 == 0) {
+            isa::amd::store_16(output, offset<4>(i, j, m, n, 0), values);
+            return;
+        }
+        KG_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) isa::amd::store_4(output, offset<4>(i, j, m, n, e), values[e]);
     }
 
     KG_DEVICE void store(void* frame) const {

@@ -120,7 +120,7 @@ FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile)
     params.by_s = FastDivisor::of(u32(p.s));
     params.flags = (p.bias ? kConvBias : 0u) | (p.silu ? kConvSilu : 0u) | (p.source ? kConvSource : 0u) |
                    (p.output ? kConvOutput : 0u) | (p.norm ? kConvNorm : 0u) |
-                   (p.norm && p.norm_silu ? kConvNormSilu : 0u);
+                   (p.norm && p.norm_silu ? kConvNormSilu : 0u) | (p.output_f32 ? kConvF32 : 0u);
     params.beta = p.beta;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.c_out));
     return params;
@@ -162,7 +162,7 @@ uint64_t FourWaveConvProblem::input_frame_bytes() const {
     return static_cast<uint64_t>(h * w * c_in * element_bytes(element));
 }
 uint64_t FourWaveConvProblem::output_frame_bytes() const {
-    return static_cast<uint64_t>(h_out() * w_out() * c_out * 2);
+    return static_cast<uint64_t>(h_out() * w_out() * c_out * (output_f32 ? 4 : 2));
 }
 
 std::span<const ConvKernel> conv_kernels() { return kKernels; }
@@ -186,6 +186,8 @@ std::vector<std::string> declined(const FourWaveConvProblem& p) {
     gate(filter < kDescriptor, frame_too_large("a packed filter", filter));
     gate(!p.norm || p.c_out <= 256,
          std::to_string(p.c_out) + " output channels under a norm: one tile holds at most 256 of a pixel's channels");
+    gate(!p.output_f32 || !p.norm, "a norm of float32 outputs: it goes over rounded ones");
+    gate(!p.output_f32 || !p.source, "a float32 source: it is prefetched into registers for 16 bits a value");
     gate(p.output || p.norm, "neither the output nor its norm is stored");
     return reasons;
 }

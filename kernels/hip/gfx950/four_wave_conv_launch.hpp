@@ -17,7 +17,7 @@ enum class ConvPath : uint8_t { Uniform, Chunks, Pieces, Elements };  ///< ConvL
 
 /// One convolution of frames, each a dense [h, w, c_in] block. Time has no axis here: an output frame names its q input
 /// frames one by one, so that stride, dilation, padding and history rings in time are the caller's choice of addresses.
-/// output = activation(conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16).
+/// output = activation(conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16), or float32.
 struct FourWaveConvProblem {
     ConvElement element = ConvElement::Bf16;
     int64_t frames = 1;              ///< output frames
@@ -29,9 +29,10 @@ struct FourWaveConvProblem {
     int64_t groups = 1;
     bool bias = true, silu = false, source = false;
     float beta = 1;
-    bool output = true;     ///< the values themselves are stored
-    bool norm = false;      ///< RMS norm over the c_out channels of each pixel, of the rounded values, stored
-    bool norm_silu = true;  ///< SiLU of the norm
+    bool output = true;       ///< the values themselves are stored
+    bool output_f32 = false;  ///< as float32; without norm and source
+    bool norm = false;        ///< RMS norm over the c_out channels of each pixel, of the rounded values, stored
+    bool norm_silu = true;    ///< SiLU of the norm
 
     int64_t h_out() const;
     int64_t w_out() const;

@@ -19,6 +19,7 @@ enum ConvEpilogueFlags : uint32_t {
     kConvOutput = 8,  ///< the rounded values are stored
     kConvNorm = 16,   ///< their RMS norm over the channels is stored too, or instead; needs one tile for all channels
     kConvNormSilu = 32,  ///< SiLU of the norm
+    kConvF32 = 64,       ///< the output is float32, not rounded; without norm and source
 };
 
 struct FourWaveConvParams {
