@@ -1,7 +1,11 @@
 #include <kinetograph/compute/conv/direct/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/hip/four_wave.hpp>
+#include <kinetograph/compute/conv/hip/im2col.hpp>
 #include <kinetograph/compute/conv/onednn/convolution.hpp>
 #include <kinetograph/compute/conv/reference/convolution.hpp>
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -105,7 +109,38 @@ constexpr Gate<Subject> kReferenceGates[] = {
      [](const Subject& s) { return std::string(tensor::to_string(s.problem.output_dtype)); }},
 };
 
+constexpr Gate<Subject> kOnGfx950{
+    "a gfx950 device",
+    [](const Subject& s) { return s.device.kind == accel::Kind::Hip && s.device.architecture.starts_with("gfx950"); },
+    [](const Subject& s) {
+        return s.device.kind == accel::Kind::Hip ? s.device.architecture : std::string(accel::to_string(s.device.kind));
+    }};
+
+constexpr Gate<Subject> kFourWaveGates[] = {
+    kOnGfx950,
+    {"bf16, fp16 or fp8", [](const Subject& s) { return hip::element_of(s.problem.dtype).has_value(); },
+     [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }},
+    {"what one launch of the kernel holds",
+     [](const Subject& s) {
+         return !hip::element_of(s.problem.dtype) || gfx950::declined(hip::four_wave_problem(s.problem)).empty();
+     },
+     [](const Subject& s) {
+         return fmt::format("{}", fmt::join(gfx950::declined(hip::four_wave_problem(s.problem)), "; "));
+     }},
+};
+
+constexpr Gate<Subject> kIm2colGates[] = {
+    kOnGfx950,
+    {"bf16 or fp16", [](const Subject& s) { return s.problem.dtype == DType::BF16 || s.problem.dtype == DType::F16; },
+     [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }},
+    {"no norm", [](const Subject& s) { return s.problem.norm == Norm::None; },
+     [](const Subject&) { return std::string("one"); }},
+};
+
 constexpr Candidate kCandidates[] = {
+    {"four-wave", "implicit GEMM on gfx950's matrix units, frames read in place", kFourWaveGates, hip::create_four_wave,
+     true},
+    {"im2col", "a matrix of all taps and its product on gfx950", kIm2colGates, hip::create_im2col, true},
     {"direct", "our AVX-512 loops, frames read in place", kDirectGates, direct::create, true},
     {"onednn", "generated code in the problem's own dtype, frames read in place", kOneDnnGates, onednn::create},
     {"onednn-f32", "bf16 widened to float32 frame by frame, then generated float32 code", kWidenedGates,

@@ -17,7 +17,16 @@ accel::DeviceInfo capable_cpu() {
     return info;
 }
 
-/// Open to every candidate on a capable CPU.
+accel::DeviceInfo gfx950() {
+    accel::DeviceInfo info;
+    info.kind = accel::Kind::Hip;
+    info.architecture = "gfx950";
+    return info;
+}
+
+bool is_for_gfx950(std::string_view candidate) { return candidate == "four-wave" || candidate == "im2col"; }
+
+/// Open to every candidate of a capable CPU and of a gfx950 device.
 ConvProblem easy_problem() {
     ConvProblem p;
     p.d = 3;
@@ -41,6 +50,16 @@ struct Decline {
 };
 
 const Decline kDeclines[] = {
+    {"four-wave", "wants a gfx950 device, met gfx942",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "gfx942"; }},
+    {"four-wave", "wants bf16, fp16 or fp8, met F32",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
+    {"four-wave", "wants what one launch of the kernel holds, met 65 temporal taps: a launch names at most 64 frames",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
+    {"im2col", "wants a gfx950 device, met cuda",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+    {"im2col", "wants bf16 or fp16, met F8_E4M3", [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+    {"im2col", "wants no norm, met one", [](ConvProblem& p, accel::DeviceInfo&) { p.norm = Norm::Beside; }},
     {"direct", "wants a CPU device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
     {"direct", "wants fp32 or bf16, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
@@ -95,16 +114,19 @@ const Decline kDeclines[] = {
      }},
 };
 
-TEST(ConvDispatch, OpensEveryCandidateToAnEasyProblemOnACapableCpu) {
-    for (const DispatchRow& row : explain(capable_cpu(), easy_problem())) {
-        EXPECT_TRUE(row.open) << row.candidate << ": " << row.reason;
+TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
+    for (const accel::DeviceInfo& device : {capable_cpu(), gfx950()}) {
+        for (const DispatchRow& row : explain(device, easy_problem())) {
+            EXPECT_EQ(row.open, is_for_gfx950(row.candidate) == (device.kind == accel::Kind::Hip))
+                << row.candidate << ": " << row.reason;
+        }
     }
 }
 
 TEST(ConvDispatch, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
     for (const Decline& decline : kDeclines) {
         ConvProblem problem = easy_problem();
-        accel::DeviceInfo device = capable_cpu();
+        accel::DeviceInfo device = is_for_gfx950(decline.candidate) ? gfx950() : capable_cpu();
         decline.spoil(problem, device);
         ASSERT_TRUE(problem.validate()) << decline.sentence;
         const DispatchRow row = row_of(decline.candidate, device, problem);
@@ -132,6 +154,10 @@ TEST(ConvDispatch, PrintsOneLineACandidate) {
     ConvProblem problem = easy_problem();
     problem.groups = 2;
     EXPECT_EQ(to_string(explain(capable_cpu(), problem)),
+              "  four-wave   closed: wants a gfx950 device, met cpu; wants what one launch of the kernel holds, met 2 "
+              "groups: "
+              "the matrix product mixes all channels\n"
+              "  im2col      closed: wants a gfx950 device, met cpu\n"
               "  direct      closed: wants groups 1, met 2\n"
               "  onednn      open\n"
               "  onednn-f32  open\n"
