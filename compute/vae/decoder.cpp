@@ -2,6 +2,7 @@
 #include <kinetograph/compute/vae/layer_stack.hpp>
 
 #include <cmath>
+#include <optional>
 
 namespace kinetograph::vae {
 
@@ -22,6 +23,22 @@ std::string_view to_string(Precision precision) {
 namespace {
 
 constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
+
+/// What activations are stored in; nothing where the lane has no such passes.
+std::optional<tensor::DType> dtype_of(Precision precision, accel::Kind lane) {
+    const bool cpu = lane == accel::Kind::Cpu;
+    switch (precision) {
+        case Precision::Fp32:
+            return cpu ? std::optional(tensor::DType::F32) : std::nullopt;
+        case Precision::Bf16:
+            return tensor::DType::BF16;
+        case Precision::Fp16:
+            return cpu ? std::nullopt : std::optional(tensor::DType::F16);
+        case Precision::Fp8:
+            return std::nullopt;
+    }
+    return std::nullopt;
+}
 
 class StackDecoder final : public Decoder {
   public:
@@ -57,7 +74,11 @@ class StackDecoder final : public Decoder {
     LatentSize latent_size() const override { return {stack_->desc().height, stack_->desc().width}; }
     const graph::Plan* plan() const override { return stack_->plan(); }
     Result<graph::Plan> compile_plan(int step_kind) const override { return stack_->compile_plan({step_kind == 0, 1}); }
-    std::uint64_t peak_device_bytes() const override { return device_.peak_bytes() + stack_->memory().parameters; }
+    std::uint64_t peak_device_bytes() const override {
+        // Filters packed for the CPU are ordinary memory, which the device does not count.
+        const bool apart = device_.info().kind == accel::Kind::Cpu;
+        return device_.peak_bytes() + (apart ? stack_->memory().parameters : 0);
+    }
 
   private:
     /// A value that is not finite spreads over the whole picture and every later frame: refused at the door.
@@ -85,9 +106,11 @@ class StackDecoder final : public Decoder {
 
 Result<std::unique_ptr<Decoder>> Decoder::create(accel::Device& device, const Checkpoint& checkpoint, LatentSize size,
                                                  const DecoderOptions& options) {
-    if (options.precision != Precision::Fp32 && options.precision != Precision::Bf16)
-        return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs fp32 and bf16",
-                    to_string(options.precision), accel::to_string(device.info().kind));
+    const accel::Kind lane = device.info().kind;
+    const auto dtype = dtype_of(options.precision, lane);
+    if (!dtype)
+        return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs {}", to_string(options.precision),
+                    accel::to_string(lane), lane == accel::Kind::Cpu ? "fp32 and bf16" : "bf16 and fp16");
     for (const std::int64_t side : {size.height, size.width})
         if (side < 1 || side > kLargestSide)
             return fail(ErrorCode::InvalidArgument, "latents of {}x{}: each side must be 1 to {} latent pixels",
@@ -97,7 +120,7 @@ Result<std::unique_ptr<Decoder>> Decoder::create(accel::Device& device, const Ch
     desc.layers = wan21_layers(checkpoint.dim(), checkpoint.z_dim());
     desc.height = size.height;
     desc.width = size.width;
-    desc.dtype = options.precision == Precision::Fp32 ? tensor::DType::F32 : tensor::DType::BF16;
+    desc.dtype = *dtype;
     desc.clamp = options.clamp;
     if (options.latents == LatentScale::Normalized) {
         desc.scale = checkpoint.latents_std();

@@ -1,0 +1,117 @@
+#include <kinetograph/compute/conv/hip/kernels.hpp>
+#include <kinetograph/compute/nn/hip/attention.hpp>
+#include <kinetograph/compute/nn/hip/operators.hpp>
+#include <kinetograph/compute/nn/hip/storage.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/frame_moves_launch.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::nn::hip {
+namespace {
+
+using conv::hip::BoundKernel;
+using conv::hip::Kernels;
+
+/// Launches `problem` over as many frames at a time as one launch takes. `bind(frames, table)` gives its parameters.
+template <class Problem, class MakeParams>
+Result<void> launch_in_parts(Kernels& kernels, accel::Stream& stream, std::string_view pass_name, Problem problem,
+                             std::span<const std::byte* const> input, std::span<std::byte* const> output,
+                             const MakeParams& params) {
+    for (std::size_t first = 0; first < input.size(); first += gfx950::kMostFrames) {
+        const std::size_t count = std::min<std::size_t>(gfx950::kMostFrames, input.size() - first);
+        problem.frames = static_cast<std::int64_t>(count);
+        if (const auto refused = gfx950::refusal(problem))
+            return fail(ErrorCode::InvalidArgument, "pass \"{}\": {}", pass_name, *refused);
+        auto kernel = BoundKernel::create(kernels, gfx950::launch_shape(problem));
+        if (!kernel) return fail(std::move(kernel.error()), pass_name);
+        kernel->launch(stream, pass_name,
+                       params(problem, gfx950::frame_table(input.subspan(first, count), output.subspan(first, count))));
+    }
+    return {};
+}
+
+class HipOperators final : public Operators {
+  public:
+    explicit HipOperators(accel::Device& device)
+        : kernels_(Kernels::of(device)), compute_units_(device.info().compute_units) {}
+
+    Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
+                               const UnpackLatent& work) const override {
+        auto storage = storage_of(work.dtype, pass_name);
+        if (!storage) return fail(std::move(storage.error()));
+        const auto* latent = reinterpret_cast<const std::byte*>(work.latent);
+        return launch_in_parts(
+            *kernels_, stream, pass_name,
+            gfx950::UnpackLatentProblem{.pixels = work.pixels, .channels = work.channels, .storage = *storage},
+            std::span(&latent, 1), std::span(&work.output, 1), [&](const auto& problem, const auto& frames) {
+                return gfx950::make_params(problem, frames, work.scale, work.shift);
+            });
+    }
+
+    Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {
+        auto storage = storage_of(work.dtype, pass_name);
+        if (!storage) return fail(std::move(storage.error()));
+        if (work.input.size() != work.output.size() || work.gamma == nullptr)
+            return fail(ErrorCode::InvalidArgument, "pass \"{}\": RMS norm of {} input and {} output frames{}",
+                        pass_name, work.input.size(), work.output.size(),
+                        work.gamma == nullptr ? " without gamma" : "");
+        return launch_in_parts(*kernels_, stream, pass_name,
+                               gfx950::RmsNormProblem{.pixels = work.pixels,
+                                                      .channels = work.channels,
+                                                      .storage = *storage,
+                                                      .silu = work.activation == Activation::Silu},
+                               work.input, work.output, [&](const auto& problem, const auto& frames) {
+                                   return gfx950::make_params(problem, frames, work.gamma);
+                               });
+    }
+
+    Result<void> upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,
+                                    const UpsampleNearest2x& work) const override {
+        auto storage = storage_of(work.dtype, pass_name);
+        if (!storage) return fail(std::move(storage.error()));
+        if (work.input.size() != work.output.size())
+            return fail(ErrorCode::InvalidArgument, "pass \"{}\": upsampling of {} input to {} output frames",
+                        pass_name, work.input.size(), work.output.size());
+        return launch_in_parts(
+            *kernels_, stream, pass_name,
+            gfx950::UpsampleProblem{
+                .height = work.height, .width = work.width, .channels = work.channels, .storage = *storage},
+            work.input, work.output,
+            [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
+    }
+
+    Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
+        auto storage = storage_of(work.dtype, pass_name);
+        if (!storage) return fail(std::move(storage.error()));
+        std::vector<std::byte*> output;
+        for (std::size_t i = 0; i < work.input.size(); ++i)
+            output.push_back(reinterpret_cast<std::byte*>(work.output + static_cast<std::int64_t>(i) * work.elements));
+        return launch_in_parts(
+            *kernels_, stream, pass_name,
+            gfx950::StoreF32Problem{
+                .pixels = work.elements, .channels = 1, .storage = *storage, .planar = false, .limit = work.limit},
+            work.input, output,
+            [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
+    }
+
+    Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const override {
+        return create_attention(kernels_, compute_units_, problem);
+    }
+
+  private:
+    std::shared_ptr<Kernels> kernels_;
+    std::uint32_t compute_units_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Operators>> create_operators(accel::Device& device) {
+    if (!device.info().architecture.starts_with("gfx950"))
+        return fail(ErrorCode::Unsupported, "{} is {}: the decoder's kernels for HIP are built for gfx950",
+                    device.info().name, device.info().architecture);
+    return std::make_unique<HipOperators>(device);
+}
+
+}  // namespace kinetograph::nn::hip

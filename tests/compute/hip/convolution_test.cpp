@@ -1,0 +1,121 @@
+// Convolution's gfx950 back ends, from a ConvProblem to numbers, against the fp64 reference on the host.
+#include <kinetograph/compute/conv/conv_run.hpp>
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/tests/compute/hip/hip_lane.hpp>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+class HipConvolution : public test::HipLane {
+  protected:
+    /// Runs on `backend` (the first open one if empty) and holds the result to the rounding of its output.
+    void expect_agrees(const ConvProblem& problem, std::string_view wanted_backend, std::string_view backend = {}) {
+        const auto run = run_problem(*device_, problem, {.backend = backend, .repeats = 1});
+        ASSERT_TRUE(run) << run.error().message;
+        EXPECT_EQ(run->backend, wanted_backend) << problem.to_string();
+        const double limit =
+            problem.output_dtype == DType::F32 ? 2e-6 : (problem.output_dtype == DType::F16 ? 3e-4 : 2.5e-3);
+        EXPECT_LE(run->relative_l2, limit) << problem.to_string();
+        EXPECT_LE(run->max_abs_error, 4 * limit * run->max_abs_reference) << problem.to_string();
+    }
+};
+
+ConvProblem causal(std::int64_t c_in, std::int64_t k) {
+    ConvProblem p;
+    p.d = 4;
+    p.h = 9;
+    p.w = 13;
+    p.c_in = c_in;
+    p.filter = {k, 3, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    return p;
+}
+
+TEST_F(HipConvolution, OfEveryElementTypeAgrees) {
+    ConvProblem p = causal(64, 96);
+    p.residual = true;
+    p.activation = Activation::Silu;
+    expect_agrees(p, "four-wave");
+    p.dtype = p.output_dtype = DType::F16;
+    expect_agrees(p, "four-wave");
+    p.dtype = DType::F8E4M3;
+    p.output_dtype = DType::BF16;
+    expect_agrees(p, "four-wave");
+}
+
+TEST_F(HipConvolution, StoresFloat32WhereTheProblemWantsIt) {
+    for (const std::int64_t k : {3, 8}) {  // one by one, and four at a time
+        ConvProblem p = causal(32, k);
+        p.output_dtype = DType::F32;
+        expect_agrees(p, "four-wave");
+    }
+}
+
+TEST_F(HipConvolution, PadsInTimeByFramesThatDoNotExist) {
+    ConvProblem p = causal(16, 24);
+    p.n = 2;
+    p.pad.front = 2;
+    p.pad.back = 1;
+    expect_agrees(p, "four-wave");
+}
+
+TEST_F(HipConvolution, OfStridesDilationsAndOddChannelsAgrees) {
+    ConvProblem p = causal(20, 33);
+    p.d = 7;
+    p.stride = {2, 2, 1};
+    p.dilation = {2, 1, 2};
+    p.pad = {1, 0, 0, 2, 3, 1};
+    expect_agrees(p, "four-wave");
+}
+
+TEST_F(HipConvolution, OfMoreFramesThanALaunchNamesAgrees) {
+    ConvProblem p = causal(8, 8);
+    p.d = 37;
+    p.h = p.w = 3;
+    expect_agrees(p, "four-wave");
+}
+
+TEST_F(HipConvolution, OfGroupsFallsToIm2colAndSaysWhy) {
+    ConvProblem p = causal(32, 48);
+    p.groups = 4;
+    p.residual = true;
+    p.stride.h = 2;
+    expect_agrees(p, "im2col");
+    const auto rows = explain(device_->info(), p);
+    ASSERT_EQ(rows.front().candidate, "four-wave");
+    EXPECT_EQ(rows.front().reason,
+              "wants what one launch of the kernel holds, met 4 groups: the matrix product mixes all channels");
+}
+
+TEST_F(HipConvolution, ByIm2colAgreesForAnyShape) {
+    ConvProblem p = causal(10, 20);
+    p.n = 2;
+    p.pad.front = 2;
+    p.dilation = {1, 2, 1};
+    expect_agrees(p, "im2col", "im2col");
+    p.dtype = p.output_dtype = DType::F16;
+    expect_agrees(p, "im2col", "im2col");
+}
+
+TEST_F(HipConvolution, OfFloat32IsDeclinedWithEveryReason) {
+    ConvProblem p = causal(32, 32);
+    p.dtype = p.output_dtype = DType::F32;
+    const auto run = run_problem(*device_, p);
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(run.error().message.find("four-wave   closed: wants bf16, fp16 or fp8, met F32"), std::string::npos)
+        << run.error().message;
+    EXPECT_NE(run.error().message.find("im2col      closed: wants bf16 or fp16, met F32"), std::string::npos)
+        << run.error().message;
+}
+
+TEST_F(HipConvolution, LeavesTheDeviceAsItWas) {
+    const auto before = device_->bytes_allocated();
+    expect_agrees(causal(16, 16), "four-wave");
+    EXPECT_EQ(device_->bytes_allocated(), before);
+}
+
+}  // namespace
+}  // namespace kinetograph::conv

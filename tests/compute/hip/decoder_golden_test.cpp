@@ -1,0 +1,78 @@
+// The whole small Wan 2.1 decoder on the HIP lane, against the reference decoder's outputs.
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/tests/compute/hip/hip_lane.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
+
+namespace kinetograph::vae {
+namespace {
+
+// Limits of the golden data's description, section 8.
+constexpr golden::Limit kBf16AgainstBf16All{2e-2, 0.08};
+constexpr golden::Limit kBf16AgainstFp32{2.5e-2, 0.10};
+
+class HipDecoder : public test::HipLane {
+  protected:
+    std::unique_ptr<Decoder> decoder(const golden::Tensor& latents, Precision precision) {
+        const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=32").value();
+        auto created = Decoder::create(*device_, checkpoint, {latents.shape[2], latents.shape[3]},
+                                       {.precision = precision, .latents = LatentScale::Raw, .clamp = false});
+        EXPECT_TRUE(created) << created.error().message;
+        return created ? std::move(*created) : nullptr;
+    }
+    /// The frames of the first `steps` latent frames, one a step.
+    static std::vector<float> decode(Decoder& decoder, const golden::Tensor& latents, std::int64_t steps) {
+        std::vector<float> all;
+        for (std::int64_t t = 0; t < steps; ++t) {
+            const auto step = decoder.step(golden::tchw(latents, t, 1));
+            EXPECT_TRUE(step) << step.error().message;
+            if (!step) return {};
+            EXPECT_EQ(step->count, t == 0 ? 1 : 4);
+            all.insert(all.end(), step->thwc.begin(), step->thwc.end());
+        }
+        return all;
+    }
+};
+
+TEST_F(HipDecoder, OfDim32InBf16MatchesTheReference) {
+    KG_GOLDEN_FILE(file, "wan21_dim32.safetensors");
+    const auto latents = file.tensor("latents");
+    const auto decoder = this->decoder(latents, Precision::Bf16);
+    ASSERT_NE(decoder, nullptr);
+    const auto frames = decode(*decoder, latents, 3);  // the rings have gone round; the model is slow
+    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.bf16all"), 0, 9), kBf16AgainstBf16All));
+    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.fp32"), 0, 9), kBf16AgainstFp32));
+}
+
+TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
+    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    const auto latents = file.tensor("latents");
+    const auto decoder = this->decoder(latents, Precision::Fp16);
+    ASSERT_NE(decoder, nullptr);
+    const auto frames = decode(*decoder, latents, 2);
+    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames"), 0, 5), {4e-3, 0.02}));
+    ASSERT_TRUE(decoder->reset());
+    const auto replays = control_->calls("hipGraphLaunch");
+    EXPECT_EQ(decode(*decoder, latents, 2), frames);  // bit for bit, now partly from graphs captured before
+    EXPECT_EQ(control_->calls("hipGraphLaunch"), replays + 2);
+}
+
+TEST_F(HipDecoder, TracesAModuleWithoutDisturbingTheClip) {
+    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    const auto latents = file.tensor("latents");
+    const auto decoder = this->decoder(latents, Precision::Bf16);
+    ASSERT_NE(decoder, nullptr);
+    const auto traced = decoder->trace(golden::tchw(latents, 0, 1), "decoder.middle.1");
+    ASSERT_TRUE(traced) << traced.error().message;
+    EXPECT_TRUE(golden::within(*traced, golden::thwc(file.tensor("chunk0.decoder.middle.1"), 0, 1), kBf16AgainstFp32));
+}
+
+TEST_F(HipDecoder, InAPrecisionThatTheLaneLacksSaysWhichItHas) {
+    const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=32").value();
+    const auto created = Decoder::create(*device_, checkpoint, {2, 2}, {.precision = Precision::Fp32});
+    ASSERT_FALSE(created);
+    EXPECT_EQ(created.error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(created.error().message, "precision fp32: the hip lane runs bf16 and fp16");
+}
+
+}  // namespace
+}  // namespace kinetograph::vae
