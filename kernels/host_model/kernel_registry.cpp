@@ -1,3 +1,4 @@
+#include <cassert>
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 #include <map>
 
@@ -12,7 +13,10 @@ std::map<std::string_view, WaveKernel>& registry() {
 
 }  // namespace
 
-KernelRegistration::KernelRegistration(const WaveKernel& kernel) { registry().emplace(kernel.name, kernel); }
+KernelRegistration::KernelRegistration(const WaveKernel& kernel) {
+    [[maybe_unused]] const bool first = registry().emplace(kernel.name, kernel).second;
+    assert(first && "two kernels of one name");
+}
 
 const WaveKernel* find_wave_kernel(std::string_view name) {
     const auto found = registry().find(name);

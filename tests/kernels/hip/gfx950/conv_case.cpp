@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <kinetograph/kernels/isa/amd/small_floats.hpp>
+#include <numeric>
 #include <random>
 
 namespace kinetograph::gfx950 {
@@ -204,6 +205,18 @@ std::vector<double> ConvRun::value_row(int64_t frame, int64_t y, int64_t x) cons
         }
     }
     return sums;
+}
+
+double ConvRun::exact_sum() const {
+    const FourWaveConvProblem& p = case_.problem;
+    double sum = 0;
+    for (int64_t t = 0; t < p.frames; ++t) {
+        for (int64_t pixel = 0; pixel < p.h_out() * p.w_out(); ++pixel) {
+            const auto row = value_row(t, pixel / p.w_out(), pixel % p.w_out());
+            sum = std::accumulate(row.begin(), row.end(), sum);
+        }
+    }
+    return sum;
 }
 
 std::string ConvRun::compare() const {

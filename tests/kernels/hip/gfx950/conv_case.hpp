@@ -36,6 +36,9 @@ class ConvRun {
     /// What is wrong with the last run's outputs: empty, or a sentence with the worst element.
     std::string compare() const;
 
+    /// Of all output values, unrounded.
+    double exact_sum() const;
+
     const FourWaveConvPlan& plan() const { return plan_; }
     /// Changed by tests of wrong hosts.
     std::vector<std::byte>& filter() { return filter_; }
@@ -43,7 +46,6 @@ class ConvRun {
   private:
     using Frame = std::vector<uint16_t>;
     void make_data();
-    double sum(int64_t frame, int64_t y, int64_t x, int64_t k) const;
     std::vector<double> value_row(int64_t frame, int64_t y, int64_t x) const;
     std::string compare_frames(const std::vector<Frame>& got, const std::vector<std::vector<double>>& want,
                                const char* name) const;

@@ -1,0 +1,48 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv.hpp>
+
+#include "conv_case.hpp"
+
+namespace kinetograph::gfx950 {
+namespace {
+
+/// Adds up what it is shown of the problem, and how many values that is.
+struct Summing {
+    static inline std::atomic<uint32_t> values;
+    static inline std::atomic<double> sum;
+
+    static void observe(const FourWaveConvParams& params, uint32_t frame, const Lanes<uint32_t>& pixel,
+                        const Lanes<uint32_t>& channel, const Accumulator& shown) {
+        EXPECT_EQ(frame, 0u);
+        for (uint32_t lane = 0; lane < isa::amd::kWaveLanes; ++lane) {
+            for (uint32_t e = 0; e < 4; ++e) {
+                if (pixel.lane[lane] >= params.pixels || channel.lane[lane] + e >= params.c_out) continue;
+                ++values;
+                sum += shown[e].lane[lane];
+            }
+        }
+    }
+};
+
+TEST(FourWaveConvEpilogue, AnObserverSeesEveryValueOnceBeforeItIsRounded) {
+    using Config = FourWaveConvConfig<MatrixType::Bf16, 64, 64, 32, ConvLoader::Uniform>;
+    const host_model::WaveKernel kernel{
+        "observed", sizeof(FourWaveConvParams), Config::kThreads, [](const void* params) {
+            FourWaveConv<Config, Summing>::run(*static_cast<const FourWaveConvParams*>(params));
+        }};
+    // Whole numbers: their sums are exact in fp32, and many lie beyond 256, where bf16 rounds them.
+    const FourWaveConvProblem problem{
+        .h = 5, .w = 7, .c_in = 32, .c_out = 5, .r = 3, .s = 3, .bias = false, .output = true};
+    ConvRun run({.problem = problem, .overrides = {.tile = ConvTile{64, 64, 32}}, .data = Data::Integer});
+    Summing::values = 0;
+    Summing::sum = 0;
+    ASSERT_EQ(run.run(2, &kernel).fault.value_or(""), "");
+    EXPECT_EQ(run.compare(), "");  // the observer changes nothing
+    EXPECT_EQ(Summing::values, 3u * 5 * 5);
+    EXPECT_EQ(Summing::sum, run.exact_sum());
+}
+
+}  // namespace
+}  // namespace kinetograph::gfx950
