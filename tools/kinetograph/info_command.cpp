@@ -36,8 +36,12 @@ LaneReport inspect_lane(accel::Kind kind) {
     const accel::DeviceInfo& info = (*device)->info();
     if (kind == accel::Kind::Cpu) return {"cpu", true, fmt::format("{}; {}", info.driver, info.features)};
     const bool on = decodes(**device);
+    const std::string relay =
+        info.can_import_timeline
+            ? ""
+            : fmt::format("; a thread of the host relays Vulkan's timelines ({})", info.can_import_timeline.reason);
     return {accel::to_string(kind), on,
-            fmt::format("{}; {}; {}{}", info.name, info.driver, info.features,
+            fmt::format("{}; {}; {}{}{}", info.name, info.driver, info.features, relay,
                         on ? "" : "; this build does not decode on it")};
 }
 

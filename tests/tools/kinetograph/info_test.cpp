@@ -27,5 +27,26 @@ TEST(InfoProgram, SaysWithoutAVulkanDriverWhyThereIsNoDevice) {
     EXPECT_NE(result.out.find("headless"), std::string::npos) << result.out;
 }
 
+/// What `info` says of the HIP lane where the stand-in plays its runtime.
+std::string hip_situation(std::vector<std::string> environment) {
+    environment.push_back("KINETOGRAPH_HIP_LIBRARY=" KINETOGRAPH_STANDIN_HIP_LIBRARY);
+    const auto json = run_json({"info"}, {.environment = std::move(environment)});
+    for (const auto& lane : json.at("lanes"))
+        if (lane.at("name") == "hip") return lane.at("situation");
+    return "no HIP lane is listed";
+}
+
+TEST(InfoProgram, NamesTheHipDeviceItsRuntimeAndWhoRelaysTimelines) {
+    const std::string expected = "Stand-in MI355X; " KINETOGRAPH_STANDIN_HIP_LIBRARY
+                                 ", HIP 7.0.51831; gfx950:sramecc+:xnack-; a thread of the host relays Vulkan's "
+                                 "timelines (the device reports timelineSemaphoreInteropSupported 0)";
+    EXPECT_TRUE(hip_situation({}).starts_with(expected)) << hip_situation({});
+}
+
+TEST(InfoProgram, SaysWhyTheHipLaneIsOff) {
+    EXPECT_EQ(hip_situation({"KINETOGRAPH_STANDIN_HIP=devices=0"}), KINETOGRAPH_STANDIN_HIP_LIBRARY
+              " finds no device (hipGetDeviceCount: hipErrorNoDevice (100)): HIP lane off");
+}
+
 }  // namespace
 }  // namespace kinetograph::test

@@ -10,9 +10,9 @@
 namespace kinetograph::test {
 
 /// What `arguments` print with `--json -`; the test fails when they do not end with exit code 0.
-inline nlohmann::json run_json(std::vector<std::string> arguments) {
+inline nlohmann::json run_json(std::vector<std::string> arguments, const ProgramOptions& options = {}) {
     arguments.insert(arguments.end(), {"--json", "-"});
-    const auto result = run_program(arguments);
+    const auto result = run_program(arguments, options);
     EXPECT_EQ(result.exit_code, 0) << result.messages;
     return nlohmann::json::parse(result.out);
 }
