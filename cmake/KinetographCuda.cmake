@@ -1,0 +1,102 @@
+# Kernels for NVIDIA GPUs: .cu sources to fat binaries (machine code for the listed architectures, PTX for all others), and fat
+# binaries into a library as bytes. Without nvcc all else is built, and the library holds none; configuring says so.
+find_program(KINETOGRAPH_NVCC nvcc HINTS /usr/local/cuda/bin /opt/cuda/bin DOC "CUDA compiler; none: no fat binaries")
+
+# A minute of one core for each architecture: one and its PTX where development goes on, all six for a release, so that nothing is
+# compiled at run time. Sanitizers do not see device code, so their builds carry none.
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    set(default_architectures "none")
+else()
+    set(default_architectures "80")
+endif()
+set(KINETOGRAPH_CUDA_ARCHITECTURES "${default_architectures}" CACHE STRING
+    "NVIDIA architectures to compile machine code for (the first one as PTX too): \"80;86;89;90;100;120\", \"all\" for these, or \"none\"")
+set(KINETOGRAPH_CUDA_CHIPS "${KINETOGRAPH_CUDA_ARCHITECTURES}")
+if(KINETOGRAPH_CUDA_CHIPS STREQUAL "all")
+    set(KINETOGRAPH_CUDA_CHIPS 80 86 89 90 100 120)
+elseif(KINETOGRAPH_CUDA_CHIPS STREQUAL "none" OR NOT KINETOGRAPH_NVCC)
+    set(KINETOGRAPH_CUDA_CHIPS "")
+endif()
+if(KINETOGRAPH_CUDA_CHIPS)
+    execute_process(COMMAND "${KINETOGRAPH_NVCC}" --version OUTPUT_VARIABLE nvcc_version)
+    string(REGEX MATCH "V([0-9.]+)" nvcc_version "${nvcc_version}")
+    string(JOIN ", sm_" chips ${KINETOGRAPH_CUDA_CHIPS})
+    set(KINETOGRAPH_CUDA_PROVENANCE "nvcc ${CMAKE_MATCH_1} for sm_${chips}")
+    message(STATUS "Fat binaries for CUDA: ${KINETOGRAPH_CUDA_PROVENANCE}")
+elseif(KINETOGRAPH_NVCC)
+    set(KINETOGRAPH_CUDA_PROVENANCE "built without CUDA architectures")
+    message(STATUS "Fat binaries for CUDA: OFF, KINETOGRAPH_CUDA_ARCHITECTURES is none")
+else()
+    set(KINETOGRAPH_CUDA_PROVENANCE "built without nvcc")
+    message(STATUS "Fat binaries for CUDA: OFF, nvcc not found")
+endif()
+
+# kinetograph_fat_binaries(OUTPUTS a.cu b.cu ...): compiles each source (beside the CMakeLists.txt) to a.fatbin, and what ptxas
+# says of registers, shared memory and spills to a.fatbin.txt. OUTPUTS becomes the list of .fatbin files, empty without nvcc.
+function(kinetograph_fat_binaries outputs)
+    set(binaries "")
+    if(KINETOGRAPH_CUDA_CHIPS)
+        set(targets "")
+        foreach(chip IN LISTS KINETOGRAPH_CUDA_CHIPS)
+            list(APPEND targets -gencode "arch=compute_${chip},code=sm_${chip}")
+        endforeach()
+        list(GET KINETOGRAPH_CUDA_CHIPS 0 oldest)
+        list(APPEND targets -gencode "arch=compute_${oldest},code=compute_${oldest}")
+        set(folder "${CMAKE_CURRENT_BINARY_DIR}/cuda")
+        file(MAKE_DIRECTORY "${folder}")
+        foreach(source IN LISTS ARGN)
+            get_filename_component(name "${source}" NAME_WE)
+            set(binary "${folder}/${name}.fatbin")
+            add_custom_command(OUTPUT "${binary}" BYPRODUCTS "${binary}.txt"
+                COMMAND ${CMAKE_COMMAND} "-DREPORT=${binary}.txt" -P "${PROJECT_SOURCE_DIR}/cmake/RunNvcc.cmake" --
+                        "${KINETOGRAPH_NVCC}" -std=c++20 -fatbin ${targets} -Xptxas -v -I "${KINETOGRAPH_INCLUDE_ROOT}"
+                        -MD -MF "${binary}.d" -MT "${binary}" -o "${binary}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
+                DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" DEPFILE "${binary}.d"
+                COMMENT "Compiling ${source} for CUDA" VERBATIM)
+            list(APPEND binaries "${binary}")
+        endforeach()
+    endif()
+    set(${outputs} "${binaries}" PARENT_SCOPE)
+endfunction()
+
+# kinetograph_embed_fat_binaries(TARGET a.fatbin ...): TARGET, which has kernels/cuda/fat_binaries.hpp, gets the definitions of
+# its functions: each file's bytes under the file's name without its ending.
+function(kinetograph_embed_fat_binaries target)
+    set(bytes "")
+    set(declarations "")
+    set(rows "")
+    foreach(binary IN LISTS ARGN)
+        get_filename_component(name "${binary}" NAME_WE)
+        string(APPEND bytes "    \".balign 64\\n\"\n    \"kinetograph_cuda_${name}:\\n\"\n    \".incbin \\\"${binary}\\\"\\n\"\n"
+                            "    \"kinetograph_cuda_${name}_end:\\n\"\n")
+        string(APPEND declarations "extern const std::byte kinetograph_cuda_${name}[], kinetograph_cuda_${name}_end[];\n")
+        string(APPEND rows "        {\"${name}\", {kinetograph_cuda_${name}, kinetograph_cuda_${name}_end}},\n")
+    endforeach()
+    list(LENGTH ARGN count)
+    set(provenance "${KINETOGRAPH_CUDA_PROVENANCE}")
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/fat_binaries.cpp")
+    file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [[
+#include <array>
+
+#include <kinetograph/kernels/cuda/fat_binaries.hpp>
+
+asm(".pushsection .rodata\n"
+@bytes@    ".popsection\n");
+extern "C" {
+@declarations@}
+
+namespace kinetograph::cuda {
+
+std::span<const FatBinary> fat_binaries() {
+    static const std::array<FatBinary, @count@> binaries{{
+@rows@    }};
+    return binaries;
+}
+
+std::string_view fat_binary_compiler() { return "@provenance@"; }
+
+}  // namespace kinetograph::cuda
+]])
+    set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${ARGN}")
+    target_sources(${target} PRIVATE "${source}")
+endfunction()

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Compares what ptxas said of every kernel (nvcc -Xptxas -v) with resources.json: registers at most as planned on every
+architecture, no spills, no local memory, no kernel unplanned or missing. Prints the table.
+
+check_resources.py resources.json 80 90 ... [--plant spill|registers|unplanned|missing] -- a.fatbin.txt ...
+"""
+import json
+import re
+import sys
+
+ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\w+)'")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+REGISTERS = re.compile(r"Used (\d+) registers")
+
+
+def kernels_of(report):
+    """(kernel, chip) -> {"registers", "local"} as the report says."""
+    found, current = {}, None
+    for line in report.splitlines():
+        if entry := ENTRY.search(line):
+            current = found.setdefault(entry.groups(), {"registers": 0, "local": 0})
+        elif current is not None and (stack := STACK.search(line)):
+            current["local"] = sum(int(number) for number in stack.groups())
+        elif current is not None and (registers := REGISTERS.search(line)):
+            current["registers"] = int(registers[1])
+    return found
+
+
+def plant(fault, found):
+    """A mistake that must be found: this script is tested by ctest with each of them."""
+    first = next(iter(found))
+    if fault == "spill":
+        found[first]["local"] = 8
+    elif fault == "registers":
+        found[first]["registers"] = 256
+    elif fault == "unplanned":
+        found[("a_kernel_nobody_planned", first[1])] = {"registers": 1, "local": 0}
+    elif fault == "missing":
+        del found[first]
+
+
+def complaints(planned, chips, found):
+    for (kernel, chip), used in sorted(found.items()):
+        if kernel not in planned:
+            yield f"{kernel} for sm_{chip}: not in resources.json"
+        elif used["registers"] > planned[kernel] or used["registers"] == 0:
+            yield f"{kernel} for sm_{chip}: {used['registers']} registers, planned at most {planned[kernel]}"
+        if used["local"] != 0:
+            yield f"{kernel} for sm_{chip}: {used['local']} bytes of stack and spills, planned none"
+    for kernel in planned:
+        for chip in chips:
+            if (kernel, chip) not in found:
+                yield f"{kernel} for sm_{chip}: not compiled"
+
+
+def main(arguments):
+    options, reports = arguments[1:arguments.index("--")], arguments[arguments.index("--") + 1:]
+    with open(options.pop(0)) as file:
+        planned = json.load(file)
+    fault = None
+    if "--plant" in options:
+        fault = options.pop(options.index("--plant") + 1)
+        options.remove("--plant")
+    found = {}
+    for path in reports:
+        with open(path) as file:
+            found.update(kernels_of(file.read()))
+    if fault is not None:
+        plant(fault, found)
+    for kernel in planned:
+        row = " ".join(f"sm_{chip} {found.get((kernel, chip), {'registers': 0})['registers']:3}" for chip in options)
+        print(f"{kernel:28} registers: {row}  (at most {planned[kernel]})")
+    wrong = list(complaints(planned, options, found))
+    print("\n".join(wrong) if wrong else f"{len(found)} kernels as planned")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
