@@ -52,11 +52,11 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
       NoEpilogue)                                                                                                 \
     X(conv2d_##form##_##group##sm_##span##b_n##n##_residual,                                                      \
       (entry_config(group, span, n, Activation::form, Source::Residual)), NoEpilogue)
-#define KG_SM100_WIDTHS(X, form, group, span)                                         \
-    KG_SM100_TILE(X, form, group, span, 64)                                           \
-    KG_SM100_TILE(X, form, group, span, 96)                                           \
-    KG_SM100_TILE(X, form, group, span, 128) KG_SM100_TILE(X, form, group, span, 192) \
-        KG_SM100_TILE(X, form, group, span, 256)
+#define KG_SM100_WIDTHS(X, form, group, span) \
+    KG_SM100_TILE(X, form, group, span, 64)   \
+    KG_SM100_TILE(X, form, group, span, 96)   \
+    KG_SM100_TILE(X, form, group, span, 128)  \
+    KG_SM100_TILE(X, form, group, span, 192) KG_SM100_TILE(X, form, group, span, 256)
 #define KG_SM100_FORM(X, form)       \
     KG_SM100_WIDTHS(X, form, 1, 128) \
     KG_SM100_WIDTHS(X, form, 1, 64) KG_SM100_WIDTHS(X, form, 2, 128) KG_SM100_WIDTHS(X, form, 2, 64)
@@ -84,19 +84,18 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
     X(conv2d_first_sum_##group##sm_##span##b, (sums_config(group, span, false, true)), NoEpilogue) \
     X(conv2d_next_sum_##group##sm_##span##b, (sums_config(group, span, true, true)), NoEpilogue)   \
     X(conv2d_last_sum_##group##sm_##span##b, (sums_config(group, span, true, false)), NoEpilogue)
-#define KG_SM100_VARIANTS(X)                                                                                  \
-    KG_SM100_ELEMENT(X, fp16, Float16, 1, 128)                                                                \
-    KG_SM100_ELEMENT(X, fp16, Float16, 1, 64)                                                                 \
-    KG_SM100_ELEMENT(X, fp16, Float16, 2, 128) KG_SM100_ELEMENT(X, fp16, Float16, 2, 64)                      \
-        KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 128) KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 64)            \
-            KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 128) KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 64)        \
-                KG_SM100_FUNCTION(X, 1, 128, None) KG_SM100_FUNCTION(X, 1, 128, Residual)                     \
-                    KG_SM100_FUNCTION(X, 2, 128, None) KG_SM100_FUNCTION(X, 2, 128, Residual)                 \
-                        KG_SM100_CLUSTER(X, 1, 128, 2, 1) KG_SM100_CLUSTER(X, 1, 128, 1, 2)                   \
-                            KG_SM100_CLUSTER(X, 1, 64, 2, 2) KG_SM100_CLUSTER(X, 2, 128, 4, 1)                \
-                                KG_SM100_CLUSTER(X, 2, 128, 2, 2) KG_SM100_CLUSTER(X, 2, 64, 4, 2)            \
-                                    KG_SM100_SUMS(X, 1, 128) KG_SM100_SUMS(X, 1, 64) KG_SM100_SUMS(X, 2, 128) \
-                                        KG_SM100_SUMS(X, 2, 64)
+#define KG_SM100_VARIANTS(X)                                                                                           \
+    KG_SM100_ELEMENT(X, fp16, Float16, 1, 128)                                                                         \
+    KG_SM100_ELEMENT(X, fp16, Float16, 1, 64)                                                                          \
+    KG_SM100_ELEMENT(X, fp16, Float16, 2, 128)                                                                         \
+    KG_SM100_ELEMENT(X, fp16, Float16, 2, 64)                                                                          \
+    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 128) KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 64) KG_SM100_ELEMENT(       \
+        X, e4m3, Float8E4M3, 2, 128) KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 64) KG_SM100_FUNCTION(X, 1, 128, None)   \
+        KG_SM100_FUNCTION(X, 1, 128, Residual) KG_SM100_FUNCTION(X, 2, 128, None)                                      \
+            KG_SM100_FUNCTION(X, 2, 128, Residual) KG_SM100_CLUSTER(X, 1, 128, 2, 1) KG_SM100_CLUSTER(X, 1, 128, 1, 2) \
+                KG_SM100_CLUSTER(X, 1, 64, 2, 2) KG_SM100_CLUSTER(X, 2, 128, 4, 1) KG_SM100_CLUSTER(X, 2, 128, 2, 2)   \
+                    KG_SM100_CLUSTER(X, 2, 64, 4, 2) KG_SM100_SUMS(X, 1, 128) KG_SM100_SUMS(X, 1, 64)                  \
+                        KG_SM100_SUMS(X, 2, 128) KG_SM100_SUMS(X, 2, 64)
 
 #define KG_SM100_ENTRIES(X) KG_SM100_FRAMES(X) KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_VARIANTS(X)
 

@@ -27,6 +27,7 @@ struct EpilogueRole {
     struct Window {
         uint32_t m, n;  ///< first pixel (within its group) and channel
         uint32_t group;
+        uint32_t warp;
     };
 
     template <class Params>
@@ -49,11 +50,12 @@ struct EpilogueRole {
             const uint32_t count = output_tiles<kConfig>(g, tile);
             for (uint32_t i = 0; i < count; ++i, staging.advance()) {
                 uint32_t sums[kColumns];
+                isa::sync_warp();  // the load takes the whole warp, and its lanes have waited one by one
                 isa::tcgen05::load(sums, address + i * kColumns);
                 if constexpr (kFault != Fault::NoWaitLoad) isa::tcgen05::wait_load();
                 if (i + 1 == count) hand_back(smem, place, accumulator.slot);
-                finish(params, smem, {tile.m + warp * kRows, tile.n + i * kColumns, tile.group}, sums, staging.slot,
-                       source);
+                finish(params, smem, {tile.m + warp * kRows, tile.n + i * kColumns, tile.group, warp}, sums,
+                       staging.slot, source);
             }
             if (count == 0) hand_back(smem, place, accumulator.slot);
             accumulator.advance();
@@ -92,7 +94,7 @@ struct EpilogueRole {
     KG_DEVICE static void finish(const Params& params, Smem& smem, const Window& window,
                                  const uint32_t (&sums)[kColumns], uint32_t slot, Ring<c.source_stages>& source) {
         const uint32_t lane = isa::lane_index();
-        uint8_t* staged = smem.output[isa::warp_index()][slot];
+        uint8_t* staged = smem.output[window.warp][slot];
         if constexpr (kFault != Fault::NoStagingWait) {
             if (lane == 0) isa::tma::wait_stores_read<c.output_stages - 1>();
         }
@@ -107,11 +109,12 @@ struct EpilogueRole {
             KG_UNROLL
             for (uint32_t j = 0; j < kValues; ++j) values[j] = params.alpha * isa::float_of(sums[i * kValues + j]);
             const uint32_t channel = window.n + i * kValues;
-            if constexpr (c.source == Source::Accumulate) add_source(smem, source.slot, lane, i, 1.0f, values);
+            if constexpr (c.source == Source::Accumulate)
+                add_source(smem, window.warp, source.slot, lane, i, 1.0f, values);
             add_bias(params, channel, values);
             if constexpr (kForm == EpilogueForm::InRegisters) apply(params, window, lane, channel, values);
             if constexpr (c.source == Source::Residual && kForm != EpilogueForm::AfterSharedMemory)
-                add_source(smem, source.slot, lane, i, params.beta, values);
+                add_source(smem, window.warp, source.slot, lane, i, params.beta, values);
             row[i] = packed(values);
             isa::store_shared(chunk_of(staged, lane, i), row[i]);
         }
@@ -146,11 +149,11 @@ struct EpilogueRole {
     }
 
     /// values += scale * the same columns of C.
-    KG_DEVICE static void add_source(Smem& smem, uint32_t slot, uint32_t row, uint32_t chunk, float scale,
-                                     float (&values)[kValues]) {
+    KG_DEVICE static void add_source(Smem& smem, uint32_t warp, uint32_t slot, uint32_t row, uint32_t chunk,
+                                     float scale, float (&values)[kValues]) {
         constexpr uint32_t kEach = isa::word_values(c.source_value), kPerChunk = 4 * kEach;
         constexpr uint32_t kRowBytes = kColumns * isa::value_bytes(c.source_value);
-        const uint8_t* rows = smem.source[slot] + isa::warp_index() * kRows * kRowBytes;
+        const uint8_t* rows = smem.source[slot] + warp * kRows * kRowBytes;
         KG_UNROLL
         for (uint32_t i = 0; i < kValues; i += kPerChunk) {
             const uint32_t place = row * kRowBytes + (chunk * kValues + i) / kPerChunk * kChunkBytes;
@@ -195,7 +198,8 @@ struct EpilogueRole {
             float values[kValues];
             unpack(isa::load_shared(chunk_of(staged, row, chunk)), values);
             apply(params, window, row, window.n + chunk * kValues, values);
-            if constexpr (c.source == Source::Residual) add_source(smem, source_slot, row, chunk, params.beta, values);
+            if constexpr (c.source == Source::Residual)
+                add_source(smem, window.warp, source_slot, row, chunk, params.beta, values);
             isa::store_shared(chunk_of(staged, row, chunk), packed(values));
         }
     }

@@ -91,6 +91,7 @@ struct Conv2dFpropKernel {
     KG_DEVICE static void give_back(Smem& smem, uint32_t tensor) {
         if (role_of(isa::warp_index()) == Role::Mma) {
             if constexpr (kFault != Fault::DeallocatesUnasked) isa::mbarrier::wait(smem.deallocate, 0);
+            isa::sync_warp();
             isa::tcgen05::fence_after_sync();
             isa::tcgen05::relinquish<c.cta_group>();
             if constexpr (kFault != Fault::NoDeallocation) {

@@ -37,6 +37,7 @@ struct LoadRole {
     template <class Params>
     KG_DEVICE static void run(const Params& params, Smem& smem) {
         isa::tma::prefetch(params.filter);
+        isa::tma::prefetch(params.activation[0]);
         const Conv2dGeometry& g = params.geometry;
         const Place<kConfig> place;
         TileWalk<kConfig, kFault> tiles(g);

@@ -64,7 +64,7 @@ class Assembly : public testing::TestWithParam<SourceFile> {
 INSTANTIATE_TEST_SUITE_P(Sm100, Assembly,
                          testing::Values(SourceFile{"conv2d_frames.cu", 40}, SourceFile{"conv2d_volumes.cu", 40},
                                          SourceFile{"conv2d_windows.cu", 40}, SourceFile{"conv2d_variants.cu", 46},
-                                         SourceFile{"slice_passes.cu", 3}),
+                                         SourceFile{"slice_passes.cu", 3}, SourceFile{"im2col_passes.cu", 6}),
                          [](const auto& test) {
                              const std::string name = test.param.name;
                              return name.substr(0, name.find('.'));
