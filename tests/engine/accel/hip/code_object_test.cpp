@@ -56,7 +56,7 @@ nlohmann::json metadata() {
     })");
 }
 
-TEST(CodeObjects, TellTheirTargetAndTheirKernelsNeeds) {
+TEST(CodeObjectMetadata, TellsTheTargetAndTheKernelsNeeds) {
     const auto read = read_code_object(code_object(metadata()));
     ASSERT_TRUE(read) << read.error().message;
     ASSERT_TRUE(read->has_value());
@@ -74,7 +74,7 @@ TEST(CodeObjects, TellTheirTargetAndTheirKernelsNeeds) {
     EXPECT_EQ((*read)->find("conv_bf16_64x64"), nullptr);
 }
 
-TEST(CodeObjects, LeaveOtherImagesToTheRuntime) {
+TEST(CodeObjectMetadata, IsOnlyReadFromCodeObjects) {
     const std::string bundle = "__CLANG_OFFLOAD_BUNDLE__ and what follows";
     const auto read = read_code_object(std::as_bytes(std::span(bundle)));
     ASSERT_TRUE(read);
@@ -84,7 +84,7 @@ TEST(CodeObjects, LeaveOtherImagesToTheRuntime) {
     EXPECT_FALSE(x86->has_value());
 }
 
-TEST(CodeObjects, ThatAreCutOffOrBrokenAnywhereAreErrorsOrOtherImagesAndNeverReadBeyondTheirEnd) {
+TEST(CodeObjectMetadata, CutOffOrBrokenAnywhereIsAnErrorAndNeverReadBeyondItsEnd) {
     const std::vector<std::byte> whole = code_object(metadata());
     for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
         const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes));
@@ -102,7 +102,7 @@ TEST(CodeObjects, ThatAreCutOffOrBrokenAnywhereAreErrorsOrOtherImagesAndNeverRea
         }
 }
 
-TEST(CodeObjects, WithoutMetadataAreCorrupt) {
+TEST(CodeObjectMetadata, WithoutKernelsIsCorrupt) {
     auto without = metadata();
     without.erase("amdhsa.kernels");
     const auto read = read_code_object(code_object(without));
