@@ -134,6 +134,7 @@ TEST(Im2colGfx950, GathersWhatEveryTapMeets) {
             expect_im2col({single, same3, {5, 3, 1, 1, 1, 1}, channels, storage, k(9), 0, 35});
             expect_im2col({history, same3, {5, 3, 1, 1, 1, 1}, channels, storage, k(27), 0, 35});
             expect_im2col({{3, 3, 1, 1, 2, 0}, {4, 1}, {6, 1}, channels, storage, k(3) + 8, 0, 24});
+            expect_im2col({{2, 3, 1, 1, 1, 1}, {4, 1}, {6, 1}, channels, storage, k(3), 0, 24});
             // Strides, dilations, no padding, asymmetric padding, columns beyond K, a part of the pixels.
             expect_im2col({{5, 2, 2, 2}, {9, 3, 2, 1, 0, 1}, {8, 2, 3, 2, 1, 0}, channels, storage, k(12) + 40, 3, 5});
             expect_im2col({single, {7, 7, 1, 1, 3, 3}, {6, 5, 1, 1, 2, 2}, channels, storage, k(35), 11, 20});
