@@ -17,7 +17,9 @@ struct AttentionTile {
     static constexpr uint32_t kPeriod = kRowChunks < 16 ? kRowChunks : 16;  ///< chunks among which a row permutes
     static constexpr uint32_t kOperandsOfPeriod = kPeriod / (4 * kOperandChunks);
 
-    static KG_DEVICE Lanes<uint32_t> swizzle(const Lanes<uint32_t>& row) { return row / (16 / kPeriod) % kPeriod; }
+    static_assert(kPeriod % 8 == 0, "fewer chunks cannot keep sixteen rows apart");
+
+    static KG_DEVICE Lanes<uint32_t> swizzle(const Lanes<uint32_t>& row) { return row % kPeriod; }
 
     /// Offset of a lane's first chunk of operand `k` of the sixteen rows from a row that is a multiple of 16.
     static KG_DEVICE Lanes<uint32_t> operand_offset(uint32_t k) {
