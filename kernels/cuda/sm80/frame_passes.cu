@@ -1,0 +1,21 @@
+#include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
+
+using namespace kinetograph;
+
+#define KG_PASS(name, Kernel, Params)                                \
+    extern "C" __global__ void __launch_bounds__(sm80::kPassThreads) \
+        sm80_##name(const __grid_constant__ sm80::Params params) {   \
+        sm80::Kernel::run(params);                                   \
+    }
+#define KG_PASS_OF(name, Kernel, Params)                       \
+    KG_PASS(name##_bf16, Kernel<isa::Value::BFloat16>, Params) \
+    KG_PASS(name##_f16, Kernel<isa::Value::Float16>, Params)   \
+    KG_PASS(name##_f32, Kernel<isa::Value::Float32>, Params)
+
+KG_PASS_OF(rms_norm, RmsNormKernel, RmsNormParams)
+KG_PASS_OF(unpack_latent, UnpackLatentKernel, UnpackLatentParams)
+KG_PASS_OF(store_float, StoreFloatKernel, StoreFloatParams)
+KG_PASS_OF(store_picture, StorePictureKernel, StorePictureParams)
+KG_PASS(upsample_16, UpsampleKernel<isa::Words<4>>, UpsampleParams)
+KG_PASS(upsample_4, UpsampleKernel<uint32_t>, UpsampleParams)
+KG_PASS(upsample_2, UpsampleKernel<uint16_t>, UpsampleParams)

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
+#include <kinetograph/kernels/isa/convert.hpp>
+#include <kinetograph/kernels/isa/global_memory.hpp>
+#include <kinetograph/kernels/isa/math.hpp>
+#include <kinetograph/kernels/isa/shuffle.hpp>
+#include <kinetograph/kernels/isa/thread.hpp>
+
+/// A decoder's passes that look at one pixel, or one element, at a time. kPassThreads threads a CTA, frames along y
+/// (z for UpsampleKernel); pass_launch.cpp gives the grids.
+namespace kinetograph::sm80 {
+
+inline constexpr uint32_t kPassThreads = 256;
+
+template <isa::Value kValue>
+KG_DEVICE float load_element(const void* frame, size_t index) {
+    const uint8_t* address = static_cast<const uint8_t*>(frame) + index * isa::value_bytes(kValue);
+    if constexpr (kValue == isa::Value::Float32) {
+        return isa::load_global<float>(address);
+    } else {
+        float values[2];
+        isa::unpack_word<kValue>(isa::load_global<uint16_t>(address), values);
+        return values[0];
+    }
+}
+
+template <isa::Value kValue>
+KG_DEVICE void store_element(void* frame, size_t index, float value) {
+    uint8_t* address = static_cast<uint8_t*>(frame) + index * isa::value_bytes(kValue);
+    if constexpr (kValue == isa::Value::Float32) {
+        isa::store_global(address, value);
+    } else {
+        const float values[2] = {value, 0};
+        isa::store_global(address, static_cast<uint16_t>(isa::pack_word<kValue>(values)));
+    }
+}
+
+/// This thread's place among all of its grid row.
+KG_DEVICE uint32_t thread_of_row() { return isa::block_index().x * kPassThreads + isa::thread_index(); }
+
+/// A warp takes one pixel. It reads its channels twice, the second time from the first-level cache, so any number of
+/// them fits; a lane writes only what it alone has read, so a frame may be its own output.
+template <isa::Value kValue>
+struct RmsNormKernel {
+    KG_DEVICE static void run(const RmsNormParams& params) {
+        const uint32_t pixel = isa::block_index().x * (kPassThreads / isa::kWarpLanes) + isa::warp_index();
+        if (pixel >= params.pixels) return;  // a whole warp
+        const void* input = params.frames.input[isa::block_index().y];
+        void* output = params.frames.output[isa::block_index().y];
+        const size_t first = static_cast<size_t>(pixel) * params.channels;
+        float squares = 0;
+        for (uint32_t c = isa::lane_index(); c < params.channels; c += isa::kWarpLanes) {
+            const float value = load_element<kValue>(input, first + c);
+            squares += value * value;
+        }
+        for (uint32_t mask = 16; mask > 0; mask /= 2) squares += isa::shuffle_xor(squares, mask);
+        const float length = isa::square_root(squares);
+        const float scale = params.sqrt_channels / (length > 1e-12f ? length : 1e-12f);
+        for (uint32_t c = isa::lane_index(); c < params.channels; c += isa::kWarpLanes) {
+            const float value =
+                load_element<kValue>(input, first + c) * scale * isa::load_global<float>(params.gamma + c);
+            store_element<kValue>(output, first + c, params.silu != 0 ? isa::silu(value) : value);
+        }
+    }
+};
+
+/// A thread takes one unit of an input row. Grid: units, input rows, frames.
+template <class Unit>
+struct UpsampleKernel {
+    KG_DEVICE static void run(const UpsampleParams& params) {
+        const uint32_t unit = thread_of_row(), y = isa::block_index().y;
+        if (unit >= params.row_units) return;
+        const auto* input = static_cast<const Unit*>(params.frames.input[isa::block_index().z]);
+        auto* output = static_cast<Unit*>(params.frames.output[isa::block_index().z]);
+        const Unit value = isa::load_global<Unit>(input + static_cast<size_t>(y) * params.row_units + unit);
+        const uint32_t x = unit / params.pixel_units, part = unit % params.pixel_units;
+        Unit* to = output + static_cast<size_t>(y) * 4 * params.row_units + 2 * x * params.pixel_units + part;
+        isa::store_global(to, value);
+        isa::store_global(to + params.pixel_units, value);
+        isa::store_global(to + 2 * params.row_units, value);
+        isa::store_global(to + 2 * params.row_units + params.pixel_units, value);
+    }
+};
+
+/// A thread takes one pixel: neighbours read neighbours of each channel's plane.
+template <isa::Value kValue>
+struct UnpackLatentKernel {
+    KG_DEVICE static void run(const UnpackLatentParams& params) {
+        const uint32_t pixel = thread_of_row();
+        if (pixel >= params.pixels) return;
+        const void* latent = params.frames.input[isa::block_index().y];
+        void* output = params.frames.output[isa::block_index().y];
+        for (uint32_t c = 0; c < params.channels; ++c) {
+            const float scale = params.scale != nullptr ? isa::load_global<float>(params.scale + c) : 1.0f;
+            const float shift = params.shift != nullptr ? isa::load_global<float>(params.shift + c) : 0.0f;
+            const float value =
+                load_element<isa::Value::Float32>(latent, static_cast<size_t>(c) * params.pixels + pixel);
+            store_element<kValue>(output, static_cast<size_t>(pixel) * params.channels + c, value * scale + shift);
+        }
+    }
+};
+
+template <isa::Value kValue>
+struct StoreFloatKernel {
+    KG_DEVICE static void run(const StoreFloatParams& params) {
+        const uint32_t index = thread_of_row();
+        if (index >= params.elements) return;
+        const float value = load_element<kValue>(params.frames.input[isa::block_index().y], index);
+        const float raised = value < -params.limit ? -params.limit : value;  // NaN fails both comparisons and stays
+        store_element<isa::Value::Float32>(params.frames.output[isa::block_index().y], index,
+                                           raised > params.limit ? params.limit : raised);
+    }
+};
+
+template <isa::Value kValue>
+struct StorePictureKernel {
+    KG_DEVICE static void run(const StorePictureParams& params) {
+        const uint32_t pixel = thread_of_row();
+        if (pixel >= params.pixels) return;
+        uint32_t rgba = 0xff000000u;
+        KG_UNROLL
+        for (uint32_t c = 0; c < 3; ++c) {
+            const size_t index = static_cast<size_t>(pixel) * 3 + c;
+            rgba |= unorm8(load_element<kValue>(params.frames.input[isa::block_index().y], index)) << (8 * c);
+        }
+        isa::store_global(static_cast<uint32_t*>(params.frames.output[isa::block_index().y]) + pixel, rgba);
+    }
+
+    KG_DEVICE static uint32_t unorm8(float value) {
+        const float scaled = (value + 1.0f) * 127.5f;
+        if (!(scaled > 0.0f)) return 0;
+        const float half_up = (scaled < 255.0f ? scaled : 255.0f) + 0.5f;
+        return static_cast<uint32_t>(half_up);
+    }
+};
+
+}  // namespace kinetograph::sm80

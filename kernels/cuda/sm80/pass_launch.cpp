@@ -1,0 +1,32 @@
+#include <kinetograph/kernels/cuda/sm80/attention.hpp>
+#include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
+#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
+
+namespace kinetograph::sm80 {
+namespace {
+
+uint32_t ceil_div(uint32_t value, uint32_t by) { return (value + by - 1) / by; }
+
+}  // namespace
+
+PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames) {
+    return {.grid = {ceil_div(pixels, kPassThreads / isa::kWarpLanes), frames, 1}, .threads = kPassThreads};
+}
+
+PassLaunch elements_launch(uint32_t count, uint32_t frames) {
+    return {.grid = {ceil_div(count, kPassThreads), frames, 1}, .threads = kPassThreads};
+}
+
+uint32_t upsample_unit(uint32_t pixel_bytes) { return pixel_bytes % 16 == 0 ? 16 : pixel_bytes % 4 == 0 ? 4 : 2; }
+
+PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames) {
+    return {.grid = {ceil_div(row_units, kPassThreads), height, frames}, .threads = kPassThreads};
+}
+
+PassLaunch attention_launch(uint32_t tokens, uint32_t channels, uint32_t frames) {
+    return {.grid = {ceil_div(tokens, kQueryTile), frames, 1},
+            .threads = kAttentionThreads,
+            .shared_bytes = (kQueryTile + 2 * kKeyTile) * channels * 2};
+}
+
+}  // namespace kinetograph::sm80

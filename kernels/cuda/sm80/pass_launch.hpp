@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+/// Shapes of the launches of frame_passes.cu and attention_bf16.cu. `frames` is at most kMaxPassFrames.
+namespace kinetograph::sm80 {
+
+struct PassLaunch {
+    uint32_t grid[3] = {0, 0, 0};
+    uint32_t threads = 0;
+    uint32_t shared_bytes = 0;
+    /// Nothing to do: a launch without CTAs is an error to the driver.
+    bool empty() const { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0; }
+};
+
+/// sm80_rms_norm_<type>
+PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames);
+/// sm80_unpack_latent_<type> and sm80_store_picture_<type> of pixels, sm80_store_float_<type> of elements.
+PassLaunch elements_launch(uint32_t count, uint32_t frames);
+/// Bytes of the unit by which pixels of `pixel_bytes` are moved: 16, 4 or 2, as in sm80_upsample_<unit>. Frames are
+/// aligned to it.
+uint32_t upsample_unit(uint32_t pixel_bytes);
+/// row_units: of an input row; height: of the input.
+PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames);
+/// sm80_attention_bf16_<channels>
+PassLaunch attention_launch(uint32_t tokens, uint32_t channels, uint32_t frames);
+
+}  // namespace kinetograph::sm80

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+
+/// What the launches of a decoder's passes besides its convolutions read: each struct by value, the kernel's only
+/// parameter.
+namespace kinetograph::sm80 {
+
+/// Frames that one launch takes; more are several launches.
+inline constexpr uint32_t kMaxPassFrames = 32;
+
+/// Frames where they lie: in a ring they do not follow one another.
+struct FrameTable {
+    const void* input[kMaxPassFrames];
+    void* output[kMaxPassFrames];
+};
+
+/// out = in * sqrt(channels) / max(||in||_2, 1e-12) * gamma for every pixel's channels, then SiLU or not. A frame may
+/// be its own output.
+struct RmsNormParams {
+    FrameTable frames;   ///< [pixels, channels]
+    const float* gamma;  ///< [channels]
+    uint32_t pixels, channels;
+    uint32_t silu;
+    float sqrt_channels;
+};
+
+/// Every pixel becomes a 2 x 2 block. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
+struct UpsampleParams {
+    FrameTable frames;  ///< [height, width] pixels to [2 height, 2 width]
+    uint32_t row_units, pixel_units;
+};
+
+/// out[pixel][c] = latent[c][pixel] * scale[c] + shift[c], rounded once.
+struct UnpackLatentParams {
+    FrameTable frames;   ///< fp32 [channels, pixels] to [pixels, channels]
+    const float* scale;  ///< [channels]; null: 1
+    const float* shift;  ///< [channels]; null: 0
+    uint32_t pixels, channels;
+};
+
+/// Frames widened to fp32, limited to [-limit, limit]; NaN stays NaN.
+struct StoreFloatParams {
+    FrameTable frames;  ///< [elements] to fp32 [elements]
+    uint32_t elements;
+    float limit;
+};
+
+/// Pictures of three channels, nominal range [-1, 1], as opaque RGBA of 8 bits: to nearest, halves up, NaN is 0.
+struct StorePictureParams {
+    FrameTable frames;  ///< [pixels, 3] to [pixels, 4] bytes
+    uint32_t pixels;
+};
+
+/// softmax(q k^T / sqrt(channels)) v of each frame, one head as wide as the channels, no mask.
+struct AttentionParams {
+    FrameTable frames;  ///< [tokens, 3 * channels]: query, key, value of a token in this order; to [tokens, channels]
+    uint32_t tokens;
+    float scale;  ///< 1 / sqrt(channels)
+};
+
+static_assert(sizeof(UnpackLatentParams) <= 4096 && sizeof(RmsNormParams) <= 4096, "4 KiB of kernel parameters");
+
+}  // namespace kinetograph::sm80

@@ -1,0 +1,122 @@
+#include <cmath>
+#include <kinetograph/kernels/cuda/sm80/attention.hpp>
+
+#include "pass_run.hpp"
+
+namespace kinetograph::sm80 {
+namespace {
+
+using isa::Element;
+using isa::Value;
+
+struct AttentionCase {
+    uint32_t tokens = 1, frames = 1;
+    double spread = 1;  ///< of the queries: large ones make sharp weights and moving maxima
+};
+
+/// Runs it; what is wrong, or "". |error|: half a step of the result, and half a step of each weight.
+template <Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None>
+std::string disagreement(const AttentionCase& attention, uint64_t seed) {
+    constexpr Value kValue = kElement == Element::BFloat16 ? Value::BFloat16 : Value::Float16;
+    const double half_step = std::ldexp(1.0, kElement == Element::BFloat16 ? -8 : -11);
+    const uint32_t tokens = attention.tokens;
+    Frames qkv = random_frames(attention.frames, int64_t{tokens} * 3 * kChannels, kValue, tokens);
+    Frames output(attention.frames, int64_t{tokens} * kChannels * 2, 9);
+    const auto at = [&](size_t frame, uint32_t token, uint32_t part, uint32_t c) {
+        return load_value(kValue, qkv.frame(frame), (size_t{token} * 3 + part) * kChannels + c);
+    };
+    for (size_t frame = 0; frame < qkv.size(); ++frame) {
+        for (uint32_t i = 0; i < tokens * kChannels; ++i) {
+            const size_t query = size_t{i / kChannels} * 3 * kChannels + i % kChannels;
+            store_value(kValue, qkv.frame(frame), query,
+                        attention.spread * load_value(kValue, qkv.frame(frame), query));
+        }
+    }
+    const double scale = 1 / std::sqrt(double{kChannels});
+    const AttentionParams params{table_of(qkv, output), tokens, static_cast<float>(scale)};
+    const PassLaunch launch = attention_launch(tokens, kChannels, attention.frames);
+    EXPECT_EQ(launch.shared_bytes, sizeof(AttentionSmem<kChannels>));
+    const std::string fault = run_pass(
+        launch, [&] { AttentionKernel<kElement, kChannels, kFault>::run(params); }, seed);
+    if (!fault.empty()) return fault;
+    if (!output.intact()) return "bytes outside the output were written";
+
+    std::vector<double> weights(tokens), sums(kChannels), magnitudes(kChannels);
+    for (size_t row = 0; row < size_t{attention.frames} * tokens; ++row) {
+        const size_t frame = row / tokens;
+        const auto query = static_cast<uint32_t>(row % tokens);
+        double highest = -1e300, total = 0, largest_sum = 0;
+        for (uint32_t key = 0; key < tokens; ++key) {
+            double score = 0, magnitude = 0;
+            for (uint32_t c = 0; c < kChannels; ++c) {
+                const double product = at(frame, query, 0, c) * at(frame, key, 1, c);
+                score += product;
+                magnitude += std::abs(product);
+            }
+            weights[key] = score * scale;
+            highest = std::max(highest, weights[key]);
+            largest_sum = std::max(largest_sum, magnitude * scale);
+        }
+        for (double& weight : weights) total += weight = std::exp(weight - highest);
+        std::fill(sums.begin(), sums.end(), 0.0);
+        std::fill(magnitudes.begin(), magnitudes.end(), 0.0);
+        for (uint32_t key = 0; key < tokens; ++key) {
+            for (uint32_t c = 0; c < kChannels; ++c) {
+                sums[c] += weights[key] / total * at(frame, key, 2, c);
+                magnitudes[c] += weights[key] / total * std::abs(at(frame, key, 2, c));
+            }
+        }
+        // fp32 scores: kChannels additions, which the exponential turns into relative errors of the weights.
+        const double score_error = 2 * kChannels * std::ldexp(1.0, -24) * largest_sum;
+        for (uint32_t c = 0; c < kChannels; ++c) {
+            const double found = load_value(kValue, output.frame(frame), size_t{query} * kChannels + c);
+            const double allowed = half_step * std::abs(sums[c]) + (half_step + 2 * score_error) * magnitudes[c] + 1e-5;
+            if (!(std::abs(found - sums[c]) <= allowed)) {
+                return "token " + std::to_string(row) + " channel " + std::to_string(c) + " is " +
+                       std::to_string(found) + ", expected " + std::to_string(sums[c]) + " within " +
+                       std::to_string(allowed);
+            }
+        }
+    }
+    return "";
+}
+
+template <Element kElement, uint32_t kChannels>
+void expect_agrees(const AttentionCase& attention, uint64_t schedules = 3) {
+    for (uint64_t seed = 0; seed < schedules; ++seed) {
+        EXPECT_EQ((disagreement<kElement, kChannels>(attention, seed)), "") << "seed " << seed;
+    }
+}
+
+TEST(AttentionPass, AgreesWithFp64OnTheDecodersWidth) { expect_agrees<Element::BFloat16, 384>({.tokens = 70}, 1); }
+TEST(AttentionPass, AgreesAtEveryRaggedEdge) {
+    for (const uint32_t tokens : {1u, 31u, 32u, 33u, 64u, 65u, 100u}) {
+        expect_agrees<Element::BFloat16, 64>({.tokens = tokens});
+    }
+}
+TEST(AttentionPass, TakesSeveralFramesAndFloat16) {
+    expect_agrees<Element::Float16, 128>({.tokens = 40, .frames = 3}, 1);
+}
+TEST(AttentionPass, FollowsMaximaThatMove) { expect_agrees<Element::BFloat16, 64>({.tokens = 160, .spread = 12}); }
+
+template <AttentionFault kFault>
+void expect_caught(const std::string& sentence) {
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+        const std::string wrong = disagreement<Element::BFloat16, 64, kFault>({.tokens = 100}, seed);
+        EXPECT_NE(wrong.find(sentence), std::string::npos) << "seed " << seed << ": " << wrong;
+    }
+}
+
+TEST(AttentionFaults, KeysOverwrittenWhileOthersReadThemAreCaught) {
+    expect_caught<AttentionFault::NoBarrierBeforeKeys>("with no barrier since");
+}
+TEST(AttentionFaults, ValuesOverwrittenWhileOthersReadThemAreCaught) {
+    expect_caught<AttentionFault::NoBarrierBeforeValues>("shared+");
+}
+TEST(AttentionFaults, ValuesThatNobodyHasWaitedForAreCaught) {
+    expect_caught<AttentionFault::NoWaitForValues>("still writes: that thread has not waited for it");
+}
+TEST(AttentionFaults, WeightsOfKeysBehindTheLastAreCaught) { expect_caught<AttentionFault::KeysNotMasked>("expected"); }
+
+}  // namespace
+}  // namespace kinetograph::sm80

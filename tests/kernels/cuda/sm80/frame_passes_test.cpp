@@ -1,0 +1,155 @@
+#include <array>
+#include <cmath>
+#include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
+#include <limits>
+
+#include "pass_run.hpp"
+
+namespace kinetograph::sm80 {
+namespace {
+
+using isa::Value;
+
+template <Value kValue>
+void expect_norm(uint32_t pixels, uint32_t channels, bool silu) {
+    Frames frames = random_frames(2, int64_t{pixels} * channels, kValue, channels);
+    for (uint32_t c = 0; c < channels && pixels > 1; ++c) store_value(kValue, frames.frame(1), channels + c, 0);
+    const Frames before = frames;
+    std::vector<float> gamma(channels);
+    for (uint32_t c = 0; c < channels; ++c) gamma[c] = 0.5f + 0.01f * static_cast<float>(c);
+    const RmsNormParams params{table_of(frames, frames),
+                               gamma.data(),
+                               pixels,
+                               channels,
+                               silu ? 1u : 0u,
+                               std::sqrt(static_cast<float>(channels))};  // in place
+    ASSERT_EQ(run_pass(
+                  rms_norm_launch(pixels, 2), [&] { RmsNormKernel<kValue>::run(params); }, channels),
+              "");
+    EXPECT_TRUE(frames.intact());
+    for (size_t i = 0; i < size_t{2} * pixels; ++i) {
+        const uint8_t* input = before.frame(i / pixels);
+        const size_t first = i % pixels * channels;
+        double squares = 0;
+        for (uint32_t c = 0; c < channels; ++c) squares += std::pow(load_value(kValue, input, first + c), 2);
+        for (uint32_t c = 0; c < channels; ++c) {
+            double expected = load_value(kValue, input, first + c) * std::sqrt(double{1} * channels) /
+                              std::max(std::sqrt(squares), 1e-12) * double{gamma[c]};
+            if (silu) expected /= 1 + std::exp(-expected);
+            ASSERT_NEAR(load_value(kValue, frames.frame(i / pixels), first + c), expected,
+                        allowed_error(kValue, expected))
+                << "pixel " << i << " channel " << c;
+        }
+    }
+}
+
+TEST(RmsNormPass, AgreesWithFp64InPlaceForEveryType) {
+    expect_norm<Value::BFloat16>(13, 96, true);
+    expect_norm<Value::BFloat16>(9, 384, false);
+    expect_norm<Value::Float16>(13, 33, true);
+    expect_norm<Value::Float32>(3, 7, false);
+    expect_norm<Value::Float32>(1, 1, false);
+}
+
+template <class Unit>
+void expect_upsampled(uint32_t height, uint32_t width, uint32_t pixel_bytes) {
+    ASSERT_EQ(upsample_unit(pixel_bytes), sizeof(Unit));
+    Frames input(2, int64_t{height} * width * pixel_bytes, 1), output(2, int64_t{4} * height * width * pixel_bytes, 2);
+    for (size_t frame = 0; frame < 2; ++frame) {
+        for (uint32_t i = 0; i < height * width * pixel_bytes; ++i) {
+            input.frame(frame)[i] = static_cast<uint8_t>(i * 7 + i / 256 + frame * 101);
+        }
+    }
+    const uint32_t units = pixel_bytes / static_cast<uint32_t>(sizeof(Unit));
+    const UpsampleParams params{table_of(input, output), width * units, units};
+    const PassLaunch launch = upsample_launch(params.row_units, height, 2);
+    ASSERT_EQ(run_pass(
+                  launch, [&] { UpsampleKernel<Unit>::run(params); }, height),
+              "");
+    EXPECT_TRUE(output.intact());
+    for (size_t frame = 0; frame < 2; ++frame) {
+        for (uint32_t i = 0; i < 4 * height * width * pixel_bytes; ++i) {
+            const uint32_t byte = i % pixel_bytes, x = i / pixel_bytes % (2 * width), y = i / pixel_bytes / (2 * width);
+            ASSERT_EQ(output.frame(frame)[i], input.frame(frame)[(y / 2 * width + x / 2) * pixel_bytes + byte]) << i;
+        }
+    }
+}
+
+TEST(UpsamplePass, MakesEveryPixelFourInEveryUnit) {
+    expect_upsampled<isa::Words<4>>(3, 50, 192);
+    expect_upsampled<uint32_t>(5, 7, 12);
+    expect_upsampled<uint16_t>(4, 9, 6);
+}
+
+template <Value kValue>
+void expect_unpacked(uint32_t pixels, uint32_t channels, bool scaled) {
+    const Frames latent = random_frames(1, int64_t{pixels} * channels, Value::Float32, pixels);
+    Frames output(1, int64_t{pixels} * channels * isa::value_bytes(kValue), 3);
+    std::vector<float> scale(channels, 1.5f), shift(channels);
+    for (uint32_t c = 0; c < channels; ++c) shift[c] = static_cast<float>(c) - 2;
+    const UnpackLatentParams params{table_of(latent, output), scaled ? scale.data() : nullptr,
+                                    scaled ? shift.data() : nullptr, pixels, channels};
+    ASSERT_EQ(run_pass(
+                  elements_launch(pixels, 1), [&] { UnpackLatentKernel<kValue>::run(params); }, 1),
+              "");
+    EXPECT_TRUE(output.intact());
+    for (uint32_t i = 0; i < pixels * channels; ++i) {
+        const uint32_t c = i % channels, pixel = i / channels;
+        const double value = load_value(Value::Float32, latent.frame(0), c * pixels + pixel);
+        const double expected = scaled ? value * 1.5 + double{shift[c]} : value;
+        ASSERT_NEAR(load_value(kValue, output.frame(0), i), expected, allowed_error(kValue, expected)) << i;
+    }
+}
+
+TEST(UnpackLatentPass, TurnsPlanesIntoPixels) {
+    expect_unpacked<Value::BFloat16>(300, 16, true);
+    expect_unpacked<Value::Float16>(65, 4, false);
+    expect_unpacked<Value::Float32>(31, 16, true);
+}
+
+TEST(StoreFloatPass, LimitsAndKeepsNan) {
+    Frames input = random_frames(2, 300, Value::BFloat16, 5), output(2, 1200, 6);
+    store_value(Value::BFloat16, input.frame(1), 7, std::nan(""));
+    store_value(Value::BFloat16, input.frame(1), 8, -std::numeric_limits<double>::infinity());
+    const StoreFloatParams params{table_of(input, output), 300, 0.75f};
+    ASSERT_EQ(run_pass(
+                  elements_launch(300, 2), [&] { StoreFloatKernel<Value::BFloat16>::run(params); }, 1),
+              "");
+    EXPECT_TRUE(output.intact());
+    for (size_t i = 0; i < 600; ++i) {
+        const double value = load_value(Value::BFloat16, input.frame(i / 300), i % 300);
+        const double found = load_value(Value::Float32, output.frame(i / 300), i % 300);
+        if (std::isnan(value)) {
+            EXPECT_TRUE(std::isnan(found));
+        } else {
+            EXPECT_EQ(found, std::clamp(value, -0.75, 0.75));
+        }
+    }
+}
+
+TEST(StorePicturePass, RoundsToNearestAndIsOpaque) {
+    constexpr std::array kValues{
+        -2.0f, -1.0f, -0.99609375f, 0.0f, 0.5f, 1.0f, 7.0f, std::numeric_limits<float>::quiet_NaN(), 0.25f};
+    constexpr std::array<uint32_t, 9> kBytes{0, 0, 0, 128, 191, 255, 255, 0, 159};  // (x + 1) * 127.5, halves up
+    Frames input(1, 36, 1), output(1, 12, 2);
+    for (size_t i = 0; i < 9; ++i) store_value(Value::Float32, input.frame(0), i, double{kValues[i]});
+    const StorePictureParams params{table_of(input, output), 3};
+    ASSERT_EQ(run_pass(
+                  elements_launch(3, 1), [&] { StorePictureKernel<Value::Float32>::run(params); }, 1),
+              "");
+    EXPECT_TRUE(output.intact());
+    for (size_t i = 0; i < 12; ++i) {
+        EXPECT_EQ(output.frame(0)[i], i % 4 == 3 ? 255 : kBytes[i / 4 * 3 + i % 4]) << i;
+    }
+}
+
+TEST(PassLaunches, OfNothingAreEmpty) {
+    EXPECT_TRUE(rms_norm_launch(0, 3).empty());
+    EXPECT_TRUE(elements_launch(5, 0).empty());
+    EXPECT_TRUE(upsample_launch(4, 0, 1).empty());
+    EXPECT_TRUE(attention_launch(0, 384, 1).empty());
+    EXPECT_FALSE(attention_launch(1, 384, 1).empty());
+}
+
+}  // namespace
+}  // namespace kinetograph::sm80

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
+#include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
+#include <kinetograph/kernels/host_model/launch.hpp>
+#include <random>
+
+#include "conv_case.hpp"
+
+namespace kinetograph::sm80 {
+
+/// The fault that stopped the run, or "".
+inline std::string run_pass(const PassLaunch& launch, const std::function<void()>& kernel, uint64_t seed) {
+    if (launch.empty()) return "";
+    const auto outcome = host_model::run({.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+                                          .threads = launch.threads,
+                                          .shared_bytes = launch.shared_bytes,
+                                          .seed = seed},
+                                         kernel);
+    if (outcome.bank_conflicts != 0) return std::to_string(outcome.bank_conflicts) + " bank conflicts";
+    return outcome.fault.value_or("");
+}
+
+inline FrameTable table_of(const Frames& input, Frames& output) {
+    FrameTable table{};
+    for (size_t i = 0; i < input.size(); ++i) {
+        table.input[i] = input.frame(i);
+        table.output[i] = output.frame(i);
+    }
+    return table;
+}
+
+/// `count` normal numbers in each frame, rounded to the type.
+inline Frames random_frames(int64_t frames, int64_t count, isa::Value value, uint32_t seed) {
+    Frames made(frames, count * isa::value_bytes(value), seed);
+    std::mt19937 dice(seed);
+    std::normal_distribution<double> normal;
+    for (size_t frame = 0; frame < made.size(); ++frame) {
+        for (size_t i = 0; i < static_cast<size_t>(count); ++i) store_value(value, made.frame(frame), i, normal(dice));
+    }
+    return made;
+}
+
+/// One rounding to bf16 (8 significant bits), fp16 (11) or fp32 (24), and fp32 arithmetic before it.
+inline double allowed_error(isa::Value value, double expected) {
+    const int bits = value == isa::Value::BFloat16 ? 8 : value == isa::Value::Float16 ? 11 : 20;
+    return std::ldexp(std::abs(expected), -bits) * 1.01 + 2e-6;
+}
+
+}  // namespace kinetograph::sm80
