@@ -44,7 +44,6 @@ BRANCH = 16            # taken
 class Wave:
     at: int = 0            # next instruction of the body
     ready: float = 0.0     # when it may issue
-    trips: int = 0
     memory: list = dataclasses.field(default_factory=list)  # completion times, oldest first
     lds: list = dataclasses.field(default_factory=list)
 
@@ -65,21 +64,25 @@ def access_bytes(instruction):
 
 
 def loop_cycles(body, waves, trips=24, settle=8):
-    """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, one matrix unit a
-    SIMD, LDS and L2 as queues of the compute unit in which the other three SIMDs stand too."""
+    """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, the oldest wave
+    first; one matrix unit a SIMD; LDS and L2 as queues of the compute unit in which the other three SIMDs stand too."""
     crew = [Wave(ready=i * 8.0) for i in range(waves)]
     vector_free = matrix_free = lds_free = memory_free = 0.0
-    settled = finished = 0.0
-    while any(wave.trips < trips for wave in crew):
-        wave = min((w for w in crew if w.trips < trips), key=lambda w: w.ready)
-        instruction = body[wave.at]
-        name, now = instruction.mnemonic, wave.ready
-        taken = False
+    done, settled = 0, 0.0
+
+    def issue_time(wave):
+        name = body[wave.at].mnemonic
         if name.startswith("v_mfma"):
-            now = max(now, vector_free, matrix_free)
+            return max(wave.ready, vector_free, matrix_free)
+        return max(wave.ready, vector_free) if name.startswith("v_") else wave.ready
+
+    while True:
+        wave = min(crew, key=issue_time)  # of several the first, the oldest
+        instruction = body[wave.at]
+        name, now = instruction.mnemonic, issue_time(wave)
+        if name.startswith("v_mfma"):
             matrix_free, vector_free = now + matrix_cycles(name), now + ISSUE
         elif name.startswith("v_"):
-            now = max(now, vector_free)
             vector_free = now + ISSUE
         elif name.startswith("ds_"):
             rate = LDS_READ_BYTES if name == "ds_read_b128" else LDS_WRITE_BYTES
@@ -103,11 +106,11 @@ def loop_cycles(body, waves, trips=24, settle=8):
         wave.at += 1
         if wave.at == len(body):
             wave.at = 0
-            wave.trips += 1
-            if all(w.trips >= settle for w in crew) and settled == 0:
-                settled, at_settled = wave.ready, min(w.trips for w in crew)
-            finished = wave.ready
-    return (finished - settled) / (trips - at_settled)
+            done += 1
+            if done == waves * settle:
+                settled = wave.ready
+            elif done == waves * trips:
+                return (wave.ready - settled) / (trips - settle)
 
 
 def shortest_path(instructions, start, goal, stores):

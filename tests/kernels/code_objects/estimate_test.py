@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""The estimate's model on loops whose cycles a person can count.   estimate_test.py PATH_OF_ESTIMATE_PY"""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import code_object  # noqa: E402
+import estimate  # noqa: E402
+from code_object import Instruction  # noqa: E402
+
+MFMA = ("v_mfma_f32_16x16x32_bf16", "a[0:3], v[0:3], v[4:7], a[0:3]")
+VALU = ("v_add_u32", "v0, 1, v0")
+READ = ("ds_read_b128", "v[0:3], v8")
+LOAD = ("buffer_load_dwordx4", "v0, s[4:7], 0 offen lds")
+
+
+def body(*instructions):
+    """These, and a branch back to the first."""
+    listed = [Instruction(4 * i, name, operands, None) for i, (name, operands) in enumerate(instructions)]
+    return [*listed, Instruction(4 * len(listed), "s_cbranch_scc1", "", 0)]
+
+
+def wait(**counters):
+    return ("s_waitcnt", " ".join(f"{name}({value})" for name, value in counters.items()))
+
+
+class Estimate(unittest.TestCase):
+    def cycles(self, *instructions, waves=1):
+        return estimate.loop_cycles(body(*instructions), waves)
+
+    def test_matrix_instructions_take_their_cycles(self):
+        self.assertAlmostEqual(self.cycles(*[MFMA] * 32), 32 * 16, delta=16)
+
+    def test_what_fits_between_matrix_instructions_is_free(self):
+        self.assertAlmostEqual(self.cycles(*[MFMA, VALU, VALU] * 32), 32 * 16, delta=16)
+
+    def test_more_than_fits_is_issued_at_four_cycles(self):
+        self.assertAlmostEqual(self.cycles(*[MFMA, *[VALU] * 7] * 32), 32 * 8 * 4 + estimate.ISSUE + estimate.BRANCH, delta=16)
+
+    def test_address_instructions_in_one_heap_leave_the_matrix_unit_idle(self):
+        apart = self.cycles(*[MFMA, VALU, VALU] * 32)
+        together = self.cycles(*[MFMA] * 32, *[VALU] * 64)
+        self.assertAlmostEqual(together - apart, 64 * 4, delta=24)
+
+    def test_two_waves_share_the_matrix_unit_and_hide_some_of_each_others_heaps(self):
+        alone = self.cycles(*[MFMA] * 32, *[VALU] * 64)
+        together = self.cycles(*[MFMA] * 32, *[VALU] * 64, waves=2)
+        self.assertGreaterEqual(together, 2 * 32 * 16)
+        self.assertLess(together, 2 * alone)
+
+    def test_two_waves_hide_each_others_waits_for_memory(self):
+        alone = self.cycles(LOAD, wait(vmcnt=0), *[MFMA] * 32)
+        together = self.cycles(LOAD, wait(vmcnt=0), *[MFMA] * 32, waves=2)
+        self.assertLess(together, 1.1 * alone)
+
+    def test_reads_of_four_simds_queue_at_the_lds(self):
+        self.assertAlmostEqual(self.cycles(*[READ] * 32, wait(lgkmcnt=0)), 32 * 4 * 1024 / 256, delta=estimate.LDS_LATENCY + 40)
+
+    def test_loads_are_as_fast_as_the_cache(self):
+        self.assertAlmostEqual(self.cycles(*[LOAD] * 32, wait(vmcnt=32)), 32 * 4 * 1024 / 64, delta=32)
+
+    def test_a_drained_pipeline_costs_the_memory_latency(self):
+        flowing = self.cycles(LOAD, *[MFMA] * 32, wait(vmcnt=2))
+        drained = self.cycles(LOAD, wait(vmcnt=0), *[MFMA] * 32)
+        self.assertAlmostEqual(flowing, 32 * 16, delta=48)
+        self.assertGreater(drained - flowing, estimate.MEMORY_LATENCY - 100)
+
+    def test_an_unknown_matrix_instruction_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "v_mfma_f64_16x16x4_f64 is not in the table of costs"):
+            self.cycles(("v_mfma_f64_16x16x4_f64", ""))
+
+    def test_the_shortest_path_passes_the_stores(self):
+        listed = [Instruction(0, "s_cbranch_scc1", "", 12), Instruction(4, "buffer_store_dwordx2", "", None), Instruction(8, "v_nop", "", None),
+                  Instruction(12, "s_endpgm", "", None)]
+        end = len(listed) - 1
+        self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end, 0), 4)
+        self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end, 1), 12)
+        self.assertIsNone(estimate.shortest_path(listed, 0, lambda at: at == end, 2))
+
+    def test_time_is_rounds_of_workgroups_or_memory(self):
+        kernel = estimate.ConvKernel("k", (128, 128, 64), "uniform", 2, 4000.0, 1.0, 0.0)
+        problem = estimate.Problem("p", 1, 256, 256, 64, 128, (1, 3, 3))  # 512 tiles: one round; 9 k blocks: 5 trips
+        self.assertAlmostEqual(estimate.seconds(problem, kernel), 5 * 4000 / estimate.CLOCK)
+        larger = estimate.Problem("p", 1, 256, 257, 64, 128, (1, 3, 3))  # two tiles more: two rounds
+        self.assertAlmostEqual(estimate.seconds(larger, kernel), 10 * 4000 / estimate.CLOCK)
+        thin = estimate.Problem("p", 64, 512, 512, 64, 64, (1, 1, 1))
+        self.assertAlmostEqual(estimate.seconds(thin, kernel), thin.bytes / estimate.HBM_BYTES, delta=1e-6 + thin.bytes / estimate.HBM_BYTES * 0.1)
+
+    def test_the_decoder_has_the_layers_of_its_checkpoint(self):
+        layers = estimate.wan_layers(480, 832)
+        self.assertEqual(len([layer for layer in layers if layer.taps == (3, 3, 3)]), 1 + 4 + 24 + 1)
+        self.assertEqual(layers[-1].frames, 4)
+        self.assertEqual((layers[-1].h, layers[-1].w), (480, 832))
+        names = [layer.name for layer in layers]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertIn("decoder.upsamples.4.shortcut", names)
+
+    def test_branches_go_where_their_encoding_says(self):
+        text = "0000000000001500 <k>:\n\ts_nop 0  // 000000001500: BF800000\n\ts_cbranch_scc1 65534  // 000000001504: BF85FFFE\n"
+        self.assertEqual([i.target for i in code_object.parse_disassembly(text)], [None, 0x1500])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
