@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Estimates what FourWaveConv's compiled kernels do on an MI355X, from their machine code and a table of costs.
 
-    tools/gfx950/estimate.py --tools LLVM_BIN --rows          OBJECT.hsaco ...   against the published measurements
-    tools/gfx950/estimate.py --tools LLVM_BIN --wan 480x832   OBJECT.hsaco ...   the layers of a Wan 2.1 decoder
-    tools/gfx950/estimate.py --tools LLVM_BIN --loops         OBJECT.hsaco ...   cycles of every main loop
+    tools/gfx950/estimate.py BUILD_FOLDER --rows          against the published measurements
+    tools/gfx950/estimate.py BUILD_FOLDER --wan 480x832   the convolutions of a Wan 2.1 decoder's step
+    tools/gfx950/estimate.py BUILD_FOLDER --loops         cycles of every main loop
 
+BUILD_FOLDER has the code objects and gfx950_conv_plan, which says what kernel the dispatch takes for a convolution.
 The main loop is replayed instruction by instruction in the issue model below; what stands around it counts with its issue
 cycles along the shortest path that stores the whole tile. An estimate, never measured on the chip: docs/kernels-gfx950.md says
 what it leaves out.
@@ -16,6 +17,7 @@ import heapq
 import math
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -144,9 +146,8 @@ class ConvKernel:
     name: str
     tile: tuple          # BM, BN, BK
     loader: str
-    resident: int        # workgroups a compute unit
-    trip_cycles: float   # of the loop, `resident` workgroups together a SIMD
-    matrix_share: float  # of those cycles in which the matrix unit works
+    trip_cycles: tuple   # of the loop with one workgroup on a compute unit, with two where they fit, ...
+    matrix_share: float  # of the last of these in which the matrix unit works
     around: float        # cycles outside the loop: issue along the shortest path, and one latency to fill the pipeline
 
     NAME = re.compile(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(\w+)$")
@@ -158,13 +159,13 @@ class ConvKernel:
         body = loop.body(instructions)
         registers, lds = kernel.metadata[".vgpr_count"], kernel.metadata[".group_segment_fixed_size"]
         resident = max(1, min(check.REGISTERS_A_LANE // (-(-registers // 8) * 8), check.LDS_BYTES // max(lds, 1), 2))
-        cycles = loop_cycles(body, resident)
+        cycles = tuple(loop_cycles(body, count) for count in range(1, resident + 1))
         busy = resident * sum(matrix_cycles(i.mnemonic) for i in body if i.mnemonic.startswith("v_mfma"))
         bm, bn, bk = (int(parts[i]) for i in (2, 3, 4))
         before = shortest_path(instructions, 0, lambda at: at == loop.first, 0)
         after = shortest_path(instructions, loop.last + 1, lambda at: instructions[at].mnemonic == "s_endpgm", bm * bn // 1024)
         around = (before or 0) + (after or 0) + MEMORY_LATENCY
-        return cls(kernel.name, (bm, bn, bk), parts[5], resident, cycles, busy / cycles, around)
+        return cls(kernel.name, (bm, bn, bk), parts[5], cycles, busy / cycles[-1], around)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,17 +200,20 @@ def seconds(problem, kernel):
     steps = q * -(-r * s * problem.c_in // bk)
     trips = -(-steps // 2)
     workgroups = problem.frames * -(-problem.h * problem.w // bm) * -(-problem.c_out // bn)
-    rounds = -(-workgroups // (COMPUTE_UNITS * kernel.resident))
-    return max(rounds * (trips * kernel.trip_cycles + kernel.around) / CLOCK, problem.bytes / HBM_BYTES)
+    resident = len(kernel.trip_cycles)
+    rounds, left = divmod(workgroups, COMPUTE_UNITS * resident)
+    cycles = rounds * (trips * kernel.trip_cycles[-1] + kernel.around)
+    if left:  # a last round that may leave compute units with fewer workgroups
+        cycles += trips * kernel.trip_cycles[-(-left // COMPUTE_UNITS) - 1] + kernel.around
+    return max(cycles / CLOCK, problem.bytes / HBM_BYTES)
 
 
-def serves(problem, kernel):
-    """The loaders' gates of four_wave_conv_launch.cpp."""
-    return problem.c_in % kernel.tile[2] == 0 if kernel.loader == "uniform" else kernel.loader == "chunks" and problem.c_in % 8 == 0
-
-
-def best(problem, kernels):
-    return min((k for k in kernels if serves(problem, k)), key=lambda k: seconds(problem, k))
+def chosen(problems, kernels, planner):
+    """[(problem, kernel), ...]: what the dispatch binds to each; `planner` is the program that asks it."""
+    asked = "".join(f"{p.frames} {p.h} {p.w} {p.c_in} {p.c_out} {' '.join(map(str, p.taps))} {int(p.upsampled)}\n" for p in problems)
+    names = subprocess.run([planner], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    named = {kernel.name: kernel for kernel in kernels}
+    return [(problem, named[name]) for problem, name in zip(problems, names)]
 
 
 # MAX's benchmark of the Wan VAE on MI355X: shapes and TFLOP/s as its source states them. The frames of the 96-channel row are
@@ -261,55 +265,59 @@ def print_table(headings, rows):
 
 def print_loops(kernels):
     print_table(("kernel", "workgroups/CU", "cycles/trip", "matrix unit busy", "cycles around"),
-                [(k.name, str(k.resident), f"{k.trip_cycles:.0f}", f"{100 * k.matrix_share:.0f} %", f"{k.around:.0f}") for k in kernels])
+                [(k.name, str(len(k.trip_cycles)), f"{k.trip_cycles[-1]:.0f}", f"{100 * k.matrix_share:.0f} %", f"{k.around:.0f}") for k in kernels])
 
 
-def print_rows(kernels):
+def print_rows(choices):
     rows = []
-    for problem in ROWS:
-        kernel = best(problem, kernels)
+    for problem, kernel in choices:
         time = seconds(problem, kernel)
-        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}", kernel.name.removeprefix("kg_conv_"), f"{1e6 * time:.0f}",
+        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}", kernel.name.removeprefix("kg_conv_bf16_"), f"{1e6 * time:.0f}",
                      f"{problem.flops / time / 1e12:.0f}", f"{problem.published:.0f}", f"{problem.flops / time / 1e12 / problem.published:.2f}"))
     print_table(("shape", "frames x h x w", "kernel", "estimate us", "estimate TFLOP/s", "published", "ratio"), rows)
 
 
-def print_wan(kernels, height, width):
-    rows, total = [], [0.0, 0.0, 0.0]
-    for problem in wan_layers(height, width):
-        kernel = best(problem, kernels)
-        time, memory = seconds(problem, kernel), problem.bytes / HBM_BYTES
-        compute = problem.flops / (COMPUTE_UNITS * 4096 * CLOCK)
-        total = [total[0] + problem.flops, total[1] + problem.bytes, total[2] + time]
-        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}", f"{problem.c_in} > {problem.c_out}", "x".join(map(str, problem.taps)),
-                     f"{problem.flops / 1e9:.1f}", f"{problem.bytes / 1e6:.1f}", f"{problem.flops / problem.bytes:.0f}", f"{1e6 * compute:.0f}",
-                     f"{1e6 * memory:.0f}", kernel.name.removeprefix("kg_conv_"), f"{1e6 * time:.0f}"))
-    rows.append(("all convolutions", "", "", "", f"{total[0] / 1e9:.0f}", f"{total[1] / 1e6:.0f}", f"{total[0] / total[1]:.0f}", "", "", "", f"{1e6 * total[2]:.0f}"))
-    print_table(("layer", "frames x h x w", "channels", "taps", "GFLOP", "MB", "FLOP/B", "matrix us", "HBM us", "kernel", "estimate us"), rows)
+def print_wan(choices):
+    alike = {}  # layers of one shape are one row
+    for problem, kernel in choices:
+        alike.setdefault(dataclasses.replace(problem, name=""), []).append((problem, kernel))
+    rows, flops, traffic, total = [], 0, 0, 0.0
+    for layers in alike.values():
+        problem, kernel = layers[0]
+        time, count = seconds(problem, kernel), len(layers)
+        flops, traffic, total = flops + count * problem.flops, traffic + count * problem.bytes, total + count * time
+        rows.append((problem.name.removeprefix("decoder."), str(count), f"{problem.frames}x{problem.h}x{problem.w}", f"{problem.c_in} > {problem.c_out}",
+                     "x".join(map(str, problem.taps)), f"{problem.flops / 1e9:.1f}", f"{problem.bytes / 1e6:.1f}", f"{problem.flops / problem.bytes:.0f}",
+                     f"{1e6 * problem.flops / (COMPUTE_UNITS * 4096 * CLOCK):.0f}", f"{1e6 * problem.bytes / HBM_BYTES:.0f}",
+                     kernel.name.removeprefix("kg_conv_bf16_"), f"{1e6 * time:.0f}"))
+    rows.append(("all convolutions", str(len(choices)), "", "", "", f"{flops / 1e9:.0f}", f"{traffic / 1e6:.0f}", f"{flops / traffic:.0f}",
+                 f"{1e6 * flops / (COMPUTE_UNITS * 4096 * CLOCK):.0f}", f"{1e6 * traffic / HBM_BYTES:.0f}", "", f"{1e6 * total:.0f}"))
+    print_table(("first such layer", "layers", "frames x h x w", "channels", "taps", "GFLOP", "MB", "FLOP/B", "matrix us", "HBM us", "kernel", "estimate us"), rows)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tools", required=True, help="folder with llvm-objdump")
     parser.add_argument("--rows", action="store_true", help="against MAX's published rows")
     parser.add_argument("--wan", metavar="HxW", help="the convolutions of a Wan 2.1 decoder step at this frame size")
-    parser.add_argument("--loops", action="store_true", help="every kernel's main loop")
-    parser.add_argument("--kernels", default="bf16", help="element type of the kernels to look at: bf16, f16, f8")
-    parser.add_argument("objects", nargs="+")
+    parser.add_argument("--loops", metavar="TYPE", nargs="?", const="bf16", help="every main loop of this element type: bf16 (default), f16, f8")
+    parser.add_argument("--tools", help="folder with llvm-objdump; default: beside the compiler that toolchain finds")
+    parser.add_argument("build")
     options = parser.parse_args()
-    kernels = []
-    for path in options.objects:
-        code = objects.read_code_object(path)
-        disassembly = objects.disassemble(code, options.tools)
-        kernels += [ConvKernel.of(k, disassembly[k.name]) for k in code.kernels if k.name.startswith(f"kg_conv_{options.kernels}_")]
-    if not kernels:
-        parser.error(f"no kg_conv_{options.kernels}_ kernels in these objects")
+    here = os.path.dirname(os.path.abspath(__file__))
+    tools = options.tools or os.path.dirname(subprocess.run([os.path.join(here, "toolchain"), "find"], capture_output=True, text=True, check=True).stdout.strip())
+    planner = os.path.join(options.build, "tools", "gfx950", "gfx950_conv_plan")
+
+    def kernels_of(element):
+        code = objects.read_code_object(os.path.join(options.build, "kernels", "hip", "gfx950", "gfx950", f"four_wave_conv_{element}.hsaco"))
+        disassembly = objects.disassemble(code, tools)
+        return [ConvKernel.of(kernel, disassembly[kernel.name]) for kernel in code.kernels]
+
     if options.loops:
-        print_loops(kernels)
+        print_loops(kernels_of(options.loops))
     if options.rows:
-        print_rows(kernels)
+        print_rows(chosen(ROWS, kernels_of("bf16"), planner))
     if options.wan:
-        print_wan(kernels, *map(int, options.wan.split("x")))
+        print_wan(chosen(wan_layers(*map(int, options.wan.split("x"))), kernels_of("bf16"), planner))
 
 
 if __name__ == "__main__":
