@@ -11,12 +11,18 @@ using Uuid = std::array<std::uint8_t, 16>;
 
 std::string text_of(const Uuid& uuid) { return fmt::format("{:02x}", fmt::join(uuid, "")); }
 
+bool at_the_same_place(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display) {
+    return accelerator.pci && display.pci && accelerator.pci->domain == display.pci->domain &&
+           accelerator.pci->bus == display.pci->bus && accelerator.pci->device == display.pci->device;
+}
+
 /// Why the accelerator is not the GPU that displays, or cannot map its memory; empty: shared it is.
 std::string against_sharing(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display,
                             const RuledOut& ruled_out) {
-    if (accelerator.uuid == Uuid{})
+    const bool same_place = at_the_same_place(accelerator, display);
+    if (accelerator.uuid == Uuid{} && !same_place)
         return fmt::format("{} is no Vulkan device, frames are drawn by {}", accelerator.name, display.name);
-    if (accelerator.uuid != display.uuid)
+    if (accelerator.uuid != display.uuid && !same_place)
         return fmt::format("{} (uuid {}) is not {} (uuid {}), which draws", accelerator.name, text_of(accelerator.uuid),
                            display.name, text_of(display.uuid));
     if (!display.extensions.external_memory_fd)
@@ -46,6 +52,10 @@ TopologyChoice headless(std::string_view why) {
 
 TopologyChoice shared(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display) {
     TopologyChoice choice{Topology::Shared, Staging::None, Timelines::Shared, {}};
+    const std::string identity =
+        accelerator.uuid == display.uuid
+            ? fmt::format("uuid {}", text_of(accelerator.uuid))
+            : fmt::format("pci {:04x}:{:02x}:{:02x}", display.pci->domain, display.pci->bus, display.pci->device);
     std::string timelines = "it waits for and signals Vulkan's timelines itself";
     if (!display.extensions.external_semaphore_fd) {
         choice.timelines = Timelines::Relayed;
@@ -54,8 +64,8 @@ TopologyChoice shared(const accel::DeviceInfo& accelerator, const vulkan::Device
         choice.timelines = Timelines::Relayed;
         timelines = fmt::format("timelines are relayed by threads: {}", accelerator.can_import_timeline.reason);
     }
-    choice.reason = fmt::format("shared: {} computes and draws (uuid {}) and maps the memory that Vulkan exports; {}",
-                                accelerator.name, text_of(accelerator.uuid), timelines);
+    choice.reason = fmt::format("shared: {} computes and draws ({}) and maps the memory that Vulkan exports; {}",
+                                accelerator.name, identity, timelines);
     return choice;
 }
 

@@ -60,6 +60,17 @@ void report_extensions(const Instance& instance, VkSurfaceKHR surface, DeviceRep
         report.declined.emplace_back("extension VK_KHR_swapchain is missing, which a window needs");
 }
 
+void report_pci_place(const Instance& instance, DeviceReport& report) {
+    if (device_extensions(instance, report.handle).count(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME) == 0) return;
+    VkPhysicalDevicePCIBusInfoPropertiesEXT place{};
+    place.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT;
+    VkPhysicalDeviceProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &place;
+    instance.table().vkGetPhysicalDeviceProperties2(report.handle, &properties);
+    report.pci = PciPlace{place.pciDomain, place.pciBus, place.pciDevice};
+}
+
 void report_queues(const Instance& instance, VkSurfaceKHR surface, DeviceReport& report) {
     if (!graphics_family(instance, report.handle, VK_NULL_HANDLE))
         report.declined.emplace_back("no queue family serves both graphics and compute");
@@ -99,6 +110,7 @@ DeviceReport inspect(const Instance& instance, VkPhysicalDevice device, VkSurfac
         return report;  // its answers to questions about 1.3 would mean nothing
     }
     report_features(instance, report);
+    report_pci_place(instance, report);
     report_extensions(instance, surface, report);
     report_queues(instance, surface, report);
     return report;

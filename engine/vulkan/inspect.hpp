@@ -18,12 +18,18 @@ struct OptionalExtensions {
     bool memory_budget = false;          ///< free bytes in out-of-memory messages
 };
 
+/// Where a GPU sits, by VK_EXT_pci_bus_info: drivers of other APIs know the same, also where their UUIDs differ.
+struct PciPlace {
+    std::uint32_t domain = 0, bus = 0, device = 0;
+};
+
 struct DeviceReport {
     VkPhysicalDevice handle = VK_NULL_HANDLE;
     std::string name;                       ///< "llvmpipe (LLVM 15.0.6, 256 bits)"
     std::string driver;                     ///< "llvmpipe Mesa 22.3.6"
     std::string type;                       ///< "discrete GPU", "CPU", ...
     std::array<std::uint8_t, 16> uuid{};    ///< VkPhysicalDeviceIDProperties::deviceUUID
+    std::optional<PciPlace> pci;            ///< where the driver tells
     std::uint32_t api_version = 0;          ///< as VK_MAKE_API_VERSION makes it
     std::uint64_t device_memory_bytes = 0;  ///< of device-local heaps
     OptionalExtensions extensions;

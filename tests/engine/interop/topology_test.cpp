@@ -77,6 +77,20 @@ TEST(Topologies, TwoGpusStageInPinnedMemoryAndBothAreNamedWithTheirUuids) {
         "timelines are relayed by threads");
 }
 
+TEST(Topologies, TheSamePlaceOnThePciBusIsTheSameGpuWhateverItsUuidsAre) {
+    auto report = display();
+    auto info = gpu();
+    report.uuid[0] = 0xff;
+    info.pci = accel::PciAddress{.domain = 0, .bus = 0xc1, .device = 3};
+    EXPECT_EQ(choose_topology(info, &report).topology, Topology::Staged);
+    report.pci = vulkan::PciPlace{.domain = 0, .bus = 0xc1, .device = 4};
+    EXPECT_EQ(choose_topology(info, &report).topology, Topology::Staged);
+    report.pci->device = 3;
+    const auto choice = choose_topology(info, &report);
+    EXPECT_EQ(choice.topology, Topology::Shared);
+    EXPECT_NE(choice.reason.find("computes and draws (pci 0000:c1:03)"), std::string::npos) << choice.reason;
+}
+
 TEST(Topologies, AUuidOfZerosIsNobodys) {
     auto report = display();
     report.uuid = {};
