@@ -165,6 +165,15 @@ TEST(ConvGates, ANormOverMoreChannelsThanATileIsDeclined) {
     expect_declined(problem, "257 output channels under a norm: one tile holds at most 256 of a pixel's channels");
 }
 
+TEST(ConvGates, Float32OutputsHaveNeitherNormNorSource) {
+    Problem problem = layer(8, 8, 64, 64);
+    problem.output_f32 = problem.norm = true;
+    expect_declined(problem, "a norm of float32 outputs: it goes over rounded ones");
+    problem.norm = false;
+    problem.source = true;
+    expect_declined(problem, "a float32 source: it is prefetched into registers for 16 bits a value");
+}
+
 TEST(ConvGates, SizesBelowOneAreDeclined) {
     Problem problem = layer(8, 8, 64, 64);
     problem.stride_h = 0;

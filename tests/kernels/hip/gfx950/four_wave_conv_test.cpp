@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "conv_case.hpp"
 
 namespace kinetograph::gfx950 {
@@ -220,6 +218,20 @@ TEST(FourWaveConv, EveryFormOfTheEpilogueAgrees) {
                 expect_agrees({.problem = problem}, 1);
                 if (HasFatalFailure()) return;
             }
+        }
+    }
+}
+
+TEST(FourWaveConv, StoresFloat32WithoutRounding) {
+    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+        for (const int64_t c_out : {3, 64}) {
+            Problem problem = conv2d(element, 48, c_out, 3, {1, 1, 1, 1});
+            problem.output_f32 = true;
+            problem.silu = c_out == 64;
+            expect_agrees({.problem = problem});
+            problem.silu = false;
+            expect_agrees({.problem = problem, .data = Data::Integer}, 1);
+            if (HasFatalFailure()) return;
         }
     }
 }
