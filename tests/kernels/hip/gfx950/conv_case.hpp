@@ -22,7 +22,7 @@ struct ConvCase {
     int64_t input_frames = 1;  ///< output frame t sees input frames t + 1 - q ... t; those before 0 are zeros
 };
 
-/// "bf16 64x64x32 Chunks 2x9x7x48 -> 64, 3x3x3 stride 2 ..."
+/// "bf16 1x9x13x48 -> 64, taps 1x3x3, stride 2,2 dilation 1,1 pad 1,1,1,1 + bias, silu"
 std::string describe(const ConvCase& conv);
 
 class ConvRun {
