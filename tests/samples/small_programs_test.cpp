@@ -1,5 +1,9 @@
-// samples/decode and samples/embed: that they do what their first lines promise.
+// samples/decode, samples/embed and samples/embed_vulkan: that they do what their first lines promise.
 #include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <sstream>
 
 #include <kinetograph/tests/tools/kinetograph/latent_files.hpp>
 #include <kinetograph/tests/tools/kinetograph/program.hpp>
@@ -50,6 +54,35 @@ TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheOtherOneIsGivenInMemory) {
     EXPECT_EQ(frames_of(result.out), frames_of(run_program(SAMPLE_EMBED, arguments).out));
     EXPECT_NE(result.out.find("frame   4, due at 0.333 s"), std::string::npos) << result.out;
 }
+
+#ifdef STANDIN_HIP_GFX950
+/// The HIP lane on its stand-in, gfx950's kernels in the host model of waves, on one side; a real Vulkan device on the
+/// other: bf16 in another order of additions, so colours agree to a few of 256 levels.
+TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheHipLaneDecodes) {
+    const TemporaryFolder folder;
+    std::vector<std::string> arguments{write_latents(folder, "clip.safetensors"), kSmallWeights};
+    std::istringstream on_cpu(frames_of(run_program(SAMPLE_EMBED_VULKAN, arguments).out));
+    arguments.emplace_back("hip");
+    const auto result =
+        run_program(SAMPLE_EMBED_VULKAN, arguments, {.environment = {"KINETOGRAPH_HIP_LIBRARY=" STANDIN_HIP_GFX950}});
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_EQ(result.out.rfind("staged: Stand-in MI355X", 0), 0U) << result.out;
+    std::istringstream on_hip(frames_of(result.out));
+    int frames = 0;
+    for (std::string wanted, found; std::getline(on_cpu, wanted); ++frames) {
+        ASSERT_TRUE(std::getline(on_hip, found)) << result.out;
+        int index = 0;
+        float due = 0;
+        std::array<int, 3> cpu{}, hip{};
+        constexpr const char* kLine = "frame %d, due at %f s, centre pixel %d %d %d";
+        ASSERT_EQ(std::sscanf(wanted.c_str(), kLine, &index, &due, &cpu[0], &cpu[1], &cpu[2]), 5) << wanted;
+        ASSERT_EQ(std::sscanf(found.c_str(), kLine, &index, &due, &hip[0], &hip[1], &hip[2]), 5) << found;
+        EXPECT_EQ(index, frames);
+        for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(hip.at(c), cpu.at(c), 6) << found;
+    }
+    EXPECT_EQ(frames, 5);
+}
+#endif
 
 TEST(EmbedVulkanSample, SaysWhyALaneIsOff) {
     const TemporaryFolder folder;
