@@ -43,6 +43,10 @@ constexpr Gate<Subject> kF32OrBf16{
     "fp32 or bf16", [](const Subject& s) { return s.problem.dtype == DType::F32 || s.problem.dtype == DType::BF16; },
     [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }};
 
+constexpr Gate<Subject> kNoUpsampling{"an input as it lies in memory",
+                                      [](const Subject& s) { return !s.problem.upsample; },
+                                      [](const Subject&) { return std::string("one to upsample"); }};
+
 constexpr Gate<Subject> kEvenChannels{
     "an even number of input channels in a group for bf16",
     [](const Subject& s) { return s.problem.dtype == DType::F32 || s.problem.c_in / s.problem.groups % 2 == 0; },
@@ -51,6 +55,7 @@ constexpr Gate<Subject> kEvenChannels{
 constexpr Gate<Subject> kDirectGates[] = {
     kOnCpu,
     kF32OrBf16,
+    kNoUpsampling,
     {"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features},
     {"AVX512_BF16 for bf16",
      [](const Subject& s) { return s.problem.dtype == DType::F32 || has_feature(s, "avx512_bf16"); }, features},
@@ -86,6 +91,7 @@ constexpr Gate<Subject> kFitsImage{"a filter no larger than the image",
 constexpr Gate<Subject> kOneDnnGates[] = {
     kOnCpu,
     kF32OrBf16,
+    kNoUpsampling,
     kMeetsInput,
     kFitsImage,
     // oneDNN's bf16 code needs AVX-512; AVX512_BF16 makes it fast, without it the products are emulated.
@@ -96,6 +102,7 @@ constexpr Gate<Subject> kOneDnnGates[] = {
 
 constexpr Gate<Subject> kWidenedGates[] = {
     kOnCpu,
+    kNoUpsampling,
     kMeetsInput,
     kFitsImage,
     {"bf16 activations", [](const Subject& s) { return s.problem.dtype == DType::BF16; },
@@ -131,6 +138,7 @@ constexpr Gate<Subject> kFourWaveGates[] = {
 
 constexpr Gate<Subject> kIm2colGates[] = {
     kOnGfx950,
+    kNoUpsampling,
     {"bf16 or fp16", [](const Subject& s) { return s.problem.dtype == DType::BF16 || s.problem.dtype == DType::F16; },
      [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }},
     {"no norm", [](const Subject& s) { return s.problem.norm == Norm::None; },

@@ -36,8 +36,12 @@ struct NamedValue {
 std::string_view to_string(Activation activation) { return activation == Activation::Silu ? "silu" : "none"; }
 
 std::int64_t ConvProblem::d_out() const { return out_size(d, pad.front, pad.back, filter.q, stride.d, dilation.d); }
-std::int64_t ConvProblem::h_out() const { return out_size(h, pad.top, pad.bottom, filter.r, stride.h, dilation.h); }
-std::int64_t ConvProblem::w_out() const { return out_size(w, pad.left, pad.right, filter.s, stride.w, dilation.w); }
+std::int64_t ConvProblem::h_out() const {
+    return out_size(upsample ? 2 * h : h, pad.top, pad.bottom, filter.r, stride.h, dilation.h);
+}
+std::int64_t ConvProblem::w_out() const {
+    return out_size(upsample ? 2 * w : w, pad.left, pad.right, filter.s, stride.w, dilation.w);
+}
 
 std::uint64_t ConvProblem::input_frame_bytes() const {
     return static_cast<std::uint64_t>(h * w * c_in) * tensor::bytes_per_element(dtype);
@@ -125,6 +129,7 @@ std::string ConvProblem::to_string() const {
     if (pad != Padding{}) {
         text += fmt::format(" pad {},{},{},{},{},{}", pad.front, pad.back, pad.top, pad.bottom, pad.left, pad.right);
     }
+    if (upsample) text += " upsample 2x";
     if (groups != 1) text += fmt::format(" groups {}", groups);
     if (bias) text += " + bias";
     if (activation != Activation::None) text += fmt::format(", {}", conv::to_string(activation));

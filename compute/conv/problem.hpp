@@ -52,6 +52,7 @@ enum class Norm : std::uint8_t {
 /// normed    [n, d_out, h_out, w_out, k]         output_dtype
 struct ConvProblem {
     std::int64_t n = 1, d = 1, h = 0, w = 0, c_in = 0;
+    bool upsample = false;  ///< the taps see the input doubled in rows and columns, each pixel as a 2x2 block
     Filter filter;
     Dhw stride, dilation;
     Padding pad;

@@ -55,6 +55,7 @@ struct ConvSpec {
     std::int64_t c_out = 0;
     std::int64_t q = 1, r = 1, s = 1;
     tensor::DType output_dtype = tensor::DType::BF16;
+    bool upsample = false;
 };
 
 /// The RMS norm that a layer begins with. The convolution before it makes it from its output while that is in the
@@ -208,9 +209,13 @@ class StepDeclaration {
         return data.out;
     }
 
+    /// On a GPU the convolution doubles its input on the way; on the CPU a pass does, whose output the back ends there
+    /// read in place.
     Activations upsample2d(const Layer& layer, const Tensor& x, const ConvOutput& output) {
-        const Tensor large = nearest2x(layer.key + ".upsample", x);
-        return conv(layer.key + ".resample.1", {layer.c_out, 1, 3, 3}, large, nullptr, output);
+        ConvSpec spec{layer.c_out, 1, 3, 3};
+        spec.upsample = parameters_.device().info().kind != accel::Kind::Cpu;
+        const Tensor& input = spec.upsample ? x : nearest2x(layer.key + ".upsample", x);
+        return conv(layer.key + ".resample.1", spec, input, nullptr, output);
     }
 
     Activations head(const Layer& layer, const Activations& x, const ConvOutput& output) {
@@ -281,6 +286,8 @@ class StepDeclaration {
         Tensor out = x;
         out.ring = {};
         out.channels = spec.c_out;
+        out.height = spec.upsample ? 2 * x.height : x.height;
+        out.width = spec.upsample ? 2 * x.width : x.width;
         out.dtype = spec.output_dtype == tensor::DType::F32 ? spec.output_dtype : x.dtype;
         ConvSpec bound = spec;
         bound.output_dtype = out.dtype;
@@ -467,6 +474,7 @@ class StepDeclaration {
         problem.h = x.height;
         problem.w = x.width;
         problem.c_in = x.channels;
+        problem.upsample = spec.upsample;
         problem.filter = {spec.c_out, spec.q, spec.r, spec.s};
         problem.pad.top = problem.pad.bottom = spec.r / 2;
         problem.pad.left = problem.pad.right = spec.s / 2;

@@ -146,6 +146,7 @@ gfx950::FourWaveConvProblem four_wave_problem(const ConvProblem& p) {
             .h = p.h,
             .w = p.w,
             .c_in = p.c_in,
+            .upsample = p.upsample,
             .c_out = p.filter.k,
             .q = p.filter.q,
             .r = p.filter.r,

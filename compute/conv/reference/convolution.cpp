@@ -81,18 +81,18 @@ class ReferenceConvolution final : public Convolution {
     void sum_pixel(const Frames& frames, std::int64_t frame, std::int64_t y, std::int64_t x,
                    std::vector<double>& sums) const {
         const ConvProblem& p = problem();
-        const std::int64_t sample = frame / p.d_out(), t = frame % p.d_out();
+        const std::int64_t sample = frame / p.d_out(), t = frame % p.d_out(), scale = p.upsample ? 2 : 1;
         std::fill(sums.begin(), sums.end(), 0.0);
         for (std::int64_t q = 0; q < p.filter.q; ++q) {
             const std::int64_t t_in = t * p.stride.d + q * p.dilation.d - p.pad.front;
             if (t_in < 0 || t_in >= p.d) continue;
             for (std::int64_t r = 0; r < p.filter.r; ++r) {
                 const std::int64_t y_in = y * p.stride.h + r * p.dilation.h - p.pad.top;
-                if (y_in < 0 || y_in >= p.h) continue;
+                if (y_in < 0 || y_in >= p.h * scale) continue;
                 for (std::int64_t s = 0; s < p.filter.s; ++s) {
                     const std::int64_t x_in = x * p.stride.w + s * p.dilation.w - p.pad.left;
-                    if (x_in < 0 || x_in >= p.w) continue;
-                    add_tap(frames.input[sample * p.d + t_in], (y_in * p.w + x_in) * p.c_in,
+                    if (x_in < 0 || x_in >= p.w * scale) continue;
+                    add_tap(frames.input[sample * p.d + t_in], (y_in / scale * p.w + x_in / scale) * p.c_in,
                             (q * p.filter.r + r) * p.filter.s + s, sums);
                 }
             }

@@ -57,6 +57,39 @@ TEST(ConvRunTest, MeasuresTheRoundingOfTheNarrowerFormats) {
     EXPECT_GE(eighth->relative_l2, 1e-4);
 }
 
+TEST(ConvRunTest, UpsamplingOnTheWayIsTheConvolutionOfTheUpsampledImage) {
+    const auto device = accel::cpu::create_device();
+    ConvProblem p = small_problem(DType::F32);
+    p.d = p.filter.q = 1;
+    p.residual = false;
+    p.upsample = true;
+    ASSERT_EQ(p.h_out(), 18);
+    ConvProblem doubled = p;
+    doubled.upsample = false;
+    doubled.h *= 2;
+    doubled.w *= 2;
+    std::vector<float> filter(p.filter_elements()), bias(p.filter.k, 0.5F);
+    for (std::size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i % 7) - 3;
+    std::vector<float> small(p.h * p.w * p.c_in), large(4 * small.size());
+    for (std::size_t i = 0; i < small.size(); ++i) small[i] = static_cast<float>(i % 11) - 5;
+    for (std::int64_t y = 0; y < doubled.h; ++y)
+        for (std::int64_t x = 0; x < doubled.w; ++x)
+            for (std::int64_t c = 0; c < p.c_in; ++c)
+                large[(y * doubled.w + x) * p.c_in + c] = small[(y / 2 * p.w + x / 2) * p.c_in + c];
+    const auto run = [&](const ConvProblem& problem, const std::vector<float>& image) {
+        const auto convolution =
+            Convolution::create(*device, problem, {filter, bias}, {.backend = "reference"}).value();
+        const auto stream = device->create_stream("test").value();
+        std::vector<float> output(problem.h_out() * problem.w_out() * problem.filter.k, -77.0F);
+        const auto* input = reinterpret_cast<const std::byte*>(image.data());
+        auto* stored = reinterpret_cast<std::byte*>(output.data());
+        EXPECT_TRUE(convolution->enqueue(*stream, "conv", {std::span(&input, 1), std::span(&stored, 1), {}}));
+        EXPECT_TRUE(stream->synchronize());
+        return output;
+    };
+    EXPECT_EQ(run(p, small), run(doubled, large));
+}
+
 TEST(ConvRunTest, GivesTheSameNumbersForTheSameSeedOnly) {
     const auto device = accel::cpu::create_device();
     const auto first =

@@ -124,7 +124,8 @@ TEST_F(ConvolutionTest, RefusesAnUnknownBackendAndNamesTheKnownOnes) {
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, ErrorCode::InvalidArgument);
     EXPECT_EQ(made.error().message,
-              "convolution: no back end is called \"cudnn\"; there are direct, onednn, onednn-f32, reference");
+              "convolution: no back end is called \"cudnn\"; there are four-wave, im2col, direct, onednn, onednn-f32, "
+              "reference");
 }
 
 TEST_F(ConvolutionTest, SaysWhyTheBackendAskedForIsClosed) {

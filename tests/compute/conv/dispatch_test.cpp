@@ -49,6 +49,8 @@ struct Decline {
     void (*spoil)(ConvProblem&, accel::DeviceInfo&);
 };
 
+void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
+
 const Decline kDeclines[] = {
     {"four-wave", "wants a gfx950 device, met gfx942",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "gfx942"; }},
@@ -56,10 +58,12 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
     {"four-wave", "wants what one launch of the kernel holds, met 65 temporal taps: a launch names at most 64 frames",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
+    {"im2col", "wants an input as it lies in memory, met one to upsample", upsample},
     {"im2col", "wants a gfx950 device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
     {"im2col", "wants bf16 or fp16, met F8_E4M3", [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
     {"im2col", "wants no norm, met one", [](ConvProblem& p, accel::DeviceInfo&) { p.norm = Norm::Beside; }},
+    {"direct", "wants an input as it lies in memory, met one to upsample", upsample},
     {"direct", "wants a CPU device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
     {"direct", "wants fp32 or bf16, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
@@ -73,6 +77,7 @@ const Decline kDeclines[] = {
     {"direct", "wants an even number of input channels in a group for bf16, met 3",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
     {"direct", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"onednn", "wants an input as it lies in memory, met one to upsample", upsample},
     {"onednn", "wants a CPU device, met hip", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
     {"onednn", "wants fp32 or bf16, met F8_E4M3", [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
     {"onednn", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
@@ -89,6 +94,7 @@ const Decline kDeclines[] = {
     {"onednn", "wants AVX-512 for bf16, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
     {"onednn", "wants an even number of input channels in a group for bf16, met 17",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 17; }},
+    {"onednn-f32", "wants an input as it lies in memory, met one to upsample", upsample},
     {"onednn-f32", "wants a CPU device, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
     {"onednn-f32", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",

@@ -70,6 +70,15 @@ TEST_F(HipConvolution, OfStridesDilationsAndOddChannelsAgrees) {
     expect_agrees(p, "four-wave");
 }
 
+TEST_F(HipConvolution, UpsamplesItsInputOnTheWay) {
+    ConvProblem p = causal(32, 24);
+    p.upsample = true;
+    expect_agrees(p, "four-wave");
+    p.c_in = 5;
+    p.stride = {1, 1, 2};
+    expect_agrees(p, "four-wave");
+}
+
 TEST_F(HipConvolution, OfMoreFramesThanALaunchNamesAgrees) {
     ConvProblem p = causal(8, 8);
     p.d = 37;
