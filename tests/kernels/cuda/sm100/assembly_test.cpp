@@ -53,6 +53,7 @@ Module compile(const std::string& source) {
 struct SourceFile {
     const char* name;
     size_t kernels;
+    friend void PrintTo(const SourceFile& file, std::ostream* out) { *out << file.name; }
 };
 class Assembly : public testing::TestWithParam<SourceFile> {
   protected:
