@@ -135,4 +135,31 @@ struct StorePictureKernel {
     }
 };
 
+template <isa::Value kValue>
+struct AddSliceKernel {
+    KG_DEVICE static void run(const AddSliceParams& params) {
+        const uint32_t index = thread_of_row();
+        if (index >= params.elements) return;
+        void* sums = params.frames.output[isa::block_index().y];
+        const float slice = load_element<kValue>(params.frames.input[isa::block_index().y], index);
+        const float before = params.first != 0 ? 0.0f : load_element<isa::Value::Float32>(sums, index);
+        store_element<isa::Value::Float32>(sums, index, before + slice);
+    }
+};
+
+template <isa::Value kValue>
+struct FinishSlicesKernel {
+    KG_DEVICE static void run(const FinishSlicesParams& params) {
+        const uint32_t index = thread_of_row(), frame = isa::block_index().y;
+        if (index >= params.elements) return;
+        float value = load_element<isa::Value::Float32>(params.frames.input[frame], index);
+        if (params.bias != nullptr) value += isa::load_global<float>(params.bias + index % params.channels);
+        if (params.silu != 0) value = isa::silu(value);
+        if (params.residual[frame] != nullptr) {
+            value += params.beta * load_element<kValue>(params.residual[frame], index);
+        }
+        store_element<kValue>(params.frames.output[frame], index, value);
+    }
+};
+
 }  // namespace kinetograph::sm80

@@ -59,6 +59,25 @@ struct AttentionParams {
     float scale;  ///< 1 / sqrt(channels)
 };
 
+/// sum (+)= slice: the Q-slice back end's documented form, whose 2-D convolutions store each temporal tap's result in
+/// the element's type. (The better form needs no pass: ConvAddresses::addend.)
+struct AddSliceParams {
+    FrameTable frames;  ///< [elements] slices to fp32 [elements] sums
+    uint32_t elements;
+    uint32_t first;  ///< 1: the sum starts with this slice, whatever it holds
+};
+
+/// out = SiLU(sum + bias) + beta * residual, rounded once: the end of that form.
+struct FinishSlicesParams {
+    FrameTable frames;                     ///< fp32 [pixels, channels] to the same of the output's type
+    const void* residual[kMaxPassFrames];  ///< as the output; null: none
+    const float* bias;                     ///< [channels]; null: none
+    uint32_t elements, channels;
+    uint32_t silu;
+    float beta;
+};
+
+static_assert(sizeof(FinishSlicesParams) <= 4096);
 static_assert(sizeof(UnpackLatentParams) <= 4096 && sizeof(RmsNormParams) <= 4096, "4 KiB of kernel parameters");
 
 }  // namespace kinetograph::sm80

@@ -143,6 +143,47 @@ TEST(StorePicturePass, RoundsToNearestAndIsOpaque) {
     }
 }
 
+TEST(SlicePasses, SumInFloat32AndRoundOnce) {
+    constexpr uint32_t kElements = 15 * 24;
+    const Frames first = random_frames(2, kElements, Value::BFloat16, 1),
+                 second = random_frames(2, kElements, Value::BFloat16, 2);
+    const Frames residual = random_frames(2, kElements, Value::BFloat16, 3);
+    Frames sums(2, kElements * 4, 4), output(2, kElements * 2, 5);
+    const std::vector<float> bias = [] {
+        std::vector<float> made(24);
+        for (size_t c = 0; c < made.size(); ++c) made[c] = 0.25f * static_cast<float>(c) - 1;
+        return made;
+    }();
+    const PassLaunch launch = elements_launch(kElements, 2);
+    for (const Frames* slice : {&first, &second}) {
+        const AddSliceParams params{table_of(*slice, sums), kElements, slice == &first ? 1u : 0u};
+        ASSERT_EQ(run_pass(
+                      launch, [&] { AddSliceKernel<Value::BFloat16>::run(params); }, 1),
+                  "");
+    }
+    for (const bool plain : {false, true}) {
+        FinishSlicesParams params{table_of(sums, output), {},  plain ? nullptr : bias.data(), kElements, 24,
+                                  plain ? 0u : 1u,        0.5f};
+        for (size_t frame = 0; frame < 2 && !plain; ++frame) params.residual[frame] = residual.frame(frame);
+        ASSERT_EQ(run_pass(
+                      launch, [&] { FinishSlicesKernel<Value::BFloat16>::run(params); }, 1),
+                  "");
+        for (size_t i = 0; i < size_t{2} * kElements; ++i) {
+            const size_t frame = i / kElements, element = i % kElements;
+            const auto at = [&](const Frames& frames) {
+                return load_value(Value::BFloat16, frames.frame(frame), element);
+            };
+            double expected = at(first) + at(second);
+            if (!plain) {
+                expected += double{bias[element % 24]};
+                expected = expected / (1 + std::exp(-expected)) + 0.5 * at(residual);
+            }
+            ASSERT_NEAR(at(output), expected, allowed_error(Value::BFloat16, expected)) << i;
+        }
+    }
+    EXPECT_TRUE(sums.intact() && output.intact());
+}
+
 TEST(PassLaunches, OfNothingAreEmpty) {
     EXPECT_TRUE(rms_norm_launch(0, 3).empty());
     EXPECT_TRUE(elements_launch(5, 0).empty());
