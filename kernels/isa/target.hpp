@@ -9,6 +9,8 @@
 #define KG_DEVICE __device__ __forceinline__
 #define KG_HOST_DEVICE __host__ __device__ constexpr
 #define KG_UNROLL _Pragma("unroll")
+/// Keeps a loop a loop, where unrolling would take registers that are not there.
+#define KG_ROLLED _Pragma("unroll 1")
 /// The last parameter of every wrapper on the host: where the kernel's author wrote the instruction.
 #define KG_SITE
 #define KG_SITE_ONLY
@@ -17,6 +19,7 @@
 #define KG_DEVICE __attribute__((device, always_inline)) inline
 #define KG_HOST_DEVICE __attribute__((host, device)) constexpr
 #define KG_UNROLL _Pragma("unroll")
+#define KG_ROLLED _Pragma("nounroll")
 #define KG_SITE
 #define KG_SITE_ONLY
 #else
@@ -24,6 +27,7 @@
 #define KG_DEVICE inline
 #define KG_HOST_DEVICE constexpr
 #define KG_UNROLL
+#define KG_ROLLED
 #include <kinetograph/kernels/host_model/instructions.hpp>
 #define KG_SITE_ONLY kinetograph::host_model::Site site = kinetograph::host_model::Site::here()
 #define KG_SITE , KG_SITE_ONLY

@@ -99,6 +99,7 @@ struct AttentionKernel {
     template <uint32_t kRows>
     KG_DEVICE static void copy_rows(uint16_t* destination, const uint8_t* source, uint32_t first, uint32_t tokens) {
         const uint32_t to = isa::shared_address(destination);
+        KG_ROLLED
         for (uint32_t i = isa::thread_index(); i < kRows * kRowChunks; i += kAttentionThreads) {
             const uint32_t row = i / kRowChunks, chunk = i % kRowChunks;
             const bool has = first + row < tokens;
@@ -113,17 +114,22 @@ struct AttentionKernel {
         const uint32_t query_row = isa::warp_index() * 16 + lane % 16, key_row = lane % 8 + lane / 16 * 8;
         const uint32_t query = isa::shared_address(smem.query) + offset(query_row, lane / 16);
         const uint32_t key = isa::shared_address(smem.key) + offset(key_row, lane / 8 % 2);
-        KG_UNROLL
-        for (uint32_t step = 0; step < kChannels / 16; ++step) {
-            uint32_t a[4];
-            isa::load_matrices(a, further(query, 2 * step));
+        // 64 channels at a time, the next 64 by adding to both addresses: 24 steps in one need more registers than
+        // there are.
+        KG_ROLLED
+        for (uint32_t period = 0; period < kChannels / 64; ++period) {
             KG_UNROLL
-            for (uint32_t j = 0; j < kScoreTiles; j += 2) {
-                uint32_t b[4];
-                isa::load_matrices(b, further(key, 2 * step) + j * 8 * kRowBytes);
-                const uint32_t left[2] = {b[0], b[1]}, right[2] = {b[2], b[3]};
-                isa::multiply_add<kElement>(scores[j], a, left);
-                isa::multiply_add<kElement>(scores[j + 1], a, right);
+            for (uint32_t step = 0; step < 4; ++step) {
+                uint32_t a[4];
+                isa::load_matrices(a, further(query, 2 * step) + period * 128);
+                KG_UNROLL
+                for (uint32_t j = 0; j < kScoreTiles; j += 2) {
+                    uint32_t b[4];
+                    isa::load_matrices(b, further(key, 2 * step) + period * 128 + j * 8 * kRowBytes);
+                    const uint32_t left[2] = {b[0], b[1]}, right[2] = {b[2], b[3]};
+                    isa::multiply_add<kElement>(scores[j], a, left);
+                    isa::multiply_add<kElement>(scores[j + 1], a, right);
+                }
             }
         }
     }

@@ -54,7 +54,7 @@ Frames::Frames(int64_t count, int64_t bytes, uint32_t seed)
     poison();
 }
 
-void Frames::poison() { std::memset(bytes(), 0xff, storage_.size() * kGap); }
+void Frames::poison() { std::fill_n(bytes(), storage_.size() * kGap, uint8_t{0xff}); }
 
 bool Frames::intact() const {
     std::vector<bool> inside(storage_.size() * kGap);

@@ -42,8 +42,8 @@ class Frames {
         uint8_t bytes[kGap];
     };
     size_t offset(size_t index) const { return kGap + places_[index] * slot_; }
-    uint8_t* bytes() { return storage_.data()->bytes; }
-    const uint8_t* bytes() const { return storage_.data()->bytes; }
+    uint8_t* bytes() { return reinterpret_cast<uint8_t*>(storage_.data()); }
+    const uint8_t* bytes() const { return reinterpret_cast<const uint8_t*>(storage_.data()); }
     size_t bytes_ = 0, slot_ = 0;
     std::vector<size_t> places_;
     std::vector<Block> storage_;
