@@ -9,7 +9,12 @@
 /// Runs the convolution on the host model under several schedules and judges every one.
 namespace kinetograph::sm80 {
 
-inline constexpr uint64_t kSchedules = 3;  // late, early and mixed landing
+// Late, early and mixed landing. What the address sanitizer looks for does not depend on the schedule.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr uint64_t kSchedules = 1;
+#else
+inline constexpr uint64_t kSchedules = 3;
+#endif
 
 inline host_model::Launch model_launch(const ConvLaunch& launch, uint64_t seed) {
     return {.grid = {launch.grid[0], launch.grid[1], 1},
