@@ -4,12 +4,15 @@
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/interop/topology.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
+#include <kinetograph/kernels/cuda/fat_binaries.hpp>
+#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/text_output.hpp>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace kinetograph::cli {
@@ -21,6 +24,18 @@ struct LaneReport {
     bool decodes = false;   ///< `--lane NAME` works
     std::string situation;  ///< one sentence: what serves it, or what is missing and why
 };
+
+/// Kernels that this build carries for one kind of accelerator.
+struct DeviceCode {
+    std::string_view name;
+    std::size_t images = 0;
+    std::string_view compiler;  ///< or why there are none
+};
+
+std::array<DeviceCode, 2> device_code() {
+    return {{{"cuda", cuda::fat_binaries().size(), cuda::fat_binary_compiler()},
+             {"hip", gfx950::code_objects().size(), gfx950::code_object_compiler()}}};
+}
 
 struct Report {
     accel::DeviceInfo cpu;
@@ -93,6 +108,11 @@ std::string to_text(const Report& report) {
     for (const LaneReport& lane : report.lanes) {
         text += fmt::format("  {:<8}{:<5}{}\n", lane.name, lane.decodes ? "on" : "off", lane.situation);
     }
+    text += "\ndevice code in this build\n";
+    for (const DeviceCode& code : device_code()) {
+        text += code.images == 0 ? fmt::format("  {:<8}none: {}\n", code.name, code.compiler)
+                                 : fmt::format("  {:<8}{} images by {}\n", code.name, code.images, code.compiler);
+    }
     text += "\nVulkan devices\n";
     if (!report.vulkan_error.empty()) text += fmt::format("  none: {}\n", report.vulkan_error);
     for (const vulkan::DeviceReport& gpu : report.gpus) {
@@ -118,6 +138,9 @@ nlohmann::ordered_json to_json(const Report& report) {
                          {"features", report.cpu.features}};
     for (const LaneReport& lane : report.lanes) {
         json["lanes"].push_back({{"name", lane.name}, {"decodes", lane.decodes}, {"situation", lane.situation}});
+    }
+    for (const DeviceCode& code : device_code()) {
+        json["device_code"].push_back({{"name", code.name}, {"images", code.images}, {"compiler", code.compiler}});
     }
     json["vulkan_error"] =
         report.vulkan_error.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(report.vulkan_error);

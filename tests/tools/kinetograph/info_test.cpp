@@ -14,6 +14,11 @@ TEST(InfoProgram, NamesTheProcessorEveryLaneAndWhyOneIsOff) {
         EXPECT_EQ(lane.at("decodes"), lane.at("name") == "cpu");
         EXPECT_FALSE(lane.at("situation").get<std::string>().empty());
     }
+    ASSERT_EQ(json.at("device_code").size(), 2U);
+    for (const auto& code : json.at("device_code")) {
+        const bool built_without = code.at("compiler").get<std::string>().starts_with("built without");
+        EXPECT_EQ(code.at("images") == 0, built_without) << code;
+    }
     EXPECT_EQ(json.at("convolution_backends").back().at("name"), "reference");
     const auto topology = json.at("topology").get<std::string>();
     EXPECT_TRUE(topology.rfind("staged: ", 0) == 0 || topology.rfind("headless: ", 0) == 0) << topology;
