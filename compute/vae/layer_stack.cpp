@@ -76,7 +76,8 @@ Result<void> LayerStack::plan_memory() {
     memory_.parameters = parameters_.bytes();
     for (const auto& [name, ring] : ring_descs_) memory_.histories += ring.value_bytes * ring.slots;
 
-    // A GPU holds the parameters by now; filters packed for the CPU are ordinary memory, which the device does not count.
+    // A GPU holds the parameters by now; filters packed for the CPU are ordinary memory, which the device does not
+    // count.
     const std::uint64_t counted = device_.info().kind == accel::Kind::Cpu ? 0 : memory_.parameters;
     const std::uint64_t held = device_.bytes_allocated() - std::min(counted, device_.bytes_allocated());
     const std::uint64_t free = device_.info().memory_bytes - std::min(held, device_.info().memory_bytes);

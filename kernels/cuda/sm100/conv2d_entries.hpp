@@ -84,18 +84,33 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
     X(conv2d_first_sum_##group##sm_##span##b, (sums_config(group, span, false, true)), NoEpilogue) \
     X(conv2d_next_sum_##group##sm_##span##b, (sums_config(group, span, true, true)), NoEpilogue)   \
     X(conv2d_last_sum_##group##sm_##span##b, (sums_config(group, span, true, false)), NoEpilogue)
-#define KG_SM100_VARIANTS(X)                                                                                           \
-    KG_SM100_ELEMENT(X, fp16, Float16, 1, 128)                                                                         \
-    KG_SM100_ELEMENT(X, fp16, Float16, 1, 64)                                                                          \
-    KG_SM100_ELEMENT(X, fp16, Float16, 2, 128)                                                                         \
-    KG_SM100_ELEMENT(X, fp16, Float16, 2, 64)                                                                          \
-    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 128) KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 64) KG_SM100_ELEMENT(       \
-        X, e4m3, Float8E4M3, 2, 128) KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 64) KG_SM100_FUNCTION(X, 1, 128, None)   \
-        KG_SM100_FUNCTION(X, 1, 128, Residual) KG_SM100_FUNCTION(X, 2, 128, None)                                      \
-            KG_SM100_FUNCTION(X, 2, 128, Residual) KG_SM100_CLUSTER(X, 1, 128, 2, 1) KG_SM100_CLUSTER(X, 1, 128, 1, 2) \
-                KG_SM100_CLUSTER(X, 1, 64, 2, 2) KG_SM100_CLUSTER(X, 2, 128, 4, 1) KG_SM100_CLUSTER(X, 2, 128, 2, 2)   \
-                    KG_SM100_CLUSTER(X, 2, 64, 4, 2) KG_SM100_SUMS(X, 1, 128) KG_SM100_SUMS(X, 1, 64)                  \
-                        KG_SM100_SUMS(X, 2, 128) KG_SM100_SUMS(X, 2, 64)
+#define KG_SM100_ELEMENTS(X)                      \
+    KG_SM100_ELEMENT(X, fp16, Float16, 1, 128)    \
+    KG_SM100_ELEMENT(X, fp16, Float16, 1, 64)     \
+    KG_SM100_ELEMENT(X, fp16, Float16, 2, 128)    \
+    KG_SM100_ELEMENT(X, fp16, Float16, 2, 64)     \
+    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 128) \
+    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 64)  \
+    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 128) \
+    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 64)
+#define KG_SM100_FUNCTIONS(X)              \
+    KG_SM100_FUNCTION(X, 1, 128, None)     \
+    KG_SM100_FUNCTION(X, 1, 128, Residual) \
+    KG_SM100_FUNCTION(X, 2, 128, None)     \
+    KG_SM100_FUNCTION(X, 2, 128, Residual)
+#define KG_SM100_CLUSTERS(X)          \
+    KG_SM100_CLUSTER(X, 1, 128, 2, 1) \
+    KG_SM100_CLUSTER(X, 1, 128, 1, 2) \
+    KG_SM100_CLUSTER(X, 1, 64, 2, 2)  \
+    KG_SM100_CLUSTER(X, 2, 128, 4, 1) \
+    KG_SM100_CLUSTER(X, 2, 128, 2, 2) \
+    KG_SM100_CLUSTER(X, 2, 64, 4, 2)
+#define KG_SM100_PARTIAL_SUMS(X) \
+    KG_SM100_SUMS(X, 1, 128)     \
+    KG_SM100_SUMS(X, 1, 64)      \
+    KG_SM100_SUMS(X, 2, 128)     \
+    KG_SM100_SUMS(X, 2, 64)
+#define KG_SM100_VARIANTS(X) KG_SM100_ELEMENTS(X) KG_SM100_FUNCTIONS(X) KG_SM100_CLUSTERS(X) KG_SM100_PARTIAL_SUMS(X)
 
 #define KG_SM100_ENTRIES(X) KG_SM100_FRAMES(X) KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_VARIANTS(X)
 
