@@ -11,6 +11,37 @@ constexpr int64_t kComputeUnits = 256;  // MI355X
 /// From here on several rounds of workgroups run on every compute unit, and neighbours are worth keeping on one XCD.
 constexpr int64_t kLargeGrid = 4 * kComputeUnits;
 
+/// What a kernel's compiled loop costs, as `tools/gfx950/estimate.py BUILD --loops` reads it from the machine code.
+struct LoopCost {
+    ConvTile tile;
+    ConvPath path;
+    int64_t workgroups;  ///< that share a compute unit
+    int64_t trip;        ///< clocks of two k blocks, all workgroups of the unit together
+    int64_t around;      ///< clocks before and after the loop
+};
+
+constexpr LoopCost kCosts16[] = {
+    {{64, 64, 32}, ConvPath::Uniform, 2, 1456, 2732},    {{64, 64, 64}, ConvPath::Uniform, 2, 1512, 3036},
+    {{64, 64, 128}, ConvPath::Uniform, 2, 2480, 3648},   {{128, 128, 32}, ConvPath::Uniform, 2, 1628, 4312},
+    {{128, 128, 64}, ConvPath::Uniform, 2, 2824, 5048},  {{128, 128, 128}, ConvPath::Uniform, 1, 3900, 6724},
+    {{128, 256, 32}, ConvPath::Uniform, 1, 2056, 6964},  {{128, 256, 64}, ConvPath::Uniform, 1, 3308, 8324},
+    {{64, 64, 32}, ConvPath::Chunks, 2, 1496, 2352},     {{64, 64, 64}, ConvPath::Chunks, 2, 1432, 2792},
+    {{64, 64, 128}, ConvPath::Chunks, 2, 2506, 3264},    {{128, 128, 32}, ConvPath::Chunks, 2, 1600, 4008},
+    {{128, 128, 64}, ConvPath::Chunks, 2, 2858, 4496},   {{128, 128, 128}, ConvPath::Chunks, 1, 3664, 5764},
+    {{128, 256, 32}, ConvPath::Chunks, 1, 1976, 6232},   {{128, 256, 64}, ConvPath::Chunks, 1, 3460, 6864},
+    {{64, 64, 32}, ConvPath::Pieces, 2, 5268, 2368},     {{128, 128, 32}, ConvPath::Pieces, 2, 5068, 4292},
+    {{128, 256, 32}, ConvPath::Pieces, 1, 5516, 6512},   {{64, 64, 32}, ConvPath::Elements, 2, 8354, 2428},
+    {{128, 128, 32}, ConvPath::Elements, 2, 7593, 6652}, {{128, 256, 32}, ConvPath::Elements, 1, 7436, 8612},
+};
+constexpr LoopCost kCosts8[] = {
+    {{64, 64, 128}, ConvPath::Uniform, 2, 1476, 2956},      {{128, 128, 128}, ConvPath::Uniform, 2, 2736, 4852},
+    {{128, 256, 128}, ConvPath::Uniform, 1, 3428, 8240},    {{64, 64, 128}, ConvPath::Chunks, 2, 1483, 2776},
+    {{128, 128, 128}, ConvPath::Chunks, 2, 2870, 4524},     {{128, 256, 128}, ConvPath::Chunks, 1, 3392, 6856},
+    {{64, 64, 128}, ConvPath::Pieces, 2, 5628, 3728},       {{128, 128, 128}, ConvPath::Pieces, 2, 7240, 6460},
+    {{128, 256, 128}, ConvPath::Pieces, 1, 8072, 8800},     {{64, 64, 128}, ConvPath::Elements, 2, 11566, 8096},
+    {{128, 128, 128}, ConvPath::Elements, 1, 13688, 15080}, {{128, 256, 128}, ConvPath::Elements, 1, 14552, 17240},
+};
+
 constexpr ConvKernel kKernels[] = {
 #define KG_CONV_16(bm, bn, bk, loader, name)           \
     {"kg_conv_bf16_" #bm "x" #bn "x" #bk "_" #name,    \
@@ -44,23 +75,13 @@ int64_t scale(const FourWaveConvProblem& p) { return p.upsample ? 2 : 1; }
 /// Elements of a packed filter row.
 int64_t filter_row(const FourWaveConvProblem& p, uint32_t bk) { return round_up(p.q * round_up(taps_c(p), bk), 256); }
 
+std::string to_string(const ConvTile& tile) {
+    return std::to_string(tile.bm) + "x" + std::to_string(tile.bn) + "x" + std::to_string(tile.bk);
+}
+
 std::string frame_too_large(const char* name, uint64_t bytes) {
     return std::string(name) + " of " + std::to_string(bytes) +
            " bytes: one buffer descriptor spans less than 4 GiB (less 16 MiB for the last tile's ragged edge)";
-}
-
-/// How long k blocks are: as long as they divide C_in on the uniform path. 128 doubles the LDS and halves the
-/// workgroups of a compute unit, so it is for fp8 and for those who ask.
-uint32_t choose_bk(const FourWaveConvProblem& p, ConvPath path) {
-    if (p.element == ConvElement::F8E4M3) return 128;
-    switch (path) {
-        case ConvPath::Uniform:
-            return p.c_in % 64 == 0 ? 64 : 32;
-        case ConvPath::Chunks:
-            return taps_c(p) % 64 == 0 || taps_c(p) > 512 ? 64 : 32;
-        default:
-            return 32;
-    }
 }
 
 const ConvKernel* find_kernel(ConvElement element, ConvTile tile, ConvPath path) {
@@ -83,6 +104,27 @@ bool fits_path(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
             return true;
     }
     return false;
+}
+
+/// Rounds of workgroups over the whole device, each as long as its loop.
+int64_t estimated_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+    const std::span<const LoopCost> costs =
+        p.element == ConvElement::F8E4M3 ? std::span<const LoopCost>(kCosts8) : std::span<const LoopCost>(kCosts16);
+    const auto cost = std::find_if(costs.begin(), costs.end(), [&](const LoopCost& row) {
+        return row.tile == kernel.tile && row.path == kernel.path;
+    });
+    const int64_t tiles =
+        p.frames * ceil_div(p.h_out() * p.w_out(), kernel.tile.bm) * ceil_div(p.c_out, kernel.tile.bn);
+    const int64_t trips = ceil_div(p.q * ceil_div(taps_c(p), kernel.tile.bk), 2);
+    return ceil_div(tiles, kComputeUnits * cost->workgroups) * (trips * cost->trip + cost->around);
+}
+
+/// The widest path for k blocks of that length.
+ConvPath path_of(const FourWaveConvProblem& p, uint32_t bk) {
+    for (const ConvPath path : {ConvPath::Uniform, ConvPath::Chunks, ConvPath::Pieces}) {
+        if (fits_path(p, path, bk)) return path;
+    }
+    return ConvPath::Elements;
 }
 
 FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile) {
@@ -192,35 +234,18 @@ std::vector<std::string> declined(const FourWaveConvProblem& p) {
     return reasons;
 }
 
-ConvPath path_of(const FourWaveConvProblem& p) {
-    const uint32_t bk = p.element == ConvElement::F8E4M3 ? 128 : 32;
-    for (const ConvPath path : {ConvPath::Uniform, ConvPath::Chunks, ConvPath::Pieces}) {
-        if (fits_path(p, path, bk)) return path;
-    }
-    return ConvPath::Elements;
-}
+ConvPath path_of(const FourWaveConvProblem& p) { return path_of(p, p.element == ConvElement::F8E4M3 ? 128 : 32); }
 
-ConvTile choose_tile(const FourWaveConvProblem& p) {
-    struct Candidate {
-        uint32_t bm, bn;
-        /// Of the matrix units' 4096 bf16 FLOP a clock. A k block of 64 x 64 lasts 128 clocks for 16 KiB of loads, 128
-        /// bytes a clock, twice what the L2 gives a compute unit; 128 x 128 needs 64 bytes a clock, 128 x 256 needs 48.
-        /// An estimate: nothing of this has run on silicon.
-        double rate;
-    };
-    constexpr std::array<Candidate, 3> kCandidates = {{{128, 256, 1.0}, {128, 128, 0.85}, {64, 64, 0.5}}};
-    const uint32_t bk = choose_bk(p, path_of(p));
-    ConvTile best{};
-    double least = 0;
-    for (const Candidate& candidate : kCandidates) {
-        if (p.norm && candidate.bn < p.c_out) continue;
-        const int64_t tiles =
-            p.frames * ceil_div(p.h_out() * p.w_out(), candidate.bm) * ceil_div(p.c_out, candidate.bn);
-        const double time =
-            static_cast<double>(ceil_div(tiles, kComputeUnits)) * candidate.bm * candidate.bn / candidate.rate;
-        if (best.bm != 0 && time >= least) continue;
-        best = {candidate.bm, candidate.bn, bk};
-        least = time;
+const ConvKernel* choose_kernel(const FourWaveConvProblem& p, std::optional<ConvPath> path) {
+    const ConvKernel* best = nullptr;
+    int64_t least = 0;
+    for (const ConvKernel& kernel : kKernels) {
+        if (kernel.element != p.element || kernel.path != path.value_or(path_of(p, kernel.tile.bk))) continue;
+        if (!fits_path(p, kernel.path, kernel.tile.bk) || (p.norm && kernel.tile.bn < p.c_out)) continue;
+        const int64_t clocks = estimated_clocks(p, kernel);
+        if (best != nullptr && clocks >= least) continue;
+        best = &kernel;
+        least = clocks;
     }
     return best;
 }
@@ -231,13 +256,18 @@ ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const Con
         for (const std::string& reason : reasons) error += (&reason == &reasons.front() ? ": " : "; ") + reason;
         return {{}, error};
     }
-    ConvTile tile = overrides.tile.value_or(choose_tile(problem));
-    const ConvPath path = overrides.path.value_or(path_of(problem));
-    if (!overrides.tile) tile.bk = choose_bk(problem, path);
-    const ConvKernel* const kernel = find_kernel(problem.element, tile, path);
-    const std::string name = std::to_string(tile.bm) + "x" + std::to_string(tile.bn) + "x" + std::to_string(tile.bk);
-    if (kernel == nullptr) return {{}, "FourWaveConv has no kernel of tile " + name + " for this type and path"};
-    if (!fits_path(problem, path, tile.bk)) {
+    const ConvKernel* const kernel =
+        overrides.tile ? find_kernel(problem.element, *overrides.tile, overrides.path.value_or(path_of(problem)))
+                       : choose_kernel(problem, overrides.path);
+    if (kernel == nullptr) {
+        return {{},
+                "FourWaveConv has no kernel of " +
+                    (overrides.tile ? "tile " + to_string(*overrides.tile) : "that path") + " for this type" +
+                    (overrides.tile ? " and path" : " and these channels")};
+    }
+    const ConvTile tile = kernel->tile;
+    const std::string name = to_string(tile);
+    if (!fits_path(problem, kernel->path, tile.bk)) {
         return {{}, std::string(kernel->name) + " does not take " + std::to_string(problem.c_in) + " input channels"};
     }
     if (problem.norm && problem.c_out > tile.bn) {

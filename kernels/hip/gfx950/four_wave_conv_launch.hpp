@@ -51,10 +51,6 @@ std::vector<std::string> declined(const FourWaveConvProblem& problem);
 /// The loader's path for the problem's channels: the widest access that never crosses pixels.
 ConvPath path_of(const FourWaveConvProblem& problem);
 
-/// The tile whose estimated time is least on 256 compute units: rounds of tiles, each as long as its area divided by
-/// the tile's share of the matrix rate; larger tiles reuse more of what they load.
-ConvTile choose_tile(const FourWaveConvProblem& problem);
-
 /// What the caller may fix instead.
 struct ConvOverrides {
     std::optional<ConvTile> tile =
@@ -71,6 +67,10 @@ struct ConvKernel {
 };
 /// Every kernel there is.
 std::span<const ConvKernel> conv_kernels();
+
+/// The kernel (of that path, if one is given) whose estimated time on 256 compute units is least: rounds of workgroups
+/// times the clocks of their loops. Null where no kernel of the path takes the channels, or holds those of a norm.
+const ConvKernel* choose_kernel(const FourWaveConvProblem& problem, std::optional<ConvPath> path = {});
 
 /// A problem that is not declined, bound to a kernel. Everything but addresses.
 struct FourWaveConvPlan {

@@ -65,22 +65,44 @@ TEST(ConvOrder, EveryTileIsComputedOnceInGroupsOfRows) {
     EXPECT_EQ(tile_place(8, 13, 3, 8).n, 1u);  // eight rows of the first column, then the second column
 }
 
-TEST(ConvTiles, ManyPixelsAndChannelsTakeTheLargestTile) {
-    EXPECT_EQ(choose_tile(layer(480, 832, 256, 256)), (ConvTile{128, 256, 64}));
-    EXPECT_EQ(choose_tile(layer(480, 832, 384, 384)), (ConvTile{128, 128, 64}));  // 512 columns would waste a quarter
-    EXPECT_EQ(choose_tile(layer(480, 832, 96, 96)), (ConvTile{128, 128, 32}));
-    EXPECT_EQ(choose_tile(layer(480, 832, 64, 128)), (ConvTile{128, 128, 64}));
+/// "128x128x64_uniform"
+std::string chosen(const Problem& problem) {
+    return std::string(choose_kernel(problem)->name.substr(std::string_view("kg_conv_bf16_").size()));
 }
 
-TEST(ConvTiles, FewPixelsTakeSmallTilesThatReachMoreComputeUnits) {
-    EXPECT_EQ(choose_tile(layer(16, 32, 384, 384)), (ConvTile{64, 64, 64}));
-    EXPECT_EQ(choose_tile(layer(8, 8, 64, 3)), (ConvTile{64, 64, 64}));
+TEST(ConvKernels, ManyPixelsTakeTheKernelWhoseLoopKeepsTheMatrixUnitsBusiest) {
+    EXPECT_EQ(chosen(layer(480, 832, 256, 256)), "128x128x64_uniform");
+    EXPECT_EQ(chosen(layer(480, 832, 384, 384)), "128x128x64_uniform");
+    EXPECT_EQ(chosen(layer(480, 832, 96, 96)), "128x128x64_chunks");  // fewer trips than k blocks of 32
+    EXPECT_EQ(chosen(layer(480, 832, 100, 96)), "128x128x32_pieces");
+    EXPECT_EQ(chosen(layer(480, 832, 3, 96)), "128x128x32_elements");
+}
+
+TEST(ConvKernels, FewPixelsTakeSmallTilesThatReachMoreComputeUnits) {
+    EXPECT_EQ(chosen(layer(16, 32, 384, 384)), "64x64x128_uniform");
+    EXPECT_EQ(chosen(layer(8, 8, 64, 3)), "64x64x64_uniform");
+}
+
+TEST(ConvKernels, OneRoundOfWorkgroupsTakesTheLongestKBlocks) {
+    EXPECT_EQ(chosen(layer(60, 104, 384, 384)), "128x128x128_uniform");  // 147 tiles: no second workgroup anywhere
+}
+
+TEST(ConvKernels, EveryOneHasACostOfItsOwn) {
+    for (const ConvKernel& kernel : conv_kernels()) {
+        Problem problem = layer(480, 832, kernel.path == ConvPath::Elements ? 3 : 128, 96);
+        problem.element = kernel.element;
+        ASSERT_NE(choose_kernel(problem, kernel.path), nullptr) << kernel.name;
+        EXPECT_EQ(choose_kernel(problem, kernel.path)->path, kernel.path);
+    }
 }
 
 TEST(ConvTiles, ANormTakesATileOfAllChannels) {
     Problem problem = layer(16, 32, 64, 192);
     problem.norm = true;
-    EXPECT_EQ(choose_tile(problem).bn, 256u);
+    EXPECT_EQ(choose_kernel(problem)->tile.bn, 256u);
+    problem.c_out = 300;
+    EXPECT_EQ(choose_kernel(problem), nullptr);
+    problem.c_out = 192;
     const ConvPlanResult planned = plan_four_wave_conv(problem, {.tile = ConvTile{128, 128, 64}});
     EXPECT_EQ(planned.error, "a tile of 128x128x64 does not hold the 192 channels that the norm goes over");
 }
