@@ -64,7 +64,7 @@ Result<void> Stage::make_lanes() {
     graph::ExecutorDesc desc;
     desc.lanes = {graphics_.get(), transfer_.get()};
     desc.memory = {{graph::MemoryDomain::Graphics, memory_.get()}};
-    auto executor = graph::Executor::create(std::move(desc));
+    auto executor = graph::Executor::create(desc);
     if (!executor) return fail(executor.error());
     executor_ = std::move(*executor);
     return {};
