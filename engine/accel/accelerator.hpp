@@ -160,6 +160,7 @@ class Stream {
     /// blocks or threads, more threads than the kernel's limit, arguments of another size than the kernel's), and what
     /// the driver says.
     virtual void launch(const Launch& launch) = 0;
+    /// This, copy, upload and read_back of no bytes do nothing, wherever the addresses point.
     virtual void fill(std::byte* address, std::byte value, std::uint64_t bytes) = 0;
     /// Between addresses of this device (Memory::data): its own memory, pinned, or imported. Ranges do not overlap.
     virtual void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;

@@ -55,10 +55,12 @@ void CpuStream::launch(const Launch& launch) {
 }
 
 void CpuStream::fill(std::byte* address, std::byte value, std::uint64_t bytes) {
+    if (bytes == 0) return;
     push({[=] { std::memset(address, std::to_integer<int>(value), bytes); }, true});
 }
 
 void CpuStream::copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+    if (bytes == 0) return;
     push({[=] { std::memcpy(to, from, bytes); }, true});
 }
 

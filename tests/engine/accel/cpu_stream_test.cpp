@@ -88,6 +88,13 @@ TEST_F(CpuStreams, FillAndCopyInOrderAndReadBackWhatWasUploaded) {
     EXPECT_EQ(got, given);
 }
 
+TEST_F(CpuStreams, MoveNothingFromNowhere) {
+    stream->fill(nullptr, std::byte{1}, 0);
+    stream->copy(nullptr, nullptr, 0);
+    EXPECT_TRUE(stream->upload(nullptr, {}));
+    EXPECT_TRUE(stream->read_back({}, nullptr));
+}
+
 TEST_F(CpuStreams, ReplaysAndCapturesAreDeclinedWithAReason) {
     const auto begun = stream->begin_capture();
     ASSERT_FALSE(begun);
