@@ -1,9 +1,9 @@
 #include <kinetograph/compute/conv/hip/four_wave.hpp>
-#include <kinetograph/compute/conv/hip/kernels.hpp>
+#include <kinetograph/compute/conv/hip/launch_in_parts.hpp>
+#include <kinetograph/compute/conv/hip/storage.hpp>
 #include <kinetograph/engine/accel/upload.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace kinetograph::conv::hip {
@@ -12,11 +12,6 @@ namespace {
 using tensor::DType;
 
 constexpr std::int64_t kMostNormedChannels = 256;  // of a pixel in the widest tile
-
-gfx950::Storage storage_of(DType dtype) {
-    return dtype == DType::F32 ? gfx950::Storage::F32
-                               : (dtype == DType::F16 ? gfx950::Storage::F16 : gfx950::Storage::Bf16);
-}
 
 /// On the device; convolutions over different numbers of frames share it.
 struct Packed {
@@ -105,23 +100,18 @@ class FourWaveConvolution final : public Convolution {
     Result<void> norm(accel::Stream& stream, std::string_view pass_name, const std::vector<std::byte*>& output,
                       std::span<std::byte* const> normed) const {
         const ConvProblem& p = problem();
-        for (std::size_t first = 0; first < output.size(); first += gfx950::kMostFrames) {
-            const std::size_t count = std::min<std::size_t>(gfx950::kMostFrames, output.size() - first);
-            const gfx950::RmsNormProblem work{.frames = static_cast<std::int64_t>(count),
-                                              .pixels = p.h_out() * p.w_out(),
-                                              .channels = p.filter.k,
-                                              .storage = storage_of(p.output_dtype),
-                                              .silu = p.norm_activation == Activation::Silu};
-            const std::vector<const std::byte*> input(output.begin() + static_cast<std::ptrdiff_t>(first),
-                                                      output.begin() + static_cast<std::ptrdiff_t>(first + count));
-            if (const auto refused = gfx950::refusal(work)) return fail(ErrorCode::Unsupported, "{}", *refused);
-            auto kernel = BoundKernel::create(*kernels_, gfx950::launch_shape(work));
-            if (!kernel) return fail(std::move(kernel.error()), pass_name);
-            kernel->launch(stream, pass_name,
-                           gfx950::make_params(work, gfx950::frame_table(input, normed.subspan(first, count)),
-                                               reinterpret_cast<const float*>(packed_->gamma->data())));
-        }
-        return {};
+        auto storage = storage_of(p.output_dtype, pass_name);
+        if (!storage) return fail(std::move(storage.error()));
+        const std::vector<const std::byte*> input(output.begin(), output.end());
+        return launch_in_parts(*kernels_, stream, pass_name,
+                               gfx950::RmsNormProblem{.pixels = p.h_out() * p.w_out(),
+                                                      .channels = p.filter.k,
+                                                      .storage = *storage,
+                                                      .silu = p.norm_activation == Activation::Silu},
+                               input, normed, [&](const auto& work, const auto& frames) {
+                                   return gfx950::make_params(work, frames,
+                                                              reinterpret_cast<const float*>(packed_->gamma->data()));
+                               });
     }
 
     gfx950::FourWaveConvPlan plan_;

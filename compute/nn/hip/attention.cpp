@@ -1,11 +1,12 @@
+#include <kinetograph/compute/conv/hip/storage.hpp>
 #include <kinetograph/compute/nn/hip/attention.hpp>
-#include <kinetograph/compute/nn/hip/storage.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/attention_launch.hpp>
 
 namespace kinetograph::nn::hip {
 namespace {
 
 using conv::hip::BoundKernel;
+using conv::hip::storage_of;
 
 class HipAttention final : public Attention {
   public:

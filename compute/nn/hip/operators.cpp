@@ -1,36 +1,17 @@
-#include <kinetograph/compute/conv/hip/kernels.hpp>
+#include <kinetograph/compute/conv/hip/launch_in_parts.hpp>
+#include <kinetograph/compute/conv/hip/storage.hpp>
 #include <kinetograph/compute/nn/hip/attention.hpp>
 #include <kinetograph/compute/nn/hip/operators.hpp>
-#include <kinetograph/compute/nn/hip/storage.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_moves_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
 
-#include <algorithm>
-
 namespace kinetograph::nn::hip {
 namespace {
 
-using conv::hip::BoundKernel;
 using conv::hip::Kernels;
-
-/// Launches `problem` over as many frames at a time as one launch takes. `bind(frames, table)` gives its parameters.
-template <class Problem, class MakeParams>
-Result<void> launch_in_parts(Kernels& kernels, accel::Stream& stream, std::string_view pass_name, Problem problem,
-                             std::span<const std::byte* const> input, std::span<std::byte* const> output,
-                             const MakeParams& params) {
-    for (std::size_t first = 0; first < input.size(); first += gfx950::kMostFrames) {
-        const std::size_t count = std::min<std::size_t>(gfx950::kMostFrames, input.size() - first);
-        problem.frames = static_cast<std::int64_t>(count);
-        if (const auto refused = gfx950::refusal(problem))
-            return fail(ErrorCode::InvalidArgument, "pass \"{}\": {}", pass_name, *refused);
-        auto kernel = BoundKernel::create(kernels, gfx950::launch_shape(problem));
-        if (!kernel) return fail(std::move(kernel.error()), pass_name);
-        kernel->launch(stream, pass_name,
-                       params(problem, gfx950::frame_table(input.subspan(first, count), output.subspan(first, count))));
-    }
-    return {};
-}
+using conv::hip::launch_in_parts;
+using conv::hip::storage_of;
 
 class HipOperators final : public Operators {
   public:

@@ -4,7 +4,7 @@
 #include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/storage.hpp>
 
-namespace kinetograph::nn::hip {
+namespace kinetograph::conv::hip {
 
 /// F32, BF16 or F16. Errors: InvalidArgument, naming the pass and the type.
 inline Result<gfx950::Storage> storage_of(tensor::DType dtype, std::string_view pass_name) {
@@ -15,4 +15,4 @@ inline Result<gfx950::Storage> storage_of(tensor::DType dtype, std::string_view 
                 tensor::to_string(dtype));
 }
 
-}  // namespace kinetograph::nn::hip
+}  // namespace kinetograph::conv::hip
