@@ -166,7 +166,7 @@ Result<std::unique_ptr<Convolution>> create_four_wave(accel::Device& device, con
     if (!planned.plan) return fail(ErrorCode::Unsupported, "{}", planned.error);
     const gfx950::FourWaveConvPlan& plan = *planned.plan;
     auto kernels = Kernels::of(device);
-    auto kernel = kernels->get(std::string(plan.kernel->code_object), std::string(plan.kernel->name));
+    auto kernel = kernels->get(plan.kernel->code_object, plan.kernel->name);
     if (!kernel) return fail(std::move(kernel.error()));
 
     auto packed = std::make_shared<Packed>();

@@ -1,33 +1,10 @@
-// The gfx950 kernels of this build, loaded on a HIP device: what convolutions and operators launch.
+// Launches of the gfx950 kernels, from their shapes.
 #pragma once
 
-#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
 
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-
 namespace kinetograph::conv::hip {
-
-/// Thread-safe. Code objects are loaded when a kernel of theirs is first asked for, and stay.
-class Kernels {
-  public:
-    explicit Kernels(accel::Device& device) : device_(device) {}
-    /// The one object of a device, shared by everybody who asks while somebody holds it; `device` outlives it.
-    static std::shared_ptr<Kernels> of(accel::Device& device);
-
-    /// Errors: Unsupported (this build carries no such code object, with the reason), NotFound (the code object has no
-    /// such kernel), and those of Device::load.
-    Result<std::shared_ptr<accel::Kernel>> get(const std::string& object, const std::string& kernel);
-
-  private:
-    accel::Device& device_;
-    std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<accel::Module>> modules_;
-    std::map<std::string, std::shared_ptr<accel::Kernel>> kernels_;
-};
 
 /// A kernel with its grid: what is left of a LaunchShape once its kernel is loaded.
 class BoundKernel {

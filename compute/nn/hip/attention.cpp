@@ -11,7 +11,7 @@ using conv::hip::storage_of;
 class HipAttention final : public Attention {
   public:
     HipAttention(const AttentionProblem& problem, const gfx950::AttentionProblem& on_device,
-                 std::shared_ptr<conv::hip::Kernels> kernels)
+                 std::shared_ptr<conv::Kernels> kernels)
         : problem_(problem), on_device_(on_device), plan_(gfx950::plan(on_device)), kernels_(std::move(kernels)) {}
 
     Result<void> load() {
@@ -50,13 +50,13 @@ class HipAttention final : public Attention {
     AttentionProblem problem_;
     gfx950::AttentionProblem on_device_;
     gfx950::AttentionPlan plan_;
-    std::shared_ptr<conv::hip::Kernels> kernels_;
+    std::shared_ptr<conv::Kernels> kernels_;
     BoundKernel values_, attend_, join_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::hip::Kernels> kernels,
+Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernels> kernels,
                                                     std::uint32_t compute_units, const AttentionProblem& problem) {
     auto storage = storage_of(problem.dtype, "attention");
     if (!storage) return fail(std::move(storage.error()));

@@ -9,7 +9,7 @@
 namespace kinetograph::nn::hip {
 namespace {
 
-using conv::hip::Kernels;
+using conv::Kernels;
 using conv::hip::launch_in_parts;
 using conv::hip::storage_of;
 

@@ -1,0 +1,53 @@
+#include <kinetograph/compute/conv/kernels.hpp>
+#include <kinetograph/kernels/cuda/fat_binaries.hpp>
+#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
+
+namespace kinetograph::conv {
+namespace {
+
+/// What a build carries for one kind of device.
+struct Images {
+    std::string_view noun;
+    std::span<const std::byte> (*find)(std::string_view name);
+    std::string_view (*compiler)();
+};
+
+constexpr Images kFatBinaries{"fat binary", cuda::fat_binary, cuda::fat_binary_compiler};
+constexpr Images kCodeObjects{"code object", gfx950::code_object, gfx950::code_object_compiler};
+
+}  // namespace
+
+std::shared_ptr<Kernels> Kernels::of(accel::Device& device) {
+    static std::mutex mutex;
+    static std::map<accel::Device*, std::weak_ptr<Kernels>> known;
+    const std::scoped_lock lock(mutex);
+    std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+    auto& entry = known[&device];
+    auto kernels = entry.lock();
+    if (!kernels) entry = kernels = std::make_shared<Kernels>(device);
+    return kernels;
+}
+
+Result<std::shared_ptr<accel::Kernel>> Kernels::get(std::string_view image, std::string_view kernel) {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = kernels_.find(kernel); found != kernels_.end()) return found->second;
+    auto loaded = module(image, kernel);
+    if (!loaded) return fail(std::move(loaded.error()));
+    auto found = (*loaded)->kernel(kernel);
+    if (found) kernels_.emplace(kernel, *found);
+    return found;
+}
+
+Result<std::shared_ptr<accel::Module>> Kernels::module(std::string_view image, std::string_view kernel) {
+    if (const auto found = modules_.find(image); found != modules_.end()) return found->second;
+    const Images& images = device_.info().kind == accel::Kind::Cuda ? kFatBinaries : kCodeObjects;
+    const auto bytes = images.find(image);
+    if (bytes.empty())
+        return fail(ErrorCode::Unsupported, "kernel \"{}\": no {} \"{}\" in this build: {}", kernel, images.noun, image,
+                    images.compiler());
+    auto loaded = device_.load(image, bytes);
+    if (loaded) modules_.emplace(image, *loaded);
+    return loaded;
+}
+
+}  // namespace kinetograph::conv
