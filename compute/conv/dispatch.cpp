@@ -1,3 +1,4 @@
+#include <kinetograph/compute/conv/cuda/implicit_gemm.hpp>
 #include <kinetograph/compute/conv/direct/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/hip/four_wave.hpp>
@@ -8,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace kinetograph::conv {
 namespace {
@@ -52,6 +54,9 @@ constexpr Gate<Subject> kEvenChannels{
     [](const Subject& s) { return s.problem.dtype == DType::F32 || s.problem.c_in / s.problem.groups % 2 == 0; },
     [](const Subject& s) { return fmt::format("{}", s.problem.c_in / s.problem.groups); }};
 
+constexpr Gate<Subject> kUngrouped{"groups 1", [](const Subject& s) { return s.problem.groups == 1; },
+                                   [](const Subject& s) { return fmt::format("{}", s.problem.groups); }};
+
 constexpr Gate<Subject> kDirectGates[] = {
     kOnCpu,
     kF32OrBf16,
@@ -60,8 +65,7 @@ constexpr Gate<Subject> kDirectGates[] = {
     {"AVX512_BF16 for bf16",
      [](const Subject& s) { return s.problem.dtype == DType::F32 || has_feature(s, "avx512_bf16"); }, features},
     kEvenChannels,  // VDPBF16PS multiplies two at a time
-    {"groups 1", [](const Subject& s) { return s.problem.groups == 1; },
-     [](const Subject& s) { return fmt::format("{}", s.problem.groups); }},
+    kUngrouped,
 };
 
 constexpr Gate<Subject> kMeetsInput{"every output frame to meet an input frame",
@@ -136,16 +140,47 @@ constexpr Gate<Subject> kFourWaveGates[] = {
      }},
 };
 
+constexpr Gate<Subject> kBf16OrF16{"bf16 or fp16",
+                                   [](const Subject& s) { return cuda::element_of(s.problem.dtype).has_value(); },
+                                   [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }};
+
 constexpr Gate<Subject> kIm2colGates[] = {
     kOnGfx950,
     kNoUpsampling,
-    {"bf16 or fp16", [](const Subject& s) { return s.problem.dtype == DType::BF16 || s.problem.dtype == DType::F16; },
-     [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }},
+    kBf16OrF16,
     {"no norm", [](const Subject& s) { return s.problem.norm == Norm::None; },
      [](const Subject&) { return std::string("one"); }},
 };
 
+/// "sm_90" -> 90; 0 for what is no CUDA device.
+int cuda_chip(const Subject& subject) {
+    constexpr std::string_view kPrefix = "sm_";
+    const std::string& name = subject.device.architecture;
+    if (subject.device.kind != accel::Kind::Cuda || !name.starts_with(kPrefix)) return 0;
+    int chip = 0;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), chip);
+    return chip;
+}
+
+constexpr Gate<Subject> kSinceSm80{"a CUDA device since sm_80", [](const Subject& s) { return cuda_chip(s) >= 80; },
+                                   [](const Subject& s) {
+                                       return s.device.kind == accel::Kind::Cuda
+                                                  ? s.device.architecture
+                                                  : std::string(accel::to_string(s.device.kind));
+                                   }};
+
+constexpr Gate<Subject> kImplicitGemmGates[] = {
+    kSinceSm80,
+    kBf16OrF16,
+    kUngrouped,
+    {"what one launch of the kernel holds",
+     [](const Subject& s) { return !cuda::element_of(s.problem.dtype) || cuda::declined_by_sm80(s.problem).empty(); },
+     [](const Subject& s) { return cuda::declined_by_sm80(s.problem); }},
+};
+
 constexpr Candidate kCandidates[] = {
+    {"implicit-gemm", "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place", kImplicitGemmGates,
+     cuda::create_implicit_gemm, true},
     {"four-wave", "implicit GEMM on gfx950's matrix units, frames read in place", kFourWaveGates, hip::create_four_wave,
      true},
     {"im2col", "a matrix of all taps and its product on gfx950", kIm2colGates, hip::create_im2col, true},

@@ -12,7 +12,7 @@ struct Images {
     std::string_view (*compiler)();
 };
 
-constexpr Images kFatBinaries{"fat binary", cuda::fat_binary, cuda::fat_binary_compiler};
+constexpr Images kFatBinaries{"fat binary", kinetograph::cuda::fat_binary, kinetograph::cuda::fat_binary_compiler};
 constexpr Images kCodeObjects{"code object", gfx950::code_object, gfx950::code_object_compiler};
 
 }  // namespace

@@ -24,9 +24,29 @@ accel::DeviceInfo gfx950() {
     return info;
 }
 
+accel::DeviceInfo h200() {
+    accel::DeviceInfo info;
+    info.kind = accel::Kind::Cuda;
+    info.architecture = "sm_90";
+    return info;
+}
+
+bool is_for_cuda(std::string_view candidate) { return candidate == "implicit-gemm"; }
 bool is_for_gfx950(std::string_view candidate) { return candidate == "four-wave" || candidate == "im2col"; }
 
-/// Open to every candidate of a capable CPU and of a gfx950 device.
+/// The kind of device that a candidate is for.
+accel::Kind kind_of(std::string_view candidate) {
+    if (is_for_cuda(candidate)) return accel::Kind::Cuda;
+    return is_for_gfx950(candidate) ? accel::Kind::Hip : accel::Kind::Cpu;
+}
+
+/// A device to which every candidate for its kind is open.
+accel::DeviceInfo capable(accel::Kind kind) {
+    if (kind == accel::Kind::Cuda) return h200();
+    return kind == accel::Kind::Hip ? gfx950() : capable_cpu();
+}
+
+/// Open to every candidate of a capable device.
 ConvProblem easy_problem() {
     ConvProblem p;
     p.d = 3;
@@ -52,6 +72,13 @@ struct Decline {
 void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
 
 const Decline kDeclines[] = {
+    {"implicit-gemm", "wants a CUDA device since sm_80, met sm_75",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
+    {"implicit-gemm", "wants bf16 or fp16, met F8_E4M3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+    {"implicit-gemm", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"implicit-gemm", "wants what one launch of the kernel holds, met 65 temporal taps; a launch has room for 64",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
     {"four-wave", "wants a gfx950 device, met gfx942",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "gfx942"; }},
     {"four-wave", "wants bf16, fp16 or fp8, met F32",
@@ -121,10 +148,9 @@ const Decline kDeclines[] = {
 };
 
 TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
-    for (const accel::DeviceInfo& device : {capable_cpu(), gfx950()}) {
-        for (const DispatchRow& row : explain(device, easy_problem())) {
-            EXPECT_EQ(row.open, is_for_gfx950(row.candidate) == (device.kind == accel::Kind::Hip))
-                << row.candidate << ": " << row.reason;
+    for (const accel::Kind kind : {accel::Kind::Cpu, accel::Kind::Cuda, accel::Kind::Hip}) {
+        for (const DispatchRow& row : explain(capable(kind), easy_problem())) {
+            EXPECT_EQ(row.open, kind_of(row.candidate) == kind) << row.candidate << ": " << row.reason;
         }
     }
 }
@@ -132,7 +158,7 @@ TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
 TEST(ConvDispatch, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
     for (const Decline& decline : kDeclines) {
         ConvProblem problem = easy_problem();
-        accel::DeviceInfo device = is_for_gfx950(decline.candidate) ? gfx950() : capable_cpu();
+        accel::DeviceInfo device = capable(kind_of(decline.candidate));
         decline.spoil(problem, device);
         ASSERT_TRUE(problem.validate()) << decline.sentence;
         const DispatchRow row = row_of(decline.candidate, device, problem);
@@ -160,14 +186,14 @@ TEST(ConvDispatch, PrintsOneLineACandidate) {
     ConvProblem problem = easy_problem();
     problem.groups = 2;
     EXPECT_EQ(to_string(explain(capable_cpu(), problem)),
-              "  four-wave   closed: wants a gfx950 device, met cpu; wants what one launch of the kernel holds, met 2 "
-              "groups: "
-              "the matrix product mixes all channels\n"
-              "  im2col      closed: wants a gfx950 device, met cpu\n"
-              "  direct      closed: wants groups 1, met 2\n"
-              "  onednn      open\n"
-              "  onednn-f32  open\n"
-              "  reference   open\n");
+              "  implicit-gemm  closed: wants a CUDA device since sm_80, met cpu; wants groups 1, met 2\n"
+              "  four-wave      closed: wants a gfx950 device, met cpu; wants what one launch of the kernel holds, met "
+              "2 groups: the matrix product mixes all channels\n"
+              "  im2col         closed: wants a gfx950 device, met cpu\n"
+              "  direct         closed: wants groups 1, met 2\n"
+              "  onednn         open\n"
+              "  onednn-f32     open\n"
+              "  reference      open\n");
 }
 
 TEST(ConvDispatch, TakesTheFirstOpenCandidate) {

@@ -114,9 +114,9 @@ TEST_F(HipConvolution, OfFloat32IsDeclinedWithEveryReason) {
     const auto run = run_problem(*device_, p);
     ASSERT_FALSE(run);
     EXPECT_EQ(run.error().code, ErrorCode::Unsupported);
-    EXPECT_NE(run.error().message.find("four-wave   closed: wants bf16, fp16 or fp8, met F32"), std::string::npos)
+    EXPECT_NE(run.error().message.find("four-wave      closed: wants bf16, fp16 or fp8, met F32"), std::string::npos)
         << run.error().message;
-    EXPECT_NE(run.error().message.find("im2col      closed: wants bf16 or fp16, met F32"), std::string::npos)
+    EXPECT_NE(run.error().message.find("im2col         closed: wants bf16 or fp16, met F32"), std::string::npos)
         << run.error().message;
 }
 

@@ -1,0 +1,49 @@
+// Launches of the sm_80 kernels' passes: a loaded kernel, a grid, a struct of parameters.
+#pragma once
+
+#include <kinetograph/compute/conv/kernels.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
+#include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
+
+#include <algorithm>
+#include <span>
+
+namespace kinetograph::conv::cuda {
+
+/// Nothing where there is nothing to do: a launch without CTAs is an error to the driver.
+template <class Params>
+void launch_pass(accel::Stream& stream, std::string_view pass_name, accel::Kernel& kernel,
+                 const sm80::PassLaunch& launch, const Params& params) {
+    if (launch.empty()) return;
+    stream.launch({pass_name,
+                   kernel,
+                   {launch.grid[0], launch.grid[1], launch.grid[2]},
+                   {launch.threads, 1, 1},
+                   {},
+                   launch.shared_bytes,
+                   accel::bytes_of(params)});
+}
+
+/// A pass over any number of frames as launches over as many as a launch takes: params.frames is filled in, and
+/// `shape(frames)` is the launch over so many.
+template <class Params, class Shape>
+void launch_frames(accel::Stream& stream, std::string_view pass_name, accel::Kernel& kernel, Params params,
+                   std::span<const std::byte* const> input, std::span<std::byte* const> output, const Shape& shape) {
+    for (std::size_t first = 0; first < input.size(); first += sm80::kMaxPassFrames) {
+        const std::size_t count = std::min<std::size_t>(sm80::kMaxPassFrames, input.size() - first);
+        params.frames = {};
+        std::copy_n(input.begin() + static_cast<std::ptrdiff_t>(first), count, params.frames.input);
+        std::copy_n(output.begin() + static_cast<std::ptrdiff_t>(first), count, params.frames.output);
+        launch_pass(stream, pass_name, kernel, shape(static_cast<std::uint32_t>(count)), params);
+    }
+}
+
+/// The ending of kernels for elements of that type: "bf16", "f16", "f32"; empty for other types.
+inline std::string_view element_suffix(tensor::DType dtype) {
+    if (dtype == tensor::DType::BF16) return "bf16";
+    if (dtype == tensor::DType::F16) return "f16";
+    return dtype == tensor::DType::F32 ? "f32" : "";
+}
+
+}  // namespace kinetograph::conv::cuda
