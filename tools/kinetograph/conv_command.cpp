@@ -1,6 +1,7 @@
 // kinetograph conv: one convolution on random data, checked against the fp64 reference and timed.
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -25,6 +26,8 @@ struct ConvArguments {
     std::array<std::int64_t, 3> stride{1, 1, 1};        // d,h,w
     std::array<std::int64_t, 3> dilation{1, 1, 1};      // d,h,w
     std::array<std::int64_t, 6> pad{0, 0, 0, 0, 0, 0};  // front,back,top,bottom,left,right
+    std::int64_t groups = 1;
+    bool upsample = false;
     bool residual = false;
     conv::Activation activation = conv::Activation::None;
     tensor::DType dtype = tensor::DType::BF16;
@@ -32,6 +35,7 @@ struct ConvArguments {
     std::string backend;
     int repeats = 10;
     bool explain = false;
+    std::string described_device;  // an architecture: explain for it, run nothing
     std::string json;
 };
 
@@ -41,6 +45,7 @@ conv::ConvProblem to_problem(const ConvArguments& a) {
             .h = a.input[2],
             .w = a.input[3],
             .c_in = a.input[4],
+            .upsample = a.upsample,
             .filter = {.k = a.filter[0], .q = a.filter[1], .r = a.filter[2], .s = a.filter[3]},
             .stride = {.d = a.stride[0], .h = a.stride[1], .w = a.stride[2]},
             .dilation = {.d = a.dilation[0], .h = a.dilation[1], .w = a.dilation[2]},
@@ -50,10 +55,18 @@ conv::ConvProblem to_problem(const ConvArguments& a) {
                     .bottom = a.pad[3],
                     .left = a.pad[4],
                     .right = a.pad[5]},
+            .groups = a.groups,
             .dtype = a.dtype,
             .output_dtype = a.dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : a.dtype,
             .residual = a.residual,
             .activation = a.activation};
+}
+
+nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
+    auto list = nlohmann::ordered_json::array();
+    for (const conv::DispatchRow& row : rows)
+        list.push_back({{"candidate", row.candidate}, {"open", row.open}, {"reason", row.reason}});
+    return list;
 }
 
 std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& device, const conv::ConvRun& run,
@@ -68,16 +81,32 @@ std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& d
                                 {"seconds", run.seconds_median},
                                 {"tflops", run.tflops},
                                 {"workspace_bytes", run.workspace_bytes},
-                                {"commit", kBuildCommit}};
-    for (const conv::DispatchRow& row : rows) {
-        json["dispatch"].push_back({{"candidate", row.candidate}, {"open", row.open}, {"reason", row.reason}});
-    }
+                                {"commit", kBuildCommit},
+                                {"dispatch", to_json(rows)}};
     return json.dump(2) + '\n';
+}
+
+/// What would be decided on a device that need not be there.
+Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem& problem) {
+    const accel::DeviceInfo device = *conv::describe_known_device(arguments.described_device);
+    const auto rows = conv::explain(device, problem);
+    if (!arguments.json.empty()) {
+        auto json = TextOutput::create(arguments.json);
+        if (!json) return fail(json.error());
+        const nlohmann::ordered_json text{{"problem", problem.to_string()}, {"lane", accel::to_string(device.kind)},
+                                          {"device", device.name},          {"architecture", device.architecture},
+                                          {"commit", kBuildCommit},         {"dispatch", to_json(rows)}};
+        if (auto written = json->write(text.dump(2) + '\n'); !written) return written;
+        if (arguments.json == "-") return {};
+    }
+    return print(fmt::format("{}\non {} ({}), described, not opened:\n{}", problem.to_string(), device.name,
+                             device.architecture, conv::to_string(rows)));
 }
 
 Result<void> run(const ConvArguments& arguments) {
     const conv::ConvProblem problem = to_problem(arguments);
     if (auto valid = problem.validate(); !valid) return valid;
+    if (!arguments.described_device.empty()) return explain_for(arguments, problem);
     auto device = open_lane(arguments.lane);
     if (!device) return fail(device.error());
     std::optional<TextOutput> json;
@@ -108,6 +137,14 @@ Result<void> run(const ConvArguments& arguments) {
     return {};
 }
 
+/// "sm_80|sm_86|...": what --for takes.
+std::string architectures() {
+    std::string words;
+    for (const conv::KnownDevice& known : conv::known_devices())
+        words += fmt::format("{}{}", words.empty() ? "" : "|", known.architecture);
+    return words;
+}
+
 }  // namespace
 
 void add_conv(CLI::App& app, Action& action) {
@@ -119,6 +156,9 @@ void add_conv(CLI::App& app, Action& action) {
     add_numbers(*command, "--stride", a.stride, "d,h,w", "Default 1,1,1");
     add_numbers(*command, "--dilation", a.dilation, "d,h,w", "Default 1,1,1");
     add_numbers(*command, "--pad", a.pad, "front,back,top,bottom,left,right", "Zeros around the input (default none)");
+    command->add_option("--groups", arguments->groups, "Of channels that see only each other (default 1)")
+        ->type_name("N");
+    command->add_flag("--upsample", arguments->upsample, "The taps see the input doubled in rows and columns");
     command->add_flag("--residual", arguments->residual, "Add a residual after the activation");
     add_choice(*command, "--activation", arguments->activation, kActivations, "After the bias (default none)");
     add_choice(*command, "--dtype", arguments->dtype, kDTypes, "Of activations and filter (default bf16)");
@@ -130,6 +170,15 @@ void add_conv(CLI::App& app, Action& action) {
         ->type_name("N");
     command->add_flag("--explain", arguments->explain,
                       "Print the dispatch list: who would run it, who declines and why");
+    command
+        ->add_option("--for", arguments->described_device,
+                     "Explain for a GPU of this architecture, there or not; runs nothing")
+        ->type_name(architectures())
+        ->check(CLI::Validator(
+            [](const std::string& word) {
+                return conv::describe_known_device(word) ? "" : fmt::format("{} is none of {}", word, architectures());
+            },
+            ""));
     command->add_option("--json", arguments->json, "Write the results here; -: to standard output")->type_name("F");
     command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }

@@ -61,6 +61,41 @@ TEST(ConvProgram, ExplainPrintsTheDispatchListWithTheReferenceLast) {
     EXPECT_NE(result.out.find("TFLOP/s"), std::string::npos) << result.out;
 }
 
+TEST(ConvProgram, ExplainsForAGpuThatIsNotThereAndRunsNothing) {
+    const std::vector<std::string> problem{"conv",      "--input", "1,6,88,160,384", "--filter",
+                                           "384,3,3,3", "--for",   "gfx950"};
+    const auto text = run_program(problem);
+    EXPECT_EQ(text.exit_code, 0) << text.messages;
+    EXPECT_NE(text.out.find("on AMD Instinct MI355X (gfx950), described, not opened:"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("four-wave"), std::string::npos) << text.out;
+    EXPECT_EQ(text.out.find("TFLOP/s"), std::string::npos) << text.out;
+
+    const auto json = run_json(problem);
+    EXPECT_EQ(json.at("architecture"), "gfx950");
+    EXPECT_GE(json.at("dispatch").size(), 6U);
+    for (const auto& row : json.at("dispatch"))
+        EXPECT_EQ(row.at("open").get<bool>(), row.at("reason").get<std::string>().empty()) << row.dump();
+}
+
+TEST(ConvProgram, ExplainsWhyGroupsAndUpsamplingCloseABackEnd) {
+    const auto json = run_json(
+        {"conv", "--input", "1,1,8,8,32", "--filter", "32,1,3,3", "--groups", "4", "--upsample", "--for", "gfx950"});
+    const auto reason_of = [&json](std::string_view candidate) {
+        for (const auto& row : json.at("dispatch"))
+            if (row.at("candidate") == candidate) return row.at("reason").get<std::string>();
+        return std::string();
+    };
+    EXPECT_NE(reason_of("four-wave").find("4 groups"), std::string::npos) << reason_of("four-wave");
+    EXPECT_NE(reason_of("im2col").find("one to upsample"), std::string::npos) << reason_of("im2col");
+}
+
+TEST(ConvProgram, NamesTheArchitecturesThatItCanExplainFor) {
+    const auto result = run_program({"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--for", "sm_70"});
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_NE(result.messages.find("sm_70 is none of sm_80|sm_86|sm_89|sm_90|sm_100|sm_120|gfx950"), std::string::npos)
+        << result.messages;
+}
+
 TEST(ConvProgram, RefusesABackEndThatDoesNotExistByName) {
     const auto result = run_program({"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--backend", "abacus"});
     EXPECT_EQ(result.exit_code, 1);
