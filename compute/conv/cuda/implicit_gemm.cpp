@@ -1,33 +1,16 @@
 #include <kinetograph/compute/conv/cuda/implicit_gemm.hpp>
-#include <kinetograph/compute/conv/cuda/launch.hpp>
-#include <kinetograph/engine/accel/upload.hpp>
+#include <kinetograph/compute/conv/cuda/norm_pass.hpp>
+#include <kinetograph/compute/conv/cuda/parameters.hpp>
+#include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_filter.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_launch.hpp>
-#include <kinetograph/kernels/cuda/sm80/conv_tiles.hpp>
 
-#include <cmath>
 #include <utility>
 
 namespace kinetograph::conv::cuda {
 namespace {
 
 using tensor::DType;
-
-/// On the device; convolutions over different numbers of frames share it.
-struct Packed {
-    std::unique_ptr<accel::Memory> filter, bias, gamma;  ///< bias and gamma may be null
-};
-
-const float* floats(const std::unique_ptr<accel::Memory>& memory) {
-    return memory == nullptr ? nullptr : reinterpret_cast<const float*>(memory->data());
-}
-
-/// Null for no values.
-Result<std::unique_ptr<accel::Memory>> upload_channels(accel::Device& device, std::string_view name,
-                                                       std::span<const float> values) {
-    if (values.empty()) return nullptr;
-    return accel::upload(device, name, std::as_bytes(values));
-}
 
 sm80::Norm norm_of(Norm norm) {
     switch (norm) {
@@ -41,14 +24,6 @@ sm80::Norm norm_of(Norm norm) {
     return sm80::Norm::None;
 }
 
-sm80::ConvEpilogue epilogue_of(const ConvProblem& p) {
-    return {.silu = p.activation == Activation::Silu,
-            .beta = p.beta,
-            .norm = norm_of(p.norm),
-            .norm_silu = p.norm_activation == Activation::Silu,
-            .float32 = p.output_dtype == DType::F32};
-}
-
 /// The problem's epilogue, without the norm where no tile holds all channels.
 sm80::ConvEpilogue epilogue_in_tile(const ConvProblem& p, const sm80::ConvShape& shape) {
     sm80::ConvEpilogue epilogue = epilogue_of(p);
@@ -56,18 +31,13 @@ sm80::ConvEpilogue epilogue_in_tile(const ConvProblem& p, const sm80::ConvShape&
     return epilogue;
 }
 
-sm80::ConvChip chip_of(const accel::DeviceInfo& device) {
-    constexpr std::uint32_t kOfTheSystem = 1024;  // what a block cannot have of an SM's shared memory
-    return {device.compute_units, device.shared_bytes_per_block + kOfTheSystem};
-}
-
 /// What is compiled, chosen and packed once for any number of frames.
 struct Bound {
     sm80::ConvConfig config;
     sm80::ConvEpilogue epilogue;
     std::shared_ptr<accel::Kernel> kernel;
-    std::shared_ptr<accel::Kernel> norm;  ///< of the pass behind; null where the tile norms or nothing does
-    Packed packed;
+    std::optional<NormPass> norm;  ///< behind the convolution; none where the tile norms or nothing does
+    DeviceParameters packed;
     std::shared_ptr<Kernels> kernels;  ///< keeps the modules loaded for the next one
 };
 
@@ -88,7 +58,7 @@ class ImplicitGemm final : public Convolution {
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                  const ConvTensors& tensors) const override {
         // With the norm in a pass of its own, the output that nobody else wants is normed where it lies.
-        const bool in_place = bound_->norm != nullptr && problem().norm == Norm::Instead;
+        const bool in_place = bound_->norm.has_value() && problem().norm == Norm::Instead;
         const auto stored = in_place ? tensors.normed : tensors.output;
         const std::vector<const void*> input(tensors.input.begin(), tensors.input.end());
         const std::vector<const void*> residual(tensors.residual.begin(), tensors.residual.end());
@@ -99,7 +69,7 @@ class ImplicitGemm final : public Convolution {
                              {.input = input,
                              .output = output,
                              .residual = residual,
-                             .normed = bound_->norm == nullptr ? std::span(normed) : std::span<void* const>{},
+                             .normed = bound_->norm ? std::span<void* const>{} : std::span(normed),
                              .filter = bound_->packed.filter->data(),
                              .bias = floats(bound_->packed.bias),
                              .gamma = floats(bound_->packed.gamma)})) {
@@ -111,56 +81,23 @@ class ImplicitGemm final : public Convolution {
                            launch.shared_bytes,
                            accel::bytes_of(launch.params)});
         }
-        if (bound_->norm != nullptr) norm(stream, pass_name, stored, tensors.normed);
+        if (bound_->norm)
+            bound_->norm->enqueue(stream, pass_name, problem(), floats(bound_->packed.gamma), stored, tensors.normed);
         return {};
-    }
-
-    void norm(accel::Stream& stream, std::string_view pass_name, std::span<std::byte* const> stored,
-              std::span<std::byte* const> normed) const {
-        const ConvProblem& p = problem();
-        const auto pixels = static_cast<std::uint32_t>(p.h_out() * p.w_out());
-        const std::vector<const std::byte*> input(stored.begin(), stored.end());
-        launch_frames(stream, pass_name, *bound_->norm,
-                      sm80::RmsNormParams{.frames = {},
-                                          .gamma = floats(bound_->packed.gamma),
-                                          .pixels = pixels,
-                                          .channels = static_cast<std::uint32_t>(p.filter.k),
-                                          .silu = p.norm_activation == Activation::Silu,
-                                          .sqrt_channels = std::sqrt(static_cast<float>(p.filter.k))},
-                      input, normed, [&](std::uint32_t frames) { return sm80::rms_norm_launch(pixels, frames); });
     }
 
     sm80::ConvShape shape_;
     std::shared_ptr<const Bound> bound_;
 };
 
-/// Of the binary that holds the convolutions of an element type.
-std::string_view binary_of(isa::Element element) {
-    return element == isa::Element::BFloat16 ? "conv_bf16" : "conv_f16";
-}
-
 Result<void> load_kernels(Bound& bound, const ConvProblem& problem, const sm80::NamedConvConfig& named) {
     auto kernel = bound.kernels->get(binary_of(named.config.element), named.kernel);
     if (!kernel) return fail(std::move(kernel.error()));
     bound.kernel = std::move(*kernel);
     if (norm_of(problem.norm) == bound.epilogue.norm) return {};
-    auto norm =
-        bound.kernels->get("frame_passes", fmt::format("sm80_rms_norm_{}", element_suffix(problem.output_dtype)));
+    auto norm = NormPass::create(*bound.kernels, problem);
     if (!norm) return fail(std::move(norm.error()));
     bound.norm = std::move(*norm);
-    return {};
-}
-
-Result<void> pack(Packed& packed, accel::Device& device, const sm80::ConvShape& shape,
-                  const ConvParameters& parameters) {
-    const std::vector<std::uint16_t> rows = sm80::pack_filter(shape, parameters.filter.data());
-    auto filter = accel::upload(device, "filter", std::as_bytes(std::span(rows)));
-    if (!filter) return fail(std::move(filter.error()));
-    auto bias = upload_channels(device, "bias", parameters.bias);
-    if (!bias) return fail(std::move(bias.error()));
-    auto gamma = upload_channels(device, "gamma", parameters.gamma);
-    if (!gamma) return fail(std::move(gamma.error()));
-    packed = {std::move(*filter), std::move(*bias), std::move(*gamma)};
     return {};
 }
 
@@ -195,6 +132,23 @@ sm80::ConvShape sm80_shape(const ConvProblem& p) {
     return shape;
 }
 
+sm80::ConvEpilogue epilogue_of(const ConvProblem& p) {
+    return {.silu = p.activation == Activation::Silu,
+            .beta = p.beta,
+            .norm = norm_of(p.norm),
+            .norm_silu = p.norm_activation == Activation::Silu,
+            .float32 = p.output_dtype == DType::F32};
+}
+
+sm80::ConvChip chip_of(const accel::DeviceInfo& device) {
+    constexpr std::uint32_t kOfTheSystem = 1024;  // what a block cannot have of an SM's shared memory
+    return {device.compute_units, device.shared_bytes_per_block + kOfTheSystem};
+}
+
+std::string_view binary_of(isa::Element element) {
+    return element == isa::Element::BFloat16 ? "conv_bf16" : "conv_f16";
+}
+
 std::string declined_by_sm80(const ConvProblem& problem) { return sm80::declined(sm80_shape(problem), {}); }
 
 Result<std::unique_ptr<Convolution>> create_implicit_gemm(accel::Device& device, const ConvProblem& problem,
@@ -206,7 +160,10 @@ Result<std::unique_ptr<Convolution>> create_implicit_gemm(accel::Device& device,
     const sm80::NamedConvConfig& named = sm80::choose_config(shape, bound->epilogue, chip_of(device.info()));
     bound->config = named.config;
     if (auto loaded = load_kernels(*bound, problem, named); !loaded) return fail(std::move(loaded.error()));
-    if (auto packed = pack(bound->packed, device, shape, parameters); !packed) return fail(std::move(packed.error()));
+    const std::vector<std::uint16_t> rows = sm80::pack_filter(shape, parameters.filter.data());
+    auto packed = upload_parameters(device, std::as_bytes(std::span(rows)), parameters);
+    if (!packed) return fail(std::move(packed.error()));
+    bound->packed = std::move(*packed);
     return std::make_unique<ImplicitGemm>(problem, std::move(bound));
 }
 

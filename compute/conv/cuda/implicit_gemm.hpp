@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_problem.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_tiles.hpp>
 
 #include <optional>
 #include <string>
@@ -15,6 +16,13 @@ std::optional<isa::Element> element_of(tensor::DType dtype);
 /// The problem as the kernel is asked it. A doubled input is taken in its sub-pixel form where that fits, otherwise by
 /// the loader. `problem.dtype` is one that element_of() knows, groups is 1.
 sm80::ConvShape sm80_shape(const ConvProblem& problem);
+
+/// What the kernel does behind the sum.
+sm80::ConvEpilogue epilogue_of(const ConvProblem& problem);
+/// What the choice of a tile needs to know of the device.
+sm80::ConvChip chip_of(const accel::DeviceInfo& device);
+/// The fat binary that holds the convolutions of an element type.
+std::string_view binary_of(isa::Element element);
 
 /// Why no launch can hold the problem, whatever its norm, or "". As sm80_shape().
 std::string declined_by_sm80(const ConvProblem& problem);
