@@ -3,6 +3,7 @@
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 namespace kinetograph::nn {
@@ -28,6 +29,24 @@ KINETOGRAPH_CPU_CLONES void store(const std::uint16_t* input, float* output, std
     for (std::int64_t i = 0; i < count; ++i) output[i] = clamped(tensor::from_bf16(input[i]), limit);
 }
 
+template <class Element>
+float widened(Element value) {
+    if constexpr (std::is_same_v<Element, float>)
+        return value;
+    else
+        return tensor::from_bf16(value);
+}
+
+template <class Element>
+void store_pixels(const std::byte* input, std::byte* output, std::int64_t pixels) {
+    const auto* rgb = reinterpret_cast<const Element*>(input);
+    auto* rgba = reinterpret_cast<std::uint8_t*>(output);
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+        for (std::int64_t c = 0; c < 3; ++c) rgba[4 * pixel + c] = to_unorm8(widened(rgb[3 * pixel + c]));
+        rgba[4 * pixel + 3] = 255;
+    }
+}
+
 void unpack_pixel(const UnpackLatent& work, std::int64_t pixel) {
     for (std::int64_t c = 0; c < work.channels; ++c) {
         const float scale = work.scale != nullptr ? work.scale[c] : 1.0F;
@@ -43,6 +62,12 @@ void unpack_pixel(const UnpackLatent& work, std::int64_t pixel) {
 }
 
 }  // namespace
+
+std::uint8_t to_unorm8(float value) {
+    const float half_up = (value + 1.0F) * 127.5F + 0.5F;  // what truncation then rounds to nearest
+    if (!(half_up > 0.0F)) return 0;                       // NaN too
+    return static_cast<std::uint8_t>(std::min(half_up, 255.0F));
+}
 
 Result<void> enqueue_unpack_latent(accel::Stream& stream, std::string_view pass_name, const UnpackLatent& work) {
     if (work.pixels < 1 || work.channels < 1) {
@@ -85,6 +110,35 @@ Result<void> enqueue_store_f32(accel::Stream& stream, std::string_view pass_name
                                store(reinterpret_cast<const float*>(input[frame]) + first, to, count, limit);
                            else
                                store(reinterpret_cast<const std::uint16_t*>(input[frame]) + first, to, count, limit);
+                       }
+                       return {};
+                   });
+    return {};
+}
+
+Result<void> enqueue_store_picture(accel::Stream& stream, std::string_view pass_name, const StorePicture& work) {
+    if (work.pixels < 1 || work.input.size() != work.output.size()) {
+        return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} frames of {} pixels stored as {} pictures", pass_name,
+                    work.input.size(), work.pixels, work.output.size());
+    }
+    if (work.dtype != DType::F32 && work.dtype != DType::BF16) {
+        return fail(ErrorCode::InvalidArgument, "pass \"{}\": pictures of {}, wanted F32 or BF16", pass_name,
+                    tensor::to_string(work.dtype));
+    }
+    stream.enqueue(pass_name,
+                   [input = std::vector(work.input.begin(), work.input.end()),
+                    output = std::vector(work.output.begin(), work.output.end()), pixels = work.pixels,
+                    dtype = work.dtype]() -> Result<void> {
+                       const std::int64_t blocks = (pixels + kBlock - 1) / kBlock;
+                       const std::int64_t tasks = blocks * static_cast<std::int64_t>(input.size());
+#pragma omp parallel for schedule(static)
+                       for (std::int64_t task = 0; task < tasks; ++task) {
+                           const std::int64_t first = task % blocks * kBlock, count = std::min(kBlock, pixels - first);
+                           const auto frame = static_cast<std::size_t>(task / blocks);
+                           const auto element = static_cast<std::int64_t>(tensor::bytes_per_element(dtype));
+                           const std::byte* from = input[frame] + first * 3 * element;
+                           (dtype == DType::F32 ? store_pixels<float>
+                                                : store_pixels<std::uint16_t>)(from, output[frame] + first * 4, count);
                        }
                        return {};
                    });

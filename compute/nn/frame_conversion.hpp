@@ -1,4 +1,4 @@
-// The two ends of a decoder: planar float latents to channel-last frames, and frames to clamped float32.
+// The two ends of a decoder: planar float latents to channel-last frames, and frames to clamped float32 or to pictures.
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>
@@ -32,5 +32,19 @@ struct StoreF32 {
 /// On the CPU; see Operators for any device. The span is copied before this returns.
 /// Errors: InvalidArgument, naming the pass.
 Result<void> enqueue_store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work);
+
+/// A value in [-1, 1] to 8 bits: round((v + 1) * 127.5), halves up, limited to 0..255; NaN becomes 0.
+std::uint8_t to_unorm8(float value);
+
+/// Frames of three channels, nominal range [-1, 1], as opaque pictures: each value by to_unorm8(), alpha 255.
+struct StorePicture {
+    std::span<const std::byte* const> input;    ///< frames [pixels, 3]
+    std::span<std::byte* const> output;         ///< as many, RGBA of 8 bits: [pixels, 4], 4-byte aligned
+    std::int64_t pixels = 0;                    ///< of one frame
+    tensor::DType dtype = tensor::DType::BF16;  ///< of the input, F32 or BF16
+};
+/// On the CPU; see Operators for any device. The spans are copied before this returns.
+/// Errors: InvalidArgument, naming the pass.
+Result<void> enqueue_store_picture(accel::Stream& stream, std::string_view pass_name, const StorePicture& work);
 
 }  // namespace kinetograph::nn

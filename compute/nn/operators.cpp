@@ -22,6 +22,10 @@ class CpuOperators final : public Operators {
     Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
         return enqueue_store_f32(stream, pass_name, work);
     }
+    Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
+                               const StorePicture& work) const override {
+        return enqueue_store_picture(stream, pass_name, work);
+    }
     Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const override {
         return create_cpu_attention(device_, problem);
     }

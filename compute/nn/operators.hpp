@@ -22,6 +22,8 @@ class Operators {
     virtual Result<void> upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,
                                             const UpsampleNearest2x& work) const = 0;
     virtual Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const = 0;
+    virtual Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
+                                       const StorePicture& work) const = 0;
     /// Errors: InvalidArgument (sizes, dtype), Unsupported (a width that the device's kernel declines).
     virtual Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const = 0;
 };

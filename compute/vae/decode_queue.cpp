@@ -1,5 +1,7 @@
 #include <kinetograph/compute/vae/decode_queue.hpp>
 
+#include <kinetograph/compute/nn/frame_conversion.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -10,15 +12,9 @@
 
 namespace kinetograph::vae {
 
-std::uint8_t to_unorm8(float value) {
-    const float half_up = (value + 1.0F) * 127.5F + 0.5F;  // what truncation then rounds to nearest
-    if (!(half_up > 0.0F)) return 0;                       // NaN too
-    return static_cast<std::uint8_t>(std::min(half_up, 255.0F));
-}
-
 void to_rgba8(std::span<const float> rgb, std::span<std::uint8_t> rgba) {
     for (std::size_t pixel = 0; pixel < rgb.size() / 3; ++pixel) {
-        for (std::size_t c = 0; c < 3; ++c) rgba[4 * pixel + c] = to_unorm8(rgb[3 * pixel + c]);
+        for (std::size_t c = 0; c < 3; ++c) rgba[4 * pixel + c] = nn::to_unorm8(rgb[3 * pixel + c]);
         rgba[4 * pixel + 3] = 255;
     }
 }

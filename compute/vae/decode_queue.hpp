@@ -56,10 +56,7 @@ class DecodeQueue {
     virtual const Decoder& decoder() const = 0;
 };
 
-/// Packs [pixels, 3] float32 into [pixels, 4] 8-bit pixels, alpha 255, each value by to_unorm8().
+/// Packs [pixels, 3] float32 into [pixels, 4] 8-bit pixels, alpha 255, each value by nn::to_unorm8().
 void to_rgba8(std::span<const float> rgb, std::span<std::uint8_t> rgba);
-
-/// Frame value v in [-1, 1] to 8 bits: round((v + 1) * 127.5), clamped; NaN becomes 0.
-std::uint8_t to_unorm8(float value);
 
 }  // namespace kinetograph::vae

@@ -36,7 +36,7 @@ class FrameSink {
     FrameSink& operator=(const FrameSink&) = delete;
     virtual ~FrameSink() = default;
 
-    /// `hwc` [height, width, 3] float32, nominal range [-1, 1]; 8-bit outputs round as vae::to_unorm8 does.
+    /// `hwc` [height, width, 3] float32, nominal range [-1, 1]; 8-bit outputs round as nn::to_unorm8 does.
     virtual Result<void> write(std::span<const float> hwc) = 0;
     /// Completes the output and puts it in place of an older one. Call once, after the last frame.
     virtual Result<void> finish() = 0;

@@ -1,7 +1,7 @@
 // Float frames to 8 bits a channel.
 #pragma once
 
-#include <kinetograph/compute/vae/decode_queue.hpp>
+#include <kinetograph/compute/nn/frame_conversion.hpp>
 
 #include <cstdint>
 #include <span>
@@ -12,7 +12,7 @@ namespace kinetograph::media {
 /// [-1, 1] to [0, 255], value by value; `rgb` takes the size of `values`.
 inline void to_rgb24(std::span<const float> values, std::vector<std::uint8_t>& rgb) {
     rgb.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) rgb[i] = vae::to_unorm8(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) rgb[i] = nn::to_unorm8(values[i]);
 }
 
 }  // namespace kinetograph::media

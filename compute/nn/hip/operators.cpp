@@ -77,6 +77,19 @@ class HipOperators final : public Operators {
             [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
     }
 
+    Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
+                               const StorePicture& work) const override {
+        auto storage = storage_of(work.dtype, pass_name);
+        if (!storage) return fail(std::move(storage.error()));
+        if (work.input.size() != work.output.size())
+            return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} frames of {} pixels stored as {} pictures",
+                        pass_name, work.input.size(), work.pixels, work.output.size());
+        return launch_in_parts(
+            *kernels_, stream, pass_name, gfx950::StorePictureProblem{.pixels = work.pixels, .storage = *storage},
+            work.input, work.output,
+            [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
+    }
+
     Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const override {
         return create_attention(kernels_, compute_units_, problem);
     }

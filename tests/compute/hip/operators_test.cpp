@@ -6,6 +6,7 @@
 #include <kinetograph/tests/compute/hip/hip_lane.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
+#include <bit>
 #include <random>
 
 namespace kinetograph::nn {
@@ -139,6 +140,23 @@ TEST_F(HipOperatorsTest, LatentsAreUnpackedAndFramesStoredAlike) {
         return stored.values(*side.stream);
     };
     expect_same(run, {DType::F32, DType::BF16}, 5e-4);
+}
+
+TEST_F(HipOperatorsTest, PicturesAreTheSameBytes) {
+    const auto run = [&](Side& side, DType dtype) {
+        constexpr std::int64_t kPixels = 77;
+        const Frames input(side.device, 2, 3 * kPixels, dtype, random_values(6 * kPixels, 1));
+        const Frames pictures(side.device, 2, kPixels, DType::F32, std::vector<float>(2 * kPixels, -77));
+        const auto inputs = input.readable();
+        const auto outputs = pictures.writable();
+        EXPECT_TRUE(side.operators->store_picture(*side.stream, "picture", {inputs, outputs, kPixels, dtype}));
+        std::vector<float> bytes;
+        for (const float pixel : pictures.values(*side.stream))
+            for (int shift = 0; shift < 32; shift += 8)
+                bytes.push_back(static_cast<float>(std::bit_cast<std::uint32_t>(pixel) >> shift & 0xffU));
+        return bytes;
+    };
+    expect_same(run, {DType::F32, DType::BF16}, 0);
 }
 
 TEST_F(HipOperatorsTest, AttentionAgrees) {

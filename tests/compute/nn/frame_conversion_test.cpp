@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -107,6 +108,38 @@ TEST_F(FrameConversionTest, RefusesToStoreNowhereNamingThePass) {
     const auto enqueued = enqueue_store_f32(*stream_, "store", {inputs, nullptr, 3, DType::F32, 1});
     ASSERT_FALSE(enqueued);
     EXPECT_EQ(enqueued.error().message, "pass \"store\": 1 frames of 3 elements stored within [-1, 1] at 0x0");
+}
+
+TEST_F(FrameConversionTest, PicturesAreOpaqueAndRoundedToTheNearestOf256Values) {
+    constexpr std::int64_t kPixels = 17'000;  // more than one block
+    const auto value_of = [](std::int64_t frame, std::int64_t i) {
+        return i == 7
+                   ? std::numeric_limits<float>::quiet_NaN()
+                   : static_cast<float>((i + 31 * frame) % 300 - 150) * 0x1p-7F;  // exact in bf16; beyond [-1, 1] too
+    };
+    for (const DType dtype : {DType::F32, DType::BF16}) {
+        TestFrames frames(1, 2, 3 * kPixels, dtype, FrameLayout::EveryOther);
+        frames.fill(value_of);
+        const auto inputs = frames.readable();
+        std::vector<std::uint8_t> first(4 * kPixels, 77), second(4 * kPixels, 77);
+        const std::array<std::byte*, 2> outputs{reinterpret_cast<std::byte*>(first.data()),
+                                                reinterpret_cast<std::byte*>(second.data())};
+        ASSERT_TRUE(enqueue_store_picture(*stream_, "store", {inputs, outputs, kPixels, dtype}));
+        ASSERT_TRUE(stream_->synchronize());
+        for (std::int64_t i = 0; i < 4 * kPixels; ++i) {
+            const std::int64_t element = i / 4 * 3 + i % 4;
+            ASSERT_EQ(first[i], i % 4 == 3 ? 255 : to_unorm8(value_of(0, element))) << i;
+            ASSERT_EQ(second[i], i % 4 == 3 ? 255 : to_unorm8(value_of(1, element))) << i;
+        }
+    }
+}
+
+TEST_F(FrameConversionTest, RefusesPicturesWithoutAPlaceNamingThePass) {
+    TestFrames frame(1, 1, 3, DType::F32, FrameLayout::Dense);
+    const auto inputs = frame.readable();
+    const auto enqueued = enqueue_store_picture(*stream_, "store", {inputs, {}, 1, DType::F32});
+    ASSERT_FALSE(enqueued);
+    EXPECT_EQ(enqueued.error().message, "pass \"store\": 1 frames of 1 pixels stored as 0 pictures");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/compute/vae/decode_queue.hpp>
 
 #include <atomic>
@@ -58,7 +59,7 @@ TEST(DecodeQueues, GiveAllFramesInOrderAndThenNothing) {
         EXPECT_EQ((*frame)->index, i);
         EXPECT_EQ((*frame)->step, (i + 3) / 4);
         EXPECT_EQ((*frame)->rgba.size(), 8U * 8U * 4U);
-        EXPECT_EQ((*frame)->rgba[0], to_unorm8(static_cast<float>((i + 3) / 4) / 64.0F));
+        EXPECT_EQ((*frame)->rgba[0], nn::to_unorm8(static_cast<float>((i + 3) / 4) / 64.0F));
         EXPECT_EQ((*frame)->rgba[3], 255);
         EXPECT_EQ((*frame)->presentation_time.count(), std::llround(static_cast<double>(i) * 1e9 / 24.0));
     }
@@ -149,13 +150,13 @@ TEST(DecodeQueues, CountStepsAndTheirLatency) {
 }
 
 TEST(FrameValues, MapMinusOneToOneOntoEightBitsRoundedAndClamped) {
-    EXPECT_EQ(to_unorm8(-1.0F), 0);
-    EXPECT_EQ(to_unorm8(1.0F), 255);
-    EXPECT_EQ(to_unorm8(0.0F), 128);  // 127.5 rounds up
-    EXPECT_EQ(to_unorm8(-2.0F), 0);
-    EXPECT_EQ(to_unorm8(7.0F), 255);
-    EXPECT_EQ(to_unorm8(std::nanf("")), 0);
-    EXPECT_EQ(to_unorm8(1.4F / 255.0F - 1.0F), 1);
+    EXPECT_EQ(nn::to_unorm8(-1.0F), 0);
+    EXPECT_EQ(nn::to_unorm8(1.0F), 255);
+    EXPECT_EQ(nn::to_unorm8(0.0F), 128);  // 127.5 rounds up
+    EXPECT_EQ(nn::to_unorm8(-2.0F), 0);
+    EXPECT_EQ(nn::to_unorm8(7.0F), 255);
+    EXPECT_EQ(nn::to_unorm8(std::nanf("")), 0);
+    EXPECT_EQ(nn::to_unorm8(1.4F / 255.0F - 1.0F), 1);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <kinetograph/compute/vae/decode_queue.hpp>
+#include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/engine/present/png.hpp>
 #include <nlohmann/json.hpp>
 
@@ -37,7 +37,7 @@ std::string to_rgb24(const std::vector<float>& cthw) {
     std::string rgb;
     const std::size_t plane = kFrames * kHeight * kWidth;
     for (std::size_t i = 0; i < plane; ++i) {
-        for (std::size_t c = 0; c < 3; ++c) rgb.push_back(static_cast<char>(vae::to_unorm8(cthw[c * plane + i])));
+        for (std::size_t c = 0; c < 3; ++c) rgb.push_back(static_cast<char>(nn::to_unorm8(cthw[c * plane + i])));
     }
     return rgb;
 }

@@ -98,7 +98,7 @@ KG_DEVICE void load_pixel(const StorePictureParams& params, Lanes<float> (&rgb)[
     }
 }
 
-/// [-1, 1] to 0..255, to nearest, halves up; NaN is 0. Bit for bit vae::to_unorm8.
+/// [-1, 1] to 0..255, to nearest, halves up; NaN is 0. Bit for bit nn::to_unorm8.
 KG_DEVICE Lanes<uint32_t> unorm8(const Lanes<float>& value) {
     const Lanes<float> scaled = (value + 1.0f) * 127.5f;
     const Lanes<float> low = amd::select<float>(scaled > 0.0f, scaled, -0.5f);

@@ -1,4 +1,4 @@
-#include <kinetograph/compute/vae/decode_queue.hpp>
+#include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/tests/kernels/hip/gfx950/passes/pass_run.hpp>
 
@@ -134,7 +134,7 @@ TEST(StorePictureGfx950, Rgba8IsBitForBitTheCpusRounding) {
                 for (size_t f = 0; f < 2; ++f) {
                     const auto* const rgba = reinterpret_cast<const uint8_t*>(output.frame(f));
                     for (size_t e = 0; e < pixels * 3; ++e) {
-                        ASSERT_EQ(rgba[e / 3 * 4 + e % 3], vae::to_unorm8(input.get(f, e))) << input.get(f, e);
+                        ASSERT_EQ(rgba[e / 3 * 4 + e % 3], nn::to_unorm8(input.get(f, e))) << input.get(f, e);
                     }
                     for (size_t p = 0; p < pixels; ++p) ASSERT_EQ(rgba[p * 4 + 3], 255);
                 }
