@@ -1,3 +1,4 @@
+#include <kinetograph/compute/nn/cuda/operators.hpp>
 #include <kinetograph/compute/nn/hip/operators.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 
@@ -39,6 +40,7 @@ class CpuOperators final : public Operators {
 Result<std::unique_ptr<Operators>> Operators::create(accel::Device& device) {
     const accel::DeviceInfo& info = device.info();
     if (info.kind == accel::Kind::Cpu) return std::make_unique<CpuOperators>(info);
+    if (info.kind == accel::Kind::Cuda) return cuda::create_operators(device);
     if (info.kind == accel::Kind::Hip) return hip::create_operators(device);
     return fail(ErrorCode::Unsupported, "{} ({} {}): there are no decoder passes for it in this build", info.name,
                 accel::to_string(info.kind), info.architecture);

@@ -56,8 +56,8 @@ class HipAttention final : public Attention {
 
 }  // namespace
 
-Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernels> kernels,
-                                                    std::uint32_t compute_units, const AttentionProblem& problem) {
+Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernels> kernels, std::uint32_t compute_units,
+                                                    const AttentionProblem& problem) {
     auto storage = storage_of(problem.dtype, "attention");
     if (!storage) return fail(std::move(storage.error()));
     const gfx950::AttentionProblem on_device{problem.tokens, problem.channels, *storage, compute_units};

@@ -7,7 +7,7 @@
 namespace kinetograph::nn::hip {
 
 /// Errors: InvalidArgument (sizes, dtype), Unsupported (a width that the kernels decline), those of Kernels::get.
-Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernels> kernels,
-                                                    std::uint32_t compute_units, const AttentionProblem& problem);
+Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernels> kernels, std::uint32_t compute_units,
+                                                    const AttentionProblem& problem);
 
 }  // namespace kinetograph::nn::hip

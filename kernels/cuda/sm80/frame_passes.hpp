@@ -39,28 +39,96 @@ KG_DEVICE void store_element(void* frame, size_t index, float value) {
 /// This thread's place among all of its grid row.
 KG_DEVICE uint32_t thread_of_row() { return isa::block_index().x * kPassThreads + isa::thread_index(); }
 
-/// A warp takes one pixel. It reads its channels twice, the second time from the first-level cache, so any number of
-/// them fits; a lane writes only what it alone has read, so a frame may be its own output.
+/// Lanes that take one pixel in RmsNormKernel.
+inline constexpr uint32_t kNormLanes = 16;
+
+/// Each lane of a pixel takes 16 bytes of its channels at a time where they come in whole and aligned ones, one channel
+/// otherwise. It reads them twice, the second time from the first-level cache, so any number of channels fits, and
+/// writes only what it alone has read, so a frame may be its own output.
 template <isa::Value kValue>
 struct RmsNormKernel {
+    static constexpr uint32_t kWords = 4, kVector = kWords * isa::word_values(kValue);
+
     KG_DEVICE static void run(const RmsNormParams& params) {
-        const uint32_t pixel = isa::block_index().x * (kPassThreads / isa::kWarpLanes) + isa::warp_index();
-        if (pixel >= params.pixels) return;  // a whole warp
         const void* input = params.frames.input[isa::block_index().y];
         void* output = params.frames.output[isa::block_index().y];
-        const size_t first = static_cast<size_t>(pixel) * params.channels;
-        float squares = 0;
-        for (uint32_t c = isa::lane_index(); c < params.channels; c += isa::kWarpLanes) {
-            const float value = load_element<kValue>(input, first + c);
-            squares += value * value;
+        if (params.channels % kVector == 0 && aligned(input) && aligned(output) && aligned(params.gamma)) {
+            norm<kVector>(params, input, output);
+        } else {
+            norm<1>(params, input, output);
         }
-        for (uint32_t mask = 16; mask > 0; mask /= 2) squares += isa::shuffle_xor(squares, mask);
+    }
+
+  private:
+    KG_DEVICE static bool aligned(const void* address) { return reinterpret_cast<size_t>(address) % 16 == 0; }
+
+    template <uint32_t kCount>
+    KG_DEVICE static void norm(const RmsNormParams& params, const void* input, void* output) {
+        const uint32_t pixel = isa::block_index().x * (kPassThreads / kNormLanes) + isa::thread_index() / kNormLanes;
+        const bool has = pixel < params.pixels;  // all lanes go on: the sums are exchanged within a warp
+        const size_t first = has ? static_cast<size_t>(pixel) * params.channels : 0;
+        const uint32_t lane = isa::thread_index() % kNormLanes, end = has ? params.channels : 0;
+        float squares = 0;
+        for (uint32_t c = lane * kCount; c < end; c += kNormLanes * kCount) {
+            float values[kCount];
+            load<kCount>(input, first + c, values);
+            KG_UNROLL
+            for (uint32_t i = 0; i < kCount; ++i) squares += values[i] * values[i];
+        }
+        KG_UNROLL
+        for (uint32_t mask = kNormLanes / 2; mask > 0; mask /= 2) squares += isa::shuffle_xor(squares, mask);
         const float length = isa::square_root(squares);
         const float scale = params.sqrt_channels / (length > 1e-12f ? length : 1e-12f);
-        for (uint32_t c = isa::lane_index(); c < params.channels; c += isa::kWarpLanes) {
-            const float value =
-                load_element<kValue>(input, first + c) * scale * isa::load_global<float>(params.gamma + c);
-            store_element<kValue>(output, first + c, params.silu != 0 ? isa::silu(value) : value);
+        for (uint32_t c = lane * kCount; c < end; c += kNormLanes * kCount) {
+            float values[kCount], gamma[kCount];
+            load<kCount>(input, first + c, values);
+            load_gamma<kCount>(params.gamma + c, gamma);
+            KG_UNROLL
+            for (uint32_t i = 0; i < kCount; ++i) {
+                values[i] *= scale * gamma[i];
+                if (params.silu != 0) values[i] = isa::silu(values[i]);
+            }
+            store<kCount>(output, first + c, values);
+        }
+    }
+
+    template <uint32_t kCount>
+    KG_DEVICE static void load(const void* frame, size_t index, float (&values)[kCount]) {
+        if constexpr (kCount == 1) {
+            values[0] = load_element<kValue>(frame, index);
+        } else {
+            const auto words = isa::load_global<isa::Words<kWords>>(static_cast<const uint8_t*>(frame) +
+                                                                    index * isa::value_bytes(kValue));
+            KG_UNROLL
+            for (uint32_t i = 0; i < kWords; ++i)
+                isa::unpack_word<kValue>(words.at[i], values + i * isa::word_values(kValue));
+        }
+    }
+
+    template <uint32_t kCount>
+    KG_DEVICE static void load_gamma(const float* gamma, float (&values)[kCount]) {
+        if constexpr (kCount == 1) {
+            values[0] = isa::load_global<float>(gamma);
+        } else {
+            KG_UNROLL
+            for (uint32_t i = 0; i < kCount; i += kWords) {
+                const auto words = isa::load_global<isa::Words<kWords>>(gamma + i);
+                KG_UNROLL
+                for (uint32_t j = 0; j < kWords; ++j) values[i + j] = isa::float_of(words.at[j]);
+            }
+        }
+    }
+
+    template <uint32_t kCount>
+    KG_DEVICE static void store(void* frame, size_t index, const float (&values)[kCount]) {
+        if constexpr (kCount == 1) {
+            store_element<kValue>(frame, index, values[0]);
+        } else {
+            isa::Words<kWords> words;
+            KG_UNROLL
+            for (uint32_t i = 0; i < kWords; ++i)
+                words.at[i] = isa::pack_word<kValue>(values + i * isa::word_values(kValue));
+            isa::store_global(static_cast<uint8_t*>(frame) + index * isa::value_bytes(kValue), words);
         }
     }
 };

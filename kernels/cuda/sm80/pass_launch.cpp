@@ -1,4 +1,5 @@
 #include <kinetograph/kernels/cuda/sm80/attention.hpp>
+#include <kinetograph/kernels/cuda/sm80/attention_widths.hpp>
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
 #include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
 
@@ -10,7 +11,7 @@ uint32_t ceil_div(uint32_t value, uint32_t by) { return (value + by - 1) / by; }
 }  // namespace
 
 PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames) {
-    return {.grid = {ceil_div(pixels, kPassThreads / isa::kWarpLanes), frames, 1}, .threads = kPassThreads};
+    return {.grid = {ceil_div(pixels, kPassThreads / kNormLanes), frames, 1}, .threads = kPassThreads};
 }
 
 PassLaunch elements_launch(uint32_t count, uint32_t frames) {
@@ -21,6 +22,20 @@ uint32_t upsample_unit(uint32_t pixel_bytes) { return pixel_bytes % 16 == 0 ? 16
 
 PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames) {
     return {.grid = {ceil_div(row_units, kPassThreads), height, frames}, .threads = kPassThreads};
+}
+
+bool has_attention_width(int64_t channels) {
+#define KG_IS_WIDTH(width) || channels == width
+    return false KG_SM80_ATTENTION_WIDTHS(KG_IS_WIDTH);
+#undef KG_IS_WIDTH
+}
+
+std::string attention_widths() {
+    std::string text;
+#define KG_WIDTH(width) text += (text.empty() ? "" : ", ") + std::to_string(width);
+    KG_SM80_ATTENTION_WIDTHS(KG_WIDTH)
+#undef KG_WIDTH
+    return text;
 }
 
 PassLaunch attention_launch(uint32_t tokens, uint32_t channels, uint32_t frames) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-/// Shapes of the launches of frame_passes.cu and attention_bf16.cu. `frames` is at most kMaxPassFrames.
+/// Shapes of the launches of frame_passes.cu, attention_bf16.cu and attention_f16.cu. `frames` is at most
+/// kMaxPassFrames.
 namespace kinetograph::sm80 {
 
 struct PassLaunch {
@@ -23,7 +25,10 @@ PassLaunch elements_launch(uint32_t count, uint32_t frames);
 uint32_t upsample_unit(uint32_t pixel_bytes);
 /// row_units: of an input row; height: of the input.
 PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames);
-/// sm80_attention_bf16_<channels>
+/// Whether sm80_attention_<type>_<channels> is built, and the list of all widths that are: "64, 128".
+bool has_attention_width(int64_t channels);
+std::string attention_widths();
+/// sm80_attention_<type>_<channels>
 PassLaunch attention_launch(uint32_t tokens, uint32_t channels, uint32_t frames);
 
 }  // namespace kinetograph::sm80

@@ -11,25 +11,26 @@ namespace {
 using isa::Value;
 
 template <Value kValue>
-void expect_norm(uint32_t pixels, uint32_t channels, bool silu) {
-    Frames frames = random_frames(2, int64_t{pixels} * channels, kValue, channels);
-    for (uint32_t c = 0; c < channels && pixels > 1; ++c) store_value(kValue, frames.frame(1), channels + c, 0);
+void expect_norm(uint32_t pixels, uint32_t channels, bool silu, uint32_t shift = 0) {
+    Frames frames = random_frames(2, int64_t{pixels} * channels + shift, kValue, channels);
+    for (uint32_t c = 0; c < channels && pixels > 1; ++c) store_value(kValue, frames.frame(1), shift + channels + c, 0);
     const Frames before = frames;
+    FrameTable table = table_of(frames, frames);
+    for (size_t i = 0; i < 2; ++i) {
+        table.output[i] = static_cast<uint8_t*>(table.output[i]) + shift * isa::value_bytes(kValue);
+        table.input[i] = table.output[i];  // in place
+    }
     std::vector<float> gamma(channels);
     for (uint32_t c = 0; c < channels; ++c) gamma[c] = 0.5f + 0.01f * static_cast<float>(c);
-    const RmsNormParams params{table_of(frames, frames),
-                               gamma.data(),
-                               pixels,
-                               channels,
-                               silu ? 1u : 0u,
-                               std::sqrt(static_cast<float>(channels))};  // in place
+    const RmsNormParams params{table,    gamma.data(),   pixels,
+                               channels, silu ? 1u : 0u, std::sqrt(static_cast<float>(channels))};
     ASSERT_EQ(run_pass(
                   rms_norm_launch(pixels, 2), [&] { RmsNormKernel<kValue>::run(params); }, channels),
               "");
     EXPECT_TRUE(frames.intact());
     for (size_t i = 0; i < size_t{2} * pixels; ++i) {
         const uint8_t* input = before.frame(i / pixels);
-        const size_t first = i % pixels * channels;
+        const size_t first = i % pixels * channels + shift;
         double squares = 0;
         for (uint32_t c = 0; c < channels; ++c) squares += std::pow(load_value(kValue, input, first + c), 2);
         for (uint32_t c = 0; c < channels; ++c) {
@@ -48,7 +49,12 @@ TEST(RmsNormPass, AgreesWithFp64InPlaceForEveryType) {
     expect_norm<Value::BFloat16>(9, 384, false);
     expect_norm<Value::Float16>(13, 33, true);
     expect_norm<Value::Float32>(3, 7, false);
+    expect_norm<Value::Float32>(5, 20, true);
     expect_norm<Value::Float32>(1, 1, false);
+}
+TEST(RmsNormPass, TakesFramesThatAreNotAlignedToItsVectors) {
+    expect_norm<Value::BFloat16>(17, 64, true, 1);
+    expect_norm<Value::Float32>(17, 64, false, 3);
 }
 
 template <class Unit>

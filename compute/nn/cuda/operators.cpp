@@ -1,0 +1,167 @@
+#include <kinetograph/compute/conv/cuda/launch.hpp>
+#include <kinetograph/compute/nn/cuda/attention.hpp>
+#include <kinetograph/compute/nn/cuda/operators.hpp>
+
+#include <array>
+#include <cmath>
+
+namespace kinetograph::nn::cuda {
+namespace {
+
+using conv::cuda::launch_frames;
+using tensor::DType;
+
+constexpr std::array kTypes{DType::BF16, DType::F16, DType::F32};
+constexpr std::array<std::uint32_t, 3> kUpsampleUnits{16, 4, 2};  // bytes, as sm80::upsample_unit gives them
+
+std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+
+/// One pass's kernels for each of kTypes.
+struct TypedKernels {
+    std::array<std::shared_ptr<accel::Kernel>, kTypes.size()> of_type;
+
+    /// Null for a type that has none.
+    accel::Kernel* find(DType dtype) const {
+        for (std::size_t i = 0; i < kTypes.size(); ++i)
+            if (kTypes[i] == dtype) return of_type[i].get();
+        return nullptr;
+    }
+};
+
+Result<std::shared_ptr<accel::Kernel>> load(conv::Kernels& kernels, const std::string& name) {
+    return kernels.get("frame_passes", "sm80_" + name);
+}
+
+Result<void> load(conv::Kernels& kernels, std::string_view pass, TypedKernels& loaded) {
+    for (std::size_t i = 0; i < kTypes.size(); ++i) {
+        auto kernel = load(kernels, fmt::format("{}_{}", pass, conv::cuda::element_suffix(kTypes[i])));
+        if (!kernel) return fail(std::move(kernel.error()));
+        loaded.of_type[i] = std::move(*kernel);
+    }
+    return {};
+}
+
+/// The kernel for frames of `dtype`. Errors: InvalidArgument (a type that has none; numbers of frames that differ).
+Result<accel::Kernel*> kernel_for(const TypedKernels& kernels, DType dtype, std::string_view pass_name,
+                                  std::size_t inputs, std::size_t outputs) {
+    if (inputs != outputs)
+        return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} input and {} output frames", pass_name, inputs,
+                    outputs);
+    accel::Kernel* kernel = kernels.find(dtype);
+    if (kernel == nullptr)
+        return fail(ErrorCode::InvalidArgument, "pass \"{}\": frames of {}, wanted F32, BF16 or F16", pass_name,
+                    tensor::to_string(dtype));
+    return kernel;
+}
+
+class CudaOperators final : public Operators {
+  public:
+    explicit CudaOperators(accel::Device& device) : kernels_(conv::Kernels::of(device)) {}
+
+    Result<void> load_kernels() {
+        for (const auto& [pass, loaded] : {std::pair<std::string_view, TypedKernels*>{"unpack_latent", &unpack_},
+                                           {"rms_norm", &norm_},
+                                           {"store_float", &store_float_},
+                                           {"store_picture", &store_picture_}})
+            if (auto all = load(*kernels_, pass, *loaded); !all) return all;
+        for (std::size_t i = 0; i < kUpsampleUnits.size(); ++i) {
+            auto kernel = load(*kernels_, fmt::format("upsample_{}", kUpsampleUnits[i]));
+            if (!kernel) return fail(std::move(kernel.error()));
+            upsample_[i] = std::move(*kernel);
+        }
+        return {};
+    }
+
+    Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
+                               const UnpackLatent& work) const override {
+        auto kernel = kernel_for(unpack_, work.dtype, pass_name, 1, 1);
+        if (!kernel) return fail(std::move(kernel.error()));
+        const auto* latent = reinterpret_cast<const std::byte*>(work.latent);
+        launch_frames(stream, pass_name, **kernel,
+                      sm80::UnpackLatentParams{.frames = {},
+                                               .scale = work.scale,
+                                               .shift = work.shift,
+                                               .pixels = u32(work.pixels),
+                                               .channels = u32(work.channels)},
+                      std::span(&latent, 1), std::span(&work.output, 1),
+                      [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.pixels), frames); });
+        return {};
+    }
+
+    Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {
+        if (work.gamma == nullptr)
+            return fail(ErrorCode::InvalidArgument, "pass \"{}\": RMS norm without gamma", pass_name);
+        auto kernel = kernel_for(norm_, work.dtype, pass_name, work.input.size(), work.output.size());
+        if (!kernel) return fail(std::move(kernel.error()));
+        launch_frames(stream, pass_name, **kernel,
+                      sm80::RmsNormParams{.frames = {},
+                                          .gamma = work.gamma,
+                                          .pixels = u32(work.pixels),
+                                          .channels = u32(work.channels),
+                                          .silu = work.activation == Activation::Silu,
+                                          .sqrt_channels = std::sqrt(static_cast<float>(work.channels))},
+                      work.input, work.output,
+                      [&](std::uint32_t frames) { return sm80::rms_norm_launch(u32(work.pixels), frames); });
+        return {};
+    }
+
+    Result<void> upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,
+                                    const UpsampleNearest2x& work) const override {
+        if (work.input.size() != work.output.size())
+            return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} input and {} output frames", pass_name,
+                        work.input.size(), work.output.size());
+        const std::uint32_t pixel_bytes = u32(work.channels * tensor::bytes_per_element(work.dtype));
+        const std::uint32_t unit = sm80::upsample_unit(pixel_bytes), units = pixel_bytes / unit;
+        const std::uint32_t row = u32(work.width) * units;
+        for (std::size_t i = 0; i < kUpsampleUnits.size(); ++i)
+            if (kUpsampleUnits[i] == unit)
+                launch_frames(
+                    stream, pass_name, *upsample_[i],
+                    sm80::UpsampleParams{.frames = {}, .row_units = row, .pixel_units = units}, work.input, work.output,
+                    [&](std::uint32_t frames) { return sm80::upsample_launch(row, u32(work.height), frames); });
+        return {};
+    }
+
+    Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
+        auto kernel = kernel_for(store_float_, work.dtype, pass_name, work.input.size(), work.input.size());
+        if (!kernel) return fail(std::move(kernel.error()));
+        std::vector<std::byte*> output;
+        output.reserve(work.input.size());
+        for (std::size_t i = 0; i < work.input.size(); ++i)
+            output.push_back(reinterpret_cast<std::byte*>(work.output + static_cast<std::int64_t>(i) * work.elements));
+        launch_frames(stream, pass_name, **kernel,
+                      sm80::StoreFloatParams{.frames = {}, .elements = u32(work.elements), .limit = work.limit},
+                      work.input, output,
+                      [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.elements), frames); });
+        return {};
+    }
+
+    Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
+                               const StorePicture& work) const override {
+        auto kernel = kernel_for(store_picture_, work.dtype, pass_name, work.input.size(), work.output.size());
+        if (!kernel) return fail(std::move(kernel.error()));
+        launch_frames(stream, pass_name, **kernel, sm80::StorePictureParams{.frames = {}, .pixels = u32(work.pixels)},
+                      work.input, work.output,
+                      [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.pixels), frames); });
+        return {};
+    }
+
+    Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const override {
+        return create_attention(kernels_, problem);
+    }
+
+  private:
+    std::shared_ptr<conv::Kernels> kernels_;
+    TypedKernels unpack_, norm_, store_float_, store_picture_;
+    std::array<std::shared_ptr<accel::Kernel>, kUpsampleUnits.size()> upsample_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Operators>> create_operators(accel::Device& device) {
+    auto operators = std::make_unique<CudaOperators>(device);
+    if (auto loaded = operators->load_kernels(); !loaded) return fail(std::move(loaded.error()));
+    return operators;
+}
+
+}  // namespace kinetograph::nn::cuda
