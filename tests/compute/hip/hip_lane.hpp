@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/hip/device.hpp>
 #include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
-#include <kinetograph/tests/standin_hip/standin.hpp>
+#include <kinetograph/tests/standin/standin.hpp>
 
 #include <dlfcn.h>
 

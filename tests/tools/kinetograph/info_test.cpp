@@ -49,7 +49,7 @@ TEST(InfoProgram, NamesTheHipDeviceItsRuntimeAndWhoRelaysTimelines) {
 }
 
 TEST(InfoProgram, SaysWhyTheHipLaneIsOff) {
-    EXPECT_EQ(hip_situation({"KINETOGRAPH_STANDIN_HIP=devices=0"}), KINETOGRAPH_STANDIN_HIP_LIBRARY
+    EXPECT_EQ(hip_situation({"KINETOGRAPH_STANDIN=devices=0"}), KINETOGRAPH_STANDIN_HIP_LIBRARY
               " finds no device (hipGetDeviceCount: hipErrorNoDevice (100)): HIP lane off");
 }
 

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/hip/device.hpp>
-#include <kinetograph/tests/standin_hip/standin.hpp>
+#include <kinetograph/engine/accel/hip/runtime_api.hpp>
+#include <kinetograph/tests/standin/standin.hpp>
 
 #include <dlfcn.h>
 

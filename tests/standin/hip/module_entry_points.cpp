@@ -1,9 +1,10 @@
 // Entry points of the stand-in: modules, launches and graphs.
 #include <kinetograph/engine/accel/hip/code_object.hpp>
-#include <kinetograph/tests/standin_hip/entry_points.hpp>
+#include <kinetograph/tests/standin/hip/entry_points.hpp>
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace kinetograph::accel::hip {
@@ -18,22 +19,17 @@ std::span<const std::byte> elf_image(const void* image) {
     return {static_cast<const std::byte*>(image), end};
 }
 
-/// An argument buffer with the alignment of kernel arguments, which a launch copies.
-struct Arguments {
-    explicit Arguments(std::span<const std::byte> given) : words((given.size() + sizeof(Word) - 1) / sizeof(Word)) {
-        std::memcpy(words.data(), given.data(), given.size());
-    }
-    struct alignas(16) Word {
-        std::byte bytes[16];
-    };
-    std::vector<Word> words;
-};
+std::vector<const standin::GraphNode*> nodes_of(const GraphNodeHandle* handles, std::size_t count) {
+    std::vector<const standin::GraphNode*> nodes(count);
+    std::transform(handles, handles + count, nodes.begin(), [](GraphNodeHandle handle) { return of(handle); });
+    return nodes;
+}
 
 }  // namespace
 
 STANDIN_EXPORT Status hipModuleLoadData(ModuleHandle* module, const void* image) {
     STANDIN_ENTER();
-    auto made = std::make_unique<RuntimeModule>();
+    auto made = std::make_unique<standin::Module>();
     if (std::memcmp(image, ELFMAG, SELFMAG) == 0) {
         const auto object = read_code_object(elf_image(image));
         if (!object || !object->has_value()) return Status::InvalidImage;
@@ -41,44 +37,38 @@ STANDIN_EXPORT Status hipModuleLoadData(ModuleHandle* module, const void* image)
             return Status::NoBinaryForGpu;
         made->kernels.emplace();
         for (const CodeObjectKernel& kernel : (*object)->kernels) made->kernels->insert(kernel.name);
-    } else if (std::strncmp(static_cast<const char*>(image), standin::kPlaceholderImage.data(),
-                            standin::kPlaceholderImage.size()) != 0) {
+    } else if (!standin::is_placeholder(image)) {
         return Status::InvalidImage;
     }
-    *module = made.release();
-    machine().add(machine().modules, *module);
+    *module = handle_of(machine().modules.add(std::move(made)));
     return Status::Success;
 }
 
 STANDIN_EXPORT Status hipModuleUnload(ModuleHandle module) {
     STANDIN_ENTER();
-    if (!machine().remove(machine().modules, module)) {
+    const auto unloaded = machine().modules.remove(of(module));
+    if (!unloaded) {
         machine().complain("hipModuleUnload of a module that does not exist");
         return Status::InvalidHandle;
     }
     machine().wait_until_idle();
-    delete module;
     return Status::Success;
 }
 
 STANDIN_EXPORT Status hipModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {
     STANDIN_ENTER();
-    if (module->kernels && !module->kernels->contains(std::string_view(name))) return Status::NotFound;
-    const auto kernel = standin::find_kernel(name);
-    if (!kernel) return Status::NotFound;
-    module->functions.push_back(std::make_unique<RuntimeFunction>(RuntimeFunction{module, *kernel}));
-    *function = module->functions.back().get();
-    return Status::Success;
+    *function = handle_of(of(module)->find(name));
+    return *function != nullptr ? Status::Success : Status::NotFound;
 }
 
 STANDIN_EXPORT Status hipFuncGetAttribute(int* value, int attribute, FunctionHandle function) {
     STANDIN_ENTER();
     switch (attribute) {
         case kFunctionMaxThreadsPerBlock:
-            *value = static_cast<int>(function->kernel.max_threads);
+            *value = static_cast<int>(of(function)->kernel.max_threads);
             return Status::Success;
         case kFunctionSharedBytes:
-            *value = static_cast<int>(function->kernel.shared_bytes);
+            *value = static_cast<int>(of(function)->kernel.shared_bytes);
             return Status::Success;
         default:
             return Status::InvalidValue;
@@ -93,7 +83,7 @@ STANDIN_EXPORT Status hipModuleLaunchKernel(FunctionHandle function, unsigned gr
     if (parameters != nullptr || extra == nullptr || extra[0] != kLaunchBufferPointer ||
         extra[2] != kLaunchBufferSize || extra[4] != kLaunchEnd)
         return Status::InvalidValue;
-    const standin::Kernel& kernel = function->kernel;
+    const standin::Kernel& kernel = of(function)->kernel;
     const std::span given(static_cast<const std::byte*>(extra[1]), *static_cast<const std::size_t*>(extra[3]));
     if (given.size() != kernel.argument_bytes) {
         machine().complain(fmt::format("{} launched with {} bytes of arguments, it takes {}", kernel.name, given.size(),
@@ -103,16 +93,15 @@ STANDIN_EXPORT Status hipModuleLaunchKernel(FunctionHandle function, unsigned gr
     const Extent3 grid{grid_x, grid_y, grid_z}, block{block_x, block_y, block_z};
     if (grid.volume() == 0 || block.volume() == 0 || block.volume() > kernel.max_threads)
         return Status::InvalidConfiguration;
-    return stream->push([name = kernel.name, grid, block, shared_bytes, arguments = Arguments(given)] {
-        return machine().run_kernel(name, {grid, block, shared_bytes, arguments.words.data()});
-    });
+    return of(stream)->push(
+        standin::launch(kernel, {.grid = grid, .block = block, .dynamic_shared_bytes = shared_bytes}, given));
 }
 
 STANDIN_EXPORT Status hipStreamBeginCapture(StreamHandle stream, int mode) {
     STANDIN_ENTER();
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
-    if (stream->capture || mode != kCaptureModeThreadLocal) return Status::IllegalState;
-    stream->capture = std::make_unique<RuntimeStream::Capture>();
+    if (of(stream)->capture || mode != kCaptureModeThreadLocal) return Status::IllegalState;
+    of(stream)->capture = std::make_unique<standin::Stream::Capture>();
     return Status::Success;
 }
 
@@ -120,17 +109,10 @@ STANDIN_EXPORT Status hipStreamEndCapture(StreamHandle stream, GraphHandle* grap
     STANDIN_ENTER();
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
     *graph = nullptr;
-    if (!stream->capture) return Status::IllegalState;
-    const auto capture = std::move(stream->capture);
-    if (capture->thread != std::this_thread::get_id())
-        machine().complain("a capture ended by another thread than the one that began it");
-    if (capture->invalidated) return Status::StreamCaptureInvalidated;
-    if (!capture->graph->one_line()) {
-        machine().complain("a capture with a fork that was not joined");
-        return Status::StreamCaptureInvalidated;
-    }
-    *graph = capture->graph.release();
-    machine().add(machine().graphs, *graph);
+    if (!of(stream)->capture) return Status::IllegalState;
+    auto captured = of(stream)->end_capture();
+    if (captured == nullptr) return Status::StreamCaptureInvalidated;
+    *graph = handle_of(machine().graphs.add(std::move(captured)));
     return Status::Success;
 }
 
@@ -140,12 +122,17 @@ STANDIN_EXPORT Status hipStreamGetCaptureInfo_v2(StreamHandle stream, int* statu
     STANDIN_ENTER();
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
     *status = 0;
-    if (!stream->capture) return Status::Success;
-    *status = stream->capture->invalidated ? 2 : kCaptureStatusActive;
+    if (!of(stream)->capture) return Status::Success;
+    const standin::Stream::Capture& capture = *of(stream)->capture;
+    thread_local std::vector<GraphNodeHandle> tail;  // valid until the next call
+    tail.clear();
+    for (const standin::GraphNode* node : capture.tail)
+        tail.push_back(handle_of(const_cast<standin::GraphNode*>(node)));
+    *status = capture.invalidated ? 2 : kCaptureStatusActive;
     *id = 1;
-    *graph = stream->capture->graph.get();
-    *dependencies = stream->capture->tail.data();
-    *count = stream->capture->tail.size();
+    *graph = handle_of(capture.graph.get());
+    *dependencies = tail.data();
+    *count = tail.size();
     return Status::Success;
 }
 
@@ -153,63 +140,52 @@ STANDIN_EXPORT Status hipStreamUpdateCaptureDependencies(StreamHandle stream, Gr
                                                          std::size_t count, unsigned flags) {
     STANDIN_ENTER();
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
-    if (!stream->capture || flags != kSetCaptureDependencies) return Status::InvalidValue;
-    stream->capture->tail.assign(dependencies, dependencies + count);
+    if (!of(stream)->capture || flags != kSetCaptureDependencies) return Status::InvalidValue;
+    of(stream)->capture->tail = nodes_of(dependencies, count);
+    return Status::Success;
+}
+
+STANDIN_EXPORT Status hipGraphAddEventRecordNode(GraphNodeHandle* node, GraphHandle graph,
+                                                 const GraphNodeHandle* dependencies, std::size_t count,
+                                                 EventHandle event) {
+    STANDIN_ENTER();
+    *node = handle_of(of(graph)->add(of(event)->record(), nodes_of(dependencies, count)));
     return Status::Success;
 }
 
 STANDIN_EXPORT Status hipGraphGetNodes(GraphHandle graph, GraphNodeHandle* nodes, std::size_t* count) {
     STANDIN_ENTER();
     if (nodes != nullptr) return Status::NotSupported;
-    *count = graph->nodes.size();
+    *count = of(graph)->nodes.size();
     return Status::Success;
 }
 
 STANDIN_EXPORT Status hipGraphInstantiate(GraphExecHandle* exec, GraphHandle graph, GraphNodeHandle* /*error_node*/,
                                           char* /*log*/, std::size_t /*log_bytes*/) {
     STANDIN_ENTER();
-    std::vector<standin::Work> work;
-    work.reserve(graph->nodes.size());
-    for (const auto& node : graph->nodes) work.push_back(node->work);
-    auto made = std::make_unique<RuntimeGraphExec>();
-    made->work = std::make_shared<const std::vector<standin::Work>>(std::move(work));
-    *exec = made.release();
-    machine().add(machine().graph_execs, *exec);
+    *exec = handle_of(machine().graph_execs.add(std::make_unique<standin::GraphExec>(*of(graph))));
     return Status::Success;
 }
 
 STANDIN_EXPORT Status hipGraphLaunch(GraphExecHandle exec, StreamHandle stream) {
     STANDIN_ENTER();
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
-    if (const Status refused = refuse_capture(stream); refused != Status::Success) return refused;
-    return stream->push([work = exec->work, running = exec->running] {
-        std::lock_guard lock(*running);
-        for (const standin::Work& item : *work) {
-            machine().pause();
-            if (const Status status = item(); status != Status::Success) return status;
-        }
-        return Status::Success;
-    });
+    if (const Status refused = of(stream)->refuse_capture(); refused != Status::Success) return refused;
+    return of(stream)->push(of(exec)->replay());
 }
 
 STANDIN_EXPORT Status hipGraphExecDestroy(GraphExecHandle exec) {
     STANDIN_ENTER();
-    if (!machine().remove(machine().graph_execs, exec)) {
-        machine().complain("hipGraphExecDestroy of a graph that does not exist");
-        return Status::InvalidHandle;
-    }
-    delete exec;
-    return Status::Success;
+    if (machine().graph_execs.remove(of(exec))) return Status::Success;
+    machine().complain("hipGraphExecDestroy of a graph that does not exist");
+    return Status::InvalidHandle;
 }
 
 STANDIN_EXPORT Status hipGraphDestroy(GraphHandle graph) {
     STANDIN_ENTER();
-    if (!machine().remove(machine().graphs, graph)) {
-        machine().complain("hipGraphDestroy of a graph that does not exist");
-        return Status::InvalidHandle;
-    }
-    delete graph;
-    return Status::Success;
+    if (machine().graphs.remove(of(graph))) return Status::Success;
+    machine().complain("hipGraphDestroy of a graph that does not exist");
+    return Status::InvalidHandle;
 }
 
 }  // namespace kinetograph::accel::hip

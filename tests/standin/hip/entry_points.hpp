@@ -1,7 +1,8 @@
 // The entry points that the stand-in exports, declared with the types of engine/accel/hip's table, and what they share.
 #pragma once
 
-#include <kinetograph/tests/standin_hip/machine.hpp>
+#include <kinetograph/engine/accel/hip/runtime_api.hpp>
+#include <kinetograph/tests/standin/work.hpp>
 
 #define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -12,21 +13,27 @@ using standin::Machine;
 
 inline Machine& machine() { return Machine::instance(); }
 
+// Handles are addresses of the machine's objects.
+#define STANDIN_HANDLE(Handle, Object)                                                               \
+    inline standin::Object* of(Handle handle) { return reinterpret_cast<standin::Object*>(handle); } \
+    inline Handle handle_of(standin::Object* object) { return reinterpret_cast<Handle>(object); }
+STANDIN_HANDLE(StreamHandle, Stream)
+STANDIN_HANDLE(EventHandle, Event)
+STANDIN_HANDLE(ModuleHandle, Module)
+STANDIN_HANDLE(FunctionHandle, Function)
+STANDIN_HANDLE(GraphHandle, Graph)
+STANDIN_HANDLE(GraphNodeHandle, GraphNode)
+STANDIN_HANDLE(GraphExecHandle, GraphExec)
+#undef STANDIN_HANDLE
+
 /// The device that the calling thread has chosen.
 int& current_device();
 
 /// True, and a complaint, for a handle that does not exist.
 inline bool unknown_stream(StreamHandle stream, const char* call) {
-    if (machine().knows(machine().streams, stream)) return false;
+    if (machine().streams.contain(of(stream))) return false;
     machine().complain(fmt::format("{} on a stream that does not exist", call));
     return true;
-}
-
-/// What a call that cannot be captured answers on a capturing stream; the capture is lost.
-inline Status refuse_capture(StreamHandle stream) {
-    if (!stream->capture) return Status::Success;
-    stream->capture->invalidated = true;
-    return Status::StreamCaptureUnsupported;
 }
 
 // With the types that engine/accel/hip calls them by: a definition that differs does not compile.
@@ -89,7 +96,5 @@ STANDIN_DECLARE(hipSignalExternalSemaphoresAsync);
 }  // namespace kinetograph::accel::hip
 
 /// Counts the call; leaves with an injected status.
-#define STANDIN_ENTER()                                                           \
-    if (const auto injected = kinetograph::accel::hip::machine().enter(__func__); \
-        injected != kinetograph::accel::hip::Status::Success)                     \
-    return injected
+#define STANDIN_ENTER() \
+    if (const auto injected = kinetograph::accel::hip::machine().enter(__func__); !injected.ok()) return injected

@@ -16,7 +16,7 @@ struct Kernel {
 };
 
 struct KernelCall {
-    accel::Extent3 grid, block;
+    accel::Extent3 grid, block, cluster{1, 1, 1};
     std::uint32_t dynamic_shared_bytes = 0;
     const void* arguments = nullptr;  ///< Kernel::argument_bytes, aligned to 16
 };

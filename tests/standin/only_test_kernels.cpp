@@ -1,5 +1,5 @@
 // The stand-in without the host model: its own kernels are all it can launch.
-#include <kinetograph/tests/standin_hip/kernels.hpp>
+#include <kinetograph/tests/standin/kernels.hpp>
 
 namespace kinetograph::standin {
 

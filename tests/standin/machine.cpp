@@ -1,5 +1,10 @@
-#include <kinetograph/tests/standin_hip/machine.hpp>
+#include <kinetograph/tests/standin/machine.hpp>
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 #include <cassert>
 #include <cstdlib>
 
@@ -7,10 +12,10 @@ namespace kinetograph::standin {
 
 namespace {
 
-/// KINETOGRAPH_STANDIN_HIP="devices=0" or "architecture=gfx942", for programs that a test starts.
+/// KINETOGRAPH_STANDIN="devices=0" or "architecture=gfx942", for programs that a test starts.
 Options options_from_environment() {
     Options options;
-    const char* text = std::getenv("KINETOGRAPH_STANDIN_HIP");
+    const char* text = std::getenv("KINETOGRAPH_STANDIN");
     const std::string given = text == nullptr ? "" : text;
     const auto value_of = [&](std::string_view key) -> std::optional<std::string> {
         if (!given.starts_with(std::string(key) + "=")) return std::nullopt;
@@ -21,7 +26,49 @@ Options options_from_environment() {
     return options;
 }
 
+/// A value in a file of memory, as two processes would share it.
+class MemoryCounter final : public ExternalCounter {
+  public:
+    explicit MemoryCounter(std::uint64_t* value) : value_(value) {}
+    ~MemoryCounter() override { ::munmap(value_, sizeof(*value_)); }
+    MemoryCounter(const MemoryCounter&) = delete;
+    MemoryCounter& operator=(const MemoryCounter&) = delete;
+    std::uint64_t value() const override { return std::atomic_ref(*value_).load(std::memory_order_acquire); }
+    void signal(std::uint64_t value) override { std::atomic_ref(*value_).store(value, std::memory_order_release); }
+
+  private:
+    std::uint64_t* value_;
+};
+
+std::shared_ptr<ExternalCounter> import_memory_counter(int fd) {
+    void* mapped = ::mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    return std::make_shared<MemoryCounter>(static_cast<std::uint64_t*>(mapped));
+}
+
 }  // namespace
+
+std::unique_ptr<ExternalMemory> ExternalMemory::open(int fd, std::uint64_t bytes) {
+    std::unique_ptr<ExternalMemory> memory(new ExternalMemory(::dup(fd), bytes));
+    if (Machine::instance().options().files == MemoryFiles::Lavapipe) {
+        std::array<std::uint64_t, 2> header{};  // bytes of the whole file, offset of its data
+        if (::pread(fd, header.data(), sizeof(header), 0) != sizeof(header)) return nullptr;
+        memory->data = header[1];
+    }
+    struct stat file {};
+    if (::fstat(fd, &file) != 0 || static_cast<std::uint64_t>(file.st_size) < memory->data + bytes) return nullptr;
+    return memory;
+}
+
+ExternalMemory::~ExternalMemory() { ::close(fd); }
+
+Function* Module::find(std::string_view name) {
+    if (kernels && !kernels->contains(name)) return nullptr;
+    const auto kernel = find_kernel(name);
+    if (!kernel) return nullptr;
+    functions.push_back(std::make_unique<Function>(Function{this, *kernel}));
+    return functions.back().get();
+}
 
 Machine& Machine::instance() {
     static Machine machine;
@@ -34,11 +81,16 @@ void Machine::reset(const Options& options) {
     assert(live() == Live{} && "everything is released before the stand-in starts over");
     std::lock_guard lock(mutex_);
     options_ = options;
+    const PosedDevice posed = posed_device();
+    if (options_.name.empty()) options_.name = posed.name;
+    if (options_.architecture.empty()) options_.architecture = posed.architecture;
+    if (!options_.imports_timelines) options_.imports_timelines = posed.imports_timelines;
+    import_ = &import_memory_counter;
     calls_.clear();
     complaints_.clear();
     addresses_ = std::make_unique<AddressSpace>(options.memory_bytes);
     kernels_ = 0;
-    fault_ = Status::Success;
+    fault_ = Status();
     random_.seed(static_cast<std::minstd_rand::result_type>(options.jitter_seed));
 }
 
@@ -58,17 +110,19 @@ std::uint64_t Machine::calls() const {
 std::uint64_t Machine::kernels_run() const { return kernels_; }
 
 Live Machine::live() const {
-    std::lock_guard lock(objects_mutex);
-    Live live{.streams = streams.size(),
-              .events = events.size(),
-              .modules = modules.size(),
-              .graphs = graphs.size(),
-              .graph_execs = graph_execs.size()};
+    Live live{.streams = streams.all().size(),
+              .events = events.all().size(),
+              .modules = modules.all().size(),
+              .graphs = graphs.all().size(),
+              .graph_execs = graph_execs.all().size(),
+              .imports = external_memories.all().size(),
+              .semaphores = external_semaphores.all().size(),
+              .contexts = contexts};
     if (!addresses_) return live;
     live.device_allocations = addresses_->count(AddressKind::Device) + addresses_->count(AddressKind::Signal);
     live.pinned_allocations = addresses_->count(AddressKind::Pinned);
     live.registrations = addresses_->count(AddressKind::Registered);
-    live.imports = addresses_->count(AddressKind::Imported);
+    live.imports += addresses_->count(AddressKind::Imported);
     return live;
 }
 
@@ -77,13 +131,23 @@ std::vector<std::string> Machine::complaints() const {
     return complaints_;
 }
 
+void Machine::import_semaphores(std::function<std::shared_ptr<ExternalCounter>(int fd)> import) {
+    std::lock_guard lock(mutex_);
+    import_ = std::move(import);
+}
+
+std::shared_ptr<ExternalCounter> Machine::import_semaphore(int fd) const {
+    std::lock_guard lock(mutex_);
+    return import_(fd);
+}
+
 Status Machine::enter(const char* entry_point) {
     std::lock_guard lock(mutex_);
     ++calls_[entry_point];
     for (Injection& injection : options_.injections)
         if (injection.entry_point == entry_point && injection.call > 0 && --injection.call == 0)
             return injection.status;
-    return Status::Success;
+    return {};
 }
 
 void Machine::complain(std::string sentence) {
@@ -104,20 +168,14 @@ Status Machine::run_kernel(const std::string& name, const KernelCall& call) {
         const AddressSpace::Access access(*addresses_);
         fault = fails ? "an injected fault" : standin::run_kernel(name, call);
     }
-    if (!fault) return Status::Success;
+    if (!fault) return {};
     if (!fails) complain(fmt::format("kernel {}: {}", name, *fault));
-    fault_ = Status::LaunchFailure;
-    return Status::LaunchFailure;
+    fault_ = Status(Code::LaunchFailure);
+    return fault_.load();
 }
 
 void Machine::wait_until_idle() {
-    std::vector<const accel::hip::RuntimeStream*> all;
-    {
-        std::lock_guard lock(objects_mutex);
-        all.reserve(streams.size());
-        for (const void* stream : streams) all.push_back(static_cast<const accel::hip::RuntimeStream*>(stream));
-    }
-    for (const accel::hip::RuntimeStream* stream : all) stream->wait_until_idle();
+    for (const Stream* stream : streams.all()) stream->wait_until_idle();
 }
 
 void Machine::pause() {
@@ -131,79 +189,3 @@ void Machine::pause() {
 }
 
 }  // namespace kinetograph::standin
-
-namespace kinetograph::accel::hip {
-
-using standin::Machine;
-
-bool RuntimeGraph::one_line() const {
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const std::vector<const RuntimeGraphNode*> expected =
-            i == 0 ? std::vector<const RuntimeGraphNode*>{} : std::vector<const RuntimeGraphNode*>{nodes[i - 1].get()};
-        if (nodes[i]->dependencies != expected) return false;
-    }
-    return true;
-}
-
-RuntimeStream::RuntimeStream() : thread_([this] { work_loop(); }) {}
-
-RuntimeStream::~RuntimeStream() {
-    {
-        std::lock_guard lock(mutex_);
-        stop_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-}
-
-Status RuntimeStream::push(standin::Work work) {
-    if (capture) {
-        if (capture->invalidated) return Status::StreamCaptureInvalidated;
-        auto node = std::make_unique<RuntimeGraphNode>();
-        node->work = std::move(work);
-        node->dependencies.assign(capture->tail.begin(), capture->tail.end());
-        capture->tail = {node.get()};
-        capture->graph->nodes.push_back(std::move(node));
-        return Status::Success;
-    }
-    if (const Status fault = Machine::instance().fault(); fault != Status::Success) return fault;
-    {
-        std::lock_guard lock(mutex_);
-        work_.push_back(std::move(work));
-    }
-    changed_.notify_all();
-    return Status::Success;
-}
-
-bool RuntimeStream::idle() const {
-    std::lock_guard lock(mutex_);
-    return work_.empty() && !busy_;
-}
-
-void RuntimeStream::wait_until_idle() const {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return work_.empty() && !busy_; });
-}
-
-void RuntimeStream::work_loop() {
-    Machine& machine = Machine::instance();
-    std::unique_lock lock(mutex_);
-    while (true) {
-        changed_.wait(lock, [&] { return stop_ || !work_.empty(); });
-        if (work_.empty()) return;
-        standin::Work work = std::move(work_.front());
-        work_.pop_front();
-        busy_ = true;
-        lock.unlock();
-        if (machine.fault() == Status::Success) {
-            machine.pause();
-            (void)work();  // a fault is the machine's: it stops every stream
-        }
-        work = {};
-        lock.lock();
-        busy_ = false;
-        if (work_.empty()) changed_.notify_all();
-    }
-}
-
-}  // namespace kinetograph::accel::hip

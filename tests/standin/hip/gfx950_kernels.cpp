@@ -1,6 +1,6 @@
 // The stand-in with the kernels of kernels/hip/gfx950: launched by name, run by the host model of waves.
 #include <kinetograph/kernels/host_model/wave_launch.hpp>
-#include <kinetograph/tests/standin_hip/kernels.hpp>
+#include <kinetograph/tests/standin/kernels.hpp>
 
 #include <atomic>
 

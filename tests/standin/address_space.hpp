@@ -11,6 +11,9 @@ namespace kinetograph::standin {
 
 enum class AddressKind : std::uint8_t { Device, Signal, Pinned, Registered, Imported };
 
+/// What the device addresses, ordinary memory of the host, or a range that leaves what it starts in.
+enum class Place : std::uint8_t { Device, Pageable, Broken };
+
 /// Device memory is one reserved range, readable and writable only while an Access lives.
 class AddressSpace {
   public:
@@ -19,11 +22,11 @@ class AddressSpace {
     AddressSpace(const AddressSpace&) = delete;
     AddressSpace& operator=(const AddressSpace&) = delete;
 
-    void* allocate(std::uint64_t bytes);                  ///< device memory full of 0xFF; null: not enough left
-    void* allocate_signal();                              ///< eight bytes, readable by the host
-    void* allocate_pinned(std::uint64_t bytes);           ///< its host address; device_address() tells the other one
-    void* import(int fd, std::uint64_t bytes);            ///< null where the descriptor cannot be mapped
-    bool register_host(void* host, std::uint64_t bytes);  ///< false: overlaps what is known
+    void* allocate(std::uint64_t bytes);         ///< device memory full of 0xFF; null: not enough left
+    void* allocate_signal();                     ///< eight bytes, readable by the host
+    void* allocate_pinned(std::uint64_t bytes);  ///< its host address; device_address() tells the other one
+    void* import(int fd, std::uint64_t offset, std::uint64_t bytes);  ///< a part of a file; null: cannot be mapped
+    bool register_host(void* host, std::uint64_t bytes);              ///< false: overlaps what is known
     /// Releases what starts at `address`, which is a host address for pinned and registered memory.
     bool release(const void* address, AddressKind kind);
 
@@ -31,6 +34,10 @@ class AddressSpace {
     void* device_address(void* host) const;
     /// What kind of memory holds all of [address, address + bytes); empty: none of the device's.
     std::optional<AddressKind> find(const void* address, std::uint64_t bytes) const;
+    /// Where a copy's end lies; a driver tells by the address as well.
+    Place place(const void* address, std::uint64_t bytes) const;
+    /// Where the host knows memory that the device sees at `address`, or else `address` itself.
+    void* host_address(void* address) const;
     std::size_t count(AddressKind kind) const;
     std::uint64_t held() const;  ///< bytes of device memory
 

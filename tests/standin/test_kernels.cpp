@@ -1,5 +1,5 @@
-#include <kinetograph/tests/standin_hip/kernels.hpp>
-#include <kinetograph/tests/standin_hip/standin.hpp>
+#include <kinetograph/tests/standin/kernels.hpp>
+#include <kinetograph/tests/standin/standin.hpp>
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-#include <kinetograph/tests/standin_hip/address_space.hpp>
+#include <kinetograph/tests/standin/address_space.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@ namespace kinetograph::standin {
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 256;  // what hipMalloc promises, and no more
+constexpr std::uint64_t kAlignment = 256;  // what hipMalloc and cuMemAlloc promise, and no more
 constexpr std::uint64_t kGap = 256;        // between allocations: an access one element too far is outside of all
 constexpr std::uint64_t kPage = 4096;
 
@@ -83,12 +83,15 @@ void* AddressSpace::allocate_pinned(std::uint64_t bytes) {
     return host;
 }
 
-void* AddressSpace::import(int fd, std::uint64_t bytes) {
-    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+void* AddressSpace::import(int fd, std::uint64_t offset, std::uint64_t bytes) {
+    const std::uint64_t behind_page = offset % kPage;
+    void* mapped = ::mmap(nullptr, behind_page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                          static_cast<off_t>(offset - behind_page));
     if (mapped == MAP_FAILED) return nullptr;
+    const std::uintptr_t address = number(mapped) + behind_page;
     std::lock_guard lock(mutex_);
-    ranges_[number(mapped)] = {bytes, AddressKind::Imported, 0};
-    return mapped;
+    ranges_[address] = {bytes, AddressKind::Imported, 0};
+    return pointer(address);
 }
 
 bool AddressSpace::register_host(void* host, std::uint64_t bytes) {
@@ -115,7 +118,8 @@ bool AddressSpace::release(const void* address, AddressKind kind) {
     if (kind == AddressKind::Device) held_ -= range.bytes;
     if (kind == AddressKind::Signal) ::munmap(pointer(start), kPage);
     if (kind == AddressKind::Pinned) ::munmap(pointer(range.host), range.bytes);
-    if (kind == AddressKind::Pinned || kind == AddressKind::Imported) ::munmap(pointer(start), range.bytes);
+    if (kind == AddressKind::Pinned) ::munmap(pointer(start), range.bytes);
+    if (kind == AddressKind::Imported) ::munmap(pointer(start - start % kPage), range.bytes + start % kPage);
     return true;
 }
 
@@ -134,6 +138,20 @@ std::optional<AddressKind> AddressSpace::find(const void* address, std::uint64_t
     const auto& [start, range] = *std::prev(next);
     if (number(address) + bytes > start + range.bytes) return std::nullopt;
     return range.kind;
+}
+
+Place AddressSpace::place(const void* address, std::uint64_t bytes) const {
+    if (find(address, bytes) || device_address(const_cast<void*>(address)) != nullptr) return Place::Device;
+    return find(address, 1) ? Place::Broken : Place::Pageable;
+}
+
+void* AddressSpace::host_address(void* address) const {
+    std::lock_guard lock(mutex_);
+    const auto next = ranges_.upper_bound(number(address));
+    if (next == ranges_.begin()) return address;
+    const auto& [start, range] = *std::prev(next);
+    if (number(address) >= start + range.bytes || range.host == 0) return address;
+    return pointer(range.host + (number(address) - start));
 }
 
 std::size_t AddressSpace::count(AddressKind kind) const {

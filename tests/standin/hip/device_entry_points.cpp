@@ -1,5 +1,5 @@
 // Entry points of the stand-in: devices, memory, external memory and semaphores.
-#include <kinetograph/tests/standin_hip/entry_points.hpp>
+#include <kinetograph/tests/standin/hip/entry_points.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -13,16 +13,11 @@ int& current_device() {
 
 namespace {
 
-struct ImportedFile {
-    void* mapped;
-    std::uint64_t bytes;
-};
-
 bool absent(int device) { return device < 0 || device >= machine().options().devices; }
 
 }  // namespace
 
-STANDIN_EXPORT standin::Control* standin_hip_control() { return &machine(); }
+STANDIN_EXPORT standin::Control* standin_control() { return &machine(); }
 
 STANDIN_EXPORT Status hipInit(unsigned flags) {
     STANDIN_ENTER();
@@ -63,7 +58,7 @@ STANDIN_EXPORT Status hipGetDevicePropertiesR0600(DeviceProperties* properties, 
     properties->can_map_host_memory = 1;
     properties->pci_bus = 0x75 + device;
     properties->host_register_supported = options.registers_host_memory ? 1 : 0;
-    properties->timeline_semaphore_interop = options.imports_timelines ? 1 : 0;
+    properties->timeline_semaphore_interop = options.imports_timelines.value_or(false) ? 1 : 0;
     return Status::Success;
 }
 
@@ -196,27 +191,26 @@ STANDIN_EXPORT Status hipHostUnregister(void* host) {
 STANDIN_EXPORT Status hipImportExternalMemory(ExternalMemoryHandle* memory, const ExternalMemoryHandleDesc* desc) {
     STANDIN_ENTER();
     if (desc->type != ExternalMemoryType::OpaqueFd || desc->size == 0) return Status::InvalidValue;
-    void* mapped = machine().addresses().import(desc->handle.fd, desc->size);
-    if (mapped == nullptr) return Status::OutOfMemory;
-    *memory = new ImportedFile{mapped, desc->size};
+    auto file = standin::ExternalMemory::open(desc->handle.fd, desc->size);
+    if (file == nullptr) return Status::OutOfMemory;
+    *memory = machine().external_memories.add(std::move(file));
     return Status::Success;
 }
 
 STANDIN_EXPORT Status hipExternalMemoryGetMappedBuffer(void** address, ExternalMemoryHandle memory,
                                                        const ExternalMemoryBufferDesc* desc) {
     STANDIN_ENTER();
-    const auto& file = *static_cast<const ImportedFile*>(memory);
+    const auto& file = *static_cast<const standin::ExternalMemory*>(memory);
     if (desc->flags != 0 || desc->offset + desc->size > file.bytes) return Status::InvalidValue;
-    *address = static_cast<std::byte*>(file.mapped) + desc->offset;
-    return Status::Success;
+    *address = machine().addresses().import(file.fd, file.data + desc->offset, desc->size);
+    return *address != nullptr ? Status::Success : Status::OutOfMemory;
 }
 
 STANDIN_EXPORT Status hipDestroyExternalMemory(ExternalMemoryHandle memory) {
     STANDIN_ENTER();
-    auto* file = static_cast<ImportedFile*>(memory);
-    machine().addresses().release(file->mapped, AddressKind::Imported);  // where no buffer was mapped
-    delete file;
-    return Status::Success;
+    if (machine().external_memories.remove(static_cast<standin::ExternalMemory*>(memory))) return Status::Success;
+    machine().complain("hipDestroyExternalMemory of what is not imported");
+    return Status::InvalidHandle;
 }
 
 STANDIN_EXPORT Status hipImportExternalSemaphore(ExternalSemaphoreHandle* /*semaphore*/,

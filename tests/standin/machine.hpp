@@ -1,0 +1,136 @@
+// The machine behind a stand-in's entry points: options, counters, address space, the objects that exist.
+#pragma once
+
+#include <kinetograph/tests/standin/address_space.hpp>
+#include <kinetograph/tests/standin/kernels.hpp>
+#include <kinetograph/tests/standin/standin.hpp>
+#include <kinetograph/tests/standin/stream.hpp>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+
+namespace kinetograph::standin {
+
+/// The objects of one kind that exist: a call with another handle is a mistake that a driver would not survive.
+template <class Object>
+class Handles {
+  public:
+    Object* add(std::unique_ptr<Object> object) {
+        std::lock_guard lock(mutex_);
+        objects_.insert(object.get());
+        return object.release();
+    }
+    /// Null where it does not exist.
+    std::unique_ptr<Object> remove(Object* object) {
+        std::lock_guard lock(mutex_);
+        return std::unique_ptr<Object>(objects_.erase(object) != 0 ? object : nullptr);
+    }
+    bool contain(Object* object) const {
+        std::lock_guard lock(mutex_);
+        return objects_.contains(object);
+    }
+    std::vector<Object*> all() const {
+        std::lock_guard lock(mutex_);
+        return {objects_.begin(), objects_.end()};
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    std::set<Object*> objects_;
+};
+
+struct Module;
+
+struct Function {
+    const Module* module = nullptr;
+    Kernel kernel;
+};
+
+struct Module {
+    int device = 0;
+    std::optional<std::set<std::string, std::less<>>> kernels;  ///< of the image; empty: all that the library knows
+    std::vector<std::unique_ptr<Function>> functions;
+    Function* find(std::string_view name);  ///< null: it has no such kernel
+};
+
+/// A file of memory that another API has exported.
+struct ExternalMemory {
+    /// Leaves the descriptor to the caller; null where the file is not as long.
+    static std::unique_ptr<ExternalMemory> open(int fd, std::uint64_t bytes);
+    ~ExternalMemory();
+    ExternalMemory(const ExternalMemory&) = delete;
+    ExternalMemory& operator=(const ExternalMemory&) = delete;
+    const int fd;  ///< its own
+    const std::uint64_t bytes;
+    std::uint64_t data = 0;  ///< where they begin in the file
+
+  private:
+    ExternalMemory(int descriptor, std::uint64_t data_bytes) : fd(descriptor), bytes(data_bytes) {}
+};
+
+struct ExternalSemaphore {
+    std::shared_ptr<ExternalCounter> counter;
+};
+
+/// What the library plays where Options do not say it.
+struct PosedDevice {
+    std::string_view name, architecture;
+    bool imports_timelines = false;
+};
+PosedDevice posed_device();
+
+class Machine final : public Control {
+  public:
+    static Machine& instance();
+
+    void reset(const Options& options) override;
+    std::uint64_t calls(std::string_view entry_point) const override;
+    std::uint64_t calls() const override;
+    std::uint64_t kernels_run() const override;
+    Live live() const override;
+    std::vector<std::string> complaints() const override;
+    void import_semaphores(std::function<std::shared_ptr<ExternalCounter>(int fd)> import) override;
+
+    /// Counts a call; what an Injection answers in its place, otherwise success.
+    Status enter(const char* entry_point);
+    void complain(std::string sentence);
+    const Options& options() const { return options_; }
+    AddressSpace& addresses() { return *addresses_; }
+    std::int64_t device_now() const;  ///< nanoseconds of the device's clock, which drifts against the host's
+    std::shared_ptr<ExternalCounter> import_semaphore(int fd) const;
+
+    /// The device has failed: nothing runs any more, and calls on streams answer this.
+    Status fault() const { return fault_.load(); }
+    Status run_kernel(const std::string& name, const KernelCall& call);
+    std::mutex& callback_mutex() { return callback_mutex_; }  ///< one thread of the library runs all callbacks
+    void wait_until_idle();                                   ///< all streams, as calls that free memory do
+    void pause();                                             ///< now and then, for a moment
+
+    Handles<Stream> streams;
+    Handles<Event> events;
+    Handles<Module> modules;
+    Handles<Graph> graphs;
+    Handles<GraphExec> graph_execs;
+    Handles<ExternalMemory> external_memories;
+    Handles<ExternalSemaphore> external_semaphores;
+    std::atomic<std::size_t> contexts = 0;
+
+  private:
+    Machine();
+
+    mutable std::mutex mutex_;
+    Options options_;
+    std::map<std::string, std::uint64_t, std::less<>> calls_;
+    std::vector<std::string> complaints_;
+    std::unique_ptr<AddressSpace> addresses_;
+    std::atomic<std::uint64_t> kernels_ = 0;
+    std::atomic<Status> fault_ = Status();
+    std::function<std::shared_ptr<ExternalCounter>(int fd)> import_;
+    std::mutex callback_mutex_;
+    std::minstd_rand random_;
+};
+
+}  // namespace kinetograph::standin

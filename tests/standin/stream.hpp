@@ -1,0 +1,105 @@
+// What streams of a stand-in library are made of: work, events, captures, graphs.
+#pragma once
+
+#include <kinetograph/tests/standin/status.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace kinetograph::standin {
+
+/// One piece of a stream's work; an answer that is not ok is a fault of the device.
+using Work = std::function<Status()>;
+
+struct EventState {
+    std::mutex mutex;
+    enum class Phase : std::uint8_t { NeverRecorded, Pending, Passed } phase = Phase::NeverRecorded;
+    std::uint64_t records = 0;  ///< a record that a later one has overtaken stamps nothing
+    std::int64_t device_ns = 0;
+};
+
+struct Event {
+    int device = 0;
+    bool timed = true;
+    bool captured = false;  ///< its newest record marks a place in a capture
+    std::shared_ptr<EventState> state = std::make_shared<EventState>();
+
+    /// A record was enqueued: the event is pending until its work has run.
+    void expect() const;
+    Work stamp() const;
+    /// Expects and stamps at once, as the node of a graph does.
+    Work record() const;
+    EventState::Phase phase() const;
+    /// Null where either has not passed.
+    static bool elapsed(const Event& start, const Event& stop, float& milliseconds);
+    Status wait() const;
+};
+
+struct GraphNode {
+    Work work;
+    std::vector<const GraphNode*> dependencies;
+};
+
+struct Graph {
+    std::vector<std::unique_ptr<GraphNode>> nodes;
+    GraphNode* add(Work work, std::vector<const GraphNode*> dependencies);
+    bool one_line() const;  ///< every node depends on the one before it
+};
+
+struct GraphExec {
+    explicit GraphExec(const Graph& graph);
+    Work replay() const;
+
+  private:
+    std::shared_ptr<const std::vector<Work>> work_;
+    std::shared_ptr<std::mutex> running_ = std::make_shared<std::mutex>();  ///< one replay at a time
+};
+
+/// A stream: a thread that does its work in order.
+class Stream {
+  public:
+    explicit Stream(int of_device);
+    ~Stream();  ///< finishes its work first, as the destroying call does
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+
+    /// Enqueues, or writes down during a capture.
+    Status push(Work work);
+    bool idle() const;
+    void wait_until_idle() const;
+
+    const int device;
+
+    /// What a capture has written down so far, and the nodes that the next one depends on.
+    struct Capture {
+        std::unique_ptr<Graph> graph = std::make_unique<Graph>();
+        std::vector<const GraphNode*> tail;
+        std::atomic<bool> invalidated = false;
+        std::thread::id thread = std::this_thread::get_id();
+    };
+    std::unique_ptr<Capture> capture;  ///< of the thread that enqueues
+
+    /// What a call that cannot be captured answers on a capturing stream; the capture is lost.
+    Status refuse_capture() const;
+    /// Ends the capture, with complaints about misuse. Null: the capture was invalidated.
+    std::unique_ptr<Graph> end_capture();
+
+  private:
+    void work_loop();
+
+    mutable std::mutex mutex_;
+    mutable std::condition_variable changed_;
+    std::deque<Work> work_;
+    bool busy_ = false;
+    bool stop_ = false;
+    std::thread thread_;
+};
+
+}  // namespace kinetograph::standin
