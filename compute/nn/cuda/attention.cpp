@@ -12,9 +12,9 @@ constexpr std::int64_t kMostTokens = 1 << 20;
 
 class CudaAttention final : public Attention {
   public:
-    CudaAttention(const AttentionProblem& problem, std::shared_ptr<conv::Kernels> kernels,
+    CudaAttention(const AttentionProblem& problem, std::uint32_t width, std::shared_ptr<conv::Kernels> kernels,
                   std::shared_ptr<accel::Kernel> kernel)
-        : problem_(problem), kernels_(std::move(kernels)), kernel_(std::move(kernel)) {}
+        : problem_(problem), width_(width), kernels_(std::move(kernels)), kernel_(std::move(kernel)) {}
 
     const AttentionProblem& problem() const override { return problem_; }
     std::uint64_t workspace_bytes() const override { return 0; }
@@ -26,16 +26,19 @@ class CudaAttention final : public Attention {
                         pass_name, tensors.qkv.size(), tensors.output.size());
         const auto tokens = static_cast<std::uint32_t>(problem_.tokens);
         const auto channels = static_cast<std::uint32_t>(problem_.channels);
-        conv::cuda::launch_frames(
-            stream, pass_name, *kernel_,
-            sm80::AttentionParams{.frames = {}, .tokens = tokens, .scale = 1 / std::sqrt(static_cast<float>(channels))},
-            tensors.qkv, tensors.output,
-            [&](std::uint32_t frames) { return sm80::attention_launch(tokens, channels, frames); });
+        conv::cuda::launch_frames(stream, pass_name, *kernel_,
+                                  sm80::AttentionParams{.frames = {},
+                                                        .tokens = tokens,
+                                                        .channels = channels,
+                                                        .scale = 1 / std::sqrt(static_cast<float>(channels))},
+                                  tensors.qkv, tensors.output,
+                                  [&](std::uint32_t frames) { return sm80::attention_launch(tokens, width_, frames); });
         return {};
     }
 
   private:
     AttentionProblem problem_;
+    std::uint32_t width_;                     ///< of the kernel
     std::shared_ptr<conv::Kernels> kernels_;  ///< keeps the module loaded for the next one
     std::shared_ptr<accel::Kernel> kernel_;
 };
@@ -48,15 +51,18 @@ Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernel
         return fail(ErrorCode::InvalidArgument, "attention over {} tokens, wanted 1 to {}", problem.tokens,
                     kMostTokens);
     const bool narrow = problem.dtype == DType::BF16 || problem.dtype == DType::F16;
-    if (!narrow || !sm80::has_attention_width(problem.channels))
-        return fail(ErrorCode::Unsupported,
-                    "attention of {} channels in {}: the kernels for CUDA take BF16 and F16, and {} channels",
-                    problem.channels, tensor::to_string(problem.dtype), sm80::attention_widths());
+    const std::uint32_t width = sm80::attention_width(problem.channels);
+    if (!narrow || width == 0)
+        return fail(
+            ErrorCode::Unsupported,
+            "attention of {} channels in {}: the kernels for CUDA take BF16 and F16, and multiples of 8 channels "
+            "up to 384",
+            problem.channels, tensor::to_string(problem.dtype));
     const std::string_view element = conv::cuda::element_suffix(problem.dtype);
-    auto kernel = kernels->get(fmt::format("attention_{}", element),
-                               fmt::format("sm80_attention_{}_{}", element, problem.channels));
+    auto kernel =
+        kernels->get(fmt::format("attention_{}", element), fmt::format("sm80_attention_{}_{}", element, width));
     if (!kernel) return fail(std::move(kernel.error()));
-    return std::make_unique<CudaAttention>(problem, std::move(kernels), std::move(*kernel));
+    return std::make_unique<CudaAttention>(problem, width, std::move(kernels), std::move(*kernel));
 }
 
 }  // namespace kinetograph::nn::cuda

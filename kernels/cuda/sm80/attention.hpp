@@ -33,7 +33,8 @@ struct AttentionSmem {
     uint16_t value[kKeyTile * kChannels];
 };
 
-/// Grid: tiles of 64 queries, frames; 4 warps, each with 16 queries and all channels of their sums.
+/// Grid: tiles of 64 queries, frames; 4 warps, each with 16 queries and all channels of their sums. A head of fewer
+/// than kChannels is filled up with zeros.
 template <isa::Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None>
 struct AttentionKernel {
     static_assert(kChannels % 64 == 0, "rows are whole periods of the swizzle: 8 chunks of 8 channels");
@@ -54,14 +55,14 @@ struct AttentionKernel {
         auto& smem = isa::shared_as<Smem>();
         const auto* frame = static_cast<const uint8_t*>(params.frames.input[isa::block_index().y]);
         const uint32_t first = isa::block_index().x * kQueryTile;
-        copy_rows<kQueryTile>(smem.query, frame, first, params.tokens);
-        copy_rows<kKeyTile>(smem.key, frame + kRowBytes, 0, params.tokens);
+        copy_rows<kQueryTile>(smem.query, params, frame, first);
+        copy_rows<kKeyTile>(smem.key, params, frame + row_bytes(params), 0);
         isa::cp_async::commit();
 
         float output[kOutputTiles][4] = {};
         Softmax softmax;
         for (uint32_t key = 0; key < params.tokens; key += kKeyTile) {
-            copy_rows<kKeyTile>(smem.value, frame + 2 * kRowBytes, key, params.tokens);
+            copy_rows<kKeyTile>(smem.value, params, frame + 2 * row_bytes(params), key);
             isa::cp_async::commit();
             isa::cp_async::wait<1>();  // the keys, and the first time the queries
             isa::sync_cta();
@@ -69,7 +70,7 @@ struct AttentionKernel {
             multiply_keys(smem, scores);
             if constexpr (kFault != AttentionFault::NoBarrierBeforeKeys)
                 isa::sync_cta();  // before keys are overwritten
-            copy_rows<kKeyTile>(smem.key, frame + kRowBytes, key + kKeyTile, params.tokens);
+            copy_rows<kKeyTile>(smem.key, params, frame + row_bytes(params), key + kKeyTile);
             isa::cp_async::commit();
             weigh(params, params.tokens - key, scores, softmax, output);
             if constexpr (kFault != AttentionFault::NoWaitForValues) isa::cp_async::wait<1>();  // the values
@@ -95,15 +96,20 @@ struct AttentionKernel {
         return (address ^ (chunks % 8 * 16)) + chunks / 8 * 128;
     }
 
-    /// Rows [first, first + kRows) of one of query, key and value; zeros behind the last token.
+    /// Of a token's query, key or value as stored.
+    KG_DEVICE static uint32_t row_bytes(const AttentionParams& params) { return params.channels * 2; }
+
+    /// Rows [first, first + kRows) of one of query, key and value; zeros behind the last token and channel.
     template <uint32_t kRows>
-    KG_DEVICE static void copy_rows(uint16_t* destination, const uint8_t* source, uint32_t first, uint32_t tokens) {
+    KG_DEVICE static void copy_rows(uint16_t* destination, const AttentionParams& params, const uint8_t* source,
+                                    uint32_t first) {
         const uint32_t to = isa::shared_address(destination);
         KG_ROLLED
         for (uint32_t i = isa::thread_index(); i < kRows * kRowChunks; i += kAttentionThreads) {
             const uint32_t row = i / kRowChunks, chunk = i % kRowChunks;
-            const bool has = first + row < tokens;
-            const uint8_t* from = has ? source + static_cast<size_t>(first + row) * 3 * kRowBytes + chunk * 16 : source;
+            const bool has = first + row < params.tokens && chunk * 8 < params.channels;
+            const uint8_t* from =
+                has ? source + static_cast<size_t>(first + row) * 3 * row_bytes(params) + chunk * 16 : source;
             isa::cp_async::copy<16, isa::cp_async::Cache::L2Only>(to + offset(row, chunk), from, has ? 16 : 0);
         }
     }
@@ -208,9 +214,10 @@ struct AttentionKernel {
             const float scale = 1.0f / sum;
             const uint32_t token = first + isa::warp_index() * 16 + 8 * half + isa::lane_index() / 4;
             if (token >= params.tokens) continue;
-            uint8_t* row = frame + static_cast<size_t>(token) * kRowBytes + isa::lane_index() % 4 * 4;
+            uint8_t* row = frame + static_cast<size_t>(token) * row_bytes(params) + isa::lane_index() % 4 * 4;
             KG_UNROLL
             for (uint32_t j = 0; j < kOutputTiles; ++j) {
+                if (j * 8 >= params.channels) continue;
                 const float values[2] = {output[j][2 * half] * scale, output[j][2 * half + 1] * scale};
                 isa::store_global(row + j * 16, isa::pack_word<kValue>(values));
             }

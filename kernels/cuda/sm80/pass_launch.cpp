@@ -24,24 +24,19 @@ PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames)
     return {.grid = {ceil_div(row_units, kPassThreads), height, frames}, .threads = kPassThreads};
 }
 
-bool has_attention_width(int64_t channels) {
-#define KG_IS_WIDTH(width) || channels == width
-    return false KG_SM80_ATTENTION_WIDTHS(KG_IS_WIDTH);
-#undef KG_IS_WIDTH
+uint32_t attention_width(int64_t channels) {
+    if (channels <= 0 || channels % 8 != 0) return 0;
+#define KG_FITS(width) \
+    if (channels <= width) return width;
+    KG_SM80_ATTENTION_WIDTHS(KG_FITS)
+#undef KG_FITS
+    return 0;
 }
 
-std::string attention_widths() {
-    std::string text;
-#define KG_WIDTH(width) text += (text.empty() ? "" : ", ") + std::to_string(width);
-    KG_SM80_ATTENTION_WIDTHS(KG_WIDTH)
-#undef KG_WIDTH
-    return text;
-}
-
-PassLaunch attention_launch(uint32_t tokens, uint32_t channels, uint32_t frames) {
+PassLaunch attention_launch(uint32_t tokens, uint32_t width, uint32_t frames) {
     return {.grid = {ceil_div(tokens, kQueryTile), frames, 1},
             .threads = kAttentionThreads,
-            .shared_bytes = (kQueryTile + 2 * kKeyTile) * channels * 2};
+            .shared_bytes = (kQueryTile + 2 * kKeyTile) * width * 2};
 }
 
 }  // namespace kinetograph::sm80

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 /// Shapes of the launches of frame_passes.cu, attention_bf16.cu and attention_f16.cu. `frames` is at most
 /// kMaxPassFrames.
@@ -25,10 +24,9 @@ PassLaunch elements_launch(uint32_t count, uint32_t frames);
 uint32_t upsample_unit(uint32_t pixel_bytes);
 /// row_units: of an input row; height: of the input.
 PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames);
-/// Whether sm80_attention_<type>_<channels> is built, and the list of all widths that are: "64, 128".
-bool has_attention_width(int64_t channels);
-std::string attention_widths();
-/// sm80_attention_<type>_<channels>
-PassLaunch attention_launch(uint32_t tokens, uint32_t channels, uint32_t frames);
+/// The width of the kernel that takes so many channels; 0 where none does.
+uint32_t attention_width(int64_t channels);
+/// sm80_attention_<type>_<width>
+PassLaunch attention_launch(uint32_t tokens, uint32_t width, uint32_t frames);
 
 }  // namespace kinetograph::sm80

@@ -56,7 +56,8 @@ struct StorePictureParams {
 struct AttentionParams {
     FrameTable frames;  ///< [tokens, 3 * channels]: query, key, value of a token in this order; to [tokens, channels]
     uint32_t tokens;
-    float scale;  ///< 1 / sqrt(channels)
+    uint32_t channels;  ///< a multiple of 8, at most the kernel's width
+    float scale;        ///< 1 / sqrt(channels)
 };
 
 /// sum (+)= slice: the Q-slice back end's documented form, whose 2-D convolutions store each temporal tap's result in

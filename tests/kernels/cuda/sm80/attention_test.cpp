@@ -11,7 +11,8 @@ using isa::Value;
 
 struct AttentionCase {
     uint32_t tokens = 1, frames = 1;
-    double spread = 1;  ///< of the queries: large ones make sharp weights and moving maxima
+    double spread = 1;      ///< of the queries: large ones make sharp weights and moving maxima
+    uint32_t channels = 0;  ///< 0: the kernel's width
 };
 
 /// Runs it; what is wrong, or "". |error|: half a step of the result, and half a step of each weight.
@@ -19,21 +20,21 @@ template <Element kElement, uint32_t kChannels, AttentionFault kFault = Attentio
 std::string disagreement(const AttentionCase& attention, uint64_t seed) {
     constexpr Value kValue = kElement == Element::BFloat16 ? Value::BFloat16 : Value::Float16;
     const double half_step = std::ldexp(1.0, kElement == Element::BFloat16 ? -8 : -11);
-    const uint32_t tokens = attention.tokens;
-    Frames qkv = random_frames(attention.frames, int64_t{tokens} * 3 * kChannels, kValue, tokens);
-    Frames output(attention.frames, int64_t{tokens} * kChannels * 2, 9);
+    const uint32_t tokens = attention.tokens, channels = attention.channels == 0 ? kChannels : attention.channels;
+    Frames qkv = random_frames(attention.frames, int64_t{tokens} * 3 * channels, kValue, tokens);
+    Frames output(attention.frames, int64_t{tokens} * channels * 2, 9);
     const auto at = [&](size_t frame, uint32_t token, uint32_t part, uint32_t c) {
-        return load_value(kValue, qkv.frame(frame), (size_t{token} * 3 + part) * kChannels + c);
+        return load_value(kValue, qkv.frame(frame), (size_t{token} * 3 + part) * channels + c);
     };
     for (size_t frame = 0; frame < qkv.size(); ++frame) {
-        for (uint32_t i = 0; i < tokens * kChannels; ++i) {
-            const size_t query = size_t{i / kChannels} * 3 * kChannels + i % kChannels;
+        for (uint32_t i = 0; i < tokens * channels; ++i) {
+            const size_t query = size_t{i / channels} * 3 * channels + i % channels;
             store_value(kValue, qkv.frame(frame), query,
                         attention.spread * load_value(kValue, qkv.frame(frame), query));
         }
     }
-    const double scale = 1 / std::sqrt(double{kChannels});
-    const AttentionParams params{table_of(qkv, output), tokens, static_cast<float>(scale)};
+    const double scale = 1 / std::sqrt(static_cast<double>(channels));
+    const AttentionParams params{table_of(qkv, output), tokens, channels, static_cast<float>(scale)};
     const PassLaunch launch = attention_launch(tokens, kChannels, attention.frames);
     EXPECT_EQ(launch.shared_bytes, sizeof(AttentionSmem<kChannels>));
     const std::string fault = run_pass(
@@ -41,14 +42,14 @@ std::string disagreement(const AttentionCase& attention, uint64_t seed) {
     if (!fault.empty()) return fault;
     if (!output.intact()) return "bytes outside the output were written";
 
-    std::vector<double> weights(tokens), sums(kChannels), magnitudes(kChannels);
+    std::vector<double> weights(tokens), sums(channels), magnitudes(channels);
     for (size_t row = 0; row < size_t{attention.frames} * tokens; ++row) {
         const size_t frame = row / tokens;
         const auto query = static_cast<uint32_t>(row % tokens);
         double highest = -1e300, total = 0, largest_sum = 0;
         for (uint32_t key = 0; key < tokens; ++key) {
             double score = 0, magnitude = 0;
-            for (uint32_t c = 0; c < kChannels; ++c) {
+            for (uint32_t c = 0; c < channels; ++c) {
                 const double product = at(frame, query, 0, c) * at(frame, key, 1, c);
                 score += product;
                 magnitude += std::abs(product);
@@ -61,15 +62,15 @@ std::string disagreement(const AttentionCase& attention, uint64_t seed) {
         std::fill(sums.begin(), sums.end(), 0.0);
         std::fill(magnitudes.begin(), magnitudes.end(), 0.0);
         for (uint32_t key = 0; key < tokens; ++key) {
-            for (uint32_t c = 0; c < kChannels; ++c) {
+            for (uint32_t c = 0; c < channels; ++c) {
                 sums[c] += weights[key] / total * at(frame, key, 2, c);
                 magnitudes[c] += weights[key] / total * std::abs(at(frame, key, 2, c));
             }
         }
-        // fp32 scores: kChannels additions, which the exponential turns into relative errors of the weights.
-        const double score_error = 2 * kChannels * std::ldexp(1.0, -24) * largest_sum;
-        for (uint32_t c = 0; c < kChannels; ++c) {
-            const double found = load_value(kValue, output.frame(frame), size_t{query} * kChannels + c);
+        // fp32 scores: channels additions, which the exponential turns into relative errors of the weights.
+        const double score_error = 2 * channels * std::ldexp(1.0, -24) * largest_sum;
+        for (uint32_t c = 0; c < channels; ++c) {
+            const double found = load_value(kValue, output.frame(frame), size_t{query} * channels + c);
             const double allowed = half_step * std::abs(sums[c]) + (half_step + 2 * score_error) * magnitudes[c] + 1e-5;
             if (!(std::abs(found - sums[c]) <= allowed)) {
                 return "token " + std::to_string(row) + " channel " + std::to_string(c) + " is " +
@@ -96,6 +97,17 @@ TEST(AttentionPass, AgreesAtEveryRaggedEdge) {
 }
 TEST(AttentionPass, TakesSeveralFramesAndFloat16) {
     expect_agrees<Element::Float16, 128>({.tokens = 40, .frames = 3}, 1);
+}
+TEST(AttentionPass, FillsUpANarrowerHeadWithZeros) {
+    expect_agrees<Element::BFloat16, 64>({.tokens = 70, .channels = 8});
+    expect_agrees<Element::Float16, 128>({.tokens = 40, .frames = 2, .channels = 96}, 1);
+}
+TEST(AttentionPass, TakesTheNarrowestKernelThatHoldsTheHead) {
+    EXPECT_EQ(attention_width(8), 64u);
+    EXPECT_EQ(attention_width(64), 64u);
+    EXPECT_EQ(attention_width(264), 384u);
+    EXPECT_EQ(attention_width(384), 384u);
+    for (const int64_t refused : {-8, 0, 4, 100, 392}) EXPECT_EQ(attention_width(refused), 0u) << refused;
 }
 TEST(AttentionPass, FollowsMaximaThatMove) { expect_agrees<Element::BFloat16, 64>({.tokens = 160, .spread = 12}); }
 
