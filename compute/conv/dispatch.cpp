@@ -1,4 +1,6 @@
-#include <kinetograph/compute/conv/cuda/implicit_gemm.hpp>
+#include <kinetograph/compute/conv/cuda/gates.hpp>
+#include <kinetograph/compute/conv/cuda/im2col.hpp>
+#include <kinetograph/compute/conv/cuda/q_slice.hpp>
 #include <kinetograph/compute/conv/direct/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/hip/four_wave.hpp>
@@ -9,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace kinetograph::conv {
 namespace {
@@ -45,17 +46,10 @@ constexpr Gate<Subject> kF32OrBf16{
     "fp32 or bf16", [](const Subject& s) { return s.problem.dtype == DType::F32 || s.problem.dtype == DType::BF16; },
     [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }};
 
-constexpr Gate<Subject> kNoUpsampling{"an input as it lies in memory",
-                                      [](const Subject& s) { return !s.problem.upsample; },
-                                      [](const Subject&) { return std::string("one to upsample"); }};
-
 constexpr Gate<Subject> kEvenChannels{
     "an even number of input channels in a group for bf16",
     [](const Subject& s) { return s.problem.dtype == DType::F32 || s.problem.c_in / s.problem.groups % 2 == 0; },
     [](const Subject& s) { return fmt::format("{}", s.problem.c_in / s.problem.groups); }};
-
-constexpr Gate<Subject> kUngrouped{"groups 1", [](const Subject& s) { return s.problem.groups == 1; },
-                                   [](const Subject& s) { return fmt::format("{}", s.problem.groups); }};
 
 constexpr Gate<Subject> kDirectGates[] = {
     kOnCpu,
@@ -140,10 +134,6 @@ constexpr Gate<Subject> kFourWaveGates[] = {
      }},
 };
 
-constexpr Gate<Subject> kBf16OrF16{"bf16 or fp16",
-                                   [](const Subject& s) { return cuda::element_of(s.problem.dtype).has_value(); },
-                                   [](const Subject& s) { return std::string(tensor::to_string(s.problem.dtype)); }};
-
 constexpr Gate<Subject> kIm2colGates[] = {
     kOnGfx950,
     kNoUpsampling,
@@ -152,35 +142,15 @@ constexpr Gate<Subject> kIm2colGates[] = {
      [](const Subject&) { return std::string("one"); }},
 };
 
-/// "sm_90" -> 90; 0 for what is no CUDA device.
-int cuda_chip(const Subject& subject) {
-    constexpr std::string_view kPrefix = "sm_";
-    const std::string& name = subject.device.architecture;
-    if (subject.device.kind != accel::Kind::Cuda || !name.starts_with(kPrefix)) return 0;
-    int chip = 0;
-    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), chip);
-    return chip;
-}
-
-constexpr Gate<Subject> kSinceSm80{"a CUDA device since sm_80", [](const Subject& s) { return cuda_chip(s) >= 80; },
-                                   [](const Subject& s) {
-                                       return s.device.kind == accel::Kind::Cuda
-                                                  ? s.device.architecture
-                                                  : std::string(accel::to_string(s.device.kind));
-                                   }};
-
-constexpr Gate<Subject> kImplicitGemmGates[] = {
-    kSinceSm80,
-    kBf16OrF16,
-    kUngrouped,
-    {"what one launch of the kernel holds",
-     [](const Subject& s) { return !cuda::element_of(s.problem.dtype) || cuda::declined_by_sm80(s.problem).empty(); },
-     [](const Subject& s) { return cuda::declined_by_sm80(s.problem); }},
-};
-
 constexpr Candidate kCandidates[] = {
-    {"implicit-gemm", "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place", kImplicitGemmGates,
+    {"implicit-gemm", "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place", cuda::kImplicitGemmGates,
      cuda::create_implicit_gemm, true},
+    {"q-slice", "a 2-D implicit GEMM a temporal tap, its epilogue adding fp32 sums", cuda::kQSliceGates,
+     cuda::create_q_slice, true},
+    {"q-slice-rounded", "a 2-D implicit GEMM a temporal tap, its bf16 results added by a pass", cuda::kQSliceGates,
+     cuda::create_rounded_q_slice, true},
+    {"im2col-cuda", "a matrix of all taps and its product on any NVIDIA GPU since sm_80", cuda::kIm2colGates,
+     cuda::create_im2col, true},
     {"four-wave", "implicit GEMM on gfx950's matrix units, frames read in place", kFourWaveGates, hip::create_four_wave,
      true},
     {"im2col", "a matrix of all taps and its product on gfx950", kIm2colGates, hip::create_im2col, true},

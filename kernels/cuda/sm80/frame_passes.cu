@@ -1,4 +1,5 @@
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
+#include <kinetograph/kernels/cuda/sm80/im2col.hpp>
 
 using namespace kinetograph;
 
@@ -22,3 +23,6 @@ KG_PASS(add_slice_f16, AddSliceKernel<isa::Value::Float16>, AddSliceParams)
 KG_PASS(upsample_16, UpsampleKernel<isa::Words<4>>, UpsampleParams)
 KG_PASS(upsample_4, UpsampleKernel<uint32_t>, UpsampleParams)
 KG_PASS(upsample_2, UpsampleKernel<uint16_t>, UpsampleParams)
+KG_PASS(im2col_16, Im2colKernel<isa::Words<4>>, Im2colParams)
+KG_PASS(im2col_4, Im2colKernel<uint32_t>, Im2colParams)
+KG_PASS(im2col_2, Im2colKernel<uint16_t>, Im2colParams)

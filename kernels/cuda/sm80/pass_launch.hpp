@@ -17,10 +17,11 @@ struct PassLaunch {
 /// sm80_rms_norm_<type>
 PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames);
 /// sm80_unpack_latent_<type> and sm80_store_picture_<type> of pixels; sm80_store_float_<type>, sm80_add_slice_<type>
-/// and sm80_finish_slices_<type> of elements.
+/// and sm80_finish_slices_<type> of elements, sm80_im2col_<unit> of units of the widest slab times rows; `frames` are
+/// its slabs.
 PassLaunch elements_launch(uint32_t count, uint32_t frames);
-/// Bytes of the unit by which pixels of `pixel_bytes` are moved: 16, 4 or 2, as in sm80_upsample_<unit>. Frames are
-/// aligned to it.
+/// Bytes of the unit by which pixels of `pixel_bytes` are moved: 16, 4 or 2, as in sm80_upsample_<unit> and
+/// sm80_im2col_<unit>. Frames are aligned to it.
 uint32_t upsample_unit(uint32_t pixel_bytes);
 /// row_units: of an input row; height: of the input.
 PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames);

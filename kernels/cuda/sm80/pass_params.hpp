@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <kinetograph/kernels/isa/target.hpp>
 
 /// What the launches of a decoder's passes besides its convolutions read: each struct by value, the kernel's only
 /// parameter.
@@ -76,6 +77,25 @@ struct FinishSlicesParams {
     uint32_t elements, channels;
     uint32_t silu;
     float beta;
+};
+
+/// Rows of a matrix, one an output pixel, of all taps: (q, r, s, channel), channels fastest, zeros behind them up to
+/// the row's end. A slab is what one temporal tap fills of the rows of one output frame: tap_units units of a row, the
+/// last tap also what is left of it. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
+struct Im2colParams {
+    FrameTable frames;  ///< stored [h, w] pixels, null: zeros; to the slab's place in row 0
+    uint32_t h, w;      ///< of the image that the taps see
+    uint32_t w_stored;  ///< of the stored frame
+    uint32_t upsample;  ///< 1: stored pixel = seen pixel / 2
+    uint32_t w_out;
+    uint32_t s;  ///< taps of a row of the filter
+    int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+    uint32_t first_pixel, pixels;  ///< of the output frame: pixel first_pixel is row 0
+    uint32_t pixel_units, tap_units, row_units;
+    uint32_t q, first_slab;  ///< slab y of this launch is number first_slab + y; its temporal tap is that modulo q
+
+    /// Units of the last temporal tap's slab, the widest.
+    KG_HOST_DEVICE uint32_t widest() const { return row_units - (q - 1) * tap_units; }
 };
 
 static_assert(sizeof(FinishSlicesParams) <= 4096);

@@ -1,0 +1,28 @@
+// A 3-D convolution as q 2-D ones over the frames of each temporal tap, on any NVIDIA GPU since sm_80.
+#pragma once
+
+#include <kinetograph/compute/conv/convolution.hpp>
+
+namespace kinetograph::conv::cuda {
+
+/// output[t] = sum over q of conv2d(input[t + q], filter[q]): the same sum as one launch over q * r * s taps where
+/// stride and dilation are 1 and nothing is padded in time. Frames are read and written where they lie. workspace: a
+/// frame of fp32 sums for each output frame, which passes through memory once a slice; RoundedSlices one of bf16 more.
+///
+/// FusedSums: each 2-D convolution's epilogue adds its fp32 sums to the frame's, the last one's finishes the problem.
+/// One rounding, as in one launch.
+/// RoundedSlices: each 2-D convolution stores bf16, a pass adds that to the sums, another finishes: q roundings more.
+/// Errors: Unsupported (no fat binaries in this build), those of the device.
+Result<std::unique_ptr<Convolution>> create_q_slice(accel::Device& device, const ConvProblem& problem,
+                                                    const ConvParameters& parameters);
+Result<std::unique_ptr<Convolution>> create_rounded_q_slice(accel::Device& device, const ConvProblem& problem,
+                                                            const ConvParameters& parameters);
+
+/// One slice as a 2-D convolution: every output frame is an image of its own. fp32 or the problem's element out,
+/// neither bias nor anything else behind it.
+ConvProblem slice_problem(const ConvProblem& problem, tensor::DType output_dtype);
+
+/// [k][c][q][r][s] to [k][c][r][s] of temporal tap `q`.
+std::vector<float> slice_filter(const ConvProblem& problem, std::span<const float> filter, std::int64_t q);
+
+}  // namespace kinetograph::conv::cuda

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
+
+/// The matrix of a convolution's taps, written out for a plain matrix product: what is left where no kernel convolves.
+namespace kinetograph::sm80 {
+
+/// A thread takes one unit of a slab's row. Grid: units of all rows, slabs.
+template <class Unit>
+struct Im2colKernel {
+    KG_DEVICE static void run(const Im2colParams& params) {
+        const uint32_t slab = isa::block_index().y, widest = params.widest(), index = thread_of_row();
+        const uint32_t row = index / widest, unit = index % widest;
+        const bool last = (params.first_slab + slab) % params.q == params.q - 1;
+        if (row >= params.pixels || (!last && unit >= params.tap_units)) return;
+        auto* output = static_cast<Unit*>(params.frames.output[slab]);
+        isa::store_global(output + static_cast<size_t>(row) * params.row_units + unit,
+                          unit_under(params, params.frames.input[slab], params.first_pixel + row, unit));
+    }
+
+  private:
+    KG_DEVICE static Unit unit_under(const Im2colParams& params, const void* frame, uint32_t pixel, uint32_t unit) {
+        if (frame == nullptr || unit >= params.tap_units) return Unit{};
+        const uint32_t tap = unit / params.pixel_units, part = unit % params.pixel_units;
+        // Unsigned: a place before the first one becomes a very large one.
+        const auto y = static_cast<uint32_t>(static_cast<int32_t>(pixel / params.w_out) * params.stride_h +
+                                             static_cast<int32_t>(tap / params.s) * params.dilation_h - params.pad_top);
+        const auto x =
+            static_cast<uint32_t>(static_cast<int32_t>(pixel % params.w_out) * params.stride_w +
+                                  static_cast<int32_t>(tap % params.s) * params.dilation_w - params.pad_left);
+        if (y >= params.h || x >= params.w) return Unit{};
+        const size_t place = static_cast<size_t>(y >> params.upsample) * params.w_stored + (x >> params.upsample);
+        return isa::load_global<Unit>(static_cast<const Unit*>(frame) + place * params.pixel_units + part);
+    }
+};
+
+}  // namespace kinetograph::sm80
