@@ -66,7 +66,7 @@ Function* Module::find(std::string_view name) {
     if (kernels && !kernels->contains(name)) return nullptr;
     const auto kernel = find_kernel(name);
     if (!kernel) return nullptr;
-    functions.push_back(std::make_unique<Function>(Function{this, *kernel}));
+    functions.push_back(std::make_unique<Function>(Function{.module = this, .kernel = *kernel}));
     return functions.back().get();
 }
 

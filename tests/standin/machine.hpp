@@ -47,6 +47,8 @@ struct Module;
 struct Function {
     const Module* module = nullptr;
     Kernel kernel;
+    std::optional<int> dynamic_shared_limit{};  ///< of a block in bytes, where it was set
+    bool large_clusters = false;                ///< of more CTAs than every chip takes
 };
 
 struct Module {

@@ -1,0 +1,10 @@
+// A library that looks like the CUDA driver and lacks most of it, as one from before CUDA 12.0 lacks our entry points.
+extern "C" __attribute__((visibility("default"))) int cuInit(unsigned /*flags*/) { return 0; }
+extern "C" __attribute__((visibility("default"))) int cuDriverGetVersion(int* version) {
+    *version = 11080;
+    return 0;
+}
+extern "C" __attribute__((visibility("default"))) int cuDeviceGetCount(int* count) {
+    *count = 1;
+    return 0;
+}

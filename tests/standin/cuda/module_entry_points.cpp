@@ -1,0 +1,279 @@
+// Entry points of the stand-in: modules, kernels, launches and tensor maps.
+#include <kinetograph/tests/standin/cuda/device_code.hpp>
+#include <kinetograph/tests/standin/cuda/entry_points.hpp>
+#include <kinetograph/tests/standin/cuda/tensor_map.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace kinetograph::accel::cuda {
+
+namespace {
+
+constexpr int kSharedUnasked = 48 << 10;       // dynamic shared memory that no attribute has to be set for
+constexpr std::uint32_t kPortableCluster = 8;  // CTAs
+
+std::string as_text(const void* image) {
+    return {static_cast<const char*>(image), strnlen(static_cast<const char*>(image), 64)};
+}
+
+/// What the driver says where it was given a buffer for it.
+void write_log(unsigned count, const JitOption* options, void** values, std::string_view text) {
+    char* buffer = nullptr;
+    std::size_t bytes = 0;
+    for (unsigned i = 0; i < count; ++i) {
+        if (options[i] == JitOption::ErrorLogBuffer) buffer = static_cast<char*>(values[i]);
+        if (options[i] == JitOption::ErrorLogBufferBytes) bytes = reinterpret_cast<std::size_t>(values[i]);
+    }
+    if (buffer == nullptr || bytes == 0) return;
+    buffer[text.copy(buffer, bytes - 1)] = '\0';
+}
+
+Status load(const void* image, standin::Module& module) {
+    if (standin::is_placeholder(image)) return Status::Success;
+    if (as_text(image).starts_with(".version") || as_text(image).starts_with("//")) return Status::InvalidPtx;
+    const auto code = read_fat_binary(image);
+    if (!code) return Status::InvalidImage;
+    const int chip = posed_chip().architecture;
+    if (std::ranges::none_of(*code, [&](const DeviceCode& entry) { return entry.runs_on(chip); }))
+        return Status::NoBinaryForGpu;
+    module.kernels = kernel_names(*code);
+    if (module.kernels->empty()) module.kernels.reset();  // PTX alone, which is compressed
+    return Status::Success;
+}
+
+/// The arguments in one buffer, which extra names, or the only parameter's address; null where a driver would not know
+/// their size.
+std::optional<std::span<const std::byte>> arguments_of(const standin::Kernel& kernel, void** parameters, void** extra) {
+    if ((parameters != nullptr) == (extra != nullptr)) return std::nullopt;
+    if (parameters != nullptr) return std::span(static_cast<const std::byte*>(parameters[0]), kernel.argument_bytes);
+    const std::byte* start = nullptr;
+    std::size_t bytes = 0;
+    for (void** tag = extra; *tag != kLaunchEnd; tag += 2) {
+        if (*tag == kLaunchBufferPointer) start = static_cast<const std::byte*>(tag[1]);
+        if (*tag == kLaunchBufferSize) bytes = *static_cast<const std::size_t*>(tag[1]);
+    }
+    return std::span(start, bytes);
+}
+
+/// The shape of a launch; Success where a chip would run it.
+Status check_shape(const standin::Function& function, const standin::KernelCall& call) {
+    if (call.grid.volume() == 0 || call.block.volume() == 0 || call.block.volume() > function.kernel.max_threads)
+        return Status::InvalidValue;
+    if (call.dynamic_shared_bytes > static_cast<std::uint32_t>(function.dynamic_shared_limit.value_or(kSharedUnasked)))
+        return Status::InvalidValue;
+    const Extent3 cluster = call.cluster;
+    if (cluster.volume() == 1) return Status::Success;
+    const std::uint64_t most = function.large_clusters ? 2 * kPortableCluster : kPortableCluster;
+    const bool whole = cluster.volume() != 0 && call.grid.x % cluster.x == 0 && call.grid.y % cluster.y == 0 &&
+                       call.grid.z % cluster.z == 0;
+    if (posed_chip().architecture < 90 || !whole || cluster.volume() > most) return Status::InvalidClusterSize;
+    return Status::Success;
+}
+
+std::optional<isa::MapElement> map_element(TensorMapDataType type) {
+    switch (type) {
+        case TensorMapDataType::Uint8:
+            return isa::MapElement::UInt8;
+        case TensorMapDataType::Uint16:
+            return isa::MapElement::UInt16;
+        case TensorMapDataType::Float16:
+            return isa::MapElement::Float16;
+        case TensorMapDataType::Bfloat16:
+            return isa::MapElement::BFloat16;
+        case TensorMapDataType::Float32:
+            return isa::MapElement::Float32;
+        default:
+            return std::nullopt;
+    }
+}
+
+isa::Swizzle map_swizzle(TensorMapSwizzle swizzle) {
+    switch (swizzle) {
+        case TensorMapSwizzle::None:
+            return isa::Swizzle::None;
+        case TensorMapSwizzle::Span32:
+            return isa::Swizzle::Span32;
+        case TensorMapSwizzle::Span64:
+            return isa::Swizzle::Span64;
+        case TensorMapSwizzle::Span128:
+            return isa::Swizzle::Span128;
+    }
+    return isa::Swizzle::None;
+}
+
+struct MapTensor {
+    TensorMapDataType type;
+    std::uint32_t rank;
+    void* address;
+    const std::uint64_t* dimensions;
+    const std::uint64_t* stride_bytes;
+    const std::uint32_t* element_strides;
+    TensorMapSwizzle swizzle;
+};
+
+/// What both encoding calls say of the tensor.
+std::optional<isa::TensorMapDesc> describe(const MapTensor& tensor) {
+    const auto element = map_element(tensor.type);
+    if (!element || tensor.rank < 1 || tensor.rank > 5) return std::nullopt;
+    isa::TensorMapDesc desc;
+    desc.element = *element;
+    desc.swizzle = map_swizzle(tensor.swizzle);
+    desc.rank = tensor.rank;
+    desc.address = tensor.address;
+    std::copy_n(tensor.dimensions, tensor.rank, desc.size.begin());
+    std::copy_n(tensor.stride_bytes, tensor.rank - 1, desc.stride_bytes.begin());
+    std::copy_n(tensor.element_strides, tensor.rank, desc.element_stride.begin());
+    return desc;
+}
+
+Status encode(const isa::TensorMapDesc& desc, TensorMap* map) {
+    if (isa::broken_limit(desc)) return Status::InvalidValue;
+    const isa::TensorMap made = tensor_map(desc);
+    std::ranges::copy(made.words, map->words.begin());
+    return Status::Success;
+}
+
+}  // namespace
+
+STANDIN_EXPORT Status cuModuleLoadDataEx(ModuleHandle* module, const void* image, unsigned count, JitOption* options,
+                                         void** values) {
+    STANDIN_ENTER(HealthyContext);
+    STANDIN_LEAVE_UNLESS(refuse_during_captures(__func__));
+    auto made = std::make_unique<standin::Module>();
+    made->device = current_device();
+    if (const Status loaded = load(image, *made); loaded != Status::Success) {
+        if (loaded == Status::InvalidPtx)
+            write_log(count, options, values, "ptxas fatal: the stand-in has no compiler");
+        return loaded;
+    }
+    *module = handle_of(machine().modules.add(std::move(made)));
+    return Status::Success;
+}
+
+STANDIN_EXPORT Status cuModuleUnload(ModuleHandle module) {
+    STANDIN_ENTER(Context);
+    if (unknown(machine().modules, of(module), __func__)) return Status::InvalidHandle;
+    STANDIN_LEAVE_UNLESS(refuse_during_captures(__func__));
+    machine().wait_until_idle();
+    machine().modules.remove(of(module)).reset();
+    return machine().fault();
+}
+
+STANDIN_EXPORT Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle module, const char* name) {
+    STANDIN_ENTER(HealthyContext);
+    if (unknown(machine().modules, of(module), __func__)) return Status::InvalidHandle;
+    *function = handle_of(of(module)->find(name));
+    return *function != nullptr ? Status::Success : Status::NotFound;
+}
+
+STANDIN_EXPORT Status cuFuncGetAttribute(int* value, FunctionAttribute attribute, FunctionHandle function) {
+    STANDIN_ENTER(HealthyContext);
+    const standin::Kernel& kernel = of(function)->kernel;
+    switch (attribute) {
+        case FunctionAttribute::MaxThreadsPerBlock:
+            *value = static_cast<int>(kernel.max_threads);
+            return Status::Success;
+        case FunctionAttribute::SharedBytes:
+            *value = static_cast<int>(kernel.shared_bytes);
+            return Status::Success;
+        case FunctionAttribute::LocalBytes:
+            *value = 0;
+            return Status::Success;
+        case FunctionAttribute::Registers:  // as many as its largest block leaves to a thread
+            *value = std::min(255, 65536 / static_cast<int>(kernel.max_threads));
+            return Status::Success;
+        case FunctionAttribute::BinaryVersion:
+            *value = posed_chip().architecture;
+            return Status::Success;
+        case FunctionAttribute::MaxDynamicSharedBytes:
+            *value = of(function)->dynamic_shared_limit.value_or(kSharedUnasked);
+            return Status::Success;
+        case FunctionAttribute::NonPortableClusterSizeAllowed:
+            *value = of(function)->large_clusters ? 1 : 0;
+            return Status::Success;
+    }
+    return Status::InvalidValue;
+}
+
+STANDIN_EXPORT Status cuFuncSetAttribute(FunctionHandle function, FunctionAttribute attribute, int value) {
+    STANDIN_ENTER(HealthyContext);
+    switch (attribute) {
+        case FunctionAttribute::MaxDynamicSharedBytes:
+            if (value < 0 || value > posed_chip().shared_bytes) return Status::InvalidValue;
+            of(function)->dynamic_shared_limit = value;
+            return Status::Success;
+        case FunctionAttribute::NonPortableClusterSizeAllowed:
+            of(function)->large_clusters = value != 0;
+            return Status::Success;
+        default:
+            return Status::InvalidValue;
+    }
+}
+
+STANDIN_EXPORT Status cuFuncGetParamInfo(FunctionHandle function, std::size_t index, std::size_t* offset,
+                                         std::size_t* bytes) {
+    STANDIN_ENTER(HealthyContext);
+    if (index != 0) return Status::InvalidValue;  // every kernel takes one struct
+    *offset = 0;
+    if (bytes != nullptr) *bytes = of(function)->kernel.argument_bytes;
+    return Status::Success;
+}
+
+STANDIN_EXPORT Status cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle function, void** parameters,
+                                       void** extra) {
+    STANDIN_ENTER(HealthyContext);
+    standin::Stream* stream = of(config->stream);
+    if (unknown(machine().streams, stream, __func__)) return Status::InvalidHandle;
+    if (of(function)->module->device != stream->device) return Status::InvalidHandle;
+    const standin::Kernel& kernel = of(function)->kernel;
+    const auto given = arguments_of(kernel, parameters, extra);
+    if (!given || given->size() != kernel.argument_bytes) {
+        machine().complain(fmt::format("{} launched with {} bytes of arguments, it takes {}", kernel.name,
+                                       given ? given->size() : 0, kernel.argument_bytes));
+        return Status::InvalidValue;
+    }
+    standin::KernelCall call{.grid = {config->grid_x, config->grid_y, config->grid_z},
+                             .block = {config->block_x, config->block_y, config->block_z},
+                             .dynamic_shared_bytes = config->dynamic_shared_bytes};
+    for (const LaunchAttribute& attribute : std::span(config->attributes, config->attribute_count)) {
+        if (attribute.id != LaunchAttributeId::ClusterDimension) return Status::InvalidValue;
+        call.cluster = {attribute.cluster.x, attribute.cluster.y, attribute.cluster.z};
+    }
+    STANDIN_LEAVE_UNLESS(check_shape(*of(function), call));
+    return stream->push(standin::launch(kernel, call, *given));
+}
+
+STANDIN_EXPORT Status cuTensorMapEncodeTiled(TensorMap* map, TensorMapDataType type, std::uint32_t rank, void* address,
+                                             const std::uint64_t* dimensions, const std::uint64_t* stride_bytes,
+                                             const std::uint32_t* box, const std::uint32_t* element_strides,
+                                             TensorMapInterleave interleave, TensorMapSwizzle swizzle,
+                                             TensorMapL2Promotion /*promotion*/, TensorMapOutOfBounds out_of_bounds) {
+    STANDIN_ENTER(Driver);
+    auto desc = describe({type, rank, address, dimensions, stride_bytes, element_strides, swizzle});
+    if (!desc || interleave != TensorMapInterleave::None || out_of_bounds != TensorMapOutOfBounds::Zeros)
+        return Status::InvalidValue;
+    std::copy_n(box, rank, desc->box.begin());
+    return encode(*desc, map);
+}
+
+STANDIN_EXPORT Status cuTensorMapEncodeIm2col(TensorMap* map, TensorMapDataType type, std::uint32_t rank, void* address,
+                                              const std::uint64_t* dimensions, const std::uint64_t* stride_bytes,
+                                              const int* lower_corner, const int* upper_corner,
+                                              std::uint32_t channels_per_pixel, std::uint32_t pixels_per_column,
+                                              const std::uint32_t* element_strides, TensorMapInterleave interleave,
+                                              TensorMapSwizzle swizzle, TensorMapL2Promotion /*promotion*/,
+                                              TensorMapOutOfBounds out_of_bounds) {
+    STANDIN_ENTER(Driver);
+    auto desc = describe({type, rank, address, dimensions, stride_bytes, element_strides, swizzle});
+    if (!desc || rank < 3 || interleave != TensorMapInterleave::None || out_of_bounds != TensorMapOutOfBounds::Zeros)
+        return Status::InvalidValue;
+    desc->mode = isa::MapMode::Im2col;
+    std::copy_n(lower_corner, rank - 2, desc->lower_corner.begin());
+    std::copy_n(upper_corner, rank - 2, desc->upper_corner.begin());
+    desc->channels_per_pixel = channels_per_pixel;
+    desc->pixels_per_column = pixels_per_column;
+    return encode(*desc, map);
+}
+
+}  // namespace kinetograph::accel::cuda
