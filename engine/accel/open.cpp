@@ -1,6 +1,7 @@
 #include <kinetograph/engine/accel/open.hpp>
 
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/engine/accel/hip/device.hpp>
 
 namespace kinetograph::accel {
@@ -12,7 +13,7 @@ Result<std::unique_ptr<Device>> open(Kind kind) {
         case Kind::Hip:
             return hip::create_device();
         case Kind::Cuda:
-            return fail(ErrorCode::Unsupported, "this build has no CUDA lane: CUDA lane off");
+            return cuda::create_device();
     }
     return fail(ErrorCode::InvalidArgument, "there is no such kind of accelerator");
 }

@@ -72,16 +72,16 @@ enum class Status : int {
 
 using DeviceOrdinal = int;                 // CUdevice
 using DeviceAddress = unsigned long long;  // CUdeviceptr
-using ContextHandle = struct DriverContext*;
-using StreamHandle = struct DriverStream*;
-using EventHandle = struct DriverEvent*;
-using ModuleHandle = struct DriverModule*;
-using FunctionHandle = struct DriverFunction*;
-using GraphHandle = struct DriverGraph*;
-using GraphNodeHandle = struct DriverGraphNode*;
-using GraphExecHandle = struct DriverGraphExec*;
-using ExternalMemoryHandle = struct DriverExternalMemory*;
-using ExternalSemaphoreHandle = struct DriverExternalSemaphore*;
+using ContextHandle = struct OpaqueContext*;
+using StreamHandle = struct OpaqueStream*;
+using EventHandle = struct OpaqueEvent*;
+using ModuleHandle = struct OpaqueModule*;
+using FunctionHandle = struct OpaqueFunction*;
+using GraphHandle = struct OpaqueGraph*;
+using GraphNodeHandle = struct OpaqueGraphNode*;
+using GraphExecHandle = struct OpaqueGraphExec*;
+using ExternalMemoryHandle = struct OpaqueExternalMemory*;
+using ExternalSemaphoreHandle = struct OpaqueExternalSemaphore*;
 using HostFunction = void (*)(void* user_data);
 
 struct Uuid {

@@ -24,6 +24,8 @@ constexpr bool passed_alike() {
         using Their = std::remove_pointer_t<Theirs>;
         if constexpr (std::is_function_v<Our> || std::is_function_v<Their>)
             return std::is_function_v<Our> == std::is_function_v<Their>;
+        else if constexpr (std::is_pointer_v<Our> && std::is_pointer_v<Their>)
+            return passed_alike<Our, Their>();
         else if constexpr (Complete<Our> && Complete<Their>)
             return std::is_const_v<Our> == std::is_const_v<Their> && sizeof(Our) == sizeof(Their);
         else  // both void, or handles, which nobody can look into

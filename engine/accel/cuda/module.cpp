@@ -1,0 +1,90 @@
+#include <kinetograph/engine/accel/cuda/module.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace kinetograph::accel::cuda {
+
+Result<std::shared_ptr<CudaModule>> CudaModule::load(std::shared_ptr<Context> context, std::string_view name,
+                                                     std::span<const std::byte> image) {
+    const std::string what = fmt::format("loading \"{}\" on {}", name, context->info().name);
+    if (image.empty()) return fail(ErrorCode::InvalidArgument, "{}: the image is empty", what);
+    const CurrentUncaptured current(*context);
+    const Driver& driver = context->driver();
+    std::array<char, 4096> log{};
+    std::array options{JitOption::ErrorLogBuffer, JitOption::ErrorLogBufferBytes};
+    std::array values{static_cast<void*>(log.data()), reinterpret_cast<void*>(log.size() - 1)};
+    ModuleHandle handle = nullptr;
+    auto loaded = driver.call(driver->cuModuleLoadDataEx, &handle, static_cast<const void*>(image.data()),
+                              static_cast<unsigned>(options.size()), options.data(), values.data());
+    if (loaded) return std::shared_ptr<CudaModule>(new CudaModule(std::move(context), name, handle));
+    std::string_view said(log.data(), ::strnlen(log.data(), log.size()));
+    while (said.ends_with('\n')) said.remove_suffix(1);
+    if (!said.empty()) loaded.error().message += fmt::format(" (\"{}\")", said);
+    if (loaded.error().code == ErrorCode::Unsupported)
+        loaded.error().message += fmt::format("; the device needs code for {}", context->info().architecture);
+    return fail(std::move(loaded.error()), what);
+}
+
+CudaModule::~CudaModule() {
+    const CurrentUncaptured current(*context_);
+    (void)context_->cuda().cuModuleUnload(handle_);
+}
+
+Result<std::shared_ptr<Kernel>> CudaModule::kernel(std::string_view name) {
+    const std::string what = fmt::format("kernel \"{}\" of \"{}\"", name, name_);
+    const CurrentUncaptured current(*context_);
+    const Driver& driver = context_->driver();
+    FunctionHandle function = nullptr;
+    if (auto found = driver.call(driver->cuModuleGetFunction, &function, handle_, std::string(name).c_str()); !found)
+        return fail(std::move(found.error()), what);
+    auto info = describe(name, function);
+    if (!info) return fail(std::move(info.error()), what);
+    if (auto lifted = lift_limits(function, *info); !lifted) return fail(std::move(lifted.error()), what);
+    return std::make_shared<CudaKernel>(shared_from_this(), function, std::move(*info));
+}
+
+/// Asking also loads the function: drivers put that off until a function is first needed.
+Result<KernelInfo> CudaModule::describe(std::string_view name, FunctionHandle function) const {
+    const Driver& driver = context_->driver();
+    Result<void> asked;
+    const auto ask = [&](FunctionAttribute attribute) {
+        int value = 0;
+        if (asked) asked = driver.call(driver->cuFuncGetAttribute, &value, attribute, function);
+        return static_cast<std::uint32_t>(value);
+    };
+    KernelInfo info{.name = std::string(name),
+                    .max_threads = ask(FunctionAttribute::MaxThreadsPerBlock),
+                    .static_shared_bytes = ask(FunctionAttribute::SharedBytes),
+                    .registers = ask(FunctionAttribute::Registers),
+                    .scratch_bytes = ask(FunctionAttribute::LocalBytes),
+                    .argument_bytes = argument_bytes(function)};
+    if (!asked) return fail(std::move(asked.error()));
+    return info;
+}
+
+/// Bytes up to the end of the last parameter.
+std::optional<std::uint32_t> CudaModule::argument_bytes(FunctionHandle function) const {
+    const auto& ask = context_->cuda().cuFuncGetParamInfo;
+    if (!ask.present()) return std::nullopt;
+    std::size_t end = 0, offset = 0, bytes = 0;
+    for (std::size_t index = 0; ask(function, index, &offset, &bytes) == Status::Success; ++index)
+        end = std::max(end, offset + bytes);
+    return static_cast<std::uint32_t>(end);
+}
+
+Result<void> CudaModule::lift_limits(FunctionHandle function, const KernelInfo& info) const {
+    const Driver& driver = context_->driver();
+    const DeviceInfo& device = context_->info();
+    if (device.shared_bytes_per_block > info.static_shared_bytes) {
+        const auto most = static_cast<int>(device.shared_bytes_per_block - info.static_shared_bytes);
+        if (auto set =
+                driver.call(driver->cuFuncSetAttribute, function, FunctionAttribute::MaxDynamicSharedBytes, most);
+            !set)
+            return set;
+    }
+    if (!context_->has_clusters()) return {};
+    return driver.call(driver->cuFuncSetAttribute, function, FunctionAttribute::NonPortableClusterSizeAllowed, 1);
+}
+
+}  // namespace kinetograph::accel::cuda

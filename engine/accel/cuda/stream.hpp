@@ -1,0 +1,50 @@
+// Stream of CUDA.
+#pragma once
+
+#include <kinetograph/engine/accel/cuda/context.hpp>
+#include <kinetograph/engine/accel/driver_stream.hpp>
+
+namespace kinetograph::accel::cuda {
+
+/// Destroying a stream waits for its work.
+class CudaStream final : public DriverStream {
+  public:
+    static Result<std::unique_ptr<CudaStream>> create(std::shared_ptr<Context> context, std::string_view name);
+    /// A stream of the caller's, which stays the caller's. Errors: InvalidArgument (of another context).
+    static Result<std::unique_ptr<CudaStream>> adopt(std::shared_ptr<Context> context, std::string_view name,
+                                                     StreamHandle handle);
+    ~CudaStream() override;
+    CudaStream(const CudaStream&) = delete;
+    CudaStream& operator=(const CudaStream&) = delete;
+
+  private:
+    enum class Ownership : std::uint8_t { Ours, Callers };
+    CudaStream(std::shared_ptr<Context> context, std::string_view name, StreamHandle handle, Ownership ownership)
+        : DriverStream(name), context_(std::move(context)), handle_(handle), ownership_(ownership) {}
+
+    const DeviceInfo& info() const override { return context_->info(); }
+    bool owns(const Kernel& kernel) const override;
+    bool owns(const Timeline& timeline) const override;
+    bool owns(const Graph& graph) const override;
+    bool owns(const DriverEvent& event) const override;
+    Result<void> enqueue_host_function(HostFunction function, void* user_data) override;
+    Result<void> enqueue_kernel(const Launch& launch) override;
+    Result<void> enqueue_fill(std::byte* address, std::byte value, std::uint64_t bytes) override;
+    Result<void> enqueue_copy(void* to, const void* from, std::uint64_t bytes) override;
+    Result<void> enqueue_wait(Timeline& timeline, std::uint64_t value) override;
+    Result<void> enqueue_signal(Timeline& timeline, std::uint64_t value) override;
+    Result<void> enqueue_record(DriverEvent& event) override;
+    Result<void> capture_record(DriverEvent& event) override;
+    Result<void> enqueue_graph(DriverGraph& graph) override;
+    Result<void> start_capture() override;
+    Result<std::unique_ptr<CapturedWork>> finish_capture() override;
+    Result<void> query() const override;
+    Result<void> block() override;
+    Result<void> check_cluster(const Launch& launch) const;
+
+    std::shared_ptr<Context> context_;
+    StreamHandle handle_;
+    Ownership ownership_;
+};
+
+}  // namespace kinetograph::accel::cuda
