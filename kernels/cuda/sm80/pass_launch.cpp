@@ -27,7 +27,7 @@ PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames)
 uint32_t attention_width(int64_t channels) {
     if (channels <= 0 || channels % 8 != 0) return 0;
 #define KG_FITS(width) \
-    if (channels <= width) return width;
+    if (channels <= (width)) return width;
     KG_SM80_ATTENTION_WIDTHS(KG_FITS)
 #undef KG_FITS
     return 0;

@@ -116,7 +116,7 @@ TEST_P(ConvGolden, EveryStoredCaseIsReproduced) {
             EXPECT_LE(d.max_abs, 1e-5);
         } else {
             EXPECT_LE(d.relative_l2, 2.5e-3);
-            EXPECT_LE(d.worst_bf16_excess, 1.0);
+            EXPECT_LE(d.worst_excess, 1.0);
         }
     }
     EXPECT_GE(tested, 27);

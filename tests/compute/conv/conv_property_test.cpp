@@ -100,7 +100,7 @@ class ConvProperty : public testing::TestWithParam<Combination> {
             EXPECT_LE(d.relative_l2, 2e-6);
         } else {
             EXPECT_LE(d.relative_l2, 2.5e-3);
-            EXPECT_LE(d.worst_bf16_excess, 1.0);
+            EXPECT_LE(d.worst_excess, 1.0);
         }
     }
 

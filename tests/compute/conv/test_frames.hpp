@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace kinetograph::conv {
@@ -21,6 +22,9 @@ class TestFrames {
 
     std::vector<const std::byte*> readable() const { return {frames_.begin(), frames_.end()}; }
     const std::vector<std::byte*>& writable() const { return frames_; }
+    /// All bytes, those between the frames too.
+    std::span<std::byte> storage() { return storage_; }
+    std::span<const std::byte> storage() const { return storage_; }
     /// All frames, one after another, as float32.
     std::vector<float> values() const;
     /// Whether every byte that belongs to no frame is still poison.
@@ -31,6 +35,21 @@ class TestFrames {
     tensor::DType dtype_;
     std::uint64_t frame_bytes_;
     std::vector<std::byte> storage_;
+    std::vector<std::byte*> frames_;
+};
+
+/// Frames in a device's memory, as far from each other as the TestFrames that they come from.
+class DeviceFrames {
+  public:
+    /// Blocks until the bytes are there, poison and all. Errors: those of the device.
+    static Result<DeviceFrames> upload(accel::Device& device, accel::Stream& stream, const TestFrames& frames);
+    std::vector<const std::byte*> readable() const { return {frames_.begin(), frames_.end()}; }
+    const std::vector<std::byte*>& writable() const { return frames_; }
+    /// Blocks until `frames`, which these come from, holds what they hold now.
+    Result<void> read_back(accel::Stream& stream, TestFrames& frames) const;
+
+  private:
+    std::unique_ptr<accel::Memory> memory_;
     std::vector<std::byte*> frames_;
 };
 
@@ -49,21 +68,22 @@ struct TestConvolution {
         bool gaps_untouched = false;
         std::string backend;
     };
-    /// Runs on `backend`, with the output in the shape's layout, poisoned first.
+    /// Runs on `backend` of any device, with the output in the shape's layout, poisoned first.
     Result<Output> run(accel::Device& device, accel::Stream& stream, std::string_view backend) const;
-    /// The reference back end's float32 output from the same numbers, without norm.
+    /// The reference back end's float32 output from the same numbers, without norm. `device` is a CPU.
     std::vector<float> reference(accel::Device& device, accel::Stream& stream) const;
 };
 
 struct Difference {
     double relative_l2 = 0;
     double max_abs = 0;
-    double worst_bf16_excess = 0;  ///< largest |error| / (2^-8 |wanted| + 1e-3 rms(wanted))
+    double worst_excess = 0;  ///< largest |error| / (half_step |wanted| + half_step / 4 rms(wanted))
 };
 /// The norm that `problem` asks for, of stored outputs `values`, in fp64.
 std::vector<float> normed_reference(const ConvProblem& problem, const std::vector<float>& values,
                                     const std::vector<float>& gamma);
 
-Difference difference(const std::vector<float>& got, const std::vector<float>& wanted);
+/// half_step: of the type that `got` was stored in, relative to a power of two; 2^-8 for bf16.
+Difference difference(const std::vector<float>& got, const std::vector<float>& wanted, double half_step = 0x1p-8);
 
 }  // namespace kinetograph::conv

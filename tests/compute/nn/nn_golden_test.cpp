@@ -86,7 +86,7 @@ class NnGolden : public testing::TestWithParam<DType> {
         if (GetParam() == DType::F32) {
             EXPECT_LE(d.max_abs, 1e-5) << wanted;
         } else {
-            EXPECT_LE(d.worst_bf16_excess, 1.0) << wanted;
+            EXPECT_LE(d.worst_excess, 1.0) << wanted;
         }
     }
     void expect_several_operations(const TestFrames& output, const std::string& wanted) {
