@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <stdexcept>
@@ -13,6 +14,13 @@
 #include <vector>
 
 namespace kinetograph::golden {
+
+/// Where the files lie: KINETOGRAPH_GOLDEN_DIR of the environment, for programs that run elsewhere than they were
+/// built; otherwise that of the build.
+inline std::filesystem::path folder() {
+    const char* elsewhere = std::getenv("KINETOGRAPH_GOLDEN_DIR");
+    return elsewhere != nullptr ? elsewhere : KINETOGRAPH_GOLDEN_DIR;
+}
 
 /// A golden file's tensor as float32, with its shape.
 struct Tensor {
@@ -22,8 +30,7 @@ struct Tensor {
 
 class File {
   public:
-    explicit File(const std::string& name)
-        : file_(tensor::SafetensorsFile::open(std::filesystem::path(KINETOGRAPH_GOLDEN_DIR) / name)) {}
+    explicit File(const std::string& name) : file_(tensor::SafetensorsFile::open(folder() / name)) {}
     bool present() const { return file_.has_value(); }
     Tensor tensor(const std::string& name) const {
         const tensor::TensorView* view = file_->find(name);
@@ -37,7 +44,8 @@ class File {
 
 #define KG_GOLDEN_FILE(variable, name)                \
     const ::kinetograph::golden::File variable(name); \
-    if (!variable.present()) GTEST_SKIP() << "golden data " << name << " not found in " << KINETOGRAPH_GOLDEN_DIR
+    if (!variable.present())                          \
+    GTEST_SKIP() << "golden data " << name << " not found in " << ::kinetograph::golden::folder()
 
 struct Difference {
     double relative_l2 = 0;  ///< ||out - reference|| / ||reference||

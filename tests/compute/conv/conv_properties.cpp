@@ -1,0 +1,198 @@
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/element.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/compute/conv/conv_properties.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+float bf16(float value) { return static_cast<float>(rounded_element(value, DType::BF16)); }
+
+/// bf16-representable numbers: every dtype starts from the same.
+void fill_random(TestConvolution& test, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    const auto draw = [&] { return bf16(uniform(random)); };
+    const ConvProblem& p = test.shape.problem;
+    const auto fan_in = static_cast<float>(p.filter_elements() / p.filter.k);
+    for (float& value : test.filter) value = bf16(uniform(random) * std::sqrt(3 / fan_in));
+    for (float& value : test.bias) value = draw();
+    for (float& value : test.gamma) value = 1 + 0.25F * draw();
+    test.input.fill([&](auto, auto) { return draw(); });
+    test.residual.fill([&](auto, auto) { return draw(); });
+}
+
+/// Small integers: every product and every sum is exact in float32, whatever the order, and the output is known to the
+/// last bit. |sum| <= 100 * 7 * 7 * 3 * 4 * 2 < 2^24.
+void fill_integers(TestConvolution& test, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto draw = [&](int limit) {
+        return static_cast<float>(std::uniform_int_distribution<int>(-limit, limit)(random));
+    };
+    for (float& value : test.filter) value = draw(2);
+    for (float& value : test.bias) value = draw(8);
+    test.input.fill([&](auto, auto) { return draw(4); });
+    test.residual.fill([&](auto, auto) { return 4 * draw(16); });
+}
+
+/// The input says where it lies, and each filter picks one tap of one channel: a wrong address shows as a wrong number.
+void fill_index_coded(TestConvolution& test, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const std::int64_t each = test.shape.problem.filter_elements() / test.shape.problem.filter.k;
+    std::ranges::fill(test.filter, 0.0F);
+    for (std::int64_t k = 0; k < test.shape.problem.filter.k; ++k) {
+        test.filter[k * each + std::uniform_int_distribution<std::int64_t>(0, each - 1)(random)] = 1;
+    }
+    std::ranges::fill(test.bias, 0.0F);
+    // 1 to 241: prime, so no shape's pitch is a multiple of it; exact in bf16.
+    test.input.fill([](std::int64_t frame, std::int64_t i) { return static_cast<float>((frame * 89 + i) % 241 + 1); });
+    test.residual.fill([](std::int64_t frame, std::int64_t i) { return static_cast<float>((frame * 7 + i) % 13); });
+}
+
+std::vector<float> rounded_once(std::vector<float> values, DType dtype) {
+    for (float& value : values) value = static_cast<float>(rounded_element(value, dtype));
+    return values;
+}
+
+/// One back end on one device, and the reference beside it.
+class Trial {
+  public:
+    Trial(accel::Device& device, const Combination& combination)
+        : device_(device), stream_(device.create_stream("test").value()), combination_(combination) {}
+
+    /// The shape at the back end's element types; false if the back end declines it.
+    bool adopt(ConvShape& shape) const {
+        shape.problem.dtype = combination_.dtype;
+        shape.problem.output_dtype = combination_.output_dtype;
+        for (const DispatchRow& row : explain(device_.info(), shape.problem))
+            if (row.candidate == combination_.backend) return row.open;
+        ADD_FAILURE() << "no back end is called " << combination_.backend;
+        return false;
+    }
+
+    /// Nothing where the back end's library declines, or where it fails, which is a failure of the test.
+    std::optional<TestConvolution::Output> run(const TestConvolution& test) const {
+        auto output = test.run(device_, *stream_, combination_.backend);
+        if (output) {
+            EXPECT_TRUE(output->gaps_untouched);
+            return std::move(*output);
+        }
+        if (output.error().code != ErrorCode::Unsupported) ADD_FAILURE() << output.error().message;
+        return std::nullopt;
+    }
+
+    std::vector<float> reference(const TestConvolution& test) const { return test.reference(*host_, *host_stream_); }
+
+    /// float32 sums: 2e-6 (README of the goldens: torch's float32 measures 3.9e-7, factor 5). bf16: half an ulp is
+    /// 2^-9 |wanted|, twice that allowed, plus cancellation in sums of magnitude rms. Folded taps are rounded again,
+    /// which adds in quadrature as much as the output's rounding, of the sum's terms and not of the sum: no bound an
+    /// element, but 2^-7 of the largest.
+    void expect_close(const std::vector<float>& got, const std::vector<float>& wanted, bool folded) const {
+        const double half_step = combination_.dtype == DType::F16 ? 0x1p-11 : 0x1p-8;
+        const Difference d = difference(got, wanted, half_step);
+        const double rounding = combination_.dtype == DType::F16 ? 3.2e-4 : 2.5e-3;
+        float largest = 0;
+        for (const float value : wanted) largest = std::max(largest, std::abs(value));
+        if (folded) {
+            EXPECT_LE(d.relative_l2, 1.6 * rounding);
+            EXPECT_LE(d.max_abs, 2 * half_step * largest);
+        } else if (combination_.output_dtype == DType::F32) {
+            EXPECT_LE(d.relative_l2, 2e-6);
+        } else {
+            EXPECT_LE(d.relative_l2, rounding);
+            EXPECT_LE(d.worst_excess, 1.0);
+        }
+    }
+
+    /// Against the norm of what is stored: in bf16 that is the rounded output, and pixels whose channels nearly cancel
+    /// carry its roundings, so two roundings of 2^-9 each on average are allowed for, and a little for cancellation.
+    void expect_normed(const ConvProblem& p, const std::vector<float>& got, const std::vector<float>& bare,
+                       const std::vector<float>& gamma, bool folded) const {
+        const Difference d = difference(got, normed_reference(p, rounded_once(bare, p.output_dtype), gamma));
+        const double rounding = combination_.dtype == DType::F16 ? 7e-4 : 5e-3;
+        if (folded) {
+            EXPECT_LE(d.relative_l2, 2 * rounding);
+        } else {
+            EXPECT_LE(d.relative_l2, p.output_dtype == DType::F32 ? 1e-5 : rounding);
+        }
+    }
+
+  private:
+    accel::Device& device_;
+    std::unique_ptr<accel::Stream> stream_;
+    std::unique_ptr<accel::Device> host_ = accel::cpu::create_device();
+    std::unique_ptr<accel::Stream> host_stream_ = host_->create_stream("reference").value();
+    Combination combination_;
+};
+
+/// Problems whose numbers are known to the last bit, as `fill` draws them.
+int expect_equality(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes,
+                    const std::function<void(TestConvolution&, std::uint64_t seed)>& fill) {
+    const Trial trial(device, combination);
+    int tested = 0;
+    std::uint64_t seed = 0;
+    for (ConvShape shape : shapes) {
+        ++seed;
+        shape.problem.activation = Activation::None;
+        shape.problem.norm = Norm::None;
+        shape.problem.beta = shape.problem.beta == 0.0F ? -1.0F : std::copysign(1.0F, shape.problem.beta);
+        if (!trial.adopt(shape)) continue;
+        SCOPED_TRACE(shape.problem.to_string());
+        TestConvolution test(shape);
+        fill(test, seed);
+        const auto output = trial.run(test);
+        if (!output) continue;
+        ++tested;
+        EXPECT_EQ(output->values, rounded_once(trial.reference(test), combination.output_dtype));
+        if (testing::Test::HasFailure()) break;  // one problem says enough
+    }
+    return tested;
+}
+
+}  // namespace
+
+std::string name_of(const testing::TestParamInfo<Combination>& info) {
+    std::string name = fmt::format("{}_{}", info.param.backend, tensor::to_string(info.param.dtype));
+    if (info.param.output_dtype != info.param.dtype) name += "_ToF32";
+    std::ranges::replace(name, '-', '_');
+    return name;
+}
+
+int expect_agreement(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes) {
+    const Trial trial(device, combination);
+    int tested = 0;
+    std::uint64_t seed = 0;
+    for (ConvShape shape : shapes) {
+        ++seed;
+        if (!trial.adopt(shape)) continue;
+        SCOPED_TRACE(shape.problem.to_string());
+        TestConvolution test(shape);
+        fill_random(test, seed);
+        const auto output = trial.run(test);
+        if (!output) continue;
+        ++tested;
+        const auto wanted = trial.reference(test);
+        const bool folded = shape.problem.upsample;
+        if (!output->values.empty()) trial.expect_close(output->values, wanted, folded);
+        if (!output->normed.empty()) trial.expect_normed(shape.problem, output->normed, wanted, test.gamma, folded);
+        if (testing::Test::HasFailure()) break;  // one problem says enough
+    }
+    return tested;
+}
+
+int expect_exactness(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes) {
+    return expect_equality(device, combination, shapes, fill_integers);
+}
+
+int expect_places(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes) {
+    return expect_equality(device, combination, shapes, fill_index_coded);
+}
+
+}  // namespace kinetograph::conv

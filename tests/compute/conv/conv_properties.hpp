@@ -1,0 +1,33 @@
+// What holds for every back end of every device: it agrees with the fp64 reference, is exact on integers, takes every
+// number from its own place.
+#pragma once
+
+#include <kinetograph/tests/compute/conv/conv_shapes.hpp>
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace kinetograph::conv {
+
+/// A back end at element types.
+struct Combination {
+    std::string_view backend;
+    tensor::DType dtype, output_dtype;
+};
+/// "onednn_f32_BF16_ToF32"
+std::string name_of(const testing::TestParamInfo<Combination>& info);
+
+/// Each runs those of `shapes` that the back end does not decline, with poisoned outputs, and returns how many.
+/// Random numbers, within the rounding of the output and, where a doubled input's taps are folded, of the filter.
+int expect_agreement(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes);
+/// Small integers, bit for bit, with one rounding at the end; without activations and norms.
+int expect_exactness(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes);
+/// Inputs that say where they lie and filters of one tap, bit for bit; without activations and norms.
+int expect_places(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes);
+
+}  // namespace kinetograph::conv
