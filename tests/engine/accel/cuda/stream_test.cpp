@@ -1,0 +1,332 @@
+#include "gpu_fixture.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+namespace kinetograph::accel::cuda {
+namespace {
+
+using standin::ScaleAddParams;
+constexpr std::uint32_t kCount = 1000;
+
+struct CudaStreams : Gpu {
+    std::shared_ptr<Module> module;
+    std::shared_ptr<Kernel> scale_add;
+    std::unique_ptr<Stream> stream;
+    std::unique_ptr<Memory> a, b;
+
+    void SetUp() override {
+        Gpu::SetUp();
+        if (device) prepare();
+    }
+    void prepare() {
+        module = load_test_kernels();
+        ASSERT_NE(module, nullptr);
+        scale_add = *module->kernel("standin_scale_add");
+        stream = std::move(*device->create_stream("test"));
+        a = std::move(*device->allocate("a", kCount * sizeof(float)));
+        b = std::move(*device->allocate("b", kCount * sizeof(float)));
+        std::vector<float> numbers(kCount);
+        std::iota(numbers.begin(), numbers.end(), 0.F);
+        ASSERT_TRUE(stream->upload(a->data(), std::as_bytes(std::span(numbers))));
+    }
+    void release() {
+        stream.reset();
+        scale_add.reset();
+        module.reset();
+        a.reset();
+        b.reset();
+    }
+    void TearDown() override {
+        release();
+        Gpu::TearDown();
+    }
+
+    ScaleAddParams params(const Memory& in, const Memory& out, float scale, float offset) const {
+        return {reinterpret_cast<const float*>(in.data()), reinterpret_cast<float*>(out.data()), kCount, scale, offset};
+    }
+    void enqueue(Stream& on, std::string_view pass, const ScaleAddParams& params) {
+        on.launch({.name = pass,
+                   .kernel = *scale_add,
+                   .grid = {(kCount + 255) / 256},
+                   .block = {256},
+                   .arguments = bytes_of(params)});
+    }
+    std::vector<float> read(const Memory& memory) {
+        std::vector<float> values(kCount);
+        const auto done = stream->read_back(std::as_writable_bytes(std::span(values)), memory.data());
+        EXPECT_TRUE(done) << message_of(done);
+        return values;
+    }
+    std::string message_of_launch(const Launch& launch) {
+        stream->launch(launch);
+        return message_of(stream->synchronize());
+    }
+};
+
+TEST_F(CudaStreams, KernelsSayWhatTheyNeed) {
+    EXPECT_EQ(scale_add->info().name, "standin_scale_add");
+    EXPECT_GE(scale_add->info().max_threads, 256U);
+    EXPECT_EQ(scale_add->info().static_shared_bytes, 0U);
+    EXPECT_GT(scale_add->info().registers.value_or(0), 0U);
+    EXPECT_EQ(scale_add->info().scratch_bytes, 0U);
+    EXPECT_EQ(scale_add->info().argument_bytes, sizeof(ScaleAddParams));
+}
+
+TEST_F(CudaStreams, RunKernelsInOrderOnPackedArguments) {
+    enqueue(*stream, "double", params(*a, *b, 2, 1));
+    enqueue(*stream, "triple", params(*b, *b, 3, 0));
+    const auto values = read(*b);
+    for (std::uint32_t i = 0; i < kCount; ++i) ASSERT_EQ(values[i], 3 * (2 * static_cast<float>(i) + 1));
+}
+
+TEST_F(CudaStreams, CopyTheArgumentsAtTheCall) {
+    auto gate = *device->create_timeline();
+    stream->wait(gate, 1);
+    {
+        ScaleAddParams given = params(*a, *b, 5, 0);
+        enqueue(*stream, "times five", given);
+        given = {};
+    }
+    gate->signal(1);
+    EXPECT_EQ(read(*b).at(10), 50.F);
+}
+
+TEST_F(CudaStreams, RefuseLaunchesThatNoDeviceCanRun) {
+    const ScaleAddParams given = params(*a, *b, 1, 0);
+    const std::uint32_t limit = scale_add->info().max_threads;
+    Launch launch{
+        .name = "conv1", .kernel = *scale_add, .grid = {1}, .block = {limit + 1}, .arguments = bytes_of(given)};
+    EXPECT_EQ(message_of_launch(launch),
+              fmt::format("conv1: launching \"standin_scale_add\": a block of {} threads, the kernel's limit is {}",
+                          limit + 1, limit));
+    launch.block = {256};
+    launch.grid = {4, 0, 1};
+    EXPECT_EQ(message_of_launch(launch),
+              "conv1: launching \"standin_scale_add\": a grid of 4 x 0 x 1 blocks of 256 x 1 x 1 threads is empty");
+    launch.grid = {4};
+    const std::uint32_t shared = device->info().shared_bytes_per_block;
+    launch.dynamic_shared_bytes = shared + 1;
+    EXPECT_EQ(message_of_launch(launch),
+              fmt::format("conv1: launching \"standin_scale_add\": a block with {} bytes of shared memory, {} has {}",
+                          shared + 1, device_name(), shared));
+    launch.dynamic_shared_bytes = 0;
+    const std::uint64_t wrong = 0;
+    launch.arguments = bytes_of(wrong);
+    EXPECT_EQ(message_of_launch(launch),
+              "conv1: launching \"standin_scale_add\": 8 bytes of arguments, the kernel takes 32");
+    EXPECT_EQ(calls("cuLaunchKernelEx"), 0U);
+}
+
+TEST_F(CudaStreams, RefuseClustersThatDoNotDivideTheGrid) {
+    const ScaleAddParams given = params(*a, *b, 1, 0);
+    const Launch launch{.name = "conv1",
+                        .kernel = *scale_add,
+                        .grid = {5},
+                        .block = {256},
+                        .cluster = {2},
+                        .arguments = bytes_of(given)};
+    const std::string message = message_of_launch(launch);
+    if (device->info().architecture < std::string("sm_90")) {
+        EXPECT_EQ(message, "conv1: launching \"standin_scale_add\": a cluster of 2 x 1 x 1 blocks: " +
+                               device->info().architecture + " devices have no clusters");
+    } else {
+        EXPECT_EQ(message,
+                  "conv1: launching \"standin_scale_add\": a grid of 5 x 1 x 1 blocks does not divide into clusters of "
+                  "2 x 1 x 1");
+    }
+}
+
+TEST_F(CudaStreams, LaunchWithMoreDynamicSharedMemoryThanDriversGiveUnasked) {
+    if (!real()) GTEST_SKIP() << "the stand-in has no such kernel";
+    const auto sum = *module->kernel("sum_in_shared");
+    const std::uint32_t bytes = device->info().shared_bytes_per_block, count = bytes / sizeof(float);
+    const auto in = *device->allocate("in", bytes);
+    const std::vector<float> ones(count, 1.F);
+    ASSERT_TRUE(stream->upload(in->data(), std::as_bytes(std::span(ones))));
+    const SharedSumParams given{reinterpret_cast<const float*>(in->data()), reinterpret_cast<float*>(b->data()), count};
+    stream->launch({.name = "sum",
+                    .kernel = *sum,
+                    .grid = {1},
+                    .block = {256},
+                    .dynamic_shared_bytes = bytes,
+                    .arguments = bytes_of(given)});
+    EXPECT_EQ(read(*b).at(0), static_cast<float>(count));
+}
+
+TEST_F(CudaStreams, LaunchInClusters) {
+    if (!real()) GTEST_SKIP() << "the stand-in has no such kernel";
+    if (device->info().architecture < std::string("sm_90")) GTEST_SKIP() << "no clusters";
+    const auto rank = *module->kernel("write_cluster_rank");
+    if (kinetograph::cuda::fat_binary_compiler().find("sm_90") == std::string_view::npos)
+        GTEST_SKIP() << kinetograph::cuda::fat_binary_compiler() << ": the kernel knows no clusters";
+    for (const std::uint32_t size : {2U, 4U, 8U, 16U}) {
+        const ClusterRankParams given{reinterpret_cast<std::uint32_t*>(b->data())};
+        stream->launch({.name = "ranks",
+                        .kernel = *rank,
+                        .grid = {32},
+                        .block = {32},
+                        .cluster = {size},
+                        .arguments = bytes_of(given)});
+        std::vector<std::uint32_t> ranks(32);
+        const auto done = stream->read_back(std::as_writable_bytes(std::span(ranks)), b->data());
+        ASSERT_TRUE(done) << message_of(done);
+        for (std::uint32_t block = 0; block < 32; ++block) EXPECT_EQ(ranks[block], block % size) << size;
+    }
+}
+
+TEST_F(CudaStreams, RefuseWhatBelongsToAnotherDevice) {
+    const auto other = std::move(*create_device({.library = library}));
+    const auto image = real() ? kinetograph::cuda::fat_binary("test_kernels") : standin::placeholder_image();
+    const auto foreign_kernel = *(*other->load("test kernels", image))->kernel("standin_spin");
+    const standin::SpinParams spin{1};
+    EXPECT_EQ(
+        message_of_launch(
+            {.name = "foreign", .kernel = *foreign_kernel, .grid = {1}, .block = {1}, .arguments = bytes_of(spin)}),
+        "foreign: launching \"standin_spin\": the kernel was loaded on another device than stream \"test\"");
+    stream->wait(*other->create_timeline(), 1);
+    EXPECT_EQ(message_of(stream->synchronize()), "stream \"test\": the timeline belongs to another device");
+}
+
+TEST_F(CudaStreams, HostFunctionsRunInOrderAndTheirErrorsNameThem) {
+    std::vector<int> order;
+    for (int i = 0; i < 20; ++i)
+        stream->enqueue("append", [&order, i]() -> Result<void> {
+            order.push_back(i);
+            return {};
+        });
+    stream->enqueue("relay", []() -> Result<void> { return fail(ErrorCode::DeviceLost, "the other side is gone"); });
+    stream->enqueue("later", [&order]() -> Result<void> {
+        order.push_back(-1);
+        return {};
+    });
+    EXPECT_EQ(message_of(stream->synchronize()), "relay: the other side is gone");
+    ASSERT_EQ(order.size(), 20U);
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+    stream->enqueue("throws", []() -> Result<void> { throw std::bad_alloc(); });
+    EXPECT_EQ(message_of(stream->synchronize()), "throws: the host is out of memory");
+}
+
+TEST_F(CudaStreams, EachOthersTimelinesOrderThemInAChain) {
+    auto first = *device->create_timeline(), second = *device->create_timeline();
+    const auto other = *device->create_stream("other");
+    for (std::uint64_t step = 1; step <= 50; ++step) {
+        other->wait(first, step);  // waits before its signal has been enqueued
+        enqueue(*other, "b to a", params(*b, *a, 1, 1));
+        other->signal(second, step);
+        enqueue(*stream, "a to b", params(*a, *b, 1, 1));
+        stream->signal(first, step);
+        stream->wait(second, step);
+    }
+    EXPECT_TRUE(second->wait(50, std::chrono::seconds(30)));
+    ASSERT_TRUE(other->synchronize());
+    EXPECT_EQ(read(*a).at(3), 103.F);
+    EXPECT_EQ(first->value(), 50U);
+}
+
+TEST_F(CudaStreams, TheHostRelaysAValueBetweenStreamsThatDoNotKnowEachOther) {
+    auto from = *device->create_timeline(), to = *device->create_timeline();
+    const auto other = *device->create_stream("other");
+    other->wait(to, 9);
+    enqueue(*other, "after the relay", params(*b, *b, 10, 0));
+    std::thread relay([&] {
+        from->wait(4);
+        to->signal(9);
+    });
+    enqueue(*stream, "before the relay", params(*a, *b, 1, 0));
+    stream->signal(from, 4);
+    relay.join();
+    ASSERT_TRUE(other->synchronize());
+    EXPECT_EQ(read(*b).at(3), 30.F);
+}
+
+TEST_F(CudaStreams, ASignalIsBehindWhatTheStreamHasWrittenForTheHostToo) {
+    const auto pinned = *device->allocate_pinned("seen by the host", kCount * sizeof(float));
+    const auto timeline = *device->create_timeline();
+    const volatile float* seen = reinterpret_cast<const float*>(pinned->host_data());
+    for (std::uint64_t step = 1; step <= 200; ++step) {
+        enqueue(*stream, "to the host", params(*a, *pinned, 0, static_cast<float>(step)));
+        stream->signal(timeline, step);
+        ASSERT_TRUE(timeline->wait(step, std::chrono::seconds(10)));
+        ASSERT_EQ(seen[kCount - 1], static_cast<float>(step));
+        ASSERT_EQ(seen[0], static_cast<float>(step));
+    }
+}
+
+TEST_F(CudaStreams, TimelinesNeverGoBackAndWaitingTimesOut) {
+    auto timeline = *device->create_timeline();
+    EXPECT_EQ(timeline->value(), 0U);
+    EXPECT_FALSE(timeline->wait(1, std::chrono::milliseconds(2)));
+    timeline->signal(5);
+    timeline->signal(3);
+    EXPECT_EQ(timeline->value(), 5U);
+    EXPECT_TRUE(timeline->wait(4));
+}
+
+TEST_F(CudaStreams, EnqueueingReturnsBeforeTheWorkIsDone) {
+    auto gate = *device->create_timeline(), done = *device->create_timeline();
+    stream->wait(gate, 1);
+    enqueue(*stream, "gated", params(*a, *b, 1, 0));
+    stream->signal(done, 1);
+    EXPECT_FALSE(done->wait(1, std::chrono::milliseconds(2)));
+    gate->signal(1);
+    EXPECT_TRUE(done->wait(1, std::chrono::seconds(10)));
+}
+
+TEST_F(CudaStreams, AStreamOfTheCallersTakesOurWorkInItsOrderAndStaysTheCallers) {
+    const auto driver = *Driver::open(library);
+    const EntryPoints& cuda = driver->entry_points();
+    ContextHandle primary = nullptr;
+    ASSERT_EQ(cuda.cuDevicePrimaryCtxRetain(&primary, 0), Status::Success);
+    ASSERT_EQ(cuda.cuCtxPushCurrent_v2(primary), Status::Success);
+    StreamHandle theirs = nullptr;
+    ASSERT_EQ(cuda.cuStreamCreate(&theirs, kStreamNonBlocking), Status::Success);
+    {
+        auto adopted = adopt_stream(*device, "the caller's", theirs);
+        ASSERT_TRUE(adopted) << message_of(adopted);
+        enqueue(**adopted, "ours", params(*a, *b, 2, 0));
+        const auto bytes = reinterpret_cast<DeviceAddress>(b->data());
+        EXPECT_EQ(cuda.cuMemsetD8Async(bytes, 0, 4 * sizeof(float), theirs), Status::Success);
+        EXPECT_TRUE((*adopted)->synchronize());
+        EXPECT_EQ(read(*b).at(3), 0.F);
+        EXPECT_EQ(read(*b).at(4), 8.F);
+    }
+    EXPECT_EQ(cuda.cuStreamQuery(theirs), Status::Success) << "it is still there";
+    EXPECT_EQ(cuda.cuStreamDestroy_v2(theirs), Status::Success);
+    ContextHandle popped = nullptr;
+    EXPECT_EQ(cuda.cuCtxPopCurrent_v2(&popped), Status::Success);
+    EXPECT_EQ(cuda.cuDevicePrimaryCtxRelease_v2(0), Status::Success);
+}
+
+TEST_F(CudaStreams, ModulesThatAreNoneAndKernelsThatAreNotThereAreRefusedByName) {
+    EXPECT_EQ(message_of(module->kernel("conv9d")),
+              "kernel \"conv9d\" of \"test kernels\": cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)");
+    EXPECT_EQ(message_of(device->load("nothing", {})),
+              "loading \"nothing\" on " + device_name() + ": the image is empty");
+    alignas(64) const std::array<char, 64> text{"this is no device code, whatever its length and padding"};
+    const auto refused = device->load("text", std::as_bytes(std::span(text)));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::Corrupt);
+    EXPECT_TRUE(refused.error().message.starts_with("loading \"text\" on " + device_name() + ": cuModuleLoadDataEx: "))
+        << message_of(refused);
+}
+
+TEST_F(CudaStreams, ErrorsOfPtxCarryTheCompilersLog) {
+    const std::string ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.entry broken() { nonsense; }\n";
+    const auto refused = device->load("broken", std::as_bytes(std::span(ptx.c_str(), ptx.size() + 1)));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::Corrupt);
+    EXPECT_TRUE(refused.error().message.starts_with("loading \"broken\" on " + device_name() +
+                                                    ": cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX (218) (\"ptxas "))
+        << message_of(refused);
+}
+
+TEST_F(CudaStreams, AKernelKeepsItsModuleLoaded) {
+    module.reset();
+    enqueue(*stream, "copy", params(*a, *b, 1, 0));
+    EXPECT_EQ(read(*b).at(7), 7.F);
+}
+
+}  // namespace
+}  // namespace kinetograph::accel::cuda
