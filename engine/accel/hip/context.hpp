@@ -2,24 +2,9 @@
 #pragma once
 
 #include <kinetograph/engine/accel/hip/runtime.hpp>
-
-#include <mutex>
+#include <kinetograph/engine/accel/ledger.hpp>
 
 namespace kinetograph::accel::hip {
-
-/// Counts the bytes of Device::allocate.
-class Ledger {
-  public:
-    void add(std::uint64_t bytes);
-    void remove(std::uint64_t bytes);
-    std::uint64_t held() const;
-    std::uint64_t peak() const;
-
-  private:
-    mutable std::mutex mutex_;
-    std::uint64_t held_ = 0;
-    std::uint64_t peak_ = 0;
-};
 
 struct Context {
     std::shared_ptr<const Runtime> runtime;

@@ -4,6 +4,7 @@
 #include <kinetograph/engine/accel/hip/memory.hpp>
 #include <kinetograph/engine/accel/hip/module.hpp>
 #include <kinetograph/engine/accel/hip/stream.hpp>
+#include <kinetograph/engine/accel/hip/timeline.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -123,7 +124,7 @@ class HipDevice final : public Device {
     Result<std::shared_ptr<DeviceClock>> clock() {
         std::lock_guard lock(clock_mutex_);
         if (!clock_) {
-            auto clock = DeviceClock::create(context_);
+            auto clock = start_clock(context_);
             if (!clock) return clock;
             clock_ = std::move(*clock);
         }

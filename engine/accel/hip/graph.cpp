@@ -2,29 +2,28 @@
 
 namespace kinetograph::accel::hip {
 
-Result<std::shared_ptr<HipGraph>> HipGraph::create(std::shared_ptr<Context> context, GraphHandle captured,
-                                                   std::vector<std::shared_ptr<HipEvent>> events) {
-    const Runtime& runtime = *context->runtime;
-    std::shared_ptr<HipGraph> graph(new HipGraph(std::move(context), captured, std::move(events)));
-    if (auto counted = runtime.check(runtime->hipGraphGetNodes(captured, nullptr, &graph->nodes_), "hipGraphGetNodes");
-        !counted)
-        return fail(std::move(counted.error()));
-    if (auto made = runtime.check(runtime->hipGraphInstantiate(&graph->exec_, captured, nullptr, nullptr, 0),
-                                  "hipGraphInstantiate");
-        !made)
-        return fail(std::move(made.error()), fmt::format("a graph of {} nodes", graph->nodes_));
-    return graph;
-}
-
 HipGraph::~HipGraph() {
     (void)context_->make_current();
-    if (exec_ != nullptr) (void)context_->hip().hipGraphExecDestroy(exec_);
+    (void)context_->hip().hipGraphExecDestroy(exec_);
+}
+
+HipCapture::~HipCapture() {
+    (void)context_->make_current();
     (void)context_->hip().hipGraphDestroy(graph_);
 }
 
-Result<void> HipGraph::launch(StreamHandle stream) {
-    for (const auto& event : events_) event->expect();
-    return context_->runtime->check(context_->hip().hipGraphLaunch(exec_, stream), "hipGraphLaunch");
+Result<std::shared_ptr<Graph>> HipCapture::instantiate(std::vector<std::shared_ptr<DriverEvent>> events) {
+    const Runtime& runtime = *context_->runtime;
+    (void)context_->make_current();
+    std::size_t nodes = 0;
+    if (auto counted = runtime.check(runtime->hipGraphGetNodes(graph_, nullptr, &nodes), "hipGraphGetNodes"); !counted)
+        return fail(std::move(counted.error()));
+    GraphExecHandle exec = nullptr;
+    if (auto made =
+            runtime.check(runtime->hipGraphInstantiate(&exec, graph_, nullptr, nullptr, 0), "hipGraphInstantiate");
+        !made)
+        return fail(std::move(made.error()), fmt::format("a graph of {} nodes", nodes));
+    return std::make_shared<HipGraph>(context_, exec, nodes, std::move(events));
 }
 
 Result<void> capture_event(const Context& context, StreamHandle stream, const HipEvent& event) {

@@ -1,42 +1,41 @@
 // Graphs of HIP: captured from a stream by the runtime, instantiated once, launched for every replay.
 #pragma once
 
+#include <kinetograph/engine/accel/driver_stream.hpp>
 #include <kinetograph/engine/accel/hip/event.hpp>
-
-#include <vector>
 
 namespace kinetograph::accel::hip {
 
-class HipGraph final : public Graph {
+class HipGraph final : public DriverGraph {
   public:
-    /// Takes over `captured`. `events` are those that the graph records.
-    /// Errors: what the driver says; `captured` is destroyed then too.
-    static Result<std::shared_ptr<HipGraph>> create(std::shared_ptr<Context> context, GraphHandle captured,
-                                                    std::vector<std::shared_ptr<HipEvent>> events);
+    HipGraph(std::shared_ptr<Context> context, GraphExecHandle exec, std::size_t nodes,
+             std::vector<std::shared_ptr<DriverEvent>> events)
+        : DriverGraph(nodes, std::move(events)), context_(std::move(context)), exec_(exec) {}
     ~HipGraph() override;
     HipGraph(const HipGraph&) = delete;
     HipGraph& operator=(const HipGraph&) = delete;
 
-    std::size_t nodes() const override { return nodes_; }
     const Context& context() const { return *context_; }
-    /// Enqueues one replay. Errors: what the driver says.
-    Result<void> launch(StreamHandle stream);
+    GraphExecHandle handle() const { return exec_; }
 
   private:
-    HipGraph(std::shared_ptr<Context> context, GraphHandle graph, std::vector<std::shared_ptr<HipEvent>> events)
-        : context_(std::move(context)), graph_(graph), events_(std::move(events)) {}
-
     std::shared_ptr<Context> context_;
-    GraphHandle graph_;
-    GraphExecHandle exec_ = nullptr;
-    std::vector<std::shared_ptr<HipEvent>> events_;
-    std::size_t nodes_ = 0;
+    GraphExecHandle exec_;
 };
 
-/// The capture that a stream is in.
-struct Capture {
-    std::optional<Error> error;  ///< first call that cannot be captured
-    std::vector<std::shared_ptr<HipEvent>> events;
+/// What hipStreamEndCapture gives.
+class HipCapture final : public CapturedWork {
+  public:
+    /// Takes over `graph`.
+    HipCapture(std::shared_ptr<Context> context, GraphHandle graph) : context_(std::move(context)), graph_(graph) {}
+    ~HipCapture() override;
+    HipCapture(const HipCapture&) = delete;
+    HipCapture& operator=(const HipCapture&) = delete;
+    Result<std::shared_ptr<Graph>> instantiate(std::vector<std::shared_ptr<DriverEvent>> events) override;
+
+  private:
+    std::shared_ptr<Context> context_;
+    GraphHandle graph_;
 };
 
 /// Adds a record of `event` to the capture that `stream` is in, behind everything captured so far.

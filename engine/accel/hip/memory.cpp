@@ -6,27 +6,6 @@
 
 namespace kinetograph::accel::hip {
 
-void Ledger::add(std::uint64_t bytes) {
-    std::lock_guard lock(mutex_);
-    held_ += bytes;
-    peak_ = std::max(peak_, held_);
-}
-
-void Ledger::remove(std::uint64_t bytes) {
-    std::lock_guard lock(mutex_);
-    held_ -= bytes;
-}
-
-std::uint64_t Ledger::held() const {
-    std::lock_guard lock(mutex_);
-    return held_;
-}
-
-std::uint64_t Ledger::peak() const {
-    std::lock_guard lock(mutex_);
-    return peak_;
-}
-
 namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;

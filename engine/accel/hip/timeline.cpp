@@ -1,11 +1,10 @@
 #include <kinetograph/engine/accel/hip/timeline.hpp>
 
+#include <kinetograph/engine/accel/host_counter.hpp>
+
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cassert>
-#include <thread>
 
 namespace kinetograph::accel::hip {
 
@@ -13,47 +12,27 @@ namespace {
 
 class SignalTimeline final : public StreamTimeline {
   public:
-    SignalTimeline(std::shared_ptr<Context> context, std::uint64_t* counter)
-        : context_(std::move(context)), counter_(counter) {
-        std::atomic_ref(*counter_).store(0, std::memory_order_release);
-    }
+    SignalTimeline(std::shared_ptr<Context> context, std::uint64_t* address)
+        : context_(std::move(context)), address_(address), counter_(address) {}
     ~SignalTimeline() override {
         (void)context_->make_current();
-        (void)context_->hip().hipFree(counter_);
+        (void)context_->hip().hipFree(address_);
     }
 
-    std::uint64_t value() const override { return std::atomic_ref(*counter_).load(std::memory_order_acquire); }
-
+    std::uint64_t value() const override { return counter_.value(); }
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout) override {
-        using namespace std::chrono_literals;
-        constexpr Nanoseconds kSpin = 20us, kLongestNap = 100us;
-        const Nanoseconds begin = host_now();
-        Nanoseconds nap = 1us;
-        while (this->value() < value) {
-            const Nanoseconds waited = host_now() - begin;
-            if (timeout && waited >= *timeout) return false;
-            if (waited < kSpin) continue;
-            std::this_thread::sleep_for(nap);
-            nap = std::min(nap * 2, kLongestNap);
-        }
-        return true;
+        return counter_.wait(value, timeout);
     }
-
-    void signal(std::uint64_t value) override {
-        std::atomic_ref counter(*counter_);
-        std::uint64_t before = counter.load(std::memory_order_relaxed);
-        while (before < value && !counter.compare_exchange_weak(before, value, std::memory_order_release)) {
-        }
-    }
+    void signal(std::uint64_t value) override { counter_.signal(value); }
 
     Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) override {
         constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
         return context_->runtime->check(
-            context_->hip().hipStreamWaitValue64(stream, counter_, value, kStreamWaitValueGte, kAllBits),
+            context_->hip().hipStreamWaitValue64(stream, address_, value, kStreamWaitValueGte, kAllBits),
             "hipStreamWaitValue64");
     }
     Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) override {
-        auto enqueued = context_->runtime->check(context_->hip().hipStreamWriteValue64(stream, counter_, value, 0),
+        auto enqueued = context_->runtime->check(context_->hip().hipStreamWriteValue64(stream, address_, value, 0),
                                                  "hipStreamWriteValue64");
         if (!enqueued) signal(value);  // the stream will not: nobody may wait for ever
         return enqueued;
@@ -62,7 +41,8 @@ class SignalTimeline final : public StreamTimeline {
 
   private:
     std::shared_ptr<Context> context_;
-    std::uint64_t* counter_;  ///< signal memory: host and device see each other's writes
+    std::uint64_t* address_;  ///< of signal memory: host and device see each other's writes
+    HostCounter counter_;
 };
 
 class ImportedTimeline final : public StreamTimeline {

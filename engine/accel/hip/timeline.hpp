@@ -15,10 +15,9 @@ class StreamTimeline : public Timeline {
     virtual const Context& context() const = 0;
 };
 
-/// A counter in signal memory: hipStreamWaitValue64 and hipStreamWriteValue64 on the device, an atomic on the host.
-/// The host's wait() polls, first without pause, then with naps of up to 100 microseconds: the runtime offers nothing
-/// to block on that does not also stall the stream. Writes of several signallers must come in the order of their
-/// values. Errors: Unsupported (hipDeviceAttributeCanUseStreamWaitValue is 0), OutOfMemory.
+/// A counter in signal memory: hipStreamWaitValue64 and hipStreamWriteValue64 on the device, an atomic on the host,
+/// whose wait() polls (host_counter.hpp). Writes of several signallers must come in the order of their values. Errors:
+/// Unsupported (hipDeviceAttributeCanUseStreamWaitValue is 0), OutOfMemory.
 Result<std::shared_ptr<StreamTimeline>> create_timeline(const std::shared_ptr<Context>& context);
 
 /// A timeline semaphore of another API. Its value is known to that API alone: value(), wait() and signal() of the host
