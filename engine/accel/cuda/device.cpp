@@ -1,5 +1,6 @@
 #include <kinetograph/engine/accel/cuda/device.hpp>
 
+#include <kinetograph/engine/accel/cuda/device_context.hpp>
 #include <kinetograph/engine/accel/cuda/event.hpp>
 #include <kinetograph/engine/accel/cuda/memory.hpp>
 #include <kinetograph/engine/accel/cuda/module.hpp>
@@ -183,17 +184,22 @@ Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
     return std::make_unique<CudaDevice>(std::move(*context));
 }
 
+std::shared_ptr<Context> context_of(const Device& device) {
+    const auto* own = dynamic_cast<const CudaDevice*>(&device);
+    return own == nullptr ? nullptr : own->context();
+}
+
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream) {
-    auto* own = dynamic_cast<CudaDevice*>(&device);
-    if (own == nullptr)
+    auto context = context_of(device);
+    if (context == nullptr)
         return fail(ErrorCode::InvalidArgument, "adopting stream \"{}\": {} is not a CUDA device", name,
                     device.info().name);
-    return CudaStream::adopt(own->context(), name, static_cast<StreamHandle>(stream));
+    return CudaStream::adopt(std::move(context), name, static_cast<StreamHandle>(stream));
 }
 
 const EntryPointTable* driver_calls(const Device& device) {
-    const auto* own = dynamic_cast<const CudaDevice*>(&device);
-    return own == nullptr ? nullptr : &own->context()->cuda();
+    const auto context = context_of(device);
+    return context == nullptr ? nullptr : &context->cuda();
 }
 
 }  // namespace kinetograph::accel::cuda

@@ -1,0 +1,45 @@
+#include <kinetograph/engine/accel/cuda/tensor_map.hpp>
+
+#include <kinetograph/engine/accel/cuda/device_context.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::accel::cuda {
+
+namespace {
+
+Result<void> encode(const Driver& driver, const isa::EncodeArguments& arguments, isa::MapMode mode, TensorMap& map) {
+    const auto type = static_cast<TensorMapDataType>(arguments.data_type);
+    const auto interleave = static_cast<TensorMapInterleave>(arguments.interleave);
+    const auto swizzle = static_cast<TensorMapSwizzle>(arguments.swizzle);
+    const auto promotion = static_cast<TensorMapL2Promotion>(arguments.l2_promotion);
+    const auto out_of_bounds = static_cast<TensorMapOutOfBounds>(arguments.oob_fill);
+    if (mode == isa::MapMode::Tiled)
+        return driver.call(driver->cuTensorMapEncodeTiled, &map, type, arguments.rank, arguments.address,
+                           arguments.size.data(), arguments.stride_bytes.data(), arguments.box.data(),
+                           arguments.element_stride.data(), interleave, swizzle, promotion, out_of_bounds);
+    return driver.call(driver->cuTensorMapEncodeIm2col, &map, type, arguments.rank, arguments.address,
+                       arguments.size.data(), arguments.stride_bytes.data(), arguments.lower_corner.data(),
+                       arguments.upper_corner.data(), arguments.channels_per_pixel, arguments.pixels_per_column,
+                       arguments.element_stride.data(), interleave, swizzle, promotion, out_of_bounds);
+}
+
+}  // namespace
+
+Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view tensor,
+                                         const isa::TensorMapDesc& desc) {
+    const auto context = context_of(device);
+    if (context == nullptr || !context->has_tensor_maps())
+        return fail(ErrorCode::Unsupported, "tensor map of \"{}\": {} ({}) has no tensor maps", tensor,
+                    device.info().name, device.info().features);
+    if (auto limit = isa::broken_limit(desc))
+        return fail(ErrorCode::InvalidArgument, "tensor map of \"{}\": {}", tensor, *limit);
+    TensorMap encoded{};
+    if (auto done = encode(context->driver(), isa::encode_arguments(desc), desc.mode, encoded); !done)
+        return fail(std::move(done.error()), fmt::format("tensor map of \"{}\"", tensor));
+    isa::TensorMap map{};
+    std::ranges::copy(encoded.words, map.words);
+    return map;
+}
+
+}  // namespace kinetograph::accel::cuda

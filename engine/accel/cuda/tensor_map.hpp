@@ -1,0 +1,20 @@
+// Tensor maps through the driver: what the tensor copy engine (sm_90 and newer) reads of a tensor in memory.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/kernels/isa/tensor_map.hpp>
+
+namespace kinetograph::accel::cuda {
+
+/// Encodes a tiled or im2col map, which then belongs into a __grid_constant__ parameter of a kernel. Work of the host
+/// alone: the tensor's contents are not looked at, its memory may be of any kind that the device addresses.
+///
+/// tensor   its name, for errors: "up2.res1.conv1: activation"
+/// desc     axes innermost first, corners in w, h, d order; rank 1 to 5 (im2col: 3 to 5)
+/// Errors   Unsupported (a device of another kind, or one without tensor maps), InvalidArgument (the limit of the
+/// encode
+///          calls that `desc` breaks, as a sentence), what the driver says
+/// Source   CUDA Driver API, Tensor Map Object Management; what cuda.h says of corners is reversed
+Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view tensor, const isa::TensorMapDesc& desc);
+
+}  // namespace kinetograph::accel::cuda
