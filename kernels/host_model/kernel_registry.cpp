@@ -6,25 +6,25 @@ namespace kinetograph::host_model {
 namespace {
 
 /// A function's static: registrations of other files run before this file's own statics exist.
-std::map<std::string_view, WaveKernel>& registry() {
-    static std::map<std::string_view, WaveKernel> kernels;
+std::map<std::string_view, ModelKernel>& registry() {
+    static std::map<std::string_view, ModelKernel> kernels;
     return kernels;
 }
 
 }  // namespace
 
-KernelRegistration::KernelRegistration(const WaveKernel& kernel) {
+KernelRegistration::KernelRegistration(const ModelKernel& kernel) {
     [[maybe_unused]] const bool first = registry().emplace(kernel.name, kernel).second;
     assert(first && "two kernels of one name");
 }
 
-const WaveKernel* find_wave_kernel(std::string_view name) {
+const ModelKernel* find_model_kernel(std::string_view name) {
     const auto found = registry().find(name);
     return found == registry().end() ? nullptr : &found->second;
 }
 
-std::vector<const WaveKernel*> wave_kernels() {
-    std::vector<const WaveKernel*> kernels;
+std::vector<const ModelKernel*> model_kernels() {
+    std::vector<const ModelKernel*> kernels;
     kernels.reserve(registry().size());
     for (const auto& [name, kernel] : registry()) kernels.push_back(&kernel);
     return kernels;

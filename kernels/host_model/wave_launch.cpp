@@ -14,7 +14,7 @@ Dim3 workgroup_at(uint64_t index, const Dim3& grid) {
 
 /// What the machines of one launch share.
 struct Grid {
-    const WaveKernel& kernel;
+    const ModelKernel& kernel;
     const WaveLaunch& launch;
     const void* parameters;
     uint64_t count;
@@ -48,7 +48,7 @@ void run_workgroups(Grid& grid) {
 
 }  // namespace
 
-WaveOutcome launch_waves(const WaveKernel& kernel, const WaveLaunch& launch, const void* parameters) {
+WaveOutcome launch_waves(const ModelKernel& kernel, const WaveLaunch& launch, const void* parameters) {
     if (kernel.threads == 0 || kernel.threads % kWaveLanes != 0 || kernel.threads > 1024) {
         return {.fault = std::string(kernel.name) + ": " + std::to_string(kernel.threads) +
                          " threads; a workgroup has a multiple of 64, at most 1024"};

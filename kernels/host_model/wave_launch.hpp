@@ -36,6 +36,6 @@ struct WaveOutcome {
 
 /// Runs `kernel` for every wave of the grid. Host memory plays global memory; `parameters` are kernel.parameter_bytes
 /// bytes. Does not throw; may be called from several threads at once.
-WaveOutcome launch_waves(const WaveKernel& kernel, const WaveLaunch& launch, const void* parameters);
+WaveOutcome launch_waves(const ModelKernel& kernel, const WaveLaunch& launch, const void* parameters);
 
 }  // namespace kinetograph::host_model

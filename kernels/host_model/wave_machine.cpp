@@ -20,7 +20,7 @@ std::string place(const Dim3& workgroup) {
 
 }  // namespace
 
-WaveMachine::WaveMachine(const WaveKernel& kernel, const WaveLaunch& launch, const void* parameters)
+WaveMachine::WaveMachine(const ModelKernel& kernel, const WaveLaunch& launch, const void* parameters)
     : kernel_(kernel),
       launch_(launch),
       parameters_(parameters),

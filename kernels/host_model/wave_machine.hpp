@@ -54,7 +54,7 @@ class Writer {
 
 class WaveMachine {
   public:
-    WaveMachine(const WaveKernel& kernel, const WaveLaunch& launch, const void* parameters);
+    WaveMachine(const ModelKernel& kernel, const WaveLaunch& launch, const void* parameters);
 
     /// Runs one workgroup; the sentence of its fault, if there was one.
     std::optional<std::string> run(Dim3 workgroup, uint64_t index);
@@ -101,7 +101,7 @@ class WaveMachine {
     std::string describe_access(uint32_t wave, const LdsAccess& access) const;
     uint32_t random(uint32_t below);
 
-    const WaveKernel& kernel_;
+    const ModelKernel& kernel_;
     const WaveLaunch& launch_;
     const void* parameters_;
     Landing landing_;

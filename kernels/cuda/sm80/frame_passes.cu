@@ -1,13 +1,11 @@
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
 #include <kinetograph/kernels/cuda/sm80/im2col.hpp>
+#include <kinetograph/kernels/isa/kernel.hpp>
 
 using namespace kinetograph;
 
-#define KG_PASS(name, Kernel, Params)                                \
-    extern "C" __global__ void __launch_bounds__(sm80::kPassThreads) \
-        sm80_##name(const __grid_constant__ sm80::Params params) {   \
-        sm80::Kernel::run(params);                                   \
-    }
+#define KG_PASS(name, Kernel, Params) \
+    KG_CUDA_KERNEL(sm80_##name, sm80::Params, sm80::kPassThreads) { sm80::Kernel::run(params); }
 #define KG_PASS_OF(name, Kernel, Params)                       \
     KG_PASS(name##_bf16, Kernel<isa::Value::BFloat16>, Params) \
     KG_PASS(name##_f16, Kernel<isa::Value::Float16>, Params)   \

@@ -55,7 +55,7 @@ std::string ProblemFolder::save(const std::string& name, std::span<const std::by
 }
 
 std::optional<std::string> ProblemFolder::write(const Problem& problem) {
-    const host_model::WaveKernel* kernel = host_model::find_wave_kernel(problem.kernel);
+    const host_model::ModelKernel* kernel = host_model::find_model_kernel(problem.kernel);
     if (kernel == nullptr) return fmt::format("{}: this program has no kernel {}", problem.name, problem.kernel);
     if (kernel->parameter_bytes != problem.parameters.size())
         return fmt::format("{}: {} takes {} bytes of parameters, given {}", problem.name, problem.kernel,

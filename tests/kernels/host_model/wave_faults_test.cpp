@@ -185,7 +185,7 @@ TEST(WaveFaults, AFaultStopsAllThreadsOfTheHostAndIsTheFirstWorkgroups) {
 }
 
 TEST(WaveFaults, AWorkgroupIsAWholeNumberOfWaves) {
-    const host_model::WaveKernel kernel{"odd", 0, 96, [](const void*) {}};
+    const host_model::ModelKernel kernel{"odd", 0, 96, [](const void*) {}};
     EXPECT_EQ(launch_waves(kernel, {}, nullptr).fault.value_or(""),
               "odd: 96 threads; a workgroup has a multiple of 64, at most 1024");
 }

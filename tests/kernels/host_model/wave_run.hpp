@@ -48,7 +48,7 @@ class WaveRun {
         WaveBody body;
         WaveParams params;
     };
-    host_model::WaveKernel kernel_;
+    host_model::ModelKernel kernel_;
     WaveBody body_;
     std::vector<uint32_t> input_ = std::vector<uint32_t>(1024);
 };

@@ -17,13 +17,13 @@ std::uint64_t next_seed() {
 }  // namespace
 
 std::optional<Kernel> find_kernel(std::string_view name) {
-    const host_model::WaveKernel* kernel = host_model::find_wave_kernel(name);
+    const host_model::ModelKernel* kernel = host_model::find_model_kernel(name);
     if (kernel == nullptr) return find_test_kernel(name);
     return Kernel{.name = kernel->name, .argument_bytes = kernel->parameter_bytes, .max_threads = kernel->threads};
 }
 
 std::optional<std::string> run_kernel(std::string_view name, const KernelCall& call) {
-    const host_model::WaveKernel* kernel = host_model::find_wave_kernel(name);
+    const host_model::ModelKernel* kernel = host_model::find_model_kernel(name);
     if (kernel == nullptr) return run_test_kernel(name, call);
     if (call.block != accel::Extent3{kernel->threads})
         return fmt::format("blocks of {} x {} x {} threads, the kernel is written for {}", call.block.x, call.block.y,

@@ -33,7 +33,7 @@ TEST_F(Gfx950Images, HoldKernelsThatTheModelRunsWithTheSameParametersAndThreads)
             const auto kernel = (*module)->kernel(listed.name);
             ASSERT_TRUE(kernel) << message_of(kernel);
             const KernelInfo& info = (*kernel)->info();
-            const host_model::WaveKernel* modelled = host_model::find_wave_kernel(listed.name);
+            const host_model::ModelKernel* modelled = host_model::find_model_kernel(listed.name);
             ASSERT_NE(modelled, nullptr);
             EXPECT_EQ(info.argument_bytes, modelled->parameter_bytes);
             EXPECT_EQ(info.max_threads, modelled->threads);
@@ -42,7 +42,7 @@ TEST_F(Gfx950Images, HoldKernelsThatTheModelRunsWithTheSameParametersAndThreads)
             ++kernels;
         }
     }
-    EXPECT_EQ(kernels, host_model::wave_kernels().size()) << "no kernel of the model is missing from the images";
+    EXPECT_EQ(kernels, host_model::model_kernels().size()) << "no kernel of the model is missing from the images";
 }
 
 TEST_F(Gfx950Images, RefuseArgumentsOfAnotherSizeBeforeTheDriverSeesThem) {

@@ -141,7 +141,7 @@ void ConvRun::make_data() {
     }
 }
 
-host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::WaveKernel* kernel) {
+host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::ModelKernel* kernel) {
     const FourWaveConvProblem& p = case_.problem;
     const size_t elements = p.output_frame_bytes() / sizeof(uint16_t);
     output_.assign(p.output ? p.frames : 0, Frame(elements + kGuard, kPoison));
@@ -165,7 +165,7 @@ host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::WaveKernel
                                   .bias = packed_bias_.data(),
                                   .gamma = packed_gamma_.data()};
     host_model::WaveOutcome total;
-    if (kernel == nullptr) kernel = host_model::find_wave_kernel(plan_.kernel->name);
+    if (kernel == nullptr) kernel = host_model::find_model_kernel(plan_.kernel->name);
     for (const FourWaveConvLaunch& launch : launches(plan_, addresses)) {
         const host_model::WaveOutcome outcome = host_model::launch_waves(
             *kernel, {.grid = {launch.workgroups}, .seed = seed, .threads = 2}, &launch.params);

@@ -31,7 +31,7 @@ class ConvRun {
     explicit ConvRun(const ConvCase& conv);
 
     /// Runs the planned kernel, or `kernel` in its place.
-    host_model::WaveOutcome run(uint64_t seed, const host_model::WaveKernel* kernel = nullptr);
+    host_model::WaveOutcome run(uint64_t seed, const host_model::ModelKernel* kernel = nullptr);
 
     /// What is wrong with the last run's outputs: empty, or a sentence with the worst element.
     std::string compare() const;

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kSchedules = 6;  // twice each of late, at once and mixed landing
 
 template <ConvLoader kLoader, ConvFault kFault, MatrixType kType = MatrixType::Bf16>
-host_model::WaveKernel faulty() {
+host_model::ModelKernel faulty() {
     using Config = FourWaveConvConfig<kType, 64, 64, kType == MatrixType::F8E4M3 ? 128 : 32, kLoader, kFault>;
     return {"faulty", sizeof(FourWaveConvParams), Config::kThreads,
             [](const void* params) { FourWaveConv<Config>::run(*static_cast<const FourWaveConvParams*>(params)); }};
@@ -36,7 +36,7 @@ ConvCase padded(int64_t c_in, ConvElement element = ConvElement::Bf16) {
 }
 
 /// Under every schedule the model stops the kernel, and says so in a sentence with `part` in it.
-void expect_stopped(const ConvCase& conv, const host_model::WaveKernel& kernel, const std::string& part) {
+void expect_stopped(const ConvCase& conv, const host_model::ModelKernel& kernel, const std::string& part) {
     ConvRun run(conv);
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {
         const std::string fault = run.run(seed, &kernel).fault.value_or("no fault");
@@ -45,7 +45,7 @@ void expect_stopped(const ConvCase& conv, const host_model::WaveKernel& kernel, 
 }
 
 /// Under every schedule the kernel runs to its end and the comparison finds its values wrong.
-void expect_wrong(const ConvCase& conv, const host_model::WaveKernel& kernel,
+void expect_wrong(const ConvCase& conv, const host_model::ModelKernel& kernel,
                   const std::string& part = "relative error") {
     ConvRun run(conv);
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {

@@ -124,7 +124,7 @@ TEST(ConvTiles, ThePathIsTheWidestAccessThatCrossesNoPixel) {
 
 TEST(ConvTiles, EveryKernelIsRegisteredUnderItsName) {
     for (const ConvKernel& kernel : conv_kernels()) {
-        const host_model::WaveKernel* const found = host_model::find_wave_kernel(kernel.name);
+        const host_model::ModelKernel* const found = host_model::find_model_kernel(kernel.name);
         ASSERT_NE(found, nullptr) << kernel.name;
         EXPECT_EQ(found->parameter_bytes, sizeof(FourWaveConvParams));
         EXPECT_EQ(found->threads, 256u);

@@ -199,7 +199,7 @@ void expect_fault(const std::string& sentence) {
     TestFrames workspace(Storage::F32, 1, plan(problem).workspace_bytes / 4);
     qkv.fill(2);
     const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
-    const host_model::WaveKernel kernel{
+    const host_model::ModelKernel kernel{
         "planted", sizeof(AttentionParams), Config::kThreads,
         [](const void* p) { AttentionKernel<Config, Sync>(*static_cast<const AttentionParams*>(p)).run(); }};
     const LaunchShape shape = plan(problem).attend;

@@ -90,7 +90,7 @@ class TestFrames {
 
 template <class Params>
 host_model::WaveOutcome run_in_model(const LaunchShape& shape, const Params& params, uint64_t seed) {
-    const host_model::WaveKernel* const kernel = host_model::find_wave_kernel(shape.kernel);
+    const host_model::ModelKernel* const kernel = host_model::find_model_kernel(shape.kernel);
     if (kernel == nullptr) return {.fault = "no kernel " + shape.kernel};
     if (kernel->threads != shape.threads || kernel->parameter_bytes != sizeof(Params)) {
         return {.fault = shape.kernel + " is launched with other threads or parameters than it has"};
