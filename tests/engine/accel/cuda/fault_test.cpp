@@ -1,10 +1,13 @@
-// What the lane says and does when the driver refuses: on the stand-in alone, which refuses as it is told.
+// What the lane says and does when the driver refuses: on the stand-in, which refuses as it is told. What a real GPU
+// does when a kernel goes astray is met in a process of its own, because the whole process loses the device.
 #include "gpu_fixture.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <fcntl.h>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 namespace kinetograph::accel::cuda {
@@ -211,6 +214,43 @@ TEST_F(CudaFaults, MapMemoryOfAnotherApiAndTakeOverItsDescriptor) {
     EXPECT_EQ(::pread(mirror, &last, 1, 8191), 1);
     EXPECT_EQ(last, std::byte{0x42});
     ::close(mirror);
+}
+
+/// Ends the process: with 0 if the lane says what it should of a kernel that reads what is not there.
+void lose_a_real_device(const std::string& library) {
+    const auto give_up = [](const std::string& why) {
+        std::fprintf(stderr, "%s\n", why.c_str());
+        std::exit(1);
+    };
+    auto device = create_device({.library = library});
+    if (!device) return give_up(message_of(device));
+    const auto module = *(*device)->load("test kernels", kinetograph::cuda::fat_binary("test_kernels"));
+    const auto kernel = *module->kernel("read_nowhere");
+    const auto result = *(*device)->allocate("result", sizeof(float));
+    const auto stream = *(*device)->create_stream("decode");
+    const auto timeline = *(*device)->create_timeline();
+    const ReadNowhereParams params{0x10, reinterpret_cast<float*>(result->data())};
+    stream->launch({.name = "astray", .kernel = *kernel, .grid = {1}, .block = {1}, .arguments = bytes_of(params)});
+    Result<void> status;
+    for (int i = 0; i < 10'000 && status; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        status = stream->status();
+    }
+    if (status || status.error().code != ErrorCode::DeviceLost) return give_up(message_of(status));
+    if (status.error().message != "astray or a pass before it: cuStreamQuery: CUDA_ERROR_ILLEGAL_ADDRESS (700)")
+        return give_up(status.error().message);
+    stream->signal(timeline, 7);
+    if (!timeline->wait(7, std::chrono::seconds(10))) return give_up("the host waits for ever");
+    if (stream->synchronize()) return give_up("the error was forgotten before anyone saw it");
+    std::exit(0);
+}
+
+TEST(CudaLostDevices, AreReportedByPassAndErrorAndLetNobodyWaitForEver) {
+    const std::string library = library_under_test();
+    if (control_of(library) != nullptr) GTEST_SKIP() << "a stand-in runs: " << library;
+    if (const auto devices = inspect_devices(library); !devices) GTEST_SKIP() << message_of(devices);
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(lose_a_real_device(library), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

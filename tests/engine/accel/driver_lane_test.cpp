@@ -1,14 +1,19 @@
-// The graph's accelerator lane on a device whose memory the host cannot touch: eager and replayed.
-#include "standin_fixture.hpp"
+// The graph's accelerator lane on drivers whose memory the host cannot touch, eager and replayed: on the stand-ins, and
+// on the CUDA driver that KINETOGRAPH_CUDA_LIBRARY names.
+#include "cuda/gpu_fixture.hpp"
 
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
+#include <kinetograph/engine/accel/hip/device.hpp>
 #include <kinetograph/engine/graph/host_lane.hpp>
 
+#include <algorithm>
 #include <cstring>
 
-namespace kinetograph::accel::hip {
+namespace kinetograph::accel {
 namespace {
 
+using cuda::control_of;
+using cuda::message_of;
 using standin::ScaleAddParams;
 constexpr std::uint32_t kCount = 512;
 constexpr std::uint64_t kBytes = kCount * sizeof(float);
@@ -18,7 +23,30 @@ struct Data {
     graph::History history;
 };
 
-struct HipLanes : Standin {
+/// A driver's library and what a test must know of it.
+struct DriverUnderTest {
+    Kind kind = Kind::Hip;
+    std::string name, library;
+
+    Result<std::unique_ptr<Device>> create() const {
+        return kind == Kind::Hip ? hip::create_device({.library = library}) : cuda::create_device({.library = library});
+    }
+    const char* launch_call() const { return kind == Kind::Hip ? "hipModuleLaunchKernel" : "cuLaunchKernelEx"; }
+    /// Calls that look at the thread or ask after the stream, and are not a step's.
+    std::vector<std::string_view> asides() const {
+        if (kind == Kind::Hip) return {"hipSetDevice", "hipStreamQuery"};
+        return {"cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamQuery",
+                "cuThreadExchangeStreamCaptureMode"};
+    }
+    std::string lost() const {
+        return kind == Kind::Hip ? ": hipErrorLaunchFailure (719)" : ": CUDA_ERROR_LAUNCH_FAILED (719)";
+    }
+};
+
+struct DriverLanes : testing::TestWithParam<DriverUnderTest> {
+    const DriverUnderTest& driver = GetParam();
+    standin::Control* const control = control_of(driver.library);  ///< null on a real driver
+    std::unique_ptr<Device> device;
     profile::Recorder recorder;
     std::shared_ptr<Kernel> scale_add;
     std::unique_ptr<Stream> reader;
@@ -31,8 +59,28 @@ struct HipLanes : Standin {
     bool enqueues_host_function = false;
     int executions_of_first_pass = 0;
 
+    void SetUp() override { start({}); }
+    void start(const standin::Options& options) {
+        device.reset();
+        if (control != nullptr) control->reset(options);
+        auto created = driver.create();
+        if (!created && control == nullptr) GTEST_SKIP() << created.error().message;
+        ASSERT_TRUE(created) << message_of(created);
+        device = std::move(*created);
+    }
+    std::uint64_t calls(std::string_view call) const {
+        return driver.kind == Kind::Cuda ? cuda::driver_calls(*device)->calls(call) : control->calls(call);
+    }
+    std::uint64_t calls_of_steps() const {
+        std::uint64_t all = driver.kind == Kind::Cuda ? cuda::driver_calls(*device)->calls() : control->calls();
+        for (const std::string_view aside : driver.asides()) all -= calls(aside);
+        return all;
+    }
+    std::span<const std::byte> image() const {
+        return control != nullptr ? standin::placeholder_image() : kinetograph::cuda::fat_binary("test_kernels");
+    }
     void create(Batches batches, bool timed = true) {
-        scale_add = *(*device->load("test kernels", standin::placeholder_image()))->kernel("standin_scale_add");
+        scale_add = *(*device->load("test kernels", image()))->kernel("standin_scale_add");
         reader = std::move(*device->create_stream("reader"));
         input = std::move(*device->allocate("input", kBytes));
         output = std::move(*device->allocate("output", kBytes));
@@ -58,7 +106,11 @@ struct HipLanes : Standin {
     }
     void TearDown() override {
         release();
-        Standin::TearDown();
+        device.reset();
+        if (control == nullptr) return;
+        EXPECT_EQ(control->live(), standin::Live{});
+        for (const std::string& complaint : control->complaints()) ADD_FAILURE() << complaint;
+        control->reset({});
     }
 
     void write_input(float value) {
@@ -144,7 +196,7 @@ struct HipLanes : Standin {
 
 const std::vector<float> kExpected{0, 5.5, 6.5, 7.5, 8.5, 9.5, 10.5, 11.5};  // the value before: (2 * (k - 1) + 11) / 2
 
-TEST_F(HipLanes, RunAGraphWithHistoriesInMemoryThatTheHostCannotTouch) {
+TEST_P(DriverLanes, RunAGraphWithHistoriesInMemoryThatTheHostCannotTouch) {
     create(Batches::Eager);
     EXPECT_EQ(run(8), kExpected);
     EXPECT_EQ(lane->batch_counts().eager, 8U);
@@ -153,7 +205,7 @@ TEST_F(HipLanes, RunAGraphWithHistoriesInMemoryThatTheHostCannotTouch) {
     EXPECT_EQ(run(2), (std::vector<float>{0, 5.5}));
 }
 
-TEST_F(HipLanes, ReplayWhatTheyCapturedOncePerPlaceOfTheRing) {
+TEST_P(DriverLanes, ReplayWhatTheyCapturedOncePerPlaceOfTheRing) {
     create(Batches::Replayed);
     EXPECT_EQ(run(8), kExpected);
     const BatchCounts counts = lane->batch_counts();
@@ -162,13 +214,15 @@ TEST_F(HipLanes, ReplayWhatTheyCapturedOncePerPlaceOfTheRing) {
     EXPECT_EQ(counts.eager, 0U);
     EXPECT_EQ(counts.declined, "");
     EXPECT_EQ(executions_of_first_pass, 3);
-    EXPECT_EQ(control.calls("hipModuleLaunchKernel"), 9U);
-    EXPECT_EQ(control.kernels_run(), 24U);
+    EXPECT_EQ(calls(driver.launch_call()), 9U);
+    if (control != nullptr) {
+        EXPECT_EQ(control->kernels_run(), 24U);
+    }
     ASSERT_TRUE(executor->reset_histories());
     EXPECT_EQ(run(2), (std::vector<float>{0, 5.5})) << "the ring starts over where a graph stands ready";
 }
 
-TEST_F(HipLanes, CaptureAgainWhenAnImportLiesElsewhere) {
+TEST_P(DriverLanes, CaptureAgainWhenAnImportLiesElsewhere) {
     create(Batches::Replayed);
     run(3);
     const auto moved = std::move(input);
@@ -177,7 +231,7 @@ TEST_F(HipLanes, CaptureAgainWhenAnImportLiesElsewhere) {
     EXPECT_EQ(lane->batch_counts().captured, 6U);
 }
 
-TEST_F(HipLanes, KeepBatchesWithHostFunctionsEagerAndSayWhy) {
+TEST_P(DriverLanes, KeepBatchesWithHostFunctionsEagerAndSayWhy) {
     create(Batches::Replayed);
     enqueues_host_function = true;
     EXPECT_EQ(run(8), kExpected);
@@ -188,7 +242,7 @@ TEST_F(HipLanes, KeepBatchesWithHostFunctionsEagerAndSayWhy) {
     EXPECT_EQ(executions_of_first_pass, 11) << "tried once for each place of the ring";
 }
 
-TEST_F(HipLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
+TEST_P(DriverLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
     create(Batches::Replayed);
     const Nanoseconds before = host_now();
     run(6);
@@ -204,7 +258,7 @@ TEST_F(HipLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
     }
 }
 
-TEST_F(HipLanes, ReplaysInFlightKeepTheirOwnTimes) {
+TEST_P(DriverLanes, ReplaysInFlightKeepTheirOwnTimes) {
     create(Batches::Replayed);
     graph::Execution last;
     for (int step = 0; step < 12; ++step) {  // nobody reads times in between
@@ -219,59 +273,44 @@ TEST_F(HipLanes, ReplaysInFlightKeepTheirOwnTimes) {
     EXPECT_LE(lane->batch_counts().captured, 3 * BatchGraphs::kGraphsPerBatch);
 }
 
-TEST_F(HipLanes, TimeABatchAsOneSpanWhereTheRuntimeStampsNothingInsideGraphs) {
-    device.reset();
-    standin::Control& other = control_of(KINETOGRAPH_STANDIN_HIP_UNTIMED);
-    auto untimed = create_device({.library = KINETOGRAPH_STANDIN_HIP_UNTIMED});
-    ASSERT_TRUE(untimed) << message_of(untimed);
-    device = std::move(*untimed);
-    EXPECT_EQ(device->info().can_time_graphs.reason,
-              std::string(KINETOGRAPH_STANDIN_HIP_UNTIMED) + " has no hipStreamUpdateCaptureDependencies");
+using UntimedLanes = DriverLanes;
+
+TEST_P(UntimedLanes, TimeABatchAsOneSpanWhereTheRuntimeStampsNothingInsideGraphs) {
+    EXPECT_EQ(device->info().can_time_graphs.reason, driver.library + " has no hipStreamUpdateCaptureDependencies");
     create(Batches::Replayed);
     EXPECT_EQ(run(8), kExpected);
-    for (const std::string& complaint : other.complaints()) ADD_FAILURE() << complaint;
     EXPECT_EQ(lane->batch_counts().replayed, 8U);
     const auto spans = recorder.spans();
     ASSERT_EQ(spans.size(), 8U);
     EXPECT_EQ(spans.front().name, "3 passes from norm to head");
-    release();
-    device.reset();
-    EXPECT_EQ(other.live(), standin::Live{});
-    for (const std::string& complaint : other.complaints()) ADD_FAILURE() << complaint;
 }
 
-TEST_F(HipLanes, WithoutCaptureRunEagerlyAndSayWhy) {
-    device.reset();
-    auto bare = create_device({.library = KINETOGRAPH_STANDIN_HIP_BARE});
-    ASSERT_TRUE(bare) << message_of(bare);
-    device = std::move(*bare);
+using BareLanes = DriverLanes;
+
+TEST_P(BareLanes, WithoutCaptureRunEagerlyAndSayWhy) {
     create(Batches::Replayed);
     EXPECT_EQ(run(3).back(), 6.5F);
     EXPECT_EQ(lane->batch_counts().eager, 3U);
-    EXPECT_EQ(lane->batch_counts().declined,
-              std::string(KINETOGRAPH_STANDIN_HIP_BARE) + " has no hipStreamBeginCapture");
-    release();
+    EXPECT_EQ(lane->batch_counts().declined, driver.library + " has no hipStreamBeginCapture");
 }
 
-TEST_F(HipLanes, AStepInTheSteadyStateIsThreeCallsOfTheRuntime) {
+TEST_P(DriverLanes, AStepInTheSteadyStateIsThreeCallsOfTheDriver) {
     create(Batches::Replayed, false);
     run(4);
     std::vector<graph::Execution> executions;
-    const std::uint64_t choices = control.calls("hipSetDevice");  // a store to a variable of the thread
-    const std::uint64_t queries = control.calls("hipStreamQuery");
-    const std::uint64_t before = control.calls() - choices - queries;
+    const std::uint64_t before = calls_of_steps();
     constexpr std::uint64_t kSteps = 6;
     for (std::uint64_t step = 0; step < kSteps; ++step) {
         graph::FrameGraph frame;
         declare(frame);
         executions.push_back(*executor->execute(frame));
     }
-    const std::uint64_t after = control.calls() - control.calls("hipSetDevice") - control.calls("hipStreamQuery");
+    const std::uint64_t after = calls_of_steps();
     EXPECT_LE(after - before, 3 * kSteps) << "wait for the step before, replay, signal";
     ASSERT_TRUE(executor->wait(executions.back()));
 }
 
-TEST_F(HipLanes, AreWaitedForByTheHostAndWaitForItThroughTheRelay) {
+TEST_P(DriverLanes, AreWaitedForByTheHostAndWaitForItThroughTheRelay) {
     create(Batches::Replayed);
     auto* page = static_cast<std::byte*>(std::aligned_alloc(4096, 4096));
     auto shared = std::move(*device->import_host("shared page", {page, 4096}));
@@ -320,7 +359,8 @@ TEST_F(HipLanes, AreWaitedForByTheHostAndWaitForItThroughTheRelay) {
     std::free(page);
 }
 
-TEST_F(HipLanes, ReportALostDeviceInsteadOfWaitingForItForEver) {
+TEST_P(DriverLanes, ReportALostDeviceInsteadOfWaitingForItForEver) {
+    if (control == nullptr) GTEST_SKIP() << "a real device is lost for the whole process";
     start({.faulting_launch = 5});
     create(Batches::Eager);
     Result<void> waited;
@@ -334,9 +374,19 @@ TEST_F(HipLanes, ReportALostDeviceInsteadOfWaitingForItForEver) {
     ASSERT_FALSE(waited);
     EXPECT_EQ(waited.error().code, ErrorCode::DeviceLost);
     const std::string& message = waited.error().message;  // the call that notices it first is a matter of luck
-    EXPECT_NE(message.find(" or a pass before it: hip"), std::string::npos) << message;
-    EXPECT_TRUE(message.ends_with(": hipErrorLaunchFailure (719)")) << message;
+    EXPECT_NE(message.find(" or a pass before it: "), std::string::npos) << message;
+    EXPECT_TRUE(message.ends_with(driver.lost())) << message;
 }
 
+std::string name_of(const testing::TestParamInfo<DriverUnderTest>& info) { return info.param.name; }
+
+const DriverUnderTest kHip{Kind::Hip, "Hip", KINETOGRAPH_STANDIN_HIP_LIBRARY};
+const DriverUnderTest kCuda{Kind::Cuda, "Cuda", cuda::library_under_test()};
+const DriverUnderTest kUntimed{Kind::Hip, "Untimed", KINETOGRAPH_STANDIN_HIP_UNTIMED};
+const DriverUnderTest kBare{Kind::Hip, "Bare", KINETOGRAPH_STANDIN_HIP_BARE};
+INSTANTIATE_TEST_SUITE_P(Of, DriverLanes, testing::Values(kHip, kCuda), name_of);
+INSTANTIATE_TEST_SUITE_P(Of, UntimedLanes, testing::Values(kUntimed), name_of);
+INSTANTIATE_TEST_SUITE_P(Of, BareLanes, testing::Values(kBare), name_of);
+
 }  // namespace
-}  // namespace kinetograph::accel::hip
+}  // namespace kinetograph::accel
