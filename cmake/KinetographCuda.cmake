@@ -31,20 +31,29 @@ else()
     message(STATUS "Fat binaries for CUDA: OFF, nvcc not found")
 endif()
 
-# kinetograph_fat_binaries(OUTPUTS a.cu b.cu ...): compiles each source (beside the CMakeLists.txt) to a.fatbin, and what ptxas
-# says of registers, shared memory and spills to a.fatbin.txt. OUTPUTS becomes the list of .fatbin files, empty without nvcc.
+# kinetograph_fat_binaries(OUTPUTS a.cu b.cu ... [FAMILY 100]): compiles each source (beside the CMakeLists.txt) to a.fatbin, and
+# what ptxas says of registers, shared memory and spills to a.fatbin.txt. OUTPUTS becomes the list of .fatbin files, empty without
+# nvcc. FAMILY: for that family of chips alone (sm_100f: sm_100 and sm_103), whose instructions no other has; empty unless its
+# first chip is among the architectures.
 function(kinetograph_fat_binaries outputs)
+    cmake_parse_arguments(ARG "" "FAMILY" "" ${ARGN})
     set(binaries "")
-    if(KINETOGRAPH_CUDA_CHIPS)
-        set(targets "")
+    set(targets "")
+    if(ARG_FAMILY)
+        if(ARG_FAMILY IN_LIST KINETOGRAPH_CUDA_CHIPS)
+            set(targets -gencode "arch=compute_${ARG_FAMILY}f,code=sm_${ARG_FAMILY}f")
+        endif()
+    elseif(KINETOGRAPH_CUDA_CHIPS)
         foreach(chip IN LISTS KINETOGRAPH_CUDA_CHIPS)
             list(APPEND targets -gencode "arch=compute_${chip},code=sm_${chip}")
         endforeach()
         list(GET KINETOGRAPH_CUDA_CHIPS 0 oldest)
         list(APPEND targets -gencode "arch=compute_${oldest},code=compute_${oldest}")
+    endif()
+    if(targets)
         set(folder "${CMAKE_CURRENT_BINARY_DIR}/cuda")
         file(MAKE_DIRECTORY "${folder}")
-        foreach(source IN LISTS ARGN)
+        foreach(source IN LISTS ARG_UNPARSED_ARGUMENTS)
             get_filename_component(name "${source}" NAME_WE)
             set(binary "${folder}/${name}.fatbin")
             add_custom_command(OUTPUT "${binary}" BYPRODUCTS "${binary}.txt"

@@ -1,6 +1,9 @@
 #include <kinetograph/compute/conv/cuda/gates.hpp>
 #include <kinetograph/compute/conv/cuda/im2col.hpp>
 #include <kinetograph/compute/conv/cuda/q_slice.hpp>
+#include <kinetograph/compute/conv/cuda/sm100_conv.hpp>
+#include <kinetograph/compute/conv/cuda/sm100_im2col.hpp>
+#include <kinetograph/compute/conv/cuda/sm100_q_slice.hpp>
 #include <kinetograph/compute/conv/direct/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/hip/four_wave.hpp>
@@ -143,12 +146,22 @@ constexpr Gate<Subject> kIm2colGates[] = {
 };
 
 constexpr Candidate kCandidates[] = {
+    {"conv2d-sm100", "implicit GEMM of images on SM100's tensor memory", cuda::kConv2dSm100Gates,
+     cuda::create_conv2d_sm100, true},
+    {"conv3d-sm100", "causal implicit GEMM in one launch on SM100's tensor memory", cuda::kConv3dSm100Gates,
+     cuda::create_conv3d_sm100, true},
+    {"q-slice-sm100", "a 2-D implicit GEMM a temporal tap on SM100, its epilogue adding fp32 sums",
+     cuda::kQSliceSm100Gates, cuda::create_q_slice_sm100, true},
+    {"q-slice-rounded-sm100", "a 2-D implicit GEMM a temporal tap on SM100, its bf16 results added by a pass",
+     cuda::kQSliceSm100Gates, cuda::create_rounded_q_slice_sm100, true},
     {"implicit-gemm", "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place", cuda::kImplicitGemmGates,
      cuda::create_implicit_gemm, true},
     {"q-slice", "a 2-D implicit GEMM a temporal tap, its epilogue adding fp32 sums", cuda::kQSliceGates,
      cuda::create_q_slice, true},
     {"q-slice-rounded", "a 2-D implicit GEMM a temporal tap, its bf16 results added by a pass", cuda::kQSliceGates,
      cuda::create_rounded_q_slice, true},
+    {"im2col-sm100", "a matrix of all taps and its product on SM100's tensor memory", cuda::kIm2colSm100Gates,
+     cuda::create_im2col_sm100, true},
     {"im2col-cuda", "a matrix of all taps and its product on any NVIDIA GPU since sm_80", cuda::kIm2colGates,
      cuda::create_im2col, true},
     {"four-wave", "implicit GEMM on gfx950's matrix units, frames read in place", kFourWaveGates, hip::create_four_wave,

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <kinetograph/compute/conv/cuda/implicit_gemm.hpp>
+#include <kinetograph/compute/conv/cuda/sm100_problem.hpp>
 #include <kinetograph/compute/conv/gates.hpp>
+#include <kinetograph/kernels/cuda/fat_binaries.hpp>
 
 #include <charconv>
 
@@ -34,12 +36,15 @@ inline constexpr Gate<DispatchSubject> kImplicitGemmGates[] = {
      [](const DispatchSubject& s) { return declined_by_sm80(s.problem); }},
 };
 
+inline constexpr Gate<DispatchSubject> kBf16{
+    "bf16", [](const DispatchSubject& s) { return s.problem.dtype == tensor::DType::BF16; }, dtype_value};
+
 /// The identity that makes a 3-D convolution a sum of 2-D ones, and channels that fill whole blocks of their loop.
 inline constexpr Gate<DispatchSubject> kQSliceGates[] = {
     kSinceSm80,
     kNoUpsampling,
     kUngrouped,
-    {"bf16", [](const DispatchSubject& s) { return s.problem.dtype == tensor::DType::BF16; }, dtype_value},
+    kBf16,
     {"stride 1", [](const DispatchSubject& s) { return s.problem.stride.all(1); },
      [](const DispatchSubject& s) {
          const Dhw& stride = s.problem.stride;
@@ -67,5 +72,80 @@ inline constexpr Gate<DispatchSubject> kQSliceGates[] = {
 };
 
 inline constexpr Gate<DispatchSubject> kIm2colGates[] = {kSinceSm80, kBf16OrF16};
+
+inline constexpr Gate<DispatchSubject> kOnSm100{
+    "an sm_100 or sm_103 device", [](const DispatchSubject& s) { return chip(s) / 10 == 10; }, chip_value};
+
+// Half a minute of compiling and 6 MiB, so builds carry them where their architectures say so.
+inline constexpr Gate<DispatchSubject> kSm100InBuild{
+    "kernels for sm_100f in this build",
+    [](const DispatchSubject&) { return !kinetograph::cuda::fat_binary("conv2d_frames").empty(); },
+    [](const DispatchSubject&) { return std::string(kinetograph::cuda::fat_binary_compiler()); }};
+
+inline constexpr Gate<DispatchSubject> kNarrowOutput{
+    "an output of 16 bits", [](const DispatchSubject& s) { return s.problem.output_dtype != tensor::DType::F32; },
+    [](const DispatchSubject& s) { return std::string(tensor::to_string(s.problem.output_dtype)); }};
+
+inline constexpr Gate<DispatchSubject> kNoActivation{
+    "no activation", [](const DispatchSubject& s) { return s.problem.activation == Activation::None; },
+    [](const DispatchSubject& s) { return std::string(to_string(s.problem.activation)); }};
+
+inline constexpr Gate<DispatchSubject> kConv2dSm100Gates[] = {
+    kOnSm100,
+    kSm100InBuild,
+    kNoUpsampling,
+    kNarrowOutput,
+    kNoActivation,
+    {"bf16, fp16 or fp8", [](const DispatchSubject& s) { return sm100_element_of(s.problem.dtype).has_value(); },
+     dtype_value},
+    {"what the 2-D kernel holds",
+     [](const DispatchSubject& s) {
+         return declined_by_sm100(sm100::gates(sm100::Activation::Frames2d), s.problem).empty();
+     },
+     [](const DispatchSubject& s) {
+         return "a problem that fails " + declined_by_sm100(sm100::gates(sm100::Activation::Frames2d), s.problem);
+     }},
+};
+
+inline constexpr Gate<DispatchSubject> kConv3dSm100Gates[] = {
+    kOnSm100,
+    kSm100InBuild,
+    kNoUpsampling,
+    kNarrowOutput,
+    kNoActivation,
+    kBf16,
+    {"what one launch over frames holds",
+     [](const DispatchSubject& s) {
+         return declined_by_sm100(sm100::gates(sm100::Activation::Window3d), s.problem).empty();
+     },
+     [](const DispatchSubject& s) {
+         return "a problem that fails " + declined_by_sm100(sm100::gates(sm100::Activation::Window3d), s.problem);
+     }},
+};
+
+inline constexpr Gate<DispatchSubject> kQSliceSm100Gates[] = {
+    kOnSm100,
+    kSm100InBuild,
+    kNoUpsampling,
+    kNarrowOutput,
+    kBf16,
+    {"what Q-slice splits",
+     [](const DispatchSubject& s) { return declined_by_sm100(sm100::qslice_gates(), s.problem).empty(); },
+     [](const DispatchSubject& s) {
+         return "a problem that fails " + declined_by_sm100(sm100::qslice_gates(), s.problem);
+     }},
+};
+
+inline constexpr Gate<DispatchSubject> kIm2colSm100Gates[] = {
+    kOnSm100,
+    kSm100InBuild,
+    kNoUpsampling,
+    kBf16,
+    {"no activation before an fp32 output",
+     [](const DispatchSubject& s) {
+         return s.problem.activation == Activation::None || s.problem.output_dtype != tensor::DType::F32;
+     },
+     [](const DispatchSubject& s) { return std::string(to_string(s.problem.activation)); }},
+};
 
 }  // namespace kinetograph::conv::cuda

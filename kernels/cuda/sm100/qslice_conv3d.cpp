@@ -69,13 +69,14 @@ class QslicePlan {
 }  // namespace
 
 std::vector<QsliceWork> plan_qslice(const Conv2dConfig& base, const Conv2dProblemShape& shape,
-                                    const QsliceTensors& tensors, QsliceForm form) {
+                                    const QsliceTensors& tensors, QsliceForm form, Finisher finisher) {
     std::vector<QsliceWork> steps;
     if (shape.empty()) return steps;
     const QslicePlan plan(base, shape, tensors);
     steps.reserve(static_cast<size_t>((shape.n + 1) * shape.q + 1));
+    const bool pass_finishes = tensors.source != nullptr || finisher == Finisher::Pass;
     for (int64_t q = 0; q < shape.q; ++q) {
-        const bool finishes = q + 1 == shape.q && tensors.source == nullptr;
+        const bool finishes = q + 1 == shape.q && !pass_finishes;
         const QsliceStep sum = q == 0 ? QsliceStep::FirstSum : finishes ? QsliceStep::LastSum : QsliceStep::NextSum;
         for (int64_t sample = 0; sample < shape.n; ++sample) {
             steps.push_back(plan.conv(form == QsliceForm::RoundedSlices ? QsliceStep::Slice : sum, sample, q));
@@ -83,9 +84,7 @@ std::vector<QsliceWork> plan_qslice(const Conv2dConfig& base, const Conv2dProble
         if (form == QsliceForm::RoundedSlices)
             steps.push_back({.step = QsliceStep::Accumulate, .first = q == 0, .launch = {}});
     }
-    // A residual comes behind the function, and one source tile cannot be both: a pass adds it.
-    if (form == QsliceForm::RoundedSlices || tensors.source != nullptr)
-        steps.push_back({.step = QsliceStep::Finish, .launch = {}});
+    if (form == QsliceForm::RoundedSlices || pass_finishes) steps.push_back({.step = QsliceStep::Finish, .launch = {}});
     return steps;
 }
 

@@ -28,6 +28,13 @@ struct QsliceWork {
     Conv2dLaunch launch;  ///< of the conv2d steps
 };
 
+/// Who applies what follows the sum in the fused form. A residual comes behind the function, and one source tile cannot
+/// be both: there a pass finishes in any case.
+enum class Finisher : uint8_t {
+    LastSum,  ///< the last slice's epilogue
+    Pass,     ///< a pass: of a function that no last-sum kernel is built with
+};
+
 /// Device addresses. sums is fp32 [n, d_out, h_out, w_out, c_out]; slice the same in bf16, for RoundedSlices only.
 struct QsliceTensors {
     void* activation = nullptr;
@@ -57,6 +64,7 @@ KG_HOST_DEVICE QsliceConfigs qslice_configs(const Conv2dConfig& base) {
 
 /// The steps in order, in one stream. `base` is a Frames2d config without source.
 std::vector<QsliceWork> plan_qslice(const Conv2dConfig& base, const Conv2dProblemShape& shape,
-                                    const QsliceTensors& tensors, QsliceForm form);
+                                    const QsliceTensors& tensors, QsliceForm form,
+                                    Finisher finisher = Finisher::LastSum);
 
 }  // namespace kinetograph::sm100

@@ -1,0 +1,19 @@
+// The SM100 kernels that work on fp32 sums in memory, and the image kernel of the same shape.
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+
+namespace kinetograph::conv::cuda {
+
+/// One CTA or a pair, one swizzle; bf16 inputs. All four take the same tiles.
+struct Sm100SumEntries {
+    const sm100::Conv2dEntry* image = nullptr;      ///< bf16 out: the config from which the others' follow
+    const sm100::Conv2dEntry* first_sum = nullptr;  ///< sums out
+    const sm100::Conv2dEntry* next_sum = nullptr;   ///< sums in and out
+    const sm100::Conv2dEntry* last_sum = nullptr;   ///< sums in, bf16 out
+};
+
+/// The cheapest of those that are built for a 2-D shape, by estimate.
+Sm100SumEntries choose_sums(const sm100::Conv2dProblemShape& image, const sm100::ChipRates& rates);
+
+}  // namespace kinetograph::conv::cuda

@@ -1,0 +1,149 @@
+// The candidates for SM100: what each asks of a problem, and that a build without their kernels says so.
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/kernels/cuda/fat_binaries.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+constexpr std::string_view kInBuild = "kernels for sm_100f in this build";
+
+accel::DeviceInfo b200() { return describe_known_device("sm_100").value(); }
+
+/// Open to the candidate in a build that carries its kernels.
+ConvProblem easy_problem(std::string_view candidate) {
+    ConvProblem p;
+    p.d = 5;
+    p.h = p.w = 8;
+    p.c_in = 32;
+    p.filter = {32, 3, 3, 3};
+    if (candidate == "conv2d-sm100") p.filter.q = 1;
+    return p;
+}
+
+/// The candidate's row as a build would give it that carries the kernels.
+DispatchRow row_of(std::string_view candidate, const accel::DeviceInfo& device, const ConvProblem& problem) {
+    DispatchRow found{};
+    for (DispatchRow& row : explain(device, problem))
+        if (row.candidate == candidate) found = std::move(row);
+    EXPECT_EQ(found.candidate, candidate);
+    if (!cuda::fat_binary("conv2d_frames").empty()) return found;
+    const std::string absence = fmt::format("wants {}, met {}", kInBuild, cuda::fat_binary_compiler());
+    const auto at = found.reason.find(absence);
+    EXPECT_NE(at, std::string::npos) << found.reason;
+    if (at == std::string::npos) return found;
+    found.reason.erase(at, absence.size());
+    if (found.reason.starts_with("; ")) found.reason.erase(0, 2);
+    if (found.reason.ends_with("; ")) found.reason.resize(found.reason.size() - 2);
+    if (const auto between = found.reason.find("; ; "); between != std::string::npos) found.reason.erase(between, 2);
+    found.open = found.reason.empty();
+    return found;
+}
+
+struct Decline {
+    std::string_view candidate, sentence;
+    void (*spoil)(ConvProblem&, accel::DeviceInfo&);
+};
+
+void hopper(ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_90"; }
+void consumer(ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_120"; }
+void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
+void float32(ConvProblem& p, accel::DeviceInfo&) { p.output_dtype = DType::F32; }
+/// No valid problem, whose output would be float32 too and close another gate.
+void float32_input(ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F32; }
+void silu(ConvProblem& p, accel::DeviceInfo&) { p.activation = Activation::Silu; }
+
+const Decline kDeclines[] = {
+    {"conv2d-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
+    {"conv2d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"conv2d-sm100", "wants an output of 16 bits, met F32", float32},
+    {"conv2d-sm100", "wants no activation, met silu", silu},
+    {"conv2d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
+    {"conv2d-sm100",
+     "wants what the 2-D kernel holds, met a problem that fails C_in a multiple of 32 (C_in 48); one temporal tap "
+     "without temporal padding or stride (taps 3, padding 0, stride 1)",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.c_in = 48;
+         p.filter.q = 3;
+     }},
+    {"conv3d-sm100", "wants an sm_100 or sm_103 device, met sm_120", consumer},
+    {"conv3d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"conv3d-sm100", "wants an output of 16 bits, met F32", float32},
+    {"conv3d-sm100", "wants no activation, met silu", silu},
+    {"conv3d-sm100", "wants bf16, met F8_E4M3", [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+    {"conv3d-sm100",
+     "wants what one launch over frames holds, met a problem that fails at most 8 frames in and out (frames 9 in, 7 "
+     "out)",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.d = 9; }},
+    {"q-slice-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
+    {"q-slice-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"q-slice-sm100", "wants an output of 16 bits, met F32", float32},
+    {"q-slice-sm100", "wants bf16, met F32", float32_input},
+    {"q-slice-sm100", "wants what Q-slice splits, met a problem that fails no temporal padding (front 2, back 0)",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 2; }},
+    {"im2col-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
+    {"im2col-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"im2col-sm100", "wants bf16, met F16",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+    {"im2col-sm100", "wants no activation before an fp32 output, met silu",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.activation = Activation::Silu;
+         p.output_dtype = DType::F32;
+     }},
+};
+
+bool is_for_sm100(const Candidate& candidate) { return candidate.name.ends_with("-sm100"); }
+
+TEST(ConvDispatchSm100, OpensEveryCandidateOfSm100OnABlackwellDataCentreGpu) {
+    for (const std::string_view architecture : {"sm_100", "sm_103"}) {
+        accel::DeviceInfo device = b200();
+        device.architecture = architecture;
+        for (const Candidate& candidate : candidates()) {
+            if (!is_for_sm100(candidate)) continue;
+            const DispatchRow row = row_of(candidate.name, device, easy_problem(candidate.name));
+            EXPECT_TRUE(row.open) << candidate.name << ": " << row.reason;
+        }
+    }
+}
+
+TEST(ConvDispatchSm100, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
+    for (const Decline& decline : kDeclines) {
+        ConvProblem problem = easy_problem(decline.candidate);
+        accel::DeviceInfo device = b200();
+        decline.spoil(problem, device);
+        const DispatchRow row = row_of(decline.candidate, device, problem);
+        EXPECT_FALSE(row.open) << decline.candidate << ": " << decline.sentence;
+        EXPECT_EQ(row.reason, decline.sentence) << decline.candidate;
+    }
+}
+
+TEST(ConvDispatchSm100, EveryGateButTheBuildsIsInTheListOfDeclines) {
+    std::set<const Gate<DispatchSubject>*> lists;  // forms of one back end share theirs
+    std::ptrdiff_t gates = 0;
+    for (const Candidate& candidate : candidates()) {
+        if (!is_for_sm100(candidate) || !lists.insert(candidate.gates.data()).second) continue;
+        gates += std::ranges::count_if(candidate.gates, [](const auto& gate) { return gate.requirement != kInBuild; });
+    }
+    EXPECT_EQ(gates, std::ssize(kDeclines));
+}
+
+/// Every candidate for the chip comes before those for all chips that would do the same more slowly.
+TEST(ConvDispatchSm100, StandsBeforeTheBackEndsOfOlderChips) {
+    const auto place = [](std::string_view name) {
+        return std::ranges::find(candidates(), name, &Candidate::name) - candidates().begin();
+    };
+    EXPECT_LT(place("conv3d-sm100"), place("q-slice-sm100"));
+    EXPECT_LT(place("q-slice-sm100"), place("implicit-gemm"));
+    EXPECT_LT(place("q-slice"), place("im2col-sm100"));  // one pass over the input against a matrix of all taps
+    EXPECT_LT(place("im2col-sm100"), place("im2col-cuda"));
+}
+
+}  // namespace
+}  // namespace kinetograph::conv
