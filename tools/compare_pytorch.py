@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pytorch_decoder import psnr, read_safetensors
+from wan21_pytorch import psnr, read_safetensors
 
 ROOT = Path(__file__).resolve().parent.parent
 CLIP, WEIGHTS = ROOT / "assets/orbit.safetensors", ROOT / "assets/demo_vae.safetensors"
