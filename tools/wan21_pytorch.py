@@ -145,15 +145,20 @@ class Decoder:
         return y
 
     def causal_conv(self, name, x):
+        """What is kept is a copy out of `x`, as published: a copy out of the joined frames may lose their format."""
         weight = self.w[name + ".weight"]
         q, r, s = weight.shape[2:]
-        cache = self.caches.get(name) if q > 1 else None
-        joined = x if cache is None else torch.cat([cache, x], dim=2)
+        kept = 0
         if q > 1:
-            self.caches[name] = joined[:, :, -2:].clone()
-        missing = q - 1 - (0 if cache is None else cache.shape[2])
-        padded = F.pad(joined, (s // 2, s // 2, r // 2, r // 2, missing, 0))
-        return self.note(name, F.conv3d(padded, weight, self.w[name + ".bias"]))
+            cache, newest = self.caches.get(name), x[:, :, -2:].clone()
+            if cache is not None:
+                kept = cache.shape[2]
+                x = torch.cat([cache, x], dim=2)
+                if newest.shape[2] < 2:
+                    newest = torch.cat([cache[:, :, -1:], newest], dim=2)
+            self.caches[name] = newest
+        x = F.pad(x, (s // 2, s // 2, r // 2, r // 2, q - 1 - kept, 0))
+        return self.note(name, F.conv3d(x, weight, self.w[name + ".bias"]))
 
     def conv2d(self, name, x, padding=0):
         return self.note(name, F.conv2d(x, self.w[name + ".weight"], self.w[name + ".bias"], padding=padding))

@@ -74,11 +74,8 @@ class StackDecoder final : public Decoder {
     LatentSize latent_size() const override { return {stack_->desc().height, stack_->desc().width}; }
     const graph::Plan* plan() const override { return stack_->plan(); }
     Result<graph::Plan> compile_plan(int step_kind) const override { return stack_->compile_plan({step_kind == 0, 1}); }
-    std::uint64_t peak_device_bytes() const override {
-        // Filters packed for the CPU are ordinary memory, which the device does not count.
-        const bool apart = device_.info().kind == accel::Kind::Cpu;
-        return device_.peak_bytes() + (apart ? stack_->memory().parameters : 0);
-    }
+    std::uint64_t peak_device_bytes() const override { return device_.peak_bytes() + stack_->memory().packed; }
+    StackMemory memory() const override { return stack_->memory(); }
 
   private:
     /// A value that is not finite spreads over the whole picture and every later frame: refused at the door.

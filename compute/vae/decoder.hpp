@@ -4,6 +4,7 @@
 
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
@@ -69,6 +70,9 @@ class Decoder {
     /// The plan of step kind 0 (first) or 1 (later), compiled without running.
     virtual Result<graph::Plan> compile_plan(int step_kind) const = 0;
     virtual std::uint64_t peak_device_bytes() const = 0;
+    /// What the decoder takes in all, stated by create() before it allocated; peak_device_bytes() stays within it on a
+    /// device that nobody else allocates on.
+    virtual StackMemory memory() const = 0;
 };
 
 }  // namespace kinetograph::vae

@@ -16,6 +16,12 @@ std::int64_t input_elements(const StackDesc& desc, std::int64_t frames) {
     return frames * desc.layers.front().c_in * desc.height * desc.width;
 }
 
+/// Allocations take whole pages on the CPU and less than that on a GPU.
+std::uint64_t whole_pages(std::uint64_t bytes) {
+    constexpr std::uint64_t kPageBytes = 4096;
+    return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
 graph::Physical whole(const accel::Memory& memory, std::uint64_t bytes) {
     return {reinterpret_cast<std::uintptr_t>(memory.data()), 0, bytes};
 }
@@ -51,6 +57,7 @@ std::vector<StepKind> LayerStack::kinds() const {
 
 /// Declares and compiles every kind of step against rings that exist only as sizes, which also packs all parameters.
 Result<void> LayerStack::plan_memory() {
+    const std::uint64_t before = device_.bytes_allocated();
     std::deque<graph::HistoryStorage> sizes_only;
     std::map<std::string, graph::HistoryStorage*> found;
     const FindHistory find = [&](const std::string& name, const graph::HistoryStorageDesc& ring) {
@@ -71,18 +78,16 @@ Result<void> LayerStack::plan_memory() {
         if (!plan) return fail(std::move(plan.error()));
         memory_.transients =
             std::max(memory_.transients, plan->arena_bytes[static_cast<std::size_t>(graph::MemoryDomain::Accelerator)]);
-        memory_.io = std::max(memory_.io, sizes.input.bytes + sizes.output.bytes);
+        memory_.io = std::max(memory_.io, whole_pages(sizes.input.bytes) + whole_pages(sizes.output.bytes));
         plans_.insert_or_assign(kind, std::move(*plan));
     }
     parameters_.detach();
-    memory_.parameters = parameters_.bytes();
-    for (const auto& [name, ring] : ring_descs_) memory_.histories += ring.value_bytes * ring.slots;
+    memory_.parameters = device_.bytes_allocated() - before;
+    memory_.packed = device_.info().kind == accel::Kind::Cpu ? parameters_.bytes() : 0;
+    memory_.transients = whole_pages(memory_.transients);
+    for (const auto& [name, ring] : ring_descs_) memory_.histories += whole_pages(ring.value_bytes * ring.slots);
 
-    // A GPU holds the parameters by now; filters packed for the CPU are ordinary memory, which the device does not
-    // count.
-    const std::uint64_t counted = device_.info().kind == accel::Kind::Cpu ? 0 : memory_.parameters;
-    const std::uint64_t held = device_.bytes_allocated() - std::min(counted, device_.bytes_allocated());
-    const std::uint64_t free = device_.info().memory_bytes - std::min(held, device_.info().memory_bytes);
+    const std::uint64_t free = device_.info().memory_bytes - std::min(before, device_.info().memory_bytes);
     if (memory_.total() > free)
         return fail(
             ErrorCode::OutOfMemory,
@@ -90,7 +95,7 @@ Result<void> LayerStack::plan_memory() {
             "{:.0f}), {:.0f} MiB are free on {}",
             desc_.width, desc_.height, static_cast<double>(memory_.total()) / kMiB,
             static_cast<double>(memory_.transients) / kMiB, static_cast<double>(memory_.histories) / kMiB,
-            static_cast<double>(memory_.parameters) / kMiB, static_cast<double>(memory_.io) / kMiB,
+            static_cast<double>(memory_.parameters + memory_.packed) / kMiB, static_cast<double>(memory_.io) / kMiB,
             static_cast<double>(free) / kMiB, device_.info().name);
     return {};
 }

@@ -2,6 +2,7 @@
 // conventions.
 #pragma once
 
+#include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_graph.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
@@ -9,15 +10,6 @@
 #include <span>
 
 namespace kinetograph::vae {
-
-/// Bytes of device memory that a stack needs, known before any of it is allocated.
-struct StackMemory {
-    std::uint64_t transients = 0;  ///< one arena for the largest step
-    std::uint64_t histories = 0;
-    std::uint64_t parameters = 0;
-    std::uint64_t io = 0;  ///< staging of input and output
-    std::uint64_t total() const { return transients + histories + parameters + io; }
-};
 
 class LayerStack {
   public:

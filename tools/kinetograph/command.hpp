@@ -18,6 +18,6 @@ void add_info(CLI::App& app, Action& action);
 void add_weights(CLI::App& app, Action& action);
 void add_conv(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
-void add_bench(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action, const std::string& command_line);  ///< which its reports quote
 
 }  // namespace kinetograph::cli

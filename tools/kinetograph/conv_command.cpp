@@ -4,8 +4,8 @@
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/conv_request.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
-#include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/kinetograph/text_output.hpp>
 
 #include <nlohmann/json.hpp>
@@ -13,24 +13,8 @@
 namespace kinetograph::cli {
 namespace {
 
-const std::map<std::string, conv::Activation> kActivations{{"none", conv::Activation::None},
-                                                           {"silu", conv::Activation::Silu}};
-const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32},
-                                                   {"bf16", tensor::DType::BF16},
-                                                   {"fp16", tensor::DType::F16},
-                                                   {"fp8", tensor::DType::F8E4M3}};
-
 struct ConvArguments {
-    std::array<std::int64_t, 5> input{};                // N,D,H,W,C
-    std::array<std::int64_t, 4> filter{};               // K,Q,R,S
-    std::array<std::int64_t, 3> stride{1, 1, 1};        // d,h,w
-    std::array<std::int64_t, 3> dilation{1, 1, 1};      // d,h,w
-    std::array<std::int64_t, 6> pad{0, 0, 0, 0, 0, 0};  // front,back,top,bottom,left,right
-    std::int64_t groups = 1;
-    bool upsample = false;
-    bool residual = false;
-    conv::Activation activation = conv::Activation::None;
-    tensor::DType dtype = tensor::DType::BF16;
+    ConvRequest request;
     LaneChoice lane = LaneChoice::Auto;
     std::string backend;
     int repeats = 10;
@@ -38,29 +22,6 @@ struct ConvArguments {
     std::string described_device;  // an architecture: explain for it, run nothing
     std::string json;
 };
-
-conv::ConvProblem to_problem(const ConvArguments& a) {
-    return {.n = a.input[0],
-            .d = a.input[1],
-            .h = a.input[2],
-            .w = a.input[3],
-            .c_in = a.input[4],
-            .upsample = a.upsample,
-            .filter = {.k = a.filter[0], .q = a.filter[1], .r = a.filter[2], .s = a.filter[3]},
-            .stride = {.d = a.stride[0], .h = a.stride[1], .w = a.stride[2]},
-            .dilation = {.d = a.dilation[0], .h = a.dilation[1], .w = a.dilation[2]},
-            .pad = {.front = a.pad[0],
-                    .back = a.pad[1],
-                    .top = a.pad[2],
-                    .bottom = a.pad[3],
-                    .left = a.pad[4],
-                    .right = a.pad[5]},
-            .groups = a.groups,
-            .dtype = a.dtype,
-            .output_dtype = a.dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : a.dtype,
-            .residual = a.residual,
-            .activation = a.activation};
-}
 
 nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
     auto list = nlohmann::ordered_json::array();
@@ -104,7 +65,7 @@ Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem
 }
 
 Result<void> run(const ConvArguments& arguments) {
-    const conv::ConvProblem problem = to_problem(arguments);
+    const conv::ConvProblem problem = arguments.request.problem();
     if (auto valid = problem.validate(); !valid) return valid;
     if (!arguments.described_device.empty()) return explain_for(arguments, problem);
     auto device = open_lane(arguments.lane);
@@ -150,18 +111,9 @@ std::string architectures() {
 void add_conv(CLI::App& app, Action& action) {
     auto arguments = std::make_shared<ConvArguments>();
     CLI::App* command = app.add_subcommand("conv", "Run one convolution, compare with the fp64 reference, time it");
-    ConvArguments& a = *arguments;
-    add_numbers(*command, "--input", a.input, "N,D,H,W,C", "Activations")->required();
-    add_numbers(*command, "--filter", a.filter, "K,Q,R,S", "Output channels; taps in time, rows, columns")->required();
-    add_numbers(*command, "--stride", a.stride, "d,h,w", "Default 1,1,1");
-    add_numbers(*command, "--dilation", a.dilation, "d,h,w", "Default 1,1,1");
-    add_numbers(*command, "--pad", a.pad, "front,back,top,bottom,left,right", "Zeros around the input (default none)");
-    command->add_option("--groups", arguments->groups, "Of channels that see only each other (default 1)")
-        ->type_name("N");
-    command->add_flag("--upsample", arguments->upsample, "The taps see the input doubled in rows and columns");
-    command->add_flag("--residual", arguments->residual, "Add a residual after the activation");
-    add_choice(*command, "--activation", arguments->activation, kActivations, "After the bias (default none)");
-    add_choice(*command, "--dtype", arguments->dtype, kDTypes, "Of activations and filter (default bf16)");
+    const ProblemOptions options = add_conv_options(*command, arguments->request);
+    options.input->required();
+    options.filter->required();
     add_lane_option(*command, arguments->lane);
     command->add_option("--backend", arguments->backend, "Run this candidate instead of the first open one")
         ->type_name("NAME");

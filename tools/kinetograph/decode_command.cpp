@@ -63,6 +63,7 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
         {"seconds_first_frame", to_seconds(times.first_frame)},
         {"fps_steady", fps ? nlohmann::ordered_json(*fps) : nlohmann::ordered_json()},
         {"peak_device_bytes", decoder.peak_device_bytes()},
+        {"stated_device_bytes", device_bytes(decoder.memory(), device.kind)},
         {"commit", kBuildCommit},
     };
     return stats.dump(2) + '\n';
@@ -113,6 +114,7 @@ Result<void> run(const DecodeArguments& arguments) {
 
     auto decoder = vae::Decoder::create_for(**device, *checkpoint, *clip, arguments.decode.decoder);
     if (!decoder) return fail(decoder.error());
+    state_memory(**decoder, (*device)->info());
     if (auto decoded = decode_all(**decoder, *clip, sink, times); !decoded) return decoded;
     if (auto finished = sink.finish(); !finished) return finished;
     if (stats) {

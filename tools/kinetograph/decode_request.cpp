@@ -1,4 +1,5 @@
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -44,6 +45,21 @@ std::string_view to_string(LaneChoice lane) {
         if (value == lane) return name;
     }
     return "?";
+}
+
+std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind) {
+    return memory.total() - (kind == accel::Kind::Cpu ? 0 : memory.io);
+}
+
+void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device) {
+    constexpr double kMiB = 1024.0 * 1024.0;
+    const vae::StackMemory memory = decoder.memory();
+    const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
+    spdlog::info("decoding takes {:.1f} MiB of {:.0f} on {}: transients {:.1f}, histories {:.1f}, parameters {:.1f}{}",
+                 mib(device_bytes(memory, device.kind)), mib(device.memory_bytes), device.name, mib(memory.transients),
+                 mib(memory.histories), mib(memory.parameters + memory.packed),
+                 device.kind == accel::Kind::Cpu ? fmt::format(", staging {:.1f}", mib(memory.io))
+                                                 : fmt::format("; and {:.1f} MiB of the host's", mib(memory.io)));
 }
 
 bool decodes(accel::Device& device) { return nn::Operators::create(device).has_value(); }

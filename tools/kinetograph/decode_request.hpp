@@ -30,6 +30,11 @@ std::string_view to_string(LaneChoice lane);
 /// replaced. Errors: those of accel::open(), naming the lane and the lanes there are.
 Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane);
 
+/// Of what a decoder takes, the part that lies in memory of a device of that kind.
+std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);
+/// Says in one message what the decoder takes of the device, and what there is; before the first step.
+void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device);
+
 /// Whether this build has a decoder's passes for the device.
 bool decodes(accel::Device& device);
 

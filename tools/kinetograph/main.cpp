@@ -17,6 +17,12 @@ void set_up_messages() {
     spdlog::set_pattern("kinetograph: %^%l%$: %v");
 }
 
+std::string command_line(int argc, char** argv) {
+    std::string line;
+    for (int i = 0; i < argc; ++i) line += (i == 0 ? "" : " ") + std::string(argv[i]);
+    return line;
+}
+
 int run(int argc, char** argv) {
     using namespace kinetograph;
     CLI::App app("Video-VAE latents in, frames out, in real time.", "kinetograph");
@@ -31,7 +37,7 @@ int run(int argc, char** argv) {
     cli::add_weights(app, action);
     cli::add_conv(app, action);
     cli::add_graph(app, action);
-    cli::add_bench(app, action);
+    cli::add_bench(app, action, command_line(argc, argv));
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -40,6 +40,7 @@ class CountingDecoder final : public vae::Decoder {
     const graph::Plan* plan() const override { return nullptr; }
     Result<graph::Plan> compile_plan(int) const override { return fail(ErrorCode::Unsupported, "no graph"); }
     std::uint64_t peak_device_bytes() const override { return 0; }
+    vae::StackMemory memory() const override { return {}; }
 
   private:
     std::int64_t next_ = 0, steps_ = 0;

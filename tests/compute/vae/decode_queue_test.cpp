@@ -33,6 +33,7 @@ class CountingDecoder final : public Decoder {
     const graph::Plan* plan() const override { return nullptr; }
     Result<graph::Plan> compile_plan(int) const override { return fail(ErrorCode::Unsupported, "no graph"); }
     std::uint64_t peak_device_bytes() const override { return 0; }
+    StackMemory memory() const override { return {}; }
 
   private:
     Nanoseconds delay_;

@@ -133,16 +133,5 @@ TEST(GraphProgram, TheFirstStepHasAnotherPlanThanLaterOnes) {
     EXPECT_NE(run_program(first).out, run_program(later).out);
 }
 
-TEST(BenchProgram, ReportsTheSteadyRateAndACostForEveryPassWhoseSharesAddUpToOne) {
-    const auto json = run_json({"bench", "decode", "--weights", kSmallWeights, "--size", "48x32", "--steps", "4"});
-    EXPECT_EQ(json.at("seconds_per_step_all").size(), 2U);
-    EXPECT_NEAR(json.at("fps_steady").get<double>(), 4 / json.at("seconds_per_step").get<double>(), 1e-6);
-    EXPECT_GT(json.at("peak_device_bytes").get<std::uint64_t>(), 0);
-    double shares = 0;
-    for (const auto& pass : json.at("passes")) shares += pass.at("share").get<double>();
-    EXPECT_GT(json.at("passes").size(), 10U);
-    EXPECT_NEAR(shares, 1.0, 1e-6);
-}
-
 }  // namespace
 }  // namespace kinetograph::test

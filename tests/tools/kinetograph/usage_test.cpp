@@ -29,6 +29,15 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
         {{"graph", "--weights", "synthetic:wan2.1,dim=32", "--json", "--dot"}, "excludes"},
         {{"bench"}, "subcommand is required"},
         {{"bench", "decode", "--weights", "w", "--steps", "2"}, "--steps"},
+        {{"bench", "decode"}, "--weights is required"},
+        {{"bench", "decode", "clip.safetensors", "--weights", "w", "--size", "64x32"}, "excludes"},
+        {{"bench", "conv", "--input", "1,1,8,8,4"}, "--input requires --filter"},
+        {{"bench", "conv", "--input", "1,1,8,8,4", "--filter", "4,1,3,3", "--size", "64x32"}, "excludes"},
+        {{"bench", "conv", "--input", "1,1,8,8,4", "--filter", "4,1,3,3", "--layer", "96"}, "excludes"},
+        {{"bench", "conv", "--dim", "7"}, "--dim"},
+        {{"bench", "conv", "--dtype", "int8"}, "int8"},
+        {{"bench", "interop", "--lane", "metal"}, "metal"},
+        {{"bench", "interop", "--steps", "0"}, "--steps"},
     };
     for (const Usage& usage : cases) {
         const auto result = run_program(usage.arguments);

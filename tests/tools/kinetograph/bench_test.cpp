@@ -1,0 +1,171 @@
+// kinetograph bench: what its reports hold, on the lane that every machine has.
+#include <algorithm>
+
+#include "latent_files.hpp"
+#include "program_json.hpp"
+
+namespace kinetograph::test {
+namespace {
+
+/// What every report begins with.
+void expect_head(const nlohmann::json& json, const std::string& bench) {
+    EXPECT_EQ(json.at("bench"), bench);
+    EXPECT_FALSE(json.at("commit").get<std::string>().empty());
+    EXPECT_NE(json.at("command").get<std::string>().find(" bench " + bench + " "), std::string::npos);
+    EXPECT_EQ(json.at("machine").at("lane"), "cpu");
+    for (const char* name : {"device", "driver", "features"})
+        EXPECT_FALSE(json.at("machine").at(name).get<std::string>().empty()) << name;
+    EXPECT_GT(json.at("machine").at("compute_units").get<int>(), 0);
+    EXPECT_GT(json.at("machine").at("memory_bytes").get<std::uint64_t>(), 0);
+}
+
+std::vector<std::string> bench_decode(const std::string& steps, const std::string& rounds) {
+    return {"bench",  "decode", "--weights", kSmallWeights, "--size",   "48x32",
+            "--lane", "cpu",    "--steps",   steps,         "--rounds", rounds};
+}
+
+TEST(BenchDecode, ReportsTheSteadyRateAndACostForEveryPassWhoseSharesAddUpToOne) {
+    const auto json = run_json(bench_decode("4", "1"));
+    expect_head(json, "decode");
+    EXPECT_EQ(json.at("seconds_per_step_all").size(), 2U);
+    EXPECT_NEAR(json.at("fps_steady").get<double>(), 4 / json.at("seconds_per_step").get<double>(), 1e-6);
+    double shares = 0, medians = 0;
+    for (const auto& pass : json.at("passes")) {
+        shares += pass.at("share").get<double>();
+        medians += pass.at("seconds_median").get<double>();
+        EXPECT_EQ(pass.at("count"), 2) << pass.at("name");
+    }
+    EXPECT_GT(json.at("passes").size(), 10U);
+    EXPECT_NEAR(shares, 1.0, 1e-6);
+    EXPECT_GT(medians, 0);
+}
+
+TEST(BenchDecode, CountsAllFramesOfTheClipAndLeavesTheFirstOfSeveralRoundsOut) {
+    const auto json = run_json(bench_decode("3", "3"));
+    EXPECT_EQ(json.at("frames"), 9);
+    EXPECT_EQ(json.at("seconds_clip").at("count"), 2);
+    EXPECT_NEAR(json.at("fps_clip").get<double>(), 9 / json.at("seconds_clip").at("median").get<double>(), 1e-6);
+    EXPECT_EQ(json.at("seconds_per_step_all").size(), 1U + 2U + 2U);
+    EXPECT_EQ(json.at("seconds_per_step_on_device").at("count"), 5);
+    EXPECT_LE(json.at("seconds_per_step_on_device").at("min").get<double>(),
+              json.at("seconds_per_step_all").back().get<double>());
+    EXPECT_GT(json.at("seconds_first_frame_after_load").get<double>(), 0);
+    EXPECT_GT(json.at("seconds_load").get<double>(), 0);
+}
+
+TEST(BenchDecode, StatesTheMemoryBeforeItStartsAndKeepsToIt) {
+    auto arguments = bench_decode("3", "1");
+    arguments.insert(arguments.end(), {"--json", "-", "--no-passes"});
+    const auto result = run_program(arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    const auto statement = result.messages.find("decoding takes ");
+    ASSERT_NE(statement, std::string::npos) << result.messages;
+    EXPECT_LT(statement, result.messages.find("1/3 steps"));
+    const auto json = nlohmann::json::parse(result.out);
+    EXPECT_FALSE(json.contains("passes"));
+    EXPECT_TRUE(json.at("seconds_per_step_on_device").is_null());
+    std::uint64_t sum = 0;
+    for (const char* part : {"transients", "histories", "parameters", "staging"})
+        sum += json.at("stated_bytes").at(part).get<std::uint64_t>();
+    EXPECT_EQ(json.at("stated_device_bytes"), sum);  // a CPU's staging lies in its memory too
+    EXPECT_LE(json.at("peak_device_bytes").get<std::uint64_t>(), sum);
+    EXPECT_GT(json.at("peak_device_bytes").get<std::uint64_t>(), sum / 2);
+}
+
+TEST(BenchConv, TimesEveryConvolutionOfAStepOnEveryOpenBackEnd) {
+    const auto json = run_json({"bench", "conv", "--lane", "cpu", "--size", "48x32", "--dim", "32", "--repeats", "2"});
+    expect_head(json, "conv");
+    EXPECT_EQ(json.at("dim"), 32);
+    std::int64_t launches = 0;
+    double step = 0;
+    for (const auto& layer : json.at("layers")) {
+        launches += layer.at("launches").get<std::int64_t>();
+        double best = 1e9;
+        for (const auto& result : layer.at("backends")) {
+            const double seconds = result.at("seconds");
+            EXPECT_NE(result.at("backend"), "reference");
+            EXPECT_NEAR(result.at("tflops").get<double>(), layer.at("flops").get<double>() / seconds / 1e12, 1e-9);
+            EXPECT_EQ(result.at("seconds_of_repeats").at("count"), 2);
+            best = std::min(best, seconds);
+        }
+        EXPECT_GE(layer.at("backends").size(), 1U) << layer.at("layer");
+        EXPECT_GT(layer.at("bytes").get<std::uint64_t>(), 0);
+        step += layer.at("launches").get<double>() * best;
+    }
+    // conv2, conv1, 28 of residual blocks and one shortcut, 2 of the attention, 2 in time, 3 after doubling, the head
+    EXPECT_EQ(launches, 39);
+    EXPECT_NEAR(json.at("seconds_per_step").get<double>(), step, 1e-12);
+}
+
+TEST(BenchConv, NamesLayersByChannelsTapsAndOutputAndTimesThoseThatAreAskedFor) {
+    const auto json = run_json({"bench", "conv", "--lane", "cpu", "--size", "48x32", "--dim", "32", "--repeats", "1",
+                                "--layer", "32>32", "--backend", "direct"});
+    ASSERT_EQ(json.at("layers").size(), 1U);
+    const auto& layer = json.at("layers").front();
+    EXPECT_EQ(layer.at("layer"), "32>32 3x3x3, 4x32x48");
+    EXPECT_EQ(layer.at("launches"), 6);
+    EXPECT_EQ(layer.at("problem"), "1x6x32x48x32 bf16 * 32x3x3x3 pad 0,0,1,1,1,1 + bias -> 1x4x32x48x32 bf16");
+    ASSERT_EQ(layer.at("backends").size(), 1U);
+    EXPECT_EQ(layer.at("backends").front().at("backend"), "direct");
+    EXPECT_TRUE(json.at("seconds_per_step").is_null());  // of one layer only
+}
+
+TEST(BenchConv, TimesOneProblemGivenByFlags) {
+    const auto json = run_json({"bench", "conv", "--lane", "cpu", "--input", "1,3,5,7,8", "--filter", "16,3,3,3",
+                                "--pad", "0,0,1,1,1,1", "--residual", "--activation", "silu", "--dtype", "fp32",
+                                "--repeats", "3", "--backend", "reference"});
+    ASSERT_EQ(json.at("layers").size(), 1U);
+    const auto& layer = json.at("layers").front();
+    EXPECT_EQ(layer.at("layer"), "8>16 3x3x3, 1x5x7");
+    EXPECT_EQ(layer.at("bytes"), 4 * (3 * 5 * 7 * 8 + 16 * 8 * 27 + 2 * 5 * 7 * 16));
+    EXPECT_EQ(layer.at("backends").front().at("backend"), "reference");
+}
+
+TEST(BenchConv, RefusesALayerThatDoesNotExistWithTheListOfThoseThatDo) {
+    const auto result = run_program({"bench", "conv", "--lane", "cpu", "--size", "48x32", "--layer", "7>7"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("\"7>7\""), std::string::npos) << result.messages;
+    EXPECT_NE(result.messages.find("96>96 3x3x3, 4x32x48"), std::string::npos) << result.messages;
+}
+
+TEST(BenchConv, ReportsABackEndThatDeclinesAndFails) {
+    const auto result = run_program({"bench", "conv", "--lane", "cpu", "--size", "48x32", "--dim", "32", "--layer",
+                                     "32>3 ", "--backend", "abacus", "--json", "-"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("32>3 3x3x3, 4x32x48: "), std::string::npos) << result.messages;
+    const auto json = nlohmann::json::parse(result.out);
+    const auto& refused = json.at("layers").front().at("backends").front();
+    EXPECT_NE(refused.at("error").get<std::string>().find("abacus"), std::string::npos) << refused;
+}
+
+TEST(BenchInterop, TimesHandOversAndFindsMemoryAndTimelinesWhereTheyBelongAfterASoak) {
+    const auto json = run_json({"bench", "interop", "--lane", "cpu", "--executions", "10", "--steps", "100"});
+    expect_head(json, "interop");
+    EXPECT_FALSE(json.at("machine").at("vulkan_device").get<std::string>().empty());
+    ASSERT_EQ(json.at("routes").size(), 2U);
+    for (const auto& route : json.at("routes")) {
+        EXPECT_EQ(route.at("seconds_one_by_one").at("count"), 10);
+        EXPECT_LE(route.at("seconds_submission").at("min").get<double>(),
+                  route.at("seconds_one_by_one").at("max").get<double>());
+        EXPECT_GT(route.at("seconds_batched").get<double>(), 0);
+    }
+    const auto& soak = json.at("soak");
+    const auto &before = soak.at("before"), &after = soak.at("after");
+    EXPECT_TRUE(soak.at("changes").empty()) << soak;
+    EXPECT_EQ(after.at("executions").get<int>(), before.at("executions").get<int>() + 100);
+    EXPECT_EQ(after.at("accelerator_bytes"), before.at("accelerator_bytes"));
+    for (const char* timeline : {"accelerator_timeline", "vulkan_timeline"}) {
+        EXPECT_EQ(after.at(timeline).at("value"), after.at(timeline).at("expected")) << timeline;
+        EXPECT_GE(after.at(timeline).at("value").get<int>(), before.at(timeline).at("value").get<int>() + 100);
+    }
+}
+
+TEST(BenchInterop, SaysWithoutAVulkanDriverWhyThereIsNothingToMeasure) {
+    const ProgramOptions no_driver{.environment = {"VK_DRIVER_FILES=/nowhere.json", "VK_ICD_FILENAMES=/nowhere.json"}};
+    const auto result = run_program({"bench", "interop", "--lane", "cpu"}, no_driver);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("Vulkan"), std::string::npos) << result.messages;
+}
+
+}  // namespace
+}  // namespace kinetograph::test

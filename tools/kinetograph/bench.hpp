@@ -1,0 +1,62 @@
+// What the subcommands of `kinetograph bench` have in common: one source file each, one way to report.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/text_output.hpp>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kinetograph::cli {
+
+/// Each adds its subcommand to `bench`. `command_line` is the program's, for the report.
+void add_bench_decode(CLI::App& bench, Action& action, const std::string& command_line);
+void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_line);
+void add_bench_interop(CLI::App& bench, Action& action, const std::string& command_line);
+
+/// Where a report goes: the JSON file, claimed before anything is measured, and standard output unless that is the
+/// JSON's.
+class BenchReport {
+  public:
+    /// `json` empty: no JSON; "-": to standard output, and no text. Errors: Io naming the path.
+    static Result<BenchReport> create(const std::string& json);
+    /// Errors: Io.
+    Result<void> write(const std::string& text, const nlohmann::ordered_json& json);
+
+  private:
+    bool prints_text_ = true;
+    std::optional<TextOutput> json_;
+};
+
+/// {"bench", "commit", "command", "machine"}: what every report begins with.
+nlohmann::ordered_json report_head(std::string_view bench, const std::string& command_line,
+                                   const accel::DeviceInfo& device);
+/// The same for people, in one line: "NVIDIA H200, libcuda.so.1 ..., commit ...".
+std::string describe_machine(const accel::DeviceInfo& device);
+
+/// Seconds, sorted.
+class Samples {
+  public:
+    void add(double seconds) { seconds_.insert(std::ranges::upper_bound(seconds_, seconds), seconds); }
+    bool empty() const { return seconds_.empty(); }
+    std::size_t count() const { return seconds_.size(); }
+    /// Of an odd number the middle one, of an even number the upper of the two; there is at least one.
+    double median() const { return seconds_[seconds_.size() / 2]; }
+    double least() const { return seconds_.front(); }
+    double most() const { return seconds_.back(); }
+    const std::vector<double>& sorted() const { return seconds_; }
+    /// {"median", "min", "max", "count"}; null without samples.
+    nlohmann::ordered_json to_json() const;
+
+  private:
+    std::vector<double> seconds_;
+};
+
+inline double to_seconds(Nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
+inline double to_mib(std::uint64_t bytes) { return static_cast<double>(bytes) / 1048576.0; }
+
+}  // namespace kinetograph::cli

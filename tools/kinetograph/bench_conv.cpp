@@ -1,0 +1,211 @@
+// kinetograph bench conv: every convolution of a decoding step, or one problem, on every open back end.
+#include <fmt/ranges.h>
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/tools/kinetograph/bench.hpp>
+#include <kinetograph/tools/kinetograph/conv_request.hpp>
+#include <kinetograph/tools/kinetograph/conv_timing.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/decoder_convolutions.hpp>
+#include <kinetograph/tools/kinetograph/frame_size.hpp>
+#include <kinetograph/tools/kinetograph/progress.hpp>
+#include <kinetograph/tools/kinetograph/table.hpp>
+
+namespace kinetograph::cli {
+namespace {
+
+constexpr std::int64_t kLatentChannels = 16;
+
+struct ConvBench {
+    ConvRequest request;
+    bool one_problem = false;  ///< `request` instead of a decoder's
+    FrameSize size{.width = 1280, .height = 704};
+    std::int64_t dim = 96;
+    std::string layer;  ///< part of the names of those wanted; empty: all
+    LaneChoice lane = LaneChoice::Auto;
+    std::string backend;
+    int repeats = 20;
+    std::string json, command_line;
+};
+
+/// One back end's time for one convolution, or why there is none.
+struct BackEndResult {
+    std::string backend;
+    Result<ConvTiming> timing;
+};
+
+struct LayerResult {
+    DecoderConvolution convolution;
+    std::vector<BackEndResult> backends;
+    /// The fastest; null if none ran.
+    const ConvTiming* best() const {
+        const ConvTiming* best = nullptr;
+        for (const BackEndResult& result : backends)
+            if (result.timing && (best == nullptr || result.timing->launches.median() < best->launches.median()))
+                best = &*result.timing;
+        return best;
+    }
+};
+
+Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& bench, const accel::DeviceInfo& device) {
+    if (bench.one_problem) {
+        const conv::ConvProblem problem = bench.request.problem();
+        if (auto valid = problem.validate(); !valid) return fail(valid.error());
+        return std::vector<DecoderConvolution>{{convolution_name(problem), problem, 1}};
+    }
+    auto all = decoder_convolutions(bench.dim, kLatentChannels, bench.size.latents(), bench.request.dtype,
+                                    device.kind != accel::Kind::Cpu);
+    std::vector<std::string> names(all.size());
+    std::ranges::transform(all, names.begin(), &DecoderConvolution::name);
+    std::erase_if(all, [&](const DecoderConvolution& one) { return one.name.find(bench.layer) == std::string::npos; });
+    if (all.empty())
+        return fail(ErrorCode::NotFound, "no layer's name contains \"{}\"; there are: {}", bench.layer,
+                    fmt::join(names, "; "));
+    return all;
+}
+
+/// The one asked for, or all open ones but the fp64 reference, which is there to be right.
+std::vector<std::string> wanted_backends(const ConvBench& bench, const accel::DeviceInfo& device,
+                                         const conv::ConvProblem& problem) {
+    if (!bench.backend.empty()) return {bench.backend};
+    std::vector<std::string> names;
+    for (const conv::DispatchRow& row : conv::explain(device, problem))
+        if (row.open && row.candidate != "reference") names.emplace_back(row.candidate);
+    return names;
+}
+
+/// The rate of 2 x multiply-adds, padding and doubled pixels counted as if they were computed.
+double tflops(const conv::ConvProblem& problem, double seconds) { return problem.flops() / seconds / 1e12; }
+
+/// What all launches of a step take, each by its fastest back end; nothing if one did not run.
+std::optional<double> seconds_per_step(std::span<const LayerResult> layers) {
+    double sum = 0;
+    for (const LayerResult& layer : layers) {
+        const ConvTiming* best = layer.best();
+        if (best == nullptr) return std::nullopt;
+        sum += static_cast<double>(layer.convolution.launches) * best->launches.median();
+    }
+    return sum;
+}
+
+std::string to_text(const ConvBench& bench, const accel::DeviceInfo& device, std::span<const LayerResult> layers) {
+    Table table({"layer", ">launches", "back end", ">median ms", ">min ms", ">TFLOP/s", ">GB/s at least"});
+    std::string failures;
+    for (const auto& [convolution, backends] : layers) {
+        for (const BackEndResult& result : backends) {
+            if (!result.timing) {
+                failures +=
+                    fmt::format("{} on {}: {}\n", convolution.name, result.backend, result.timing.error().message);
+                continue;
+            }
+            const Samples& launches = result.timing->launches;
+            const auto bytes = static_cast<double>(least_traffic(convolution.problem));
+            table.add({convolution.name, std::to_string(convolution.launches), result.backend,
+                       fmt::format("{:.4f}", 1e3 * launches.median()), fmt::format("{:.4f}", 1e3 * launches.least()),
+                       fmt::format("{:.2f}", tflops(convolution.problem, launches.median())),
+                       fmt::format("{:.1f}", bytes / launches.median() / 1e9)});
+        }
+    }
+    std::string text = table.to_string() + failures;
+    if (const auto step = seconds_per_step(layers); step && !bench.one_problem && bench.layer.empty())
+        text += fmt::format("\nall convolutions of a step: {:.3f} ms, each by its fastest back end\n", 1e3 * *step);
+    return text + fmt::format("{}, median of {}\n", describe_machine(device), bench.repeats);
+}
+
+nlohmann::ordered_json to_json(const ConvBench& bench, const accel::DeviceInfo& device,
+                               std::span<const LayerResult> layers) {
+    nlohmann::ordered_json json = report_head("conv", bench.command_line, device);
+    json["dtype"] = tensor::to_string(bench.request.dtype);
+    if (!bench.one_problem) {
+        json["width"] = bench.size.width;
+        json["height"] = bench.size.height;
+        json["dim"] = bench.dim;
+    }
+    for (const auto& [convolution, backends] : layers) {
+        nlohmann::ordered_json layer{{"layer", convolution.name},
+                                     {"problem", convolution.problem.to_string()},
+                                     {"launches", convolution.launches},
+                                     {"flops", convolution.problem.flops()},
+                                     {"bytes", least_traffic(convolution.problem)}};
+        for (const BackEndResult& result : backends) {
+            if (!result.timing) {
+                layer["backends"].push_back({{"backend", result.backend}, {"error", result.timing.error().message}});
+                continue;
+            }
+            const ConvTiming& timing = *result.timing;
+            layer["backends"].push_back({{"backend", result.backend},
+                                         {"seconds", timing.launches.median()},
+                                         {"seconds_of_repeats", timing.launches.to_json()},
+                                         {"tflops", tflops(convolution.problem, timing.launches.median())},
+                                         {"tensors_in_turn", timing.in_turn},
+                                         {"replayed", timing.replayed},
+                                         {"workspace_bytes", timing.workspace_bytes}});
+        }
+        json["layers"].push_back(std::move(layer));
+    }
+    const auto step = seconds_per_step(layers);
+    json["seconds_per_step"] =
+        step && !bench.one_problem && bench.layer.empty() ? nlohmann::ordered_json(*step) : nlohmann::ordered_json();
+    return json;
+}
+
+Result<void> run(const ConvBench& bench) {
+    auto report = BenchReport::create(bench.json);
+    if (!report) return fail(report.error());
+    auto device = open_lane(bench.lane);
+    if (!device) return fail(device.error());
+    const accel::DeviceInfo& info = (*device)->info();
+    auto convolutions = wanted_convolutions(bench, info);
+    if (!convolutions) return fail(convolutions.error());
+
+    std::vector<LayerResult> layers;
+    std::optional<Error> failure;
+    {
+        Progress progress(static_cast<std::int64_t>(convolutions->size()), "layers");
+        for (const DecoderConvolution& convolution : *convolutions) {
+            LayerResult layer{convolution, {}};
+            for (const std::string& backend : wanted_backends(bench, info, convolution.problem)) {
+                auto timing =
+                    time_convolution(**device, convolution.problem, {.backend = backend, .repeats = bench.repeats});
+                if (!timing) failure = Error{timing.error().code, convolution.name + ": " + timing.error().message};
+                layer.backends.push_back({backend, std::move(timing)});
+            }
+            layers.push_back(std::move(layer));
+            progress.show(static_cast<std::int64_t>(layers.size()));
+        }
+    }
+    if (auto written = report->write(to_text(bench, info, layers), to_json(bench, info, layers)); !written)
+        return written;
+    return failure ? fail(std::move(*failure)) : Result<void>{};
+}
+
+}  // namespace
+
+void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_line) {
+    auto arguments = std::make_shared<ConvBench>();
+    arguments->command_line = command_line;
+    CLI::App* command = bench.add_subcommand("conv", "Time every convolution of a decoding step, or one problem");
+    const ProblemOptions problem = add_conv_options(*command, arguments->request);
+    problem.input->needs(problem.filter);
+    problem.filter->needs(problem.input);
+    add_frame_size(*command, arguments->size)->excludes(problem.input);
+    command->add_option("--dim", arguments->dim, "Width of the decoder (default 96, as published)")
+        ->check(CLI::Range(8, 512).description(""))
+        ->type_name("N")
+        ->excludes(problem.input);
+    command->add_option("--layer", arguments->layer, "Only layers whose name contains this: \"96>96\"")
+        ->type_name("TEXT")
+        ->excludes(problem.input);
+    add_lane_option(*command, arguments->lane);
+    command->add_option("--backend", arguments->backend, "Only this candidate (default: every open one but reference)")
+        ->type_name("NAME");
+    command->add_option("--repeats", arguments->repeats, "Timed rows of launches (default 20)")
+        ->check(CLI::Range(1, 100'000).description(""))
+        ->type_name("N");
+    command->add_option("--json", arguments->json, "Write the results here; -: to standard output")->type_name("FILE");
+    command->final_callback([arguments, input = problem.input, &action] {
+        arguments->one_problem = input->count() > 0;
+        action = [arguments] { return run(*arguments); };
+    });
+}
+
+}  // namespace kinetograph::cli

@@ -1,0 +1,262 @@
+// kinetograph bench decode: the rate of a decoder, its memory, and what every pass costs.
+#include <kinetograph/engine/profile/statistics.hpp>
+#include <kinetograph/tools/kinetograph/bench.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/frame_size.hpp>
+#include <kinetograph/tools/kinetograph/progress.hpp>
+#include <kinetograph/tools/kinetograph/table.hpp>
+
+#include <iterator>
+#include <map>
+
+namespace kinetograph::cli {
+namespace {
+
+struct DecodeBench {
+    DecodeRequest decode;
+    FrameSize size{.width = 512, .height = 288};
+    std::string latents;  ///< empty: synthetic ones of `size`
+    std::int64_t steps = 16;
+    std::int64_t rounds = 1;
+    bool passes = true;
+    std::string json, command_line;
+};
+
+/// What the decodes took. Steps 0 and 1 of the first round are apart: each is the first of its kind.
+struct Measured {
+    double load = 0;         ///< checkpoint to decoder, seconds
+    double first_frame = 0;  ///< step 0 of the first round
+    double second_step = 0;  ///< step 1 of the first round
+    Samples clips;         ///< from the first step's begin to the last one's end; the first of several rounds left out
+    Samples steps;         ///< those that give four frames, on the host's clock
+    Samples device_steps;  ///< the same between the stamps of their first and last pass
+    std::vector<profile::Window> windows;  ///< of the steady steps, on the host axis
+    std::uint64_t peak_bytes = 0;
+    double fps_steady() const { return 4.0 / steps.median(); }
+    profile::Window whole() const { return {windows.front().begin, windows.back().end}; }
+};
+
+/// One pass over the steady steps.
+struct PassCost {
+    profile::PassStatistics statistics;
+    double median = 0;  ///< seconds
+};
+
+/// A synthetic clip of as many latent frames as steps, or the user's file, repeated if it is shorter.
+Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& checkpoint) {
+    if (!bench.latents.empty()) return vae::Latents::open(bench.latents);
+    const vae::LatentSize size = bench.size.latents();
+    vae::Latents clip;
+    clip.name = "synthetic latents";
+    clip.channels = checkpoint.z_dim();
+    clip.frames = bench.steps;
+    clip.height = size.height;
+    clip.width = size.width;
+    clip.values = vae::synthetic_tensor("latents", {clip.channels, clip.frames, clip.height, clip.width});
+    return clip;
+}
+
+/// Decodes the clip once. Steps after the second count, and in later rounds the second too.
+Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench, std::int64_t round,
+                         Progress& progress, Measured& measured) {
+    const Nanoseconds clip_begin = host_now();
+    for (std::int64_t step = 0; step < bench.steps; ++step) {
+        const Nanoseconds begin = host_now();
+        auto frames = decoder.step(clip.frame(step % clip.frames));
+        if (!frames) return fail(frames.error());
+        const double seconds = to_seconds(frames->duration);
+        if (step > (round == 0 ? 1 : 0)) {
+            measured.steps.add(seconds);
+            measured.windows.push_back({begin, host_now()});
+        } else if (round == 0) {
+            (step == 0 ? measured.first_frame : measured.second_step) = seconds;
+        }
+        progress.show(round * bench.steps + step + 1);
+    }
+    if (round > 0 || bench.rounds == 1) measured.clips.add(to_seconds(host_now() - clip_begin));
+    return {};
+}
+
+Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench) {
+    Measured measured;
+    measured.windows.reserve(static_cast<std::size_t>(bench.rounds * bench.steps));
+    Progress progress(bench.rounds * bench.steps, "steps");
+    for (std::int64_t round = 0; round < bench.rounds; ++round) {
+        if (round > 0)
+            if (auto reset = decoder.reset(); !reset) return fail(reset.error());
+        auto decoded = decode_clip(decoder, clip, bench, round, progress, measured);
+        if (!decoded) return fail(decoded.error());
+    }
+    measured.peak_bytes = decoder.peak_device_bytes();
+    return measured;
+}
+
+/// A step is one execution of a graph: its time on the device is from its first pass's begin to its last one's end.
+/// Executions whose middle lies in no steady step belong to other steps.
+void add_device_steps(std::span<const profile::Span> spans, Measured& measured) {
+    std::map<std::uint64_t, profile::Window> executions;
+    for (const profile::Span& span : spans) {
+        const auto at = executions.try_emplace(span.execution, profile::Window{span.begin, span.end}).first;
+        at->second.begin = std::min(at->second.begin, span.begin);
+        at->second.end = std::max(at->second.end, span.end);
+    }
+    for (const auto& [execution, window] : executions) {
+        const Nanoseconds middle = window.begin + window.length() / 2;
+        const auto after = std::ranges::upper_bound(measured.windows, middle, {}, &profile::Window::begin);
+        if (after != measured.windows.begin() && middle <= std::prev(after)->end)
+            measured.device_steps.add(to_seconds(window.length()));
+    }
+}
+
+std::vector<PassCost> cost_of_passes(std::span<const profile::Span> spans, const profile::Window& window) {
+    std::map<std::string, Samples> durations;
+    for (const profile::Span& span : spans) durations[span.track + span.name].add(to_seconds(span.end - span.begin));
+    std::vector<PassCost> costs;
+    for (profile::PassStatistics& pass : profile::summarize_passes(spans, window)) {
+        const double median = durations.at(pass.track + pass.name).median();
+        costs.push_back({std::move(pass), median});
+    }
+    return costs;
+}
+
+/// The decoded clip in words and numbers, for both forms of the report.
+struct Subject {
+    const DecodeBench& bench;
+    const vae::Decoder& decoder;
+    const accel::DeviceInfo& device;
+    std::uint64_t stated_bytes = 0;
+    std::int64_t width() const { return 8 * decoder.latent_size().width; }
+    std::int64_t height() const { return 8 * decoder.latent_size().height; }
+    std::int64_t frames() const { return video_frames(bench.steps); }
+    double fps_clip(const Measured& measured) const { return static_cast<double>(frames()) / measured.clips.median(); }
+};
+
+std::string to_text(const Measured& measured, const Subject& subject, std::span<const PassCost> passes) {
+    std::string text;
+    if (!passes.empty()) {
+        Table table({"pass", "track", ">median ms", ">average ms", ">max ms", ">share"});
+        for (const auto& [pass, median] : passes) {
+            table.add({pass.name, pass.track, fmt::format("{:.4f}", 1e3 * median),
+                       fmt::format("{:.4f}", 1e3 * to_seconds(pass.average)),
+                       fmt::format("{:.4f}", 1e3 * to_seconds(pass.max)), fmt::format("{:.1f} %", 100 * pass.share)});
+        }
+        text = table.to_string() + '\n';
+    }
+    const DecodeBench& bench = subject.bench;
+    const std::string on_device =
+        measured.device_steps.empty()
+            ? ""
+            : fmt::format(", {:.4f} s of it between the device's stamps", measured.device_steps.median());
+    return text + fmt::format(
+                      "{} at {}x{}, {}; {}\n"
+                      "  load           {:.3f} s, then the first frame after {:.4f} s, the second step {:.4f} s\n"
+                      "  steady step    {:.5f} s median, {:.5f} s fastest, {:.5f} s slowest of {} (4 frames each){}\n"
+                      "  steady rate    {:.2f} frames/s\n"
+                      "  whole clip     {} frames in {:.4f} s: {:.2f} frames/s, median of {}\n"
+                      "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before\n",
+                      bench.decode.weights, subject.width(), subject.height(),
+                      vae::to_string(bench.decode.decoder.precision), describe_machine(subject.device), measured.load,
+                      measured.first_frame, measured.second_step, measured.steps.median(), measured.steps.least(),
+                      measured.steps.most(), measured.steps.count(), on_device, measured.fps_steady(), subject.frames(),
+                      measured.clips.median(), subject.fps_clip(measured), measured.clips.count(),
+                      to_mib(measured.peak_bytes), to_mib(subject.stated_bytes));
+}
+
+nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject, std::span<const PassCost> passes) {
+    const DecodeBench& bench = subject.bench;
+    nlohmann::ordered_json json = report_head("decode", bench.command_line, subject.device);
+    const vae::StackMemory memory = subject.decoder.memory();
+    json.update({{"weights", bench.decode.weights},
+                 {"latents", bench.latents.empty() ? "synthetic" : bench.latents},
+                 {"precision", vae::to_string(bench.decode.decoder.precision)},
+                 {"width", subject.width()},
+                 {"height", subject.height()},
+                 {"latent_frames", bench.steps},
+                 {"frames", subject.frames()},
+                 {"rounds", bench.rounds}});
+    json["seconds_load"] = measured.load;
+    json["seconds_first_frame_after_load"] = measured.first_frame;
+    json["seconds_second_step"] = measured.second_step;
+    json["seconds_per_step"] = measured.steps.median();
+    json["seconds_per_step_all"] = measured.steps.sorted();
+    json["seconds_per_step_on_device"] = measured.device_steps.to_json();
+    json["seconds_clip"] = measured.clips.to_json();
+    json["fps_steady"] = measured.fps_steady();
+    json["fps_clip"] = subject.fps_clip(measured);
+    json["peak_device_bytes"] = measured.peak_bytes;
+    json["stated_device_bytes"] = subject.stated_bytes;
+    json["stated_bytes"] = {{"transients", memory.transients},
+                            {"histories", memory.histories},
+                            {"parameters", memory.parameters + memory.packed},
+                            {"staging", memory.io}};
+    for (const auto& [pass, median] : passes) {
+        json["passes"].push_back({{"name", pass.name},
+                                  {"track", pass.track},
+                                  {"count", pass.count},
+                                  {"seconds_median", median},
+                                  {"seconds_average", to_seconds(pass.average)},
+                                  {"seconds_max", to_seconds(pass.max)},
+                                  {"share", pass.share}});
+    }
+    return json;
+}
+
+Result<void> run(const DecodeBench& bench) {
+    auto report = BenchReport::create(bench.json);
+    if (!report) return fail(report.error());
+    auto device = open_lane(bench.decode.lane);
+    if (!device) return fail(device.error());
+    const accel::DeviceInfo& info = (*device)->info();
+    const Nanoseconds start = host_now();
+    auto checkpoint = vae::Checkpoint::open(bench.decode.weights);
+    if (!checkpoint) return fail(checkpoint.error());
+    auto clip = open_clip(bench, *checkpoint);
+    if (!clip) return fail(clip.error());
+
+    profile::Recorder recorder;
+    vae::DecoderOptions options = bench.decode.decoder;
+    if (bench.passes) options.recorder = &recorder;
+    auto decoder = vae::Decoder::create_for(**device, *checkpoint, *clip, options);
+    if (!decoder) return fail(decoder.error());
+    const double load = to_seconds(host_now() - start);
+    state_memory(**decoder, info);
+    auto measured = measure(**decoder, *clip, bench);
+    if (!measured) return fail(measured.error());
+    measured->load = load;
+
+    const auto spans = recorder.spans(measured->whole().begin);
+    add_device_steps(spans, *measured);
+    const auto passes = cost_of_passes(spans, measured->whole());
+    const Subject subject{bench, **decoder, info, device_bytes((*decoder)->memory(), info.kind)};
+    auto written = report->write(to_text(*measured, subject, passes), to_json(*measured, subject, passes));
+    if (!written) return written;
+    if (measured->peak_bytes > subject.stated_bytes)
+        return fail(ErrorCode::OutOfMemory, "{:.1f} MiB of device memory were taken at most, {:.1f} MiB were stated",
+                    to_mib(measured->peak_bytes), to_mib(subject.stated_bytes));
+    return {};
+}
+
+}  // namespace
+
+void add_bench_decode(CLI::App& bench, Action& action, const std::string& command_line) {
+    auto arguments = std::make_shared<DecodeBench>();
+    arguments->command_line = command_line;
+    CLI::App* command = bench.add_subcommand("decode", "Seconds a step, rate, device memory, cost of every pass");
+    auto* latents = command->add_option("latents-file", arguments->latents, "A clip; without one, synthetic latents");
+    latents->type_name("LATENTS.safetensors");
+    add_decode_options(*command, arguments->decode);
+    add_frame_size(*command, arguments->size)->excludes(latents);
+    command->add_option("--steps", arguments->steps, "Latent frames of the clip (default 16: 61 frames of video)")
+        ->check(CLI::Range(3, 100'000).description(""))
+        ->type_name("N");
+    command->add_option("--rounds", arguments->rounds, "Times to decode the clip; of several, the first warms up (1)")
+        ->check(CLI::Range(1, 1'000).description(""))
+        ->type_name("N");
+    command->add_flag_callback(
+        "--no-passes", [arguments] { arguments->passes = false; },
+        "Time whole steps only, without stamps between passes");
+    command->add_option("--json", arguments->json, "Write the results here; -: to standard output")->type_name("FILE");
+    command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace kinetograph::cli

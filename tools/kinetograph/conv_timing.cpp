@@ -1,0 +1,195 @@
+#include <kinetograph/compute/conv/element.hpp>
+#include <kinetograph/tools/kinetograph/conv_timing.hpp>
+
+#include <cmath>
+#include <random>
+
+namespace kinetograph::cli {
+namespace {
+
+using conv::ConvProblem;
+
+constexpr std::uint64_t kColdBytes = 256U << 20U;  // more than any cache of a GPU or CPU that we know of holds
+constexpr std::uint64_t kPattern = 16U << 20U;     // bytes of random values, repeated
+
+std::vector<float> draw(std::int64_t count, double scale, std::mt19937_64& random) {
+    std::uniform_real_distribution<float> uniform(static_cast<float>(-scale), static_cast<float>(scale));
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) value = uniform(random);
+    return values;
+}
+
+/// Frames of `turns` tensors, one after another.
+class Tensors {
+  public:
+    static Result<Tensors> create(accel::Device& device, std::string_view name, std::int64_t turns, std::int64_t frames,
+                                  std::uint64_t frame_bytes) {
+        Tensors tensors;
+        tensors.frames_ = frames;
+        tensors.frame_bytes_ = (frame_bytes + 255) / 256 * 256;
+        const auto bytes = static_cast<std::uint64_t>(turns * frames) * tensors.frame_bytes_;
+        auto memory = device.allocate(name, std::max<std::uint64_t>(bytes, 256));
+        if (!memory) return fail(std::move(memory.error()));
+        tensors.memory_ = std::move(*memory);
+        return tensors;
+    }
+    std::vector<std::byte*> frames(std::int64_t turn) const {
+        std::vector<std::byte*> frames;
+        for (std::int64_t i = 0; i < frames_; ++i)
+            frames.push_back(memory_->data() + static_cast<std::uint64_t>(turn * frames_ + i) * frame_bytes_);
+        return frames;
+    }
+    std::vector<const std::byte*> readable(std::int64_t turn) const {
+        const auto writable = frames(turn);
+        return {writable.begin(), writable.end()};
+    }
+    Result<void> fill(accel::Stream& stream, std::span<const std::byte> pattern) const {
+        for (std::uint64_t at = 0; at < memory_->bytes(); at += pattern.size()) {
+            const auto part = pattern.first(std::min<std::uint64_t>(pattern.size(), memory_->bytes() - at));
+            if (auto uploaded = stream.upload(memory_->data() + at, part); !uploaded) return uploaded;
+        }
+        return {};
+    }
+
+  private:
+    std::unique_ptr<accel::Memory> memory_;
+    std::int64_t frames_ = 0;
+    std::uint64_t frame_bytes_ = 0;
+};
+
+std::vector<std::byte> random_pattern(tensor::DType dtype, std::uint64_t bytes, std::mt19937_64& random) {
+    const auto count = static_cast<std::int64_t>(bytes / tensor::bytes_per_element(dtype));
+    std::vector<std::byte> pattern(static_cast<std::size_t>(count) * tensor::bytes_per_element(dtype));
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (std::int64_t i = 0; i < count; ++i) conv::store_element(pattern.data(), i, dtype, uniform(random));
+    return pattern;
+}
+
+/// A convolution with the tensors that its launches take in turn.
+class Row {
+  public:
+    static Result<Row> create(accel::Device& device, const ConvProblem& problem, std::string_view backend) {
+        std::mt19937_64 random(1);
+        Row row;
+        const double fan_in = static_cast<double>(problem.filter_elements()) / static_cast<double>(problem.filter.k);
+        const std::vector<float> filter = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
+        const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
+        auto convolution = conv::Convolution::create(device, problem, {filter, bias}, {.backend = backend});
+        if (!convolution) return fail(std::move(convolution.error()));
+        row.convolution_ = std::move(*convolution);
+        auto workspace = device.allocate("workspace", std::max<std::uint64_t>(row.workspace_bytes(), 64));
+        if (!workspace) return fail(std::move(workspace.error()));
+        row.workspace_ = std::move(*workspace);
+        if (auto made = row.make_tensors(device, problem, random); !made) return fail(std::move(made.error()));
+        return row;
+    }
+
+    std::int64_t turns() const { return turns_; }
+    std::uint64_t workspace_bytes() const { return convolution_->workspace_bytes(); }
+    std::string_view backend() const { return convolution_->backend(); }
+    accel::Stream& stream() const { return *stream_; }
+
+    Result<void> enqueue() const {
+        for (std::int64_t turn = 0; turn < turns_; ++turn) {
+            const auto input = input_.readable(turn), residual = residual_.readable(turn);
+            const auto output = output_.frames(turn);
+            auto enqueued = convolution_->enqueue(
+                *stream_, "conv",
+                {.input = input, .output = output, .residual = residual, .workspace = workspace_->data()});
+            if (!enqueued) return enqueued;
+        }
+        return {};
+    }
+    /// The row as a graph; null where the device captures none, or not this.
+    Result<std::shared_ptr<accel::Graph>> capture(const accel::DeviceInfo& device) const {
+        if (!device.can_capture) return nullptr;
+        if (auto begun = stream_->begin_capture(); !begun) return fail(std::move(begun.error()));
+        auto enqueued = enqueue();
+        auto graph = stream_->end_capture();
+        if (!enqueued) return fail(std::move(enqueued.error()));
+        if (!graph && graph.error().code == ErrorCode::Unsupported) return nullptr;
+        return graph;
+    }
+
+  private:
+    Result<void> make_tensors(accel::Device& device, const ConvProblem& problem, std::mt19937_64& random) {
+        auto stream = device.create_stream("conv");
+        if (!stream) return fail(std::move(stream.error()));
+        stream_ = std::move(*stream);
+        const std::int64_t inputs = problem.n * problem.d, outputs = problem.n * problem.d_out();
+        const auto each = static_cast<std::uint64_t>(inputs) * problem.input_frame_bytes() +
+                          static_cast<std::uint64_t>(outputs) * problem.output_frame_bytes();
+        turns_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(kColdBytes / each) + 1, 2, 32);
+        struct Wanted {
+            Tensors& tensors;
+            std::string_view name;
+            std::int64_t frames;
+            std::uint64_t frame_bytes;
+            tensor::DType dtype;
+        };
+        for (const Wanted& wanted :
+             {Wanted{input_, "input", inputs, problem.input_frame_bytes(), problem.dtype},
+              Wanted{residual_, "residual", problem.residual ? outputs : 0, problem.output_frame_bytes(),
+                     problem.output_dtype},
+              Wanted{output_, "output", outputs, problem.output_frame_bytes(), problem.output_dtype}}) {
+            auto tensors = Tensors::create(device, wanted.name, turns_, wanted.frames, wanted.frame_bytes);
+            if (!tensors) return fail(std::move(tensors.error()));
+            wanted.tensors = std::move(*tensors);
+            const std::uint64_t pattern = std::clamp<std::uint64_t>(each, 4, kPattern);
+            if (auto filled = wanted.tensors.fill(*stream_, random_pattern(wanted.dtype, pattern, random)); !filled)
+                return filled;
+        }
+        return {};
+    }
+
+    std::int64_t turns_ = 0;
+    std::unique_ptr<accel::Memory> workspace_;
+    Tensors input_, residual_, output_;
+    std::unique_ptr<conv::Convolution> convolution_;
+    std::unique_ptr<accel::Stream> stream_;  // last: ends before what its work touches
+};
+
+}  // namespace
+
+Result<ConvTiming> time_convolution(accel::Device& device, const ConvProblem& problem,
+                                    const ConvTimingOptions& options) {
+    auto row = Row::create(device, problem, options.backend);
+    if (!row) return fail(std::move(row.error()));
+    auto begin = device.create_event();
+    if (!begin) return fail(std::move(begin.error()));
+    auto end = device.create_event();
+    if (!end) return fail(std::move(end.error()));
+    auto graph = row->capture(device.info());
+    if (!graph) return fail(std::move(graph.error()));
+
+    ConvTiming timing;
+    timing.backend = row->backend();
+    timing.in_turn = row->turns();
+    timing.workspace_bytes = row->workspace_bytes();
+    timing.replayed = *graph != nullptr;
+    constexpr int kWarmUp = 2;
+    for (int i = 0; i < kWarmUp + options.repeats; ++i) {
+        row->stream().record(*begin);
+        if (*graph) {
+            row->stream().replay(**graph);
+        } else if (auto enqueued = row->enqueue(); !enqueued) {
+            return fail(std::move(enqueued.error()));
+        }
+        row->stream().record(*end);
+        if (auto done = row->stream().synchronize(); !done) return fail(std::move(done.error()));
+        const auto from = (*begin)->time(), to = (*end)->time();
+        if (!from || !to) return fail(ErrorCode::DeviceLost, "{}: events without time", device.info().name);
+        if (i >= kWarmUp) timing.launches.add(to_seconds(*to - *from) / static_cast<double>(row->turns()));
+    }
+    return timing;
+}
+
+std::uint64_t least_traffic(const ConvProblem& problem) {
+    const auto input = static_cast<std::uint64_t>(problem.n * problem.d) * problem.input_frame_bytes();
+    const auto output = static_cast<std::uint64_t>(problem.n * problem.d_out()) * problem.output_frame_bytes();
+    const auto filter =
+        static_cast<std::uint64_t>(problem.filter_elements()) * tensor::bytes_per_element(problem.dtype);
+    return input + filter + (problem.residual ? 2 : 1) * output;
+}
+
+}  // namespace kinetograph::cli

@@ -1,0 +1,19 @@
+// What this process holds of the host's memory.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+
+namespace kinetograph::cli {
+
+/// Bytes of this process that lie in memory now; 0 where the system does not say.
+inline std::uint64_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::uint64_t pages = 0, resident = 0;
+    if (!(file >> pages >> resident)) return 0;
+    return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace kinetograph::cli
