@@ -150,6 +150,13 @@ void tma_store(const BoxCopy& copy, const Instruction& at) {
     Machine& machine = cta.machine;
     machine.step();
     const auto box = std::make_shared<const Box>(checked_box(copy, at));
+    for (const int32_t coordinate : box->coordinates) {
+        if (coordinate < 0) {
+            machine.fail(lane.who(), at,
+                         "a store that begins at coordinate " + std::to_string(coordinate) +
+                             ", before the tensor: illegal instruction on an H200");
+        }
+    }
     check_async_read(cta, box->offset, box->offset + box->bytes, lane.who(), at);
     if (!lane.open_group) lane.open_group = std::make_shared<BulkGroup>();
     const auto group = lane.open_group;

@@ -212,7 +212,9 @@ KG_DEVICE void load_im2col_pair_multicast(void* destination, const TensorMap& ma
 #endif
 }
 
-/// Stores a tiled box; elements outside the tensor are dropped. Belongs to this thread's next bulk group.
+/// Stores a tiled box; elements past the tensor's ends are dropped. Coordinates are not negative: loads may begin
+/// before the tensor, a store that does is an illegal instruction (seen on an H200 in ranks 2, 4 and 5, on every axis).
+/// Belongs to this thread's next bulk group.
 template <int kRank>
 KG_DEVICE void store_tiled(const TensorMap& map, const Coordinates<kRank>& c, const void* source KG_SITE) {
     static_assert(kRank >= 2 && kRank <= 5);

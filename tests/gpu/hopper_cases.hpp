@@ -246,7 +246,7 @@ class HopperCases {
             add_store<2>(name("store rank 2 over both upper edges"), two, {88, 15}, values);
             add_store<2>(name("store rank 2 outside"), two, {96, 24}, values);
             const TensorMapDesc four = map(4, {96, 9, 7, 3}, {0, 5, 4, 2}, values);
-            add_store<4>(name("store rank 4 over its edges"), four, {-8, 6, -2, 2}, values);
+            add_store<4>(name("store rank 4 over its upper edges"), four, {88, 6, 5, 2}, values);
             const TensorMapDesc five = map(5, {96, 6, 5, 4, 3}, {0, 4, 3, 2, 2}, values);
             add_store<5>(name("store rank 5"), five, {0, 1, 1, 1, 1}, values);
         }

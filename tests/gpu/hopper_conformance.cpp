@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 
+#include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include "hopper_suite.hpp"
 
 using namespace kinetograph::gpu_tests;
@@ -39,7 +40,9 @@ int main(int argc, char** argv) {
     }
     const std::vector<CaseResult> model = run_on_model(0);
     std::ofstream json(argc > 1 ? argv[1] : "hopper_conformance.json");
-    json << "{\n  \"suite\": \"tests/gpu/hopper_conformance\",\n  \"device\": \"" << gpu << "\",\n  \"cases\": [\n";
+    json << "{\n  \"suite\": \"tests/gpu/hopper_conformance\",\n  \"commit\": \"" << kinetograph::cli::kBuildCommit
+         << "\",\n  \"command\": \"hopper_conformance RESULTS.json\",\n  \"device\": \"" << gpu
+         << "\",\n  \"cases\": [\n";
     size_t agreeing = 0;
     for (size_t i = 0; i < model.size(); ++i) {
         const std::string why = difference(model[i], device[i]);

@@ -202,6 +202,15 @@ TEST_F(TmaFaults, ExitingBeforeTheStoreHasReadItsSourceIsCaught) {
     });
 }
 
+TEST_F(TmaFaults, AStoreThatBeginsBeforeTheTensorIsCaught) {
+    expect("a store that begins at coordinate -1, before the tensor", [&](Shared& shared) {
+        fill(shared);
+        fence_async_shared();
+        sync_cta();
+        if (first_thread()) tma::store_tiled<2>(map, {{0, -1}}, shared.tile);
+    });
+}
+
 TEST_F(TmaFaults, AStoreThatIsNotCommittedIsCaught) {
     expect("without committing this store to a bulk group", [&](Shared& shared) {
         fill(shared);
