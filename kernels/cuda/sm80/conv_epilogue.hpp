@@ -11,56 +11,72 @@
 
 namespace kinetograph::sm80 {
 
-/// Two neighbouring channels of a frame of kValue; the second may be missing.
+/// Four neighbouring channels of a frame of kValue.
 template <isa::Value kValue>
-struct ChannelPair {
+struct ChannelQuad {
     static constexpr uint32_t kBytes = isa::value_bytes(kValue);
-    using Both = isa::Words<kValue == isa::Value::Float32 ? 2 : 1>;
+    using Words = isa::Words<kBytes>;  ///< all four at once
 
-    /// `whole`: both exist and the address is aligned to the pair.
-    KG_DEVICE static void load(float (&values)[2], const void* frame, size_t element, bool whole, bool second) {
+    /// `whole`: every pixel's channels are quads, so addresses are aligned to four; otherwise `count` of them exist.
+    KG_DEVICE static void load(float (&values)[4], const void* frame, size_t element, bool whole, uint32_t count) {
         const uint8_t* address = static_cast<const uint8_t*>(frame) + element * kBytes;
-        if (whole) {
-            const Both words = isa::load_global<Both>(address);
-            if constexpr (kValue == isa::Value::Float32) {
-                values[0] = isa::float_of(words.at[0]);
-                values[1] = isa::float_of(words.at[1]);
-            } else {
-                isa::unpack_word<kValue>(words.at[0], values);
-            }
-            return;
-        }
-        if constexpr (kValue == isa::Value::Float32) {
-            values[0] = isa::load_global<float>(address);
-            values[1] = second ? isa::load_global<float>(address + kBytes) : 0.0f;
-        } else {
-            const uint32_t low = isa::load_global<uint16_t>(address);
-            const uint32_t high = second ? isa::load_global<uint16_t>(address + kBytes) : 0u;
-            isa::unpack_word<kValue>(low | high << 16, values);
+        if (whole) return unpack(isa::load_global<Words>(address), values);
+        KG_UNROLL
+        for (uint32_t j = 0; j < 4; ++j) values[j] = j < count ? load_one(address + j * kBytes) : 0.0f;
+    }
+
+    KG_DEVICE static void store(const float (&values)[4], void* frame, size_t element, bool whole, uint32_t count) {
+        uint8_t* address = static_cast<uint8_t*>(frame) + element * kBytes;
+        if (whole) return isa::store_global(address, pack(values));
+        KG_UNROLL
+        for (uint32_t j = 0; j < 4; ++j) {
+            if (j < count) store_one(values[j], address + j * kBytes);
         }
     }
 
     /// What storing keeps of the values.
-    KG_DEVICE static void round(float (&values)[2]) {
-        if constexpr (kValue != isa::Value::Float32) isa::unpack_word<kValue>(isa::pack_word<kValue>(values), values);
-    }
+    KG_DEVICE static void round(float (&values)[4]) { unpack(pack(values), values); }
 
-    KG_DEVICE static void store(const float (&values)[2], void* frame, size_t element, bool whole, bool second) {
-        uint8_t* address = static_cast<uint8_t*>(frame) + element * kBytes;
+  private:
+    KG_DEVICE static Words pack(const float (&values)[4]) {
         if constexpr (kValue == isa::Value::Float32) {
-            if (whole) return isa::store_global(address, Both{{isa::bits_of(values[0]), isa::bits_of(values[1])}});
-            isa::store_global(address, values[0]);
-            if (second) isa::store_global(address + kBytes, values[1]);
+            return {
+                {isa::bits_of(values[0]), isa::bits_of(values[1]), isa::bits_of(values[2]), isa::bits_of(values[3])}};
         } else {
-            const uint32_t word = isa::pack_word<kValue>(values);
-            if (whole) return isa::store_global(address, word);
-            isa::store_global(address, static_cast<uint16_t>(word));
-            if (second) isa::store_global(address + kBytes, static_cast<uint16_t>(word >> 16));
+            return {{isa::pack_word<kValue>(values), isa::pack_word<kValue>(values + 2)}};
+        }
+    }
+    KG_DEVICE static void unpack(const Words& words, float (&values)[4]) {
+        if constexpr (kValue == isa::Value::Float32) {
+            KG_UNROLL
+            for (uint32_t j = 0; j < 4; ++j) values[j] = isa::float_of(words.at[j]);
+        } else {
+            isa::unpack_word<kValue>(words.at[0], values);
+            isa::unpack_word<kValue>(words.at[1], values + 2);
+        }
+    }
+    KG_DEVICE static float load_one(const uint8_t* address) {
+        if constexpr (kValue == isa::Value::Float32) {
+            return isa::load_global<float>(address);
+        } else {
+            float both[2];
+            isa::unpack_word<kValue>(isa::load_global<uint16_t>(address), both);
+            return both[0];
+        }
+    }
+    KG_DEVICE static void store_one(float value, uint8_t* address) {
+        if constexpr (kValue == isa::Value::Float32) {
+            isa::store_global(address, value);
+        } else {
+            const float both[2] = {value, 0};
+            isa::store_global(address, static_cast<uint16_t>(isa::pack_word<kValue>(both)));
         }
     }
 };
 
-/// From a warp's accumulators to memory, in fp32 up to the one rounding.
+/// From a warp's accumulators to memory, in fp32 up to the one rounding. The tile passes through shared memory, where
+/// the ring was, so that a few neighbouring lanes have a whole pixel: they move 64 bytes and more of it at once, and
+/// the norm needs nobody else.
 template <ConvConfig kConfig, ConvFault kFault>
 class ConvEpilogueStep {
   public:
@@ -69,134 +85,143 @@ class ConvEpilogueStep {
     using Accumulators = float[kTilesM][kTilesN][4];
 
     KG_DEVICE ConvEpilogueStep(const ConvParams& params, ConvSmem<kConfig>& smem, const ConvTile& tile)
-        : params_(params),
-          smem_(smem),
-          tile_(tile),
-          warp_row_(isa::warp_index() / c.warps_n * (c.bm / c.warps_m)),
-          warp_column_(isa::warp_index() % c.warps_n * (c.bn / c.warps_n)),
-          even_(params.c_out % 2 == 0) {}
+        : params_(params), smem_(smem), tile_(tile), whole_(params.c_out % 4 == 0) {}
 
-    KG_DEVICE void run(Accumulators& sums) {
+    KG_DEVICE void run(const Accumulators& sums) {
+        if constexpr (kFault != ConvFault::StagesWhileOthersMultiply) isa::sync_cta();
+        stage(sums);
+        if constexpr (kFault != ConvFault::NoStagingBarrier) isa::sync_cta();
         constexpr isa::Value kNarrow = c.element == isa::Element::BFloat16 ? isa::Value::BFloat16 : isa::Value::Float16;
         if ((params_.flags & kConvFloat32) != 0) {
-            finish<isa::Value::Float32>(sums);
+            finish<isa::Value::Float32>();
         } else {
-            finish<kNarrow>(sums);
+            finish<kNarrow>();
         }
     }
 
   private:
+    /// Lanes that share a pixel, each with every kLanes-th quad of its channels.
+    static constexpr uint32_t kLanes = lanes_of_a_pixel(c), kQuads = c.bn / 4 / kLanes, kRows = threads(c) / kLanes;
+    using Pixel = float[kQuads][4];
+
     KG_DEVICE bool has(uint32_t flag) const { return (params_.flags & flag) != 0; }
-    /// Row of the tile that holds elements 2 * half and 2 * half + 1 of the accumulators of product i.
-    KG_DEVICE uint32_t tile_row(uint32_t i, uint32_t half) const {
-        return warp_row_ + 16 * i + 8 * half + isa::lane_index() / 4;
+    KG_DEVICE static uint32_t quad(uint32_t j) { return isa::thread_index() % kLanes + j * kLanes; }
+    /// First channel of this lane's j-th quad.
+    KG_DEVICE uint32_t channel(uint32_t j) const { return tile_.n + 4 * quad(j); }
+    /// Channels of that quad that exist: 0 to 4.
+    KG_DEVICE uint32_t count(uint32_t j) const {
+        return channel(j) >= params_.c_out ? 0 : params_.c_out - channel(j) < 4 ? params_.c_out - channel(j) : 4;
     }
-    /// First of the two channels of product j.
-    KG_DEVICE uint32_t channel(uint32_t j) const { return tile_.n + warp_column_ + 8 * j + isa::lane_index() % 4 * 2; }
 
-    template <isa::Value kValue>
-    KG_DEVICE void finish(Accumulators& sums) {
+    /// Rows are tile_pitch apart: the eight rows and four pairs of columns of a store meet every bank as often.
+    KG_DEVICE void stage(const Accumulators& sums) {
+        const uint32_t row = isa::warp_index() / c.warps_n * (c.bm / c.warps_m) + isa::lane_index() / 4;
+        const uint32_t column = isa::warp_index() % c.warps_n * (c.bn / c.warps_n) + isa::lane_index() % 4 * 2;
+        const uint32_t first = isa::shared_address(smem_.tile) + (row * tile_pitch(c) + column) * 4;
         KG_UNROLL
         for (uint32_t i = 0; i < kTilesM; ++i) {
             KG_UNROLL
-            for (uint32_t half = 0; half < 2; ++half) finish_row<kValue>(sums[i], i, half);
+            for (uint32_t half = 0; half < 2; ++half) {
+                KG_UNROLL
+                for (uint32_t j = 0; j < kTilesN; ++j) {
+                    const isa::Words<2> pair{
+                        {isa::bits_of(sums[i][j][2 * half]), isa::bits_of(sums[i][j][2 * half + 1])}};
+                    isa::store_shared_at(first + ((16 * i + 8 * half) * tile_pitch(c) + 8 * j) * 4, pair);
+                }
+            }
         }
-        if (!has(kConvNorm)) return;
-        if constexpr (kFault != ConvFault::NoNormBarrier) isa::sync_cta();
-        KG_UNROLL
-        for (uint32_t i = 0; i < kTilesM; ++i) {
+    }
+
+    template <isa::Value kValue>
+    KG_DEVICE void finish() {
+        Pixel bias, gamma;
+        load_channels(bias, params_.bias, has(kConvBias));
+        load_channels(gamma, params_.gamma, has(kConvNorm));
+        for (uint32_t row = isa::thread_index() / kLanes; row < c.bm; row += kRows) {
+            const uint32_t m = tile_.m + row;
+            const bool stored = m < params_.pixels;
+            const size_t pixel = stored ? static_cast<size_t>(output_pixel(params_, tile_, m)) * params_.c_out : 0;
+            Pixel values;
+            float squares = 0;
             KG_UNROLL
-            for (uint32_t half = 0; half < 2; ++half) norm_row<kValue>(sums[i], i, half);
+            for (uint32_t j = 0; j < kQuads; ++j) {
+                const uint32_t exist = stored ? count(j) : 0;
+                finish_quad<kValue>(values[j], row, j, pixel, exist, bias[j]);
+                KG_UNROLL
+                for (uint32_t i = 0; i < 4; ++i) squares += values[j][i] * values[j][i];
+            }
+            if (has(kConvNorm)) norm_pixel<kValue>(values, squares, pixel, stored, gamma);
         }
     }
 
-    /// One pixel's channels of this thread; leaves the rounded values in `sums` for the norm.
-    template <isa::Value kValue>
-    KG_DEVICE void finish_row(float (&sums)[kTilesN][4], uint32_t i, uint32_t half) {
-        const uint32_t m = tile_.m + tile_row(i, half);
-        const bool stored = m < params_.pixels;
-        const size_t pixel = stored ? static_cast<size_t>(output_pixel(params_, tile_, m)) * params_.c_out : 0;
-        float squares = 0;
+    KG_DEVICE void load_channels(Pixel& values, const float* channels, bool given) const {
         KG_UNROLL
-        for (uint32_t j = 0; j < kTilesN; ++j) {
-            const uint32_t first = channel(j);
-            if (!stored || first >= params_.c_out) continue;
-            float values[2] = {sums[j][2 * half], sums[j][2 * half + 1]};
-            finish_pair<kValue>(values, pixel + first, first);
-            sums[j][2 * half] = values[0];
-            sums[j][2 * half + 1] = values[1];
-            squares += values[0] * values[0] + values[1] * values[1];
-        }
-        if (!has(kConvNorm)) return;
-        squares += isa::shuffle_xor(squares, 1);
-        squares += isa::shuffle_xor(squares, 2);
-        if (isa::lane_index() % 4 == 0) {
-            isa::store_shared(&smem_.squares[isa::warp_index() % c.warps_n][tile_row(i, half)], squares);
+        for (uint32_t j = 0; j < kQuads; ++j) {
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) {
+                values[j][i] = given && i < count(j) ? isa::load_global<float>(channels + channel(j) + i) : 0.0f;
+            }
         }
     }
 
+    /// Leaves the rounded values for the norm, zeros where no channel is.
     template <isa::Value kValue>
-    KG_DEVICE void finish_pair(float (&values)[2], size_t element, uint32_t first) {
-        const bool second = first + 1 < params_.c_out;
+    KG_DEVICE void finish_quad(float (&values)[4], uint32_t row, uint32_t j, size_t pixel, uint32_t exist,
+                               const float (&bias)[4]) {
+        const auto words =
+            isa::load_shared(reinterpret_cast<const isa::Words<4>*>(smem_.tile + row * tile_pitch(c) + 4 * quad(j)));
+        const size_t element = pixel + channel(j);
+        KG_UNROLL
+        for (uint32_t i = 0; i < 4; ++i) values[i] = exist != 0 ? isa::float_of(words.at[i]) : 0.0f;
+        if (exist == 0) return;
         if (has(kConvAddend)) {
-            float addend[2];
-            ChannelPair<isa::Value::Float32>::load(addend, params_.addend[tile_.frame], element, even_, second);
-            values[0] += addend[0];
-            values[1] += addend[1];
+            float addend[4];
+            ChannelQuad<isa::Value::Float32>::load(addend, params_.addend[tile_.frame], element, whole_, exist);
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) values[i] += addend[i];
         }
-        if (has(kConvBias)) {
-            values[0] += isa::load_global<float>(params_.bias + first);
-            if (second) values[1] += isa::load_global<float>(params_.bias + first + 1);
-        }
+        KG_UNROLL
+        for (uint32_t i = 0; i < 4; ++i) values[i] += bias[i];
         if (has(kConvSilu)) {
-            values[0] = isa::silu(values[0]);
-            values[1] = isa::silu(values[1]);
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) values[i] = isa::silu(values[i]);
         }
         if (has(kConvResidual)) {
-            float residual[2];
-            ChannelPair<kValue>::load(residual, params_.residual[tile_.frame], element, even_, second);
-            values[0] += params_.beta * residual[0];
-            values[1] += params_.beta * residual[1];
+            float residual[4];
+            ChannelQuad<kValue>::load(residual, params_.residual[tile_.frame], element, whole_, exist);
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) values[i] += params_.beta * residual[i];
         }
-        if (!second) values[1] = 0;
-        ChannelPair<kValue>::round(values);
-        if (has(kConvOutput)) ChannelPair<kValue>::store(values, params_.output[tile_.frame], element, even_, second);
+        ChannelQuad<kValue>::round(values);
+        KG_UNROLL
+        for (uint32_t i = 0; i < 4; ++i) values[i] = i < exist ? values[i] : 0.0f;
+        if (has(kConvOutput)) ChannelQuad<kValue>::store(values, params_.output[tile_.frame], element, whole_, exist);
     }
 
     template <isa::Value kValue>
-    KG_DEVICE void norm_row(const float (&sums)[kTilesN][4], uint32_t i, uint32_t half) {
-        const uint32_t m = tile_.m + tile_row(i, half);
-        if (m >= params_.pixels) return;
-        float squares = 0;
+    KG_DEVICE void norm_pixel(Pixel& values, float squares, size_t pixel, bool stored, const Pixel& gamma) {
         KG_UNROLL
-        for (uint32_t column = 0; column < c.warps_n; ++column) {
-            squares += isa::load_shared(&smem_.squares[column][tile_row(i, half)]);
-        }
+        for (uint32_t mask = 1; mask < kLanes; mask *= 2) squares += isa::shuffle_xor(squares, mask);
+        if (!stored) return;
         const float length = isa::square_root(squares);
         const float scale = params_.sqrt_c_out / (length > 1e-12f ? length : 1e-12f);
-        const size_t pixel = static_cast<size_t>(output_pixel(params_, tile_, m)) * params_.c_out;
         KG_UNROLL
-        for (uint32_t j = 0; j < kTilesN; ++j) {
-            const uint32_t first = channel(j);
-            if (first >= params_.c_out) continue;
-            const bool second = first + 1 < params_.c_out;
-            float values[2] = {sums[j][2 * half] * scale * isa::load_global<float>(params_.gamma + first), 0};
-            if (second) {
-                values[1] = sums[j][2 * half + 1] * scale * isa::load_global<float>(params_.gamma + first + 1);
+        for (uint32_t j = 0; j < kQuads; ++j) {
+            if (count(j) == 0) continue;
+            float normed[4];
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) {
+                const float value = values[j][i] * scale * gamma[j][i];
+                normed[i] = has(kConvNormSilu) ? isa::silu(value) : value;
             }
-            if (has(kConvNormSilu)) {
-                values[0] = isa::silu(values[0]);
-                values[1] = isa::silu(values[1]);
-            }
-            ChannelPair<kValue>::store(values, params_.normed[tile_.frame], pixel + first, even_, second);
+            ChannelQuad<kValue>::store(normed, params_.normed[tile_.frame], pixel + channel(j), whole_, count(j));
         }
     }
 
     const ConvParams& params_;
     ConvSmem<kConfig>& smem_;
     const ConvTile& tile_;
-    uint32_t warp_row_, warp_column_;  ///< first row and column of the warp in the tile
-    bool even_;                        ///< pairs of channels are aligned and whole
+    bool whole_;  ///< every pixel's channels are whole quads
 };
 
 }  // namespace kinetograph::sm80

@@ -15,15 +15,15 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
     static constexpr ConvConfig c = kConfig;
     using Loader = ConvLoader<kConfig, kFault>;
     using Epilogue = ConvEpilogueStep<kConfig, kFault>;
-    static constexpr uint32_t kTilesM = Epilogue::kTilesM, kTilesN = Epilogue::kTilesN;
+    static constexpr uint32_t kTilesM = Epilogue::kTilesM, kTilesN = Epilogue::kTilesN, kRowBytes = row_bytes(c);
 
     KG_DEVICE static void run(const ConvParams& params) {
         auto& smem = isa::shared_as<ConvSmem<kConfig>>();
         const ConvTile tile = ConvTile::of_this_cta<kConfig>(params);
         float sums[kTilesM][kTilesN][4] = {};
         {
-            Loader loader(params, smem, tile);
-            multiply(loader, smem, sums);
+            Loader loader(params, smem.ring, tile);
+            multiply(loader, smem.ring, sums);
         }
         Epilogue(params, smem, tile).run(sums);
     }
@@ -34,7 +34,7 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
     ///   block      0  1  2  3 ...      copies of block b go to stage b % stages;
     ///   copies  0 1  2  3  4  5        the barrier of block b says that every thread's copies of b have landed, and
     ///   products   0  1  2  3          that every warp is done with block b - 1, whose stage is filled next
-    KG_DEVICE static void multiply(Loader& loader, ConvSmem<kConfig>& smem, float (&sums)[kTilesM][kTilesN][4]) {
+    KG_DEVICE static void multiply(Loader& loader, ConvRing<kConfig>& smem, float (&sums)[kTilesM][kTilesN][4]) {
         constexpr uint32_t kAhead = c.stages - 1;
         constexpr uint32_t kPending = kFault == ConvFault::WaitsForOneGroupLess ? kAhead : kAhead - 1;
         const uint32_t blocks = loader.blocks();
@@ -61,7 +61,7 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
 
     /// Shared-memory addresses of this lane's rows for ldmatrix, in stage 0.
     struct Fragments {
-        KG_DEVICE explicit Fragments(ConvSmem<kConfig>& smem) {
+        KG_DEVICE explicit Fragments(ConvRing<kConfig>& smem) {
             const uint32_t lane = isa::lane_index(), warp = isa::warp_index();
             // A: rows 0-7, rows 8-15, then the same of the next 8 of k. B: 8 filters, their next 8 of k, 8 more
             // filters.
@@ -71,7 +71,7 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
             b = isa::shared_address(smem.b) + offset(row_b, lane / 8 % 2);
         }
         KG_DEVICE static uint32_t offset(uint32_t row, uint32_t chunk) {
-            return kFault == ConvFault::UnswizzledBothWays ? row * kRowBytes + chunk * 16 : chunk_offset(row, chunk);
+            return kFault == ConvFault::UnswizzledBothWays ? row * kRowBytes + chunk * 16 : chunk_offset<c>(row, chunk);
         }
         uint32_t a, b;
     };
@@ -81,8 +81,8 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
         const uint32_t a_stage = fragments.a + stage * c.bm * kRowBytes;
         const uint32_t b_stage = fragments.b + stage * c.bn * kRowBytes;
         KG_UNROLL
-        for (uint32_t step = 0; step < kBK / 16; ++step) {
-            // Two chunks further along k: bit 1 of the chunk, below and above the XOR alike.
+        for (uint32_t step = 0; step < c.bk / 16; ++step) {
+            // Two chunks further along k: bits of the chunk's number above the lowest, below and above the XOR alike.
             const uint32_t a_row = a_stage ^ (step * 32), b_row = b_stage ^ (step * 32);
             uint32_t a[kTilesM][4], b[kTilesN][2];
             KG_UNROLL

@@ -11,7 +11,7 @@ namespace kinetograph::sm80 {
 
 /// Addresses as the device sees them. Frame (i, t) is pointer i * d + t (i * d_out + t), a dense [h, w, c] block;
 /// frames may lie anywhere, so a history ring is read in place. Alignment: filter 16 bytes, input as many as the config
-/// copies at once, others 2 elements (1 where c_out is odd).
+/// copies at once, others 4 elements where c_out is a multiple of 4, else 1.
 struct ConvAddresses {
     std::span<const void* const> input;          ///< n * d frames; null: a frame of zeros
     std::span<void* const> output;               ///< n * d_out frames; empty with Norm::Instead

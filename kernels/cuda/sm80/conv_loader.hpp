@@ -1,42 +1,50 @@
 #pragma once
 
-#include <kinetograph/kernels/cuda/sm80/conv_faults.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_rows.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_tile.hpp>
 #include <kinetograph/kernels/isa/cp_async.hpp>
 #include <kinetograph/kernels/isa/global_memory.hpp>
+#include <type_traits>
 
 namespace kinetograph::sm80 {
 
 /// Brings one k block after the other into the ring: K runs over (tap q, r, s; channel), channels of a tap rounded up
-/// to chunks of 8, and a block takes the next four chunks, whichever taps they belong to. A thread has one chunk of the
+/// to chunks of 8, and a block takes the next chunks, whichever taps they belong to. A thread has one chunk of the
 /// block in the same few rows of A and of B throughout, so only the tap moves.
 template <ConvConfig kConfig, ConvFault kFault>
 class ConvLoader {
   public:
     static constexpr ConvConfig c = kConfig;
+    using Row = std::conditional_t<c.copy_bytes == 16, MaskedRow, PlacedRow>;
 
-    KG_DEVICE ConvLoader(const ConvParams& params, ConvSmem<kConfig>& smem, const ConvTile& tile)
+    KG_DEVICE ConvLoader(const ConvParams& params, ConvRing<kConfig>& smem, const ConvTile& tile)
         : params_(params), chunk_(isa::thread_index() % kRowChunks), row_(isa::thread_index() / kRowChunks) {
         const uint32_t offset =
             kFault == ConvFault::UnswizzledBothWays
                 ? row_ * kRowBytes + chunk_ * 16
-                : chunk_offset(row_, kFault == ConvFault::SwizzledByRow ? chunk_ ^ (row_ % 2) : chunk_);
+                : chunk_offset<c>(row_, kFault == ConvFault::SwizzledByRow ? chunk_ ^ (row_ % 2) : chunk_);
         a_ = isa::shared_address(smem.a) + offset;
         b_ = isa::shared_address(smem.b) + offset;
+        uint32_t row = (tile.m + row_) / params.w_out, column = (tile.m + row_) % params.w_out;
         KG_UNROLL
         for (uint32_t i = 0; i < kRowsA; ++i) {
             const uint32_t m = tile.m + row_ + i * kRowStep;
-            const int32_t y = static_cast<int32_t>(m / params.w_out), x = static_cast<int32_t>(m % params.w_out);
-            y_[i] = y * params.stride_h - params.pad_top + static_cast<int32_t>(tile.row);
-            x_[i] = x * params.stride_w - params.pad_left + static_cast<int32_t>(tile.column);
-            if (m >= params.pixels) y_[i] = kOutside;
+            const auto y = static_cast<int32_t>(row), x = static_cast<int32_t>(column);
+            rows_[i] = Row::template of<kFault>(
+                params, y * params.stride_h - params.pad_top + static_cast<int32_t>(tile.row),
+                x * params.stride_w - params.pad_left + static_cast<int32_t>(tile.column), m < params.pixels);
+            column += kRowStep;
+            while (column >= params.w_out) {
+                column -= params.w_out;
+                ++row;
+            }
         }
         frames_ = params.input + tile.frame * params.q;
         while (q_ < params.q && frames_[q_] == nullptr) ++q_;  // causal padding: nothing to sum
         q_end_ = params.q;
         while (q_end_ > q_ && frames_[q_end_ - 1] == nullptr) --q_end_;
         const uint32_t tap_channels = params.r * params.s * params.c_padded;
-        blocks_ = ((q_end_ - q_) * tap_channels + kBK - 1) / kBK;
+        blocks_ = ((q_end_ - q_) * tap_channels + c.bk - 1) / c.bk;
 
         row_pitch_ = static_cast<size_t>(params.q) * tap_channels * 2;
         filters_ = params.c_out > tile.n + row_ ? params.c_out - tile.n - row_ : 0;
@@ -55,15 +63,15 @@ class ConvLoader {
     KG_DEVICE void load(uint32_t stage) {
         load_input(a_ + stage * c.bm * kRowBytes);
         load_filter(b_ + stage * c.bn * kRowBytes);
-        channel_ += kBK;
-        filter_ += 2 * kBK;
+        channel_ += c.bk;
+        filter_ += kRowBytes;
         enter_tap();
     }
 
   private:
+    static constexpr uint32_t kRowChunks = row_chunks(c), kRowBytes = row_bytes(c);
     static constexpr uint32_t kRowStep = threads(c) / kRowChunks;  ///< rows that the threads cover at once
     static constexpr uint32_t kRowsA = c.bm / kRowStep, kRowsB = c.bn / kRowStep;
-    static constexpr int32_t kOutside = -(1 << 30);
 
     KG_DEVICE const uint8_t* frame_of(uint32_t q) const {
         return q < q_end_ ? static_cast<const uint8_t*>(frames_[q]) : nullptr;
@@ -82,25 +90,18 @@ class ConvLoader {
     }
 
     KG_DEVICE void load_input(uint32_t destination) {
-        const int32_t down = static_cast<int32_t>(r_) * params_.dilation_h;
-        const int32_t right = static_cast<int32_t>(s_) * params_.dilation_w;
+        const typename Row::Tap tap = Row::tap(params_, frame_, r_, s_, channel_);
         KG_UNROLL
         for (uint32_t i = 0; i < kRowsA; ++i) {
-            const uint32_t y = static_cast<uint32_t>(y_[i] + down), x = static_cast<uint32_t>(x_[i] + right);
-            bool inside = frame_ != nullptr && y < params_.h && x < params_.w;
-            if constexpr (kFault == ConvFault::HaloNotZeroed)
-                inside = frame_ != nullptr && y < params_.h && x <= params_.w;
-            const uint32_t pixel = (y >> params_.upsample) * params_.w_stored + (x >> params_.upsample);
-            const uint8_t* source = inside ? frame_ + static_cast<size_t>(pixel * params_.c_in + channel_) * 2
-                                           : static_cast<const uint8_t*>(params_.filter);
-            copy_chunk(destination + i * kRowStep * kRowBytes, source, inside);
+            const ConvChunkSource source = rows_[i].source(params_, tap);
+            copy_chunk(destination + i * kRowStep * kRowBytes, source.address, source.inside);
         }
     }
 
     /// 8 channels of one pixel, as many as it has.
     KG_DEVICE void copy_chunk(uint32_t destination, const uint8_t* source, bool inside) {
         if constexpr (c.copy_bytes == 16) {
-            isa::cp_async::copy<16>(destination, source, inside ? 16 : 0);
+            isa::cp_async::copy<16, isa::cp_async::Cache::L2Only>(destination, source, inside ? 16 : 0);
         } else {
             const uint32_t channels = inside ? params_.c_in - channel_ : 0;  // from here to the pixel's end
             if constexpr (c.copy_bytes == 4) {
@@ -133,9 +134,9 @@ class ConvLoader {
     }
 
     const ConvParams& params_;
-    uint32_t chunk_, row_;           ///< of this thread in a stage
-    uint32_t a_, b_;                 ///< shared-memory addresses of that chunk in stage 0
-    int32_t y_[kRowsA], x_[kRowsA];  ///< of tap (0, 0) for each of its rows, in the image that the taps see
+    uint32_t chunk_, row_;  ///< of this thread in a stage
+    uint32_t a_, b_;        ///< shared-memory addresses of that chunk in stage 0
+    Row rows_[kRowsA];
     const void* const* frames_;
     const uint8_t* frame_;  ///< under tap q_; null behind the last
     const uint8_t* filter_;

@@ -2,7 +2,9 @@
 #include <array>
 #include <cassert>
 #include <kinetograph/kernels/cuda/sm80/conv_configs.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_filter.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_rows.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_tiles.hpp>
 
 namespace kinetograph::sm80 {
@@ -14,15 +16,46 @@ constexpr std::array kConfigs{KG_SM80_CONV_CONFIGS_BF16(KG_NAMED) KG_SM80_CONV_C
 
 int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
-bool fits(const ConvConfig& config, const ConvShape& shape, const ConvEpilogue& epilogue) {
-    const uint32_t copy = shape.c_in % 8 == 0 ? 16 : shape.c_in % 2 == 0 ? 4 : 2;
-    return config.element == shape.element && config.copy_bytes == copy &&
-           (epilogue.norm == Norm::None || config.bn >= shape.c_out);
+/// Clocks of an SM, for one CTA: fitted to the times of 13 layers of the Wan 2.1 decoder on an H200 (sm_90, 1.8 GHz),
+/// which they meet within 6 to 16 % (root mean square), docs/performance.md. Narrow copies have not been fitted: only
+/// one tile each can take what needs them.
+struct TileClocks {
+    uint32_t bm, bn;
+    double multiply;  ///< of the pipes, for 64 elements of K
+    double finish;    ///< of the pipes, besides
+    double alone;     ///< from one 64 elements of K to the next when the CTA has the SM to itself
+    double start;     ///< besides, when it is alone
+};
+constexpr std::array kTileClocks{
+    TileClocks{128, 128, 1290, 5731, 1240, 15516}, TileClocks{128, 96, 927, 3682, 978, 20359},
+    TileClocks{128, 64, 651, 4817, 925, 159},      TileClocks{128, 32, 440, 2340, 1115, 10717},
+    TileClocks{128, 16, 262, 2668, 1388, 4582},    TileClocks{64, 192, 964, 7177, 2017, 38},
+    TileClocks{64, 96, 526, 2716, 631, 486},       TileClocks{64, 64, 375, 2060, 2181, 4783},
+};
+const TileClocks& clocks_of(const ConvConfig& config) {
+    const auto found = std::ranges::find_if(
+        kTileClocks, [&](const TileClocks& tile) { return tile.bm == config.bm && tile.bn == config.bn; });
+    assert(found != kTileClocks.end());
+    return *found;
+}
+
+/// Bytes that one copy of input channels may have. Copies of 16 bytes go with MaskedRow, others with PlacedRow.
+uint32_t widest_copy(const ConvShape& shape) {
+    const bool masked =
+        shape.upsample != Upsample::Nearest2x && shape.r <= kMostMaskedTaps && shape.s <= kMostMaskedTaps;
+    if (shape.c_in % 8 == 0 && masked) return 16;
+    return shape.c_in % 2 == 0 ? 4 : 2;
 }
 
 }  // namespace
 
 std::span<const NamedConvConfig> conv_configs() { return kConfigs; }
+
+bool fits(const ConvConfig& config, const ConvShape& shape, const ConvEpilogue& epilogue) {
+    const uint32_t copy = widest_copy(shape);
+    return config.element == shape.element && config.copy_bytes == copy &&
+           (epilogue.norm == Norm::None || config.bn >= shape.c_out);
+}
 
 uint32_t resident_ctas(const ConvConfig& config, const ConvChip& chip) {
     const uint32_t by_memory = chip.shared_bytes_per_sm / (shared_bytes(config) + 1024);  // 1 KiB is the system's
@@ -36,16 +69,18 @@ int64_t conv_ctas(const ConvConfig& config, const ConvShape& shape) {
 }
 
 double conv_cost(const ConvConfig& config, const ConvShape& shape, const ConvChip& chip) {
-    // One SM: 1024 multiply-adds a clock (sm_80), 40 bytes a clock from the second-level cache.
-    const double multiply = config.bm * config.bn * kBK / 1024.0;
-    const double fetch = (config.bm + config.bn) * kRowBytes / 40.0;
-    const double block = std::max(multiply, fetch) + 0.25 * std::min(multiply, fetch);  // overlap is never whole
-    const uint32_t resident = resident_ctas(config, chip);
-    const int64_t ctas = conv_ctas(config, shape), slots = int64_t{chip.sm_count} * resident;
-    const int64_t whole = ctas / slots, rest = ctas % slots;
-    // In the last wave an SM works on fewer CTAs, but each alone hides less latency.
-    const auto last = static_cast<double>(ceil_div(rest, chip.sm_count));
-    return block * (static_cast<double>(whole) * resident + (rest == 0 ? 0.0 : 0.5 * last + 0.5 * resident));
+    const TileClocks clocks = clocks_of(config);
+    const int64_t taps = shape.upsample == Upsample::SubPixel ? shape.q * 4 : shape.taps();
+    const auto depth = static_cast<double>(taps * padded_channels(shape.c_in)) / 64;
+    // CTAs of one SM share its pipes; a few of them do not fill these, and each takes at least its own latency.
+    const auto together = [&](int64_t ctas) {
+        const double shared = static_cast<double>(ctas) * (clocks.multiply * depth + clocks.finish);
+        return ctas == 0 ? 0.0 : std::max(shared, clocks.alone * depth + clocks.start);
+    };
+    const int64_t resident = resident_ctas(config, chip), slots = chip.sm_count * resident;
+    const int64_t ctas = conv_ctas(config, shape);
+    return static_cast<double>(ctas / slots) * together(resident) +
+           together(ceil_div(ctas % slots, int64_t{chip.sm_count}));
 }
 
 std::string declined(const ConvShape& shape, const ConvEpilogue& epilogue) {

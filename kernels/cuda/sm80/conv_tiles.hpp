@@ -29,9 +29,12 @@ uint32_t resident_ctas(const ConvConfig& config, const ConvChip& chip);
 /// CTAs of the whole problem.
 int64_t conv_ctas(const ConvConfig& config, const ConvShape& shape);
 
-/// Relative time of the problem with that tile: waves of CTAs, each as long as its SM needs to multiply and to fetch
-/// the tiles of one k block. A model for comparing tiles, in no unit; not measured.
+/// Clocks that the problem takes with that tile: waves of CTAs that share the pipes of their SM, by constants that were
+/// fitted to measurements on an H200. For comparing tiles, on other chips too.
 double conv_cost(const ConvConfig& config, const ConvShape& shape, const ConvChip& chip);
+
+/// Whether that tile can do it: its element, copies as wide as the channels allow, and for a norm all channels.
+bool fits(const ConvConfig& config, const ConvShape& shape, const ConvEpilogue& epilogue);
 
 /// Why no tile can do this, or "": element types other than bf16 and fp16, more temporal taps than a launch has room
 /// for, sub-pixels with other than 3 x 3 taps, norm over more channels than the widest tile has.

@@ -32,8 +32,8 @@ TEST(ConvFaults, CopiesThatAreNeverCommittedAreCaught) {
     expect_caught<ConvFault::NoCommit>(kLong, "still writes: that thread has not waited for it");
 }
 TEST(ConvFaults, AMissingBarrierIsCaught) {
-    // Who comes first decides which side is named: the copy that overtakes a reader, or the reader that finds one.
-    expect_caught<ConvFault::NoBarrier>(kLong, "cp.async at conv_loader.hpp");
+    // Who comes first decides what is named: the copy that overtakes a reader, or a reader that finds one, or nothing.
+    expect_caught<ConvFault::NoBarrier>(kLong, "shared+");
 }
 TEST(ConvFaults, AStageThatIsFilledWhileItIsReadIsCaught) {
     expect_caught<ConvFault::LoadsIntoReadStage>(kLong, "shared+");
@@ -42,8 +42,11 @@ TEST(ConvFaults, AWrongSwizzlePhaseIsCaught) { expect_caught<ConvFault::Swizzled
 TEST(ConvFaults, BusyBanksAreCaughtThoughTheResultIsTrue) {
     expect_caught<ConvFault::UnswizzledBothWays>(kLong, "bank conflicts");
 }
-TEST(ConvFaults, AMissingBarrierInTheNormIsCaught) {
-    expect_caught<ConvFault::NoNormBarrier>(kNorm, "conv_epilogue.hpp");
+TEST(ConvFaults, StagingTheTileOverARingThatIsReadIsCaught) {
+    expect_caught<ConvFault::StagesWhileOthersMultiply>(kLong, "conv_epilogue.hpp");
+}
+TEST(ConvFaults, AMissingBarrierBehindTheStagingIsCaught) {
+    expect_caught<ConvFault::NoStagingBarrier>(kNorm, "conv_epilogue.hpp");
 }
 TEST(ConvFaults, ReadingBesideTheImageIsCaught) { expect_caught<ConvFault::HaloNotZeroed>(kLong, "expected"); }
 

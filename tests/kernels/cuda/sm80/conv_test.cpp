@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <kinetograph/kernels/cuda/sm80/conv_configs.hpp>
+
 #include "model_conv.hpp"
 
 namespace kinetograph::sm80 {
@@ -122,15 +124,15 @@ TEST(ConvNorm, APixelOfZerosStaysZero) {
     ConvCase conv{same2d(1, 4, 4, 32, 64, 1, 1), {.norm = Norm::Beside, .norm_silu = false}, Numbers::Coded, false};
     ConvNumbers numbers(conv);
     for (size_t i = 0; i < 32; ++i) store_value(isa::Value::BFloat16, numbers.input.frame(0), i, 0);
-    EXPECT_EQ(run_kernel(kSmall, numbers.launches(conv_configs()[2].config), 1), "");
+    EXPECT_EQ(run_kernel(kSmall, numbers.launches(bf16_64x64), 1), "");
     for (size_t k = 0; k < 64; ++k) EXPECT_EQ(load_value(isa::Value::BFloat16, numbers.normed.frame(0), k), 0);
 }
 
 TEST(ConvUpsample, Nearest2xIsFoldedIntoTheLoader) {
     ConvShape shape = same2d(1, 5, 7, 32, 48, 3, 3);
     shape.upsample = Upsample::Nearest2x;
-    expect_agrees({shape});
-    expect_agrees({shape, {}, Numbers::Coded});
+    expect_agrees({shape}, "sm80_conv_bf16_64x64_by4");
+    expect_agrees({shape, {}, Numbers::Coded}, "sm80_conv_bf16_64x64_by4");
 }
 TEST(ConvUpsample, FourFiltersOnTheSmallImageGiveTheSame) {
     ConvShape shape = same2d(1, 5, 7, 32, 48, 3, 3);
@@ -153,7 +155,7 @@ TEST(ConvSlices, AddTheirSumsIntoAFloat32Buffer) {
 TEST(ConvSlices, AddInPlace) {
     const ConvCase conv{same2d(1, 7, 9, 32, 64, 3, 3), {.float32 = true}, Numbers::Integers, false, false, true};
     ConvNumbers numbers(conv);
-    auto launches = numbers.launches(conv_configs()[2].config);
+    auto launches = numbers.launches(bf16_64x64);
     numbers.output = numbers.addend;
     for (ConvLaunch& launch : launches) {
         launch.params.output[0] = numbers.output.frame(0);
@@ -176,7 +178,7 @@ TEST(ConvTile, EveryTileAgreesAlsoWhenRagged) {
 TEST(ConvEmpty, NothingToComputeIsNothingToLaunch) {
     for (ConvShape shape : {same2d(0, 4, 4, 8, 8, 3, 3), same2d(1, 0, 4, 8, 8, 3, 3), same2d(1, 4, 4, 8, 0, 3, 3)}) {
         ConvNumbers numbers({shape});
-        EXPECT_TRUE(numbers.launches(conv_configs()[0].config).empty());
+        EXPECT_TRUE(numbers.launches(bf16_64x64).empty());
     }
 }
 
