@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <fcntl.h>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -194,26 +193,6 @@ TEST_F(CudaFaults, OfCodeForOtherChipsNameTheChip) {
         refused.error().message,
         "loading \"conv_bf16\" on Stand-in H200: cuModuleLoadDataEx: CUDA_ERROR_NO_BINARY_FOR_GPU (209); the device "
         "needs code for sm_90");
-}
-
-TEST_F(CudaFaults, MapMemoryOfAnotherApiAndTakeOverItsDescriptor) {
-    prepare({});
-    const int fd = ::memfd_create("exported by another API", 0);
-    ASSERT_EQ(::ftruncate(fd, 8192), 0);
-    const int mirror = ::dup(fd);
-    {
-        const auto imported = device->import_memory("frame", {.fd = fd, .bytes = 8192, .dedicated = true});
-        ASSERT_TRUE(imported) << message_of(imported);
-        EXPECT_EQ(::fcntl(fd, F_GETFD), -1) << "the descriptor is the device's now";
-        EXPECT_EQ((*imported)->bytes(), 8192U);
-        EXPECT_EQ((*imported)->host_data(), nullptr);
-        stream->fill((*imported)->data(), std::byte{0x42}, 8192);
-        ASSERT_TRUE(stream->synchronize());
-    }
-    std::byte last{};
-    EXPECT_EQ(::pread(mirror, &last, 1, 8191), 1);
-    EXPECT_EQ(last, std::byte{0x42});
-    ::close(mirror);
 }
 
 /// Ends the process: with 0 if the lane says what it should of a kernel that reads what is not there.

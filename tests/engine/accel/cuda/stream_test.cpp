@@ -1,5 +1,7 @@
 #include "gpu_fixture.hpp"
 
+#include <kinetograph/engine/accel/cpu/device.hpp>
+
 #include <algorithm>
 #include <numeric>
 #include <thread>
@@ -274,29 +276,79 @@ TEST_F(CudaStreams, EnqueueingReturnsBeforeTheWorkIsDone) {
     EXPECT_TRUE(done->wait(1, std::chrono::seconds(10)));
 }
 
+/// A stream that the application has made by the driver or the CUDA runtime.
+class CallersStream {
+  public:
+    explicit CallersStream(const std::string& library) : driver_(*Driver::open(library)) {
+        EXPECT_EQ(cuda().cuDevicePrimaryCtxRetain(&primary_, 0), Status::Success);
+        EXPECT_EQ(cuda().cuCtxPushCurrent_v2(primary_), Status::Success);
+        EXPECT_EQ(cuda().cuStreamCreate(&stream_, kStreamNonBlocking), Status::Success);
+    }
+    ~CallersStream() {
+        EXPECT_EQ(cuda().cuStreamDestroy_v2(stream_), Status::Success) << "it is still there";
+        EXPECT_EQ(cuda().cuCtxPopCurrent_v2(&primary_), Status::Success);
+        EXPECT_EQ(cuda().cuDevicePrimaryCtxRelease_v2(0), Status::Success);
+    }
+    CallersStream(const CallersStream&) = delete;
+    CallersStream& operator=(const CallersStream&) = delete;
+    StreamHandle handle() const { return stream_; }
+    void clear(const Memory& memory, std::size_t bytes) const {
+        EXPECT_EQ(cuda().cuMemsetD8Async(reinterpret_cast<DeviceAddress>(memory.data()), 0, bytes, stream_),
+                  Status::Success);
+    }
+
+  private:
+    const EntryPoints& cuda() const { return driver_->entry_points(); }
+    std::shared_ptr<const Driver> driver_;
+    ContextHandle primary_ = nullptr;
+    StreamHandle stream_ = nullptr;
+};
+
 TEST_F(CudaStreams, AStreamOfTheCallersTakesOurWorkInItsOrderAndStaysTheCallers) {
-    const auto driver = *Driver::open(library);
-    const EntryPoints& cuda = driver->entry_points();
-    ContextHandle primary = nullptr;
-    ASSERT_EQ(cuda.cuDevicePrimaryCtxRetain(&primary, 0), Status::Success);
-    ASSERT_EQ(cuda.cuCtxPushCurrent_v2(primary), Status::Success);
-    StreamHandle theirs = nullptr;
-    ASSERT_EQ(cuda.cuStreamCreate(&theirs, kStreamNonBlocking), Status::Success);
+    const CallersStream theirs(library);
     {
-        auto adopted = adopt_stream(*device, "the caller's", theirs);
+        auto adopted = adopt_stream(*device, "the caller's", theirs.handle());
         ASSERT_TRUE(adopted) << message_of(adopted);
         enqueue(**adopted, "ours", params(*a, *b, 2, 0));
-        const auto bytes = reinterpret_cast<DeviceAddress>(b->data());
-        EXPECT_EQ(cuda.cuMemsetD8Async(bytes, 0, 4 * sizeof(float), theirs), Status::Success);
+        theirs.clear(*b, 4 * sizeof(float));
         EXPECT_TRUE((*adopted)->synchronize());
-        EXPECT_EQ(read(*b).at(3), 0.F);
-        EXPECT_EQ(read(*b).at(4), 8.F);
     }
-    EXPECT_EQ(cuda.cuStreamQuery(theirs), Status::Success) << "it is still there";
-    EXPECT_EQ(cuda.cuStreamDestroy_v2(theirs), Status::Success);
-    ContextHandle popped = nullptr;
-    EXPECT_EQ(cuda.cuCtxPopCurrent_v2(&popped), Status::Success);
-    EXPECT_EQ(cuda.cuDevicePrimaryCtxRelease_v2(0), Status::Success);
+    const auto values = read(*b);
+    EXPECT_EQ(values.at(3), 0.F);
+    EXPECT_EQ(values.at(4), 8.F);
+}
+
+TEST_F(CudaStreams, AStreamOfTheCallersHandsOverByATimelineAndNobodyWaits) {
+    const CallersStream theirs(library);
+    const auto written = *device->create_timeline(), taken = *device->create_timeline();
+    const auto adopted = std::move(*adopt_stream(*device, "the caller's", theirs.handle()));
+    for (std::uint64_t step = 1; step <= 20; ++step) {
+        adopted->wait(taken, step - 1);
+        theirs.clear(*a, kCount * sizeof(float));
+        adopted->signal(written, step);
+        stream->wait(written, step);
+        enqueue(*stream, "latent", params(*a, *b, 1, static_cast<float>(step)));
+        enqueue(*stream, "spoil", params(*b, *a, 1, 0));
+        stream->signal(taken, step);
+    }
+    EXPECT_EQ(read(*b).at(5), 20.F);
+}
+
+TEST_F(CudaStreams, TheDefaultStreamIsAdoptedTooAndCannotBeCaptured) {
+    if (!real()) GTEST_SKIP() << "the stand-in has no default stream";
+    auto adopted = adopt_stream(*device, "default", nullptr);
+    ASSERT_TRUE(adopted) << message_of(adopted);
+    enqueue(**adopted, "ours", params(*a, *b, 2, 0));
+    EXPECT_TRUE((*adopted)->synchronize());
+    EXPECT_EQ(read(*b).at(4), 8.F);
+    EXPECT_EQ(message_of((*adopted)->begin_capture()),
+              "capturing stream \"default\": cuStreamBeginCapture: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)");
+}
+
+TEST_F(CudaStreams, OfOtherKindsOfDevicesAreNotAdopted) {
+    const auto cpu = cpu::create_device();
+    EXPECT_EQ(message_of(adopt_stream(*cpu, "theirs", nullptr)),
+              "adopting stream \"theirs\": " + cpu->info().name + " is not a CUDA device");
 }
 
 TEST_F(CudaStreams, ModulesThatAreNoneAndKernelsThatAreNotThereAreRefusedByName) {
