@@ -52,8 +52,8 @@ class Current {
     bool pushed_ = false;
 };
 
-/// As Current, for calls that may not be made while somebody captures: in this thread's own name they may. Another
-/// thread of the application may be capturing a graph of its own, which our allocations and queries must not spoil.
+/// As Current, and in relaxed capture mode: for allocations, queries and whatever else would spoil a capture that
+/// another thread of the application has begun in global mode.
 class CurrentUncaptured {
   public:
     explicit CurrentUncaptured(const Context& context);

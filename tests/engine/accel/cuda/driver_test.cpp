@@ -99,6 +99,39 @@ TEST_F(CudaDriver, ShowsEveryDeviceUnderItsOrdinal) {
     EXPECT_EQ(third.error().code, ErrorCode::OutOfRange);
 }
 
+TEST_F(CudaDriver, ServesTwoDevicesFromOneThread) {
+    control->reset({.devices = 2});
+    struct Side {
+        std::unique_ptr<Device> device;
+        std::shared_ptr<Kernel> kernel;
+        std::unique_ptr<Stream> stream;
+        std::unique_ptr<Memory> memory;
+    };
+    std::array<Side, 2> sides;
+    for (std::uint32_t ordinal = 0; ordinal < 2; ++ordinal) {
+        Side& side = sides.at(ordinal);
+        side.device = std::move(*create_device({.library = kStandin, .ordinal = ordinal}));
+        side.kernel = *(*side.device->load("kernels", standin::placeholder_image()))->kernel("standin_scale_add");
+        side.stream = std::move(*side.device->create_stream("test"));
+        side.memory = std::move(*side.device->allocate("numbers", 64 * sizeof(float)));
+        side.stream->fill(side.memory->data(), std::byte{0}, 64 * sizeof(float));
+    }
+    for (int step = 0; step < 10; ++step)
+        for (Side& side : sides) {
+            const standin::ScaleAddParams params{reinterpret_cast<const float*>(side.memory->data()),
+                                                 reinterpret_cast<float*>(side.memory->data()), 64, 1, 1};
+            side.stream->launch(
+                {.name = "count", .kernel = *side.kernel, .grid = {1}, .block = {64}, .arguments = bytes_of(params)});
+        }
+    for (Side& side : sides) {
+        float counted = 0;
+        const auto read = side.stream->read_back(std::as_writable_bytes(std::span(&counted, 1)), side.memory->data());
+        EXPECT_TRUE(read) << message_of(read);
+        EXPECT_EQ(counted, 10.F);
+    }
+    EXPECT_TRUE(control->complaints().empty());
+}
+
 TEST_F(CudaDriver, WithoutWhatCameAfterCuda12LaunchesAllTheSame) {
     const std::string library = KINETOGRAPH_STANDIN_CUDA_BARE;
     const auto device = create_device({.library = library});
