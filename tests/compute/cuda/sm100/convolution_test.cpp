@@ -1,0 +1,272 @@
+// The SM100 back ends, whole: from a ConvProblem through dispatch, filter packing, tensor maps of the driver and
+// launches by name to numbers, on a stand-in driver that poses as a B200 and runs the kernels in the host model.
+#include <kinetograph/compute/conv/conv_run.hpp>
+#include <kinetograph/compute/conv/cuda/sm100_launch.hpp>
+#include <kinetograph/compute/conv/cuda/sm100_problem.hpp>
+#include <kinetograph/compute/conv/cuda/sm100_sums.hpp>
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/accel/cuda/device.hpp>
+#include <kinetograph/kernels/cuda/sm100/qslice_conv3d.hpp>
+#include <kinetograph/tests/compute/conv/conv_properties.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
+#include <kinetograph/tests/standin/standin.hpp>
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+class Sm100Convolution : public testing::Test {
+  protected:
+    void SetUp() override {
+        const std::string library = KINETOGRAPH_STANDIN_CUDA_LIBRARY;
+        void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        ASSERT_NE(handle, nullptr) << ::dlerror();
+        control_ = reinterpret_cast<standin::ControlFunction>(::dlsym(handle, standin::kControlSymbol))();
+        control_->reset({.name = "Stand-in B200", .architecture = "sm_100"});
+        auto created = accel::cuda::create_device({.library = library});
+        ASSERT_TRUE(created) << created.error().message;
+        device_ = std::move(*created);
+    }
+    void TearDown() override {
+        if (control_ == nullptr) return;
+        if (device_ != nullptr) {
+            EXPECT_EQ(device_->bytes_allocated(), 0U);
+        }
+        device_.reset();
+        EXPECT_EQ(control_->live(), standin::Live{});
+        for (const std::string& complaint : control_->complaints()) ADD_FAILURE() << complaint;
+    }
+
+    int agree(std::string_view backend, std::span<const ConvShape> shapes) {
+        return expect_agreement(*device_, {backend, DType::BF16, DType::BF16}, shapes);
+    }
+    int agree_exactly(std::string_view backend, std::span<const ConvShape> shapes) {
+        const Combination combination{backend, DType::BF16, DType::BF16};
+        const int exact = expect_exactness(*device_, combination, shapes);
+        EXPECT_EQ(expect_places(*device_, combination, shapes), exact);
+        return exact;
+    }
+
+    standin::Control* control_ = nullptr;
+    std::unique_ptr<accel::Device> device_;
+};
+
+/// The problems whose kernels the stand-in has: 32 or 96 channels.
+ConvShape causal(std::int64_t c_in, std::int64_t k, FrameLayout input = FrameLayout::Dense) {
+    ConvShape shape;
+    shape.problem.d = 4;
+    shape.problem.h = 5;
+    shape.problem.w = 7;
+    shape.problem.c_in = c_in;
+    shape.problem.filter = {k, 3, 3, 3};
+    shape.problem.pad = {0, 0, 1, 1, 1, 1};
+    shape.input = input;
+    shape.seam = input == FrameLayout::Ring ? 2 : 0;
+    return shape;
+}
+
+ConvShape image(std::int64_t c_in, std::int64_t k, FrameLayout input = FrameLayout::Dense) {
+    ConvShape shape = causal(c_in, k, input);
+    shape.problem.filter.q = 1;
+    return shape;
+}
+
+ConvShape with_residual(ConvShape shape) {
+    shape.problem.residual = true;
+    shape.problem.beta = 0.5F;
+    return shape;
+}
+
+TEST_F(Sm100Convolution, ImagesAgreeWhereverTheirFramesLie) {
+    ConvShape strided = image(32, 40);
+    strided.problem.stride = {1, 2, 2};
+    strided.problem.dilation = {1, 1, 2};
+    ConvShape normed = image(32, 72);
+    normed.problem.norm = Norm::Beside;
+    const std::vector<ConvShape> shapes{image(32, 64), with_residual(image(96, 72, FrameLayout::Ring)),
+                                        image(32, 8, FrameLayout::Scattered), strided, normed};
+    EXPECT_EQ(agree("conv2d-sm100", shapes), 5);
+    EXPECT_EQ(agree_exactly("conv2d-sm100", std::span(shapes).first(4)), 4);
+}
+
+TEST_F(Sm100Convolution, ImagesOfTheNarrowerFormatsAgree) {
+    const std::vector<ConvShape> shapes{image(32, 64), with_residual(image(96, 40, FrameLayout::Ring))};
+    EXPECT_EQ(expect_agreement(*device_, {"conv2d-sm100", DType::F16, DType::F16}, shapes), 2);
+    ConvProblem eighth = image(64, 64).problem;
+    eighth.dtype = DType::F8E4M3;
+    const auto run = run_problem(*device_, eighth, {.backend = "conv2d-sm100", .repeats = 1});
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_LE(run->relative_l2, 2.5e-3);  // of the bf16 output: both sides start from the same fp8 numbers
+}
+
+TEST_F(Sm100Convolution, VolumesAgreeInOneLaunchWhereverTheirFramesLie) {
+    ConvShape padded = causal(32, 64);
+    padded.problem.pad.front = 2;
+    ConvShape normed = causal(32, 72, FrameLayout::Ring);
+    normed.problem.norm = Norm::Instead;
+    const std::vector<ConvShape> shapes{causal(32, 64),
+                                        with_residual(causal(96, 72)),
+                                        with_residual(causal(32, 64, FrameLayout::Ring)),
+                                        causal(32, 8, FrameLayout::Scattered),
+                                        padded,
+                                        normed};
+    EXPECT_EQ(agree("conv3d-sm100", shapes), 6);
+    EXPECT_EQ(agree_exactly("conv3d-sm100", std::span(shapes).first(5)), 5);
+    for (const ConvShape& shape : std::span(shapes).first(5)) {
+        const std::uint64_t before = control_->kernels_run();
+        const auto stream = device_->create_stream("test").value();
+        ASSERT_TRUE(TestConvolution(shape).run(*device_, *stream, "conv3d-sm100"));
+        EXPECT_EQ(control_->kernels_run(), before + 1) << shape.problem.to_string();
+    }
+}
+
+TEST_F(Sm100Convolution, FusedQSlicesAgreeAndAreExact) {
+    ConvShape two = causal(32, 40, FrameLayout::Scattered);
+    two.problem.n = 2;
+    two.problem.d = 3;
+    two.problem.filter.q = 2;
+    two.output = FrameLayout::EveryOther;
+    ConvShape finished = with_residual(causal(32, 64));
+    finished.problem.activation = Activation::Silu;
+    finished.problem.norm = Norm::Beside;
+    ConvShape silu = causal(32, 64);
+    silu.problem.activation = Activation::Silu;
+    const std::vector<ConvShape> shapes{causal(32, 96), with_residual(causal(96, 64, FrameLayout::Ring)), two, finished,
+                                        silu};
+    EXPECT_EQ(agree("q-slice-sm100", shapes), 5);
+    EXPECT_EQ(agree_exactly("q-slice-sm100", std::span(shapes).first(3)), 3);
+}
+
+/// u = 2^-8 for each slice and for the whole, against a sum of slices of which none is larger than the whole's norm:
+/// (1 + sqrt(q)) times one rounding is generous.
+TEST_F(Sm100Convolution, RoundedQSlicesAgreeWithinTheirRoundings) {
+    const auto cpu = accel::cpu::create_device();
+    const auto host = cpu->create_stream("reference").value();
+    for (ConvShape shape : {causal(32, 64), with_residual(causal(96, 72, FrameLayout::Ring))}) {
+        shape.problem.activation = shape.problem.residual ? Activation::Silu : Activation::None;
+        TestConvolution test(shape);
+        for (std::size_t i = 0; i < test.filter.size(); ++i)
+            test.filter[i] = (static_cast<float>(i * 7919 % 255) - 127) / 1024;
+        test.input.fill([](std::int64_t frame, std::int64_t i) {
+            return (static_cast<float>((frame * 131 + i * 37) % 251) - 125) / 128;
+        });
+        test.residual.fill([](auto, std::int64_t i) { return static_cast<float>(i % 17) / 16; });
+        const auto stream = device_->create_stream("test").value();
+        const auto output = test.run(*device_, *stream, "q-slice-rounded-sm100");
+        ASSERT_TRUE(output) << output.error().message;
+        const Difference d = difference(output->values, test.reference(*cpu, *host));
+        EXPECT_LE(d.relative_l2, 2.75 * 1.66e-3);
+        EXPECT_GE(d.relative_l2, 1e-4);
+        EXPECT_TRUE(output->gaps_untouched);
+    }
+}
+
+TEST_F(Sm100Convolution, TheMatrixOfTapsAgreesForWhatGatesDecline) {
+    ConvShape head = causal(96, 3), groups = causal(12, 24, FrameLayout::Ring), strided = causal(10, 20);
+    groups.problem.groups = 4;
+    groups.problem.pad.front = 2;
+    groups.output = FrameLayout::EveryOther;
+    strided.problem.d = 5;
+    strided.problem.stride = {2, 1, 2};
+    strided.problem.dilation = {1, 2, 1};
+    strided.problem.norm = Norm::Instead;
+    const std::vector<ConvShape> shapes{head, with_residual(groups), strided};
+    EXPECT_EQ(agree("im2col-sm100", shapes), 3);
+    EXPECT_EQ(agree_exactly("im2col-sm100", shapes), 3);
+    EXPECT_EQ(expect_agreement(*device_, {"im2col-sm100", DType::BF16, DType::F32}, std::span(shapes).first(2)), 2);
+}
+
+TEST_F(Sm100Convolution, IsWhatAB200IsGivenFirst) {
+    const auto first_open = [&](const ConvProblem& problem) {
+        for (const DispatchRow& row : explain(device_->info(), problem))
+            if (row.open) return row.candidate;
+        return std::string_view();
+    };
+    EXPECT_EQ(first_open(image(96, 96).problem), "conv2d-sm100");
+    EXPECT_EQ(first_open(causal(96, 96).problem), "conv3d-sm100");
+    ConvProblem many = causal(96, 96).problem;
+    many.d = 9;
+    EXPECT_EQ(first_open(many), "q-slice-sm100");
+    EXPECT_EQ(first_open(causal(96, 3).problem), "implicit-gemm");
+    ConvProblem groups = causal(96, 96).problem;
+    groups.groups = 2;
+    EXPECT_EQ(first_open(groups), "im2col-sm100");
+}
+
+TEST_F(Sm100Convolution, RefusesAFrameThatNoTensorMapCanDescribe) {
+    const TestConvolution test(causal(32, 64));
+    const ConvProblem& p = test.shape.problem;
+    const auto stream = device_->create_stream("test").value();
+    const auto made = Convolution::create(*device_, p, {test.filter, test.bias}, {.backend = "conv3d-sm100"}).value();
+    const auto memory = device_->allocate("frames", 8 * p.output_frame_bytes() + 16).value();
+    std::vector<const std::byte*> input;
+    std::vector<std::byte*> output;
+    for (std::uint64_t i = 0; i < 4; ++i) input.push_back(memory->data() + 8 + i * p.input_frame_bytes());
+    for (std::uint64_t i = 0; i < 2; ++i) output.push_back(memory->data() + (4 + i) * p.output_frame_bytes());
+    const auto enqueued = made->enqueue(*stream, "up2.conv1", {.input = input, .output = output, .residual = {}});
+    ASSERT_FALSE(enqueued);
+    EXPECT_EQ(enqueued.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(enqueued.error().message, "tensor map of \"up2.conv1\": the tensor's address is not 16-byte aligned");
+}
+
+TEST(Sm100Filters, ArePackedChannelsFastestAndRoundedOnce) {
+    ConvProblem p = causal(32, 8).problem;
+    p.filter = {2, 2, 1, 3};
+    std::vector<float> filter(static_cast<std::size_t>(p.filter_elements()));
+    for (std::size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i) + 0.25F;
+    const auto packed = cuda::sm100_filter(p, filter);
+    ASSERT_EQ(packed.size(), filter.size() * 2);
+    for (std::size_t k = 0; k < 2; ++k)
+        for (std::size_t c = 0; c < 32; ++c)
+            for (std::size_t tap = 0; tap < 6; ++tap) {
+                std::uint16_t bits = 0;
+                std::memcpy(&bits, packed.data() + ((k * 6 + tap) * 32 + c) * 2, 2);
+                ASSERT_EQ(bits, tensor::to_bf16(filter[(k * 32 + c) * 6 + tap])) << k << ' ' << c << ' ' << tap;
+            }
+    p.dtype = DType::F8E4M3;
+    EXPECT_EQ(cuda::sm100_filter(p, filter).size(), filter.size());
+}
+
+/// The launches of sums are planned with configs that follow from the image kernel's, and run kernels that are built
+/// from configs of their own: both have to say the same.
+TEST(Sm100Sums, ArePlannedAsTheirKernelsAreBuilt) {
+    for (const std::int64_t channels : {32, 64, 96, 384})
+        for (const std::int64_t pixels : {35, 10'000, 900'000}) {
+            const sm100::Conv2dProblemShape shape{.h = 1, .w = pixels, .c_in = channels, .c_out = channels};
+            const cuda::Sm100SumEntries entries = cuda::choose_sums(shape, {});
+            const sm100::QsliceConfigs planned = sm100::qslice_configs(entries.image->config);
+            const auto expect_same = [](const sm100::Conv2dConfig& a, const sm100::Conv2dConfig& b) {
+                EXPECT_EQ(a.stages, b.stages);
+                EXPECT_EQ(a.cta_group, b.cta_group);
+                EXPECT_EQ(a.block.n, b.block.n);
+                EXPECT_EQ(a.block.k, b.block.k);
+                EXPECT_EQ(a.output, b.output);
+                EXPECT_EQ(a.source, b.source);
+                if (a.source != sm100::Source::None) {
+                    EXPECT_EQ(a.source_value, b.source_value);
+                }
+                EXPECT_EQ(a.swizzle_a, b.swizzle_a);
+                EXPECT_EQ(a.swizzle_c, b.swizzle_c);
+                EXPECT_EQ(sm100::shared_bytes(a), sm100::shared_bytes(b));
+            };
+            expect_same(planned.first_sum, entries.first_sum->config);
+            expect_same(planned.next_sum, entries.next_sum->config);
+            expect_same(planned.last_sum, entries.last_sum->config);
+        }
+}
+
+TEST(Sm100Entries, LieInTheFatBinaryOfTheirSource) {
+    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Frames2d_1sm_128b_n64")), "conv2d_frames");
+    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Volume3d_2sm_64b_n96_residual")), "conv2d_volumes");
+    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Window3d_2sm_128b_n256")), "conv2d_windows");
+    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_next_sum_1sm_64b")), "conv2d_variants");
+    EXPECT_EQ(cuda::find_entry("conv2d_of_nobody"), nullptr);
+}
+
+}  // namespace
+}  // namespace kinetograph::conv
