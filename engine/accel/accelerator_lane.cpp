@@ -138,6 +138,7 @@ Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
 /// The graph to replay for this batch; null: it runs eagerly.
 Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record) {
     if (batches_ == Batches::Eager || record.passes.empty()) return nullptr;
+    if (record.passes.front().node->anew) return nullptr;  // so are all of its batch
     if (!stream_->status()) return nullptr;  // nothing runs until the error has been reported
     BatchGraphs::Entry& entry = graphs_.find(batch_key(record), timeline_->value());
     if (entry.declined) return nullptr;

@@ -1,6 +1,7 @@
 // Goes through the passes in order and joins every pass to its lane's open batch, unless it has to wait for work of
 // another lane that the lane does not yet know to be complete. Then a new batch begins, and the batches that it waits
-// for take no more passes. So what the order has put next to one another shares one signal and one wait.
+// for take no more passes. So what the order has put next to one another shares one signal and one wait. On the
+// accelerator lane a batch also ends where passes that run anew every time meet passes that can be replayed.
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class Cutter {
             relay(lane, needed);
             drop_implied(c_, needed);
             begin_batch(lane, needed);
-        } else if (open_[index_of(lane)] == kNoIndex) {
+        } else if (open_[index_of(lane)] == kNoIndex || !may_join(pass, lane)) {
             begin_batch(lane, needed);
         }
         const std::uint32_t batch = open_[index_of(lane)];
@@ -44,6 +45,12 @@ class Cutter {
     }
 
   private:
+    /// Whether the pass and those of its lane's open batch are alike in being replayed.
+    bool may_join(std::uint32_t pass, Lane lane) const {
+        const std::uint32_t before = c_.batches[open_[index_of(lane)]].passes.front();
+        return lane != Lane::Accelerator || c_.pass(pass).anew == c_.pass(before).anew;
+    }
+
     static ImageLayout layout_of_use(const Use& use) {
         if (use.writes()) return layout_of(use.write);
         ImageLayout layout = ImageLayout::General;

@@ -2,6 +2,8 @@
 #include <kinetograph/engine/graph/fingerprint.hpp>
 #include <kinetograph/engine/graph/frame_graph.hpp>
 
+#include <cassert>
+
 namespace kinetograph::graph {
 
 namespace {
@@ -9,7 +11,7 @@ namespace {
 constexpr Fingerprint kEmptyTopology{0x6b696e65746f6772U, 0x6170682067726170U};
 
 /// What is being told to the fingerprint, so that a read of 3 and an export of 3 differ.
-enum class Tag : std::uint64_t { Pass = 1, Read, Write, SideEffect, Buffer, Image, History, Export, Misuse };
+enum class Tag : std::uint64_t { Pass = 1, Read, Write, SideEffect, Buffer, Image, History, Export, Misuse, Anew };
 
 std::uint64_t tagged(Tag tag, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) {
     return static_cast<std::uint64_t>(tag) << 56U ^ a << 48U ^ b << 40U ^ c;
@@ -51,6 +53,7 @@ void FrameGraph::clear() {
         node.accesses.clear();
         node.execute = nullptr;
         node.side_effect = false;
+        node.anew = false;
         spare_passes_.push_back(std::move(node));
         passes_.pop_back();
     }
@@ -124,6 +127,20 @@ Image FrameGraph::import_image(std::string_view name, const ImageDesc& desc, con
     describe_image(node, desc);
     node.imported = physical;
     return {static_cast<std::uint32_t>(resources_.size() - 1), 0};
+}
+
+void FrameGraph::rebind(Buffer import, const Physical& physical) {
+    rebind(import.resource(), ResourceType::Buffer, physical);
+}
+
+void FrameGraph::rebind(Image import, const Physical& physical) {
+    rebind(import.resource(), ResourceType::Image, physical);
+}
+
+void FrameGraph::rebind(std::uint32_t resource, [[maybe_unused]] ResourceType type, const Physical& physical) {
+    assert(names_resource(resource, type) && resources_[resource].kind == ResourceKind::Imported &&
+           "only imports of this graph have storage of the caller's");
+    resources_[resource].imported = physical;
 }
 
 History FrameGraph::import_history(HistoryStorage& storage, const HistoryDesc& desc) {
@@ -215,6 +232,11 @@ History PassBuilder::push(History history, Access access) {
 void PassBuilder::has_side_effect() {
     graph_.passes_[pass_].side_effect = true;
     mix(graph_.topology_, tagged(Tag::SideEffect, 0));
+}
+
+void PassBuilder::run_anew() {
+    graph_.passes_[pass_].anew = true;
+    mix(graph_.topology_, tagged(Tag::Anew, 0));
 }
 
 bool PassBuilder::usable(std::uint32_t resource, std::uint32_t version, ResourceType type, Access access,

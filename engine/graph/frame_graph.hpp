@@ -91,6 +91,7 @@ struct PassNode {
     std::string name;
     Lane lane = Lane::Host;
     bool side_effect = false;  ///< never culled
+    bool anew = false;         ///< see PassBuilder::run_anew()
     std::vector<AccessNode> accesses;
     std::function<void(PassContext&)> execute;
 };
@@ -108,6 +109,11 @@ class FrameGraph {
     /// next without a new plan.
     Buffer import_buffer(std::string_view name, const BufferDesc& desc, const Physical& physical);
     Image import_image(std::string_view name, const ImageDesc& desc, const Physical& physical);
+
+    /// Other storage for an import, from the next execution on, without declaring anything anew. `import` is a handle
+    /// of any version of it.
+    void rebind(Buffer import, const Physical& physical);
+    void rebind(Image import, const Physical& physical);
 
     /// A ring kept by `storage` (made by Executor::create_history). Each storage may be imported once a graph.
     History import_history(HistoryStorage& storage, const HistoryDesc& desc);
@@ -141,6 +147,7 @@ class FrameGraph {
     void describe_buffer(ResourceNode& node, const BufferDesc& desc);
     void describe_image(ResourceNode& node, const ImageDesc& desc);
     bool names_resource(std::uint32_t resource, ResourceType type) const;
+    void rebind(std::uint32_t resource, ResourceType type, const Physical& physical);
     void export_version(std::uint32_t resource, std::uint32_t version, ResourceType type);
     void note(const Misuse& misuse);
 
@@ -170,6 +177,10 @@ class PassBuilder {
     History push(History history, Access access);  ///< writes all values that this execution pushes; returns version 1
     /// The pass acts on the world outside the graph (prints, presents): it is never culled.
     void has_side_effect();
+    /// What the pass does, or where its imports lie, differs from one execution to the next. On the accelerator lane
+    /// such passes are submitted apart from those around them, so that a lane which captures work and replays it can
+    /// replay the others; elsewhere this changes nothing.
+    void run_anew();
 
   private:
     friend class FrameGraph;

@@ -77,5 +77,55 @@ TEST(CutBatches, TheHostLaneRelaysBetweenLanesThatCannotWaitForEachOther) {
               "host 1 after graphics 0");
 }
 
+/// A pass that reads `in`, makes a buffer, and may have to run anew every time. Only what is called "store" makes it
+/// where other lanes see it.
+Buffer step(Scene& scene, std::string_view name, Buffer in, bool anew, Lane lane = Lane::Accelerator) {
+    struct Data {
+        Buffer out;
+    };
+    const MemoryDomain hidden = lane == Lane::Accelerator ? MemoryDomain::Accelerator : MemoryDomain::Graphics;
+    return scene.frame
+        .add_pass<Data>(
+            name, lane,
+            [&](PassBuilder& pass, Data& data) {
+                pass.read(in, Scene::read_access(lane));
+                data.out =
+                    pass.create("made", {.bytes = kKiB, .domain = name == "store" ? MemoryDomain::Shared : hidden},
+                                Scene::write_access(lane));
+                if (anew) pass.run_anew();
+            },
+            [](const Data&, TestContext&) {})
+        .out;
+}
+
+TEST(CutBatches, PassesThatRunAnewAreSubmittedApartFromThoseThatCanBeReplayed) {
+    Scene scene;
+    Buffer x = step(scene, "unpack", scene.import("latents"), true);
+    for (const char* name : {"conv", "head"}) x = step(scene, name, x, false);
+    x = step(scene, "store", x, true);
+    scene.consume("show", Lane::Graphics, {x});
+    const auto plan = compile(scene.frame);
+    ASSERT_TRUE(plan) << plan.error().message;
+    EXPECT_EQ(batches_of(*plan), "unpack | conv head | store | show");
+    // Only what writes for the other lane waits for it.
+    EXPECT_EQ(waits_of(*plan), "accelerator 2 after graphics 0 of the last execution, graphics 0 after accelerator 2");
+}
+
+TEST(CutBatches, OnVulkansLanesEverythingIsRecordedAnewAnyway) {
+    Scene scene;
+    const Buffer x = step(scene, "a", scene.import("x"), true, Lane::Graphics);
+    scene.consume("b", Lane::Graphics, {step(scene, "c", x, false, Lane::Graphics)});
+    const auto plan = compile(scene.frame);
+    ASSERT_TRUE(plan) << plan.error().message;
+    EXPECT_EQ(batches_of(*plan), "a c b");
+}
+
+TEST(CutBatches, RunningAnewIsPartOfTheFingerprint) {
+    Scene once, anew;
+    step(once, "a", once.import("x"), false);
+    step(anew, "a", anew.import("x"), true);
+    EXPECT_NE(once.frame.topology(), anew.frame.topology());
+}
+
 }  // namespace
 }  // namespace kinetograph::graph

@@ -88,6 +88,18 @@ TEST_F(Executors, StayUsableAfterALaneHasRefusedABatch) {
     EXPECT_EQ(graphics.submitted.back(), "2: show after graphics 1 after accelerator 2 after accelerator 3");
 }
 
+TEST_F(Executors, TakeAnImportsOtherStorageWithoutANewDeclaration) {
+    const Buffer target = scene.import("target");
+    scene.consume("read", Lane::Accelerator, {target});
+    for (const std::uintptr_t place : {std::uintptr_t{4096}, std::uintptr_t{8192}, std::uintptr_t{12288}}) {
+        scene.frame.rebind(target, {.object = place, .bytes = kKiB});
+        const auto execution = executor->execute(scene.frame);
+        ASSERT_TRUE(execution) << execution.error().message;
+        EXPECT_EQ(execution->reused_plan, place != 4096);
+        EXPECT_EQ(executor->physical(target).object, place);
+    }
+}
+
 TEST_F(Executors, TellWhichImportHasNoOrTooLittleStorage) {
     const auto error = [&](const Physical& storage) {
         scene.frame.clear();

@@ -139,6 +139,7 @@ class Maker {
                                      .domain = chance(0.5) ? MemoryDomain::Shared : MemoryDomain::Graphics},
                                     image_write(lane)));
                 if (chance(0.25)) pass.has_side_effect();
+                if (chance(0.2)) pass.run_anew();
             },
             [](const NoData&, TestContext&) {});
     }
