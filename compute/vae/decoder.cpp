@@ -71,6 +71,23 @@ class StackDecoder final : public Decoder {
         return stack_->reset();
     }
 
+    Result<void> attach(DeviceOutput output) override {
+        next_frame_ = 0;
+        next_latent_ = 0;
+        return stack_->attach(std::move(output));
+    }
+
+    Result<EnqueuedStep> enqueue(const DeviceStep& step) override {
+        const StepShape shape = output_shape(stack_->desc(), stack_->next_kind(1));
+        auto execution = stack_->enqueue(step, 1);
+        if (!execution) return fail(std::move(execution.error()));
+        const EnqueuedStep enqueued{next_frame_, shape.frames, *execution};
+        advance(shape);
+        return enqueued;
+    }
+
+    accel::AcceleratorLane& lane() override { return stack_->lane(); }
+
     LatentSize latent_size() const override { return {stack_->desc().height, stack_->desc().width}; }
     const graph::Plan* plan() const override { return stack_->plan(); }
     Result<graph::Plan> compile_plan(int step_kind) const override { return stack_->compile_plan({step_kind == 0, 1}); }

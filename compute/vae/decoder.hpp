@@ -3,9 +3,10 @@
 #pragma once
 
 #include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/compute/vae/device_step.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/compute/vae/stack_memory.hpp>
-#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
@@ -58,8 +59,18 @@ class Decoder {
     /// Decodes one latent frame `latent` [z_dim, h, w] float32 and blocks until its frames are in memory.
     /// Errors: InvalidArgument (element count, values that are not finite).
     virtual Result<DecodedFrames> step(std::span<const float> latent) = 0;
-    /// Starts a new clip: the next step is step 0 again.
+    /// Starts a new clip: the next step is step 0 again. Waits for the steps that were enqueued.
     virtual Result<void> reset() = 0;
+
+    /// Before the first enqueue(): what steps on the device do with their frames. Starts a new clip.
+    /// Errors: OutOfMemory, InvalidArgument (two back ends of one lane or domain).
+    virtual Result<void> attach(DeviceOutput output) = 0;
+    /// Decodes one latent frame that the device holds, and returns at once: in steady state the host waits for nothing,
+    /// allocates nothing and copies nothing. Values that are not finite spread over the picture and later frames.
+    /// Errors: InvalidArgument (memory that is missing or too small), and the first error of a step before.
+    virtual Result<EnqueuedStep> enqueue(const DeviceStep& step) = 0;
+    /// The lane on which it computes: for interop::Bridge::connect(), and to make the next step wait for its latents.
+    virtual accel::AcceleratorLane& lane() = 0;
 
     /// Runs step(), then returns one module's output, for tests and for `--trace`: name as in the checkpoint
     /// ("decoder.middle.1"), contents [T, H, W, C] float32. Empty when the module did not run.

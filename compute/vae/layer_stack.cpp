@@ -69,8 +69,8 @@ Result<void> LayerStack::plan_memory() {
         return storage;
     };
     for (const StepKind kind : kinds()) {
-        const StepMemory sizes{{0, 0, f32_bytes(input_elements(desc_, kind.frames))},
-                               {0, 0, f32_bytes(output_shape(desc_, kind).elements())}};
+        const StepMemory sizes{.input = {0, 0, f32_bytes(input_elements(desc_, kind.frames))},
+                               .output = {0, 0, f32_bytes(output_shape(desc_, kind).elements())}};
         graph::FrameGraph frame;
         if (auto declared = declare_step(frame, desc_, kind, {parameters_, *operators_, find}, sizes); !declared)
             return fail(std::move(declared.error()));
@@ -106,16 +106,7 @@ Result<void> LayerStack::allocate(profile::Recorder* recorder) {
     lane_ = std::move(*lane);
     arena_ = std::make_unique<accel::AcceleratorMemory>(device_);
     if (auto reserved = arena_->reserve(memory_.transients); !reserved) return fail(std::move(reserved.error()));
-    auto executor = graph::Executor::create({.lanes = {lane_.get()},
-                                             .memory = {{graph::MemoryDomain::Accelerator, arena_.get()}},
-                                             .compile = compile_options()});
-    if (!executor) return fail(std::move(executor.error()));
-    executor_ = std::move(*executor);
-    for (const auto& [name, desc] : ring_descs_) {
-        auto ring = executor_->create_history(name, desc);
-        if (!ring) return fail(std::move(ring.error()));
-        rings_.emplace(name, *ring);
-    }
+    if (auto made = make_executor(); !made) return made;
 
     std::int64_t most = 0;
     for (const StepKind kind : kinds()) most = std::max(most, output_shape(desc_, kind).elements());
@@ -128,11 +119,55 @@ Result<void> LayerStack::allocate(profile::Recorder* recorder) {
     return {};
 }
 
+/// With the lanes and memory of `device_output_`, if there is one; the rings begin empty.
+Result<void> LayerStack::make_executor() {
+    graphs_.clear();
+    device_graphs_.clear();
+    rings_.clear();
+    executor_.reset();  // which waits for the lanes and frees the rings
+    graph::ExecutorDesc desc{.lanes = {lane_.get()},
+                             .memory = {{graph::MemoryDomain::Accelerator, arena_.get()}},
+                             .compile = compile_options()};
+    if (device_output_) {
+        desc.lanes.insert(desc.lanes.end(), device_output_->lanes.begin(), device_output_->lanes.end());
+        desc.memory.insert(desc.memory.end(), device_output_->backends.begin(), device_output_->backends.end());
+        desc.compile.topology = device_output_->topology;
+    }
+    auto executor = graph::Executor::create(desc);
+    if (!executor) return fail(std::move(executor.error()));
+    executor_ = std::move(*executor);
+    for (const auto& [name, ring_desc] : ring_descs_) {
+        auto ring = executor_->create_history(name, ring_desc);
+        if (!ring) return fail(std::move(ring.error()));
+        rings_.emplace(name, *ring);
+    }
+    first_ = true;
+    return {};
+}
+
+FindHistory LayerStack::find_ring() {
+    return [this](const std::string& name, const graph::HistoryStorageDesc&) { return rings_.at(name); };
+}
+
 Result<void> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
-    const StepMemory memory{whole(*input_, f32_bytes(input_elements(desc_, kind.frames))),
-                            whole(*output_, f32_bytes(output_shape(desc_, kind).elements()))};
-    const FindHistory find = [&](const std::string& name, const graph::HistoryStorageDesc&) { return rings_.at(name); };
-    return declare_step(frame, desc_, kind, {parameters_, *operators_, find}, memory, trace);
+    const StepMemory memory{.input = whole(*input_, f32_bytes(input_elements(desc_, kind.frames))),
+                            .output = whole(*output_, f32_bytes(output_shape(desc_, kind).elements()))};
+    auto declared = declare_step(frame, desc_, kind, {parameters_, *operators_, find_ring()}, memory, trace);
+    if (!declared) return fail(std::move(declared.error()));
+    return {};
+}
+
+Result<LayerStack::DeviceGraph*> LayerStack::device_graph(StepKind kind, const DeviceStep& step) {
+    const auto [it, added] = device_graphs_.try_emplace(kind);
+    if (!added) return &it->second;
+    const StepMemory memory{.input = step.latents, .output = {}, .device = &*device_output_, .frames = step.frames};
+    auto imports = declare_step(it->second.frame, desc_, kind, {parameters_, *operators_, find_ring()}, memory);
+    if (!imports) {
+        device_graphs_.erase(it);
+        return fail(std::move(imports.error()));
+    }
+    it->second.imports = std::move(*imports);
+    return &it->second;
 }
 
 Result<graph::FrameGraph*> LayerStack::step_graph(StepKind kind) {
@@ -153,10 +188,14 @@ Result<void> LayerStack::run(const graph::FrameGraph& frame, std::span<const flo
 
 namespace {
 
+Result<void> check_frames(const StackDesc& desc, std::int64_t frames) {
+    if (frames >= 1 && frames <= desc.max_frames) return {};
+    return fail(ErrorCode::InvalidArgument, "a step takes 1 to {} latent frames, {} were given", desc.max_frames,
+                frames);
+}
+
 Result<void> check_input(const StackDesc& desc, std::span<const float> input, std::int64_t frames) {
-    if (frames < 1 || frames > desc.max_frames)
-        return fail(ErrorCode::InvalidArgument, "a step takes 1 to {} latent frames, {} were given", desc.max_frames,
-                    frames);
+    if (auto checked = check_frames(desc, frames); !checked) return checked;
     const auto wanted = input_elements(desc, frames);
     if (static_cast<std::int64_t>(input.size()) != wanted)
         return fail(ErrorCode::InvalidArgument, "{} latent frame(s) of {}x{}x{} are {} values, {} were given", frames,
@@ -187,6 +226,29 @@ Result<std::vector<float>> LayerStack::trace(std::span<const float> input, std::
     if (!request.memory) return std::vector<float>{};
     const auto* values = reinterpret_cast<const float*>(request.memory->host_data());
     return std::vector<float>(values, values + request.values);
+}
+
+Result<void> LayerStack::attach(DeviceOutput output) {
+    device_output_ = std::move(output);
+    return make_executor();
+}
+
+Result<graph::Execution> LayerStack::enqueue(const DeviceStep& step, std::int64_t frames) {
+    if (!device_output_) return fail(ErrorCode::InvalidArgument, "a step on the device before attach()");
+    if (auto checked = check_frames(desc_, frames); !checked) return fail(std::move(checked.error()));
+    if (auto status = lane_->stream().status(); !status) return fail(std::move(status.error()));
+    auto graph = device_graph(next_kind(frames), step);
+    if (!graph) return fail(std::move(graph.error()));
+    const std::vector<graph::Buffer>& outputs = (*graph)->imports.frames;
+    if (outputs.size() > step.frames.size())
+        return fail(ErrorCode::InvalidArgument, "the step makes {} frames, memory is given for {}", outputs.size(),
+                    step.frames.size());
+    (*graph)->frame.rebind((*graph)->imports.input, step.latents);
+    for (std::size_t i = 0; i < outputs.size(); ++i) (*graph)->frame.rebind(outputs[i], step.frames[i]);
+    if (step.bind) step.bind((*graph)->frame);
+    auto execution = executor_->execute((*graph)->frame);
+    if (execution) first_ = false;
+    return execution;
 }
 
 Result<void> LayerStack::reset() {

@@ -7,6 +7,7 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace kinetograph::vae {
@@ -29,6 +30,16 @@ class LayerStack {
     Result<std::vector<float>> trace(std::span<const float> input, std::int64_t frames, std::string_view module);
     Result<void> reset();
 
+    /// Steps on the device from now on do this with their frames. Starts anew, as after reset().
+    /// Errors: OutOfMemory, InvalidArgument (two back ends of one lane or domain).
+    Result<void> attach(DeviceOutput output);
+    /// Enqueues one step on `frames` latent frames that the device addresses, and its frames' way, and returns: nothing
+    /// is waited for. After attach(). Errors: InvalidArgument (more than max_frames, memory that is missing or too
+    /// small), those of the passes and the lanes.
+    Result<graph::Execution> enqueue(const DeviceStep& step, std::int64_t frames);
+    /// The lane on which it computes. Whoever waits with it before the next step does so before that is enqueued.
+    accel::AcceleratorLane& lane() { return *lane_; }
+
     const StackDesc& desc() const { return desc_; }
     StepKind next_kind(std::int64_t frames) const { return {first_, frames}; }
     const graph::Plan* plan() const;
@@ -39,8 +50,16 @@ class LayerStack {
     LayerStack(accel::Device& device, StackDesc desc, LoadTensor load);
     Result<void> plan_memory();
     Result<void> allocate(profile::Recorder* recorder);
+    Result<void> make_executor();
     Result<void> declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace = nullptr);
     Result<graph::FrameGraph*> step_graph(StepKind kind);
+    /// A step on the device, declared once.
+    struct DeviceGraph {
+        graph::FrameGraph frame;
+        StepImports imports;
+    };
+    Result<DeviceGraph*> device_graph(StepKind kind, const DeviceStep& step);
+    FindHistory find_ring();
     Result<void> run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames);
     std::vector<StepKind> kinds() const;
 
@@ -51,6 +70,8 @@ class LayerStack {
     std::map<StepKind, graph::Plan> plans_;
     std::map<std::string, graph::HistoryStorageDesc> ring_descs_;
     std::map<StepKind, graph::FrameGraph> graphs_;
+    std::optional<DeviceOutput> device_output_;  ///< of steps on the device
+    std::map<StepKind, DeviceGraph> device_graphs_;
     std::map<std::string, graph::HistoryStorage*> rings_;
     std::unique_ptr<accel::Memory> input_, output_;  ///< pinned: the passes at both ends read and write them in place
     mutable Parameters parameters_;

@@ -109,8 +109,8 @@ class StepDeclaration {
           find_history_(resources.find_history),
           trace_(trace) {}
 
-    Result<void> run(const StepMemory& memory) {
-        Activations x{unpack_input(memory.input), std::nullopt};
+    Result<StepImports> run(const StepMemory& memory) {
+        Activations x{unpack_input(memory), std::nullopt};
         for (std::size_t i = 0; i < stack_.layers.size(); ++i) {
             const Layer& layer = stack_.layers[i];
             ConvOutput output;
@@ -121,9 +121,12 @@ class StepDeclaration {
             x = declare(layer, x, output);
             trace_output(layer.op == LayerOp::Head ? layer.key + ".2" : layer.key, x.bare);
         }
-        write_output(x.bare, memory.output);
+        if (memory.device != nullptr)
+            write_frames(x.bare, *memory.device, memory.frames);
+        else
+            write_output(x.bare, memory.output);
         if (error_) return fail(std::move(*error_));
-        return {};
+        return imports_;
     }
 
   private:
@@ -226,12 +229,14 @@ class StepDeclaration {
 
     // ---- one method a pass -----------------------------------------------------------------------------------------
 
-    Tensor unpack_input(const graph::Physical& memory) {
+    Tensor unpack_input(const StepMemory& memory) {
         Tensor out{
             {},          {}, kind_.frames, stack_.max_frames, stack_.height, stack_.width, stack_.layers.front().c_in,
             stack_.dtype};
-        const graph::Buffer input =
-            frame_.import_buffer("latents", {memory.bytes, 64, graph::MemoryDomain::Accelerator}, memory);
+        const graph::BufferDesc desc{
+            static_cast<std::uint64_t>(out.frames * out.pixels() * out.channels) * sizeof(float), 16,
+            graph::MemoryDomain::Accelerator};
+        imports_.input = frame_.import_buffer("latents", desc, memory.input);
         struct Data {
             graph::Buffer in;
             Tensor out;
@@ -239,8 +244,9 @@ class StepDeclaration {
         const Data& data = frame_.add_pass<Data>(
             "unpack_latents", Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
-                d.in = pass.read(input, Access::KernelRead);
+                d.in = pass.read(imports_.input, Access::KernelRead);
                 d.out = write(pass, "unpack_latents", out, ring_of_input(stack_.layers.front()));
+                if (memory.device != nullptr) pass.run_anew();
             },
             [operators = &operators_, scale = constant("latents.scale", stack_.scale),
              shift = constant("latents.shift", stack_.shift)](const Data& d, accel::PassContext& lane) {
@@ -392,8 +398,7 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = pass.write(output, Access::KernelWrite);
             },
-            [limit = stack_.clamp ? 1.0F : std::numeric_limits<float>::infinity(), operators = &operators_](
-                const Data& d, accel::PassContext& lane) {
+            [limit = limit(), operators = &operators_](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 report(lane.stream(), lane.pass_name(),
                        operators->store_f32(lane.stream(), lane.pass_name(),
@@ -402,6 +407,58 @@ class StepDeclaration {
             });
         frame_.export_contents(data.out);
     }
+
+    /// Every frame to memory of its own, in the format that was asked for; then what the caller does with them.
+    void write_frames(const Tensor& x, const DeviceOutput& output, std::span<const graph::Physical> memory) {
+        const bool given = output.memory == DeviceOutput::Memory::Given;
+        const auto count = static_cast<std::size_t>(x.frames);
+        if (output.format == FrameFormat::Rgba8 && x.channels != 3)
+            return note({ErrorCode::InvalidArgument,
+                         fmt::format("pictures have 3 channels, the last layer makes {}", x.channels)},
+                        "write_frames");
+        if (given && memory.size() != count)
+            return note({ErrorCode::InvalidArgument,
+                         fmt::format("the step makes {} frames, memory is given for {}", count, memory.size())},
+                        "write_frames");
+        const graph::BufferDesc desc{static_cast<std::uint64_t>(x.pixels()) * bytes_per_pixel(output.format), 256,
+                                     output.domain};
+        for (std::size_t i = 0; given && i < count; ++i)
+            imports_.frames.push_back(frame_.import_buffer(fmt::format("frame {}", i), desc, memory[i]));
+        struct Data {
+            Tensor in;
+            std::vector<graph::Buffer> out;
+        };
+        const Data& data = frame_.add_pass<Data>(
+            "write_frames", Lane::Accelerator,
+            [&](graph::PassBuilder& pass, Data& d) {
+                d.in = read(pass, x);
+                for (std::size_t i = 0; i < count; ++i)
+                    d.out.push_back(given ? pass.write(imports_.frames[i], Access::KernelWrite)
+                                          : pass.create(fmt::format("frame {}", i), desc, Access::KernelWrite));
+                pass.run_anew();
+            },
+            [format = output.format, limit = limit(), operators = &operators_](const Data& d,
+                                                                               accel::PassContext& lane) {
+                const auto input = read_only(addresses(lane, d.in));
+                std::vector<std::byte*> frames;
+                frames.reserve(d.out.size());
+                for (const graph::Buffer buffer : d.out) frames.push_back(lane.address(buffer));
+                if (format == FrameFormat::Rgba8)
+                    return report(lane.stream(), lane.pass_name(),
+                                  operators->store_picture(lane.stream(), lane.pass_name(),
+                                                           {input, frames, d.in.pixels(), d.in.dtype}));
+                for (std::size_t i = 0; i < frames.size(); ++i)
+                    report(lane.stream(), lane.pass_name(),
+                           operators->store_f32(lane.stream(), lane.pass_name(),
+                                                {std::span(input).subspan(i, 1), reinterpret_cast<float*>(frames[i]),
+                                                 d.in.pixels() * d.in.channels, d.in.dtype, limit}));
+            });
+        if (given)
+            for (const graph::Buffer buffer : data.out) frame_.export_contents(buffer);
+        if (output.then) output.then(frame_, data.out);
+    }
+
+    float limit() const { return stack_.clamp ? 1.0F : std::numeric_limits<float>::infinity(); }
 
     void trace_output(const std::string& module, const Tensor& x) {
         if (trace_ == nullptr || trace_->module != module || error_) return;
@@ -515,6 +572,7 @@ class StepDeclaration {
     const nn::Operators& operators_;
     const FindHistory& find_history_;
     TraceRequest* trace_;
+    StepImports imports_;
     std::optional<Error> error_;
 };
 
@@ -533,8 +591,8 @@ StepShape output_shape(const StackDesc& stack, StepKind kind) {
     return shape;
 }
 
-Result<void> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,
-                          const StepResources& resources, const StepMemory& memory, TraceRequest* trace) {
+Result<StepImports> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,
+                                 const StepResources& resources, const StepMemory& memory, TraceRequest* trace) {
     return StepDeclaration(frame, stack, kind, resources, trace).run(memory);
 }
 

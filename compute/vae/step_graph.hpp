@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/nn/operators.hpp>
+#include <kinetograph/compute/vae/device_step.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
 #include <kinetograph/compute/vae/wan21_layers.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
@@ -32,8 +33,16 @@ struct StackDesc {
 
 /// Caller's memory that a step works on.
 struct StepMemory {
-    graph::Physical input;   ///< [frames, c_in, h, w] float32
-    graph::Physical output;  ///< [frames_out, H, W, c_out] float32
+    graph::Physical input;                      ///< [frames, c_in, h, w] float32
+    graph::Physical output;                     ///< [frames_out, H, W, c_out] float32; unused in a step on the device
+    const DeviceOutput* device = nullptr;       ///< a step on the device: what becomes of its frames
+    std::span<const graph::Physical> frames{};  ///< of such a step, where memory is given for them
+};
+
+/// Imports of a step's graph, to be rebound where they lie elsewhere in the next step.
+struct StepImports {
+    graph::Buffer input;
+    std::vector<graph::Buffer> frames;  ///< of a step on the device with memory given for them
 };
 
 /// Frames and sizes that come out of a step.
@@ -62,8 +71,10 @@ struct StepResources {
 };
 
 /// Adds the passes of one step to `frame`. Passes are named like the checkpoint's tensors
-/// ("decoder.middle.0.residual.2"). Errors: those of Parameters and Operators.
-Result<void> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,
-                          const StepResources& resources, const StepMemory& memory, TraceRequest* trace = nullptr);
+/// ("decoder.middle.0.residual.2"). Errors: those of Parameters and Operators; InvalidArgument (pictures of a stack
+/// that does not end in three channels).
+Result<StepImports> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,
+                                 const StepResources& resources, const StepMemory& memory,
+                                 TraceRequest* trace = nullptr);
 
 }  // namespace kinetograph::vae

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 #include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/compute/vae/decode_queue.hpp>
 
@@ -28,6 +30,9 @@ class CountingDecoder final : public Decoder {
         next_ = steps_ = 0;
         return {};
     }
+    Result<void> attach(DeviceOutput) override { return fail(ErrorCode::Unsupported, "no device"); }
+    Result<EnqueuedStep> enqueue(const DeviceStep&) override { return fail(ErrorCode::Unsupported, "no device"); }
+    accel::AcceleratorLane& lane() override { std::abort(); }
     Result<std::vector<float>> trace(std::span<const float>, std::string_view) override { return std::vector<float>{}; }
     LatentSize latent_size() const override { return {1, 1}; }
     const graph::Plan* plan() const override { return nullptr; }
