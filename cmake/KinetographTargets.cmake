@@ -29,10 +29,11 @@ endfunction()
 # The sanitizers multiply the time of compiling test bodies, which no one waits for at run time.
 set(KINETOGRAPH_TEST_OPTIONS "" CACHE STRING "Further compile options of test sources")
 
-# kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABELS golden vulkan ...] [TIMEOUT seconds])
+# kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABELS golden vulkan ...] [TIMEOUT seconds]
+#                  [ENVIRONMENT NAME=value ...])
 # A GoogleTest program whose cases CTest lists one by one.
 function(kinetograph_test name)
-    cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+    cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
     if(NOT ARG_TIMEOUT)
         set(ARG_TIMEOUT 300)
     endif()
@@ -42,6 +43,9 @@ function(kinetograph_test name)
     set(properties TIMEOUT ${ARG_TIMEOUT})
     if(ARG_LABELS)  # an empty value would vanish from the list, and TIMEOUT would become the label
         list(APPEND properties LABELS "${ARG_LABELS}")
+    endif()
+    if(ARG_ENVIRONMENT)
+        list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
     endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
 endfunction()

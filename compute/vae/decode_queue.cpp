@@ -192,14 +192,7 @@ class ThreadedDecodeQueue final : public DecodeQueue {
 
 Result<std::unique_ptr<DecodeQueue>> DecodeQueue::create(std::unique_ptr<Decoder> decoder, Latents clip,
                                                          const DecodeQueueOptions& options) {
-    const LatentSize size = decoder->latent_size();
-    if (clip.height != size.height || clip.width != size.width)
-        return fail(ErrorCode::InvalidArgument, "{}: latents of {}x{} do not fit a decoder made for {}x{}", clip.name,
-                    clip.width, clip.height, size.width, size.height);
-    const std::int64_t values = clip.channels * clip.frames * clip.height * clip.width;
-    if (clip.channels < 1 || clip.frames < 1 || static_cast<std::int64_t>(clip.values.size()) != values)
-        return fail(ErrorCode::InvalidArgument, "{}: {} values are not {} latent frames of {} channels", clip.name,
-                    clip.values.size(), clip.frames, clip.channels);
+    if (auto fits = check_fit(*decoder, clip); !fits) return fail(std::move(fits.error()));
     return std::make_unique<ThreadedDecodeQueue>(std::move(decoder), std::move(clip), options);
 }
 

@@ -38,7 +38,7 @@ struct DecodeQueueStats {
 class DecodeQueue {
   public:
     /// Starts decoding at once. `decoder` belongs to the queue until destruction.
-    /// Errors: InvalidArgument (a clip of another size than the decoder's, without frames, or with too few values).
+    /// Errors: those of check_fit().
     static Result<std::unique_ptr<DecodeQueue>> create(std::unique_ptr<Decoder> decoder, Latents clip,
                                                        const DecodeQueueOptions& options = {});
     virtual ~DecodeQueue() = default;

@@ -1,7 +1,6 @@
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/compute/vae/layer_stack.hpp>
 
-#include <cmath>
 #include <optional>
 
 namespace kinetograph::vae {
@@ -95,15 +94,8 @@ class StackDecoder final : public Decoder {
     StackMemory memory() const override { return stack_->memory(); }
 
   private:
-    /// A value that is not finite spreads over the whole picture and every later frame: refused at the door.
     Result<void> check_finite(std::span<const float> latent) const {
-        const auto pixels = static_cast<std::size_t>(stack_->desc().height * stack_->desc().width);
-        for (std::size_t i = 0; i < latent.size(); ++i)
-            if (!std::isfinite(latent[i]))
-                return fail(ErrorCode::InvalidArgument,
-                            "latent frame {}: value {} at channel {}, pixel {} is not finite", next_latent_, latent[i],
-                            i / pixels, i % pixels);
-        return {};
+        return vae::check_finite(latent, next_latent_, stack_->desc().height * stack_->desc().width);
     }
     void advance(const StepShape& shape) {
         next_frame_ += shape.frames;
@@ -117,6 +109,18 @@ class StackDecoder final : public Decoder {
 };
 
 }  // namespace
+
+Result<void> check_fit(const Decoder& decoder, const Latents& clip) {
+    const LatentSize size = decoder.latent_size();
+    if (clip.height != size.height || clip.width != size.width)
+        return fail(ErrorCode::InvalidArgument, "{}: latents of {}x{} do not fit a decoder made for {}x{}", clip.name,
+                    clip.width, clip.height, size.width, size.height);
+    const std::int64_t values = clip.channels * clip.frames * clip.height * clip.width;
+    if (clip.channels < 1 || clip.frames < 1 || static_cast<std::int64_t>(clip.values.size()) != values)
+        return fail(ErrorCode::InvalidArgument, "{}: {} values are not {} latent frames of {} channels", clip.name,
+                    clip.values.size(), clip.frames, clip.channels);
+    return {};
+}
 
 Result<std::unique_ptr<Decoder>> Decoder::create(accel::Device& device, const Checkpoint& checkpoint, LatentSize size,
                                                  const DecoderOptions& options) {

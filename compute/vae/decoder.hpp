@@ -86,4 +86,8 @@ class Decoder {
     virtual StackMemory memory() const = 0;
 };
 
+/// Whether the decoder takes the clip. Errors: InvalidArgument (a clip of another size than the decoder's, without
+/// frames, or with too few values).
+Result<void> check_fit(const Decoder& decoder, const Latents& clip);
+
 }  // namespace kinetograph::vae

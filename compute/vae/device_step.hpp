@@ -29,19 +29,20 @@ struct DeviceOutput {
 
     /// Declares passes of the caller's that go on with a step's frames, in the same graph and on any lane below. Called
     /// once for every kind of step, at the first step of that kind; `frames` are as many as the step makes.
-    std::function<void(graph::FrameGraph& frame, std::span<const graph::Buffer> frames)> then;
+    std::function<void(graph::FrameGraph& frame, std::span<const graph::Buffer> frames)> then{};
 
-    std::vector<graph::LaneBackend*> lanes;  ///< beside the decoder's own; outlive the decoder
-    std::vector<std::pair<graph::MemoryDomain, graph::MemoryBackend*>> backends;  ///< of other domains; outlive it too
+    std::vector<graph::LaneBackend*> lanes{};  ///< beside the decoder's own; outlive the decoder
+    std::vector<std::pair<graph::MemoryDomain, graph::MemoryBackend*>>
+        backends{};  ///< of other domains; outlive it too
     graph::LaneTopology topology = graph::LaneTopology::cpu_only();
 };
 
 /// One step on the device.
 struct DeviceStep {
-    graph::Physical latents;                  ///< [z_dim, h, w] float32, where kernels address it
-    std::span<const graph::Physical> frames;  ///< with DeviceOutput::Memory::Given, one each
+    graph::Physical latents;                    ///< [z_dim, h, w] float32, where kernels address it
+    std::span<const graph::Physical> frames{};  ///< with DeviceOutput::Memory::Given, one each
     /// Called before the step is executed: FrameGraph::rebind() of what DeviceOutput::then has imported.
-    std::function<void(graph::FrameGraph& frame)> bind;
+    std::function<void(graph::FrameGraph& frame)> bind{};
 };
 
 /// A step that runs, or will.

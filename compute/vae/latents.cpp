@@ -104,6 +104,14 @@ Result<Latents> Latents::open(const std::filesystem::path& path) {
     return latents;
 }
 
+Result<void> check_finite(std::span<const float> latent, std::int64_t index, std::int64_t pixels) {
+    const auto bad = std::find_if_not(latent.begin(), latent.end(), [](float value) { return std::isfinite(value); });
+    if (bad == latent.end()) return {};
+    const std::int64_t at = bad - latent.begin();
+    return fail(ErrorCode::InvalidArgument, "latent frame {}: value {} at channel {}, pixel {} is not finite", index,
+                *bad, at / pixels, at % pixels);
+}
+
 std::vector<float> Latents::frame(std::int64_t t) const {
     const std::int64_t pixels = height * width;
     std::vector<float> latent;

@@ -3,6 +3,8 @@
 
 #include <kinetograph/compute/tensor/safetensors.hpp>
 
+#include <span>
+
 namespace kinetograph::vae {
 
 /// A latent clip in memory: [C, T, h, w] float32.
@@ -21,5 +23,9 @@ struct Latents {
     /// Latent frame `t` as [C, h, w]: what Decoder::step takes.
     std::vector<float> frame(std::int64_t t) const;
 };
+
+/// A value that is not finite spreads over the whole picture and every later frame: refused at the door.
+/// `latent` is latent frame `index` of a clip, [C, pixels]. Errors: InvalidArgument, saying where.
+Result<void> check_finite(std::span<const float> latent, std::int64_t index, std::int64_t pixels);
 
 }  // namespace kinetograph::vae

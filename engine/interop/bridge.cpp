@@ -86,6 +86,14 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::Vulkan
     return {};
 }
 
+Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
+    if (choice_.timelines != Timelines::Shared) return {};
+    std::lock_guard lock(mutex_);
+    const auto shared = share_timeline(accelerator);
+    if (!shared) return fail(shared.error());
+    return {};
+}
+
 Result<TimelinePoint> Bridge::point_of(graph::LaneBackend& lane, std::uint64_t value) {
     if (value == 0) return TimelinePoint{};
     if (const auto* vulkan_lane = dynamic_cast<const vulkan::VulkanLane*>(&lane))

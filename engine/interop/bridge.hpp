@@ -47,6 +47,10 @@ class Bridge {
     /// nothing to do. Before their first batches. Errors: what either driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display);
 
+    /// Makes the lane's progress visible to Vulkan on the device, where timelines are shared, for point_of(): where no
+    /// Vulkan lane of ours waits for it. Before its first batch. Errors: what either driver says.
+    Result<void> connect(accel::AcceleratorLane& accelerator);
+
     /// The point at which `lane` reaches `value`, as the application may wait for it: of a timeline semaphore, or,
     /// headless, of the accelerator's timeline. The lane has been given a batch with that value.
     Result<TimelinePoint> point_of(graph::LaneBackend& lane, std::uint64_t value);

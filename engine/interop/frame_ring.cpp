@@ -135,6 +135,16 @@ FrameRecord FrameRing::record_of(std::uint32_t slot) const {
 std::optional<FrameRecord> FrameRing::take(Nanoseconds timeout) {
     std::unique_lock lock(mutex_);
     if (!published_.wait_for(lock, timeout, [&] { return !waiting_.empty(); })) return std::nullopt;
+    return take_next();
+}
+
+std::optional<FrameRecord> FrameRing::try_take_ready() {
+    std::lock_guard lock(mutex_);
+    if (waiting_.empty() || !bridge_.has_reached(slots_[waiting_.front()].until)) return std::nullopt;
+    return take_next();
+}
+
+FrameRecord FrameRing::take_next() {
     const std::uint32_t index = take_front(waiting_);
     slots_[index].state = State::Held;
     slots_[index].serial = ++serials_;
@@ -161,14 +171,16 @@ void FrameRing::free_slot(std::uint32_t slot, const TimelinePoint& until) {
     free_.push_back(slot);
 }
 
-void FrameRing::restart() {
+std::uint64_t FrameRing::restart() {
+    std::uint64_t generation = 0;
     {
         std::lock_guard lock(mutex_);
-        ++generation_;
+        generation = ++generation_;
         for (const std::uint32_t slot : waiting_) free_slot(slot, slots_[slot].until);
         waiting_.clear();
     }
     freed_.notify_all();
+    return generation;
 }
 
 FrameRingStats FrameRing::stats() const {

@@ -79,13 +79,16 @@ class FrameRing {
     std::optional<FrameRecord> try_take() { return take(Nanoseconds{}); }
     /// The same, after up to `timeout`.
     std::optional<FrameRecord> take(Nanoseconds timeout);
+    /// The next frame, if its contents are complete already.
+    std::optional<FrameRecord> try_take_ready();
     /// Gives a frame back. The slot is written again only once `done` is reached: a timeline semaphore of the bridge's
     /// Vulkan device with the value that the reader's last work signals. Errors: InvalidArgument (a record that is not
     /// held: released already, or of another ring).
     Result<void> release(const FrameRecord& record, const TimelinePoint& done);
 
-    /// Throws away frames that were not taken and begins a new generation. Frames that readers hold stay theirs.
-    void restart();
+    /// Throws away frames that were not taken and begins a new generation, which it returns. Frames that readers hold
+    /// stay theirs.
+    std::uint64_t restart();
     FrameRingStats stats() const;
 
   private:
@@ -102,6 +105,7 @@ class FrameRing {
     /// Slots in order, oldest first; never more than there are slots.
     using Order = std::vector<std::uint32_t>;
     FrameRing(Bridge& bridge, const FrameRingDesc& desc) : bridge_(bridge), desc_(desc) {}
+    FrameRecord take_next();
     FrameRecord record_of(std::uint32_t slot) const;
     void free_slot(std::uint32_t slot, const TimelinePoint& until);
 

@@ -64,6 +64,7 @@ class InteropTest : public ::testing::Test {
             GTEST_SKIP() << "no VK_KHR_external_memory_fd here";
         accelerator_ = create_same_gpu(
             {.uuid = pairing.pretends_same_gpu ? display_->report().uuid : std::array<std::uint8_t, 16>{},
+             .kind = kind_,
              .imports_timelines = pairing.imports_timelines},
             &calls_);
         ASSERT_NO_FATAL_FAILURE(make_bridge());
@@ -88,6 +89,7 @@ class InteropTest : public ::testing::Test {
     }
 
     vulkan::Validation validation_ = vulkan::Validation::On;
+    accel::Kind kind_ = accel::Kind::Hip;
     AcceleratorCalls calls_;
     std::unique_ptr<vulkan::Instance> instance_;
     std::shared_ptr<vulkan::ValidationLog> log_;

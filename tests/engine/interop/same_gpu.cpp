@@ -82,7 +82,7 @@ class SameGpu final : public accel::Device {
   public:
     SameGpu(const SameGpuOptions& options, AcceleratorCalls* calls)
         : options_(options), calls_(calls), cpu_(accel::cpu::create_device()), info_(cpu_->info()) {
-        info_.kind = accel::Kind::Hip;
+        info_.kind = options.kind;
         info_.name = "a GPU of the tests";
         info_.uuid = options.uuid;
         info_.can_import_memory = {true, ""};

@@ -10,6 +10,7 @@ namespace kinetograph::interop::testing {
 
 struct SameGpuOptions {
     std::array<std::uint8_t, 16> uuid{};  ///< of the Vulkan device; zeros: another device than that
+    accel::Kind kind = accel::Kind::Hip;  ///< Cpu: kernels of the decoders find the processor that it is
     bool imports_timelines = true;
     bool refuses_imports = false;  ///< says it can, and fails when asked
     bool refuses_host_memory = false;

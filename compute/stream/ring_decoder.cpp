@@ -1,0 +1,206 @@
+#include <kinetograph/compute/stream/ring_decoder.hpp>
+
+#include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/graph_memory.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kinetograph::stream {
+namespace {
+
+using interop::FrameRing;
+using interop::FrameRingDesc;
+
+constexpr std::uint32_t kFramesOfAStep = 4;
+constexpr std::uint32_t kFewestSlots = kFramesOfAStep + 1;  // with the one on show, which nobody has given back yet
+
+struct Copies {
+    std::vector<graph::Buffer> pixels;
+    std::vector<graph::Image> images;
+};
+
+void copy_to_image(const vulkan::BufferRange& from, const vulkan::Image& image, vulkan::PassContext& context) {
+    VkBufferImageCopy region{};
+    region.bufferOffset = from.offset;
+    region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
+    region.imageExtent = {image.desc().width, image.desc().height, 1};
+    context.table().vkCmdCopyBufferToImage(context.commands(), from.buffer, image.handle(),
+                                           VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
+                                                         const RingDecoderOptions& options) {
+    if (options.slots < kFewestSlots)
+        return fail(ErrorCode::InvalidArgument,
+                    "a ring of {} frames: a step makes {} at once, and a reader holds at least one", options.slots,
+                    kFramesOfAStep);
+    std::unique_ptr<RingDecoder> made(new RingDecoder(bridge, std::move(decoder), options));
+    if (bridge.display() == nullptr) made->options_.storage = FrameRingDesc::Storage::Buffer;
+    if (auto ring = made->make_ring(); !ring) return fail(std::move(ring.error()));
+    if (auto attached = made->attach(); !attached) return fail(std::move(attached.error()));
+    return made;
+}
+
+Result<void> RingDecoder::make_ring() {
+    const vae::LatentSize size = decoder_->latent_size();
+    auto ring = FrameRing::create(bridge_, {.width = static_cast<std::uint32_t>(8 * size.width),
+                                            .height = static_cast<std::uint32_t>(8 * size.height),
+                                            .storage = options_.storage,
+                                            .slots = options_.slots,
+                                            .color = {}});
+    if (!ring) return fail(std::move(ring.error()));
+    ring_ = std::move(*ring);
+    slots_.reserve(kFramesOfAStep);
+    places_.reserve(kFramesOfAStep);
+    return {};
+}
+
+/// Makes the decoder write pixels where the ring wants them, or where a copy finds them.
+Result<void> RingDecoder::attach() {
+    vae::DeviceOutput output;
+    output.format = vae::FrameFormat::Rgba8;
+    output.domain = graph::MemoryDomain::Shared;
+    output.backends = {{graph::MemoryDomain::Shared, &bridge_.memory()}};
+    output.topology = bridge_.lane_topology();
+    if (options_.storage == FrameRingDesc::Storage::Image) {
+        auto copying = vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder,
+                                                  bridge_.lane_sharing());
+        if (!copying) return fail(std::move(copying.error()));
+        copying_ = std::move(*copying);
+        if (auto connected = bridge_.connect(decoder_->lane(), *copying_); !connected) return connected;
+        output.memory = vae::DeviceOutput::Memory::Transient;
+        output.lanes = {copying_.get()};
+        output.then = [this](graph::FrameGraph& frame, std::span<const graph::Buffer> frames) {
+            declare_copies(frame, frames);
+        };
+        const std::uint64_t pixels = (ring_->frame_bytes() + 255) / 256 * 256 * kFramesOfAStep;
+        if (auto reserved = bridge_.memory().reserve(pixels); !reserved) return reserved;
+    } else if (auto shown = bridge_.connect(decoder_->lane()); !shown) {
+        return shown;
+    }
+    return decoder_->attach(std::move(output));
+}
+
+/// From memory that both APIs see to the slots' images, and those into the layout in which readers get them.
+void RingDecoder::declare_copies(graph::FrameGraph& frame, std::span<const graph::Buffer> frames) {
+    std::vector<graph::Image>& images = images_[frames.size()];
+    images.clear();
+    for (std::size_t i = 0; i < frames.size(); ++i) images.push_back(ring_->import_image(frame, slots_[i]));
+    const Copies& copies = frame.add_pass<Copies>(
+        "frames to images", options_.copy_lane,
+        [&](graph::PassBuilder& pass, Copies& data) {
+            for (std::size_t i = 0; i < frames.size(); ++i) {
+                data.pixels.push_back(pass.read(frames[i], graph::Access::TransferRead));
+                data.images.push_back(pass.write(images[i], graph::Access::TransferWrite));
+            }
+        },
+        [](const Copies& data, vulkan::PassContext& context) {
+            for (std::size_t i = 0; i < data.images.size(); ++i)
+                copy_to_image(context.range(data.pixels[i]), context.image(data.images[i]), context);
+        });
+    for (const graph::Image image : copies.images) ring_->declare_handover(frame, image, options_.copy_lane);
+}
+
+RingDecoder::~RingDecoder() {
+    if (ring_) abandon();
+    // A relay may still be about to tell readers of the last step; it asks the decoder's lane.
+    if (!last_.is_past()) static_cast<void>(bridge_.wait(last_));
+}
+
+graph::LaneBackend& RingDecoder::last_lane() const {
+    if (copying_) return *copying_;
+    return decoder_->lane();
+}
+
+/// Slots for the next step, kept from call to call until there are enough.
+Stepped RingDecoder::acquire(Nanoseconds timeout) {
+    const std::size_t wanted = first_ ? 1 : kFramesOfAStep;
+    const Nanoseconds until = host_now() + timeout;
+    while (slots_.size() < wanted) {
+        const auto slot = ring_->acquire(std::max(until - host_now(), Nanoseconds{}));
+        if (!slot) break;
+        slots_.push_back(*slot);
+    }
+    const bool outdated = std::any_of(slots_.begin(), slots_.end(),
+                                      [&](const FrameRing::Slot& slot) { return slot.generation != generation_; });
+    if (outdated) abandon();
+    if (outdated) return Stepped::Outdated;
+    return slots_.size() == wanted ? Stepped::Enqueued : Stepped::NoSlots;
+}
+
+void RingDecoder::abandon() {
+    for (const FrameRing::Slot& slot : slots_) ring_->abandon(slot);
+    slots_.clear();
+}
+
+Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout) {
+    if (const Stepped acquired = acquire(timeout); acquired != Stepped::Enqueued) return acquired;
+    const Nanoseconds begin = host_now();
+    const auto enqueued = enqueue(latent);
+    if (!enqueued) {
+        abandon();
+        if (copying_) copying_->forget_external();
+        return fail(enqueued.error());
+    }
+    if (auto published = publish(*enqueued); !published) return fail(std::move(published.error()));
+    if (options_.recorder != nullptr)
+        options_.recorder->add({.name = "enqueue a step",
+                                .track = "host",
+                                .begin = begin,
+                                .end = host_now(),
+                                .execution = enqueued->execution.number});
+    return Stepped::Enqueued;
+}
+
+Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
+    accel::AcceleratorLane& lane = decoder_->lane();
+    bridge_.wait_before_next(lane, latent.ready);
+    places_.clear();
+    for (const FrameRing::Slot& slot : slots_) {
+        if (copying_) {
+            bridge_.wait_before_next(*copying_, slot.reusable);
+        } else {
+            bridge_.wait_before_next(lane, slot.reusable);
+            places_.push_back(slot.buffer->physical());
+        }
+    }
+    if (auto begun = clock_.begin(lane.stream()); !begun) return fail(std::move(begun.error()));
+    auto enqueued = decoder_->enqueue({.latents = {reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes},
+                                       .frames = places_,
+                                       .bind = [this](graph::FrameGraph& frame) {
+                                           if (!copying_) return;
+                                           const std::vector<graph::Image>& images = images_.at(slots_.size());
+                                           for (std::size_t i = 0; i < images.size(); ++i)
+                                               frame.rebind(images[i], vulkan::physical_of(*slots_[i].image));
+                                       }});
+    if (!enqueued) return enqueued;
+    if (auto ended = clock_.end(lane.stream(), first_); !ended) return fail(std::move(ended.error()));
+    return enqueued;
+}
+
+Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
+    graph::LaneBackend& lane = last_lane();
+    auto ready = bridge_.point_of(lane, step.execution.done[static_cast<std::size_t>(lane.lane())]);
+    if (!ready) return fail(std::move(ready.error()));
+    last_ = *ready;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        const std::int64_t index = step.first_index + static_cast<std::int64_t>(i);
+        const Nanoseconds due(std::llround(static_cast<double>(index) * 1e9 / options_.fps));
+        ring_->publish(slots_[i], {index, due}, *ready);
+    }
+    slots_.clear();
+    first_ = false;
+    return {};
+}
+
+Result<void> RingDecoder::begin_clip(std::uint64_t generation) {
+    abandon();
+    generation_ = generation;
+    first_ = true;
+    return decoder_->reset();
+}
+
+}  // namespace kinetograph::stream

@@ -1,0 +1,94 @@
+// RingDecoder: latents in memory of the accelerator become frames of a ring, one step a call; the host waits for
+// nothing.
+#pragma once
+
+#include <kinetograph/compute/stream/step_clock.hpp>
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/engine/interop/frame_ring.hpp>
+
+namespace kinetograph::stream {
+
+struct RingDecoderOptions {
+    /// Images of the bridge's Vulkan device, or buffers that the accelerator addresses too. Headless: buffers.
+    interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
+    std::uint32_t slots = 8;  ///< frames: four that a step writes, and those that are ready or held by readers; >= 5
+    graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
+    double fps = 24.0;                                  ///< of the clip, for the frames' presentation times
+    profile::Recorder* recorder = nullptr;              ///< of the copies and of the host's work; outlives the decoder
+};
+
+/// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
+/// other allocation of the same context.
+struct LatentFrame {
+    const std::byte* address = nullptr;  ///< [z_dim, h, w] float32, untouched until the step has read it
+    std::uint64_t bytes = 0;             ///< at least of that much
+    interop::TimelinePoint ready;        ///< when its values are there; nothing: they are
+};
+
+/// What became of a call to RingDecoder::step().
+enum class Stepped : std::uint8_t {
+    Enqueued,
+    NoSlots,   ///< readers hold too many frames: nothing has happened yet
+    Outdated,  ///< the ring has been restarted since begin_clip(): nothing has happened
+};
+
+/// One thread decodes; frames are taken and released on any. The pixels of a step go from the decoder's last kernel to
+/// memory that both APIs see; in a ring of images a Vulkan queue copies them from there, in the same frame graph:
+/// images have a layout of the driver's own, which no kernel can write.
+///
+///   decoder->step({latents, bytes, ready})  ->  ring().try_take()  ->  a submission that waits for frame.ready, reads
+///   frame.image, and signals a semaphore of the application's  ->  ring().release(frame, {semaphore, nullptr, value})
+class RingDecoder {
+  public:
+    /// `bridge` connects the accelerator that `decoder` was made for with the Vulkan device, and outlives the result.
+    /// Errors: InvalidArgument (fewer than 5 slots, images without Vulkan), OutOfMemory.
+    static Result<std::unique_ptr<RingDecoder>> create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
+                                                       const RingDecoderOptions& options = {});
+    RingDecoder(const RingDecoder&) = delete;
+    RingDecoder& operator=(const RingDecoder&) = delete;
+    /// Waits for the steps that were enqueued. Readers have given back what they took.
+    ~RingDecoder();
+
+    /// Enqueues the decoding of one latent frame and hands its frames (1 for a clip's first, then 4) to the ring at
+    /// once: whoever takes one waits for it on the device. Waits up to `timeout` for slots, and for nothing else; in
+    /// the steady state nothing is allocated. Errors: those of vae::Decoder::enqueue, the first of a step before among
+    /// them.
+    Result<Stepped> step(const LatentFrame& latent, Nanoseconds timeout = {});
+    /// The next step is a clip's first; its frames are of the ring's generation `generation` (0 at first). Waits for
+    /// the steps that were enqueued.
+    Result<void> begin_clip(std::uint64_t generation);
+    /// The first error of the steps so far, without waiting: frames that are ready by now may be wrong if there is one.
+    Result<void> status() const { return decoder_->lane().stream().status(); }
+
+    interop::FrameRing& ring() { return *ring_; }
+    const interop::FrameRing& ring() const { return *ring_; }
+    const vae::Decoder& decoder() const { return *decoder_; }
+    StepTimes times() const { return clock_.times(); }
+
+  private:
+    RingDecoder(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder, const RingDecoderOptions& options)
+        : bridge_(bridge), options_(options), clock_(bridge.accelerator()), decoder_(std::move(decoder)) {}
+    Result<void> make_ring();
+    Result<void> attach();
+    void declare_copies(graph::FrameGraph& frame, std::span<const graph::Buffer> frames);
+    Stepped acquire(Nanoseconds timeout);
+    void abandon();
+    Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
+    Result<void> publish(const vae::EnqueuedStep& step);
+    graph::LaneBackend& last_lane() const;
+
+    interop::Bridge& bridge_;
+    RingDecoderOptions options_;
+    StepClock clock_;
+    std::unique_ptr<interop::FrameRing> ring_;
+    std::unique_ptr<vulkan::VulkanLane> copying_;              ///< null in a ring of buffers
+    std::unique_ptr<vae::Decoder> decoder_;                    ///< whose executor waits for the lane above at the end
+    std::vector<interop::FrameRing::Slot> slots_;              ///< acquired for the next step
+    std::vector<graph::Physical> places_;                      ///< of those slots' buffers
+    std::map<std::size_t, std::vector<graph::Image>> images_;  ///< [frames of a step] -> imports of its graph
+    interop::TimelinePoint last_;                              ///< when the newest step's frames are ready
+    bool first_ = true;                                        ///< the next step is a clip's first
+    std::uint64_t generation_ = 0;
+};
+
+}  // namespace kinetograph::stream

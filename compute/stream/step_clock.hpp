@@ -1,0 +1,46 @@
+// StepClock: how long steps take on the accelerator, from events around them.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+
+#include <deque>
+#include <mutex>
+#include <vector>
+
+namespace kinetograph::stream {
+
+struct StepTimes {
+    std::uint64_t steps = 0;     ///< enqueued since the start
+    Nanoseconds last_step{};     ///< the newest one that is done
+    Nanoseconds average_step{};  ///< of steps after a clip's first that are done
+};
+
+/// Thread-safe. Its events are recycled: once there are as many as steps in flight, nothing is allocated.
+class StepClock {
+  public:
+    explicit StepClock(accel::Device& device) : device_(device) {}
+
+    /// Around the enqueuing of one step, on its stream.
+    Result<void> begin(accel::Stream& stream);
+    Result<void> end(accel::Stream& stream, bool is_first);
+    StepTimes times() const;
+
+  private:
+    struct Step {
+        std::shared_ptr<accel::Event> begin, end;
+        bool is_first = false;
+    };
+    Result<std::shared_ptr<accel::Event>> take();
+    void collect() const;
+
+    accel::Device& device_;
+    std::shared_ptr<accel::Event> begun_;
+    mutable std::mutex mutex_;
+    mutable std::deque<Step> running_;
+    mutable std::vector<std::shared_ptr<accel::Event>> free_;
+    mutable StepTimes times_;
+    mutable std::uint64_t counted_ = 0;
+    mutable Nanoseconds sum_{};
+};
+
+}  // namespace kinetograph::stream

@@ -1,0 +1,187 @@
+// One step a call, on latents that lie with the accelerator, driven by the test's own thread.
+#include "stream_fixture.hpp"
+
+#include <kinetograph/compute/stream/ring_decoder.hpp>
+
+#include <numeric>
+#include <thread>
+
+namespace kinetograph::stream {
+namespace {
+
+using testing::Case;
+using testing::FrameRecord;
+using testing::small_clip;
+using testing::small_decoder;
+
+constexpr std::uint64_t kLatentBytes = 16 * testing::kHeight * testing::kWidth * sizeof(float);
+
+class RingDecoders : public testing::StreamTest, public ::testing::WithParamInterface<Case> {
+  protected:
+    void set_up() {
+        ASSERT_NO_FATAL_FAILURE(open_case(GetParam()));
+        if (IsSkipped()) return;
+        clip_ = small_clip(6);
+        expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip_);
+        latents_ = accelerator_->allocate("latents of the test", 6 * kLatentBytes).value();
+        stream_ = accelerator_->create_stream("who makes latents").value();
+        for (std::int64_t t = 0; t < 6; ++t) write(t, clip_.frame(t));
+        auto decoder = RingDecoder::create(*bridge_, small_decoder(*accelerator_),
+                                           {.storage = GetParam().storage, .recorder = &recorder_});
+        ASSERT_TRUE(decoder) << decoder.error().message;
+        decoder_ = std::move(*decoder);
+    }
+    void release() override {
+        decoder_.reset();
+        stream_.reset();
+        latents_.reset();
+        StreamTest::release();
+    }
+    void write(std::int64_t t, const std::vector<float>& values) {
+        ASSERT_TRUE(stream_->upload(at(t), std::as_bytes(std::span(values))));
+    }
+    std::byte* at(std::int64_t t) const { return latents_->data() + static_cast<std::uint64_t>(t) * kLatentBytes; }
+    Stepped step(std::int64_t t, const interop::TimelinePoint& ready = {}) {
+        const auto stepped = decoder_->step({at(t), kLatentBytes, ready});
+        EXPECT_TRUE(stepped) << stepped.error().message;
+        return stepped ? *stepped : Stepped::NoSlots;
+    }
+    FrameRecord take() {
+        const auto record = decoder_->ring().try_take();
+        EXPECT_TRUE(record);
+        return record.value_or(FrameRecord{});
+    }
+    void give_back(const FrameRecord& record) { ASSERT_TRUE(decoder_->ring().release(record, {})); }
+
+    profile::Recorder recorder_;
+    vae::Latents clip_;
+    std::vector<std::vector<std::uint8_t>> expected_;
+    std::unique_ptr<accel::Memory> latents_;
+    std::unique_ptr<accel::Stream> stream_;
+    std::unique_ptr<RingDecoder> decoder_;
+};
+
+TEST_P(RingDecoders, HandAStepsFramesOutAtOnceAndSayWhenReadersHoldTooMany) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    ASSERT_EQ(step(0), Stepped::Enqueued);
+    EXPECT_EQ(decoder_->ring().stats().waiting, 1U);
+    ASSERT_EQ(step(1), Stepped::Enqueued);
+    EXPECT_EQ(decoder_->ring().stats().waiting, 5U);
+    EXPECT_EQ(step(2), Stepped::NoSlots);  // eight slots, five frames
+    std::vector<FrameRecord> held;
+    for (int i = 0; i < 5; ++i) held.push_back(take());
+    EXPECT_EQ(step(2), Stepped::NoSlots);
+    give_back(held.front());
+    EXPECT_EQ(step(2), Stepped::Enqueued);
+    for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ(read(held[i]), expected_[i]);
+    for (std::size_t i = 5; i < 9; ++i) EXPECT_EQ(read(take()), expected_[i]);
+}
+
+TEST_P(RingDecoders, WaitForTheLatentsOnTheDevice) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    const auto made = accelerator_->create_timeline().value();
+    write(0, std::vector<float>(kLatentBytes / sizeof(float), 0.5F));  // not yet what is to be decoded
+    ASSERT_EQ(step(0, {VK_NULL_HANDLE, made, 7}), Stepped::Enqueued);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(decoder_->ring().try_take_ready());
+    write(0, clip_.frame(0));
+    stream_->signal(made, 7);
+    const FrameRecord record = take();
+    EXPECT_EQ(read(record), expected_[0]);
+}
+
+TEST_P(RingDecoders, AFrameIsReadyOnceItIsDecoded) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    EXPECT_FALSE(decoder_->ring().try_take_ready());
+    ASSERT_EQ(step(0), Stepped::Enqueued);
+    std::optional<FrameRecord> record;
+    for (const Nanoseconds begin = host_now(); !record && host_now() - begin < std::chrono::seconds(10);)
+        record = decoder_->ring().try_take_ready();
+    ASSERT_TRUE(record);
+    EXPECT_TRUE(bridge_->has_reached(record->ready));
+}
+
+TEST_P(RingDecoders, AnotherClipBeginsWithOneFrameInANewGeneration) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    ASSERT_EQ(step(0), Stepped::Enqueued);
+    ASSERT_EQ(step(1), Stepped::Enqueued);
+    const std::uint64_t generation = decoder_->ring().restart();
+    EXPECT_EQ(step(2), Stepped::Outdated);
+    ASSERT_TRUE(decoder_->begin_clip(generation));
+    ASSERT_EQ(step(0), Stepped::Enqueued);
+    const FrameRecord record = take();
+    EXPECT_EQ(record.label.index, 0);
+    EXPECT_EQ(record.generation, generation);
+    EXPECT_EQ(read(record), expected_[0]);
+}
+
+TEST_P(RingDecoders, LatentsThatAreTooFewAreRefusedAndTheSlotsGoBack) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    const auto refused = decoder_->step({at(0), kLatentBytes - 4, {}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "import \"latents\" is declared with 128 bytes, but its storage has 124");
+    EXPECT_EQ(decoder_->ring().stats().free, 8U);
+    ASSERT_EQ(step(0), Stepped::Enqueued);
+    EXPECT_EQ(read(take()), expected_[0]);
+}
+
+/// Steps with two frames' worth of reading behind them, as an application makes them.
+TEST_P(RingDecoders, ASteadyStateAsksNeitherDriverForAnythingAndNeverWaits) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    auto& faults = vulkan::testing::faults();
+    std::vector<FrameRecord> held;
+    const auto read_all = [&] {
+        while (const auto record = decoder_->ring().try_take()) held.push_back(*record);
+        for (const FrameRecord& record : held) {
+            ASSERT_TRUE(bridge_->wait(record.ready));
+            give_back(record);
+        }
+        held.clear();
+    };
+    const auto run = [&](int steps, bool watched) {
+        for (int i = 0; i < steps; ++i) {
+            if (watched) faults.watched = std::this_thread::get_id();
+            EXPECT_EQ(step(i % 6), Stepped::Enqueued);
+            faults.watched = std::thread::id{};
+            ASSERT_NO_FATAL_FAILURE(read_all());
+        }
+    };
+    // Two steps in flight, as many as the slots allow: pools are as large afterwards as they will ever be.
+    const auto gate = accelerator_->create_timeline().value();
+    ASSERT_NO_FATAL_FAILURE(run(1, false));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(step(i, {VK_NULL_HANDLE, gate, 1}), Stepped::Enqueued);
+    stream_->signal(gate, 1);
+    ASSERT_NO_FATAL_FAILURE(read_all());
+    ASSERT_NO_FATAL_FAILURE(run(24, false));
+    faults.allocations = faults.objects = faults.waits = 0;
+    calls_.allocations = 0;
+    ASSERT_NO_FATAL_FAILURE(run(40, true));
+    EXPECT_EQ(calls_.allocations.load(), 0);
+    EXPECT_EQ(faults.allocations.load(), 0);
+    EXPECT_EQ(faults.objects.load(), 0);
+    EXPECT_EQ(faults.waits.load(), 0);
+}
+
+TEST_P(RingDecoders, TheHostsWorkOnAStepIsASpan) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    ASSERT_EQ(step(0), Stepped::Enqueued);
+    read(take());
+    const auto spans = recorder_.spans();
+    const auto host = std::find_if(spans.begin(), spans.end(), [](const auto& span) { return span.track == "host"; });
+    ASSERT_NE(host, spans.end());
+    EXPECT_EQ(host->name, "enqueue a step");
+    EXPECT_LT(host->begin, host->end);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, RingDecoders, ::testing::ValuesIn(testing::all_cases()),
+                         [](const auto& chosen) { return testing::name_of(chosen.param); });
+
+}  // namespace
+}  // namespace kinetograph::stream

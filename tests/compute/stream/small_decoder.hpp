@@ -1,0 +1,57 @@
+// A decoder small enough to decode a clip in no time, the clip, and what must come out of it.
+#pragma once
+
+#include <kinetograph/compute/nn/frame_conversion.hpp>
+#include <kinetograph/compute/vae/decoder.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace kinetograph::stream::testing {
+
+constexpr std::int64_t kHeight = 1, kWidth = 2;  // latent pixels
+constexpr std::uint32_t kFrameWidth = 16, kFrameHeight = 8;
+
+inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, profile::Recorder* recorder = nullptr) {
+    const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
+    EXPECT_TRUE(checkpoint) << checkpoint.error().message;
+    const vae::Precision precision =
+        device.info().kind == accel::Kind::Cpu ? vae::Precision::Fp32 : vae::Precision::Bf16;
+    auto decoder =
+        vae::Decoder::create(device, *checkpoint, {kHeight, kWidth}, {.precision = precision, .recorder = recorder});
+    EXPECT_TRUE(decoder) << decoder.error().message;
+    return std::move(*decoder);
+}
+
+/// `frames` latent frames, no two alike; `broken` is one with a value that is not a number.
+inline vae::Latents small_clip(std::int64_t frames, std::int64_t broken = -1) {
+    vae::Latents clip{"clip", 16, frames, kHeight, kWidth, {}, 25.0, 0};
+    for (std::int64_t i = 0; i < 16 * frames * kHeight * kWidth; ++i) {
+        const std::int64_t t = i / (kHeight * kWidth) % frames;
+        clip.values.push_back(t == broken ? std::numeric_limits<float>::quiet_NaN()
+                                          : 3.0F * std::sin(0.7F * static_cast<float>(i)));
+    }
+    return clip;
+}
+
+/// The clip's frames as the blocking interface of a decoder gives them, as RGBA.
+inline std::vector<std::vector<std::uint8_t>> expected_frames(vae::Decoder& decoder, const vae::Latents& clip) {
+    std::vector<std::vector<std::uint8_t>> frames;
+    for (std::int64_t t = 0; t < clip.frames; ++t) {
+        const auto step = decoder.step(clip.frame(t));
+        EXPECT_TRUE(step) << step.error().message;
+        const auto values = static_cast<std::size_t>(step->height * step->width) * 3;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(step->count); ++i) {
+            std::vector<std::uint8_t>& rgba = frames.emplace_back();
+            for (std::size_t v = 0; v < values; ++v) {
+                rgba.push_back(nn::to_unorm8(step->thwc[i * values + v]));
+                if (v % 3 == 2) rgba.push_back(255);
+            }
+        }
+    }
+    return frames;
+}
+
+}  // namespace kinetograph::stream::testing

@@ -1,0 +1,34 @@
+#include <kinetograph/compute/stream/step_clock.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace kinetograph::stream {
+namespace {
+
+TEST(StepClocks, TellHowLongStepsTookAndLeaveTheFirstOutOfTheAverage) {
+    const auto device = accel::cpu::create_device();
+    const auto stream = device->create_stream("steps").value();
+    StepClock clock(*device);
+    const auto step = [&](std::chrono::milliseconds time, bool is_first) {
+        ASSERT_TRUE(clock.begin(*stream));
+        stream->enqueue("sleep", [time]() -> Result<void> {
+            std::this_thread::sleep_for(time);
+            return {};
+        });
+        ASSERT_TRUE(clock.end(*stream, is_first));
+    };
+    step(std::chrono::milliseconds(60), true);
+    for (int i = 0; i < 3; ++i) step(std::chrono::milliseconds(5), false);
+    EXPECT_EQ(clock.times().steps, 4U);
+    ASSERT_TRUE(stream->synchronize());
+    const StepTimes times = clock.times();
+    EXPECT_GE(times.last_step, std::chrono::milliseconds(5));
+    EXPECT_GE(times.average_step, std::chrono::milliseconds(5));
+    EXPECT_LT(times.average_step, std::chrono::milliseconds(50));
+}
+
+}  // namespace
+}  // namespace kinetograph::stream
