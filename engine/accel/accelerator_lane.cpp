@@ -111,7 +111,7 @@ void AcceleratorLane::wait_before_next(const graph::ResolvedWait& wait) {
 void AcceleratorLane::execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events) {
     for (std::size_t i = 0; i < record.passes.size(); ++i) {
         const graph::PassRecord& pass = record.passes[i];
-        if (!events.empty()) stream_->record(events[i].begin);
+        if (!events.empty() && (i == 0 || events[i].begin != events[i - 1].end)) stream_->record(events[i].begin);
         PassContext context(pass, record.execution, *stream_);
         pass.node->execute(context);
         if (!events.empty()) stream_->record(events[i].end);
@@ -156,15 +156,29 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     return entry.graphs.back().get();
 }
 
+/// A stamp inside a graph costs the device two microseconds: a pass begins where the one before it ends.
+Result<std::vector<PassEvents>> AcceleratorLane::take_chained_events(const graph::BatchRecord& record) {
+    std::vector<PassEvents> chain;
+    chain.reserve(record.passes.size());
+    auto begin = take_event();
+    if (!begin) return fail(std::move(begin.error()));
+    for (const graph::PassRecord& pass : record.passes) {
+        auto end = take_event();
+        if (!end) return fail(std::move(end.error()), pass.planned->name);
+        chain.push_back({pass.planned->name, *begin, *end});
+        begin = std::move(end);
+    }
+    return chain;
+}
+
 bool AcceleratorLane::times_graphs() const { return recorder_ != nullptr && device_.info().can_time_graphs.available; }
 
 Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchRecord& record) {
     auto batch = std::make_unique<BatchGraph>();
-    for (const graph::PassRecord& pass : record.passes) {
-        if (!times_graphs()) break;
-        auto events = take_events(pass.planned->name);
+    if (times_graphs()) {
+        auto events = take_chained_events(record);
         if (!events) return fail(std::move(events.error()));
-        batch->passes.push_back(std::move(*events));
+        batch->passes = std::move(*events);
     }
     if (auto begun = stream_->begin_capture(); !begun) return fail(std::move(begun.error()));
     execute(record, batch->passes);
@@ -225,9 +239,13 @@ void AcceleratorLane::collect_spans() {
 bool AcceleratorLane::collect(Timed& batch) {
     const auto& last = batch.done ? batch.done : batch.passes.back().end;
     if (!last->time()) return false;
+    const PassEvents* before = nullptr;
+    std::optional<Nanoseconds> end;
     for (const PassEvents& pass : batch.replayed != nullptr ? batch.replayed->passes : batch.passes) {
-        const auto begin = pass.begin->time(), end = pass.end->time();
+        const auto begin = before != nullptr && before->end == pass.begin ? end : pass.begin->time();
+        end = pass.end->time();
         if (begin && end) recorder_->add({pass.name, "accelerator", *begin, *end, batch.execution});
+        before = &pass;
     }
     for (PassEvents& pass : batch.passes) {
         give_back(std::move(pass.begin));

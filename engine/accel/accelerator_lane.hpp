@@ -87,6 +87,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<std::shared_ptr<Event>> take_event();
     void give_back(std::shared_ptr<Event> event);
     Result<PassEvents> take_events(std::string name);
+    Result<std::vector<PassEvents>> take_chained_events(const graph::BatchRecord& record);
     /// A timeline of this device's in which the lane's values appear; null if there is none.
     std::shared_ptr<Timeline> timeline_of(const graph::LaneBackend& lane) const;
     Result<void> enqueue_waits(const graph::BatchRecord& record);

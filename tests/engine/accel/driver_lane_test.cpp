@@ -255,6 +255,9 @@ TEST_P(DriverLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
         EXPECT_EQ(spans[i].execution, i / 3);
         EXPECT_LE(spans[i].begin, spans[i].end);
         EXPECT_GE(spans[i].begin, (i == 0 ? before : spans[i - 1].begin) - kClockError);
+        if (i % 3 != 0) {
+            EXPECT_EQ(spans[i].begin, spans[i - 1].end) << "one stamp ends a pass and begins the next";
+        }
     }
 }
 
