@@ -1,62 +1,69 @@
 #!/usr/bin/python3
-"""Decode the demo clip with eager float32 PyTorch and with kinetograph, in turn and with as many threads, and print how
-many times as fast kinetograph is.
+"""Decode with eager PyTorch and with kinetograph, in turn on the same machine, and print how many times as fast
+kinetograph is.
 
-    tools/compare_pytorch.py                       # build/release, 4 latent frames, prints
+    tools/compare_pytorch.py                       # the demo clip on the CPU: build/release, 4 latent frames, prints
     tools/compare_pytorch.py --record              # and writes bench/results/decode_cpu.json
+    tools/compare_pytorch.py --lane cuda --record --output bench/results/decode_h200.json
 
-Exit code 1 when a picture is wrong or a goal is missed: bf16 at least 1.5 times, fp32 at least 1.0 times PyTorch's steady
-rate; at least 60 dB (fp32) and 38 dB (bf16) against the stored reference frames.
+Exit code 1 when a picture is wrong or a goal is missed. On the CPU: bf16 at least 1.5 times, fp32 at least 1.0 times
+PyTorch's steady rate; at least 60 dB (fp32) and 38 dB (bf16) against the stored reference frames. On CUDA, at 832x480
+and 1280x704, 61 frames of synthetic latents and weights, bf16: at least 1.2 times the whole clip's rate of PyTorch with
+channels_last_3d weights, the faster of cuDNN's two ways to choose algorithms; at most 6.5 GiB of device memory at
+1280x704, and no more than was stated before; the first frame within 150 ms after loading at 832x480; 38 dB against
+PyTorch in fp32 on a small clip.
 """
 import argparse
 import datetime
 import json
 import os
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from wan21_pytorch import psnr, read_safetensors
+from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, write_safetensors
 
 ROOT = Path(__file__).resolve().parent.parent
+TOOLS = Path(__file__).resolve().parent
 CLIP, WEIGHTS = ROOT / "assets/orbit.safetensors", ROOT / "assets/demo_vae.safetensors"
 REFERENCE = ROOT / "assets/orbit_ref.safetensors"
-GOALS = {"fp32": {"ratio": 1.0, "psnr_db": 60.0}, "bf16": {"ratio": 1.5, "psnr_db": 38.0}}
+CPU_GOALS = {"fp32": {"ratio": 1.0, "psnr_db": 60.0}, "bf16": {"ratio": 1.5, "psnr_db": 38.0}}
+CUDA_GOALS = {"ratio": 1.2, "peak_device_bytes_at_1280x704": 6.5 * 2 ** 30, "seconds_first_frame_at_832x480": 0.15,
+              "psnr_db": 38.0}
+SYNTHETIC = "synthetic:wan2.1"
 
 
-def write_first_frames(path, steps):
-    """The clip's first `steps` latent frames as a latents file of their own."""
-    latents = read_safetensors(CLIP)[0]["latents"][:, :steps].contiguous()
-    header = {"__metadata__": {"fps": "24"},
-              "latents": {"dtype": "F32", "shape": list(latents.shape), "data_offsets": [0, 4 * latents.numel()]}}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + latents.numpy().tobytes())
-
-
-def run(command, environment):
-    done = subprocess.run([str(part) for part in command], env={**os.environ, **environment}, capture_output=True,
-                          text=True)
+def run(command, environment=None):
+    done = subprocess.run([str(part) for part in command], env={**os.environ, **(environment or {})},
+                          capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\nfailed with exit code {done.returncode}:\n{done.stderr}{done.stdout}")
 
 
+def run_for_json(folder, command, environment=None):
+    """What the command writes to the file behind its --json."""
+    path = folder / "result.json"
+    run([*command, "--json", path], environment)
+    return json.loads(path.read_text())
+
+
+# ---- the demo clip on the CPU ----------------------------------------------------------------------------------------
+
+
 def run_pytorch(folder, options):
-    run(["/usr/bin/python3", ROOT / "tools/pytorch_decoder.py", folder / "latents.safetensors", "--weights", WEIGHTS,
-         "--threads", options.threads, "--check", REFERENCE, "--json", folder / "pytorch.json"], {})
-    stats = json.loads((folder / "pytorch.json").read_text())
+    stats = run_for_json(folder, [sys.executable, TOOLS / "pytorch_decoder.py", folder / "latents.safetensors",
+                                  "--weights", WEIGHTS, "--threads", options.threads, "--check", REFERENCE])
     stats["psnr_db"] = min(stats["psnr_db"].values())
     return stats
 
 
 def run_kinetograph(folder, options, precision):
     out = folder / "frames.safetensors"
-    run([options.kinetograph, "decode", folder / "latents.safetensors", "--weights", WEIGHTS, "-o", out, "--lane", "cpu",
-         "--precision", precision, "--json", folder / "stats.json"], {"OMP_NUM_THREADS": str(options.threads)})
-    stats = json.loads((folder / "stats.json").read_text())
+    stats = run_for_json(folder, [options.kinetograph, "decode", folder / "latents.safetensors", "--weights", WEIGHTS,
+                                  "-o", out, "--lane", "cpu", "--precision", precision],
+                         {"OMP_NUM_THREADS": str(options.threads)})
     frames = read_safetensors(out)[0]["frames"]
     reference, about = read_safetensors(REFERENCE)
     ids = [int(i) for i in about["frame_ids"].split(",")]
@@ -76,49 +83,127 @@ def commit():
     return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--untracked-files=no") else "")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kinetograph", default=ROOT / "build/release/tools/kinetograph/kinetograph", type=Path,
-                        help="the program")
-    parser.add_argument("--steps", type=int, default=4, help="latent frames of the clip to decode, 2 to 16")
-    parser.add_argument("--rounds", type=int, default=2, help="times that each decoder runs; the median counts")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--record", action="store_true", help="write bench/results/decode_cpu.json")
-    options = parser.parse_args()
-
+def compare_on_cpu(folder, options):
+    """Whether all goals were met, and the record."""
+    latents = read_safetensors(CLIP)[0]["latents"][:, :options.steps]
+    write_safetensors(folder / "latents.safetensors", "latents", latents, {"fps": "24"})
     rates, pictures = {}, {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_first_frames(folder / "latents.safetensors", options.steps)
-        for _ in range(options.rounds):
-            for key, decode in (("pytorch", lambda: run_pytorch(folder, options)),
-                                ("fp32", lambda: run_kinetograph(folder, options, "fp32")),
-                                ("bf16", lambda: run_kinetograph(folder, options, "bf16"))):
-                stats = decode()
-                rates.setdefault(key, []).append(stats["fps_steady"])
-                pictures[key] = min(pictures.get(key, 999.0), stats["psnr_db"])
+    for _ in range(options.rounds):
+        for key, decode in (("pytorch", lambda: run_pytorch(folder, options)),
+                            ("fp32", lambda: run_kinetograph(folder, options, "fp32")),
+                            ("bf16", lambda: run_kinetograph(folder, options, "bf16"))):
+            stats = decode()
+            rates.setdefault(key, []).append(stats["fps_steady"])
+            pictures[key] = min(pictures.get(key, 999.0), stats["psnr_db"])
     median = {key: statistics.median(values) for key, values in rates.items()}
-    ratio = {key: median[key] / median["pytorch"] for key in GOALS}
+    ratio = {key: median[key] / median["pytorch"] for key in CPU_GOALS}
 
     print(f"{CLIP.name}, {stats['width']}x{stats['height']}, {options.steps} latent frames, {options.threads} threads, "
           f"{processor()}")
     print(f"  PyTorch eager fp32  {median['pytorch']:7.3f} frames/s  {pictures['pytorch']:6.1f} dB")
     met = True
-    for key, goal in GOALS.items():
+    for key, goal in CPU_GOALS.items():
         good = ratio[key] >= goal["ratio"] and pictures[key] >= goal["psnr_db"]
         met = met and good
         print(f"  kinetograph {key}    {median[key]:7.3f} frames/s  {pictures[key]:6.1f} dB  {ratio[key]:5.2f} times "
               f"PyTorch (goal {goal['ratio']:.1f}: {'met' if good else 'missed'})")
+    return met, {
+        "machine": {"processor": processor(), "threads": options.threads}, "commit": commit(), "clip": CLIP.name,
+        "latent_frames": options.steps, "width": stats["width"], "height": stats["height"], "fps_steady": median,
+        "fps_steady_rounds": rates, "ratio_to_pytorch": ratio, "psnr_db": pictures}
+
+
+# ---- synthetic clips on a GPU ----------------------------------------------------------------------------------------
+
+
+def pytorch_on_cuda(folder, options, size, *flags):
+    return run_for_json(folder, [sys.executable, TOOLS / "pytorch_decoder.py", "--size", size, "--steps", options.steps,
+                                 "--weights", SYNTHETIC, "--device", "cuda", "--precision", "bf16", "--channels-last",
+                                 "--repeats", options.rounds, *flags])
+
+
+def kinetograph_on_cuda(folder, options, size):
+    """The rate without stamps between the passes, and the passes' times from a second run."""
+    command = [options.kinetograph, "bench", "decode", "--lane", "cuda", "--weights", SYNTHETIC, "--size", size,
+               "--steps", options.steps, "--rounds", 1 + options.rounds]
+    stats = run_for_json(folder, [*command, "--no-passes"])
+    stamped = run_for_json(folder, command)
+    stats["passes"] = stamped["passes"]
+    stats["fps_clip_with_stamps"] = stamped["fps_clip"]
+    return stats
+
+
+def pictures_on_cuda(folder, options):
+    """dB between kinetograph in bf16 and PyTorch in fp32 on a small clip of three latent frames."""
+    clip, ours, theirs = folder / "clip.safetensors", folder / "ours.safetensors", folder / "theirs.safetensors"
+    write_safetensors(clip, "latents", synthetic_tensor("latents", (16, 3, 30, 52)), {"fps": "24"})
+    run([options.kinetograph, "decode", clip, "--weights", SYNTHETIC, "-o", ours, "--lane", "cuda"])
+    run([sys.executable, TOOLS / "pytorch_decoder.py", clip, "--weights", SYNTHETIC, "--device", "cuda", "--output",
+         theirs])
+    a, b = read_safetensors(ours)[0]["frames"], read_safetensors(theirs)[0]["frames"]
+    return min(psnr(a[:, i], b[:, i]) for i in range(a.shape[1]))
+
+
+def gib(count):
+    return f"{count / 2 ** 30:.2f} GiB"
+
+
+def compare_on_cuda(folder, options):
+    record = {"sizes": {}, "psnr_db": pictures_on_cuda(folder, options), "goals": CUDA_GOALS}
+    missed = [] if record["psnr_db"] >= CUDA_GOALS["psnr_db"] else [f"pictures differ: {record['psnr_db']:.1f} dB"]
+    for size in options.sizes:
+        theirs = [pytorch_on_cuda(folder, options, size), pytorch_on_cuda(folder, options, size, "--cudnn-benchmark")]
+        ours = kinetograph_on_cuda(folder, options, size)
+        best = max(stats["fps_clip"] for stats in theirs)
+        ratio, first = ours["fps_clip"] / best, ours["seconds_first_frame_after_load"]
+        record["sizes"][size] = {"ratio_to_pytorch": ratio, "kinetograph": ours, "pytorch": theirs,
+                                 "fps_clip": {"kinetograph": ours["fps_clip"], "pytorch": best}}
+        record.update(commit=ours["commit"], machine={**ours["machine"], "pytorch": theirs[0]["program"],
+                                                      "cuda": theirs[0]["cuda"], "cudnn": theirs[0]["cudnn"]})
+        if ratio < CUDA_GOALS["ratio"]:
+            missed.append(f"{size}: {ratio:.2f} times PyTorch's rate instead of {CUDA_GOALS['ratio']}")
+        if ours["peak_device_bytes"] > ours["stated_device_bytes"]:
+            missed.append(f"{size}: more memory than was stated")
+        if size == "1280x704" and ours["peak_device_bytes"] > CUDA_GOALS["peak_device_bytes_at_1280x704"]:
+            missed.append(f"{size}: {gib(ours['peak_device_bytes'])} of device memory")
+        if size == "832x480" and first > CUDA_GOALS["seconds_first_frame_at_832x480"]:
+            missed.append(f"{size}: the first frame came {1e3 * first:.0f} ms after loading")
+        print(f"{size}, {ours['frames']} frames, bf16, {ours['machine']['device']}\n"
+              f"  PyTorch      {best:7.2f} frames/s, {gib(max(s['peak_device_bytes'] for s in theirs))} at most\n"
+              f"  kinetograph  {ours['fps_clip']:7.2f} frames/s, {gib(ours['peak_device_bytes'])} at most "
+              f"({gib(ours['stated_device_bytes'])} stated), first frame {1e3 * first:.1f} ms after loading\n"
+              f"  {ratio:.2f} times PyTorch's rate", flush=True)
+    print(f"pictures: {record['psnr_db']:.1f} dB against PyTorch in fp32")
+    record["missed"] = missed
+    for goal in missed:
+        print(f"missed: {goal}")
+    return not missed, record
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinetograph", default=ROOT / "build/release/tools/kinetograph/kinetograph", type=Path,
+                        help="the program")
+    parser.add_argument("--lane", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--sizes", nargs="+", default=["832x480", "1280x704"], metavar="WIDTHxHEIGHT", help="on CUDA")
+    parser.add_argument("--steps", type=int, help="latent frames, at least 2 (default 4 on the CPU, where the clip has "
+                        "16; 16 on CUDA)")
+    parser.add_argument("--rounds", type=int, default=2, help="times that each decoder runs; the median counts")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--record", action="store_true", help="write the results as JSON")
+    parser.add_argument("--output", type=Path, help="where to (default bench/results/decode_LANE.json)")
+    options = parser.parse_args()
+    options.steps = options.steps or (4 if options.lane == "cpu" else 16)
+
+    with tempfile.TemporaryDirectory() as name:
+        met, record = (compare_on_cpu if options.lane == "cpu" else compare_on_cuda)(Path(name), options)
     if options.record:
-        target = ROOT / "bench/results/decode_cpu.json"
+        target = options.output or ROOT / f"bench/results/decode_{options.lane}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps({
-            "machine": {"processor": processor(), "threads": options.threads},
-            "commit": commit(), "command": " ".join(["tools/compare_pytorch.py", *sys.argv[1:]]),
-            "date": datetime.date.today().isoformat(), "clip": CLIP.name, "latent_frames": options.steps,
-            "width": stats["width"], "height": stats["height"], "fps_steady": median, "fps_steady_rounds": rates,
-            "ratio_to_pytorch": ratio, "psnr_db": pictures}, indent=1) + "\n")
-        print(f"wrote {target.relative_to(ROOT)}")
+        record = {"command": " ".join(["tools/compare_pytorch.py", *sys.argv[1:]]),
+                  "date": datetime.date.today().isoformat(), **record}
+        target.write_text(json.dumps(record, indent=1) + "\n")
+        print(f"wrote {target}")
     return 0 if met else 1
 
 

@@ -6,8 +6,8 @@
     python3 tools/pytorch_decoder.py --size 1280x704 --steps 16 --weights synthetic:wan2.1 --device cuda \\
         --precision bf16 --channels-last --repeats 3 --json pytorch.json
 
-On a GPU times are those between CUDA events; the clip's rate counts every frame and the time from the first step's begin
-to the last one's end. Frames stay on the device, as the published implementations leave them.
+On a GPU times are those between CUDA events; the clip's rate counts every frame and the time from the first step's
+begin to the last one's end. Frames stay on the device, as the published implementations leave them.
 """
 import argparse
 import json
@@ -18,8 +18,8 @@ import time
 
 import torch
 
-from wan21_pytorch import (PRECISIONS, Decoder, per_channel, psnr, read_safetensors, synthetic_tensor, synthetic_weights,
-                           write_safetensors)
+from wan21_pytorch import (PRECISIONS, Decoder, per_channel, psnr, read_safetensors, synthetic_tensor,
+                           synthetic_weights, write_safetensors)
 
 
 def decode(decoder, latents, steps):
@@ -89,13 +89,13 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("latents", nargs="?", help="safetensors with `latents` [C,T,h,w] or [1,C,T,h,w], normalised")
     parser.add_argument("--size", type=size_of, metavar="WIDTHxHEIGHT", help="synthetic latents instead of a file")
-    parser.add_argument("--weights", required=True, help="checkpoint with original key names, or synthetic:wan2.1[,dim=N]")
+    parser.add_argument("--weights", required=True, help="original key names, or synthetic:wan2.1[,dim=N]")
     parser.add_argument("--steps", type=int, default=0, help="latent frames to decode (0: the whole file)")
-    parser.add_argument("--repeats", type=int, default=0, help="decodes that count, after one that does not (0: only one)")
+    parser.add_argument("--repeats", type=int, default=0, help="decodes that count, after one that does not")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32")
     parser.add_argument("--channels-last", action="store_true", help="weights in channels_last(_3d) memory format")
-    parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms during the first decode")
+    parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms at first")
     parser.add_argument("--threads", type=int, default=0, help="threads (0: one a processor)")
     parser.add_argument("--check", help="safetensors with `frames` [3,N,H,W] and metadata frame_ids to compare with")
     parser.add_argument("--output", help="write the frames there: safetensors, `frames` F32 [3,T,H,W]")
@@ -113,6 +113,7 @@ def main():
     torch.set_num_threads(options.threads or len(os.sched_getaffinity(0)))
     torch.set_grad_enabled(False)
     torch.backends.cudnn.benchmark = options.cudnn_benchmark
+    torch.backends.cudnn.allow_tf32 = False  # fp32 means fp32
     weights, latents = load(options)
     steps = min(options.steps or latents.shape[2], latents.shape[2])
     dtype = PRECISIONS[options.precision]
@@ -131,8 +132,9 @@ def main():
     clip = statistics.median(clip for clip, _ in counted)
     steady = [step for _, seconds in counted for step in seconds[1:]]
 
-    stats = {"lane": options.device, "precision": options.precision, "program": "PyTorch " + torch.__version__ + ", eager",
-             "command": " ".join(sys.argv), **about_device(options.device), "weights": options.weights,
+    stats = {"lane": options.device, "precision": options.precision,
+             "program": "PyTorch " + torch.__version__ + ", eager", "command": " ".join(sys.argv),
+             **about_device(options.device), "weights": options.weights,
              "memory_format": "channels_last_3d" if options.channels_last else "contiguous",
              "frames": frames.shape[1], "width": frames.shape[3], "height": frames.shape[2], "repeats": len(counted),
              "seconds_first_decode": first_decode, "seconds_total": clip,

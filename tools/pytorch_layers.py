@@ -5,7 +5,8 @@
 
 bf16, channels_last_3d, random data, no bias, cuDNN left to try its algorithms before the timing. Launches of one layer
 are captured into a CUDA graph, over as many inputs and outputs in turn as it takes to leave nothing of them in the L2,
-and the median of several replays, divided by the launches, counts. Ceilings: an 8192^3 matrix product, and a pass over memory.
+and the median of several replays, divided by the launches, counts. Ceilings: an 8192^3 matrix product, and a pass over
+memory.
 """
 import argparse
 import json
@@ -105,6 +106,7 @@ def main():
     parser.add_argument("--dim", type=int, default=96, help="the decoder's width")
     parser.add_argument("--repeats", type=int, default=15, help="replays that count")
     parser.add_argument("--list", action="store_true", help="print the layers and time nothing; needs no GPU")
+    parser.add_argument("--commit", default="unknown", help="of these tools, for the record")
     parser.add_argument("--json", help="write the results there")
     options = parser.parse_args()
     torch.set_grad_enabled(False)
@@ -116,7 +118,8 @@ def main():
 
     torch.backends.cudnn.benchmark = True
     l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
-    stats = {"program": "PyTorch " + torch.__version__, "command": " ".join(sys.argv), **about_device("cuda"),
+    stats = {"program": "PyTorch " + torch.__version__, "commit": options.commit, "command": " ".join(sys.argv),
+             **about_device("cuda"),
              "l2_bytes": l2_bytes, "width": options.size[0], "height": options.size[1], **ceilings(options.repeats),
              "layers": []}
     print(f"{stats['device']}: bf16 matrix product {stats['matmul_bf16_tflops']:.0f} TFLOP/s, copy "
