@@ -146,8 +146,8 @@ class Decoder:
         return y
 
     def causal_conv(self, name, x):
-        """What is kept is a copy out of `x`, as published: with one out of the joined frames, whose memory format may be
-        another, this decoder was 6 % slower on an H200 than the published one, and now is as fast."""
+        """What is kept is a copy out of `x`, as published; one out of the joined frames, whose memory format may be
+        another, would make the decoder 6 % slower on an H200 than the published one."""
         weight = self.w[name + ".weight"]
         q, r, s = weight.shape[2:]
         kept = 0

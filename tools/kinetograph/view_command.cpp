@@ -54,6 +54,7 @@ Result<void> run(const ViewArguments& arguments) {
     if (!device) return fail(device.error());
     viewer::ViewerOptions options = arguments.viewer;
     options.lane = (*device)->info().kind;
+    device->reset();  // the viewer opens it anew
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
     options.decoder = arguments.decode.decoder;

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+"""Fills the tables of docs/performance.md from the measurements in bench/results, so that no figure is typed by hand.
+
+    tools/performance_tables.py            # rewrites the tables
+    tools/performance_tables.py --check    # exit code 1 if a table is not what the measurements say
+
+A table stands between `<!-- NAME SIZE -->` and `<!-- end -->`, NAME being one of those in TABLES. What has not been
+measured yet is said to be so.
+"""
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench/results"
+DOCUMENT = ROOT / "docs/performance.md"
+
+
+def load(name):
+    path = RESULTS / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def missing(*names):
+    return [f"Not measured yet: `bench/results/{name}` is not there." for name in names if load(name) is None]
+
+
+def markdown(titles, rows):
+    lines = ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def source(*records):
+    """Where a table's figures come from, in the document's own words."""
+    lines = []
+    for name, record in records:
+        device = record.get("machine", record)["device"]
+        lines.append(f"(`bench/results/{name}`: {device}, commit {record['commit'][:9]}, `{record['command']}`)")
+    return ["", *lines]
+
+
+def ms(seconds):
+    return f"{1e3 * seconds:.3f}"
+
+
+def best_of(layer):
+    """The fastest back end that ran, and the one that dispatch takes, which is listed first."""
+    ran = [result for result in layer["backends"] if "seconds" in result]
+    return min(ran, key=lambda result: result["seconds"]) if ran else None
+
+
+def roofline(size):
+    name = f"cudnn_h200_{size}.json"
+    cudnn = load(name)
+    if cudnn is None:
+        return missing(name)
+    flops = sum(layer["launches"] * layer["flops"] for layer in cudnn["layers"])
+    floor = sum(layer["launches"] * layer["seconds_floor"] for layer in cudnn["layers"])
+    return markdown(["what", "measured"], [
+        ["bf16 8192^3 matrix product (cuBLAS)", f"{cudnn['matmul_bf16_tflops']:.0f} TFLOP/s"],
+        ["a pass over memory, bytes read + written", f"{cudnn['copy_bytes_per_second'] / 1e9:.0f} GB/s"],
+        [f"convolutions of a step of four frames at {size}", f"{flops / 1e12:.2f} TFLOP"],
+        ["floor: each layer at the slower of the two ceilings", f"{ms(floor)} ms a step, {4 / floor:.1f} frames/s"],
+        ["cuDNN's convolutions alone", f"{ms(cudnn['seconds_per_step'])} ms a step, "
+                                       f"{4 / cudnn['seconds_per_step']:.1f} frames/s"],
+    ]) + source((name, cudnn))
+
+
+def layers(size):
+    names = f"conv_h200_{size}.json", f"cudnn_h200_{size}.json"
+    ours, theirs = (load(name) for name in names)
+    if ours is None or theirs is None:
+        return missing(*names)
+    cudnn = {layer["layer"]: layer for layer in theirs["layers"]}
+    rows, sums = [], [0.0, 0.0, 0.0]
+    for layer in ours["layers"]:
+        other, best = cudnn[layer["layer"]], best_of(layer)
+        if best is None:
+            rows.append([layer["layer"], str(layer["launches"]), "none ran", "", ms(other["seconds"]),
+                         ms(other["seconds_floor"]), "", ""])
+            continue
+        for i, seconds in enumerate((best["seconds"], other["seconds"], other["seconds_floor"])):
+            sums[i] += layer["launches"] * seconds
+        rows.append([layer["layer"], str(layer["launches"]), best["backend"], ms(best["seconds"]), ms(other["seconds"]),
+                     ms(other["seconds_floor"]), f"{best['tflops']:.0f}", f"{other['seconds'] / best['seconds']:.2f}"])
+    rows.append(["all of a step", str(sum(layer["launches"] for layer in ours["layers"])), "", *map(ms, sums), "",
+                 f"{sums[1] / sums[0]:.2f}" if sums[0] else ""])
+    return markdown(["layer: channels, taps, output", "launches", "ours", "ms", "cuDNN ms", "floor ms", "TFLOP/s",
+                     "cuDNN / ours"], rows) + source(*zip(names, (ours, theirs)))
+
+
+def backends(size):
+    name = f"conv_h200_{size}.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    columns = []
+    for layer in record["layers"]:
+        columns += [result["backend"] for result in layer["backends"] if result["backend"] not in columns]
+    rows = []
+    for layer in record["layers"]:
+        times = {result["backend"]: ms(result["seconds"]) for result in layer["backends"] if "seconds" in result}
+        rows.append([layer["layer"], *(times.get(column, "-") for column in columns)])
+    return markdown(["layer", *(f"{column}, ms" for column in columns)], rows) + source((name, record))
+
+
+def decoder(_):
+    name = "decode_h200.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    rows = []
+    for size, result in record["sizes"].items():
+        ours, pytorch = result["kinetograph"], max(result["pytorch"], key=lambda stats: stats["fps_clip"])
+        gib = 2.0 ** 30
+        rows.append([size, f"{pytorch['fps_clip']:.1f}", f"{ours['fps_clip']:.1f}", f"{result['ratio_to_pytorch']:.2f}",
+                     f"{pytorch['peak_device_bytes'] / gib:.2f} GiB", f"{ours['peak_device_bytes'] / gib:.2f} GiB",
+                     f"{ours['stated_device_bytes'] / gib:.2f} GiB",
+                     f"{1e3 * ours['seconds_first_frame_after_load']:.1f} ms"])
+    return markdown(["61 frames of", "PyTorch, frames/s", "ours, frames/s", "ratio", "PyTorch's memory", "ours", "stated",
+                     "first frame after loading"], rows) + source((name, record))
+
+
+def passes(size):
+    name = "decode_h200.json"
+    record = load(name)
+    if record is None or size not in record["sizes"]:
+        return missing(name) or [f"Not measured yet: no {size} in `bench/results/{name}`."]
+    costs = record["sizes"][size]["kinetograph"]["passes"]
+    rows = [[f"`{cost['name']}`", ms(cost["seconds_median"]), f"{100 * cost['share']:.1f} %"] for cost in costs[:24]]
+    rest = costs[24:]
+    if rest:
+        rows.append([f"{len(rest)} more", ms(sum(cost["seconds_median"] for cost in rest)),
+                     f"{100 * sum(cost['share'] for cost in rest):.1f} %"])
+    return markdown(["pass", "ms, median", "of a step"], rows) + source((name, record))
+
+
+def interop(_):
+    name = "interop_h200.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    rows = [[f"{route['route']}, one by one", f"{1e6 * route['seconds_one_by_one']['median']:.1f} us"]
+            for route in record["routes"]]
+    rows += [[f"{route['route']}, in a row", f"{1e6 * route['seconds_batched']:.1f} us"] for route in record["routes"]]
+    rows += [["one hand-over, one by one", f"{1e6 * record['seconds_hand_over_one_by_one']:.1f} us"],
+             ["one hand-over, in a row", f"{1e6 * record['seconds_hand_over_batched']:.1f} us"]]
+    if "soak" in record:
+        soak = record["soak"]
+        rows.append([f"soak of {soak['steps']} executions", "; ".join(soak["changes"]) or "nothing grew or drifted"])
+    return markdown(["what", "measured"], rows) + source((name, record))
+
+
+TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "passes": passes,
+          "interop": interop}
+
+
+def filled(text):
+    def table(match):
+        name, size = match.group(1), match.group(2)
+        return "\n".join([f"<!-- {name} {size} -->", *TABLES[name](size), "<!-- end -->"])
+    return re.sub(r"<!-- (\w+) (\S+) -->\n.*?<!-- end -->", table, text, flags=re.DOTALL)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    options = parser.parse_args()
+    before = DOCUMENT.read_text()
+    after = filled(before)
+    if options.check:
+        if before != after:
+            print(f"{DOCUMENT.relative_to(ROOT)} is not what bench/results says: run tools/performance_tables.py")
+        return int(before != after)
+    DOCUMENT.write_text(after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
