@@ -80,5 +80,12 @@ TEST_F(Yardstick, RefusesASizeWithoutStepsAndAFileBesideASize) {
         2);
 }
 
+TEST_F(Yardstick, ComparisonsMeetOrMissEachGoalOfTheirOwn) {
+    const auto result =
+        run_program(kPython, {std::string(KINETOGRAPH_TOOLS) + "/../tests/tools/compare_pytorch_test.py"});
+    EXPECT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_NE(result.messages.find("OK"), std::string::npos) << result.messages;
+}
+
 }  // namespace
 }  // namespace kinetograph::test
