@@ -96,8 +96,23 @@ void cp_async_copy(uint32_t destination, const void* source, uint32_t bytes, uin
                    const Instruction& at);
 void cp_async_commit(const Instruction& at);
 void cp_async_wait(uint32_t pending, const Instruction& at);
-void ldmatrix(uint32_t* words, uint32_t matrices, uint32_t row, bool transposed, const Instruction& at);
-void mma_sync(float* d, const uint32_t* a, const uint32_t* b, bool bfloat16, const Instruction& at);
+/// `loads` instructions in a row, each of which fills the next words from rows `stride` bytes further on.
+struct MatrixLoads {
+    uint32_t* words;
+    uint32_t row;
+    uint32_t matrices, loads = 1, stride = 0;
+    bool transposed = false;
+};
+void ldmatrix(const MatrixLoads& loads, const Instruction& at);
+/// m times n instructions, row by row: the fragments of one row of products share a, those of one column b.
+struct FragmentProducts {
+    float* d;           ///< [m][n][4]
+    const uint32_t* a;  ///< [m][4]
+    const uint32_t* b;  ///< [n][2]
+    uint32_t m = 1, n = 1;
+    bool bfloat16 = false;
+};
+void mma_sync(const FragmentProducts& products, const Instruction& at);
 uint32_t shuffle_xor(uint32_t value, uint32_t mask, const Instruction& at);
 void check_global(const void* address, uint32_t bytes, const Instruction& at);
 

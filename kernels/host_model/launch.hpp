@@ -18,6 +18,12 @@
 /// isa::load_shared and isa::store_shared; plain writes are invisible to the model and count as never written.
 namespace kinetograph::host_model {
 
+/// In which order threads run and asynchronous work lands.
+enum class Schedule : uint8_t {
+    Adversarial,  ///< at random, to find what depends on it; the seed fixes it
+    Orderly,      ///< warp by warp, and at once: where the results matter, and not every order that leads to them
+};
+
 struct Launch {
     Dim3 grid{};                ///< CTAs; a multiple of `cluster` on every axis
     Dim3 cluster{};             ///< at most 16 CTAs
@@ -27,6 +33,8 @@ struct Launch {
     uint32_t resident_clusters =
         2;              ///< clusters that run at once; the others wait, or are taken over by launch control
     uint64_t seed = 0;  ///< schedule: seed % 3 = 0 lands asynchronous work as late as possible, 1 early, 2 mixed
+    Schedule schedule = Schedule::Adversarial;
+    uint32_t host_threads = 1;          ///< that share the clusters of an orderly launch; 0: as many as the machine has
     uint64_t step_limit = 400'000'000;  ///< switches of fibers after which the run is called endless
 };
 

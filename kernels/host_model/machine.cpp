@@ -2,6 +2,7 @@
 #include <cstring>
 #include <kinetograph/kernels/host_model/machine.hpp>
 #include <kinetograph/kernels/host_model/wgmma_products.hpp>
+#include <thread>
 
 namespace kinetograph::host_model {
 namespace {
@@ -56,8 +57,8 @@ Cta::Cta(Machine& owner, Cluster& its_cluster, Dim3 its_block, uint32_t its_rank
 
 Cta::~Cta() { ::operator delete (memory, std::align_val_t{1024}); }
 
-Machine::Machine(const Launch& launch, const std::function<void()>& kernel)
-    : launch_(launch), kernel_(kernel), dice_(launch.seed * 0x9e3779b97f4a7c15ull + 1) {
+Machine::Machine(const Launch& launch, const std::function<void()>& kernel, NextCluster& next)
+    : launch_(launch), kernel_(kernel), dice_(launch.seed * 0x9e3779b97f4a7c15ull + 1), next_cluster_(next) {
     elected_ = random(32);
 }
 
@@ -72,7 +73,7 @@ Outcome Machine::run() {
     cluster_count_ = launch_.grid.count() / launch_.cluster.count();
     while (!outcome_.fault) {
         const bool room = next_cluster_ < cluster_count_ && resident_ < launch_.resident_clusters;
-        if (room && (runnable_.empty() || random(64) == 0)) {
+        if (room && (runnable_.empty() || (!orderly() && random(64) == 0))) {
             launch_cluster();
         } else if (runnable_.empty() || wants_to_land()) {
             if (!land_one() && runnable_.empty()) {
@@ -116,10 +117,10 @@ void Machine::launch_cluster() {
 }
 
 std::optional<Dim3> Machine::take_cluster() {
-    if (next_cluster_ >= cluster_count_) return std::nullopt;
+    const uint32_t index = next_cluster_++;
+    if (index >= cluster_count_) return std::nullopt;
     const Dim3 shape = launch_.cluster;
     const Dim3 clusters{launch_.grid.x / shape.x, launch_.grid.y / shape.y, launch_.grid.z / shape.z};
-    const uint32_t index = next_cluster_++;
     return Dim3{index % clusters.x * shape.x, index / clusters.x % clusters.y * shape.y,
                 index / (clusters.x * clusters.y) * shape.z};
 }
@@ -188,6 +189,7 @@ bool Machine::is_slow(const Lane& lane) const {
 /// At random, but a quarter of the warps hardly ever gets its turn while others could run: schedules where one role
 /// lags.
 size_t Machine::pick_lane() {
+    if (orderly()) return runnable_.size() - 1;  // of the warp that has met last: its stacks are still in the cache
     size_t index = random(static_cast<uint32_t>(runnable_.size()));
     for (int again = 0; again < 8 && is_slow(*runnable_[index]); ++again) {
         index = random(static_cast<uint32_t>(runnable_.size()));
@@ -217,6 +219,7 @@ void Machine::run_lane(size_t index) {
 
 bool Machine::wants_to_land() {
     if (flying_.empty()) return false;
+    if (orderly()) return true;
     switch (launch_.seed % 3) {
         case 0:
             return false;
@@ -275,7 +278,7 @@ void Machine::wake(WaitQueue& queue) {
 
 void Machine::step(uint32_t one_in) {
     if (stopping_) throw Stopped{};
-    if (random(one_in) != 0) return;
+    if (orderly() || random(one_in) != 0) return;
     Lane& self = lane();
     runnable_.push_back(&self);
     self.fiber->suspend();
@@ -329,6 +332,28 @@ void Machine::stop_all() {
     clusters_.clear();
 }
 
-Outcome run(const Launch& launch, const std::function<void()>& kernel) { return Machine(launch, kernel).run(); }
+Outcome run(const Launch& launch, const std::function<void()>& kernel) {
+    NextCluster next = 0;
+    const uint32_t wanted =
+        launch.host_threads != 0 ? launch.host_threads : std::max(1u, std::thread::hardware_concurrency());
+    const uint32_t clusters = launch.grid.count() / std::max(1u, launch.cluster.count());
+    if (launch.schedule != Schedule::Orderly || std::min(wanted, clusters) <= 1)
+        return Machine(launch, kernel, next).run();
+    std::vector<Outcome> outcomes(std::min(wanted, clusters));
+    std::vector<std::thread> helpers;
+    helpers.reserve(outcomes.size() - 1);
+    for (size_t i = 1; i < outcomes.size(); ++i)
+        helpers.emplace_back([&, i] { outcomes[i] = Machine(launch, kernel, next).run(); });
+    outcomes[0] = Machine(launch, kernel, next).run();
+    for (std::thread& helper : helpers) helper.join();
+    Outcome all;
+    for (Outcome& outcome : outcomes) {
+        if (!all.fault) all.fault = std::move(outcome.fault);
+        all.steps += outcome.steps;
+        all.landed += outcome.landed;
+        all.bank_conflicts += outcome.bank_conflicts;
+    }
+    return all;
+}
 
 }  // namespace kinetograph::host_model

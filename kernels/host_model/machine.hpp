@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -196,9 +197,13 @@ struct Cluster {
     Instruction failed_at;
 };
 
+/// The clusters of a grid that nobody has launched yet.
+using NextCluster = std::atomic<uint32_t>;
+
 class Machine {
   public:
-    Machine(const Launch& launch, const std::function<void()>& kernel);
+    /// Runs clusters until none is left; machines that share `next` share the grid.
+    Machine(const Launch& launch, const std::function<void()>& kernel, NextCluster& next);
     ~Machine();
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
@@ -225,6 +230,7 @@ class Machine {
     /// The next cluster that nobody has launched, for launch control; nothing when the grid is exhausted.
     std::optional<Dim3> take_cluster();
 
+    bool orderly() const { return launch_.schedule == Schedule::Orderly; }
     void count_bank_conflicts(uint32_t count) { outcome_.bank_conflicts += count; }
     uint64_t time() { return ++time_; }
     uint32_t random(uint32_t below);
@@ -251,7 +257,8 @@ class Machine {
     std::vector<Lane*> runnable_;
     std::vector<AsyncOperation> flying_;
     std::unordered_set<uint64_t> flying_ids_;
-    uint32_t next_cluster_ = 0, cluster_count_ = 0, resident_ = 0;
+    NextCluster& next_cluster_;
+    uint32_t cluster_count_ = 0, resident_ = 0;
     uint64_t next_operation_ = 0, time_ = 0;
     uint32_t elected_ = 0;
     bool stopping_ = false;

@@ -9,11 +9,6 @@ namespace {
 
 using Slots = std::vector<void*>;
 
-struct MatrixLoad {
-    uint32_t* words;
-    uint32_t row;
-};
-
 /// Rows that one phase of ldmatrix reads in the same bank: all 8 of a matrix come from different 16-byte columns of the
 /// 128 bytes of banks, or it takes longer.
 uint32_t conflicts(const std::array<uint32_t, 8>& offsets) {
@@ -22,13 +17,18 @@ uint32_t conflicts(const std::array<uint32_t, 8>& offsets) {
     return 8 - static_cast<uint32_t>(std::popcount(columns));
 }
 
-/// Executed by the last lane to come.
-void load_matrix(Lane& lane, const Slots& slots, uint32_t matrix, bool transposed, const Instruction& at) {
+uint32_t row_of(const void* slot, uint32_t load) {
+    const auto& loads = *static_cast<const MatrixLoads*>(slot);
+    return loads.row + load * loads.stride;
+}
+
+/// Matrix `matrix` of load `load`. Executed by the last lane to come.
+void load_matrix(Lane& lane, const Slots& slots, uint32_t load, uint32_t matrix, const Instruction& at) {
     Cta& cta = *lane.cta;
     uint16_t elements[8][8];
     std::array<uint32_t, 8> offsets{};
     for (uint32_t row = 0; row < 8; ++row) {
-        const uint32_t address = static_cast<const MatrixLoad*>(slots[matrix * 8 + row])->row;
+        const uint32_t address = row_of(slots[matrix * 8 + row], load);
         const ClusterPlace place = cluster_place(lane, address, 16, at);
         if (place.cta != &cta || place.offset % 16 != 0) {
             cta.machine.fail(lane.who(), at,
@@ -47,67 +47,98 @@ void load_matrix(Lane& lane, const Slots& slots, uint32_t matrix, bool transpose
     cta.machine.count_bank_conflicts(conflicts(offsets));
     for (uint32_t l = 0; l < 32; ++l) {
         const uint32_t i = l / 4, j = l % 4 * 2;
-        const uint32_t low = transposed ? elements[j][i] : elements[i][j];
-        const uint32_t high = transposed ? elements[j + 1][i] : elements[i][j + 1];
-        static_cast<const MatrixLoad*>(slots[l])->words[matrix] = low | high << 16;
+        const auto& mine = *static_cast<const MatrixLoads*>(slots[l]);
+        const uint32_t low = mine.transposed ? elements[j][i] : elements[i][j];
+        const uint32_t high = mine.transposed ? elements[j + 1][i] : elements[i][j + 1];
+        mine.words[load * mine.matrices + matrix] = low | high << 16;
     }
 }
-
-struct Product {
-    float* d;
-    const uint32_t* a;
-    const uint32_t* b;
-};
 
 float value_of(uint32_t word, uint32_t half, bool bfloat16) {
     const uint32_t bits = half == 0 ? word & 0xffffu : word >> 16;
     return bfloat16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
 }
 
-/// D[16][8] += A[16][16] * B[8][16]^T, the 16 products of an element one after the other in fp32.
-void multiply_fragments(const Slots& slots, bool bfloat16) {
-    float a[16][16], b[16][8], d[16][8];
-    for (uint32_t l = 0; l < 32; ++l) {
-        const auto& mine = *static_cast<const Product*>(slots[l]);
-        const uint32_t g = l / 4, t = l % 4;
-        for (uint32_t i = 0; i < 4; ++i) {
+/// Most fragments of one instruction sequence: a tile of 128 rows and 128 columns.
+constexpr uint32_t kMostRows = 8, kMostColumns = 16;
+
+/// D[16 m][8 n] += A[16 m][16] * B[8 n][16]^T, the 16 products of an element one after the other in fp32.
+class WarpProducts {
+  public:
+    explicit WarpProducts(const Slots& slots) : slots_(slots) {
+        for (uint32_t l = 0; l < 32; ++l) {
+            read_a(l);
+            read_b(l);
+        }
+    }
+    void run() {
+        for (uint32_t i = 0; i < of(0).m; ++i) {
+            for (uint32_t j = 0; j < of(0).n; ++j) multiply(i, j);
+        }
+    }
+
+  private:
+    const FragmentProducts& of(uint32_t lane) const { return *static_cast<const FragmentProducts*>(slots_[lane]); }
+
+    void read_a(uint32_t l) {
+        const FragmentProducts& mine = of(l);
+        for (uint32_t i = 0; i < mine.m * 4; ++i) {
             for (uint32_t half = 0; half < 2; ++half) {
-                a[g + i % 2 * 8][2 * t + i / 2 * 8 + half] = value_of(mine.a[i], half, bfloat16);
-            }
-            d[g + i / 2 * 8][2 * t + i % 2] = mine.d[i];
-        }
-        for (uint32_t i = 0; i < 2; ++i) {
-            for (uint32_t half = 0; half < 2; ++half) {
-                b[2 * t + i * 8 + half][g] = value_of(mine.b[i], half, bfloat16);
+                a_[i / 4 * 16 + l / 4 + i % 2 * 8][l % 4 * 2 + i % 4 / 2 * 8 + half] =
+                    value_of(mine.a[i], half, mine.bfloat16);
             }
         }
     }
-    for (uint32_t m = 0; m < 16; ++m) {
-        for (uint32_t k = 0; k < 16; ++k) {
-            for (uint32_t n = 0; n < 8; ++n) d[m][n] += a[m][k] * b[k][n];
+    void read_b(uint32_t l) {
+        const FragmentProducts& mine = of(l);
+        for (uint32_t i = 0; i < mine.n * 2; ++i) {
+            for (uint32_t half = 0; half < 2; ++half)
+                b_[i / 2][l % 4 * 2 + i % 2 * 8 + half][l / 4] = value_of(mine.b[i], half, mine.bfloat16);
         }
     }
-    for (uint32_t l = 0; l < 32; ++l) {
-        const auto& mine = *static_cast<const Product*>(slots[l]);
-        for (uint32_t i = 0; i < 4; ++i) mine.d[i] = d[l / 4 + i / 2 * 8][2 * (l % 4) + i % 2];
+    void multiply(uint32_t i, uint32_t j) {
+        constexpr uint32_t kTogether = 4;  // rows, whose sums the compiler keeps in registers
+        float d[16][8];
+        const uint32_t first = (i * of(0).n + j) * 4;
+        for (uint32_t l = 0; l < 32; ++l) {
+            for (uint32_t k = 0; k < 4; ++k) d[l / 4 + k / 2 * 8][l % 4 * 2 + k % 2] = of(l).d[first + k];
+        }
+        for (uint32_t m = 0; m < 16; m += kTogether) {
+            for (uint32_t k = 0; k < 16; ++k) {
+                for (uint32_t row = m; row < m + kTogether; ++row) {
+                    for (uint32_t n = 0; n < 8; ++n) d[row][n] += a_[i * 16 + row][k] * b_[j][k][n];
+                }
+            }
+        }
+        for (uint32_t l = 0; l < 32; ++l) {
+            for (uint32_t k = 0; k < 4; ++k) of(l).d[first + k] = d[l / 4 + k / 2 * 8][l % 4 * 2 + k % 2];
+        }
     }
-}
+
+    const Slots& slots_;
+    float a_[kMostRows * 16][16];
+    float b_[kMostColumns][16][8];
+};
 
 }  // namespace
 
-void ldmatrix(uint32_t* words, uint32_t matrices, uint32_t row, bool transposed, const Instruction& at) {
+void ldmatrix(const MatrixLoads& loads, const Instruction& at) {
     Lane& lane = Machine::lane();
-    MatrixLoad mine{words, row};
+    MatrixLoads mine = loads;
     lane.cta->machine.gather(lane.cta->warps[lane.warp()], lane.lane(), "warp", at, 0, &mine, [&](const Slots& slots) {
-        for (uint32_t matrix = 0; matrix < matrices; ++matrix) load_matrix(lane, slots, matrix, transposed, at);
+        for (uint32_t load = 0; load < loads.loads; ++load) {
+            for (uint32_t matrix = 0; matrix < loads.matrices; ++matrix) load_matrix(lane, slots, load, matrix, at);
+        }
     });
 }
 
-void mma_sync(float* d, const uint32_t* a, const uint32_t* b, bool bfloat16, const Instruction& at) {
+void mma_sync(const FragmentProducts& products, const Instruction& at) {
     Lane& lane = Machine::lane();
-    Product mine{d, a, b};
+    FragmentProducts mine = products;
+    if (mine.m > kMostRows || mine.n > kMostColumns)
+        lane.cta->machine.fail(lane.who(), at, "more fragments at once than the model takes");
     lane.cta->machine.gather(lane.cta->warps[lane.warp()], lane.lane(), "warp", at, 0, &mine,
-                             [bfloat16](const Slots& slots) { multiply_fragments(slots, bfloat16); });
+                             [](const Slots& slots) { WarpProducts(slots).run(); });
 }
 
 uint32_t shuffle_xor(uint32_t value, uint32_t mask, const Instruction& at) {

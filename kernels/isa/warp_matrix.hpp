@@ -17,7 +17,7 @@ namespace kinetograph::isa {
 template <bool kTransposed = false>
 KG_DEVICE void load_matrices(uint32_t (&words)[4], uint32_t row KG_SITE) {
 #if KG_HOST_MODEL
-    host_model::ldmatrix(words, 4, row, kTransposed, KG_AT("ldmatrix.x4"));
+    host_model::ldmatrix({.words = words, .row = row, .matrices = 4, .transposed = kTransposed}, KG_AT("ldmatrix.x4"));
 #else
     if constexpr (kTransposed) {
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -37,7 +37,7 @@ KG_DEVICE void load_matrices(uint32_t (&words)[4], uint32_t row KG_SITE) {
 template <bool kTransposed = false>
 KG_DEVICE void load_matrices(uint32_t (&words)[2], uint32_t row KG_SITE) {
 #if KG_HOST_MODEL
-    host_model::ldmatrix(words, 2, row, kTransposed, KG_AT("ldmatrix.x2"));
+    host_model::ldmatrix({.words = words, .row = row, .matrices = 2, .transposed = kTransposed}, KG_AT("ldmatrix.x2"));
 #else
     if constexpr (kTransposed) {
         asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
@@ -53,12 +53,45 @@ KG_DEVICE void load_matrices(uint32_t (&words)[2], uint32_t row KG_SITE) {
 #endif
 }
 
+/// Fragments of kCount operands of 16 rows each, `stride` bytes apart.
+template <uint32_t kCount>
+KG_DEVICE void load_matrices(uint32_t (&a)[kCount][4], uint32_t row, uint32_t stride KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::ldmatrix({.words = a[0], .row = row, .matrices = 4, .loads = kCount, .stride = stride},
+                         KG_AT("ldmatrix.x4"));
+#else
+    KG_UNROLL
+    for (uint32_t i = 0; i < kCount; ++i) load_matrices(a[i], row + i * stride);
+#endif
+}
+
+/// Fragments of kCount operands of 8 columns each, two at a time, pairs `stride` bytes apart.
+template <uint32_t kCount>
+KG_DEVICE void load_matrices(uint32_t (&b)[kCount][2], uint32_t row, uint32_t stride KG_SITE) {
+    static_assert(kCount % 2 == 0, "one instruction loads two");
+#if KG_HOST_MODEL
+    host_model::ldmatrix({.words = b[0], .row = row, .matrices = 4, .loads = kCount / 2, .stride = stride},
+                         KG_AT("ldmatrix.x4"));
+#else
+    KG_UNROLL
+    for (uint32_t j = 0; j < kCount; j += 2) {
+        uint32_t pair[4];
+        load_matrices(pair, row + j / 2 * stride);
+        b[j][0] = pair[0];
+        b[j][1] = pair[1];
+        b[j + 1][0] = pair[2];
+        b[j + 1][1] = pair[3];
+    }
+#endif
+}
+
 /// d += a * b^T in fp32; elements are BFloat16 or Float16.
 template <Element kElement>
 KG_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2] KG_SITE) {
     static_assert(kElement == Element::BFloat16 || kElement == Element::Float16, "m16n8k16 takes 16-bit elements");
 #if KG_HOST_MODEL
-    host_model::mma_sync(d, a, b, kElement == Element::BFloat16, KG_AT("mma.sync.m16n8k16"));
+    host_model::mma_sync({.d = d, .a = a, .b = b, .bfloat16 = kElement == Element::BFloat16},
+                         KG_AT("mma.sync.m16n8k16"));
 #else
     if constexpr (kElement == Element::BFloat16) {
         asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -70,6 +103,23 @@ KG_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_
             "{%0, %1, %2, %3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    }
+#endif
+}
+
+/// Every d[i][j] += a[i] * b[j]^T, row by row.
+template <Element kElement, uint32_t kM, uint32_t kN>
+KG_DEVICE void multiply_add(float (&d)[kM][kN][4], const uint32_t (&a)[kM][4], const uint32_t (&b)[kN][2] KG_SITE) {
+#if KG_HOST_MODEL
+    static_assert(kElement == Element::BFloat16 || kElement == Element::Float16, "m16n8k16 takes 16-bit elements");
+    host_model::mma_sync(
+        {.d = d[0][0], .a = a[0], .b = b[0], .m = kM, .n = kN, .bfloat16 = kElement == Element::BFloat16},
+        KG_AT("mma.sync.m16n8k16"));
+#else
+    KG_UNROLL
+    for (uint32_t i = 0; i < kM; ++i) {
+        KG_UNROLL
+        for (uint32_t j = 0; j < kN; ++j) multiply_add<kElement>(d[i][j], a[i], b[j]);
     }
 #endif
 }

@@ -85,22 +85,9 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
             // Two chunks further along k: bits of the chunk's number above the lowest, below and above the XOR alike.
             const uint32_t a_row = a_stage ^ (step * 32), b_row = b_stage ^ (step * 32);
             uint32_t a[kTilesM][4], b[kTilesN][2];
-            KG_UNROLL
-            for (uint32_t i = 0; i < kTilesM; ++i) isa::load_matrices(a[i], a_row + i * 16 * kRowBytes);
-            KG_UNROLL
-            for (uint32_t j = 0; j < kTilesN; j += 2) {
-                uint32_t pair[4];
-                isa::load_matrices(pair, b_row + j * 8 * kRowBytes);
-                b[j][0] = pair[0];
-                b[j][1] = pair[1];
-                b[j + 1][0] = pair[2];
-                b[j + 1][1] = pair[3];
-            }
-            KG_UNROLL
-            for (uint32_t i = 0; i < kTilesM; ++i) {
-                KG_UNROLL
-                for (uint32_t j = 0; j < kTilesN; ++j) isa::multiply_add<c.element>(sums[i][j], a[i], b[j]);
-            }
+            isa::load_matrices(a, a_row, 16 * kRowBytes);
+            isa::load_matrices(b, b_row, 16 * kRowBytes);
+            isa::multiply_add<c.element>(sums, a, b);
         }
     }
 };
