@@ -1,22 +1,16 @@
-// The stand-in with the kernels of kernels/cuda/sm80: launched by name, run by the host model of threads.
+// The stand-in with the kernels that are linked into it: launched by name, run by the host model of threads.
+// A whole decoder runs here: threads take orderly turns, and tests/kernels/cuda looks for what depends on them.
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
 #include <kinetograph/tests/standin/cuda/tensor_map.hpp>
 #include <kinetograph/tests/standin/kernels.hpp>
 
-#include <atomic>
 #include <list>
 #include <mutex>
 
 namespace kinetograph::standin {
 
 namespace {
-
-/// Launches take turns in landing copies to shared memory late, early and at random.
-std::uint64_t next_seed() {
-    static std::atomic<std::uint64_t> seed = 0;
-    return seed++;
-}
 
 host_model::Dim3 dimensions(const accel::Extent3& extent) { return {extent.x, extent.y, extent.z}; }
 
@@ -38,7 +32,8 @@ std::optional<std::string> run_kernel(std::string_view name, const KernelCall& c
                                     .cluster = dimensions(call.cluster),
                                     .threads = kernel->threads,
                                     .shared_bytes = call.dynamic_shared_bytes,
-                                    .seed = next_seed()};
+                                    .schedule = host_model::Schedule::Orderly,
+                                    .host_threads = 0};
     return host_model::run(launch, [&] { kernel->run(call.arguments); }).fault;
 }
 
