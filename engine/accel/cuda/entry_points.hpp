@@ -142,7 +142,7 @@ struct EntryPoints : EntryPointTable {
         *this, "cuFuncGetAttribute"};
     EntryPoint<Status(FunctionHandle function, FunctionAttribute attribute, int value)> cuFuncSetAttribute{
         *this, "cuFuncSetAttribute"};
-    /// CUDA 12.4: where a parameter lies in the arguments; InvalidValue for the index behind the last one.
+    /// CUDA 12.4: where a parameter lies in the arguments.
     EntryPoint<Status(FunctionHandle function, std::size_t index, std::size_t* offset, std::size_t* bytes)>
         cuFuncGetParamInfo{*this, "cuFuncGetParamInfo", Need::Optional};
     EntryPoint<Status(const LaunchConfig* config, FunctionHandle function, void** parameters, void** extra)>

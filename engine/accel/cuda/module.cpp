@@ -1,6 +1,5 @@
 #include <kinetograph/engine/accel/cuda/module.hpp>
 
-#include <algorithm>
 #include <cstring>
 
 namespace kinetograph::accel::cuda {
@@ -63,14 +62,12 @@ Result<KernelInfo> CudaModule::describe(std::string_view name, FunctionHandle fu
     return info;
 }
 
-/// Bytes up to the end of the last parameter.
+/// Of the one parameter: asking for more than there are is an error, which tools report.
 std::optional<std::uint32_t> CudaModule::argument_bytes(FunctionHandle function) const {
     const auto& ask = context_->cuda().cuFuncGetParamInfo;
-    if (!ask.present()) return std::nullopt;
-    std::size_t end = 0, offset = 0, bytes = 0;
-    for (std::size_t index = 0; ask(function, index, &offset, &bytes) == Status::Success; ++index)
-        end = std::max(end, offset + bytes);
-    return static_cast<std::uint32_t>(end);
+    std::size_t offset = 0, bytes = 0;
+    if (!ask.present() || ask(function, 0, &offset, &bytes) != Status::Success) return std::nullopt;
+    return static_cast<std::uint32_t>(offset + bytes);
 }
 
 Result<void> CudaModule::lift_limits(FunctionHandle function, const KernelInfo& info) const {

@@ -34,6 +34,7 @@ Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view 
                     device.info().name, device.info().features);
     if (auto limit = isa::broken_limit(desc))
         return fail(ErrorCode::InvalidArgument, "tensor map of \"{}\": {}", tensor, *limit);
+    const Current current(*context);  // the encode calls want one, although they only compute
     TensorMap encoded{};
     if (auto done = encode(context->driver(), isa::encode_arguments(desc), desc.mode, encoded); !done)
         return fail(std::move(done.error()), fmt::format("tensor map of \"{}\"", tensor));

@@ -249,7 +249,7 @@ STANDIN_EXPORT Status cuTensorMapEncodeTiled(TensorMap* map, TensorMapDataType t
                                              const std::uint32_t* box, const std::uint32_t* element_strides,
                                              TensorMapInterleave interleave, TensorMapSwizzle swizzle,
                                              TensorMapL2Promotion /*promotion*/, TensorMapOutOfBounds out_of_bounds) {
-    STANDIN_ENTER(Driver);
+    STANDIN_ENTER(Context);
     auto desc = describe({type, rank, address, dimensions, stride_bytes, element_strides, swizzle});
     if (!desc || interleave != TensorMapInterleave::None || out_of_bounds != TensorMapOutOfBounds::Zeros)
         return Status::InvalidValue;
@@ -264,7 +264,7 @@ STANDIN_EXPORT Status cuTensorMapEncodeIm2col(TensorMap* map, TensorMapDataType 
                                               const std::uint32_t* element_strides, TensorMapInterleave interleave,
                                               TensorMapSwizzle swizzle, TensorMapL2Promotion /*promotion*/,
                                               TensorMapOutOfBounds out_of_bounds) {
-    STANDIN_ENTER(Driver);
+    STANDIN_ENTER(Context);
     auto desc = describe({type, rank, address, dimensions, stride_bytes, element_strides, swizzle});
     if (!desc || rank < 3 || interleave != TensorMapInterleave::None || out_of_bounds != TensorMapOutOfBounds::Zeros)
         return Status::InvalidValue;

@@ -29,6 +29,7 @@ struct CudaStreams : Gpu {
         stream = std::move(*device->create_stream("test"));
         a = std::move(*device->allocate("a", kCount * sizeof(float)));
         b = std::move(*device->allocate("b", kCount * sizeof(float)));
+        stream->fill(b->data(), std::byte{0}, kCount * sizeof(float));
         std::vector<float> numbers(kCount);
         std::iota(numbers.begin(), numbers.end(), 0.F);
         ASSERT_TRUE(stream->upload(a->data(), std::as_bytes(std::span(numbers))));

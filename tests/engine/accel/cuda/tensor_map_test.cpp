@@ -90,6 +90,9 @@ TEST_F(CudaTensorMaps, BeyondALimitAreRefusedByTensorAndLimitAsTheDriverWould) {
     all.back().desc.address = tensor->data() + 8;
     const auto driver = *Driver::open(library);
     const EntryPoints& cuda = driver->entry_points();
+    ContextHandle primary = nullptr;
+    ASSERT_EQ(cuda.cuDevicePrimaryCtxRetain(&primary, 0), Status::Success);
+    ASSERT_EQ(cuda.cuCtxPushCurrent_v2(primary), Status::Success);
     for (const Broken& broken : all) {
         const auto refused = encode_tensor_map(*device, "up2.res1.conv1", broken.desc);
         ASSERT_FALSE(refused) << broken.sentence;
@@ -110,6 +113,8 @@ TEST_F(CudaTensorMaps, BeyondALimitAreRefusedByTensorAndLimitAsTheDriverWould) {
                                                swizzle, TensorMapL2Promotion::Bytes256, TensorMapOutOfBounds::Zeros);
         EXPECT_EQ(answer, Status::InvalidValue) << broken.sentence;
     }
+    EXPECT_EQ(cuda.cuCtxPopCurrent_v2(&primary), Status::Success);
+    EXPECT_EQ(cuda.cuDevicePrimaryCtxRelease_v2(0), Status::Success);
 }
 
 TEST_F(CudaTensorMaps, AreWhatOtherDevicesDoNotHave) {
