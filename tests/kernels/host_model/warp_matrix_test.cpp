@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <kinetograph/kernels/isa/barrier.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
@@ -238,6 +239,40 @@ TEST(MultiplyAdd, TakesFloat16) {
         float d[4] = {};
         multiply_add<Element::Float16>(d, a, b);
         for (const float value : d) EXPECT_EQ(value, 8 * (0.25f + 4.0f));
+    });
+}
+
+TEST(WarpTiles, LoadedAndMultipliedAtOnceAreThoseOfSingleInstructions) {
+    expect_runs(kWarp, [] {
+        // 32 rows of 64 bytes; fragments of two operands of 16 rows, of four of 8 columns.
+        for (uint32_t i = 0; i < 16; ++i) {
+            const uint32_t at = lane_index() * 16 + i;
+            store_shared(shared().words + at,
+                         bfloat16_bits(static_cast<float>(at % 7)) | bfloat16_bits(static_cast<float>(at % 5)) << 16);
+        }
+        sync_warp();
+        constexpr uint32_t kStride = 16 * 64;
+        const uint32_t row_a = word_address(lane_index() % 16 * 16 + lane_index() / 16 * 4);
+        const uint32_t row_b = word_address((lane_index() % 8 + lane_index() / 16 * 8) * 16 + lane_index() / 8 % 2 * 4);
+        uint32_t a[2][4], b[4][2], one[4];
+        load_matrices(a, row_a, kStride);
+        load_matrices(b, row_b, kStride);
+        for (uint32_t i = 0; i < 2; ++i) {
+            load_matrices(one, row_a + i * kStride);
+            EXPECT_TRUE(std::equal(one, one + 4, a[i]));
+            load_matrices(one, row_b + i * kStride);
+            EXPECT_TRUE(std::equal(one, one + 4, b[2 * i]));
+        }
+        float d[2][4][4], single[4];
+        for (uint32_t i = 0; i < 32; ++i) d[i / 16][i / 4 % 4][i % 4] = static_cast<float>(i);
+        multiply_add<Element::BFloat16>(d, a, b);
+        for (uint32_t i = 0; i < 2; ++i) {
+            for (uint32_t j = 0; j < 4; ++j) {
+                for (uint32_t k = 0; k < 4; ++k) single[k] = static_cast<float>((i * 4 + j) * 4 + k);
+                multiply_add<Element::BFloat16>(single, a[i], b[j]);
+                EXPECT_TRUE(std::equal(single, single + 4, d[i][j])) << i << ", " << j;
+            }
+        }
     });
 }
 
