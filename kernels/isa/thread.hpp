@@ -45,11 +45,11 @@ KG_DEVICE Index3 grid_size() {
 /// A thread of its warp, 0..31.
 KG_DEVICE uint32_t lane_index() { return thread_index() % kWarpLanes; }
 
-/// The warp of this thread in its CTA, uniform by construction. PTX ISA, shfl.sync (the compiler then knows that it
-/// is).
-KG_DEVICE uint32_t warp_index() {
+/// The warp of this thread in its CTA, uniform by construction; all 32 lanes must call it. PTX ISA, shfl.sync (the
+/// compiler then knows that it is uniform).
+KG_DEVICE uint32_t warp_index(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
-    return host_model::thread_index() / kWarpLanes;
+    return host_model::broadcast(host_model::thread_index() / kWarpLanes, 0, KG_AT("shfl.sync.idx"));
 #else
     return __shfl_sync(0xffffffffu, threadIdx.x / kWarpLanes, 0);
 #endif
