@@ -101,7 +101,7 @@ Result<void> LayerStack::plan_memory() {
 }
 
 Result<void> LayerStack::allocate(profile::Recorder* recorder) {
-    auto lane = accel::AcceleratorLane::create(device_, recorder, accel::Batches::Replayed);
+    auto lane = accel::AcceleratorLane::create(device_, recorder, desc_.batches);
     if (!lane) return fail(std::move(lane.error()));
     lane_ = std::move(*lane);
     arena_ = std::make_unique<accel::AcceleratorMemory>(device_);

@@ -5,6 +5,7 @@
 #include <kinetograph/compute/vae/device_step.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
 #include <kinetograph/compute/vae/wan21_layers.hpp>
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
 #include <functional>
@@ -24,11 +25,12 @@ struct StepKind {
 /// The layers and how they are computed.
 struct StackDesc {
     std::vector<Layer> layers;
-    std::int64_t height = 0, width = 0;         ///< of the input, in its own pixels
-    std::int64_t max_frames = 1;                ///< latent frames that one step may take
-    tensor::DType dtype = tensor::DType::BF16;  ///< of activations and filters
-    bool clamp = false;                         ///< output limited to [-1, 1]
-    std::vector<float> scale, shift;            ///< input * scale + shift per channel; empty: as it is
+    std::int64_t height = 0, width = 0;                 ///< of the input, in its own pixels
+    std::int64_t max_frames = 1;                        ///< latent frames that one step may take
+    tensor::DType dtype = tensor::DType::BF16;          ///< of activations and filters
+    bool clamp = false;                                 ///< output limited to [-1, 1]
+    std::vector<float> scale, shift;                    ///< input * scale + shift per channel; empty: as it is
+    accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
 };
 
 /// Caller's memory that a step works on.
