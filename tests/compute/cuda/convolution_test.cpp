@@ -1,0 +1,228 @@
+// Convolution's sm_80 back end, from a ConvProblem to numbers, against the fp64 reference on the host.
+#include <kinetograph/compute/conv/conv_run.hpp>
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/tests/compute/conv/conv_golden_cases.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
+#include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+constexpr std::string_view kBackend = "implicit-gemm";
+
+class CudaConvolution : public test::CudaLane {
+  protected:
+    /// Runs and holds the result to the rounding of its output.
+    void expect_agrees(const ConvProblem& problem) {
+        const auto run = run_problem(*device_, problem, {.backend = kBackend, .repeats = 1});
+        ASSERT_TRUE(run) << run.error().message;
+        const double rounding = problem.dtype == DType::F16 ? 3.2e-4 : 2.5e-3;
+        // The folded filter of a doubled input is rounded once more.
+        const double limit = problem.upsample ? 1.6 * rounding : problem.output_dtype == DType::F32 ? 2e-6 : rounding;
+        EXPECT_LE(run->relative_l2, limit) << problem.to_string();
+        EXPECT_LE(run->max_abs_error, 4 * limit * run->max_abs_reference) << problem.to_string();
+    }
+};
+
+ConvProblem causal(std::int64_t c_in, std::int64_t k) {
+    ConvProblem p;
+    p.d = 4;
+    p.h = 9;
+    p.w = 13;
+    p.c_in = c_in;
+    p.filter = {k, 3, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    return p;
+}
+
+TEST_F(CudaConvolution, OfBothElementTypesAgrees) {
+    ConvProblem p = causal(32, 40);
+    p.residual = true;
+    p.activation = Activation::Silu;
+    expect_agrees(p);
+    p.dtype = p.output_dtype = DType::F16;
+    expect_agrees(p);
+}
+
+TEST_F(CudaConvolution, StoresFloat32WhereTheProblemWantsIt) {
+    for (const std::int64_t k : {3, 8}) {
+        ConvProblem p = causal(32, k);
+        p.output_dtype = DType::F32;
+        expect_agrees(p);
+    }
+}
+
+TEST_F(CudaConvolution, PadsInTimeByFramesThatDoNotExist) {
+    ConvProblem p = causal(16, 24);
+    p.n = 2;
+    p.pad.front = 2;
+    p.pad.back = 1;
+    expect_agrees(p);
+}
+
+TEST_F(CudaConvolution, OfStridesDilationsAndOddChannelsAgrees) {
+    ConvProblem p = causal(20, 33);
+    p.d = 7;
+    p.stride = {2, 2, 1};
+    p.dilation = {2, 1, 2};
+    p.pad = {1, 0, 0, 2, 3, 1};
+    expect_agrees(p);
+}
+
+TEST_F(CudaConvolution, UpsamplesItsInputOnTheWayBySubPixelsAndByTheLoader) {
+    ConvProblem p = causal(32, 24);
+    p.upsample = true;
+    expect_agrees(p);
+    p.c_in = 5;
+    p.stride = {1, 1, 2};  // no sub-pixels
+    expect_agrees(p);
+}
+
+TEST_F(CudaConvolution, OfMoreFramesThanALaunchNamesAgrees) {
+    ConvProblem p = causal(8, 8);
+    p.d = 37;
+    p.h = p.w = 3;
+    expect_agrees(p);
+}
+
+TEST_F(CudaConvolution, OfFloat32IsDeclinedWithItsReason) {
+    ConvProblem p = causal(32, 32);
+    p.dtype = p.output_dtype = DType::F32;
+    const auto run = run_problem(*device_, p, {.backend = kBackend});
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(run.error().message.find("closed: wants bf16 or fp16, met F32"), std::string::npos)
+        << run.error().message;
+}
+
+/// A causal convolution whose output is known to the last bit, and its norm.
+TestConvolution exact_convolution(std::int64_t k, Norm norm) {
+    ConvShape shape{causal(16, k)};
+    shape.problem.norm = norm;
+    TestConvolution test(shape);
+    for (std::size_t i = 0; i < test.filter.size(); ++i) test.filter[i] = static_cast<float>(i % 13) - 6;
+    for (std::size_t i = 0; i < test.gamma.size(); ++i) test.gamma[i] = 1 + static_cast<float>(i % 64) / 64;
+    test.input.fill([](std::int64_t frame, std::int64_t i) { return static_cast<float>((7 * frame + i) % 11) - 5; });
+    return test;
+}
+
+TEST_F(CudaConvolution, NormsInTheTileOrInAPassBehindBesideTheOutputOrInsteadOfIt) {
+    const auto stream = device_->create_stream("test").value();
+    for (const std::int64_t k : {32, 256}) {  // a tile's channels; more than any tile's
+        const auto beside = exact_convolution(k, Norm::Beside).run(*device_, *stream, kBackend).value();
+        const auto instead = exact_convolution(k, Norm::Instead).run(*device_, *stream, kBackend).value();
+        EXPECT_EQ(instead.normed, beside.normed) << k;
+        EXPECT_EQ(beside.values, exact_convolution(k, Norm::None).run(*device_, *stream, kBackend).value().values);
+        const auto test = exact_convolution(k, Norm::Beside);
+        const Difference d = difference(beside.normed, normed_reference(test.shape.problem, beside.values, test.gamma));
+        EXPECT_LE(d.relative_l2, 2.5e-3) << k;
+        EXPECT_LE(d.worst_excess, 1.0) << k;
+    }
+}
+
+TEST_F(CudaConvolution, OverAnotherNumberOfFramesSharesThePackedFilterAndGivesEachFrameTheSameBits) {
+    const auto stream = device_->create_stream("test").value();
+    auto test = exact_convolution(96, Norm::Instead);
+    for (float& value : test.filter) value *= 0.37F;  // sums that round
+    const ConvProblem& p = test.shape.problem;
+    auto whole = Convolution::create(*device_, p, {test.filter, test.bias, test.gamma}, {.backend = kBackend}).value();
+    const auto before = device_->bytes_allocated();
+    const auto one = whole->with_frames(3);
+    EXPECT_EQ(device_->bytes_allocated(), before);
+    EXPECT_EQ(one->problem().d_out(), 1);
+    const auto input = DeviceFrames::upload(*device_, *stream, test.input).value();
+    const auto frames_of = [&](bool singly) {
+        TestFrames normed(1, p.d_out(), p.h * p.w * p.filter.k, p.dtype, FrameLayout::Dense);
+        const auto output = DeviceFrames::upload(*device_, *stream, normed).value();
+        const auto inputs = input.readable();
+        for (std::size_t t = 0; singly && t < 2; ++t)
+            EXPECT_TRUE(one->enqueue(*stream, "one",
+                                     {.input = std::span(inputs).subspan(t, 3),
+                                      .output = {},
+                                      .residual = {},
+                                      .normed = std::span(output.writable()).subspan(t, 1)}));
+        if (!singly) {
+            EXPECT_TRUE(whole->enqueue(*stream, "whole",
+                                       {.input = inputs, .output = {}, .residual = {}, .normed = output.writable()}));
+        }
+        EXPECT_TRUE(output.read_back(*stream, normed));
+        return normed.values();
+    };
+    EXPECT_EQ(frames_of(true), frames_of(false));
+    const auto once = frames_of(true);
+    whole.reset();  // what is shared outlives the first
+    EXPECT_EQ(once.size(), static_cast<std::size_t>(2 * p.h * p.w * p.filter.k));
+}
+
+TEST_F(CudaConvolution, LeavesTheDeviceAsItWas) {
+    const auto before = device_->bytes_allocated();
+    expect_agrees(causal(16, 16));
+    EXPECT_EQ(device_->bytes_allocated(), before);
+}
+
+/// `shapes` with their input doubled: every other one as a decoder does it, which the sub-pixel form takes.
+std::vector<ConvShape> doubled(std::vector<ConvShape> shapes) {
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        ConvProblem& p = shapes[i].problem;
+        p.upsample = true;
+        p.groups = 1;
+        if (i % 2 != 0) continue;
+        p.filter.r = p.filter.s = 3;
+        p.stride.h = p.stride.w = p.dilation.h = p.dilation.w = 1;
+        p.pad.top = p.pad.bottom = p.pad.left = p.pad.right = 1;
+    }
+    return shapes;
+}
+
+std::vector<ConvShape> single(std::vector<ConvShape> shapes) {
+    for (ConvShape& shape : shapes) shape.problem.groups = 1;
+    return shapes;
+}
+
+class CudaConvProperty : public test::CudaLane, public testing::WithParamInterface<Combination> {
+  protected:
+    /// Most on a GPU; enough to notice a mistake where the host model runs them.
+    std::vector<ConvShape> shapes(std::uint64_t seed) const {
+        std::vector<ConvShape> all = single(awkward_shapes(seed, on_gpu() ? 240 : 6));
+        std::ranges::copy(doubled(awkward_shapes(seed + 1, on_gpu() ? 40 : 2)), std::back_inserter(all));
+        const auto rings = ring_shapes();
+        all.insert(all.end(), rings.begin(), on_gpu() ? rings.end() : rings.begin() + 1);
+        return all;
+    }
+    int least(int gpu, int model) const { return on_gpu() ? gpu : model; }
+};
+
+TEST_P(CudaConvProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    const int tested = expect_agreement(*device_, GetParam(), shapes(7));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least(200, 6));
+}
+
+TEST_P(CudaConvProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+    EXPECT_GE(expect_exactness(*device_, GetParam(), shapes(11)), least(200, 6));
+}
+
+TEST_P(CudaConvProperty, TakesEveryNumberFromItsOwnPlace) {
+    EXPECT_GE(expect_places(*device_, GetParam(), shapes(13)), least(200, 6));
+}
+
+TEST_P(CudaConvProperty, ReproducesEveryStoredCase) {
+    if (!has_golden_cases()) GTEST_SKIP() << "no golden data";
+    if (!on_gpu() && GetParam().output_dtype == DType::F32) GTEST_SKIP() << "the host model runs them once a type";
+    EXPECT_GE(expect_golden_cases(*device_, GetParam()), 27);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sm80, CudaConvProperty,
+                         testing::Values(Combination{kBackend, DType::BF16, DType::BF16},
+                                         Combination{kBackend, DType::BF16, DType::F32},
+                                         Combination{kBackend, DType::F16, DType::F16}),
+                         name_of);
+
+}  // namespace
+}  // namespace kinetograph::conv

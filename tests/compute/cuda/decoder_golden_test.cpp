@@ -1,0 +1,211 @@
+// The Wan 2.1 decoder on the CUDA lane, against the reference decoder's outputs and against itself.
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/layer_stack.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::vae {
+namespace {
+
+// Limits of the golden data's description, section 8; fp16's storage has eight times bf16's resolution.
+constexpr golden::Limit kBf16AgainstBf16All{2e-2, 0.08};
+constexpr golden::Limit kBf16AgainstFp32{2.5e-2, 0.10};
+constexpr golden::Limit kFp16AgainstFp32{4e-3, 0.02};
+
+std::unique_ptr<Decoder> create_decoder(accel::Device& device, const std::string& checkpoint,
+                                        const golden::Tensor& latents, Precision precision) {
+    const auto opened = Checkpoint::open(checkpoint).value();
+    auto created = Decoder::create(device, opened, {latents.shape[2], latents.shape[3]},
+                                   {.precision = precision, .latents = LatentScale::Raw, .clamp = false});
+    EXPECT_TRUE(created) << created.error().message;
+    return created ? std::move(*created) : nullptr;
+}
+
+/// Decodes the first `steps` latent frames, one a step, holds every step and the whole to `frames`, and returns it all.
+std::vector<float> expect_decodes_to(Decoder& decoder, const golden::Tensor& latents, const golden::Tensor& frames,
+                                     std::int64_t steps, golden::Limit limit) {
+    std::vector<float> all;
+    for (std::int64_t t = 0; t < steps; ++t) {
+        const auto step = decoder.step(golden::tchw(latents, t, 1));
+        EXPECT_TRUE(step) << step.error().message;
+        if (!step) return {};
+        EXPECT_EQ(step->count, t == 0 ? 1 : 4);
+        EXPECT_EQ(step->first_index, t == 0 ? 0 : 4 * t - 3);
+        EXPECT_TRUE(golden::within(step->thwc, golden::thwc(frames, step->first_index, step->count), limit))
+            << "step " << t;
+        all.insert(all.end(), step->thwc.begin(), step->thwc.end());
+    }
+    EXPECT_TRUE(golden::within(all, golden::thwc(frames, 0, 4 * steps - 3), limit)) << "whole clip";
+    return all;
+}
+
+using CudaDecoder = test::CudaLane;
+using CudaGpuDecoder = test::CudaGpu;
+
+TEST_F(CudaDecoder, OfDim32InBf16MatchesTheReferenceFromTheFirstStepOn) {
+    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    const auto latents = file.tensor("latents");
+    const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", latents, Precision::Bf16);
+    ASSERT_NE(decoder, nullptr);
+    expect_decodes_to(*decoder, latents, file.tensor("frames"), on_gpu() ? 2 : 1, kBf16AgainstFp32);
+}
+
+TEST_F(CudaGpuDecoder, OfDim32InBf16MatchesTheReferenceInEveryStep) {
+    KG_GOLDEN_FILE(file, "wan21_dim32.safetensors");
+    const auto latents = file.tensor("latents");
+    const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", latents, Precision::Bf16);
+    ASSERT_NE(decoder, nullptr);
+    const std::int64_t steps = latents.shape[1];
+    const auto frames = expect_decodes_to(*decoder, latents, file.tensor("frames.bf16all"), steps, kBf16AgainstBf16All);
+    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.fp32"), 0, 4 * steps - 3), kBf16AgainstFp32));
+}
+
+TEST_F(CudaGpuDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
+    KG_GOLDEN_FILE(file, "wan21_dim32.safetensors");
+    const auto latents = file.tensor("latents");
+    const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", latents, Precision::Fp16);
+    ASSERT_NE(decoder, nullptr);
+    const auto wanted = file.tensor("frames.fp32");
+    const auto frames = expect_decodes_to(*decoder, latents, wanted, latents.shape[1], kFp16AgainstFp32);
+    ASSERT_TRUE(decoder->reset());
+    EXPECT_EQ(expect_decodes_to(*decoder, latents, wanted, latents.shape[1], kFp16AgainstFp32), frames);
+}
+
+void expect_traces(Decoder& decoder, const golden::File& file, std::span<const std::string> modules, std::int64_t steps,
+                   golden::Limit limit) {
+    const auto latents = file.tensor("latents");
+    for (const std::string& module : modules) {
+        ASSERT_TRUE(decoder.reset());
+        for (std::int64_t step = 0; step < steps; ++step) {
+            const auto traced = decoder.trace(golden::tchw(latents, step, 1), module);
+            ASSERT_TRUE(traced) << traced.error().message;
+            const bool whole_clip = module == "conv2";  // its golden holds all steps in one tensor
+            const auto expected = file.tensor(whole_clip ? module : fmt::format("chunk{}.{}", step, module));
+            const auto wanted =
+                whole_clip ? golden::thwc(expected, step, 1) : golden::thwc(expected, 0, expected.shape[1]);
+            // Inner activations have magnitudes of their own: the largest difference is held relative to them.
+            float largest = 1;
+            for (const float value : wanted) largest = std::max(largest, std::abs(value));
+            EXPECT_TRUE(golden::within(*traced, wanted, {limit.relative_l2, limit.max_abs * largest}))
+                << module << " in step " << step;
+        }
+    }
+}
+
+TEST_F(CudaGpuDecoder, OfDim32MatchesTheReferenceModuleByModule) {
+    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    std::vector<std::string> modules{"conv2", "decoder.conv1", "decoder.head.2"};
+    for (int i = 0; i < 3; ++i) modules.push_back(fmt::format("decoder.middle.{}", i));
+    for (int i = 0; i < 15; ++i) modules.push_back(fmt::format("decoder.upsamples.{}", i));
+    for (const Precision precision : {Precision::Bf16, Precision::Fp16}) {
+        const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", file.tensor("latents"), precision);
+        ASSERT_NE(decoder, nullptr);
+        expect_traces(*decoder, file, modules, 2, precision == Precision::Bf16 ? kBf16AgainstFp32 : kFp16AgainstFp32);
+    }
+}
+
+TEST_F(CudaGpuDecoder, OfFullWidthMatchesTheReferenceInEveryStep) {
+    KG_GOLDEN_FILE(file, "wan21_full.safetensors");
+    const auto latents = file.tensor("latents");
+    const std::int64_t steps = latents.shape[1];
+    const auto bf16 = create_decoder(*device_, "synthetic:wan2.1", latents, Precision::Bf16);
+    ASSERT_NE(bf16, nullptr);
+    const auto frames = expect_decodes_to(*bf16, latents, file.tensor("frames.bf16all"), steps, kBf16AgainstBf16All);
+    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.fp32"), 0, 4 * steps - 3), kBf16AgainstFp32));
+    const auto fp16 = create_decoder(*device_, "synthetic:wan2.1", latents, Precision::Fp16);
+    ASSERT_NE(fp16, nullptr);
+    expect_decodes_to(*fp16, latents, file.tensor("frames.fp32"), steps, kFp16AgainstFp32);
+}
+
+/// A decoder whose steps may be of any length.
+struct Clip {
+    std::int64_t dim = 96, height = 3, width = 5;  ///< of the layers, of the latents
+
+    std::vector<float> latents(std::int64_t first, std::int64_t count, std::int64_t z_dim) const {
+        const std::int64_t elements = z_dim * height * width;
+        std::vector<float> values;
+        for (std::int64_t i = first * elements; i < (first + count) * elements; ++i)
+            values.push_back(static_cast<float>((i * 7919) % 2003 - 1001) / 500);
+        return values;
+    }
+
+    /// All frames, in steps of `cut` latent frames each.
+    std::vector<float> decode(accel::Device& device, tensor::DType dtype, accel::Batches batches,
+                              const std::vector<std::int64_t>& cut) const {
+        const auto checkpoint = Checkpoint::open(fmt::format("synthetic:wan2.1,dim={}", dim)).value();
+        StackDesc desc;
+        desc.layers = wan21_layers(dim, checkpoint.z_dim());
+        desc.height = height;
+        desc.width = width;
+        desc.max_frames = *std::ranges::max_element(cut);
+        desc.dtype = dtype;
+        desc.batches = batches;
+        const auto load = [&](const std::string& name) { return checkpoint.load(name); };
+        const auto stack = LayerStack::create(device, desc, load, nullptr).value();
+        std::vector<float> frames;
+        std::int64_t next = 0;
+        for (const std::int64_t count : cut) {
+            const auto out = stack->step(latents(next, count, checkpoint.z_dim()), count);
+            EXPECT_TRUE(out) << out.error().message;
+            if (!out) return {};
+            frames.insert(frames.end(), out->begin(), out->end());
+            next += count;
+        }
+        return frames;
+    }
+};
+
+TEST_F(CudaDecoder, OfANarrowCheckpointAgreesWithTheCpuHoweverStepsAreCutAndEnqueued) {
+    const Clip clip{16, 1, 1};  // as many layers as any
+    const auto cpu = accel::cpu::create_device();
+    const auto wanted = clip.decode(*cpu, tensor::DType::F32, accel::Batches::Replayed, {1, 1, 1});
+    const auto frames = clip.decode(*device_, tensor::DType::BF16, accel::Batches::Replayed, {1, 1, 1});
+    EXPECT_TRUE(golden::within(frames, wanted, kBf16AgainstFp32));
+    EXPECT_EQ(clip.decode(*device_, tensor::DType::BF16, accel::Batches::Eager, {1, 2}), frames);
+}
+
+TEST_F(CudaGpuDecoder, IsTheSameBitForBitWhetherStepsAreReplayedOrEnqueuedAnew) {
+    const std::vector<std::int64_t> cut(13, 1);  // the rings go round twice
+    for (const auto dtype : {tensor::DType::BF16, tensor::DType::F16})
+        EXPECT_EQ(Clip{}.decode(*device_, dtype, accel::Batches::Replayed, cut),
+                  Clip{}.decode(*device_, dtype, accel::Batches::Eager, cut));
+}
+
+TEST_F(CudaGpuDecoder, IsTheSameBitForBitInStepsOfOneToFourLatentFrames) {
+    const auto decode = [&](const std::vector<std::int64_t>& cut) {
+        return Clip{}.decode(*device_, tensor::DType::BF16, accel::Batches::Replayed, cut);
+    };
+    const auto frames = decode(std::vector<std::int64_t>(11, 1));
+    EXPECT_EQ(frames.size(), 41U * 24 * 40 * 3);
+    for (const std::vector<std::int64_t>& cut :
+         {std::vector<std::int64_t>{1, 2, 3, 4, 1}, {1, 4, 4, 2}, {1, 3, 3, 3, 1}})
+        EXPECT_EQ(decode(cut), frames);
+}
+
+TEST_F(CudaDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
+    if (control_ == nullptr) GTEST_SKIP() << "the stand-in driver counts calls";
+    const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=16").value();
+    const auto decoder = Decoder::create(*device_, checkpoint, {1, 1}).value();
+    const std::vector<float> latent(16, 0.25F);
+    const auto copy = [](const DecodedFrames& frames) { return std::vector(frames.thwc.begin(), frames.thwc.end()); };
+    const auto first = copy(decoder->step(latent).value());
+    ASSERT_TRUE(decoder->reset());
+    const auto replays = control_->calls("cuGraphLaunch"), launches = control_->calls("cuLaunchKernelEx");
+    EXPECT_EQ(copy(decoder->step(latent).value()), first);
+    EXPECT_EQ(control_->calls("cuGraphLaunch"), replays + 1);
+    EXPECT_EQ(control_->calls("cuLaunchKernelEx"), launches);  // captured before: nothing is enqueued anew
+}
+
+TEST_F(CudaDecoder, InAPrecisionThatTheLaneLacksSaysWhichItHas) {
+    const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=32").value();
+    const auto created = Decoder::create(*device_, checkpoint, {2, 2}, {.precision = Precision::Fp32});
+    ASSERT_FALSE(created);
+    EXPECT_EQ(created.error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(created.error().message, "precision fp32: the cuda lane runs bf16 and fp16");
+}
+
+}  // namespace
+}  // namespace kinetograph::vae
