@@ -88,10 +88,16 @@ TEST_F(Sm100Convolution, ImagesAgreeWhereverTheirFramesLie) {
     strided.problem.dilation = {1, 1, 2};
     ConvShape normed = image(32, 72);
     normed.problem.norm = Norm::Beside;
-    const std::vector<ConvShape> shapes{image(32, 64), with_residual(image(96, 72, FrameLayout::Ring)),
-                                        image(32, 8, FrameLayout::Scattered), strided, normed};
-    EXPECT_EQ(agree("conv2d-sm100", shapes), 5);
-    EXPECT_EQ(agree_exactly("conv2d-sm100", std::span(shapes).first(4)), 4);
+    ConvShape interleaved = image(32, 64);
+    interleaved.output = FrameLayout::EveryOther;
+    const std::vector<ConvShape> shapes{image(32, 64),
+                                        with_residual(image(96, 72, FrameLayout::Ring)),
+                                        image(32, 8, FrameLayout::Scattered),
+                                        interleaved,
+                                        strided,
+                                        normed};
+    EXPECT_EQ(agree("conv2d-sm100", shapes), 6);
+    EXPECT_EQ(agree_exactly("conv2d-sm100", std::span(shapes).first(5)), 5);
 }
 
 TEST_F(Sm100Convolution, ImagesOfTheNarrowerFormatsAgree) {
