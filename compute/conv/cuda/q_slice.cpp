@@ -6,6 +6,8 @@
 #include <kinetograph/kernels/cuda/sm80/conv_filter.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_launch.hpp>
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -13,8 +15,6 @@ namespace kinetograph::conv::cuda {
 namespace {
 
 using tensor::DType;
-
-enum class Form : std::uint8_t { FusedSums, RoundedSlices };
 
 /// A 2-D convolution over the frames of one temporal tap, chosen and loaded.
 struct SliceKernel {
@@ -25,14 +25,16 @@ struct SliceKernel {
 
 /// What is compiled, chosen and packed once for any number of frames.
 struct Bound {
-    Form form = Form::FusedSums;
+    QSliceForm form = QSliceForm::FusedSums;
     SliceKernel sum;                             ///< into the sums, or into the slices
     SliceKernel last;                            ///< FusedSums: finishes the problem
     std::shared_ptr<accel::Kernel> add, finish;  ///< RoundedSlices
     std::optional<NormPass> norm;                ///< behind all; none where the last tile norms or nothing does
     DeviceParameters packed;                     ///< the filter: slice after slice
     std::uint64_t slice_bytes = 0;               ///< of the filter
-    std::shared_ptr<Kernels> kernels;            ///< keeps the modules loaded for the next one
+    sm80::ConvChip chip{};
+    std::uint64_t sum_bytes = 0;       ///< of a band, at most
+    std::shared_ptr<Kernels> kernels;  ///< keeps the modules loaded for the next one
 };
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -42,17 +44,64 @@ std::vector<To> addresses(const From& frames) {
     return {frames.begin(), frames.end()};
 }
 
+/// Rows [first, first + count) of every output frame, as a convolution of its own over the input rows under them.
+struct Band {
+    std::int64_t first = 0, first_input = 0;
+    sm80::ConvShape shape;
+    std::int64_t rows() const { return shape.h_out(); }
+};
+
+Band band_of(const sm80::ConvShape& image, std::int64_t first, std::int64_t rows) {
+    const std::int64_t above = first - image.pad_front.h, below = above + rows + image.r - 1;
+    Band band{first, std::max<std::int64_t>(above, 0), image};
+    band.shape.h = std::min(below, image.h) - band.first_input;
+    band.shape.pad_front.h = std::max<std::int64_t>(-above, 0);
+    band.shape.pad_back.h = std::max<std::int64_t>(below - image.h, 0);
+    return band;
+}
+
+/// Rows of a band: as many as keep the sums in the cache, or some fewer where the launches' last waves are fuller then.
+std::int64_t band_rows(const sm80::ConvShape& image, const sm80::ConvConfig& config, const sm80::ConvChip& chip,
+                       std::uint64_t sum_bytes) {
+    const std::int64_t height = image.h_out();
+    // A band that sees nothing but padding would be no convolution.
+    if (image.pad_front.h >= image.r || image.pad_back.h >= image.r) return height;
+    const std::int64_t row_bytes = image.frames_out() * image.w_out() * image.c_out * 4;
+    const std::int64_t most = std::clamp<std::int64_t>(static_cast<std::int64_t>(sum_bytes) / row_bytes, 1, height);
+    const std::int64_t slots = int64_t{chip.sm_count} * sm80::resident_ctas(config, chip);
+    std::int64_t best = most, fewest = std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t rows = most; rows > most / 2; --rows) {
+        const std::int64_t ctas = sm80::conv_ctas(config, band_of(image, 0, rows).shape);
+        const std::int64_t waves = (height + rows - 1) / rows * ((ctas + slots - 1) / slots);
+        if (waves >= fewest) continue;
+        best = rows;
+        fewest = waves;
+    }
+    return best;
+}
+
+template <class Byte>
+std::vector<Byte*> moved(std::span<Byte* const> frames, std::int64_t bytes) {
+    std::vector<Byte*> all(frames.begin(), frames.end());
+    for (Byte*& frame : all) frame += bytes;
+    return all;
+}
+
+/// Band by band, so that the sums stay in the cache from slice to slice.
 class QSlice final : public Convolution {
   public:
     QSlice(const ConvProblem& problem, std::shared_ptr<const Bound> bound)
-        : Convolution(problem), image_(sm80_shape(slice_problem(problem, DType::F32))), bound_(std::move(bound)) {}
+        : Convolution(problem),
+          image_(sm80_shape(slice_problem(problem, DType::F32))),
+          rows_(band_rows(image_, bound->sum.config, bound->chip, bound->sum_bytes)),
+          bound_(std::move(bound)) {}
 
     std::string_view backend() const override {
-        return bound_->form == Form::FusedSums ? "q-slice" : "q-slice-rounded";
+        return bound_->form == QSliceForm::FusedSums ? "q-slice" : "q-slice-rounded";
     }
     std::uint64_t workspace_bytes() const override {
-        const std::uint64_t slices = bound_->form == Form::RoundedSlices ? slice_pitch() : 0;
-        return static_cast<std::uint64_t>(frames()) * (sum_pitch() + slices);
+        const std::uint64_t slices = bound_->form == QSliceForm::RoundedSlices ? pitch(rows_, 2) : 0;
+        return static_cast<std::uint64_t>(image_.n) * (pitch(rows_, 4) + slices);
     }
     std::unique_ptr<Convolution> with_frames(std::int64_t frames) const override {
         ConvProblem other = problem();
@@ -61,16 +110,23 @@ class QSlice final : public Convolution {
     }
 
   private:
-    std::int64_t frames() const { return problem().n * problem().d_out(); }  // of the output
-    std::uint64_t elements() const {
-        return static_cast<std::uint64_t>(problem().h_out() * problem().w_out() * problem().filter.k);
+    /// One band's part of the tensors.
+    struct Part {
+        Band band;
+        std::vector<const std::byte*> input, residual;
+        std::vector<std::byte*> stored, normed, sums;
+        std::uint32_t elements = 0;  ///< of one output frame
+    };
+
+    std::int64_t row_elements() const { return problem().w_out() * problem().filter.k; }
+    /// From frame to frame of `rows` rows of elements of so many bytes.
+    std::uint64_t pitch(std::int64_t rows, std::int64_t element_bytes) const {
+        return aligned(static_cast<std::uint64_t>(rows * row_elements() * element_bytes));
     }
-    std::uint64_t sum_pitch() const { return aligned(4 * elements()); }
-    std::uint64_t slice_pitch() const { return aligned(2 * elements()); }
 
     /// One address an output frame.
     std::vector<std::byte*> frames_at(std::byte* first, std::uint64_t pitch) const {
-        std::vector<std::byte*> all(static_cast<std::size_t>(frames()));
+        std::vector<std::byte*> all(static_cast<std::size_t>(image_.n));
         for (std::size_t i = 0; i < all.size(); ++i) all[i] = first + i * pitch;
         return all;
     }
@@ -79,10 +135,24 @@ class QSlice final : public Convolution {
     std::vector<const void*> under(std::int64_t q, std::span<const std::byte* const> input) const {
         const ConvProblem& p = problem();
         std::vector<const void*> under;
-        under.reserve(static_cast<std::size_t>(frames()));
+        under.reserve(static_cast<std::size_t>(image_.n));
         for (std::int64_t sample = 0; sample < p.n; ++sample)
             for (std::int64_t t = 0; t < p.d_out(); ++t) under.push_back(input[sample * p.d + t + q]);
         return under;
+    }
+
+    Part part_of(const ConvTensors& tensors, std::span<std::byte* const> stored, const Band& band) const {
+        const std::int64_t output_row = row_elements() * tensor::bytes_per_element(problem().output_dtype);
+        const std::int64_t input_row = problem().w * problem().c_in * tensor::bytes_per_element(problem().dtype);
+        Part part;
+        part.band = band;
+        part.input = moved(tensors.input, band.first_input * input_row);
+        part.residual = moved(tensors.residual, band.first * output_row);
+        part.stored = moved(stored, band.first * output_row);
+        if (!bound_->norm) part.normed = moved(tensors.normed, band.first * output_row);
+        part.sums = frames_at(tensors.workspace, pitch(rows_, 4));
+        part.elements = static_cast<std::uint32_t>(band.rows() * row_elements());
+        return part;
     }
 
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
@@ -90,22 +160,26 @@ class QSlice final : public Convolution {
         // With the norm in a pass of its own, the output that nobody else wants is normed where it lies.
         const bool in_place = bound_->norm.has_value() && problem().norm == Norm::Instead;
         const auto stored = in_place ? tensors.normed : tensors.output;
-        const auto sums = frames_at(tensors.workspace, sum_pitch());
-        if (bound_->form == Form::FusedSums) {
-            fuse(stream, pass_name, tensors, stored, sums);
-        } else {
-            add_rounded(stream, pass_name, tensors, sums);
-            finish(stream, pass_name, tensors, stored, sums);
+        for (std::int64_t first = 0; first < problem().h_out(); first += rows_) {
+            const std::int64_t rows = std::min(rows_, problem().h_out() - first);
+            const Part part = part_of(tensors, stored, band_of(image_, first, rows));
+            if (bound_->form == QSliceForm::FusedSums) {
+                fuse(stream, pass_name, part);
+            } else {
+                add_rounded(stream, pass_name, part,
+                            tensors.workspace + static_cast<std::uint64_t>(image_.n) * pitch(rows_, 4));
+                finish(stream, pass_name, part);
+            }
         }
         if (bound_->norm)
             bound_->norm->enqueue(stream, pass_name, problem(), floats(bound_->packed.gamma), stored, tensors.normed);
         return {};
     }
 
-    void convolve(accel::Stream& stream, std::string_view pass_name, const SliceKernel& slice, std::int64_t q,
-                  sm80::ConvAddresses where) const {
+    void convolve(accel::Stream& stream, std::string_view pass_name, const SliceKernel& slice, const Band& band,
+                  std::int64_t q, sm80::ConvAddresses where) const {
         where.filter = bound_->packed.filter->data() + static_cast<std::uint64_t>(q) * bound_->slice_bytes;
-        for (const sm80::ConvLaunch& launch : sm80::plan_conv(slice.config, image_, slice.epilogue, where)) {
+        for (const sm80::ConvLaunch& launch : sm80::plan_conv(slice.config, band.shape, slice.epilogue, where)) {
             stream.launch({pass_name,
                            *slice.kernel,
                            {launch.grid[0], launch.grid[1], 1},
@@ -116,21 +190,20 @@ class QSlice final : public Convolution {
         }
     }
 
-    void fuse(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors,
-              std::span<std::byte* const> stored, std::span<std::byte* const> sums) const {
-        const auto into_sums = addresses<void*>(sums), output = addresses<void*>(stored);
-        const auto from_sums = addresses<const void*>(sums), residual = addresses<const void*>(tensors.residual);
-        const auto normed = bound_->norm ? std::vector<void*>{} : addresses<void*>(tensors.normed);
+    void fuse(accel::Stream& stream, std::string_view pass_name, const Part& part) const {
+        const auto into_sums = addresses<void*>(part.sums), output = addresses<void*>(part.stored);
+        const auto from_sums = addresses<const void*>(part.sums), residual = addresses<const void*>(part.residual);
+        const auto normed = addresses<void*>(part.normed);
         const std::int64_t last = problem().filter.q - 1;
         for (std::int64_t q = 0; q < last; ++q) {
-            const auto input = under(q, tensors.input);
-            convolve(stream, pass_name, bound_->sum, q,
+            const auto input = under(q, part.input);
+            convolve(stream, pass_name, bound_->sum, part.band, q,
                      {.input = input,
                       .output = into_sums,
                       .addend = q == 0 ? std::span<const void* const>{} : std::span(from_sums)});
         }
-        const auto input = under(last, tensors.input);
-        convolve(stream, pass_name, bound_->last, last,
+        const auto input = under(last, part.input);
+        convolve(stream, pass_name, bound_->last, part.band, last,
                  {.input = input,
                   .output = output,
                   .residual = residual,
@@ -140,44 +213,41 @@ class QSlice final : public Convolution {
                   .gamma = floats(bound_->packed.gamma)});
     }
 
-    void add_rounded(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors,
-                     std::span<std::byte* const> sums) const {
-        const auto slices =
-            frames_at(tensors.workspace + static_cast<std::uint64_t>(frames()) * sum_pitch(), slice_pitch());
+    void add_rounded(accel::Stream& stream, std::string_view pass_name, const Part& part, std::byte* room) const {
+        const auto slices = frames_at(room, pitch(rows_, 2));
         const auto output = addresses<void*>(slices);
         const auto slice = addresses<const std::byte*>(slices);
-        const auto count = static_cast<std::uint32_t>(elements());
         for (std::int64_t q = 0; q < problem().filter.q; ++q) {
-            const auto input = under(q, tensors.input);
-            convolve(stream, pass_name, bound_->sum, q, {.input = input, .output = output});
+            const auto input = under(q, part.input);
+            convolve(stream, pass_name, bound_->sum, part.band, q, {.input = input, .output = output});
             launch_frames(stream, pass_name, *bound_->add,
-                          sm80::AddSliceParams{.frames = {}, .elements = count, .first = q == 0 ? 1U : 0U}, slice, sums,
-                          [&](std::uint32_t frames) { return sm80::elements_launch(count, frames); });
+                          sm80::AddSliceParams{.frames = {}, .elements = part.elements, .first = q == 0 ? 1U : 0U},
+                          slice, part.sums,
+                          [&](std::uint32_t frames) { return sm80::elements_launch(part.elements, frames); });
         }
     }
 
-    void finish(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors,
-                std::span<std::byte* const> stored, std::span<std::byte* const> sums) const {
-        const auto input = addresses<const std::byte*>(sums);
-        const auto count = static_cast<std::uint32_t>(elements());
+    void finish(accel::Stream& stream, std::string_view pass_name, const Part& part) const {
+        const auto input = addresses<const std::byte*>(part.sums);
         sm80::FinishSlicesParams params{.frames = {},
                                         .residual = {},
                                         .bias = floats(bound_->packed.bias),
-                                        .elements = count,
+                                        .elements = part.elements,
                                         .channels = static_cast<std::uint32_t>(problem().filter.k),
                                         .silu = problem().activation == Activation::Silu,
                                         .beta = problem().beta};
         for (std::size_t first = 0; first < input.size(); first += sm80::kMaxPassFrames) {
             const std::size_t some = std::min<std::size_t>(sm80::kMaxPassFrames, input.size() - first);
-            for (std::size_t i = 0; i < some && !tensors.residual.empty(); ++i)
-                params.residual[i] = tensors.residual[first + i];
+            for (std::size_t i = 0; i < some && !part.residual.empty(); ++i)
+                params.residual[i] = part.residual[first + i];
             launch_frames(stream, pass_name, *bound_->finish, params, std::span(input).subspan(first, some),
-                          stored.subspan(first, some),
-                          [&](std::uint32_t frames) { return sm80::elements_launch(count, frames); });
+                          std::span(part.stored).subspan(first, some),
+                          [&](std::uint32_t frames) { return sm80::elements_launch(part.elements, frames); });
         }
     }
 
-    sm80::ConvShape image_;
+    sm80::ConvShape image_;  ///< n: output frames of all samples
+    std::int64_t rows_;      ///< of a band
     std::shared_ptr<const Bound> bound_;
 };
 
@@ -214,31 +284,6 @@ Result<void> load_rounded(Bound& bound, const sm80::ConvShape& image, const Conv
     return {};
 }
 
-Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
-                                            const ConvParameters& parameters, Form form) {
-    const sm80::ConvShape image = sm80_shape(slice_problem(problem, DType::F32));
-    auto bound = std::make_shared<Bound>();
-    bound->form = form;
-    bound->kernels = Kernels::of(device);
-    auto loaded = form == Form::FusedSums ? load_fused(*bound, image, problem) : load_rounded(*bound, image, problem);
-    if (!loaded) return fail(std::move(loaded.error()));
-    if (problem.norm != Norm::None && bound->last.epilogue.norm == sm80::Norm::None) {
-        auto norm = NormPass::create(*bound->kernels, problem);
-        if (!norm) return fail(std::move(norm.error()));
-        bound->norm = std::move(*norm);
-    }
-    std::vector<std::uint16_t> packed;
-    for (std::int64_t q = 0; q < problem.filter.q; ++q) {
-        const auto slice = sm80::pack_filter(image, slice_filter(problem, parameters.filter, q).data());
-        packed.insert(packed.end(), slice.begin(), slice.end());
-        bound->slice_bytes = slice.size() * sizeof(std::uint16_t);
-    }
-    auto uploaded = upload_parameters(device, std::as_bytes(std::span(packed)), parameters);
-    if (!uploaded) return fail(std::move(uploaded.error()));
-    bound->packed = std::move(*uploaded);
-    return std::make_unique<QSlice>(problem, std::move(bound));
-}
-
 }  // namespace
 
 ConvProblem slice_problem(const ConvProblem& problem, DType output_dtype) {
@@ -267,14 +312,43 @@ std::vector<float> slice_filter(const ConvProblem& problem, std::span<const floa
     return slice;
 }
 
+Result<std::unique_ptr<Convolution>> create_q_slice_in_bands(accel::Device& device, const ConvProblem& problem,
+                                                             const ConvParameters& parameters, QSliceForm form,
+                                                             std::uint64_t sum_bytes) {
+    const sm80::ConvShape image = sm80_shape(slice_problem(problem, DType::F32));
+    auto bound = std::make_shared<Bound>();
+    bound->form = form;
+    bound->kernels = Kernels::of(device);
+    bound->sum_bytes = sum_bytes;
+    bound->chip = chip_of(device.info());
+    auto loaded =
+        form == QSliceForm::FusedSums ? load_fused(*bound, image, problem) : load_rounded(*bound, image, problem);
+    if (!loaded) return fail(std::move(loaded.error()));
+    if (problem.norm != Norm::None && bound->last.epilogue.norm == sm80::Norm::None) {
+        auto norm = NormPass::create(*bound->kernels, problem);
+        if (!norm) return fail(std::move(norm.error()));
+        bound->norm = std::move(*norm);
+    }
+    std::vector<std::uint16_t> packed;
+    for (std::int64_t q = 0; q < problem.filter.q; ++q) {
+        const auto slice = sm80::pack_filter(image, slice_filter(problem, parameters.filter, q).data());
+        packed.insert(packed.end(), slice.begin(), slice.end());
+        bound->slice_bytes = slice.size() * sizeof(std::uint16_t);
+    }
+    auto uploaded = upload_parameters(device, std::as_bytes(std::span(packed)), parameters);
+    if (!uploaded) return fail(std::move(uploaded.error()));
+    bound->packed = std::move(*uploaded);
+    return std::make_unique<QSlice>(problem, std::move(bound));
+}
+
 Result<std::unique_ptr<Convolution>> create_q_slice(accel::Device& device, const ConvProblem& problem,
                                                     const ConvParameters& parameters) {
-    return create(device, problem, parameters, Form::FusedSums);
+    return create_q_slice_in_bands(device, problem, parameters, QSliceForm::FusedSums, kQSliceSumBytes);
 }
 
 Result<std::unique_ptr<Convolution>> create_rounded_q_slice(accel::Device& device, const ConvProblem& problem,
                                                             const ConvParameters& parameters) {
-    return create(device, problem, parameters, Form::RoundedSlices);
+    return create_q_slice_in_bands(device, problem, parameters, QSliceForm::RoundedSlices, kQSliceSumBytes);
 }
 
 }  // namespace kinetograph::conv::cuda

@@ -6,17 +6,28 @@
 namespace kinetograph::conv::cuda {
 
 /// output[t] = sum over q of conv2d(input[t + q], filter[q]): the same sum as one launch over q * r * s taps where
-/// stride and dilation are 1 and nothing is padded in time. Frames are read and written where they lie. workspace: a
-/// frame of fp32 sums for each output frame, which passes through memory once a slice; RoundedSlices one of bf16 more.
+/// stride and dilation are 1 and nothing is padded in time. Frames are read and written where they lie, band of rows by
+/// band of rows, so that a band's fp32 sums stay in the second-level cache from slice to slice. workspace: those sums,
+/// at most kQSliceSumBytes or one row, and in the rounded form half as much again for a slice in bf16.
 ///
-/// FusedSums: each 2-D convolution's epilogue adds its fp32 sums to the frame's, the last one's finishes the problem.
-/// One rounding, as in one launch.
-/// RoundedSlices: each 2-D convolution stores bf16, a pass adds that to the sums, another finishes: q roundings more.
-/// Errors: Unsupported (no fat binaries in this build), those of the device.
+/// create_q_slice: each 2-D convolution's epilogue adds its fp32 sums to the frame's, the last one's finishes the
+/// problem. One rounding, as in one launch. create_rounded_q_slice: each 2-D convolution stores bf16, a pass adds that
+/// to the sums, another finishes: q roundings more. Errors: Unsupported (no fat binaries in this build), those of the
+/// device.
 Result<std::unique_ptr<Convolution>> create_q_slice(accel::Device& device, const ConvProblem& problem,
                                                     const ConvParameters& parameters);
 Result<std::unique_ptr<Convolution>> create_rounded_q_slice(accel::Device& device, const ConvProblem& problem,
                                                             const ConvParameters& parameters);
+
+/// Sums that a second-level cache keeps from one slice to the next beside what the convolution reads: half of the 40
+/// MiB of an A100.
+inline constexpr std::uint64_t kQSliceSumBytes = 24 << 20;
+
+enum class QSliceForm : std::uint8_t { FusedSums, RoundedSlices };
+/// Either form, with bands whose sums take `sum_bytes` at most, or one row.
+Result<std::unique_ptr<Convolution>> create_q_slice_in_bands(accel::Device& device, const ConvProblem& problem,
+                                                             const ConvParameters& parameters, QSliceForm form,
+                                                             std::uint64_t sum_bytes);
 
 /// One slice as a 2-D convolution: every output frame is an image of its own. fp32 or the problem's element out,
 /// neither bias nor anything else behind it.

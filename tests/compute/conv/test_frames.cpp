@@ -110,10 +110,15 @@ TestConvolution::TestConvolution(const ConvShape& given)
 
 Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, accel::Stream& stream,
                                                      std::string_view backend) const {
-    const ConvProblem& p = shape.problem;
-    auto convolution = Convolution::create(device, p, {filter, bias, gamma}, {.backend = backend});
+    auto convolution = Convolution::create(device, shape.problem, {filter, bias, gamma}, {.backend = backend});
     if (!convolution) return fail(convolution.error());
-    const TestFrames scratch(1, 1, static_cast<std::int64_t>((*convolution)->workspace_bytes() / 4 + 16), DType::F32,
+    return run(device, stream, **convolution);
+}
+
+Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, accel::Stream& stream,
+                                                     const Convolution& convolution) const {
+    const ConvProblem& p = shape.problem;
+    const TestFrames scratch(1, 1, static_cast<std::int64_t>(convolution.workspace_bytes() / 4 + 16), DType::F32,
                              FrameLayout::Dense);
     const bool stored = p.norm != Norm::Instead, norms = p.norm != Norm::None;
     TestFrames output = make_output(p, shape.output), normed = make_output(p, shape.output);
@@ -127,19 +132,18 @@ Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, acce
     const auto inputs = on_device[0].readable();
     const auto residuals = p.residual ? on_device[1].readable() : std::vector<const std::byte*>{};
     const std::span<std::byte* const> nowhere;
-    auto enqueued = (*convolution)
-                        ->enqueue(stream, "test",
-                                  {.input = inputs,
-                                   .output = stored ? std::span(on_device[3].writable()) : nowhere,
-                                   .residual = residuals,
-                                   .workspace = on_device[2].writable()[0],
-                                   .normed = norms ? std::span(on_device[4].writable()) : nowhere});
+    auto enqueued = convolution.enqueue(stream, "test",
+                                        {.input = inputs,
+                                         .output = stored ? std::span(on_device[3].writable()) : nowhere,
+                                         .residual = residuals,
+                                         .workspace = on_device[2].writable()[0],
+                                         .normed = norms ? std::span(on_device[4].writable()) : nowhere});
     if (!enqueued) return fail(enqueued.error());
     if (auto done = stream.synchronize(); !done) return fail(done.error());
     if (auto read = on_device[3].read_back(stream, output); !read) return fail(read.error());
     if (auto read = on_device[4].read_back(stream, normed); !read) return fail(read.error());
     return Output{stored ? output.values() : std::vector<float>{}, norms ? normed.values() : std::vector<float>{},
-                  output.gaps_untouched() && normed.gaps_untouched(), std::string((*convolution)->backend())};
+                  output.gaps_untouched() && normed.gaps_untouched(), std::string(convolution.backend())};
 }
 
 std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stream& stream) const {

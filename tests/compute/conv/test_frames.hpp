@@ -70,6 +70,8 @@ struct TestConvolution {
     };
     /// Runs on `backend` of any device, with the output in the shape's layout, poisoned first.
     Result<Output> run(accel::Device& device, accel::Stream& stream, std::string_view backend) const;
+    /// Likewise, one that was made for the shape's problem and these parameters.
+    Result<Output> run(accel::Device& device, accel::Stream& stream, const Convolution& convolution) const;
     /// The reference back end's float32 output from the same numbers, without norm. `device` is a CPU.
     std::vector<float> reference(accel::Device& device, accel::Stream& stream) const;
 };
