@@ -1,0 +1,181 @@
+#include <kinetograph/compute/conv/element.hpp>
+#include <kinetograph/compute/nn/operators.hpp>
+#include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/accel/upload.hpp>
+#include <kinetograph/tests/compute/nn/operators_agreement.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
+
+#include <bit>
+#include <random>
+
+namespace kinetograph::nn {
+namespace {
+
+using tensor::DType;
+
+constexpr std::initializer_list<DType> kAll{DType::F32, DType::BF16, DType::F16};
+
+/// Frames on a device, one after another, given and taken as float32.
+struct Frames {
+    std::unique_ptr<accel::Memory> memory;
+    std::int64_t count, elements;
+    DType dtype;
+
+    Frames(accel::Device& device, std::int64_t frames, std::int64_t of_elements, DType type,
+           const std::vector<float>& values)
+        : count(frames), elements(of_elements), dtype(type) {
+        std::vector<std::byte> bytes(values.size() * tensor::bytes_per_element(dtype));
+        for (std::size_t i = 0; i < values.size(); ++i)
+            conv::store_element(bytes.data(), static_cast<std::int64_t>(i), dtype, values[i]);
+        memory = accel::upload(device, "frames", bytes).value();
+    }
+    std::uint64_t frame_bytes() const {
+        return static_cast<std::uint64_t>(elements) * tensor::bytes_per_element(dtype);
+    }
+    std::vector<std::byte*> writable() const {
+        std::vector<std::byte*> frames;
+        for (std::int64_t i = 0; i < count; ++i) frames.push_back(memory->data() + i * frame_bytes());
+        return frames;
+    }
+    std::vector<const std::byte*> readable() const {
+        const auto frames = writable();
+        return {frames.begin(), frames.end()};
+    }
+    std::vector<float> values(accel::Stream& stream) const {
+        std::vector<std::byte> bytes(static_cast<std::uint64_t>(count) * frame_bytes());
+        EXPECT_TRUE(stream.read_back(bytes, memory->data()));
+        const tensor::TensorView view{dtype, {count, elements}, bytes.data(), bytes.size()};
+        return tensor::to_f32(view, "frames").value();
+    }
+};
+
+std::vector<float> random_values(std::size_t count, float scale) {
+    std::mt19937_64 random(count);
+    std::normal_distribution<float> normal(0, scale);
+    std::vector<float> values(count);
+    for (float& value : values) value = tensor::from_bf16(tensor::to_bf16(normal(random)));
+    return values;
+}
+
+/// One device with its operators.
+struct Side {
+    accel::Device& device;
+    std::unique_ptr<Operators> operators;
+    std::unique_ptr<accel::Stream> stream;
+    explicit Side(accel::Device& of)
+        : device(of), operators(Operators::create(of).value()), stream(of.create_stream("test").value()) {}
+};
+
+/// run(side, dtype) on both devices. fp16 has roundings of its own: 11 bits instead of 8.
+template <class Run>
+void expect_same(accel::Device& device, const Run& run, std::initializer_list<DType> dtypes, double bf16_limit) {
+    const auto cpu = accel::cpu::create_device();
+    Side host(*cpu), gpu(device);
+    for (const DType dtype : dtypes) {
+        const bool half = dtype == DType::F16;
+        const std::vector<float> wanted = run(host, half ? DType::F32 : dtype), got = run(gpu, dtype);
+        const double limit = dtype == DType::F32 ? 1e-6 : half ? 5e-4 : bf16_limit;
+        EXPECT_LE(golden::difference(got, wanted).relative_l2, limit) << tensor::to_string(dtype);
+    }
+}
+
+}  // namespace
+
+void expect_norms(accel::Device& device) {
+    for (const std::int64_t channels : {3, 32, 96, 100, 384}) {
+        for (const Activation activation : {Activation::None, Activation::Silu}) {
+            const auto run = [&](Side& side, DType dtype) {
+                constexpr std::int64_t kFrames = 2, kPixels = 37;
+                const Frames input(side.device, kFrames, kPixels * channels, dtype,
+                                   random_values(kFrames * kPixels * channels, 3));
+                const Frames output(side.device, kFrames, kPixels * channels, dtype,
+                                    std::vector<float>(kFrames * kPixels * channels, -77));
+                const Frames gamma(side.device, 1, channels, DType::F32, random_values(channels, 1));
+                const auto inputs = input.readable();
+                const auto outputs = output.writable();
+                EXPECT_TRUE(side.operators->rms_norm(
+                    *side.stream, "norm",
+                    {inputs, outputs, kPixels, channels, reinterpret_cast<const float*>(gamma.memory->data()), dtype,
+                     activation}));
+                return output.values(*side.stream);
+            };
+            expect_same(device, run, kAll, 5e-4);  // now and then the other neighbour
+        }
+    }
+}
+
+void expect_upsampling(accel::Device& device) {
+    for (const std::int64_t channels : {5, 8, 96}) {
+        const auto run = [&](Side& side, DType dtype) {
+            const Frames input(side.device, 2, 6 * channels, dtype, random_values(12 * channels, 1));
+            const Frames output(side.device, 2, 24 * channels, dtype, std::vector<float>(48 * channels, -77));
+            const auto inputs = input.readable();
+            const auto outputs = output.writable();
+            EXPECT_TRUE(
+                side.operators->upsample_nearest2x(*side.stream, "up", {inputs, outputs, 2, 3, channels, dtype}));
+            return output.values(*side.stream);
+        };
+        expect_same(device, run, kAll, 0);
+    }
+}
+
+void expect_both_ends(accel::Device& device) {
+    const auto run = [&](Side& side, DType dtype) {
+        constexpr std::int64_t kChannels = 16, kPixels = 35;
+        const Frames latent(side.device, 1, kChannels * kPixels, DType::F32, random_values(kChannels * kPixels, 1));
+        const Frames scale(side.device, 1, kChannels, DType::F32, random_values(kChannels, 2));
+        const Frames shift(side.device, 1, kChannels, DType::F32, random_values(kChannels + 1, 1));
+        const Frames frame(side.device, 1, kChannels * kPixels, dtype, std::vector<float>(kChannels * kPixels, -77));
+        const Frames stored(side.device, 1, kChannels * kPixels, DType::F32,
+                            std::vector<float>(kChannels * kPixels, -77));
+        const auto floats = [](const Frames& frames) { return reinterpret_cast<float*>(frames.memory->data()); };
+        EXPECT_TRUE(side.operators->unpack_latent(
+            *side.stream, "unpack",
+            {floats(latent), frame.memory->data(), kPixels, kChannels, floats(scale), floats(shift), dtype}));
+        const auto frames = frame.readable();
+        EXPECT_TRUE(side.operators->store_f32(*side.stream, "store",
+                                              {frames, floats(stored), kChannels * kPixels, dtype, 1.5F}));
+        return stored.values(*side.stream);
+    };
+    expect_same(device, run, kAll, 5e-4);
+}
+
+void expect_pictures(accel::Device& device) {
+    const auto run = [&](Side& side, DType dtype) {
+        constexpr std::int64_t kPixels = 77;
+        const Frames input(side.device, 2, 3 * kPixels, dtype, random_values(6 * kPixels, 1));
+        const Frames pictures(side.device, 2, kPixels, DType::F32, std::vector<float>(2 * kPixels, -77));
+        const auto inputs = input.readable();
+        const auto outputs = pictures.writable();
+        EXPECT_TRUE(side.operators->store_picture(*side.stream, "picture", {inputs, outputs, kPixels, dtype}));
+        std::vector<float> bytes;
+        for (const float pixel : pictures.values(*side.stream))
+            for (int shift = 0; shift < 32; shift += 8)
+                bytes.push_back(static_cast<float>(std::bit_cast<std::uint32_t>(pixel) >> shift & 0xffU));
+        return bytes;
+    };
+    expect_same(device, run, {DType::F32, DType::BF16}, 0);
+}
+
+void expect_attention(accel::Device& device) {
+    for (const std::int64_t channels : {32, 128, 384}) {
+        const auto run = [&](Side& side, DType dtype) {
+            constexpr std::int64_t kTokens = 83;
+            const auto attention = side.operators->attention({kTokens, channels, dtype}).value();
+            const Frames qkv(side.device, 2, kTokens * 3 * channels, dtype,
+                             random_values(2 * kTokens * 3 * channels, 1));
+            const Frames output(side.device, 2, kTokens * channels, dtype,
+                                std::vector<float>(2 * kTokens * channels, -77));
+            const auto workspace = side.device.allocate("workspace", attention->workspace_bytes() + 1).value();
+            const auto inputs = qkv.readable();
+            const auto outputs = output.writable();
+            EXPECT_TRUE(attention->enqueue(*side.stream, "attention", {inputs, outputs, workspace->data()}));
+            return output.values(*side.stream);
+        };
+        expect_same(device, run, {DType::BF16, DType::F16},
+                    6e-3);  // weights are rounded to bf16 before the second product on both sides
+    }
+}
+
+}  // namespace kinetograph::nn

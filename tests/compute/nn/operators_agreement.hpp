@@ -1,0 +1,16 @@
+// A device's decoder passes against the CPU's, from the same numbers.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+
+namespace kinetograph::nn {
+
+/// Each runs its pass on `device` and on the CPU, in every element type of the device, and expects the same but for the
+/// roundings of that type; fp16 is held to the CPU's float32.
+void expect_norms(accel::Device& device);
+void expect_upsampling(accel::Device& device);
+void expect_both_ends(accel::Device& device);  ///< latents unpacked, frames stored
+void expect_pictures(accel::Device& device);
+void expect_attention(accel::Device& device);
+
+}  // namespace kinetograph::nn
