@@ -1,13 +1,17 @@
-// kinetograph bench interop: what it costs an accelerator and a Vulkan device to take turns, and whether anything
-// grows.
+// kinetograph bench interop: what an accelerator and a Vulkan device that take turns cost each other, with and without
+// a decoder, and whether anything grows.
 #include <fmt/ranges.h>
+#include <kinetograph/engine/profile/recorder.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/frame_size.hpp>
 #include <kinetograph/tools/kinetograph/hand_overs.hpp>
+#include <kinetograph/tools/kinetograph/presented_decode.hpp>
+#include <kinetograph/tools/kinetograph/soak.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
 
-#include <array>
+#include <map>
 
 namespace kinetograph::cli {
 namespace {
@@ -16,6 +20,9 @@ struct InteropBench {
     LaneChoice lane = LaneChoice::Auto;
     std::string device;  ///< part of the Vulkan device's name; empty: any
     std::int64_t executions = 200;
+    std::string weights;  ///< of a decoder that runs too; empty: hand-overs only
+    FrameSize size{.width = 1280, .height = 704};
+    std::int64_t decode_steps = 24;
     std::int64_t soak = 0;
     std::string json, command_line;
 };
@@ -25,11 +32,19 @@ struct RouteTimes {
     HandOverTimes times;
 };
 
+/// A decoder whose frames are drawn.
+struct DecodeTimes {
+    double passes = 0;  ///< what the decoder's own passes take of a step, seconds
+    PresentedTimes times;
+    /// Of a step, the part that is none of the decoder's passes: frame graph, interop and presentation.
+    double share_beside_passes() const { return 1 - passes / times.period.median(); }
+};
+
 /// Everything that was measured.
 struct Measured {
     std::vector<RouteTimes> routes;
-    InteropState before, after;  ///< the soak
-    double soak_seconds = 0;
+    std::optional<DecodeTimes> decode;
+    std::optional<Soak> soak;
 };
 
 /// What one hand-over adds: half of what the way there and back costs more than staying on the accelerator.
@@ -39,68 +54,29 @@ double hand_over(const Measured& measured, double (*figure)(const HandOverTimes&
 double one_by_one(const HandOverTimes& times) { return times.one_by_one.median(); }
 double batched(const HandOverTimes& times) { return times.batched; }
 
-constexpr std::uint64_t kResidentGrowth = 16U << 20U;  // of a process whose allocator keeps what is freed
-
-/// What should have stayed as it was, in one sentence each; empty: nothing did change.
-std::vector<std::string> changes(const Measured& measured) {
-    const InteropState &before = measured.before, &after = measured.after;
-    std::vector<std::string> sentences;
-    if (after.accelerator_bytes != before.accelerator_bytes)
-        sentences.push_back(fmt::format("the accelerator's memory went from {} to {} bytes", before.accelerator_bytes,
-                                        after.accelerator_bytes));
-    if (after.vulkan_bytes != before.vulkan_bytes)
-        sentences.push_back(
-            fmt::format("Vulkan's memory went from {} to {} bytes", before.vulkan_bytes, after.vulkan_bytes));
-    if (after.resident_bytes > before.resident_bytes + kResidentGrowth)
-        sentences.push_back(
-            fmt::format("the process grew from {} to {} bytes in memory", before.resident_bytes, after.resident_bytes));
-    const auto check = [&](std::string_view name, const InteropState::Timeline& timeline) {
-        if (timeline.value != timeline.expected)
-            sentences.push_back(
-                fmt::format("the {} timeline is at {} instead of {}", name, timeline.value, timeline.expected));
-    };
-    check("accelerator's", after.accelerator);
-    check("Vulkan lane's", after.vulkan);
-    return sentences;
-}
-
 std::string to_text(const InteropBench& bench, const interop::Bridge& bridge, const Measured& measured) {
     Table table({"route", ">one by one us", ">its submission us", ">batched us"});
     for (const auto& [route, times] : measured.routes) {
         table.add({std::string(to_string(route)), fmt::format("{:.1f}", 1e6 * times.one_by_one.median()),
                    fmt::format("{:.1f}", 1e6 * times.submission.median()), fmt::format("{:.1f}", 1e6 * times.batched)});
     }
-    std::string text =
-        table.to_string() + fmt::format("\none hand-over: {:.1f} us one by one, {:.1f} us batched; medians of {}\n",
-                                        1e6 * hand_over(measured, one_by_one), 1e6 * hand_over(measured, batched),
-                                        bench.executions);
-    if (bench.soak > 0) {
-        const InteropState &before = measured.before, &after = measured.after;
-        Table soak({"soak", ">before", ">after"});
-        const auto row = [&](const char* name, std::uint64_t a, std::uint64_t b) {
-            soak.add({name, std::to_string(a), std::to_string(b)});
-        };
-        row("executions", before.executions, after.executions);
-        row("accelerator's memory, bytes", before.accelerator_bytes, after.accelerator_bytes);
-        row("Vulkan's memory, bytes", before.vulkan_bytes, after.vulkan_bytes);
-        row("this process in memory, bytes", before.resident_bytes, after.resident_bytes);
-        row("accelerator's timeline", before.accelerator.value, after.accelerator.value);
-        row("as executions say", before.accelerator.expected, after.accelerator.expected);
-        row("Vulkan lane's timeline", before.vulkan.value, after.vulkan.value);
-        row("as executions say", before.vulkan.expected, after.vulkan.expected);
-        text += fmt::format("\n{}{} executions in {:.2f} s\n", soak.to_string(), bench.soak, measured.soak_seconds);
+    std::string text = table.to_string();
+    text += fmt::format("\none hand-over: {:.1f} us one by one, {:.1f} us batched; medians of {}\n",
+                        1e6 * hand_over(measured, one_by_one), 1e6 * hand_over(measured, batched), bench.executions);
+    if (measured.decode) {
+        const auto& [passes, times] = *measured.decode;
+        text += fmt::format(
+            "\n{} at {}x{}, four frames a step, each drawn by Vulkan; medians of {}\n"
+            "  step           {:.4f} ms from picture to picture\n"
+            "  its passes     {:.4f} ms on the accelerator; graph, interop and presentation are {:.2f} % of the step\n"
+            "  on the host    {:.4f} ms, of which the decoder {:.4f} ms\n",
+            bench.weights, bench.size.width, bench.size.height, times.period.count(), 1e3 * times.period.median(),
+            1e3 * passes, 100 * measured.decode->share_beside_passes(), 1e3 * times.host.median(),
+            1e3 * times.host_decode.median());
     }
+    if (measured.soak) text += '\n' + to_text(*measured.soak);
     return text + fmt::format("\n{}\n{}; {}\n", bridge.choice().reason, describe_machine(bridge.accelerator().info()),
                               bridge.display()->report().name);
-}
-
-nlohmann::ordered_json to_json(const InteropState& state) {
-    return {{"executions", state.executions},
-            {"accelerator_bytes", state.accelerator_bytes},
-            {"vulkan_bytes", state.vulkan_bytes},
-            {"resident_bytes", state.resident_bytes},
-            {"accelerator_timeline", {{"value", state.accelerator.value}, {"expected", state.accelerator.expected}}},
-            {"vulkan_timeline", {{"value", state.vulkan.value}, {"expected", state.vulkan.expected}}}};
 }
 
 nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge& bridge, const Measured& measured) {
@@ -118,14 +94,56 @@ nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge&
     }
     json["seconds_hand_over_one_by_one"] = hand_over(measured, one_by_one);
     json["seconds_hand_over_batched"] = hand_over(measured, batched);
-    if (bench.soak > 0) {
-        json["soak"] = {{"steps", bench.soak},
-                        {"seconds", measured.soak_seconds},
-                        {"before", to_json(measured.before)},
-                        {"after", to_json(measured.after)},
-                        {"changes", changes(measured)}};
+    if (measured.decode) {
+        json["decode"] = {{"weights", bench.weights},
+                          {"width", bench.size.width},
+                          {"height", bench.size.height},
+                          {"seconds_per_step", measured.decode->times.period.to_json()},
+                          {"seconds_passes", measured.decode->passes},
+                          {"share_beside_passes", measured.decode->share_beside_passes()},
+                          {"seconds_host", measured.decode->times.host.to_json()},
+                          {"seconds_host_decoder", measured.decode->times.host_decode.to_json()}};
     }
+    if (measured.soak) json["soak"] = to_json(*measured.soak);
     return json;
+}
+
+/// Median over the steps of what a step's spans add up to.
+double time_in_passes(const profile::Recorder& recorder) {
+    std::map<std::uint64_t, double> steps;
+    for (const profile::Span& span : recorder.spans()) steps[span.execution] += to_seconds(span.end - span.begin);
+    Samples sums;
+    for (const auto& [execution, seconds] : steps) sums.add(seconds);
+    return sums.empty() ? 0 : sums.median();
+}
+
+/// The passes' times come from a decoder with stamps between them, everything else from one without.
+Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, Measured& measured) {
+    auto checkpoint = vae::Checkpoint::open(bench.weights);
+    if (!checkpoint) return fail(checkpoint.error());
+    const vae::LatentSize size = bench.size.latents();
+    DecodeTimes decode;
+    {
+        profile::Recorder recorder;
+        vae::DecoderOptions options;
+        options.recorder = &recorder;
+        auto stamped = PresentedDecode::create(bridge, *checkpoint, size, options);
+        if (!stamped) return fail(stamped.error());
+        state_memory((*stamped)->decoder(), bridge.accelerator().info());
+        if (auto times = (*stamped)->run(bench.decode_steps); !times) return fail(times.error());
+        decode.passes = time_in_passes(recorder);
+    }
+    auto plain = PresentedDecode::create(bridge, *checkpoint, size, {});
+    if (!plain) return fail(plain.error());
+    auto times = (*plain)->run(bench.decode_steps);
+    if (!times) return fail(times.error());
+    decode.times = std::move(*times);
+    measured.decode = std::move(decode);
+    if (bench.soak == 0) return {};
+    auto soak = soak_through(**plain, bench.soak);
+    if (!soak) return fail(soak.error());
+    measured.soak = std::move(*soak);
+    return {};
 }
 
 Result<Measured> measure(const InteropBench& bench, interop::Bridge& bridge) {
@@ -137,11 +155,14 @@ Result<Measured> measure(const InteropBench& bench, interop::Bridge& bridge) {
         if (!times) return fail(times.error());
         measured.routes.push_back({route, std::move(*times)});
     }
-    measured.before = (*hand_overs)->state();
-    const Nanoseconds begin = host_now();
-    if (auto soaked = (*hand_overs)->soak(bench.soak); !soaked) return fail(soaked.error());
-    measured.soak_seconds = to_seconds(host_now() - begin);
-    measured.after = (*hand_overs)->state();
+    if (!bench.weights.empty()) {
+        hand_overs->reset();
+        if (auto decoded = measure_decode(bench, bridge, measured); !decoded) return fail(decoded.error());
+    } else if (bench.soak > 0) {
+        auto soak = soak_through(**hand_overs, bench.soak);
+        if (!soak) return fail(soak.error());
+        measured.soak = std::move(*soak);
+    }
     return measured;
 }
 
@@ -164,8 +185,8 @@ Result<void> run(const InteropBench& bench) {
     if (!measured) return fail(measured.error());
     auto written = report->write(to_text(bench, **bridge, *measured), to_json(bench, **bridge, *measured));
     if (!written) return written;
-    if (const auto grown = changes(*measured); !grown.empty())
-        return fail(ErrorCode::OutOfRange, "the soak left traces: {}", fmt::join(grown, "; "));
+    if (measured->soak && !measured->soak->changes.empty())
+        return fail(ErrorCode::OutOfRange, "the soak left traces: {}", fmt::join(measured->soak->changes, "; "));
     return {};
 }
 
@@ -174,14 +195,24 @@ Result<void> run(const InteropBench& bench) {
 void add_bench_interop(CLI::App& bench, Action& action, const std::string& command_line) {
     auto arguments = std::make_shared<InteropBench>();
     arguments->command_line = command_line;
-    CLI::App* command = bench.add_subcommand("interop", "What hand-overs between an accelerator and Vulkan cost");
+    CLI::App* command = bench.add_subcommand("interop", "What an accelerator and Vulkan cost each other");
     add_lane_option(*command, arguments->lane);
     command->add_option("--device", arguments->device, "Only a Vulkan device whose name contains this")
         ->type_name("NAME");
     command->add_option("--executions", arguments->executions, "Timed executions of each route (default 200)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");
-    command->add_option("--steps", arguments->soak, "Then run so many more, and fail if memory or timelines drift")
+    auto* weights = command->add_option("--weights", arguments->weights,
+                                        "Decode and draw as well: a checkpoint, or synthetic:wan2.1[,dim=N]");
+    weights->type_name("CHECKPOINT");
+    add_frame_size(*command, arguments->size)->needs(weights);
+    command->add_option("--decode-steps", arguments->decode_steps, "Timed steps of the decoder (default 24)")
+        ->check(CLI::Range(8, 100'000).description(""))
+        ->type_name("N")
+        ->needs(weights);
+    command
+        ->add_option("--steps", arguments->soak,
+                     "Then run so many more, of the decoder or else of hand-overs; fail if memory or timelines drift")
         ->check(CLI::Range(1, 10'000'000).description(""))
         ->type_name("N");
     command->add_option("--json", arguments->json, "Write the results here; -: to standard output")->type_name("FILE");

@@ -123,7 +123,7 @@ Result<HandOverTimes> HandOvers::time(Route route, std::int64_t count) {
     return times;
 }
 
-Result<void> HandOvers::soak(std::int64_t count) {
+Result<void> HandOvers::run(std::int64_t count) {
     declare(Route::ThereAndBack);
     std::optional<graph::Execution> before;
     for (std::int64_t i = 0; i < count; ++i) {

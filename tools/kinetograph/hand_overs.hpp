@@ -45,7 +45,7 @@ class HandOvers {
     /// `count` executions each way, after a few that warm up. Errors: of the lanes.
     Result<HandOverTimes> time(Route route, std::int64_t count);
     /// `count` executions, two in flight, as a display's loop has them.
-    Result<void> soak(std::int64_t count);
+    Result<void> run(std::int64_t count);
     InteropState state() const;
 
   private:

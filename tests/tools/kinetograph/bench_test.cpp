@@ -154,10 +154,30 @@ TEST(BenchInterop, TimesHandOversAndFindsMemoryAndTimelinesWhereTheyBelongAfterA
     EXPECT_TRUE(soak.at("changes").empty()) << soak;
     EXPECT_EQ(after.at("executions").get<int>(), before.at("executions").get<int>() + 100);
     EXPECT_EQ(after.at("accelerator_bytes"), before.at("accelerator_bytes"));
-    for (const char* timeline : {"accelerator_timeline", "vulkan_timeline"}) {
-        EXPECT_EQ(after.at(timeline).at("value"), after.at(timeline).at("expected")) << timeline;
-        EXPECT_GE(after.at(timeline).at("value").get<int>(), before.at(timeline).at("value").get<int>() + 100);
+    for (const std::string timeline : {"accelerator_timeline", "vulkan_timeline"}) {
+        EXPECT_EQ(after.at(timeline), after.at(timeline + "_expected")) << timeline;
+        EXPECT_GE(after.at(timeline).get<int>(), before.at(timeline).get<int>() + 100);
     }
+}
+
+TEST(BenchInterop, RunsADecoderWhoseFramesAreDrawnAndCountsEveryOneOfThem) {
+    const auto json = run_json({"bench", "interop", "--lane", "cpu", "--executions", "5", "--weights", kSmallWeights,
+                                "--size", "48x32", "--decode-steps", "8", "--steps", "10"});
+    const auto& decode = json.at("decode");
+    EXPECT_EQ(decode.at("weights"), kSmallWeights);
+    EXPECT_EQ(decode.at("width"), 48);
+    EXPECT_GT(decode.at("seconds_passes").get<double>(), 0);
+    EXPECT_LT(decode.at("share_beside_passes").get<double>(), 1);
+    EXPECT_EQ(decode.at("seconds_host").at("count"), 4);
+    EXPECT_LE(decode.at("seconds_host_decoder").at("median").get<double>(),
+              decode.at("seconds_host").at("max").get<double>());
+    const auto &before = json.at("soak").at("before"), &after = json.at("soak").at("after");
+    EXPECT_TRUE(json.at("soak").at("changes").empty()) << json.at("soak");
+    EXPECT_EQ(before.at("frames"), 1 + 4 * 7);
+    EXPECT_EQ(after.at("frames"), 1 + 4 * 17);
+    EXPECT_EQ(after.at("frames_published"), after.at("frames"));
+    EXPECT_EQ(after.at("drawing_timeline"), after.at("frames"));
+    EXPECT_EQ(after.at("accelerator_bytes"), before.at("accelerator_bytes"));
 }
 
 TEST(BenchInterop, SaysWithoutAVulkanDriverWhyThereIsNothingToMeasure) {

@@ -38,6 +38,7 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
         {{"bench", "conv", "--dtype", "int8"}, "int8"},
         {{"bench", "interop", "--lane", "metal"}, "metal"},
         {{"bench", "interop", "--steps", "0"}, "--steps"},
+        {{"bench", "interop", "--size", "64x32"}, "--weights"},
     };
     for (const Usage& usage : cases) {
         const auto result = run_program(usage.arguments);

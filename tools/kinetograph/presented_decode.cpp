@@ -1,0 +1,175 @@
+#include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/memory_pool.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/presented_decode.hpp>
+#include <kinetograph/tools/kinetograph/resident_memory.hpp>
+
+namespace kinetograph::cli {
+namespace {
+
+constexpr std::int64_t kLatents = 4;     // different ones, which take turns
+constexpr std::uint64_t kUncounted = 4;  // steps: the first of each kind, and as many as may be in flight
+
+VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout to, VkAccessFlags2 access) {
+    VkImageMemoryBarrier2 barrier{};
+    barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2;
+    barrier.srcStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    barrier.dstStageMask = VK_PIPELINE_STAGE_2_BLIT_BIT;
+    barrier.srcAccessMask = VK_ACCESS_2_MEMORY_WRITE_BIT;
+    barrier.dstAccessMask = access;
+    barrier.oldLayout = from;
+    barrier.newLayout = to;
+    barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
+    barrier.image = image;
+    barrier.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
+    return barrier;
+}
+
+/// Brings the frame to the picture as a compositor would: scaled, though to the same size.
+void blit(const vulkan::Image& frame, VkImageLayout layout, const vulkan::Image& picture,
+          vulkan::PassContext& context) {
+    const std::array barriers{
+        barrier(frame.handle(), layout, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, VK_ACCESS_2_TRANSFER_READ_BIT),
+        barrier(picture.handle(), VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+                VK_ACCESS_2_TRANSFER_WRITE_BIT)};
+    VkDependencyInfo dependency{};
+    dependency.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO;
+    dependency.imageMemoryBarrierCount = barriers.size();
+    dependency.pImageMemoryBarriers = barriers.data();
+    context.table().vkCmdPipelineBarrier2(context.commands(), &dependency);
+    VkImageBlit region{};
+    region.srcSubresource = region.dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
+    region.srcOffsets[1] = region.dstOffsets[1] = {static_cast<std::int32_t>(frame.desc().width),
+                                                   static_cast<std::int32_t>(frame.desc().height), 1};
+    context.table().vkCmdBlitImage(context.commands(), frame.handle(), VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL,
+                                   picture.handle(), VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region,
+                                   VK_FILTER_LINEAR);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PresentedDecode>> PresentedDecode::create(interop::Bridge& bridge,
+                                                                 const vae::Checkpoint& checkpoint,
+                                                                 vae::LatentSize size,
+                                                                 const vae::DecoderOptions& options) {
+    std::unique_ptr<PresentedDecode> made(new PresentedDecode(bridge));
+    if (auto done = made->make(checkpoint, size, options); !done) return fail(std::move(done.error()));
+    return made;
+}
+
+PresentedDecode::~PresentedDecode() = default;
+
+Result<void> PresentedDecode::make(const vae::Checkpoint& checkpoint, vae::LatentSize size,
+                                   const vae::DecoderOptions& options) {
+    if (auto made = make_latents(checkpoint, size); !made) return made;
+    auto decoder = vae::Decoder::create(bridge_.accelerator(), checkpoint, size, options);
+    if (!decoder) return fail(std::move(decoder.error()));
+    decoder_ = decoder->get();
+    auto ring = stream::RingDecoder::create(bridge_, std::move(*decoder), {.slots = 12});  // of three steps
+    if (!ring) return fail(std::move(ring.error()));
+    ring_ = std::move(*ring);
+    return make_drawing(size);
+}
+
+Result<void> PresentedDecode::make_latents(const vae::Checkpoint& checkpoint, vae::LatentSize size) {
+    const auto values = vae::synthetic_tensor("latents", {kLatents, checkpoint.z_dim(), size.height, size.width});
+    auto memory = bridge_.accelerator().allocate("latents", values.size() * sizeof(float));
+    if (!memory) return fail(std::move(memory.error()));
+    latents_ = std::move(*memory);
+    latent_bytes_ = latents_->bytes() / kLatents;
+    auto stream = bridge_.accelerator().create_stream("latents");
+    if (!stream) return fail(std::move(stream.error()));
+    return (*stream)->upload(latents_->data(), std::as_bytes(std::span(values)));
+}
+
+Result<void> PresentedDecode::make_drawing(vae::LatentSize size) {
+    auto picture = vulkan::Image::create(
+        *bridge_.display(), "picture",
+        {.width = static_cast<std::uint32_t>(8 * size.width), .height = static_cast<std::uint32_t>(8 * size.height)});
+    if (!picture) return fail(std::move(picture.error()));
+    picture_ = std::move(*picture);
+    auto lane = vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing());
+    if (!lane) return fail(std::move(lane.error()));
+    drawing_ = std::move(*lane);
+    auto executor = graph::Executor::create({.lanes = {drawing_.get()}, .memory = {}, .compile = {}});
+    if (!executor) return fail(std::move(executor.error()));
+    executor_ = std::move(*executor);
+    return {};
+}
+
+Result<void> PresentedDecode::enqueue_step() {
+    constexpr Nanoseconds kLong = std::chrono::seconds(10);
+    const std::byte* address = latents_->data() + steps_ % kLatents * latent_bytes_;
+    auto stepped = ring_->step({.address = address, .bytes = latent_bytes_, .ready = {}}, kLong);
+    if (!stepped) return fail(std::move(stepped.error()));
+    if (*stepped != stream::Stepped::Enqueued)
+        return fail(ErrorCode::DeviceLost, "step {} found no free slots in ten seconds", steps_);
+    ++steps_;
+    return {};
+}
+
+Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& record) {
+    struct Nothing {};
+    frame_.clear();
+    frame_.add_pass<Nothing>(
+        "picture", graph::Lane::Graphics, [](graph::PassBuilder& pass, Nothing&) { pass.has_side_effect(); },
+        [frame = record.image, layout = record.layout, picture = picture_.get()](
+            const Nothing&, vulkan::PassContext& context) { blit(*frame, layout, *picture, context); });
+    bridge_.wait_before_next(*drawing_, record.ready);
+    auto execution = executor_->execute(frame_);
+    if (!execution) return execution;
+    const std::uint64_t value = execution->done[static_cast<std::size_t>(graph::Lane::Graphics)];
+    if (auto released = ring_->ring().release(record, {drawing_->timeline(), nullptr, value}); !released)
+        return fail(std::move(released.error()));
+    return execution;
+}
+
+/// All frames that the ring has; the last one's execution.
+Result<graph::Execution> PresentedDecode::draw_frames() {
+    graph::Execution last;
+    while (const auto record = ring_->ring().try_take()) {
+        auto drawn = draw(*record);
+        if (!drawn) return drawn;
+        last = *drawn;
+    }
+    return last;
+}
+
+Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
+    PresentedTimes times;
+    std::optional<graph::Execution> before;
+    std::optional<Nanoseconds> ended;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const bool counts = steps_ >= kUncounted;
+        const Nanoseconds begin = host_now();
+        if (auto enqueued = enqueue_step(); !enqueued) return fail(std::move(enqueued.error()));
+        const Nanoseconds enqueued = host_now();
+        auto drawn = draw_frames();
+        if (!drawn) return fail(std::move(drawn.error()));
+        if (counts) times.host_decode.add(to_seconds(enqueued - begin));
+        if (counts) times.host.add(to_seconds(host_now() - begin));
+        if (before)
+            if (auto waited = executor_->wait(*before); !waited) return fail(std::move(waited.error()));
+        if (before && ended && counts) times.period.add(to_seconds(host_now() - *ended));
+        if (before) ended = host_now();
+        before = *drawn;
+    }
+    if (before)
+        if (auto waited = executor_->wait(*before); !waited) return fail(std::move(waited.error()));
+    if (auto status = ring_->status(); !status) return fail(std::move(status.error()));
+    return times;
+}
+
+PresentedState PresentedDecode::state() const {
+    return {.accelerator_bytes = bridge_.accelerator().bytes_allocated(),
+            .vulkan_bytes = bridge_.display()->memory().bytes_held(),
+            .resident_bytes = resident_bytes(),
+            .steps = steps_,
+            .frames = steps_ == 0 ? 0 : static_cast<std::uint64_t>(video_frames(static_cast<std::int64_t>(steps_))),
+            .published = ring_->ring().stats().published,
+            .decoder_value = decoder_->lane().timeline()->value(),
+            .picture_value = drawing_->completed()};
+}
+
+}  // namespace kinetograph::cli

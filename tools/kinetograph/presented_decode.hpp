@@ -1,0 +1,69 @@
+// PresentedDecode: steps as an application runs them, latents on the accelerator, frames drawn by Vulkan, and what they
+// cost beside the decoder's own passes.
+#pragma once
+
+#include <kinetograph/compute/stream/ring_decoder.hpp>
+#include <kinetograph/engine/vulkan/image.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
+#include <kinetograph/tools/kinetograph/bench.hpp>
+
+namespace kinetograph::cli {
+
+/// Of steps that give four frames.
+struct PresentedTimes {
+    Samples period;       ///< from the end of one step's last picture to that of the next
+    Samples host;         ///< what enqueuing a step and the drawing of its frames takes the host
+    Samples host_decode;  ///< of that, enqueuing the step alone
+};
+
+/// What must not grow or drift, however many steps there were.
+struct PresentedState {
+    std::uint64_t accelerator_bytes = 0;  ///< held of the accelerator's memory
+    std::uint64_t vulkan_bytes = 0;       ///< held of Vulkan's
+    std::uint64_t resident_bytes = 0;     ///< of this process in the host's memory
+    std::uint64_t steps = 0;
+    std::uint64_t frames = 0;         ///< that steps should have given
+    std::uint64_t published = 0;      ///< that the ring has handed out
+    std::uint64_t decoder_value = 0;  ///< of the decoding lane's timeline
+    std::uint64_t picture_value = 0;  ///< of the drawing lane's timeline: one a picture
+};
+
+class PresentedDecode {
+  public:
+    /// `bridge` is not headless and outlives this. Errors: those of the decoder, its ring, and Vulkan.
+    static Result<std::unique_ptr<PresentedDecode>> create(interop::Bridge& bridge, const vae::Checkpoint& checkpoint,
+                                                           vae::LatentSize size, const vae::DecoderOptions& options);
+    PresentedDecode(const PresentedDecode&) = delete;
+    PresentedDecode& operator=(const PresentedDecode&) = delete;
+    ~PresentedDecode();
+
+    /// `count` steps, two in flight: each is enqueued, its frames are taken and drawn to an image of their size, and
+    /// given back. The first call's first steps, which are of kinds that have not run yet, are not counted.
+    /// Errors: of the decoder and the lanes.
+    Result<PresentedTimes> run(std::int64_t count);
+    /// Between runs.
+    PresentedState state() const;
+    const vae::Decoder& decoder() const { return ring_->decoder(); }
+
+  private:
+    explicit PresentedDecode(interop::Bridge& bridge) : bridge_(bridge) {}
+    Result<void> make(const vae::Checkpoint& checkpoint, vae::LatentSize size, const vae::DecoderOptions& options);
+    Result<void> make_latents(const vae::Checkpoint& checkpoint, vae::LatentSize size);
+    Result<void> make_drawing(vae::LatentSize size);
+    Result<void> enqueue_step();
+    Result<graph::Execution> draw_frames();
+    Result<graph::Execution> draw(const interop::FrameRecord& record);
+
+    interop::Bridge& bridge_;
+    std::unique_ptr<accel::Memory> latents_;
+    std::uint64_t latent_bytes_ = 0;
+    vae::Decoder* decoder_ = nullptr;  ///< the ring's
+    std::unique_ptr<stream::RingDecoder> ring_;
+    std::unique_ptr<vulkan::Image> picture_;
+    std::unique_ptr<vulkan::VulkanLane> drawing_;
+    graph::FrameGraph frame_;
+    std::unique_ptr<graph::Executor> executor_;  ///< waits for the lane above before it goes
+    std::uint64_t steps_ = 0;
+};
+
+}  // namespace kinetograph::cli
