@@ -37,6 +37,13 @@ class Sm100Conv final : public Convolution {
         : Convolution(problem), bound_(std::move(bound)) {}
     std::string_view backend() const override { return bound_->backend; }
     std::uint64_t workspace_bytes() const override { return 0; }
+    std::unique_ptr<Convolution> with_frames(std::int64_t frames) const override {
+        ConvProblem other = problem();
+        other.d = frames;
+        const auto form = bound_->frames ? sm100::Activation::Frames2d : sm100::Activation::Window3d;
+        if (!declined_by_sm100(sm100::gates(form), other).empty()) return nullptr;
+        return std::make_unique<Sm100Conv>(other, bound_);
+    }
 
   private:
     struct Frames {

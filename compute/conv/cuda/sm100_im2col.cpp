@@ -37,6 +37,11 @@ class Sm100Im2col final : public Convolution {
           bound_(std::move(bound)) {}
     std::string_view backend() const override { return "im2col-sm100"; }
     std::uint64_t workspace_bytes() const override { return room().end; }
+    std::unique_ptr<Convolution> with_frames(std::int64_t frames) const override {
+        ConvProblem other = problem();
+        other.d = frames;
+        return std::make_unique<Sm100Im2col>(other, bound_);
+    }
 
   private:
     /// A chunk's rows, its sums, dense copies.

@@ -39,6 +39,12 @@ class Sm100QSlice final : public Convolution {
         return bound_->form == QsliceForm::FusedSums ? "q-slice-sm100" : "q-slice-rounded-sm100";
     }
     std::uint64_t workspace_bytes() const override { return room().end; }
+    std::unique_ptr<Convolution> with_frames(std::int64_t frames) const override {
+        ConvProblem other = problem();
+        other.d = frames;
+        if (!declined_by_sm100(sm100::qslice_gates(), other).empty()) return nullptr;
+        return std::make_unique<Sm100QSlice>(other, bound_);
+    }
 
   private:
     std::uint64_t values() const {

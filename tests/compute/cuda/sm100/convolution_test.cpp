@@ -187,6 +187,39 @@ TEST_F(Sm100Convolution, TheMatrixOfTapsAgreesForWhatGatesDecline) {
     EXPECT_EQ(expect_agreement(*device_, {"im2col-sm100", DType::BF16, DType::F32}, std::span(shapes).first(2)), 2);
 }
 
+TEST_F(Sm100Convolution, OverAnotherNumberOfFramesSharesThePackedFilterAndAgrees) {
+    const auto stream = device_->create_stream("test").value();
+    for (const std::string_view backend : {"conv2d-sm100", "conv3d-sm100", "q-slice-sm100", "im2col-sm100"}) {
+        ConvShape shape = backend == "conv2d-sm100" ? image(32, 64) : causal(32, 64);
+        shape.problem.d = 3;
+        TestConvolution test(shape);
+        for (std::size_t i = 0; i < test.filter.size(); ++i) test.filter[i] = static_cast<float>(i % 13) - 6;
+        test.input.fill(
+            [](std::int64_t frame, std::int64_t i) { return static_cast<float>((7 * frame + i) % 11) - 5; });
+        ConvProblem longer = shape.problem;
+        longer.d = 5;
+        auto made = Convolution::create(*device_, longer, {test.filter, test.bias}, {.backend = backend});
+        ASSERT_TRUE(made) << made.error().message;
+        const auto before = device_->bytes_allocated();
+        const auto other = (*made)->with_frames(3);
+        ASSERT_NE(other, nullptr) << backend;
+        EXPECT_EQ(device_->bytes_allocated(), before);
+        EXPECT_EQ(other->problem(), shape.problem);
+        made->reset();
+        EXPECT_EQ(test.run(*device_, *stream, *other).value().values,
+                  test.run(*device_, *stream, backend).value().values)
+            << backend;
+    }
+}
+
+TEST_F(Sm100Convolution, OverMoreFramesThanAWindowHoldsIsMadeAnew) {
+    const ConvProblem p = causal(32, 64).problem;
+    const std::vector<float> filter(static_cast<std::size_t>(p.filter_elements())), bias(64);
+    const auto made = Convolution::create(*device_, p, {filter, bias}, {.backend = "conv3d-sm100"}).value();
+    EXPECT_NE(made->with_frames(8), nullptr);
+    EXPECT_EQ(made->with_frames(9), nullptr);
+}
+
 TEST_F(Sm100Convolution, IsWhatAB200IsGivenFirst) {
     const auto first_open = [&](const ConvProblem& problem) {
         for (const DispatchRow& row : explain(device_->info(), problem))
