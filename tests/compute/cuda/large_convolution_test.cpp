@@ -1,0 +1,140 @@
+// The convolutions of a decoder at 1280x704 on a GPU: sampled pixels of every layer against sums in fp64.
+#include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/conv/element.hpp>
+#include <kinetograph/tests/compute/conv/conv_shapes.hpp>
+#include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+/// Frames that differ although the host holds one: frame f is the shared numbers from the f-th prime's place on.
+class RollingFrames {
+  public:
+    RollingFrames(accel::Device& device, accel::Stream& stream, std::int64_t frames, std::int64_t elements, DType dtype)
+        : elements_(elements), dtype_(dtype), bytes_(tensor::bytes_per_element(dtype)) {
+        const std::int64_t numbers = elements + kShift * frames;
+        numbers_.resize(static_cast<std::size_t>(numbers * bytes_));
+        std::uint32_t state = 1;
+        for (std::int64_t i = 0; i < numbers; ++i) {
+            state = state * 1664525U + 1013904223U;
+            store_element(numbers_.data(), i, dtype, static_cast<double>(static_cast<std::int32_t>(state)) * 0x1p-31);
+        }
+        memory_ = device.allocate("frames", static_cast<std::uint64_t>(frames * elements * bytes_)).value();
+        for (std::int64_t f = 0; f < frames; ++f) {
+            addresses_.push_back(memory_->data() + f * elements * bytes_);
+            EXPECT_TRUE(stream.upload(memory_->data() + f * elements * bytes_,
+                                      std::span(numbers_).subspan(static_cast<std::size_t>(f * kShift * bytes_),
+                                                                  static_cast<std::size_t>(elements * bytes_))));
+        }
+    }
+    std::span<const std::byte* const> addresses() const { return addresses_; }
+    double at(std::int64_t frame, std::int64_t index) const {
+        return load_element(numbers_.data(), frame * kShift + index, dtype_);
+    }
+
+  private:
+    static constexpr std::int64_t kShift = 1009;
+    std::int64_t elements_;
+    DType dtype_;
+    std::int64_t bytes_;
+    std::vector<std::byte> numbers_;
+    std::unique_ptr<accel::Memory> memory_;
+    std::vector<const std::byte*> addresses_;
+};
+
+/// conv + bias + residual at one pixel of one output frame, all channels.
+std::vector<double> wanted_pixel(const ConvProblem& p, const RollingFrames& input, const RollingFrames& residual,
+                                 const std::vector<float>& filter, const std::vector<float>& bias, std::int64_t t,
+                                 std::int64_t y, std::int64_t x) {
+    std::vector<double> sums(bias.begin(), bias.end());
+    const std::int64_t scale = p.upsample ? 2 : 1;
+    for (std::int64_t q = 0; q < p.filter.q; ++q)
+        for (std::int64_t r = 0; r < p.filter.r; ++r)
+            for (std::int64_t s = 0; s < p.filter.s; ++s) {
+                const std::int64_t from_y = y + r - p.pad.top, from_x = x + s - p.pad.left;
+                if (from_y < 0 || from_y >= p.h * scale || from_x < 0 || from_x >= p.w * scale) continue;
+                const std::int64_t pixel = (from_y / scale * p.w + from_x / scale) * p.c_in;
+                const std::int64_t tap = (q * p.filter.r + r) * p.filter.s + s;
+                const std::int64_t taps = p.filter.q * p.filter.r * p.filter.s;
+                for (std::int64_t c = 0; c < p.c_in; ++c) {
+                    const double value = input.at(t + q, pixel + c);
+                    for (std::int64_t k = 0; k < p.filter.k; ++k)
+                        sums[k] += value * filter[(k * p.c_in + c) * taps + tap];
+                }
+            }
+    for (std::int64_t k = 0; p.residual && k < p.filter.k; ++k)
+        sums[k] += residual.at(t, (y * p.w_out() + x) * p.filter.k + k);
+    return sums;
+}
+
+class CudaLargeConvolution : public test::CudaGpu {
+  protected:
+    void expect_samples_agree(const ConvProblem& p) {
+        const auto stream = device_->create_stream("test").value();
+        std::mt19937_64 random(1);
+        std::uniform_real_distribution<double> uniform(-1, 1);
+        const double gain = std::sqrt(3.0 / static_cast<double>(p.filter_elements() / p.filter.k));
+        std::vector<float> filter(p.filter_elements()), bias(p.filter.k);
+        for (float& value : filter) value = static_cast<float>(rounded_element(gain * uniform(random), p.dtype));
+        for (float& value : bias) value = static_cast<float>(0.1 * uniform(random));
+
+        const auto convolution = Convolution::create(*device_, p, {filter, bias}).value();
+        EXPECT_EQ(convolution->backend(), "implicit-gemm");
+        const std::int64_t outputs = p.h_out() * p.w_out() * p.filter.k;
+        const RollingFrames input(*device_, *stream, p.d, p.h * p.w * p.c_in, p.dtype);
+        const RollingFrames residual(*device_, *stream, p.residual ? p.d_out() : 0, outputs, p.output_dtype);
+        const std::uint64_t frame_bytes = p.output_frame_bytes();
+        const auto output = device_->allocate("output", frame_bytes * static_cast<std::uint64_t>(p.d_out())).value();
+        stream->fill(output->data(), std::byte{0xFF}, output->bytes());
+        std::vector<std::byte*> stored;
+        for (std::int64_t t = 0; t < p.d_out(); ++t)
+            stored.push_back(output->data() + static_cast<std::uint64_t>(t) * frame_bytes);
+        ASSERT_TRUE(convolution->enqueue(
+            *stream, "large", {.input = input.addresses(), .output = stored, .residual = residual.addresses()}));
+        ASSERT_TRUE(stream->synchronize());
+
+        double errors = 0, squares = 0;
+        std::vector<std::byte> pixel(p.filter.k * tensor::bytes_per_element(p.output_dtype));
+        const auto place = [&](std::int64_t end, int sample) -> std::int64_t {
+            if (sample % 8 == 0) return 0;  // corners and edges too
+            return sample % 8 == 1 ? end - 1 : std::uniform_int_distribution<std::int64_t>(0, end - 1)(random);
+        };
+        for (int sample = 0; sample < 256; ++sample) {
+            const std::int64_t t = place(p.d_out(), sample / 16), y = place(p.h_out(), sample / 2),
+                               x = place(p.w_out(), sample);
+            ASSERT_TRUE(
+                stream->read_back(pixel, stored[t] + static_cast<std::uint64_t>(y * p.w_out() + x) * pixel.size()));
+            const auto wanted = wanted_pixel(p, input, residual, filter, bias, t, y, x);
+            for (std::int64_t k = 0; k < p.filter.k; ++k) {
+                const double error = load_element(pixel.data(), k, p.output_dtype) - wanted[k];
+                errors += error * error;
+                squares += wanted[k] * wanted[k];
+            }
+        }
+        // One rounding of the output, and one of the folded filter where the input is doubled.
+        const double limit = p.output_dtype == DType::F32 ? 2e-6 : p.upsample ? 4e-3 : 2.5e-3;
+        EXPECT_LE(std::sqrt(errors / squares), limit);
+    }
+};
+
+TEST_F(CudaLargeConvolution, OfEveryLayerOfADecoderAgreesAtSampledPixels) {
+    for (NamedProblem& layer : decoder_problems(96, 704, 1280, DType::BF16)) {
+        SCOPED_TRACE(layer.name);
+        if (layer.name.ends_with(".resample")) {  // which a GPU runs on the small image
+            layer.problem.upsample = true;
+            layer.problem.h /= 2;
+            layer.problem.w /= 2;
+        }
+        expect_samples_agree(layer.problem);
+        if (HasFailure()) return;
+    }
+}
+
+}  // namespace
+}  // namespace kinetograph::conv
