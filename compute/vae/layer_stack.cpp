@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 
 namespace kinetograph::vae {
 
@@ -55,18 +54,12 @@ std::vector<StepKind> LayerStack::kinds() const {
     return result;
 }
 
-/// Declares and compiles every kind of step against rings that exist only as sizes, which also packs all parameters.
+/// Declares and compiles every kind of step against memory that exists only as sizes, which also packs all parameters.
 Result<void> LayerStack::plan_memory() {
     const std::uint64_t before = device_.bytes_allocated();
-    std::deque<graph::HistoryStorage> sizes_only;
-    std::map<std::string, graph::HistoryStorage*> found;
-    const FindHistory find = [&](const std::string& name, const graph::HistoryStorageDesc& ring) {
-        auto& storage = found[name];
-        if (storage == nullptr) {
-            ring_descs_.emplace(name, ring);
-            storage = &sizes_only.emplace_back(name, ring.value_bytes, ring.slots, ring.domain, graph::Physical{});
-        }
-        return storage;
+    const FindKept find = [&](const std::string& key, std::uint64_t bytes) {
+        kept_bytes_[key] = bytes;
+        return graph::Physical{0, 0, bytes};
     };
     for (const StepKind kind : kinds()) {
         const StepMemory sizes{.input = {0, 0, f32_bytes(input_elements(desc_, kind.frames))},
@@ -85,7 +78,7 @@ Result<void> LayerStack::plan_memory() {
     memory_.parameters = device_.bytes_allocated() - before;
     memory_.packed = device_.info().kind == accel::Kind::Cpu ? parameters_.bytes() : 0;
     memory_.transients = whole_pages(memory_.transients);
-    for (const auto& [name, ring] : ring_descs_) memory_.histories += whole_pages(ring.value_bytes * ring.slots);
+    for (const auto& [key, bytes] : kept_bytes_) memory_.histories += whole_pages(bytes);
 
     const std::uint64_t free = device_.info().memory_bytes - std::min(before, device_.info().memory_bytes);
     if (memory_.total() > free)
@@ -106,6 +99,11 @@ Result<void> LayerStack::allocate(profile::Recorder* recorder) {
     lane_ = std::move(*lane);
     arena_ = std::make_unique<accel::AcceleratorMemory>(device_);
     if (auto reserved = arena_->reserve(memory_.transients); !reserved) return fail(std::move(reserved.error()));
+    for (const auto& [key, bytes] : kept_bytes_) {
+        auto kept = device_.allocate(key + ".kept", bytes);
+        if (!kept) return fail(std::move(kept.error()));
+        kept_.emplace(key, std::move(*kept));
+    }
     if (auto made = make_executor(); !made) return made;
 
     std::int64_t most = 0;
@@ -119,12 +117,11 @@ Result<void> LayerStack::allocate(profile::Recorder* recorder) {
     return {};
 }
 
-/// With the lanes and memory of `device_output_`, if there is one; the rings begin empty.
+/// With the lanes and memory of `device_output_`, if there is one; the clip begins.
 Result<void> LayerStack::make_executor() {
     graphs_.clear();
     device_graphs_.clear();
-    rings_.clear();
-    executor_.reset();  // which waits for the lanes and frees the rings
+    executor_.reset();  // which waits for the lanes
     graph::ExecutorDesc desc{.lanes = {lane_.get()},
                              .memory = {{graph::MemoryDomain::Accelerator, arena_.get()}},
                              .compile = compile_options()};
@@ -136,23 +133,17 @@ Result<void> LayerStack::make_executor() {
     auto executor = graph::Executor::create(desc);
     if (!executor) return fail(std::move(executor.error()));
     executor_ = std::move(*executor);
-    for (const auto& [name, ring_desc] : ring_descs_) {
-        auto ring = executor_->create_history(name, ring_desc);
-        if (!ring) return fail(std::move(ring.error()));
-        rings_.emplace(name, *ring);
-    }
-    first_ = true;
-    return {};
+    return reset();
 }
 
-FindHistory LayerStack::find_ring() {
-    return [this](const std::string& name, const graph::HistoryStorageDesc&) { return rings_.at(name); };
+FindKept LayerStack::find_kept() {
+    return [this](const std::string& key, std::uint64_t bytes) { return whole(*kept_.at(key), bytes); };
 }
 
 Result<void> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
     const StepMemory memory{.input = whole(*input_, f32_bytes(input_elements(desc_, kind.frames))),
                             .output = whole(*output_, f32_bytes(output_shape(desc_, kind).elements()))};
-    auto declared = declare_step(frame, desc_, kind, {parameters_, *operators_, find_ring()}, memory, trace);
+    auto declared = declare_step(frame, desc_, kind, {parameters_, *operators_, find_kept()}, memory, trace);
     if (!declared) return fail(std::move(declared.error()));
     return {};
 }
@@ -161,7 +152,7 @@ Result<LayerStack::DeviceGraph*> LayerStack::device_graph(StepKind kind, const D
     const auto [it, added] = device_graphs_.try_emplace(kind);
     if (!added) return &it->second;
     const StepMemory memory{.input = step.latents, .output = {}, .device = &*device_output_, .frames = step.frames};
-    auto imports = declare_step(it->second.frame, desc_, kind, {parameters_, *operators_, find_ring()}, memory);
+    auto imports = declare_step(it->second.frame, desc_, kind, {parameters_, *operators_, find_kept()}, memory);
     if (!imports) {
         device_graphs_.erase(it);
         return fail(std::move(imports.error()));
@@ -253,8 +244,10 @@ Result<graph::Execution> LayerStack::enqueue(const DeviceStep& step, std::int64_
 
 Result<void> LayerStack::reset() {
     first_ = true;
-    static_cast<void>(lane_->stream().synchronize());  // an error of the abandoned clip was reported by its step
-    return executor_->reset_histories();
+    accel::Stream& stream = lane_->stream();
+    static_cast<void>(stream.synchronize());  // an error of the abandoned clip was reported by its step
+    for (const auto& [key, kept] : kept_) stream.fill(kept->data(), std::byte{0}, kept->bytes());
+    return stream.synchronize();
 }
 
 const graph::Plan* LayerStack::plan() const { return executor_->plan(); }

@@ -59,7 +59,7 @@ class LayerStack {
         StepImports imports;
     };
     Result<DeviceGraph*> device_graph(StepKind kind, const DeviceStep& step);
-    FindHistory find_ring();
+    FindKept find_kept();
     Result<void> run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames);
     std::vector<StepKind> kinds() const;
 
@@ -68,11 +68,11 @@ class LayerStack {
     StackMemory memory_;
     bool first_ = true;
     std::map<StepKind, graph::Plan> plans_;
-    std::map<std::string, graph::HistoryStorageDesc> ring_descs_;
+    std::map<std::string, std::uint64_t> kept_bytes_;             ///< by key of the causal convolution
+    std::map<std::string, std::unique_ptr<accel::Memory>> kept_;  ///< of those sizes
     std::map<StepKind, graph::FrameGraph> graphs_;
     std::optional<DeviceOutput> device_output_;  ///< of steps on the device
     std::map<StepKind, DeviceGraph> device_graphs_;
-    std::map<std::string, graph::HistoryStorage*> rings_;
     std::unique_ptr<accel::Memory> input_, output_;  ///< pinned: the passes at both ends read and write them in place
     mutable Parameters parameters_;
     std::unique_ptr<nn::Operators> operators_;

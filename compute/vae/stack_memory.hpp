@@ -8,7 +8,7 @@ namespace kinetograph::vae {
 /// In bytes. Nothing is allocated beyond it, whatever the clip's length.
 struct StackMemory {
     std::uint64_t transients = 0;  ///< one arena for the largest step
-    std::uint64_t histories = 0;   ///< rings of the causal convolutions' inputs
+    std::uint64_t histories = 0;   ///< frames that the causal convolutions keep from step to step
     std::uint64_t parameters = 0;  ///< as the device holds them
     std::uint64_t packed = 0;  ///< filters that back ends for the CPU pack in ordinary memory, which it does not count
     std::uint64_t io = 0;      ///< staging of input and output; beside a GPU that is the host's

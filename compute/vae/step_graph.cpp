@@ -16,13 +16,10 @@ using nn::Activation;
 /// A causal convolution looks back at this many input frames.
 constexpr std::int64_t kKept = 2;
 
-/// An activation between two passes: `frames` dense [height, width, channels] blocks, either one after the other in a
-/// transient buffer or as the newest values of a history ring.
+/// An activation between two passes: `frames` dense [height, width, channels] blocks, one after the other.
 struct Tensor {
     graph::Buffer buffer;
-    graph::History ring;
-    std::int64_t frames = 0;       ///< in this step
-    std::int64_t most_frames = 0;  ///< in the largest step of any kind: what a ring must hold
+    std::int64_t frames = 0;
     std::int64_t height = 0, width = 0, channels = 0;
     tensor::DType dtype = tensor::DType::BF16;
 
@@ -32,14 +29,23 @@ struct Tensor {
     }
 };
 
-/// Addresses of frames [first, frames); first is -kKept where a convolution reads the kept frames too.
-std::vector<std::byte*> addresses(const accel::PassContext& lane, const Tensor& tensor, std::int64_t first = 0) {
+void append_frames(std::vector<std::byte*>& addresses, std::byte* first, std::int64_t frames, std::uint64_t bytes) {
+    for (std::int64_t t = 0; t < frames; ++t) addresses.push_back(first + static_cast<std::uint64_t>(t) * bytes);
+}
+
+/// Addresses of the frames; none for a tensor that is not there.
+std::vector<std::byte*> addresses(const accel::PassContext& lane, const Tensor& tensor) {
     std::vector<std::byte*> result;
-    for (std::int64_t t = first; t < tensor.frames; ++t)
-        result.push_back(tensor.ring
-                             ? lane.address(tensor.ring, static_cast<std::int32_t>(t))
-                             : lane.address(tensor.buffer) + static_cast<std::uint64_t>(t) * tensor.frame_bytes());
+    if (tensor.buffer) append_frames(result, lane.address(tensor.buffer), tensor.frames, tensor.frame_bytes());
     return result;
+}
+
+/// The kept frames, where a convolution reads them, and then the tensor's own.
+std::vector<const std::byte*> causal_input(const accel::PassContext& lane, graph::Buffer kept, const Tensor& tensor) {
+    std::vector<std::byte*> result;
+    if (kept) append_frames(result, lane.address(kept), kKept, tensor.frame_bytes());
+    append_frames(result, lane.address(tensor.buffer), tensor.frames, tensor.frame_bytes());
+    return {result.begin(), result.end()};
 }
 
 std::vector<const std::byte*> read_only(const std::vector<std::byte*>& frames) {
@@ -63,17 +69,16 @@ struct ConvSpec {
 struct NormSpec {
     std::string key;  ///< of the gamma
     Activation activation = Activation::Silu;
-    std::string target;  ///< ring that the normed frames go to; empty: a transient
 };
 
 std::optional<NormSpec> leading_norm(const Layer& layer) {
     switch (layer.op) {
         case LayerOp::Residual:
-            return NormSpec{layer.key + ".residual.0", Activation::Silu, layer.key + ".residual.2"};
+            return NormSpec{layer.key + ".residual.0", Activation::Silu};
         case LayerOp::Attention:
-            return NormSpec{layer.key + ".norm", Activation::None, ""};
+            return NormSpec{layer.key + ".norm", Activation::None};
         case LayerOp::Head:
-            return NormSpec{layer.key + ".0", Activation::Silu, layer.key + ".2"};
+            return NormSpec{layer.key + ".0", Activation::Silu};
         case LayerOp::PointwiseConv:
         case LayerOp::CausalConv:
         case LayerOp::Upsample2d:
@@ -89,10 +94,8 @@ struct Activations {
     std::optional<Tensor> normed;
 };
 
-/// What a convolution leaves behind: its output goes to the ring named `target` or, if that is empty, to a transient;
-/// `norm` of it likewise, beside it or instead.
+/// What a convolution leaves behind: its output, and the norm of it beside it or instead.
 struct ConvOutput {
-    std::string target;
     std::optional<NormSpec> norm;
     conv::Norm keep = conv::Norm::Beside;
 };
@@ -106,7 +109,7 @@ class StepDeclaration {
           kind_(kind),
           parameters_(resources.parameters),
           operators_(resources.operators),
-          find_history_(resources.find_history),
+          find_kept_(resources.find_kept),
           trace_(trace) {}
 
     Result<StepImports> run(const StepMemory& memory) {
@@ -114,10 +117,7 @@ class StepDeclaration {
         for (std::size_t i = 0; i < stack_.layers.size(); ++i) {
             const Layer& layer = stack_.layers[i];
             ConvOutput output;
-            if (i + 1 < stack_.layers.size()) {
-                output.target = ring_of_input(stack_.layers[i + 1]);
-                output.norm = leading_norm(stack_.layers[i + 1]);
-            }
+            if (i + 1 < stack_.layers.size()) output.norm = leading_norm(stack_.layers[i + 1]);
             x = declare(layer, x, output);
             trace_output(layer.op == LayerOp::Head ? layer.key + ".2" : layer.key, x.bare);
         }
@@ -159,9 +159,9 @@ class StepDeclaration {
 
     Activations residual_block(const Layer& layer, const Activations& x, const ConvOutput& output) {
         const std::string& key = layer.key;
-        const NormSpec between{key + ".residual.3", Activation::Silu, key + ".residual.6"};
+        const NormSpec between{key + ".residual.3", Activation::Silu};
         const Activations h = conv(key + ".residual.2", {layer.c_out, 3, 3, 3}, normed(layer, x), nullptr,
-                                   {"", between, conv::Norm::Instead});
+                                   {between, conv::Norm::Instead});
         if (error_) return h;
         const Tensor skip =
             layer.c_in == layer.c_out ? x.bare : conv(key + ".shortcut", {layer.c_out}, x.bare, nullptr, {}).bare;
@@ -180,27 +180,27 @@ class StepDeclaration {
     Tensor upsample_time(const Layer& layer, const Tensor& x) {
         const std::string key = layer.key + ".time_conv";
         Tensor out = x;
-        out.most_frames = 2 * x.most_frames;
         if (kind_.first) return out;
-        out.ring = {};
         out.frames = 2 * x.frames;
         const conv::ConvProblem problem = conv_problem({x.channels, 3, 1, 1, x.dtype}, x, false);
         const auto* even = convolution(key, problem, {0, x.channels});
         const auto* odd = convolution(key, problem, {x.channels, x.channels});
         if (error_) return out;
+        const graph::Buffer kept = import_kept(key, x);
         struct Data {
             Tensor in, out;
-            graph::Buffer workspace;
+            graph::Buffer kept, workspace;
         };
         const Data& data = frame_.add_pass<Data>(
             key, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = write(pass, key, out, "");
+                d.kept = pass.read(kept, Access::KernelRead);
+                d.out = write(pass, key, out);
                 d.workspace = workspace(pass, key, std::max(even->workspace_bytes(), odd->workspace_bytes()));
             },
             [even, odd, key](const Data& d, accel::PassContext& lane) {
-                const auto input = read_only(addresses(lane, d.in, -kKept));
+                const auto input = causal_input(lane, d.kept, d.in);
                 const auto frames = addresses(lane, d.out);
                 std::vector<std::byte*> half[2];
                 for (std::size_t t = 0; t < frames.size(); ++t) half[t % 2].push_back(frames[t]);
@@ -208,6 +208,7 @@ class StepDeclaration {
                 report(lane.stream(), key, even->enqueue(lane.stream(), key, {input, half[0], {}, scratch}));
                 report(lane.stream(), key, odd->enqueue(lane.stream(), key, {input, half[1], {}, scratch}));
             });
+        keep(key, x, kept);
         trace_output(key, data.out);
         return data.out;
     }
@@ -230,9 +231,7 @@ class StepDeclaration {
     // ---- one method a pass -----------------------------------------------------------------------------------------
 
     Tensor unpack_input(const StepMemory& memory) {
-        Tensor out{
-            {},          {}, kind_.frames, stack_.max_frames, stack_.height, stack_.width, stack_.layers.front().c_in,
-            stack_.dtype};
+        const Tensor out{{}, kind_.frames, stack_.height, stack_.width, stack_.layers.front().c_in, stack_.dtype};
         const graph::BufferDesc desc{
             static_cast<std::uint64_t>(out.frames * out.pixels() * out.channels) * sizeof(float), 16,
             graph::MemoryDomain::Accelerator};
@@ -245,7 +244,7 @@ class StepDeclaration {
             "unpack_latents", Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = pass.read(imports_.input, Access::KernelRead);
-                d.out = write(pass, "unpack_latents", out, ring_of_input(stack_.layers.front()));
+                d.out = write(pass, "unpack_latents", out);
                 if (memory.device != nullptr) pass.run_anew();
             },
             [operators = &operators_, scale = constant("latents.scale", stack_.scale),
@@ -263,8 +262,6 @@ class StepDeclaration {
     }
 
     Tensor norm(const NormSpec& spec, const Tensor& x) {
-        Tensor out = x;
-        out.ring = {};
         struct Data {
             Tensor in, out;
         };
@@ -272,7 +269,7 @@ class StepDeclaration {
             spec.key, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = write(pass, spec.key, out, spec.target);
+                d.out = write(pass, spec.key, x);
             },
             [operators = &operators_, gamma = value_or_note(parameters_.gamma(spec.key)), activation = spec.activation](
                 const Data& d, accel::PassContext& lane) {
@@ -286,11 +283,11 @@ class StepDeclaration {
         return data.out;
     }
 
-    /// The convolution with the parameters of `key`, which also names the pass. `residual` is added last.
+    /// The convolution with the parameters of `key`, which also names the pass. `residual` is added last, and is
+    /// nobody's any more: the output takes its place.
     Activations conv(const std::string& key, const ConvSpec& spec, const Tensor& x, const Tensor* residual,
                      const ConvOutput& output) {
         Tensor out = x;
-        out.ring = {};
         out.channels = spec.c_out;
         out.height = spec.upsample ? 2 * x.height : x.height;
         out.width = spec.upsample ? 2 * x.width : x.width;
@@ -304,21 +301,28 @@ class StepDeclaration {
         }
         const auto* convolution = this->convolution(key, problem, {}, output.norm ? output.norm->key : "");
         if (error_) return {out, std::nullopt};
+        const graph::Buffer kept = spec.q > 1 ? import_kept(key, x) : graph::Buffer{};
         struct Data {
             Tensor in, residual, out, normed;
-            graph::Buffer workspace;
+            graph::Buffer kept, workspace;
         };
         const Data& data = frame_.add_pass<Data>(
             key, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                if (residual != nullptr) d.residual = read(pass, *residual);
-                if (problem.norm != conv::Norm::Instead) d.out = write(pass, key, out, output.target);
-                if (output.norm) d.normed = write(pass, output.norm->key, out, output.norm->target);
+                if (kept) d.kept = pass.read(kept, Access::KernelRead);
+                if (residual != nullptr) {
+                    d.residual = read(pass, *residual);
+                    d.out = *residual;
+                    d.out.buffer = pass.write(residual->buffer, Access::KernelWrite);
+                } else if (problem.norm != conv::Norm::Instead) {
+                    d.out = write(pass, key, out);
+                }
+                if (output.norm) d.normed = write(pass, output.norm->key, out);
                 d.workspace = workspace(pass, key, convolution->workspace_bytes());
             },
-            [convolution, first = spec.q > 1 ? -kKept : 0](const Data& d, accel::PassContext& lane) {
-                const auto input = read_only(addresses(lane, d.in, first));
+            [convolution](const Data& d, accel::PassContext& lane) {
+                const auto input = causal_input(lane, d.kept, d.in);
                 const auto skip = read_only(addresses(lane, d.residual));
                 const auto stored = addresses(lane, d.out), normed = addresses(lane, d.normed);
                 report(lane.stream(), lane.pass_name(),
@@ -326,6 +330,7 @@ class StepDeclaration {
                            lane.stream(), lane.pass_name(),
                            {input, stored, skip, d.workspace ? lane.address(d.workspace) : nullptr, normed}));
             });
+        if (kept) keep(key, x, kept);
         return {data.out, output.norm ? std::optional(data.normed) : std::nullopt};
     }
 
@@ -346,7 +351,7 @@ class StepDeclaration {
             name, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, qkv);
-                d.out = write(pass, name, out, "");
+                d.out = write(pass, name, out);
                 d.workspace = workspace(pass, name, attention->workspace_bytes());
             },
             [attention](const Data& d, accel::PassContext& lane) {
@@ -361,7 +366,6 @@ class StepDeclaration {
 
     Tensor nearest2x(const std::string& name, const Tensor& x) {
         Tensor out = x;
-        out.ring = {};
         out.height = 2 * x.height;
         out.width = 2 * x.width;
         struct Data {
@@ -371,7 +375,7 @@ class StepDeclaration {
             name, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = write(pass, name, out, "");
+                d.out = write(pass, name, out);
             },
             [operators = &operators_](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
@@ -486,37 +490,47 @@ class StepDeclaration {
 
     // ---- what they share -------------------------------------------------------------------------------------------
 
-    /// Name of the ring that a layer wants its input in; empty where it keeps none.
-    std::string ring_of_input(const Layer& layer) const {
-        if (layer.op == LayerOp::CausalConv) return layer.key;
-        if (layer.op == LayerOp::Upsample3d && !kind_.first) return layer.key + ".time_conv";
-        return "";
+    /// The last frames that the convolution `key` has seen, from one step to the next.
+    graph::Buffer import_kept(const std::string& key, const Tensor& x) {
+        const std::uint64_t bytes = kKept * x.frame_bytes();
+        return frame_.import_buffer(key + ".kept", {bytes, 256, graph::MemoryDomain::Accelerator},
+                                    find_kept_(key, bytes));
+    }
+
+    /// Behind the convolution: the newest of `x` take the place of the frames that it has read.
+    void keep(const std::string& key, const Tensor& x, graph::Buffer kept) {
+        struct Data {
+            Tensor in;
+            graph::Buffer out;
+        };
+        const Data& data = frame_.add_pass<Data>(
+            key + ".keep", Lane::Accelerator,
+            [&](graph::PassBuilder& pass, Data& d) {
+                d.in = read(pass, x);
+                d.out = pass.write(kept, Access::KernelWrite);
+            },
+            [](const Data& d, accel::PassContext& lane) {
+                const std::uint64_t bytes = d.in.frame_bytes();
+                const auto fresh = static_cast<std::uint64_t>(std::min(d.in.frames, kKept)), old = kKept - fresh;
+                std::byte* slots = lane.address(d.out);
+                const std::byte* in = lane.address(d.in.buffer);
+                lane.stream().copy(slots, slots + fresh * bytes, old * bytes);
+                lane.stream().copy(slots + old * bytes, in + (static_cast<std::uint64_t>(d.in.frames) - fresh) * bytes,
+                                   fresh * bytes);
+            });
+        frame_.export_contents(data.out);
     }
 
     static Tensor read(graph::PassBuilder& pass, Tensor tensor) {
-        if (tensor.ring)
-            tensor.ring = pass.read(tensor.ring, Access::KernelRead);
-        else
-            tensor.buffer = pass.read(tensor.buffer, Access::KernelRead);
+        tensor.buffer = pass.read(tensor.buffer, Access::KernelRead);
         return tensor;
     }
 
-    Tensor write(graph::PassBuilder& pass, const std::string& name, Tensor tensor, const std::string& ring) {
-        tensor.buffer = {};
-        tensor.ring = {};
-        if (ring.empty()) {
-            tensor.buffer = pass.create(name + ".out",
-                                        {static_cast<std::uint64_t>(tensor.frames) * tensor.frame_bytes(), 256,
-                                         graph::MemoryDomain::Accelerator},
-                                        Access::KernelWrite);
-            return tensor;
-        }
-        graph::HistoryStorage* storage =
-            find_history_(ring, {tensor.frame_bytes(), static_cast<std::uint32_t>(kKept + tensor.most_frames),
-                                 graph::MemoryDomain::Accelerator});
-        const graph::History history = frame_.import_history(
-            *storage, {static_cast<std::uint32_t>(kKept), static_cast<std::uint32_t>(tensor.frames)});
-        tensor.ring = pass.push(history, Access::KernelWrite);
+    static Tensor write(graph::PassBuilder& pass, const std::string& name, Tensor tensor) {
+        tensor.buffer = pass.create(
+            name + ".out",
+            {static_cast<std::uint64_t>(tensor.frames) * tensor.frame_bytes(), 256, graph::MemoryDomain::Accelerator},
+            Access::KernelWrite);
         return tensor;
     }
 
@@ -570,7 +584,7 @@ class StepDeclaration {
     StepKind kind_;
     Parameters& parameters_;
     const nn::Operators& operators_;
-    const FindHistory& find_history_;
+    const FindKept& find_kept_;
     TraceRequest* trace_;
     StepImports imports_;
     std::optional<Error> error_;

@@ -61,15 +61,15 @@ struct TraceRequest {
     std::size_t values = 0;                 ///< [T, H, W, C] float32 in `memory` once the step has run
 };
 
-/// Finds or makes the ring of that name; called once for every causal input of a step.
-using FindHistory =
-    std::function<graph::HistoryStorage*(const std::string& name, const graph::HistoryStorageDesc& desc)>;
+/// Where the frames lie that the causal convolution `key` keeps from step to step, zeros at first: `bytes` for the last
+/// two frames that it has seen, oldest first. Called once for every such convolution of a step.
+using FindKept = std::function<graph::Physical(const std::string& key, std::uint64_t bytes)>;
 
 /// What the passes of a step are made of; all of it outlives the graph.
 struct StepResources {
     Parameters& parameters;
     const nn::Operators& operators;
-    const FindHistory& find_history;
+    const FindKept& find_kept;
 };
 
 /// Adds the passes of one step to `frame`. Passes are named like the checkpoint's tensors
