@@ -110,7 +110,7 @@ std::uint64_t Machine::calls() const {
 std::uint64_t Machine::kernels_run() const { return kernels_; }
 
 Live Machine::live() const {
-    Live live{.streams = streams.all().size(),
+    Live live{.streams = streams.all().size() - contexts,  // each has a default stream
               .events = events.all().size(),
               .modules = modules.all().size(),
               .graphs = graphs.all().size(),

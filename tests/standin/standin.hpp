@@ -105,5 +105,15 @@ struct ScaleAddParams {
 struct SpinParams {
     std::uint64_t nanoseconds;
 };
+/// "sum_in_shared": adds up numbers in one block, in as much dynamic shared memory as they take.
+struct SharedSumParams {
+    const float* in;
+    float* out;
+    std::uint32_t count;
+};
+/// "write_cluster_rank": every block of a row writes its rank in its cluster.
+struct ClusterRankParams {
+    std::uint32_t* out;  ///< one a block
+};
 
 }  // namespace kinetograph::standin

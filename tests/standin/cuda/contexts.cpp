@@ -10,16 +10,18 @@ namespace {
 constexpr int kMostDevices = 8;
 
 struct PrimaryContext {
-    int device = 0;
     std::atomic<int> retained = 0;
+    std::atomic<standin::Stream*> default_stream = nullptr;  ///< while it is retained
+    int device() const;
 };
 
-PrimaryContext& primary_context(int device) {
+std::array<PrimaryContext, kMostDevices>& primary_contexts() {
     static std::array<PrimaryContext, kMostDevices> contexts;
-    PrimaryContext& context = contexts.at(static_cast<std::size_t>(device));
-    context.device = device;
-    return context;
+    return contexts;
 }
+int PrimaryContext::device() const { return static_cast<int>(this - primary_contexts().data()); }
+
+PrimaryContext& primary_context(int device) { return primary_contexts().at(static_cast<std::size_t>(device)); }
 ContextHandle handle_of(PrimaryContext& context) { return reinterpret_cast<ContextHandle>(&context); }
 PrimaryContext* of(ContextHandle handle) { return reinterpret_cast<PrimaryContext*>(handle); }
 
@@ -34,7 +36,11 @@ std::atomic<bool> initialised = false;
 
 }  // namespace
 
-int current_device() { return current_contexts().back()->device; }
+int current_device() { return current_contexts().back()->device(); }
+
+standin::Stream* default_stream() {
+    return current_contexts().empty() ? nullptr : current_contexts().back()->default_stream.load();
+}
 
 Status enter(const char* call, Needs needs) {
     if (const Status injected = machine().enter(call); injected != Status::Success) return injected;
@@ -149,7 +155,10 @@ STANDIN_EXPORT Status cuDevicePrimaryCtxRetain(ContextHandle* context, DeviceOrd
     STANDIN_ENTER(Driver);
     if (absent(device)) return Status::InvalidDevice;
     PrimaryContext& primary = primary_context(device);
-    if (++primary.retained == 1) ++machine().contexts;
+    if (++primary.retained == 1) {
+        ++machine().contexts;
+        primary.default_stream = machine().streams.add(std::make_unique<standin::Stream>(device));
+    }
     *context = handle_of(primary);
     return Status::Success;
 }
@@ -162,7 +171,10 @@ STANDIN_EXPORT Status cuDevicePrimaryCtxRelease_v2(DeviceOrdinal device) {
         machine().complain("cuDevicePrimaryCtxRelease of a context that nobody retains");
         return Status::InvalidContext;
     }
-    if (--primary.retained == 0) --machine().contexts;
+    if (--primary.retained == 0) {
+        machine().streams.remove(primary.default_stream.exchange(nullptr)).reset();
+        --machine().contexts;
+    }
     return Status::Success;
 }
 

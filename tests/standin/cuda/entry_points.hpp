@@ -19,7 +19,6 @@ inline Machine& machine() { return Machine::instance(); }
 #define STANDIN_HANDLE(Handle, Object)                                                               \
     inline standin::Object* of(Handle handle) { return reinterpret_cast<standin::Object*>(handle); } \
     inline Handle handle_of(standin::Object* object) { return reinterpret_cast<Handle>(object); }
-STANDIN_HANDLE(StreamHandle, Stream)
 STANDIN_HANDLE(EventHandle, Event)
 STANDIN_HANDLE(ModuleHandle, Module)
 STANDIN_HANDLE(FunctionHandle, Function)
@@ -29,6 +28,14 @@ STANDIN_HANDLE(GraphExecHandle, GraphExec)
 STANDIN_HANDLE(ExternalMemoryHandle, ExternalMemory)
 STANDIN_HANDLE(ExternalSemaphoreHandle, ExternalSemaphore)
 #undef STANDIN_HANDLE
+
+/// Of the context that is current on the calling thread; null without one.
+standin::Stream* default_stream();
+/// No handle is the default stream's.
+inline standin::Stream* of(StreamHandle handle) {
+    return handle == nullptr ? default_stream() : reinterpret_cast<standin::Stream*>(handle);
+}
+inline StreamHandle handle_of(standin::Stream* stream) { return reinterpret_cast<StreamHandle>(stream); }
 
 inline void* pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
 inline DeviceAddress address_of(const void* memory) { return reinterpret_cast<DeviceAddress>(memory); }

@@ -24,7 +24,7 @@ STANDIN_EXPORT Status cuStreamCreate(StreamHandle* stream, unsigned flags) {
 
 STANDIN_EXPORT Status cuStreamDestroy_v2(StreamHandle stream) {
     STANDIN_ENTER(Context);
-    if (unknown(machine().streams, of(stream), __func__)) return Status::InvalidHandle;
+    if (stream == nullptr || unknown(machine().streams, of(stream), __func__)) return Status::InvalidHandle;
     forget_capture(*of(stream));
     machine().streams.remove(of(stream)).reset();
     return machine().fault();

@@ -1,4 +1,4 @@
-// The stand-in's test kernels for a real GPU, under the same names, and kernels for what a stand-in does not play.
+// The stand-in's test kernels for a real GPU, under the same names, and one for what a stand-in does not play.
 #include <kinetograph/tests/engine/accel/cuda/test_kernels.hpp>
 
 namespace kinetograph::standin {

@@ -5,15 +5,8 @@
 
 namespace kinetograph::accel::cuda {
 
-struct SharedSumParams {
-    const float* in;
-    float* out;
-    std::uint32_t count;
-};
-
-struct ClusterRankParams {
-    std::uint32_t* out;  ///< one a block
-};
+using standin::ClusterRankParams;
+using standin::SharedSumParams;
 
 struct ReadNowhereParams {
     std::uint64_t address;
