@@ -1,0 +1,99 @@
+#include <kinetograph/tests/compute/vae/layer_units.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::vae {
+namespace {
+
+using tensor::DType;
+
+constexpr const char* kFile = "wan21_units.safetensors";
+
+golden::Limit limit_of(const UnitLane& lane) {
+    if (lane.dtype == DType::F32) return {2e-6, 1e-5};
+    return lane.dtype == DType::F16 ? golden::Limit{8e-4, 0.005} : golden::Limit{6e-3, 0.04};
+}
+
+struct Cut {
+    const char* name;
+    std::vector<std::int64_t> frames;
+};
+
+std::unique_ptr<LayerStack> stack(const UnitLane& lane, const golden::File& file, const Layer& layer,
+                                  const golden::Tensor& input, std::int64_t max_frames) {
+    StackDesc desc;
+    desc.layers = {layer};
+    desc.height = input.shape[2];
+    desc.width = input.shape[3];
+    desc.max_frames = max_frames;
+    desc.dtype = lane.dtype;
+    auto created = LayerStack::create(
+        lane.device, desc, [&file](const std::string& name) { return file.tensor(name).values; }, nullptr);
+    EXPECT_TRUE(created) << created.error().message;
+    return std::move(*created);
+}
+
+/// Feeds `input` cut into steps and compares each step's output with "<unit>.<cut>.chunkK.output".
+void expect_cut_matches(const UnitLane& lane, const golden::File& file, const Layer& layer, const Cut& cut) {
+    const auto input = file.tensor(layer.key + ".input");
+    const auto unit = stack(lane, file, layer, input, *std::ranges::max_element(cut.frames));
+    std::int64_t next = 0;
+    for (std::size_t k = 0; k < cut.frames.size(); ++k) {
+        const auto out = unit->step(golden::tchw(input, next, cut.frames[k]), cut.frames[k]);
+        ASSERT_TRUE(out) << out.error().message;
+        next += cut.frames[k];
+        const auto expected = file.tensor(layer.key + "." + cut.name + ".chunk" + std::to_string(k) + ".output");
+        EXPECT_TRUE(golden::within(*out, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane)))
+            << layer.key << "." << cut.name << " chunk " << k;
+    }
+}
+
+/// Feeds "<unit>.input" in one step and compares its output with "<unit>.output".
+void expect_step_matches(const UnitLane& lane, const Layer& layer) {
+    const golden::File file(kFile);
+    const auto input = file.tensor(layer.key + ".input");
+    const auto unit = stack(lane, file, layer, input, input.shape[1]);
+    const auto out = unit->step(golden::tchw(input, 0, input.shape[1]), input.shape[1]);
+    ASSERT_TRUE(out) << out.error().message;
+    const auto expected = file.tensor(layer.key + ".output");
+    EXPECT_TRUE(golden::within(*out, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane))) << layer.key;
+}
+
+}  // namespace
+
+void expect_residual_units(const UnitLane& lane) {
+    const golden::File file(kFile);
+    const Layer layer{LayerOp::Residual, "res", 48, 32};
+    expect_cut_matches(lane, file, layer, {"a", {1, 1, 1}});
+    expect_cut_matches(lane, file, layer, {"b", {1, 4, 4}});
+}
+
+void expect_temporal_upsampling_units(const UnitLane& lane) {
+    const golden::File file(kFile);
+    const Layer layer{LayerOp::Upsample3d, "up3d", 32, 16};
+    expect_cut_matches(lane, file, layer, {"a", {1, 1, 1, 1}});
+    expect_cut_matches(lane, file, layer, {"b", {1, 2, 2, 2}});
+}
+
+void expect_interleaved_halves(const UnitLane& lane) {
+    const golden::File file(kFile);
+    const auto input = file.tensor("up3d.input");
+    const auto unit = stack(lane, file, {LayerOp::Upsample3d, "up3d", 32, 16}, input, 2);
+    ASSERT_TRUE(unit->step(golden::tchw(input, 0, 1), 1));
+    for (std::int64_t k = 1; k < 4; ++k) {
+        const auto traced = unit->trace(golden::tchw(input, 2 * k - 1, 2), 2, "up3d.time_conv");
+        ASSERT_TRUE(traced) << traced.error().message;
+        const auto expected = file.tensor("up3d.b.chunk" + std::to_string(k) + ".time");
+        EXPECT_TRUE(golden::within(*traced, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane)))
+            << "chunk " << k;
+    }
+}
+
+void expect_spatial_upsampling_units(const UnitLane& lane) {
+    expect_step_matches(lane, {LayerOp::Upsample2d, "up2d", 64, 32});
+}
+
+void expect_attention_units(const UnitLane& lane) { expect_step_matches(lane, {LayerOp::Attention, "attn", 96, 96}); }
+
+}  // namespace kinetograph::vae
