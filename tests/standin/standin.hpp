@@ -9,6 +9,7 @@
 
 #include <kinetograph/tests/standin/status.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,6 +39,7 @@ struct Options {
     std::string name{};                        ///< empty: "Stand-in MI355X" or "Stand-in H200"
     std::string architecture{};                ///< empty: "gfx950:sramecc+:xnack-" or "sm_90"
     std::uint8_t uuid_byte = 0x5A;             ///< all sixteen bytes of device 0; the next device counts on
+    std::optional<std::array<std::uint8_t, 16>> uuid{};  ///< of device 0 instead (CUDA): it is another API's device too
     bool waits_for_values = true;              ///< streams wait for values in memory (HIP asks whether they can)
     bool registers_host_memory = true;         ///< the device addresses registered memory
     std::optional<bool> imports_timelines{};   ///< unset: CUDA does; the calls of HIP never do, whatever is said here

@@ -2,6 +2,7 @@
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
 
+#include <limits>
 #include <thread>
 
 namespace kinetograph::stream {

@@ -7,32 +7,27 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 namespace kinetograph::stream::testing {
 
 constexpr std::int64_t kHeight = 1, kWidth = 2;  // latent pixels
 constexpr std::uint32_t kFrameWidth = 16, kFrameHeight = 8;
 
-inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, profile::Recorder* recorder = nullptr) {
+inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, std::int64_t width = kWidth) {
     const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
     EXPECT_TRUE(checkpoint) << checkpoint.error().message;
     const vae::Precision precision =
         device.info().kind == accel::Kind::Cpu ? vae::Precision::Fp32 : vae::Precision::Bf16;
-    auto decoder =
-        vae::Decoder::create(device, *checkpoint, {kHeight, kWidth}, {.precision = precision, .recorder = recorder});
+    auto decoder = vae::Decoder::create(device, *checkpoint, {kHeight, width}, {.precision = precision});
     EXPECT_TRUE(decoder) << decoder.error().message;
     return std::move(*decoder);
 }
 
-/// `frames` latent frames, no two alike; `broken` is one with a value that is not a number.
-inline vae::Latents small_clip(std::int64_t frames, std::int64_t broken = -1) {
-    vae::Latents clip{"clip", 16, frames, kHeight, kWidth, {}, 25.0, 0};
-    for (std::int64_t i = 0; i < 16 * frames * kHeight * kWidth; ++i) {
-        const std::int64_t t = i / (kHeight * kWidth) % frames;
-        clip.values.push_back(t == broken ? std::numeric_limits<float>::quiet_NaN()
-                                          : 3.0F * std::sin(0.7F * static_cast<float>(i)));
-    }
+/// `frames` latent frames, no two alike.
+inline vae::Latents small_clip(std::int64_t frames, std::int64_t width = kWidth) {
+    vae::Latents clip{"clip", 16, frames, kHeight, width, {}, 25.0, 0};
+    for (std::int64_t i = 0; i < 16 * frames * kHeight * width; ++i)
+        clip.values.push_back(3.0F * std::sin(0.7F * static_cast<float>(i)));
     return clip;
 }
 

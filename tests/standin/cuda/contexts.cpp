@@ -2,6 +2,7 @@
 #include <kinetograph/tests/standin/cuda/entry_points.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 namespace kinetograph::accel::cuda {
 
@@ -99,7 +100,11 @@ STANDIN_EXPORT Status cuDeviceGetName(char* name, int bytes, DeviceOrdinal devic
 STANDIN_EXPORT Status cuDeviceGetUuid_v2(Uuid* uuid, DeviceOrdinal device) {
     STANDIN_ENTER(Driver);
     if (absent(device)) return Status::InvalidDevice;
-    std::ranges::fill(uuid->bytes, static_cast<std::uint8_t>(machine().options().uuid_byte + device));
+    const auto& given = machine().options().uuid;
+    if (given && device == 0)
+        std::memcpy(uuid->bytes, given->data(), given->size());
+    else
+        std::ranges::fill(uuid->bytes, static_cast<std::uint8_t>(machine().options().uuid_byte + device));
     return Status::Success;
 }
 
