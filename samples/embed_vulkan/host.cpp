@@ -49,8 +49,14 @@ void Host::make_device() {
     info.pNext = &features12;
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue_info;
-    info.enabledExtensionCount = kExtensions.size();
-    info.ppEnabledExtensionNames = kExtensions.data();
+    vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr);
+    std::vector<VkExtensionProperties> available(count);
+    vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, available.data());
+    for (const char* wanted : kSharing)
+        for (const VkExtensionProperties& extension : available)
+            if (std::strcmp(extension.extensionName, wanted) == 0) extensions.push_back(wanted);
+    info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
     if (vkCreateDevice(physical, &info, nullptr, &device) == VK_SUCCESS) vkGetDeviceQueue(device, family, 0, &queue);
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 /// Made with libvulkan's own functions; knows nothing of Kinetograph.
 class Host {
@@ -21,9 +22,13 @@ class Host {
     /// Waits until the work that signals `value` has ended; the pixel that it saw.
     std::array<std::uint8_t, 4> wait(std::uint64_t value);
 
-    static constexpr std::array<const char*, 2> kExtensions{VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
-                                                            VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME};
-    bool usable = false;  ///< there is Vulkan 1.3 here
+    /// Enabled where the device has them: memory and semaphores for an accelerator on the same GPU, and memory of the
+    /// host's for one beside it.
+    static constexpr std::array<const char*, 3> kSharing{VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
+                                                         VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME,
+                                                         VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME};
+    std::vector<const char*> extensions;  ///< those that are enabled
+    bool usable = false;                  ///< there is Vulkan 1.3 here
     VkInstance instance = VK_NULL_HANDLE;
     VkPhysicalDevice physical = VK_NULL_HANDLE;
     VkDevice device = VK_NULL_HANDLE;

@@ -17,13 +17,12 @@ namespace {
 Result<void> play(Host& host, const char* latents, const char* weights, accel::Kind lane) {
     // Load time: our view of the engine's device, the accelerator, and the bridge between the two.
     const auto instance = vulkan::Instance::adopt(host.instance, &vkGetInstanceProcAddr);
-    auto device =
-        vulkan::Device::adopt(*instance, {.physical = host.physical,
-                                          .device = host.device,
-                                          .graphics = {host.queue, host.family, &host.queue_mutex},
-                                          .compute = {},
-                                          .transfer = {},
-                                          .extensions = {Host::kExtensions.begin(), Host::kExtensions.end()}});
+    auto device = vulkan::Device::adopt(*instance, {.physical = host.physical,
+                                                    .device = host.device,
+                                                    .graphics = {host.queue, host.family, &host.queue_mutex},
+                                                    .compute = {},
+                                                    .transfer = {},
+                                                    .extensions = {host.extensions.begin(), host.extensions.end()}});
     if (!device) return fail(device.error());
     auto accelerator = accel::open(lane);
     if (!accelerator) return fail(accelerator.error());
@@ -38,7 +37,7 @@ Result<void> play(Host& host, const char* latents, const char* weights, accel::K
     if (!checkpoint) return fail(checkpoint.error());
     auto decoder = vae::Decoder::create_for(**accelerator, *checkpoint, *clip);
     if (!decoder) return fail(decoder.error());
-    auto stream = stream::FrameStream::create(**bridge, std::move(*decoder), std::move(*clip));
+    auto stream = stream::FrameStream::create(**bridge, std::move(*decoder), *clip);
     if (!stream) return fail(stream.error());
 
     // The frame loop: asks, never waits. What is shown is waited for by the engine's queue, and goes back with the

@@ -1,4 +1,5 @@
-// samples/decode, samples/embed and samples/embed_vulkan: that they do what their first lines promise.
+// samples/decode, samples/embed, samples/embed_vulkan and samples/embed_cuda: that they do what their first lines
+// promise.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -84,6 +85,16 @@ TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheHipLaneDecodes) {
 }
 #endif
 
+TEST(EmbedCudaSample, DecodesWhatAGeneratorLeavesWithTheAcceleratorIntoImages) {
+    const TemporaryFolder folder;
+    std::vector<std::string> arguments{write_latents(folder, "clip.safetensors"), kSmallWeights};
+    const std::string wanted = frames_of(run_program(SAMPLE_EMBED, arguments).out);
+    arguments.emplace_back("cpu");
+    const auto result = run_program(SAMPLE_EMBED_CUDA, arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_EQ(frames_of(result.out), wanted);
+}
+
 TEST(EmbedVulkanSample, SaysWhyALaneIsOff) {
     const TemporaryFolder folder;
     const auto result =
@@ -93,7 +104,7 @@ TEST(EmbedVulkanSample, SaysWhyALaneIsOff) {
 }
 
 TEST(Samples, SayWhatIsWrongAndFail) {
-    for (const char* sample : {SAMPLE_DECODE, SAMPLE_EMBED, SAMPLE_EMBED_VULKAN}) {
+    for (const char* sample : {SAMPLE_DECODE, SAMPLE_EMBED, SAMPLE_EMBED_VULKAN, SAMPLE_EMBED_CUDA}) {
         EXPECT_EQ(run_program(sample, {}).exit_code, 2) << sample;
     }
     const auto result = run_program(SAMPLE_EMBED, {"/nowhere/clip.safetensors", kSmallWeights});
