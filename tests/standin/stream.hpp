@@ -27,7 +27,6 @@ struct EventState {
 
 struct Event {
     int device = 0;
-    bool timed = true;
     bool captured = false;  ///< its newest record marks a place in a capture
     std::shared_ptr<EventState> state = std::make_shared<EventState>();
 
@@ -37,7 +36,7 @@ struct Event {
     /// Expects and stamps at once, as the node of a graph does.
     Work record() const;
     EventState::Phase phase() const;
-    /// Null where either has not passed.
+    /// False where either has not passed.
     static bool elapsed(const Event& start, const Event& stop, float& milliseconds);
     Status wait() const;
 };
@@ -88,7 +87,7 @@ class Stream {
 
     /// What a call that cannot be captured answers on a capturing stream; the capture is lost.
     Status refuse_capture() const;
-    /// Ends the capture, with complaints about misuse. Null: the capture was invalidated.
+    /// Ends the capture, with a complaint about a fork that was not joined. Null: the capture was invalidated.
     std::unique_ptr<Graph> end_capture();
 
   private:

@@ -110,6 +110,8 @@ STANDIN_EXPORT Status hipStreamEndCapture(StreamHandle stream, GraphHandle* grap
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
     *graph = nullptr;
     if (!of(stream)->capture) return Status::IllegalState;
+    if (of(stream)->capture->thread != std::this_thread::get_id())
+        machine().complain("a capture ended by another thread than the one that began it");
     auto captured = of(stream)->end_capture();
     if (captured == nullptr) return Status::StreamCaptureInvalidated;
     *graph = handle_of(machine().graphs.add(std::move(captured)));
