@@ -1,25 +1,16 @@
 // kinetograph conv on the CUDA lane: a stand-in driver runs the kernels in the host model.
-#include <gtest/gtest.h>
-#include <kinetograph/kernels/cuda/fat_binaries.hpp>
-
 #include "program_json.hpp"
+#include "standin_cuda.hpp"
 
 namespace kinetograph::test {
 namespace {
 
-class ConvProgramOnCuda : public testing::Test {
+class ConvProgramOnCuda : public OnStandinCuda {
   protected:
-    void SetUp() override {
-        if (cuda::fat_binaries().empty()) GTEST_SKIP() << cuda::fat_binary_compiler();
-        if (std::string_view(KINETOGRAPH_STANDIN_CUDA_LIBRARY).empty())
-            GTEST_SKIP() << "this build has no stand-in driver that runs kernels";
-        options_.environment = {"KINETOGRAPH_CUDA_LIBRARY=" KINETOGRAPH_STANDIN_CUDA_LIBRARY};
-    }
     std::vector<std::string> problem(const std::string& backend) const {
         return {"conv",      "--lane", "cuda",  "--input",     "1,4,5,7,32", "--filter", "16,3,3,3",
                 "--repeats", "1",      "--pad", "0,0,1,1,1,1", "--backend",  backend};
     }
-    ProgramOptions options_;
 };
 
 TEST_F(ConvProgramOnCuda, RunsEveryBackEndByNameAndComparesItWithTheReference) {

@@ -1,0 +1,45 @@
+// kinetograph bench on the CUDA lane: a stand-in driver runs the kernels in the host model.
+#include "latent_files.hpp"
+#include "program_json.hpp"
+#include "standin_cuda.hpp"
+
+namespace kinetograph::test {
+namespace {
+
+using BenchOnCuda = OnStandinCuda;
+
+TEST_F(BenchOnCuda, TimesAConvolutionByReplayingARowOfLaunches) {
+    const auto json = run_json({"bench", "conv", "--lane", "cuda", "--input", "1,1,2,2,16", "--filter", "16,1,1,1",
+                                "--repeats", "1", "--backend", "implicit-gemm"},
+                               options_);
+    EXPECT_EQ(json.at("machine").at("lane"), "cuda");
+    const auto& result = json.at("layers").front().at("backends").front();
+    EXPECT_EQ(result.at("backend"), "implicit-gemm");
+    EXPECT_EQ(result.at("replayed"), true);
+    EXPECT_EQ(result.at("tensors_in_turn"), 32);
+    EXPECT_GT(result.at("seconds").get<double>(), 0);
+}
+
+TEST_F(BenchOnCuda, TimesEveryPassOfAReplayedStepAndCountsDeviceMemoryWithoutTheHostsStaging) {
+    const auto json = run_json(
+        {"bench", "decode", "--lane", "cuda", "--weights", "synthetic:wan2.1,dim=8", "--size", "8x8", "--steps", "3"},
+        options_);
+    EXPECT_EQ(json.at("frames"), 9);
+    EXPECT_GT(json.at("passes").size(), 30U);
+    EXPECT_EQ(json.at("seconds_per_step_on_device").at("count"), 1);
+    const auto& stated = json.at("stated_bytes");
+    EXPECT_GT(stated.at("staging").get<std::uint64_t>(), 0);
+    EXPECT_EQ(json.at("stated_device_bytes"), stated.at("transients").get<std::uint64_t>() +
+                                                  stated.at("histories").get<std::uint64_t>() +
+                                                  stated.at("parameters").get<std::uint64_t>());
+    EXPECT_LE(json.at("peak_device_bytes").get<std::uint64_t>(), json.at("stated_device_bytes").get<std::uint64_t>());
+}
+
+TEST_F(BenchOnCuda, HandsOverToVulkanAndBack) {
+    const auto json = run_json({"bench", "interop", "--lane", "cuda", "--executions", "5", "--steps", "20"}, options_);
+    EXPECT_EQ(json.at("machine").at("lane"), "cuda");
+    EXPECT_TRUE(json.at("soak").at("changes").empty()) << json.at("soak");
+}
+
+}  // namespace
+}  // namespace kinetograph::test
