@@ -157,7 +157,8 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
     }
     if (before)
         if (auto waited = executor_->wait(*before); !waited) return fail(std::move(waited.error()));
-    if (auto status = ring_->status(); !status) return fail(std::move(status.error()));
+    // A step goes on behind its frames: with what later steps need of it.
+    if (auto idle = decoder_->lane().stream().synchronize(); !idle) return fail(std::move(idle.error()));
     return times;
 }
 
