@@ -2,6 +2,7 @@
 #include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define KG_START_SWITCH(save, bottom, size) __sanitizer_start_switch_fiber(save, bottom, size)
 #define KG_FINISH_SWITCH(save, bottom, size) __sanitizer_finish_switch_fiber(save, bottom, size)
@@ -31,7 +32,14 @@ StackPool::StackPool() : StackPool(kStackBytes) {}
 
 StackPool::~StackPool() {
     boost::context::protected_fixedsize_stack memory(stack_bytes_);
-    for (auto& stack : idle_) memory.deallocate(stack);
+    for (auto& stack : idle_) {
+#if defined(__SANITIZE_ADDRESS__)
+        // Redzones of frames that were left by a switch are still marked, and whatever is mapped here next would have
+        // them.
+        ASAN_UNPOISON_MEMORY_REGION(static_cast<const char*>(stack.sp) - stack.size, stack.size);
+#endif
+        memory.deallocate(stack);
+    }
 }
 
 boost::context::stack_context StackPool::take() {
