@@ -22,6 +22,10 @@ struct Combination {
 /// "onednn_f32_BF16_ToF32"
 std::string name_of(const testing::TestParamInfo<Combination>& info);
 
+/// ||error|| / ||output|| of a float32 output: 2e-6 (README of the goldens: torch's float32 measures 3.9e-7, factor 5).
+/// Tensor cores do not round the running sum but cut it off, after every 16 products: by 2^-24 of it on average.
+double float32_limit(const accel::DeviceInfo& device, const ConvProblem& problem);
+
 /// Each runs those of `shapes` that the back end does not decline, with poisoned outputs, and returns how many.
 /// Random numbers, within the rounding of the output and, where a doubled input's taps are folded, of the filter.
 int expect_agreement(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes);

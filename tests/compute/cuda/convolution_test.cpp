@@ -24,7 +24,8 @@ class CudaConvolution : public test::CudaLane {
         ASSERT_TRUE(run) << run.error().message;
         const double rounding = problem.dtype == DType::F16 ? 3.2e-4 : 2.5e-3;
         // The folded filter of a doubled input is rounded once more.
-        const double limit = problem.upsample ? 1.6 * rounding : problem.output_dtype == DType::F32 ? 2e-6 : rounding;
+        const double exact = float32_limit(device_->info(), problem);
+        const double limit = problem.upsample ? 1.6 * rounding : problem.output_dtype == DType::F32 ? exact : rounding;
         EXPECT_LE(run->relative_l2, limit) << problem.to_string();
         EXPECT_LE(run->max_abs_error, 4 * limit * run->max_abs_reference) << problem.to_string();
     }
@@ -172,6 +173,7 @@ std::vector<ConvShape> doubled(std::vector<ConvShape> shapes) {
         ConvProblem& p = shapes[i].problem;
         p.upsample = true;
         p.groups = 1;
+        if (p.filter.k < 16) p.norm = Norm::None;  // of one channel it is a sign, which a rounding of the filter turns
         if (i % 2 != 0) continue;
         p.filter.r = p.filter.s = 3;
         p.stride.h = p.stride.w = p.dilation.h = p.dilation.w = 1;
