@@ -101,9 +101,12 @@ def backends(size):
         columns += [result["backend"] for result in layer["backends"] if result["backend"] not in columns]
     rows = []
     for layer in record["layers"]:
-        times = {result["backend"]: ms(result["seconds"]) for result in layer["backends"] if "seconds" in result}
-        rows.append([layer["layer"], *(times.get(column, "-") for column in columns)])
-    return markdown(["layer", *(f"{column}, ms" for column in columns)], rows) + source((name, record))
+        times = {result["backend"]: result["seconds"] for result in layer["backends"] if "seconds" in result}
+        both = "q-slice" in times and "implicit-gemm" in times
+        rows.append([layer["layer"], *(ms(times[column]) if column in times else "-" for column in columns),
+                     f"{times['q-slice'] / times['implicit-gemm']:.2f}" if both else "-"])
+    titles = ["layer", *(f"{column}, ms" for column in columns), "q-slice / implicit-gemm"]
+    return markdown(titles, rows) + source((name, record))
 
 
 def decoder(_):
