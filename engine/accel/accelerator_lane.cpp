@@ -156,7 +156,8 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     return entry.graphs.back().get();
 }
 
-/// A stamp inside a graph costs the device two microseconds: a pass begins where the one before it ends.
+/// A stamp inside a graph costs the device and whoever replays it two microseconds each (H200): a pass begins where the
+/// one before it ends.
 Result<std::vector<PassEvents>> AcceleratorLane::take_chained_events(const graph::BatchRecord& record) {
     std::vector<PassEvents> chain;
     chain.reserve(record.passes.size());
