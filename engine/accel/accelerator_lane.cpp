@@ -139,7 +139,7 @@ Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
 Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record) {
     if (batches_ == Batches::Eager || record.passes.empty()) return nullptr;
     if (record.passes.front().node->anew) return nullptr;  // so are all of its batch
-    if (!stream_->status()) return nullptr;  // nothing runs until the error has been reported
+    if (!stream_->status()) return nullptr;                // nothing runs until the error has been reported
     BatchGraphs::Entry& entry = graphs_.find(batch_key(record), timeline_->value());
     if (entry.declined) return nullptr;
     for (const auto& graph : entry.graphs)
