@@ -13,6 +13,13 @@
 
 namespace kinetograph::test {
 
+/// The host model takes minutes for what takes it seconds where the address sanitizer watches it.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// Skips where the build carries no fat binaries, and where there is neither a driver nor a stand-in. At the end
 /// nothing may be left alive on the device, and a stand-in may have no complaint.
 class CudaLane : public testing::Test {
