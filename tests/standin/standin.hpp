@@ -34,19 +34,19 @@ struct Injection {
 enum class MemoryFiles : std::uint8_t { Plain, Lavapipe };
 
 struct Options {
-    int devices = 1;                           ///< 0: there is no device
-    std::uint64_t memory_bytes = 4ULL << 30U;  ///< of a device; reserved, not touched
-    std::string name{};                        ///< empty: "Stand-in MI355X" or "Stand-in H200"
-    std::string architecture{};                ///< empty: "gfx950:sramecc+:xnack-" or "sm_90"
-    std::uint8_t uuid_byte = 0x5A;             ///< all sixteen bytes of device 0; the next device counts on
+    int devices = 1;                                     ///< 0: there is no device
+    std::uint64_t memory_bytes = 4ULL << 30U;            ///< of a device; reserved, not touched
+    std::string name{};                                  ///< empty: "Stand-in MI355X" or "Stand-in H200"
+    std::string architecture{};                          ///< empty: "gfx950:sramecc+:xnack-" or "sm_90"
+    std::uint8_t uuid_byte = 0x5A;                       ///< all sixteen bytes of device 0; the next device counts on
     std::optional<std::array<std::uint8_t, 16>> uuid{};  ///< of device 0 instead (CUDA): it is another API's device too
-    bool waits_for_values = true;              ///< streams wait for values in memory (HIP asks whether they can)
-    bool registers_host_memory = true;         ///< the device addresses registered memory
-    std::optional<bool> imports_timelines{};   ///< unset: CUDA does; the calls of HIP never do, whatever is said here
-    MemoryFiles files = MemoryFiles::Plain;    ///< of imported memory
-    double clock_drift_ppm = 60;               ///< of the device's clock against the host's
-    std::uint32_t faulting_launch = 0;         ///< the n-th kernel from now fails while it runs; 0: none
-    std::uint64_t jitter_seed = 1;             ///< of the small pauses between work; 0: none
+    bool waits_for_values = true;             ///< streams wait for values in memory (HIP asks whether they can)
+    bool registers_host_memory = true;        ///< the device addresses registered memory
+    std::optional<bool> imports_timelines{};  ///< unset: CUDA does; the calls of HIP never do, whatever is said here
+    MemoryFiles files = MemoryFiles::Plain;   ///< of imported memory
+    double clock_drift_ppm = 60;              ///< of the device's clock against the host's
+    std::uint32_t faulting_launch = 0;        ///< the n-th kernel from now fails while it runs; 0: none
+    std::uint64_t jitter_seed = 1;            ///< of the small pauses between work; 0: none
     std::vector<Injection> injections{};
 };
 

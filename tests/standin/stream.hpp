@@ -27,7 +27,8 @@ struct EventState {
 
 struct Event {
     int device = 0;
-    bool captured = false;  ///< its newest record marks a place in a capture
+    enum class Record : std::uint8_t { OfStream, OfGraph, Mark } newest = Record::OfStream;  ///< Mark: stamps nothing
+    std::weak_ptr<const void> capture{};  ///< which the newest record is part of
     std::shared_ptr<EventState> state = std::make_shared<EventState>();
 
     /// A record was enqueued: the event is pending until its work has run.
@@ -82,6 +83,7 @@ class Stream {
         std::vector<const GraphNode*> tail;
         std::atomic<bool> invalidated = false;
         std::thread::id thread = std::this_thread::get_id();
+        std::shared_ptr<const void> running = std::make_shared<int>();  ///< ends with it
     };
     std::unique_ptr<Capture> capture;  ///< of the thread that enqueues
 

@@ -30,6 +30,10 @@ class CudaLane : public testing::Test {
         const std::string library = driver != nullptr ? driver : KINETOGRAPH_STANDIN_CUDA_LIBRARY;
         if (library.empty()) GTEST_SKIP() << "this build has no stand-in driver that runs kernels";
         find_control(library);
+#if defined(__SANITIZE_ADDRESS__)
+        if (control_ != nullptr && !is_little_work())
+            GTEST_SKIP() << "takes minutes where the address sanitizer watches";
+#endif
         auto created = accel::cuda::create_device({.library = library});
         if (!created && control_ == nullptr) GTEST_SKIP() << created.error().message;
         ASSERT_TRUE(created) << created.error().message;
@@ -43,6 +47,8 @@ class CudaLane : public testing::Test {
         EXPECT_EQ(control_->live(), standin::Live{});
         for (const std::string& complaint : control_->complaints()) ADD_FAILURE() << complaint;
     }
+    /// What the address sanitizer makes take minutes, it does not watch: a test that is little work says so.
+    virtual bool is_little_work() const { return false; }
     /// Whether the chip itself runs the kernels: for what takes the host model minutes.
     bool on_gpu() const { return control_ == nullptr; }
 
@@ -57,6 +63,11 @@ class CudaLane : public testing::Test {
         control_ = reinterpret_cast<standin::ControlFunction>(symbol)();
         control_->reset({});
     }
+};
+
+/// The same, for what is done soon everywhere.
+class CudaLittleWork : public CudaLane {
+    bool is_little_work() const override { return true; }
 };
 
 /// The same, for what only a GPU can do in a test's time.

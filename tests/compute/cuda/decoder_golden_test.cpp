@@ -45,6 +45,7 @@ std::vector<float> expect_decodes_to(Decoder& decoder, const golden::Tensor& lat
 
 using CudaDecoder = test::CudaLane;
 using CudaGpuDecoder = test::CudaGpu;
+using CudaSmallDecoder = test::CudaLittleWork;
 
 TEST_F(CudaDecoder, OfDim32InBf16MatchesTheReferenceFromTheFirstStepOn) {
     if (test::kSanitized) GTEST_SKIP() << "takes the host model minutes where the address sanitizer watches it";
@@ -189,7 +190,7 @@ TEST_F(CudaGpuDecoder, IsTheSameBitForBitInStepsOfOneToFourLatentFrames) {
         EXPECT_EQ(decode(cut), frames);
 }
 
-TEST_F(CudaDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
+TEST_F(CudaSmallDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=16").value();
     const auto decoder = Decoder::create(*device_, checkpoint, {1, 1}).value();
     const std::vector<float> latent(16, 0.25F);
@@ -203,7 +204,7 @@ TEST_F(CudaDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
     EXPECT_EQ(driver->calls("cuLaunchKernelEx"), launches);  // captured before: nothing is enqueued anew
 }
 
-TEST_F(CudaDecoder, InAPrecisionThatTheLaneLacksSaysWhichItHas) {
+TEST_F(CudaSmallDecoder, InAPrecisionThatTheLaneLacksSaysWhichItHas) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=32").value();
     const auto created = Decoder::create(*device_, checkpoint, {2, 2}, {.precision = Precision::Fp32});
     ASSERT_FALSE(created);

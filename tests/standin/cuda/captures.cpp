@@ -54,11 +54,13 @@ void begin_capture(standin::Stream& stream, CaptureMode mode) {
     captures().running.push_back({&stream, std::this_thread::get_id(), mode});
 }
 
-Status may_end_capture(const standin::Stream& stream) {
+Status end_capture(const standin::Stream& stream) {
     std::lock_guard lock(captures().mutex);
     const auto found = std::ranges::find(captures().running, &stream, &Running::stream);
     if (found == captures().running.end()) return Status::IllegalState;
-    if (found->mode == CaptureMode::Relaxed || found->thread == std::this_thread::get_id()) return Status::Success;
+    const Running ended = *found;
+    captures().running.erase(found);
+    if (ended.mode == CaptureMode::Relaxed || ended.thread == std::this_thread::get_id()) return Status::Success;
     return Status::StreamCaptureWrongThread;
 }
 

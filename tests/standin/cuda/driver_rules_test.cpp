@@ -182,9 +182,11 @@ TEST_F(CudaRules, LetsACaptureEndWhereItBeganUnlessItIsRelaxed) {
     };
     ASSERT_EQ(begin(CaptureMode::ThreadLocal), Status::Success);
     EXPECT_EQ(begin(CaptureMode::ThreadLocal), Status::IllegalState);
-    EXPECT_EQ(end_elsewhere(), Status::StreamCaptureWrongThread);
     EXPECT_EQ(end(), Status::Success);
     EXPECT_EQ(end(), Status::IllegalState);
+    ASSERT_EQ(begin(CaptureMode::ThreadLocal), Status::Success);
+    EXPECT_EQ(end_elsewhere(), Status::StreamCaptureWrongThread);
+    EXPECT_EQ(end(), Status::IllegalState) << "it has ended all the same";
     ASSERT_EQ(begin(CaptureMode::Relaxed), Status::Success);
     EXPECT_EQ(end_elsewhere(), Status::Success);
     if (!real()) {
@@ -201,11 +203,14 @@ TEST_F(CudaRules, WaitingForACapturingStreamSpoilsTheCapture) {
 TEST_F(CudaRules, StampsEventsInGraphsWhereTheRecordSaysExternal) {
     EventHandle event = nullptr;
     ASSERT_EQ(cuda().cuEventCreate(&event, kEventDefault), Status::Success);
-    EXPECT_EQ(cuda().cuEventRecordWithFlags(event, stream, kEventRecordExternal), Status::InvalidValue);
-    ASSERT_EQ(begin(CaptureMode::ThreadLocal), Status::Success);
+    float milliseconds = 0;
+    EXPECT_EQ(cuda().cuEventElapsedTime_v1(&milliseconds, event, event), Status::InvalidHandle) << "never recorded";
+    EXPECT_EQ(cuda().cuEventRecordWithFlags(event, stream, kEventRecordExternal), Status::IllegalState);
+    ASSERT_EQ(begin(CaptureMode::Relaxed), Status::Success);
     ASSERT_EQ(cuda().cuEventRecordWithFlags(event, stream, kEventRecordDefault), Status::Success);
-    EXPECT_EQ(end(), Status::Success);
     EXPECT_EQ(cuda().cuEventQuery(event), Status::CapturedEvent);
+    (void)end();
+    EXPECT_EQ(cuda().cuEventQuery(event), Status::InvalidValue) << "the capture that it marked a place in is over";
 
     GraphHandle graph = nullptr;
     GraphExecHandle exec = nullptr;
@@ -216,8 +221,7 @@ TEST_F(CudaRules, StampsEventsInGraphsWhereTheRecordSaysExternal) {
     ASSERT_EQ(cuda().cuGraphGetNodes(graph, nullptr, &nodes), Status::Success);
     EXPECT_EQ(nodes, 1U);
     ASSERT_EQ(cuda().cuGraphInstantiateWithFlags(&exec, graph, 0), Status::Success);
-    float milliseconds = 0;
-    EXPECT_EQ(cuda().cuEventElapsedTime_v1(&milliseconds, event, event), Status::InvalidHandle) << "never recorded";
+    EXPECT_EQ(cuda().cuEventElapsedTime_v1(&milliseconds, event, event), Status::InvalidValue) << "never replayed";
     ASSERT_EQ(cuda().cuGraphLaunch(exec, stream), Status::Success);
     ASSERT_EQ(cuda().cuStreamSynchronize(stream), Status::Success);
     EXPECT_EQ(cuda().cuEventElapsedTime_v1(&milliseconds, event, event), Status::Success);
@@ -285,8 +289,10 @@ TEST_F(CudaRules, ChecksWhatALaunchSays) {
     EXPECT_EQ(launch(good, sizeof(params), 8), Status::Success);
     EXPECT_EQ(launch(good, sizeof(params), 3), Status::InvalidClusterSize);
     EXPECT_EQ(launch(good, sizeof(params), 16), Status::InvalidClusterSize) << "more than every chip takes";
-    EXPECT_EQ(launch(good, 4, 1), Status::InvalidValue);
-    expect_complaint("standin_spin launched with 4 bytes of arguments, it takes 8");
+    if (!real()) {  // which takes what there is
+        EXPECT_EQ(launch(good, 4, 1), Status::InvalidValue);
+        expect_complaint("standin_spin launched with 4 bytes of arguments, it takes 8");
+    }
     config.grid_y = 0;
     EXPECT_EQ(launch(config, sizeof(params), 1), Status::InvalidValue);
     config = good;

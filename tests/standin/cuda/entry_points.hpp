@@ -57,8 +57,9 @@ int current_device();
 /// forbidden to make it. cuThreadExchangeStreamCaptureMode has the rules.
 Status refuse_during_captures(const char* call);
 void begin_capture(standin::Stream& stream, CaptureMode mode);
-/// StreamCaptureWrongThread where the mode forbids this thread to end the capture.
-Status may_end_capture(const standin::Stream& stream);
+/// Nothing is forbidden any more. StreamCaptureWrongThread where the mode forbids this thread to end the capture, which
+/// is lost.
+Status end_capture(const standin::Stream& stream);
 void forget_capture(const standin::Stream& stream);
 
 /// True, and a complaint, for a handle that does not exist, or belongs to another context than the current one.

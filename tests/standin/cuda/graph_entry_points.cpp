@@ -16,9 +16,10 @@ STANDIN_EXPORT Status cuStreamEndCapture(StreamHandle stream, GraphHandle* graph
     STANDIN_ENTER(HealthyContext);
     if (unknown(machine().streams, of(stream), __func__)) return Status::InvalidHandle;
     *graph = nullptr;
-    STANDIN_LEAVE_UNLESS(may_end_capture(*of(stream)));
-    forget_capture(*of(stream));
+    const Status ended = end_capture(*of(stream));
+    if (ended == Status::IllegalState) return ended;
     auto captured = of(stream)->end_capture();
+    if (ended != Status::Success) return ended;
     if (captured == nullptr) return Status::StreamCaptureInvalidated;
     *graph = handle_of(machine().graphs.add(std::move(captured)));
     return Status::Success;

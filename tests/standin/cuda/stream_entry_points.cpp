@@ -13,6 +13,12 @@ bool holds_value(DeviceAddress address) {
            machine().addresses().find(pointer(address), sizeof(std::uint64_t)).has_value();
 }
 
+/// A record that marked a place in a capture has no time, during the capture and after it.
+Status refuse_mark(const standin::Event& event) {
+    if (event.newest != standin::Event::Record::Mark) return Status::Success;
+    return event.capture.expired() ? Status::InvalidValue : Status::CapturedEvent;
+}
+
 }  // namespace
 
 STANDIN_EXPORT Status cuStreamCreate(StreamHandle* stream, unsigned flags) {
@@ -92,13 +98,15 @@ STANDIN_EXPORT Status cuEventRecordWithFlags(EventHandle event, StreamHandle str
         return Status::InvalidHandle;
     if (flags > kEventRecordExternal) return Status::InvalidValue;
     const bool external = flags == kEventRecordExternal;
+    using Record = standin::Event::Record;
     if (!of(stream)->capture) {
-        if (external) return Status::InvalidValue;
-        of(event)->captured = false;
+        if (external) return Status::IllegalState;
+        of(event)->newest = Record::OfStream;
         of(event)->expect();
         return of(stream)->push(of(event)->stamp());
     }
-    of(event)->captured = !external;
+    of(event)->newest = external ? Record::OfGraph : Record::Mark;
+    of(event)->capture = of(stream)->capture->running;
     if (!external) return Status::Success;
     return of(stream)->push(of(event)->record());
 }
@@ -107,7 +115,7 @@ STANDIN_EXPORT Status cuEventQuery(EventHandle event) {
     STANDIN_ENTER(HealthyContext);
     if (unknown(machine().events, of(event), __func__)) return Status::InvalidHandle;
     STANDIN_LEAVE_UNLESS(refuse_during_captures(__func__));
-    if (of(event)->captured) return Status::CapturedEvent;
+    STANDIN_LEAVE_UNLESS(refuse_mark(*of(event)));
     return of(event)->phase() == Phase::Pending ? Status::NotReady : Status::Success;  // also if it was never recorded
 }
 
@@ -115,7 +123,7 @@ STANDIN_EXPORT Status cuEventSynchronize(EventHandle event) {
     STANDIN_ENTER(HealthyContext);
     if (unknown(machine().events, of(event), __func__)) return Status::InvalidHandle;
     STANDIN_LEAVE_UNLESS(refuse_during_captures(__func__));
-    if (of(event)->captured) return Status::CapturedEvent;
+    STANDIN_LEAVE_UNLESS(refuse_mark(*of(event)));
     return of(event)->wait();
 }
 
@@ -123,8 +131,9 @@ STANDIN_EXPORT Status cuEventElapsedTime(float* milliseconds, EventHandle start,
     STANDIN_ENTER(HealthyContext);
     for (const EventHandle event : {start, end}) {
         if (unknown(machine().events, of(event), __func__)) return Status::InvalidHandle;
-        if (of(event)->captured) return Status::CapturedEvent;
-        if (of(event)->phase() == Phase::NeverRecorded) return Status::InvalidHandle;
+        STANDIN_LEAVE_UNLESS(refuse_mark(*of(event)));
+        if (of(event)->phase() != Phase::NeverRecorded) continue;
+        return of(event)->newest == standin::Event::Record::OfGraph ? Status::InvalidValue : Status::InvalidHandle;
     }
     return standin::Event::elapsed(*of(start), *of(end), *milliseconds) ? Status::Success : Status::NotReady;
 }
