@@ -146,6 +146,28 @@ Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, acce
                   output.gaps_untouched() && normed.gaps_untouched(), std::string(convolution.backend())};
 }
 
+Result<std::vector<float>> TestConvolution::run_in_place(accel::Device& device, accel::Stream& stream,
+                                                         std::string_view backend) const {
+    auto convolution = Convolution::create(device, shape.problem, {filter, bias, gamma}, {.backend = backend});
+    if (!convolution) return fail(convolution.error());
+    const TestFrames scratch(1, 1, static_cast<std::int64_t>((*convolution)->workspace_bytes() / 4 + 16), DType::F32,
+                             FrameLayout::Dense);
+    auto given = DeviceFrames::upload(device, stream, input), room = DeviceFrames::upload(device, stream, scratch);
+    auto both = DeviceFrames::upload(device, stream, residual);
+    for (const auto* uploaded : {&given, &room, &both})
+        if (!*uploaded) return fail(uploaded->error());
+    const auto inputs = given->readable(), residuals = both->readable();
+    auto enqueued =
+        (*convolution)
+            ->enqueue(
+                stream, "test",
+                {.input = inputs, .output = both->writable(), .residual = residuals, .workspace = room->writable()[0]});
+    if (!enqueued) return fail(enqueued.error());
+    TestFrames output = make_output(shape.problem, FrameLayout::Dense);
+    if (auto read = both->read_back(stream, output); !read) return fail(read.error());
+    return output.values();
+}
+
 std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stream& stream) const {
     ConvShape plain{shape.problem};
     plain.problem.output_dtype = DType::F32;

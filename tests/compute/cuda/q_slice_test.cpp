@@ -246,6 +246,19 @@ TEST_F(CudaQSlice, OverAnotherNumberOfFramesGivesEachFrameTheSameBits) {
     }
 }
 
+TEST_F(CudaQSlice, LeavesAResidualInPlaceWhenItIsTheOutput) {
+    ConvShape shape = causal(32, 24);
+    shape.problem.residual = true;
+    TestConvolution test(shape);
+    fill_random(test);
+    const auto stream = device_->create_stream("test").value();
+    for (const std::string_view backend : {kFused, kRounded, std::string_view("im2col-cuda")}) {
+        const auto in_place = test.run_in_place(*device_, *stream, backend);
+        ASSERT_TRUE(in_place) << in_place.error().message;
+        EXPECT_EQ(*in_place, run(test, backend).values) << backend;
+    }
+}
+
 /// Bands of every height down to one row, with and without a rest, hold what one band of all rows holds.
 TEST_F(CudaQSlice, GivesTheSameBitsInBandsOfAnyHeight) {
     for (const Norm norm : {Norm::Beside, Norm::Instead}) {

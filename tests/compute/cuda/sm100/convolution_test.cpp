@@ -187,6 +187,21 @@ TEST_F(Sm100Convolution, TheMatrixOfTapsAgreesForWhatGatesDecline) {
     EXPECT_EQ(expect_agreement(*device_, {"im2col-sm100", DType::BF16, DType::F32}, std::span(shapes).first(2)), 2);
 }
 
+TEST_F(Sm100Convolution, LeavesAResidualInPlaceWhenItIsTheOutput) {
+    const auto stream = device_->create_stream("test").value();
+    for (const std::string_view backend :
+         {"conv2d-sm100", "conv3d-sm100", "q-slice-sm100", "q-slice-rounded-sm100", "im2col-sm100"}) {
+        TestConvolution test(with_residual(backend == "conv2d-sm100" ? image(32, 64) : causal(32, 64)));
+        for (std::size_t i = 0; i < test.filter.size(); ++i) test.filter[i] = static_cast<float>(i % 13) - 6;
+        test.input.fill(
+            [](std::int64_t frame, std::int64_t i) { return static_cast<float>((7 * frame + i) % 11) - 5; });
+        test.residual.fill([](std::int64_t frame, std::int64_t i) { return static_cast<float>((frame + i) % 17); });
+        const auto in_place = test.run_in_place(*device_, *stream, backend);
+        ASSERT_TRUE(in_place) << in_place.error().message;
+        EXPECT_EQ(*in_place, test.run(*device_, *stream, backend).value().values) << backend;
+    }
+}
+
 TEST_F(Sm100Convolution, OverAnotherNumberOfFramesSharesThePackedFilterAndAgrees) {
     const auto stream = device_->create_stream("test").value();
     for (const std::string_view backend : {"conv2d-sm100", "conv3d-sm100", "q-slice-sm100", "im2col-sm100"}) {
