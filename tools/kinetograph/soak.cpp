@@ -5,7 +5,11 @@
 namespace kinetograph::cli {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kResidentGrowth = 256U << 20U;  // freed memory stays in the sanitizer's quarantine
+#else
 constexpr std::uint64_t kResidentGrowth = 16U << 20U;  // of a process whose allocator keeps what is freed
+#endif
 
 template <class State>
 std::vector<std::string> memory_changes(const State& before, const State& after) {
