@@ -60,7 +60,7 @@ Band band_of(const sm80::ConvShape& image, std::int64_t first, std::int64_t rows
     return band;
 }
 
-/// Rows of a band: as many as keep the sums in the cache, or some fewer where the launches' last waves are fuller then.
+/// Rows of a band: as many as `sum_bytes` hold, or some fewer where the launches' last waves are fuller then.
 std::int64_t band_rows(const sm80::ConvShape& image, const sm80::ConvConfig& config, const sm80::ConvChip& chip,
                        std::uint64_t sum_bytes) {
     const std::int64_t height = image.h_out();
@@ -87,7 +87,7 @@ std::vector<Byte*> moved(std::span<Byte* const> frames, std::int64_t bytes) {
     return all;
 }
 
-/// Band by band, so that the sums stay in the cache from slice to slice.
+/// Band by band, all slices of one before the next: the sums of one band are the workspace.
 class QSlice final : public Convolution {
   public:
     QSlice(const ConvProblem& problem, std::shared_ptr<const Bound> bound)

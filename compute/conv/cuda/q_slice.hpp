@@ -6,9 +6,9 @@
 namespace kinetograph::conv::cuda {
 
 /// output[t] = sum over q of conv2d(input[t + q], filter[q]): the same sum as one launch over q * r * s taps where
-/// stride and dilation are 1 and nothing is padded in time. Frames are read and written where they lie, band of rows by
-/// band of rows, so that a band's fp32 sums stay in the second-level cache from slice to slice. workspace: those sums,
-/// at most kQSliceSumBytes or one row, and in the rounded form half as much again for a slice in bf16.
+/// stride and dilation are 1 and nothing is padded in time. Frames are read and written where they lie, in as few bands
+/// of rows as the workspace's bound asks for. workspace: a band's fp32 sums, at most kQSliceSumBytes or one row, and in
+/// the rounded form half as much again for a slice in bf16.
 ///
 /// create_q_slice: each 2-D convolution's epilogue adds its fp32 sums to the frame's, the last one's finishes the
 /// problem. One rounding, as in one launch. create_rounded_q_slice: each 2-D convolution stores bf16, a pass adds that
@@ -19,9 +19,10 @@ Result<std::unique_ptr<Convolution>> create_q_slice(accel::Device& device, const
 Result<std::unique_ptr<Convolution>> create_rounded_q_slice(accel::Device& device, const ConvProblem& problem,
                                                             const ConvParameters& parameters);
 
-/// Sums that a second-level cache keeps from one slice to the next beside what the convolution reads: half of the 40
-/// MiB of an A100.
-inline constexpr std::uint64_t kQSliceSumBytes = 24 << 20;
+/// Bounds the workspace where whole frames of sums would take more than a gigabyte. Smaller bands are launches of fewer
+/// CTAs, whose last waves leave SMs idle: on an H200, 384 channels at 320 x 176, 24 MiB take 2.79 ms where whole frames
+/// of 165 MiB take 2.33; sums that fit the second-level cache do not make up for it.
+inline constexpr std::uint64_t kQSliceSumBytes = 256 << 20;
 
 enum class QSliceForm : std::uint8_t { FusedSums, RoundedSlices };
 /// Either form, with bands whose sums take `sum_bytes` at most, or one row.
