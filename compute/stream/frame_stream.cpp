@@ -1,5 +1,7 @@
 #include <kinetograph/compute/stream/frame_stream.hpp>
 
+#include <kinetograph/engine/vulkan/device.hpp>
+
 #include <pthread.h>
 
 #include <algorithm>
@@ -8,6 +10,13 @@ namespace kinetograph::stream {
 namespace {
 
 constexpr Nanoseconds kStopPoll = std::chrono::milliseconds(20);  // how soon a wait for a slot notices the end
+
+/// On a queue that draws too, a copy that waits for the decoder would hold up the pictures behind it.
+Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
+    const bool draws =
+        display != nullptr && display->queue(lane).handle == display->queue(graph::Lane::Graphics).handle;
+    return draws ? Copies::OnceDecoded : Copies::Ahead;
+}
 
 }  // namespace
 
@@ -20,6 +29,7 @@ Result<std::unique_ptr<FrameStream>> FrameStream::create(interop::Bridge& bridge
                                     {.storage = options.storage,
                                      .slots = options.slots,
                                      .copy_lane = options.copy_lane,
+                                     .copies = copies_on(bridge.display(), options.copy_lane),
                                      .fps = clip.fps,
                                      .recorder = options.recorder});
     if (!ring) return fail(std::move(ring.error()));

@@ -15,7 +15,7 @@ using interop::FrameRingDesc;
 constexpr std::uint32_t kFramesOfAStep = 4;
 constexpr std::uint32_t kFewestSlots = kFramesOfAStep + 1;  // with the one on show, which nobody has given back yet
 
-struct Copies {
+struct CopyData {
     std::vector<graph::Buffer> pixels;
     std::vector<graph::Image> images;
 };
@@ -65,12 +65,13 @@ Result<void> RingDecoder::attach() {
     output.domain = graph::MemoryDomain::Shared;
     output.backends = {{graph::MemoryDomain::Shared, &bridge_.memory()}};
     output.topology = bridge_.lane_topology();
-    if (options_.storage == FrameRingDesc::Storage::Image) {
-        auto copying = vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder,
-                                                  bridge_.lane_sharing());
-        if (!copying) return fail(std::move(copying.error()));
-        copying_ = std::move(*copying);
-        if (auto connected = bridge_.connect(decoder_->lane(), *copying_); !connected) return connected;
+    if (options_.storage == FrameRingDesc::Storage::Buffer) {
+        if (auto shown = bridge_.connect(decoder_->lane()); !shown) return shown;
+    } else if (auto made = make_copying(); !made) {
+        return made;
+    } else if (options_.copies == Copies::OnceDecoded) {
+        if (auto pixels = make_pixels(); !pixels) return pixels;
+    } else {
         output.memory = vae::DeviceOutput::Memory::Transient;
         output.lanes = {copying_.get()};
         output.then = [this](graph::FrameGraph& frame, std::span<const graph::Buffer> frames) {
@@ -78,10 +79,30 @@ Result<void> RingDecoder::attach() {
         };
         const std::uint64_t pixels = (ring_->frame_bytes() + 255) / 256 * 256 * kFramesOfAStep;
         if (auto reserved = bridge_.memory().reserve(pixels); !reserved) return reserved;
-    } else if (auto shown = bridge_.connect(decoder_->lane()); !shown) {
-        return shown;
     }
     return decoder_->attach(std::move(output));
+}
+
+Result<void> RingDecoder::make_copying() {
+    auto copying =
+        vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder, bridge_.lane_sharing());
+    if (!copying) return fail(std::move(copying.error()));
+    copying_ = std::move(*copying);
+    return bridge_.connect(decoder_->lane(), *copying_);
+}
+
+/// Memory for the frames of one step, and an executor for the copies out of it.
+Result<void> RingDecoder::make_pixels() {
+    for (std::uint32_t i = 0; i < kFramesOfAStep; ++i) {
+        auto buffer = bridge_.memory().create_buffer(fmt::format("pixels {}", i), ring_->frame_bytes());
+        if (!buffer) return fail(std::move(buffer.error()));
+        pixels_.push_back(std::move(*buffer));
+    }
+    auto copier = graph::Executor::create(
+        {.lanes = {copying_.get()}, .memory = {}, .compile = {.topology = bridge_.lane_topology()}});
+    if (!copier) return fail(std::move(copier.error()));
+    copier_ = std::move(*copier);
+    return {};
 }
 
 /// From memory that both APIs see to the slots' images, and those into the layout in which readers get them.
@@ -89,19 +110,44 @@ void RingDecoder::declare_copies(graph::FrameGraph& frame, std::span<const graph
     std::vector<graph::Image>& images = images_[frames.size()];
     images.clear();
     for (std::size_t i = 0; i < frames.size(); ++i) images.push_back(ring_->import_image(frame, slots_[i]));
-    const Copies& copies = frame.add_pass<Copies>(
+    const CopyData& copies = frame.add_pass<CopyData>(
         "frames to images", options_.copy_lane,
-        [&](graph::PassBuilder& pass, Copies& data) {
+        [&](graph::PassBuilder& pass, CopyData& data) {
             for (std::size_t i = 0; i < frames.size(); ++i) {
                 data.pixels.push_back(pass.read(frames[i], graph::Access::TransferRead));
                 data.images.push_back(pass.write(images[i], graph::Access::TransferWrite));
             }
         },
-        [](const Copies& data, vulkan::PassContext& context) {
+        [](const CopyData& data, vulkan::PassContext& context) {
             for (std::size_t i = 0; i < data.images.size(); ++i)
                 copy_to_image(context.range(data.pixels[i]), context.image(data.images[i]), context);
         });
     for (const graph::Image image : copies.images) ring_->declare_handover(frame, image, options_.copy_lane);
+}
+
+void RingDecoder::rebind_images(graph::FrameGraph& frame) {
+    const std::vector<graph::Image>& images = images_.at(slots_.size());
+    for (std::size_t i = 0; i < images.size(); ++i) frame.rebind(images[i], vulkan::physical_of(*slots_[i].image));
+}
+
+/// Waits for the step, then brings its pixels to the slots' images; the step is done when they are there.
+Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
+    constexpr auto kAccelerator = static_cast<std::size_t>(graph::Lane::Accelerator);
+    if (auto done = decoder_->lane().wait(step.execution.done[kAccelerator]); !done) return done;
+    const auto [it, added] = copies_.try_emplace(slots_.size());
+    if (added) {
+        std::vector<graph::Buffer> frames;
+        for (std::size_t i = 0; i < slots_.size(); ++i)
+            frames.push_back(it->second.import_buffer(
+                fmt::format("pixels {}", i), {.bytes = ring_->frame_bytes(), .domain = graph::MemoryDomain::Shared},
+                pixels_[i]->physical()));
+        declare_copies(it->second, frames);
+    }
+    rebind_images(it->second);
+    auto execution = copier_->execute(it->second);
+    if (!execution) return fail(std::move(execution.error()));
+    step.execution = *execution;
+    return {};
 }
 
 RingDecoder::~RingDecoder() {
@@ -159,25 +205,28 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     accel::AcceleratorLane& lane = decoder_->lane();
     bridge_.wait_before_next(lane, latent.ready);
     places_.clear();
-    for (const FrameRing::Slot& slot : slots_) {
-        if (copying_) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        const FrameRing::Slot& slot = slots_[i];
+        if (copying_)
             bridge_.wait_before_next(*copying_, slot.reusable);
-        } else {
+        else
             bridge_.wait_before_next(lane, slot.reusable);
+        if (copier_)
+            places_.push_back(pixels_[i]->physical());
+        else if (!copying_)
             places_.push_back(slot.buffer->physical());
-        }
     }
+    if (copier_) bridge_.wait_before_next(lane, last_);  // the copies out of the memory that this step writes
     if (auto begun = clock_.begin(lane.stream()); !begun) return fail(std::move(begun.error()));
     auto enqueued = decoder_->enqueue({.latents = {reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes},
                                        .frames = places_,
                                        .bind = [this](graph::FrameGraph& frame) {
-                                           if (!copying_) return;
-                                           const std::vector<graph::Image>& images = images_.at(slots_.size());
-                                           for (std::size_t i = 0; i < images.size(); ++i)
-                                               frame.rebind(images[i], vulkan::physical_of(*slots_[i].image));
+                                           if (copying_ && !copier_) rebind_images(frame);
                                        }});
     if (!enqueued) return enqueued;
     if (auto ended = clock_.end(lane.stream(), first_); !ended) return fail(std::move(ended.error()));
+    if (copier_)
+        if (auto copied = copy_decoded(*enqueued); !copied) return fail(std::move(copied.error()));
     return enqueued;
 }
 

@@ -8,13 +8,22 @@
 
 namespace kinetograph::stream {
 
+/// When pixels are copied to images.
+enum class Copies : std::uint8_t {
+    Ahead,  ///< submitted with the step, in its graph: the copy lane's queue waits for the accelerator
+    /// Submitted once the step is done, for which step() waits. Nothing behind the copies on their queue waits with
+    /// them: for queues that draw, too.
+    OnceDecoded,
+};
+
 struct RingDecoderOptions {
     /// Images of the bridge's Vulkan device, or buffers that the accelerator addresses too. Headless: buffers.
     interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
     std::uint32_t slots = 8;  ///< frames: four that a step writes, and those that are ready or held by readers; >= 5
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
-    double fps = 24.0;                                  ///< of the clip, for the frames' presentation times
-    profile::Recorder* recorder = nullptr;              ///< of the copies and of the host's work; outlives the decoder
+    Copies copies = Copies::Ahead;
+    double fps = 24.0;                      ///< of the clip, for the frames' presentation times
+    profile::Recorder* recorder = nullptr;  ///< of the copies and of the host's work; outlives the decoder
 };
 
 /// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
@@ -70,7 +79,11 @@ class RingDecoder {
         : bridge_(bridge), options_(options), clock_(bridge.accelerator()), decoder_(std::move(decoder)) {}
     Result<void> make_ring();
     Result<void> attach();
+    Result<void> make_copying();
+    Result<void> make_pixels();
     void declare_copies(graph::FrameGraph& frame, std::span<const graph::Buffer> frames);
+    void rebind_images(graph::FrameGraph& frame);
+    Result<void> copy_decoded(vae::EnqueuedStep& step);
     Stepped acquire(Nanoseconds timeout);
     void abandon();
     Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
@@ -81,13 +94,16 @@ class RingDecoder {
     RingDecoderOptions options_;
     StepClock clock_;
     std::unique_ptr<interop::FrameRing> ring_;
-    std::unique_ptr<vulkan::VulkanLane> copying_;              ///< null in a ring of buffers
+    std::unique_ptr<vulkan::VulkanLane> copying_;                 ///< null in a ring of buffers
+    std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, with Copies::OnceDecoded
     std::unique_ptr<vae::Decoder> decoder_;                    ///< whose executor waits for the lane above at the end
     std::vector<interop::FrameRing::Slot> slots_;              ///< acquired for the next step
-    std::vector<graph::Physical> places_;                      ///< of those slots' buffers
+    std::vector<graph::Physical> places_;                      ///< where the decoder writes the next step's frames
     std::map<std::size_t, std::vector<graph::Image>> images_;  ///< [frames of a step] -> imports of its graph
-    interop::TimelinePoint last_;                              ///< when the newest step's frames are ready
-    bool first_ = true;                                        ///< the next step is a clip's first
+    std::map<std::size_t, graph::FrameGraph> copies_;          ///< OnceDecoded: [frames of a step] -> its graph
+    std::unique_ptr<graph::Executor> copier_;
+    interop::TimelinePoint last_;  ///< when the newest step's frames are ready
+    bool first_ = true;            ///< the next step is a clip's first
     std::uint64_t generation_ = 0;
 };
 

@@ -168,6 +168,45 @@ TEST_P(RingDecoders, ASteadyStateAsksNeitherDriverForAnythingAndNeverWaits) {
     EXPECT_EQ(faults.waits.load(), 0);
 }
 
+/// The same on a GPU, ten thousand times: cuda_stream_test.
+TEST_P(RingDecoders, HundredsOfStepsNeitherGrowNorDrift) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    constexpr std::uint64_t kSteps = 60;
+#else
+    constexpr std::uint64_t kSteps = 600;
+#endif
+    std::optional<interop::TimelinePoint> last;
+    std::uint64_t stride = 0;
+    const auto run = [&](std::uint64_t steps) {
+        for (std::uint64_t i = 0; i < steps; ++i) {
+            Result<Stepped> stepped = decoder_->step({at(static_cast<std::int64_t>(i % 6)), kLatentBytes, {}});
+            ASSERT_TRUE(stepped && *stepped == Stepped::Enqueued);
+            while (const auto record = decoder_->ring().try_take()) {
+                if (last && record->ready.value != last->value) {
+                    if (stride == 0) stride = record->ready.value - last->value;
+                    ASSERT_EQ(record->ready.value - last->value, stride);
+                }
+                last = record->ready;
+                // Behind the frame itself: steps run ahead of the accelerator, as far as there are slots.
+                ASSERT_TRUE(decoder_->ring().release(*record, record->ready));
+            }
+        }
+        ASSERT_TRUE(bridge_->wait(*last));
+    };
+    ASSERT_NO_FATAL_FAILURE(run(1));
+    last.reset();
+    ASSERT_NO_FATAL_FAILURE(run(40));
+    const auto accelerator = accelerator_->bytes_allocated(), vulkan = display_->memory().bytes_held();
+    ASSERT_NO_FATAL_FAILURE(run(kSteps));
+    EXPECT_EQ(accelerator_->bytes_allocated(), accelerator);
+    EXPECT_EQ(display_->memory().bytes_held(), vulkan);
+    EXPECT_TRUE(bridge_->has_reached(*last));
+    EXPECT_FALSE(bridge_->has_reached({last->semaphore, last->timeline, last->value + 1}));
+    EXPECT_EQ(decoder_->times().steps, 41 + kSteps);
+}
+
 TEST_P(RingDecoders, TheHostsWorkOnAStepIsASpan) {
     ASSERT_NO_FATAL_FAILURE(set_up());
     if (IsSkipped()) return;
