@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace kinetograph::stream {
 namespace {
@@ -183,7 +184,13 @@ void RingDecoder::abandon() {
 }
 
 Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
     if (const Stepped acquired = acquire(timeout); acquired != Stepped::Enqueued) return acquired;
+    if (!bridge_.has_reached(before_last_)) {
+        const auto done = bridge_.wait(before_last_, std::max(until - host_now(), Nanoseconds{}));
+        if (!done) return fail(done.error());
+        if (!*done) return Stepped::NoSlots;
+    }
     const Nanoseconds begin = host_now();
     const auto enqueued = enqueue(latent);
     if (!enqueued) {
@@ -234,7 +241,7 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     graph::LaneBackend& lane = last_lane();
     auto ready = bridge_.point_of(lane, step.execution.done[static_cast<std::size_t>(lane.lane())]);
     if (!ready) return fail(std::move(ready.error()));
-    last_ = *ready;
+    before_last_ = std::exchange(last_, *ready);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.first_index + static_cast<std::int64_t>(i);
         const Nanoseconds due(std::llround(static_cast<double>(index) * 1e9 / options_.fps));

@@ -37,7 +37,7 @@ struct LatentFrame {
 /// What became of a call to RingDecoder::step().
 enum class Stepped : std::uint8_t {
     Enqueued,
-    NoSlots,   ///< readers hold too many frames: nothing has happened yet
+    NoSlots,   ///< readers hold too many frames, or two steps are on their way: nothing has happened yet
     Outdated,  ///< the ring has been restarted since begin_clip(): nothing has happened
 };
 
@@ -102,8 +102,8 @@ class RingDecoder {
     std::map<std::size_t, std::vector<graph::Image>> images_;  ///< [frames of a step] -> imports of its graph
     std::map<std::size_t, graph::FrameGraph> copies_;          ///< OnceDecoded: [frames of a step] -> its graph
     std::unique_ptr<graph::Executor> copier_;
-    interop::TimelinePoint last_;  ///< when the newest step's frames are ready
-    bool first_ = true;            ///< the next step is a clip's first
+    interop::TimelinePoint last_, before_last_;  ///< when the frames of the newest two steps are ready
+    bool first_ = true;                          ///< the next step is a clip's first
     std::uint64_t generation_ = 0;
 };
 

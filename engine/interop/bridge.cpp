@@ -77,7 +77,7 @@ Result<VkSemaphore> Bridge::share_timeline(accel::AcceleratorLane& lane) {
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
     if (choice_.timelines != Timelines::Shared) return {};
     std::lock_guard lock(mutex_);
-    auto of_display = import_timeline(display.timeline(), graph::to_string(display.lane()));
+    auto of_display = import_timeline(display.exported_timeline(), graph::to_string(display.lane()));
     if (!of_display) return fail(std::move(of_display.error()));
     const auto of_accelerator = share_timeline(accelerator);
     if (!of_accelerator) return fail(of_accelerator.error());
@@ -130,6 +130,11 @@ bool Bridge::has_reached(const TimelinePoint& point) {
 Result<void> Bridge::wait(const TimelinePoint& point) {
     if (point.is_past()) return {};
     return foreign(point).wait(point.value);
+}
+
+Result<bool> Bridge::wait(const TimelinePoint& point, Nanoseconds timeout) {
+    if (point.is_past()) return true;
+    return foreign(point).wait(point.value, timeout);
 }
 
 void Bridge::wait_before_next(accel::AcceleratorLane& lane, const TimelinePoint& point) {

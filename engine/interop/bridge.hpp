@@ -60,6 +60,8 @@ class Bridge {
     void wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point);
     bool has_reached(const TimelinePoint& point);   ///< asks, without waiting
     Result<void> wait(const TimelinePoint& point);  ///< blocks the calling thread
+    /// The same for up to `timeout`; false when that has passed.
+    Result<bool> wait(const TimelinePoint& point, Nanoseconds timeout);
 
   private:
     /// An accelerator lane's timeline as a semaphore that both sides see.

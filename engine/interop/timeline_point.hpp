@@ -33,11 +33,11 @@ class ForeignTimeline final : public graph::LaneBackend {
     graph::Lane lane() const override { return graph::Lane::Host; }
     Result<void> submit(const graph::BatchRecord& record) override;
     Result<void> wait(std::uint64_t value) override;
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) const;  ///< false on time-out
     /// Asks, without waiting.
     bool has_reached(std::uint64_t value) const;
 
   private:
-    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) const;
     const vulkan::Device* display_;
     TimelinePoint point_;
     const std::atomic<bool>& closing_;

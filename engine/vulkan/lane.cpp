@@ -106,9 +106,14 @@ Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, gra
                                                        profile::Recorder* recorder, Sharing sharing) {
     assert(PassContext::serves(lane) && "only the three Vulkan lanes run here");
     std::unique_ptr<VulkanLane> result(new VulkanLane(device, lane, recorder));
-    auto timeline = create_timeline(device, fmt::format("{} lane", graph::to_string(lane)), sharing);
+    const std::string name = fmt::format("{} lane", graph::to_string(lane));
+    auto timeline = create_timeline(device, name);
     if (!timeline) return fail(timeline.error());
     result->timeline_ = *timeline;
+    if (sharing == Sharing::Private) return result;
+    auto exported = create_timeline(device, name + ", exported", sharing);
+    if (!exported) return fail(exported.error());
+    result->exported_ = *exported;
     return result;
 }
 
@@ -117,6 +122,7 @@ VulkanLane::~VulkanLane() {
     relay_.reset();
     slots_.clear();
     device_.table().vkDestroySemaphore(device_.handle(), timeline_, nullptr);
+    device_.table().vkDestroySemaphore(device_.handle(), exported_, nullptr);
 }
 
 bool VulkanLane::times_passes() const {
@@ -414,6 +420,7 @@ Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
     if (!waits) return fail(waits.error());
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline_, batch.signal, stages)};
+    if (exported_ != VK_NULL_HANDLE) signals.push_back(semaphore_info(exported_, batch.signal, stages));
     if (batch.batch->ordinal + 1 == batch.plan->batches_on_lane[static_cast<std::size_t>(lane_)]) {
         for (const ExternalSemaphore& signal : signals_)
             signals.push_back(semaphore_info(signal.semaphore, signal.value, stages));

@@ -26,7 +26,7 @@ struct ExternalSemaphore {
 class VulkanLane final : public graph::LaneBackend {
   public:
     /// `lane` is Graphics, AsyncCompute or Transfer; every pass becomes a span in `recorder`, which outlives the lane.
-    /// An exportable timeline is one that an accelerator can import.
+    /// An exportable lane has a timeline that an accelerator can import.
     static Result<std::unique_ptr<VulkanLane>> create(const Device& device, graph::Lane lane,
                                                       profile::Recorder* recorder = nullptr,
                                                       Sharing sharing = Sharing::Private);
@@ -38,6 +38,9 @@ class VulkanLane final : public graph::LaneBackend {
     Result<void> wait(std::uint64_t value) override;
 
     VkSemaphore timeline() const { return timeline_; }  ///< reaches BatchRecord::signal when the batch is done
+    /// The same values in a semaphore that another API may import; null in a private lane. Two, because validation
+    /// layers do not learn from an exported semaphore that work has ended.
+    VkSemaphore exported_timeline() const { return exported_; }
     /// From now on waits for `lane` on the device: the values of its timeline appear in `timeline` too.
     void can_see(const graph::LaneBackend& lane, VkSemaphore timeline) { visible_.emplace_back(&lane, timeline); }
     std::uint64_t completed() const;  ///< value that the timeline has reached
@@ -73,7 +76,7 @@ class VulkanLane final : public graph::LaneBackend {
     const Device& device_;
     graph::Lane lane_;
     profile::Recorder* recorder_;
-    VkSemaphore timeline_ = VK_NULL_HANDLE;
+    VkSemaphore timeline_ = VK_NULL_HANDLE, exported_ = VK_NULL_HANDLE;
     std::uint64_t submitted_ = 0;
     std::mutex mutex_;  // slots_, their queries, and relay_
     std::vector<std::unique_ptr<Slot>> slots_;

@@ -65,7 +65,7 @@ Result<void> play(Host& host, const char* latents, const char* weights, accel::K
     // The loop: a step is enqueued behind the generator's work, the engine's work behind the step: the GPU does the
     // waiting.
     for (std::uint64_t t = 0; t < frames; ++t) {
-        const auto stepped = (*decoder)->step(generator.make(t));
+        const auto stepped = (*decoder)->step(generator.make(t), std::chrono::seconds(1));
         if (!stepped) return fail(stepped.error());
         while (const auto frame = (*decoder)->ring().try_take()) {
             const std::uint64_t drawn =

@@ -16,6 +16,8 @@ using testing::small_decoder;
 
 constexpr std::uint64_t kLatentBytes = 16 * testing::kHeight * testing::kWidth * sizeof(float);
 
+constexpr Nanoseconds kSoon = std::chrono::milliseconds(500);
+
 class RingDecoders : public testing::StreamTest, public ::testing::WithParamInterface<Case> {
   protected:
     void set_up() {
@@ -42,7 +44,7 @@ class RingDecoders : public testing::StreamTest, public ::testing::WithParamInte
     }
     std::byte* at(std::int64_t t) const { return latents_->data() + static_cast<std::uint64_t>(t) * kLatentBytes; }
     Stepped step(std::int64_t t, const interop::TimelinePoint& ready = {}) {
-        const auto stepped = decoder_->step({at(t), kLatentBytes, ready});
+        const auto stepped = decoder_->step({at(t), kLatentBytes, ready}, kSoon);
         EXPECT_TRUE(stepped) << stepped.error().message;
         return stepped ? *stepped : Stepped::NoSlots;
     }
@@ -181,7 +183,7 @@ TEST_P(RingDecoders, HundredsOfStepsNeitherGrowNorDrift) {
     std::uint64_t stride = 0;
     const auto run = [&](std::uint64_t steps) {
         for (std::uint64_t i = 0; i < steps; ++i) {
-            Result<Stepped> stepped = decoder_->step({at(static_cast<std::int64_t>(i % 6)), kLatentBytes, {}});
+            Result<Stepped> stepped = decoder_->step({at(static_cast<std::int64_t>(i % 6)), kLatentBytes, {}}, kSoon);
             ASSERT_TRUE(stepped && *stepped == Stepped::Enqueued);
             while (const auto record = decoder_->ring().try_take()) {
                 if (last && record->ready.value != last->value) {
