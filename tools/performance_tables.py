@@ -150,14 +150,30 @@ def interop(_):
     rows += [[f"{route['route']}, in a row", f"{1e6 * route['seconds_batched']:.1f} us"] for route in record["routes"]]
     rows += [["one hand-over, one by one", f"{1e6 * record['seconds_hand_over_one_by_one']:.1f} us"],
              ["one hand-over, in a row", f"{1e6 * record['seconds_hand_over_batched']:.1f} us"]]
-    if "soak" in record:
-        soak = record["soak"]
-        rows.append([f"soak of {soak['steps']} executions", "; ".join(soak["changes"]) or "nothing grew or drifted"])
+    if "decode" in record:
+        decode = record["decode"]
+        step = decode["seconds_per_step"]["median"]
+        rows += [[f"a step at {decode['width']}x{decode['height']}, picture to picture", f"{ms(step)} ms"],
+                 ["of it the decoder's passes", f"{ms(decode['seconds_passes'])} ms"],
+                 ["graph, interop and presentation", f"{100 * decode['share_beside_passes']:.2f} % of the step"],
+                 ["a step's work on the host, drawing included", f"{ms(decode['seconds_host']['median'])} ms"]]
     return markdown(["what", "measured"], rows) + source((name, record))
 
 
+def soak(_):
+    name = "soak_h200.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    before, after = record["soak"]["before"], record["soak"]["after"]
+    rows = [[key.replace("_", " "), str(before[key]), str(after[key])] for key in before]
+    verdict = "; ".join(record["soak"]["changes"]) or "nothing grew or drifted"
+    text = f"{record['soak']['steps']} steps in {record['soak']['seconds']:.1f} s: {verdict}."
+    return [text, "", *markdown(["", "before", "after"], rows), *source((name, record))]
+
+
 TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "passes": passes,
-          "interop": interop}
+          "interop": interop, "soak": soak}
 
 
 def filled(text):
