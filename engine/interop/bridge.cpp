@@ -67,7 +67,7 @@ Result<VkSemaphore> Bridge::share_timeline(accel::AcceleratorLane& lane) {
     if (known != shared_timelines_.end()) return known->semaphore;
     const auto semaphore = vulkan::create_timeline(*display_, "the accelerator", vulkan::Sharing::Exportable);
     if (!semaphore) return fail(semaphore.error());
-    shared_timelines_.push_back({&lane, *semaphore});
+    shared_timelines_.push_back({&lane, lane.timeline(), *semaphore});
     auto timeline = import_timeline(*semaphore, "the accelerator");
     if (!timeline) return fail(std::move(timeline.error()));
     lane.signal_too(std::move(*timeline));
@@ -123,26 +123,37 @@ ForeignTimeline& Bridge::foreign(const TimelinePoint& point) {
     return *foreign_.emplace_back(std::make_unique<ForeignTimeline>(display_, point, closing_));
 }
 
+/// A point of the accelerator's progress on its own timeline: a driver notices slowly what another API has signalled
+/// (ten milliseconds on an H200), and the accelerator needs no relay for its own.
+TimelinePoint Bridge::as_accelerators(const TimelinePoint& point) {
+    std::lock_guard lock(mutex_);
+    for (const SharedTimeline& shared : shared_timelines_)
+        if (point.semaphore != VK_NULL_HANDLE && shared.semaphore == point.semaphore)
+            return {VK_NULL_HANDLE, shared.own, point.value};
+    return point;
+}
+
 bool Bridge::has_reached(const TimelinePoint& point) {
-    return point.is_past() || foreign(point).has_reached(point.value);
+    return point.is_past() || foreign(as_accelerators(point)).has_reached(point.value);
 }
 
 Result<void> Bridge::wait(const TimelinePoint& point) {
     if (point.is_past()) return {};
-    return foreign(point).wait(point.value);
+    return foreign(as_accelerators(point)).wait(point.value);
 }
 
 Result<bool> Bridge::wait(const TimelinePoint& point, Nanoseconds timeout) {
     if (point.is_past()) return true;
-    return foreign(point).wait(point.value, timeout);
+    return foreign(as_accelerators(point)).wait(point.value, timeout);
 }
 
 void Bridge::wait_before_next(accel::AcceleratorLane& lane, const TimelinePoint& point) {
     if (has_reached(point)) return;
-    if (point.semaphore == VK_NULL_HANDLE)
-        lane.wait_before_next(point.timeline, point.value);
+    const TimelinePoint own = as_accelerators(point);
+    if (own.semaphore == VK_NULL_HANDLE)
+        lane.wait_before_next(own.timeline, own.value);
     else
-        lane.wait_before_next({&foreign(point), point.value});
+        lane.wait_before_next({&foreign(own), own.value});
 }
 
 void Bridge::wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point) {

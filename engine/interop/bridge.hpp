@@ -67,12 +67,14 @@ class Bridge {
     /// An accelerator lane's timeline as a semaphore that both sides see.
     struct SharedTimeline {
         const accel::AcceleratorLane* lane = nullptr;
+        std::shared_ptr<accel::Timeline> own;  ///< the accelerator's own, with the same values
         VkSemaphore semaphore = VK_NULL_HANDLE;
     };
     Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice);
     Result<VkSemaphore> share_timeline(accel::AcceleratorLane& lane);
     Result<std::shared_ptr<accel::Timeline>> import_timeline(VkSemaphore semaphore, std::string_view name) const;
     ForeignTimeline& foreign(const TimelinePoint& point);
+    TimelinePoint as_accelerators(const TimelinePoint& point);
 
     accel::Device& accelerator_;
     const vulkan::Device* display_;

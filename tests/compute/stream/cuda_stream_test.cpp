@@ -98,7 +98,7 @@ class CudaStreams : public testing::StreamTest, public ::testing::WithParamInter
     }
 
     interop::testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
-    profile::Recorder recorder_;
+    profile::Recorder recorder_{4096};  ///< full before the soak looks at memory
     vae::Latents clip_;
     std::vector<std::vector<std::uint8_t>> expected_;
     std::unique_ptr<accel::Stream> stream_;
@@ -179,7 +179,9 @@ TEST_P(CudaStreams, ASteadyStepIsAHandfulOfCallsAndNeitherWaitsNorAllocatesNorCo
         for (const auto& [symbol, calls] : a_step)
             EXPECT_FALSE(symbol.starts_with(forbidden)) << symbol << ' ' << calls;
     EXPECT_EQ(a_step["cuLaunchKernelEx"], 2.0) << "the two ends, which move from step to step";
-    EXPECT_EQ(a_step["cuGraphLaunch"], 1.0);
+    // All between the ends; on another queue's account also what only the next step needs, behind the pixels.
+    EXPECT_LE(a_step["cuGraphLaunch"], 2.0);
+    EXPECT_GE(a_step["cuGraphLaunch"], 1.0);
 }
 
 std::uint64_t resident_pages() {
@@ -228,6 +230,7 @@ TEST_P(CudaStreams, TenThousandStepsNeitherGrowNorDrift) {
     EXPECT_EQ(display_->memory().bytes_held(), in_vulkan);
     EXPECT_EQ(open_files(), files);
     EXPECT_LT(resident_pages(), resident + 1024) << "4 MiB, of 40 bytes a step";
+    ASSERT_TRUE(*vulkan::wait_timeline(*display_, before->semaphore, before->value, std::chrono::seconds(10)));
     std::uint64_t value = 0;
     display_->table().vkGetSemaphoreCounterValue(display_->handle(), before->semaphore, &value);
     EXPECT_EQ(value, before->value);

@@ -170,6 +170,23 @@ TEST_P(RingDecoders, ASteadyStateAsksNeitherDriverForAnythingAndNeverWaits) {
     EXPECT_EQ(faults.waits.load(), 0);
 }
 
+TEST_P(RingDecoders, OnlyTheTwoEndsOfAStepAreApartFromWhatIsReplayed) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    for (const std::int64_t t : {0, 1}) {
+        ASSERT_EQ(step(t), Stepped::Enqueued);
+        const graph::Plan& plan = *decoder_->decoder().plan();
+        std::string batches;
+        for (const graph::Batch& batch : plan.batches)
+            batches += fmt::format("{}{} {}", batches.empty() ? "" : ", ", graph::to_string(batch.lane),
+                                   plan.passes[batch.passes.front()].name);
+        // What only the next step needs may come behind the pixels.
+        EXPECT_TRUE(batches.starts_with("accelerator unpack_latents, accelerator conv2, accelerator write_frames"))
+            << batches;
+        EXPECT_LE(plan.batches_on_lane[static_cast<std::size_t>(graph::Lane::Accelerator)], 4U) << batches;
+    }
+}
+
 /// The same on a GPU, ten thousand times: cuda_stream_test.
 TEST_P(RingDecoders, HundredsOfStepsNeitherGrowNorDrift) {
     ASSERT_NO_FATAL_FAILURE(set_up());
