@@ -182,8 +182,8 @@ def compare_on_cuda(folder, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kinetograph", default=ROOT / "build/release/tools/kinetograph/kinetograph", type=Path,
-                        help="the program")
+    parser.add_argument("--kinetograph", default=ROOT / "build/release/tools/kinetograph/kinetograph",
+                        type=lambda path: Path(path).resolve(), help="the program")
     parser.add_argument("--lane", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--sizes", nargs="+", default=["832x480", "1280x704"], metavar="WIDTHxHEIGHT", help="on CUDA")
     parser.add_argument("--steps", type=int, help="latent frames, at least 2 (default 4 on the CPU, where the clip has "
