@@ -13,6 +13,7 @@ import json
 import math
 import statistics
 import sys
+import time
 
 import torch
 import torch.nn.functional as F
@@ -55,7 +56,7 @@ def captured(launches):
     return graph
 
 
-def median_seconds(launches, repeats):
+def seconds_of(launches, repeats, summary=statistics.median):
     """Of one launch, in a row of them."""
     graph = captured(launches)
     times = []
@@ -67,7 +68,7 @@ def median_seconds(launches, repeats):
         torch.cuda.synchronize()
         if i >= 2:
             times.append(begin.elapsed_time(end) / 1e3 / len(launches))
-    return statistics.median(times)
+    return summary(times)
 
 
 def buffers_in_turn(bytes_each, l2_bytes):
@@ -88,15 +89,17 @@ def time_convolution(shape, frames, height, width, l2_bytes, repeats):
         launches = [lambda x=x: F.conv2d(x, weight, padding=(r // 2, s // 2)) for x in inputs]
     else:
         launches = [lambda x=x: F.conv3d(x, weight, padding=(0, r // 2, s // 2)) for x in inputs]
-    return median_seconds(launches, repeats), count, 2 * (elements + math.prod(shape))
+    return seconds_of(launches, repeats), count, 2 * (elements + math.prod(shape))
 
 
 def ceilings(repeats):
+    """The fastest replays, after a rest: a matrix product is bound by power, and a warm GPU gives less of it."""
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    product = median_seconds([lambda: a @ b] * 4, repeats)
     source = torch.randn(1 << 28, device="cuda")
     target = torch.empty_like(source)
-    copy = median_seconds([lambda: torch.neg(source, out=target)] * 4, repeats)  # copy_ may go to the copy engine
+    time.sleep(2)
+    product = seconds_of([lambda: a @ b] * 4, repeats, min)
+    copy = seconds_of([lambda: torch.neg(source, out=target)] * 4, repeats, min)  # copy_ may go to the copy engine
     return {"matmul_bf16_tflops": 2 * 8192 ** 3 / product / 1e12, "copy_bytes_per_second": 2 * 4 * (1 << 28) / copy}
 
 
