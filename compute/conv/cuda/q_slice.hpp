@@ -20,9 +20,9 @@ Result<std::unique_ptr<Convolution>> create_rounded_q_slice(accel::Device& devic
                                                             const ConvParameters& parameters);
 
 /// Bounds the workspace where whole frames of sums would take more than a gigabyte. Smaller bands are launches of fewer
-/// CTAs, whose last waves leave SMs idle: on an H200, 384 channels at 320 x 176, 24 MiB take 2.79 ms where whole frames
-/// of 165 MiB take 2.33; sums that fit the second-level cache do not make up for it.
-inline constexpr std::uint64_t kQSliceSumBytes = 256 << 20;
+/// CTAs, whose last waves leave SMs idle: on an H200, 96 channels at 1280x704 take 8.5 ms in bands of 60 MiB, 7.5 of
+/// 256 MiB, 7.2 in one of 1320 MiB; sums that fit the second-level cache do not make up for it.
+inline constexpr std::uint64_t kQSliceSumBytes = 704 << 20;
 
 enum class QSliceForm : std::uint8_t { FusedSums, RoundedSlices };
 /// Either form, with bands whose sums take `sum_bytes` at most, or one row.
