@@ -93,7 +93,7 @@ def time_convolution(shape, frames, height, width, l2_bytes, repeats):
 
 
 def ceilings(repeats):
-    """The fastest replays, after a rest: a matrix product is bound by power, and a warm GPU gives less of it."""
+    """The fastest replays, after a rest: a matrix product is bound by power."""
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     source = torch.randn(1 << 28, device="cuda")
     target = torch.empty_like(source)
