@@ -99,6 +99,9 @@ struct GemmSm100 {
                 }
             }
         }
+        // The pair's commits arrive here until the last stage is free; nobody leaves before.
+        for (uint32_t stage = 0; stage < kStages; ++stage, ring.advance())
+            isa::mbarrier::wait(shared.empty[ring.slot], ring.parity);
     }
 
     KG_DEVICE static void multiply(const GemmSm100Params& params, Shared& shared, uint32_t columns) {
