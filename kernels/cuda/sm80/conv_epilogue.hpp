@@ -142,6 +142,7 @@ class ConvEpilogueStep {
             const bool stored = m < params_.pixels;
             const size_t pixel = stored ? static_cast<size_t>(output_pixel(params_, tile_, m)) * params_.c_out : 0;
             Pixel values;
+            start_pixel(values, pixel, stored);
             float squares = 0;
             KG_UNROLL
             for (uint32_t j = 0; j < kQuads; ++j) {
@@ -151,6 +152,23 @@ class ConvEpilogueStep {
                 for (uint32_t i = 0; i < 4; ++i) squares += values[j][i] * values[j][i];
             }
             if (has(kConvNorm)) norm_pixel<kValue>(values, squares, pixel, stored, gamma);
+        }
+    }
+
+    /// What the tile's sums are added to. All of a pixel's loads are under way before its first store, which no load
+    /// may pass: a Q-slice convolution is bound by them.
+    KG_DEVICE void start_pixel(Pixel& values, size_t pixel, bool stored) const {
+        KG_UNROLL
+        for (uint32_t j = 0; j < kQuads; ++j) {
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) values[j][i] = 0;
+        }
+        if (!has(kConvAddend) || !stored) return;
+        KG_UNROLL
+        for (uint32_t j = 0; j < kQuads; ++j) {
+            if (count(j) == 0) continue;
+            ChannelQuad<isa::Value::Float32>::load(values[j], params_.addend[tile_.frame], pixel + channel(j), whole_,
+                                                   count(j));
         }
     }
 
@@ -164,7 +182,7 @@ class ConvEpilogueStep {
         }
     }
 
-    /// Leaves the rounded values for the norm, zeros where no channel is.
+    /// `values`: what the sums are added to. Leaves the rounded values for the norm, zeros where no channel is.
     template <isa::Value kValue>
     KG_DEVICE void finish_quad(float (&values)[4], uint32_t row, uint32_t j, size_t pixel, uint32_t exist,
                                const float (&bias)[4]) {
@@ -172,14 +190,8 @@ class ConvEpilogueStep {
             isa::load_shared(reinterpret_cast<const isa::Words<4>*>(smem_.tile + row * tile_pitch(c) + 4 * quad(j)));
         const size_t element = pixel + channel(j);
         KG_UNROLL
-        for (uint32_t i = 0; i < 4; ++i) values[i] = exist != 0 ? isa::float_of(words.at[i]) : 0.0f;
+        for (uint32_t i = 0; i < 4; ++i) values[i] = exist != 0 ? values[i] + isa::float_of(words.at[i]) : 0.0f;
         if (exist == 0) return;
-        if (has(kConvAddend)) {
-            float addend[4];
-            ChannelQuad<isa::Value::Float32>::load(addend, params_.addend[tile_.frame], element, whole_, exist);
-            KG_UNROLL
-            for (uint32_t i = 0; i < 4; ++i) values[i] += addend[i];
-        }
         KG_UNROLL
         for (uint32_t i = 0; i < 4; ++i) values[i] += bias[i];
         if (has(kConvSilu)) {
