@@ -19,10 +19,10 @@ Result<std::unique_ptr<Convolution>> create_q_slice(accel::Device& device, const
 Result<std::unique_ptr<Convolution>> create_rounded_q_slice(accel::Device& device, const ConvProblem& problem,
                                                             const ConvParameters& parameters);
 
-/// Bounds the workspace where whole frames of sums would take more than a gigabyte. Smaller bands are launches of fewer
-/// CTAs, whose last waves leave SMs idle: on an H200, 96 channels at 1280x704 take 8.5 ms in bands of 60 MiB, 7.5 of
-/// 256 MiB, 7.2 in one of 1320 MiB; sums that fit the second-level cache do not make up for it.
-inline constexpr std::uint64_t kQSliceSumBytes = 704 << 20;
+/// Bounds the workspace: enough for the sums of every layer of the Wan 2.1 decoder at 1280x704 at once. Smaller bands
+/// are launches of fewer CTAs, whose last waves leave SMs idle: on an H200, 96 channels at 1280x704 take 8.5 ms in
+/// bands of 60 MiB, 7.5 of 256 MiB, 7.2 in one of 1320 MiB; sums that fit the second-level cache do not make up for it.
+inline constexpr std::uint64_t kQSliceSumBytes = 1408 << 20;
 
 enum class QSliceForm : std::uint8_t { FusedSums, RoundedSlices };
 /// Either form, with bands whose sums take `sum_bytes` at most, or one row.

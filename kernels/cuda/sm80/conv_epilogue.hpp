@@ -134,6 +134,15 @@ class ConvEpilogueStep {
 
     template <isa::Value kValue>
     KG_DEVICE void finish() {
+        if (has(kConvAddend)) {
+            finish_pixels<kValue, true>();
+        } else {
+            finish_pixels<kValue, false>();
+        }
+    }
+
+    template <isa::Value kValue, bool kAddend>
+    KG_DEVICE void finish_pixels() {
         Pixel bias, gamma;
         load_channels(bias, params_.bias, has(kConvBias));
         load_channels(gamma, params_.gamma, has(kConvNorm));
@@ -142,12 +151,12 @@ class ConvEpilogueStep {
             const bool stored = m < params_.pixels;
             const size_t pixel = stored ? static_cast<size_t>(output_pixel(params_, tile_, m)) * params_.c_out : 0;
             Pixel values;
-            start_pixel(values, pixel, stored);
+            if constexpr (kAddend) load_addend(values, pixel, stored);
             float squares = 0;
             KG_UNROLL
             for (uint32_t j = 0; j < kQuads; ++j) {
                 const uint32_t exist = stored ? count(j) : 0;
-                finish_quad<kValue>(values[j], row, j, pixel, exist, bias[j]);
+                finish_quad<kValue, kAddend>(values[j], row, j, pixel, exist, bias[j]);
                 KG_UNROLL
                 for (uint32_t i = 0; i < 4; ++i) squares += values[j][i] * values[j][i];
             }
@@ -155,20 +164,15 @@ class ConvEpilogueStep {
         }
     }
 
-    /// What the tile's sums are added to. All of a pixel's loads are under way before its first store, which no load
-    /// may pass: a Q-slice convolution is bound by them.
-    KG_DEVICE void start_pixel(Pixel& values, size_t pixel, bool stored) const {
+    /// All of a pixel's loads are under way before its first store, which no load may pass: a Q-slice convolution is
+    /// bound by them.
+    KG_DEVICE void load_addend(Pixel& values, size_t pixel, bool stored) const {
         KG_UNROLL
         for (uint32_t j = 0; j < kQuads; ++j) {
-            KG_UNROLL
-            for (uint32_t i = 0; i < 4; ++i) values[j][i] = 0;
-        }
-        if (!has(kConvAddend) || !stored) return;
-        KG_UNROLL
-        for (uint32_t j = 0; j < kQuads; ++j) {
-            if (count(j) == 0) continue;
+            const uint32_t exist = stored ? count(j) : 0;
+            if (exist == 0) continue;
             ChannelQuad<isa::Value::Float32>::load(values[j], params_.addend[tile_.frame], pixel + channel(j), whole_,
-                                                   count(j));
+                                                   exist);
         }
     }
 
@@ -182,15 +186,19 @@ class ConvEpilogueStep {
         }
     }
 
-    /// `values`: what the sums are added to. Leaves the rounded values for the norm, zeros where no channel is.
-    template <isa::Value kValue>
+    /// `values` with kAddend: what the sums are added to. Leaves the rounded values for the norm, zeros where no
+    /// channel is.
+    template <isa::Value kValue, bool kAddend>
     KG_DEVICE void finish_quad(float (&values)[4], uint32_t row, uint32_t j, size_t pixel, uint32_t exist,
                                const float (&bias)[4]) {
         const auto words =
             isa::load_shared(reinterpret_cast<const isa::Words<4>*>(smem_.tile + row * tile_pitch(c) + 4 * quad(j)));
         const size_t element = pixel + channel(j);
         KG_UNROLL
-        for (uint32_t i = 0; i < 4; ++i) values[i] = exist != 0 ? values[i] + isa::float_of(words.at[i]) : 0.0f;
+        for (uint32_t i = 0; i < 4; ++i) {
+            const float sum = isa::float_of(words.at[i]);
+            values[i] = exist == 0 ? 0.0f : kAddend ? values[i] + sum : sum;
+        }
         if (exist == 0) return;
         KG_UNROLL
         for (uint32_t i = 0; i < 4; ++i) values[i] += bias[i];

@@ -78,9 +78,8 @@ double conv_cost(const ConvConfig& config, const ConvShape& shape, const ConvChi
         return ctas == 0 ? 0.0 : std::max(shared, clocks.alone * depth + clocks.start);
     };
     const int64_t resident = resident_ctas(config, chip), slots = chip.sm_count * resident;
-    const int64_t ctas = conv_ctas(config, shape);
-    return static_cast<double>(ctas / slots) * together(resident) +
-           together(ceil_div(ctas % slots, int64_t{chip.sm_count}));
+    const int64_t ctas = conv_ctas(config, shape), waves = ctas / slots;
+    return static_cast<double>(waves) * together(resident) + together(ceil_div(ctas % slots, int64_t{chip.sm_count}));
 }
 
 std::string declined(const ConvShape& shape, const ConvEpilogue& epilogue) {
