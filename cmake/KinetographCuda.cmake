@@ -1,19 +1,33 @@
 # Kernels for NVIDIA GPUs: .cu sources to fat binaries (machine code for the listed architectures, PTX for all others), and fat
 # binaries into a library as bytes. Without nvcc all else is built, and the library holds none; configuring says so.
+set(KINETOGRAPH_CUDA_ALL_CHIPS 80 86 89 90 100 120)
 find_program(KINETOGRAPH_NVCC nvcc HINTS /usr/local/cuda/bin /opt/cuda/bin DOC "CUDA compiler; none: no fat binaries")
 
-# A minute of one core for each architecture: one and its PTX where development goes on, all six for a release, so that nothing is
-# compiled at run time. Sanitizers do not see device code, so their builds carry none.
+# A minute of one core for each architecture: sm_80, its PTX and what this machine has where development goes on, all six for a
+# release, so that nothing is compiled at run time. Sanitizers do not see device code, so their builds carry none.
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     set(default_architectures "none")
 else()
     set(default_architectures "80")
+    find_program(KINETOGRAPH_NVIDIA_SMI nvidia-smi DOC "Names the GPUs of this machine")
+    if(KINETOGRAPH_NVIDIA_SMI)
+        execute_process(COMMAND "${KINETOGRAPH_NVIDIA_SMI}" --query-gpu=compute_cap --format=csv,noheader
+                        OUTPUT_VARIABLE capabilities ERROR_QUIET)
+        string(REGEX MATCHALL "[0-9]+\\.[0-9]+" capabilities "${capabilities}")
+        list(TRANSFORM capabilities REPLACE "\\." "")
+        foreach(chip IN LISTS capabilities)
+            if(chip IN_LIST KINETOGRAPH_CUDA_ALL_CHIPS)
+                list(APPEND default_architectures ${chip})
+            endif()
+        endforeach()
+        list(REMOVE_DUPLICATES default_architectures)
+    endif()
 endif()
 set(KINETOGRAPH_CUDA_ARCHITECTURES "${default_architectures}" CACHE STRING
     "NVIDIA architectures to compile machine code for (the first one as PTX too): \"80;86;89;90;100;120\", \"all\" for these, or \"none\"")
 set(KINETOGRAPH_CUDA_CHIPS "${KINETOGRAPH_CUDA_ARCHITECTURES}")
 if(KINETOGRAPH_CUDA_CHIPS STREQUAL "all")
-    set(KINETOGRAPH_CUDA_CHIPS 80 86 89 90 100 120)
+    set(KINETOGRAPH_CUDA_CHIPS ${KINETOGRAPH_CUDA_ALL_CHIPS})
 elseif(KINETOGRAPH_CUDA_CHIPS STREQUAL "none" OR NOT KINETOGRAPH_NVCC)
     set(KINETOGRAPH_CUDA_CHIPS "")
 endif()
