@@ -1,5 +1,5 @@
 #include <kinetograph/compute/vae/step_graph.hpp>
-#include <kinetograph/engine/accel/accelerator_lane.hpp>
+#include <kinetograph/compute/vae/step_tensor.hpp>
 
 #include <limits>
 #include <optional>
@@ -12,45 +12,6 @@ namespace {
 using graph::Access;
 using graph::Lane;
 using nn::Activation;
-
-/// A causal convolution looks back at this many input frames.
-constexpr std::int64_t kKept = 2;
-
-/// An activation between two passes: `frames` dense [height, width, channels] blocks, one after the other.
-struct Tensor {
-    graph::Buffer buffer;
-    std::int64_t frames = 0;
-    std::int64_t height = 0, width = 0, channels = 0;
-    tensor::DType dtype = tensor::DType::BF16;
-
-    std::int64_t pixels() const { return height * width; }
-    std::uint64_t frame_bytes() const {
-        return static_cast<std::uint64_t>(pixels() * channels) * tensor::bytes_per_element(dtype);
-    }
-};
-
-void append_frames(std::vector<std::byte*>& addresses, std::byte* first, std::int64_t frames, std::uint64_t bytes) {
-    for (std::int64_t t = 0; t < frames; ++t) addresses.push_back(first + static_cast<std::uint64_t>(t) * bytes);
-}
-
-/// Addresses of the frames; none for a tensor that is not there.
-std::vector<std::byte*> addresses(const accel::PassContext& lane, const Tensor& tensor) {
-    std::vector<std::byte*> result;
-    if (tensor.buffer) append_frames(result, lane.address(tensor.buffer), tensor.frames, tensor.frame_bytes());
-    return result;
-}
-
-/// The kept frames, where a convolution reads them, and then the tensor's own.
-std::vector<const std::byte*> causal_input(const accel::PassContext& lane, graph::Buffer kept, const Tensor& tensor) {
-    std::vector<std::byte*> result;
-    if (kept) append_frames(result, lane.address(kept), kKept, tensor.frame_bytes());
-    append_frames(result, lane.address(tensor.buffer), tensor.frames, tensor.frame_bytes());
-    return {result.begin(), result.end()};
-}
-
-std::vector<const std::byte*> read_only(const std::vector<std::byte*>& frames) {
-    return {frames.begin(), frames.end()};
-}
 
 /// Turns a Result of an enqueue into the stream's own error: the pass is recorded already when it can only fail later.
 void report(accel::Stream& stream, std::string_view pass, Result<void> result) {
