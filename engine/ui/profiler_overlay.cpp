@@ -55,7 +55,8 @@ std::string human_time(Nanoseconds time) {
 }
 
 void ProfilerOverlay::refresh_statistics(Nanoseconds now, const OverlayOptions& options) {
-    if (refreshed_ != Nanoseconds::min() && now - refreshed_ < kStatisticsInterval) return;
+    const bool is_due = refreshed_ == Nanoseconds::min() || now - refreshed_ >= kStatisticsInterval;
+    if (!is_due && options.refresh == Statistics::Readable) return;
     refreshed_ = now;
     const profile::Window window{now - options.statistics, now};
     const auto spans = recorder_.spans(window.begin);

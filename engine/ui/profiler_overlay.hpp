@@ -4,6 +4,7 @@
 #include <kinetograph/engine/profile/statistics.hpp>
 #include <kinetograph/engine/ui/fonts.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,17 @@ struct OverlayFigures {
     std::uint64_t dropped = 0;                        ///< frames never shown
 };
 
+/// When the statistics are computed anew. The timeline's spans are always those of now.
+enum class Statistics : std::uint8_t {
+    Readable,  ///< a few times a second: figures that somebody watches
+    OfNow,     ///< with this picture, for one that is kept: a run may be over before figures change for a watcher
+};
+
 struct OverlayOptions {
     float x = 16.0F, y = 16.0F;  ///< upper left corner, pixels
     float scale = 1.0F;
-    std::size_t table_rows = 10;                            ///< passes with the largest shares; the rest is summed up
+    std::size_t table_rows = 10;  ///< passes with the largest shares; the rest is summed up
+    Statistics refresh = Statistics::Readable;
     Nanoseconds statistics = std::chrono::seconds(3);       ///< the table covers so much time
     Nanoseconds timeline = std::chrono::milliseconds(400);  ///< and the timeline so much
 };

@@ -114,6 +114,8 @@ Result<Stage::Shown> Stage::show(const Picture& picture) {
     const graph::Image target = frame_->import_image("target", desc, physical_of(**image));
     auto drawn = pictures_->declare(*frame_, target, desc, picture.frame);
     if (!drawn) return fail(drawn.error());
+    graphics_->collect();  // so that the interface shows every pass that has ended
+    transfer_->collect();
     layer_->begin_frame(desc.width, desc.height, picture.since_last);
     picture.interface();
     const graph::Image done = layer_->end_frame(*frame_, *drawn);

@@ -35,7 +35,7 @@ class Viewer {
     void pace(Nanoseconds turn_began);
     bool may_idle(Nanoseconds now) const;
     bool is_over() const;
-    void draw_interface(Nanoseconds now);
+    void draw_interface(Nanoseconds now, ui::Statistics statistics);
     ui::OverlayFigures figures(Nanoseconds now) const;
     std::optional<PixelValue> pixel_under_cursor() const;
     void update_title(Nanoseconds now);
@@ -148,9 +148,10 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
     const bool for_file = !options_.screenshot.empty() && (options_.headless || is_last);
     Stage::Picture picture;
     picture.frame = frame;
-    picture.interface = [&] { draw_interface(now); };
+    const bool is_kept = for_file || screenshot_wanted_;
+    picture.interface = [&] { draw_interface(now, is_kept ? ui::Statistics::OfNow : ui::Statistics::Readable); };
     picture.since_last = now - last_turn_;
-    picture.read_back = (for_caller || for_file || screenshot_wanted_) && stage_->readable();
+    picture.read_back = (for_caller || is_kept) && stage_->readable();
     auto shown = stage_->show(picture);
     if (!shown) return fail(shown.error());
     if (!shown->shown) std::this_thread::sleep_for(kMinimisedNap);
@@ -198,9 +199,10 @@ bool Viewer::is_over() const {
     return options_.headless && session_.ended();
 }
 
-void Viewer::draw_interface(Nanoseconds now) {
+void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
     if (session_.overlay()) {
         ui::OverlayOptions overlay;
+        overlay.refresh = statistics;
         overlay.scale = stage_->scale();
         // A slow decoder's steps must fit in, or nothing could be compared.
         const Nanoseconds step = session_.queue() != nullptr ? session_.queue()->stats().last_step : Nanoseconds{};

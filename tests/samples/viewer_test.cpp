@@ -128,6 +128,16 @@ TEST_F(Viewing, InMemoryTheOverlaysTextIsThere) {
     EXPECT_GT(find_text(crop(picture, {0, 670, 400, 720}), "frame 3 of 13", ui::kTextSize).correlation, 0.9);
 }
 
+TEST_F(Viewing, AScreenshotShowsEveryLaneThatHasRunHoweverSoonTheRunIsOver) {
+    source_.clips["clip"] = {.width = 64, .height = 64};
+    options_.width = 640;
+    options_.height = 360;
+    options_.frames = 3;
+    const present::Picture panel = crop(run(), kPanel);
+    for (const char* lane : {"transfer", "graphics", "present"})
+        EXPECT_GT(find_text(panel, lane, ui::kTextSize).correlation, 0.9) << lane;
+}
+
 TEST_F(Viewing, WithoutTheOverlayThereIsNoText) {
     source_.clips["clip"] = {.width = 640, .height = 360};
     options_.frames = 1;

@@ -150,6 +150,28 @@ TEST_F(Overlay, ItsFiguresAndPassesCanBeReadInThePicture) {
     EXPECT_NEAR(picture.rgba[corner], 0.3 * 255, 1.0);
 }
 
+TEST_F(Overlay, APictureThatIsKeptShowsLanesThatHaveRunSinceTheLastRefresh) {
+    const Nanoseconds now = host_now();
+    recorder_.add({"decoder.conv1", "accelerator", now - std::chrono::milliseconds(40), now, 1});
+    ProfilerOverlay overlay(recorder_);
+    auto layer = Layer::create(*device_, {});
+    ASSERT_TRUE(layer) << layer.error().message;
+    const auto picture_at = [&](Nanoseconds time, Statistics refresh) {
+        return render([&](graph::FrameGraph& frame, graph::Image target) {
+            (*layer)->begin_frame(640, 400, std::chrono::milliseconds(16));
+            overlay.draw(figures(), time, (*layer)->fonts(), {.refresh = refresh});
+            return (*layer)->end_frame(frame, target);
+        });
+    };
+    picture_at(now, Statistics::Readable);
+    const Nanoseconds soon = now + std::chrono::milliseconds(20);
+    recorder_.add({"picture", "graphics", now, soon, 2});
+    EXPECT_LT(find_text(picture_at(soon, Statistics::Readable), "graphics", kTextSize).correlation, 0.8);
+    const present::Picture kept = picture_at(soon, Statistics::OfNow);
+    for (const char* text : {"accelerator", "graphics", "picture"})
+        EXPECT_GT(find_text(kept, text, kTextSize).correlation, 0.9) << text;
+}
+
 TEST_F(Overlay, DrawsInTheContextOfAHostApplicationAndLeavesItsStyleAlone) {
     const Nanoseconds now = host_now();
     fill(recorder_, now);
