@@ -2,12 +2,13 @@
 
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "hopper_suite.hpp"
 
 /// The model's side of the conformance suite, without any GPU: every schedule gives the same bytes, and they are those
-/// that are committed for comparison with a chip.
+/// that an H200 gave when hopper_conformance ran there.
 namespace kinetograph::gpu_tests {
 namespace {
 
@@ -58,6 +59,19 @@ TEST(HopperConformance, GivesTheBytesThatAreCommitted) {
     EXPECT_TRUE(committed.str() == found)
         << "bench/results/hopper_conformance_model.json is not what the model gives now, which lies in "
         << KINETOGRAPH_RESULTS_DIR;
+}
+
+TEST(HopperConformance, GivesTheBytesThatAnH200Gave) {
+    std::ifstream file(KINETOGRAPH_SOURCE_DIR "/bench/results/hopper_conformance_h200.json");
+    const auto recorded = nlohmann::json::parse(file, nullptr, false);
+    ASSERT_FALSE(recorded.is_discarded());
+    std::map<std::string, std::string> device;
+    for (const auto& entry : recorded.at("cases")) device[entry.at("name")] = entry.at("device");
+    for (const CaseResult& result : first_results()) {
+        ASSERT_TRUE(device.contains(result.name)) << result.name << " has not run there";
+        EXPECT_EQ(std::stoull(device[result.name], nullptr, 16), digest(result.bytes)) << result.name;
+    }
+    EXPECT_EQ(device.size(), first_results().size());
 }
 
 TEST(HopperConformance, HasNoTwoCasesOfOneNameAndNoneThatLeavesNothing) {
