@@ -5,7 +5,7 @@ find_program(KINETOGRAPH_NVCC nvcc HINTS /usr/local/cuda/bin /opt/cuda/bin DOC "
 
 # A minute of one core for each architecture: sm_80, its PTX and what this machine has where development goes on, all six for a
 # release, so that nothing is compiled at run time. Sanitizers do not see device code, so their builds carry none.
-if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+if(KINETOGRAPH_SANITIZER)
     set(default_architectures "none")
 else()
     set(default_architectures "80")

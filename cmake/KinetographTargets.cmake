@@ -26,26 +26,46 @@ function(kinetograph_library name)
     set_property(GLOBAL APPEND PROPERTY KINETOGRAPH_LIBRARIES ${target})
 endfunction()
 
+# Which sanitizer this build has: address (with undefined), thread, or none.
+string(REGEX MATCH "-fsanitize=(address|thread)" _ "${CMAKE_CXX_FLAGS}")
+set(KINETOGRAPH_SANITIZER "${CMAKE_MATCH_1}")
+
+# kinetograph_absent_test(NAME "reason" [LABEL golden]): what does not run in this build stays in CTest's list, as skipped, and says why.
+function(kinetograph_absent_test name reason)
+    cmake_parse_arguments(ARG "" "LABEL" "" ${ARGN})
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: ${reason}")
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" SKIP_REGULAR_EXPRESSION "SKIPPED")
+endfunction()
+
 # The sanitizers multiply the time of compiling test bodies, which no one waits for at run time.
 set(KINETOGRAPH_TEST_OPTIONS "" CACHE STRING "Further compile options of test sources")
 
-# kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABELS golden vulkan ...] [TIMEOUT seconds]
-#                  [ENVIRONMENT NAME=value ...])
-# A GoogleTest program whose cases CTest lists one by one.
+# kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABEL golden] [TIMEOUT seconds]
+#                  [ENVIRONMENT NAME=value] [NOT_UNDER address|thread ... BECAUSE "reason"])
+# A GoogleTest program whose cases CTest lists one by one. NOT_UNDER: the sanitizers that would take minutes over it to find nothing.
 function(kinetograph_test name)
-    cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
+    cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;ENVIRONMENT;BECAUSE" "SOURCES;LINK;NOT_UNDER" ${ARGN})
+    set(excluded "")
+    if(KINETOGRAPH_SANITIZER IN_LIST ARG_NOT_UNDER)
+        kinetograph_absent_test(${name} "${ARG_BECAUSE}" LABEL ${ARG_LABEL})
+        set(excluded EXCLUDE_FROM_ALL)
+    endif()
     if(NOT ARG_TIMEOUT)
         set(ARG_TIMEOUT 300)
     endif()
-    add_executable(${name} ${ARG_SOURCES})
+    add_executable(${name} ${excluded} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main kinetograph_warnings)
     target_compile_options(${name} PRIVATE ${KINETOGRAPH_TEST_OPTIONS})
-    set(properties TIMEOUT ${ARG_TIMEOUT})
-    if(ARG_LABELS)  # an empty value would vanish from the list, and TIMEOUT would become the label
-        list(APPEND properties LABELS "${ARG_LABELS}")
+    if(excluded)
+        return()
+    endif()
+    # CTest runs programs side by side: OpenMP's threads that wait leave the core to another one's.
+    set(properties TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT_MODIFICATION OMP_WAIT_POLICY=set:PASSIVE)
+    if(ARG_LABEL)  # an empty value would vanish from the list, and TIMEOUT would become the label
+        list(APPEND properties LABELS ${ARG_LABEL})
     endif()
     if(ARG_ENVIRONMENT)
-        list(APPEND properties ENVIRONMENT "${ARG_ENVIRONMENT}")
+        list(APPEND properties ENVIRONMENT ${ARG_ENVIRONMENT})
     endif()
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()
