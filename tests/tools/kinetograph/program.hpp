@@ -21,6 +21,7 @@ struct ProgramOptions {
 
 std::string read_text(const std::filesystem::path& path);
 
+/// Without the GPUs of this machine, unless `options` name a driver.
 ProgramResult run_program(const std::string& program, const std::vector<std::string>& arguments,
                           const ProgramOptions& options = {});
 
