@@ -20,5 +20,7 @@ std::vector<Availability> inspect_accelerators();
 /// The first device of a kind. Errors: Unsupported (not in this build), NotFound ("libamdhip64.so.7, ... not found: HIP
 /// lane off"), and what the driver says.
 Result<std::unique_ptr<Device>> open(Kind kind);
+/// The same by the kind's name: "cpu", "cuda", "hip". Errors also: InvalidArgument (no kind is called so).
+Result<std::unique_ptr<Device>> open(std::string_view kind);
 
 }  // namespace kinetograph::accel

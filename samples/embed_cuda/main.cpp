@@ -8,7 +8,6 @@
 #include <kinetograph/engine/vulkan/device.hpp>
 
 #include <cstdio>
-#include <cstring>
 
 using namespace kinetograph;
 
@@ -32,7 +31,7 @@ struct Generator {
     }
 };
 
-Result<void> play(Host& host, const char* latents, const char* weights, accel::Kind lane) {
+Result<void> play(Host& host, const char* latents, const char* weights, const char* lane) {
     // Load time: our view of the engine's device, the accelerator, their bridge, a decoder into images, the generator.
     const auto instance = vulkan::Instance::adopt(host.instance, &vkGetInstanceProcAddr);
     auto device = vulkan::Device::adopt(*instance, {.physical = host.physical,
@@ -62,8 +61,7 @@ Result<void> play(Host& host, const char* latents, const char* weights, accel::K
     auto made = (*accelerator)->create_timeline();
     if (!memory || !stream || !made) return fail(ErrorCode::OutOfMemory, "the generator lacks memory or a stream");
     const Generator generator{*clip, frame_bytes, std::move(*memory), std::move(*stream), std::move(*made)};
-    // The loop: a step is enqueued behind the generator's work, the engine's work behind the step: the GPU does the
-    // waiting.
+    // The loop: a step is enqueued behind the generator's work, the engine's work behind the step; only the GPU waits.
     for (std::uint64_t t = 0; t < frames; ++t) {
         const auto stepped = (*decoder)->step(generator.make(t), std::chrono::seconds(1));
         if (!stepped) return fail(stepped.error());
@@ -84,16 +82,18 @@ Result<void> play(Host& host, const char* latents, const char* weights, accel::K
 }  // namespace
 
 int main(int argc, char** argv) {
-    const auto asked_for = [&](const char* lane) { return argc == 4 && std::strcmp(argv[3], lane) == 0; };
-    const accel::Kind lane = asked_for("cpu")   ? accel::Kind::Cpu
-                             : asked_for("hip") ? accel::Kind::Hip
-                                                : accel::Kind::Cuda;
-    Host host;
-    if (argc < 3 || argc > 4 || !host.usable) {
-        std::fprintf(stderr, "usage: embed_cuda LATENTS.safetensors CHECKPOINT [cuda|hip|cpu], beside Vulkan 1.3\n");
+    if (argc < 3 || argc > 4) {
+        std::fprintf(stderr, "usage: embed_cuda LATENTS.safetensors CHECKPOINT [cuda|hip|cpu]\n");
         return 2;
     }
-    const auto played = play(host, argv[1], argv[2], lane);
-    if (!played) std::fprintf(stderr, "embed_cuda: %s\n", played.error().message.c_str());
-    return played ? 0 : 1;
+    Host host;
+    if (!host.usable) {
+        std::fprintf(stderr, "embed_cuda: there is no Vulkan 1.3 device here\n");
+        return 1;
+    }
+    if (auto played = play(host, argv[1], argv[2], argc > 3 ? argv[3] : "cuda"); !played) {
+        std::fprintf(stderr, "embed_cuda: %s\n", played.error().message.c_str());
+        return 1;
+    }
+    return 0;
 }

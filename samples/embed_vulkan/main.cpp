@@ -8,13 +8,12 @@
 #include <kinetograph/engine/vulkan/device.hpp>
 
 #include <cstdio>
-#include <cstring>
 
 using namespace kinetograph;
 
 namespace {
 
-Result<void> play(Host& host, const char* latents, const char* weights, accel::Kind lane) {
+Result<void> play(Host& host, const char* latents, const char* weights, const char* lane) {
     // Load time: our view of the engine's device, the accelerator, and the bridge between the two.
     const auto instance = vulkan::Instance::adopt(host.instance, &vkGetInstanceProcAddr);
     auto device = vulkan::Device::adopt(*instance, {.physical = host.physical,
@@ -65,16 +64,12 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: embed_vulkan LATENTS.safetensors CHECKPOINT [cpu|cuda|hip]\n");
         return 2;
     }
-    const auto asked_for = [&](const char* lane) { return argc == 4 && std::strcmp(argv[3], lane) == 0; };
-    const accel::Kind lane = asked_for("cuda")  ? accel::Kind::Cuda
-                             : asked_for("hip") ? accel::Kind::Hip
-                                                : accel::Kind::Cpu;
     Host host;
     if (!host.usable) {
         std::fprintf(stderr, "embed_vulkan: there is no Vulkan 1.3 device here\n");
         return 1;
     }
-    if (auto played = play(host, argv[1], argv[2], lane); !played) {
+    if (auto played = play(host, argv[1], argv[2], argc > 3 ? argv[3] : "cpu"); !played) {
         std::fprintf(stderr, "embed_vulkan: %s\n", played.error().message.c_str());
         return 1;
     }

@@ -56,32 +56,51 @@ TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheOtherOneIsGivenInMemory) {
     EXPECT_NE(result.out.find("frame   4, due at 0.333 s"), std::string::npos) << result.out;
 }
 
+/// That the frames of an accelerator's lane are the CPU's: bf16 in another order of additions, so colours agree to a
+/// few of 256 levels.
+void expect_nearly_the_same(const std::string& frames, const std::string& on_cpu) {
+    std::istringstream wanted_lines(frames_of(on_cpu)), found_lines(frames_of(frames));
+    int count = 0;
+    for (std::string wanted, found; std::getline(wanted_lines, wanted); ++count) {
+        ASSERT_TRUE(std::getline(found_lines, found)) << frames;
+        int index = 0;
+        float due = 0;
+        std::array<int, 3> cpu{}, lane{};
+        constexpr const char* kLine = "frame %d, due at %f s, centre pixel %d %d %d";
+        ASSERT_EQ(std::sscanf(wanted.c_str(), kLine, &index, &due, &cpu[0], &cpu[1], &cpu[2]), 5) << wanted;
+        ASSERT_EQ(std::sscanf(found.c_str(), kLine, &index, &due, &lane[0], &lane[1], &lane[2]), 5) << found;
+        EXPECT_EQ(index, count);
+        for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(lane.at(c), cpu.at(c), 6) << found;
+    }
+    EXPECT_EQ(count, 5);
+}
+
 #ifdef STANDIN_HIP_GFX950
 /// The HIP lane on its stand-in, gfx950's kernels in the host model of waves, on one side; a real Vulkan device on the
-/// other: bf16 in another order of additions, so colours agree to a few of 256 levels.
+/// other.
 TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheHipLaneDecodes) {
     const TemporaryFolder folder;
     std::vector<std::string> arguments{write_latents(folder, "clip.safetensors"), kSmallWeights};
-    std::istringstream on_cpu(frames_of(run_program(SAMPLE_EMBED_VULKAN, arguments).out));
+    const std::string on_cpu = run_program(SAMPLE_EMBED_VULKAN, arguments).out;
     arguments.emplace_back("hip");
     const auto result =
         run_program(SAMPLE_EMBED_VULKAN, arguments, {.environment = {"KINETOGRAPH_HIP_LIBRARY=" STANDIN_HIP_GFX950}});
     ASSERT_EQ(result.exit_code, 0) << result.messages;
     EXPECT_EQ(result.out.rfind("staged: Stand-in MI355X", 0), 0U) << result.out;
-    std::istringstream on_hip(frames_of(result.out));
-    int frames = 0;
-    for (std::string wanted, found; std::getline(on_cpu, wanted); ++frames) {
-        ASSERT_TRUE(std::getline(on_hip, found)) << result.out;
-        int index = 0;
-        float due = 0;
-        std::array<int, 3> cpu{}, hip{};
-        constexpr const char* kLine = "frame %d, due at %f s, centre pixel %d %d %d";
-        ASSERT_EQ(std::sscanf(wanted.c_str(), kLine, &index, &due, &cpu[0], &cpu[1], &cpu[2]), 5) << wanted;
-        ASSERT_EQ(std::sscanf(found.c_str(), kLine, &index, &due, &hip[0], &hip[1], &hip[2]), 5) << found;
-        EXPECT_EQ(index, frames);
-        for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(hip.at(c), cpu.at(c), 6) << found;
-    }
-    EXPECT_EQ(frames, 5);
+    expect_nearly_the_same(result.out, on_cpu);
+}
+#endif
+
+#ifdef STANDIN_CUDA_SM80
+/// The same with the CUDA lane, its sm_80 kernels in the host model, and latents in memory of that lane.
+TEST(EmbedCudaSample, DecodesOnTheCudaLaneWithoutBeingAskedTo) {
+    const TemporaryFolder folder;
+    const std::vector<std::string> arguments{write_latents(folder, "clip.safetensors"), "synthetic:wan2.1,dim=8"};
+    const auto result =
+        run_program(SAMPLE_EMBED_CUDA, arguments, {.environment = {"KINETOGRAPH_CUDA_LIBRARY=" STANDIN_CUDA_SM80}});
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_EQ(result.out.rfind("staged: Stand-in H200", 0), 0U) << result.out;
+    expect_nearly_the_same(result.out, run_program(SAMPLE_EMBED, arguments).out);
 }
 #endif
 
@@ -101,6 +120,16 @@ TEST(EmbedVulkanSample, SaysWhyALaneIsOff) {
         run_program(SAMPLE_EMBED_VULKAN, {write_latents(folder, "clip.safetensors"), kSmallWeights, "cuda"});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.messages.find("CUDA lane off"), std::string::npos) << result.messages;
+}
+
+TEST(Samples, TakeNoLaneForAnother) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors");
+    for (const char* sample : {SAMPLE_EMBED_VULKAN, SAMPLE_EMBED_CUDA}) {
+        const auto result = run_program(sample, {clip, kSmallWeights, "gpu"});
+        EXPECT_EQ(result.exit_code, 1) << sample;
+        EXPECT_NE(result.messages.find("lane gpu: there are cpu, cuda and hip"), std::string::npos) << result.messages;
+    }
 }
 
 TEST(Samples, SayWhatIsWrongAndFail) {
