@@ -27,8 +27,9 @@ Result<void> check_parameters(const ConvProblem& problem, const ConvParameters& 
 }
 
 Error nothing_open(const ConvProblem& problem, const std::vector<DispatchRow>& rows) {
-    return {ErrorCode::Unsupported,
-            fmt::format("convolution {}: no back end is open:\n{}", problem.to_string(), to_string(rows))};
+    std::string list = to_string(rows);
+    list.pop_back();  // its last line's end: sentences have none
+    return {ErrorCode::Unsupported, fmt::format("convolution {}: no back end is open:\n{}", problem.to_string(), list)};
 }
 
 /// Only the row of `backend`; InvalidArgument when there is none.

@@ -1,6 +1,7 @@
 // kinetograph bench: the subcommands that measure this machine, and how they report.
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
 
 namespace kinetograph::cli {
 
@@ -35,8 +36,7 @@ nlohmann::ordered_json report_head(std::string_view bench, const std::string& co
 }
 
 std::string describe_machine(const accel::DeviceInfo& device) {
-    return fmt::format("{}, {} {}, {}, commit {}", device.name, device.compute_units,
-                       device.kind == accel::Kind::Cpu ? "threads" : "compute units", device.driver, kBuildCommit);
+    return fmt::format("{}, {}, {}, commit {}", device.name, count_units(device), device.driver, kBuildCommit);
 }
 
 nlohmann::ordered_json Samples::to_json() const {

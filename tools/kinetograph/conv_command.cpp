@@ -85,13 +85,13 @@ Result<void> run(const ConvArguments& arguments) {
     auto result = conv::run_problem(**device, problem, {.backend = arguments.backend, .repeats = arguments.repeats});
     if (!result) return fail(result.error());
     if (!quiet) {
-        auto printed = print(fmt::format(
-            "{}\n  ran on           {} ({}, {} threads)\n  relative L2      {:.3e} against the fp64 reference\n"
-            "  largest error    {:.3e} (largest value {:.3e})\n  time             {:.3f} ms, median of {}\n"
-            "  rate             {:.4f} TFLOP/s\n  workspace        {} bytes\n",
-            problem.to_string(), result->backend, info.name, info.compute_units, result->relative_l2,
-            result->max_abs_error, result->max_abs_reference, 1e3 * result->seconds_median, arguments.repeats,
-            result->tflops, result->workspace_bytes));
+        auto printed = print(
+            fmt::format("{}\n  ran on           {} ({}, {})\n  relative L2      {:.3e} against the fp64 reference\n"
+                        "  largest error    {:.3e} (largest value {:.3e})\n  time             {:.3f} ms, median of {}\n"
+                        "  rate             {:.4f} TFLOP/s\n  workspace        {} bytes\n",
+                        problem.to_string(), result->backend, info.name, count_units(info), result->relative_l2,
+                        result->max_abs_error, result->max_abs_reference, 1e3 * result->seconds_median,
+                        arguments.repeats, result->tflops, result->workspace_bytes));
         if (!printed) return printed;
     }
     if (json) return json->write(to_json(problem, info, *result, rows));

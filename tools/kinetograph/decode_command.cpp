@@ -55,7 +55,7 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
         {"lane", accel::to_string(device.kind)},
         {"precision", vae::to_string(arguments.decode.decoder.precision)},
         {"device", device.name},
-        {"threads", device.compute_units},
+        {"compute_units", device.compute_units},
         {"frames", video_frames(clip.frames)},
         {"width", 8 * clip.width},
         {"height", 8 * clip.height},

@@ -51,6 +51,10 @@ std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind) {
     return memory.total() - (kind == accel::Kind::Cpu ? 0 : memory.io);
 }
 
+std::string count_units(const accel::DeviceInfo& device) {
+    return fmt::format("{} {}", device.compute_units, device.kind == accel::Kind::Cpu ? "threads" : "compute units");
+}
+
 void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device) {
     constexpr double kMiB = 1024.0 * 1024.0;
     const vae::StackMemory memory = decoder.memory();

@@ -35,6 +35,9 @@ std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);
 /// Says in one message what the decoder takes of the device, and what there is; before the first step.
 void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device);
 
+/// "2 threads", "132 compute units".
+std::string count_units(const accel::DeviceInfo& device);
+
 /// Whether this build has a decoder's passes for the device.
 bool decodes(accel::Device& device);
 

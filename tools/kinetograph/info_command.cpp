@@ -124,8 +124,10 @@ std::string to_text(const Report& report) {
         for (const std::string& thing : gpu.missing) text += fmt::format("    missing: {}\n", thing);
     }
     text += "\nconvolution back ends, best first\n";
+    std::size_t width = 0;
+    for (const conv::Candidate& candidate : conv::candidates()) width = std::max(width, candidate.name.size());
     for (const conv::Candidate& candidate : conv::candidates()) {
-        text += fmt::format("  {:<20}{}\n", candidate.name, candidate.summary);
+        text += fmt::format("  {:<{}}  {}\n", candidate.name, width, candidate.summary);
     }
     return text + fmt::format("\ntopology    {}\n", report.topology);
 }

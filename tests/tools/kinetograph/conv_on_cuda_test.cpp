@@ -23,14 +23,19 @@ TEST_F(ConvProgramOnCuda, RunsEveryBackEndByNameAndComparesItWithTheReference) {
     }
 }
 
+TEST_F(ConvProgramOnCuda, NamesTheDeviceAndCountsItsUnits) {
+    const auto result = run_program(problem("implicit-gemm"), options_);
+    EXPECT_NE(result.out.find("implicit-gemm (Stand-in H200, 132 compute units)"), std::string::npos) << result.out;
+}
+
 TEST_F(ConvProgramOnCuda, SaysWhyQSliceDeclines) {
     auto arguments = problem("q-slice");
     for (std::string& argument : arguments)
         if (argument == "0,0,1,1,1,1") argument = "2,0,1,1,1,1";
     const auto result = run_program(arguments, options_);
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_NE(result.messages.find("q-slice  closed: wants no temporal padding, met 2 in front and 0 behind"),
-              std::string::npos)
+    EXPECT_TRUE(result.messages.ends_with(
+        "no back end is open:\n  q-slice  closed: wants no temporal padding, met 2 in front and 0 behind\n"))
         << result.messages;
 }
 

@@ -1,6 +1,8 @@
 // kinetograph info: what it reports with and without a Vulkan driver.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "program_json.hpp"
 
 namespace kinetograph::test {
@@ -32,13 +34,18 @@ TEST(InfoProgram, SaysWithoutAVulkanDriverWhyThereIsNoDevice) {
     EXPECT_NE(result.out.find("headless"), std::string::npos) << result.out;
 }
 
-/// What `info` says of the HIP lane where the stand-in plays its runtime.
-std::string hip_situation(std::vector<std::string> environment) {
-    environment.push_back("KINETOGRAPH_HIP_LIBRARY=" KINETOGRAPH_STANDIN_HIP_LIBRARY);
+/// What `info` says of a lane.
+std::string situation_of(std::string_view name, std::vector<std::string> environment = {}) {
     const auto json = run_json({"info"}, {.environment = std::move(environment)});
     for (const auto& lane : json.at("lanes"))
-        if (lane.at("name") == "hip") return lane.at("situation");
-    return "no HIP lane is listed";
+        if (lane.at("name") == name) return lane.at("situation");
+    return "the lane is not listed";
+}
+
+/// What it says of the HIP lane where the stand-in plays its runtime.
+std::string hip_situation(std::vector<std::string> environment) {
+    environment.push_back("KINETOGRAPH_HIP_LIBRARY=" KINETOGRAPH_STANDIN_HIP_LIBRARY);
+    return situation_of("hip", std::move(environment));
 }
 
 TEST(InfoProgram, NamesTheHipDeviceItsRuntimeAndWhoRelaysTimelines) {
@@ -46,6 +53,23 @@ TEST(InfoProgram, NamesTheHipDeviceItsRuntimeAndWhoRelaysTimelines) {
                                  ", HIP 7.0.51831; gfx950:sramecc+:xnack-; a thread of the host relays Vulkan's "
                                  "timelines (the device reports timelineSemaphoreInteropSupported 0)";
     EXPECT_TRUE(hip_situation({}).starts_with(expected)) << hip_situation({});
+}
+
+TEST(InfoProgram, SaysWhyTheCudaLaneIsOff) {
+    EXPECT_EQ(situation_of("cuda"), "/nowhere/libcuda.so.1 not found: CUDA lane off");
+}
+
+TEST(InfoProgram, KeepsTheNamesOfBackEndsApartFromWhatTheyDo) {
+    const auto json = run_json({"info"});
+    const auto text = run_program({"info"}).out;
+    std::set<std::size_t> columns;
+    for (const auto& backend : json.at("convolution_backends")) {
+        const auto name = "\n  " + backend.at("name").get<std::string>() + "  ";
+        const auto line = text.find(name);
+        ASSERT_NE(line, std::string::npos) << name;
+        columns.insert(text.find(backend.at("summary").get<std::string>(), line) - line);
+    }
+    EXPECT_EQ(columns.size(), 1U) << text;
 }
 
 TEST(InfoProgram, SaysWhyTheHipLaneIsOff) {
