@@ -1,0 +1,21 @@
+# cmake -DBUILD=folder -DPREFIX=folder -P check_installed_headers.cmake: installs the headers into PREFIX and fails, naming both, when
+# one of them includes a header of ours that is not there.
+file(REMOVE_RECURSE "${PREFIX}")
+execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREFIX}" --component headers
+                OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB_RECURSE headers RELATIVE "${PREFIX}/include" "${PREFIX}/include/*.hpp")
+set(lost "")
+foreach(header IN LISTS headers)
+    file(STRINGS "${PREFIX}/include/${header}" lines REGEX "^#include <kinetograph/[^>]+>")
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE "^#include <([^>]+)>.*" "\\1" included "${line}")
+        if(NOT EXISTS "${PREFIX}/include/${included}")
+            string(APPEND lost "  ${header} includes ${included}\n")
+        endif()
+    endforeach()
+endforeach()
+list(LENGTH headers count)
+if(count EQUAL 0 OR lost)
+    message(FATAL_ERROR "of ${count} installed headers:\n${lost}")
+endif()
+message("${count} installed headers include each other only")
