@@ -3,17 +3,15 @@ include(CMakePackageConfigHelpers)
 set(KINETOGRAPH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/kinetograph")
 
 get_property(libraries GLOBAL PROPERTY KINETOGRAPH_LIBRARIES)
-# A sample. The libraries of kernels/ go along because compute/ may link them.
+# A sample. The libraries of kernels/ go along because compute/ may link them; their headers do not.
 list(REMOVE_ITEM libraries kinetograph_viewer)
 install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 
 # The installed tree repeats the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both.
-# The back ends behind compute/'s dispatch, which speak of kernels, stay inside; of kernels/ a tensor map's description goes along.
+# What speaks of kernels stays inside: the back ends behind compute/'s dispatch, and tensor maps.
 install(DIRECTORY engine compute DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph" COMPONENT headers
-        FILES_MATCHING PATTERN "*.hpp" REGEX "/compute/[a-z]+/(cuda|hip)" EXCLUDE)
-install(FILES kernels/isa/tensor_map.hpp kernels/isa/swizzle.hpp kernels/isa/target.hpp COMPONENT headers
-        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph/kernels/isa")
+        FILES_MATCHING PATTERN "*.hpp" REGEX "/compute/[a-z]+/(cuda|hip)" EXCLUDE PATTERN "tensor_map.hpp" EXCLUDE)
 
 configure_package_config_file(cmake/kinetographConfig.cmake.in "${PROJECT_BINARY_DIR}/kinetographConfig.cmake"
                               INSTALL_DESTINATION "${KINETOGRAPH_PACKAGE_DIR}" PATH_VARS CMAKE_INSTALL_DATADIR)
