@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/accel/batch_graphs.hpp>
+#include <kinetograph/engine/accel/lane_progress.hpp>
 #include <kinetograph/engine/accel/relay.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
@@ -63,6 +64,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<void> wait(std::uint64_t value) override;
     Stream& stream() { return *stream_; }
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
+    /// For threads that may still wait for this lane's values when it ends.
+    const std::shared_ptr<LaneProgress>& progress() const { return progress_; }
     BatchCounts batch_counts() const;
     Device& device() const { return device_; }
 
@@ -109,7 +112,12 @@ class AcceleratorLane final : public graph::LaneBackend {
         std::shared_ptr<Timeline> timeline;
         std::uint64_t value = 0;
     };
-    std::map<const graph::LaneBackend*, std::shared_ptr<Timeline>> visible_;
+    /// A lane whose values appear in a timeline of this device's.
+    struct Visible {
+        std::weak_ptr<const void> lane;  ///< its identity
+        std::shared_ptr<Timeline> timeline;
+    };
+    std::vector<Visible> visible_;
     std::vector<std::shared_ptr<Timeline>> signalled_too_;
     std::vector<Point> waits_;                      ///< of the next batch
     std::vector<graph::ResolvedWait> other_waits_;  ///< of the next batch
@@ -120,7 +128,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::vector<std::shared_ptr<Event>> free_events_;
     BatchGraphs graphs_;
     BatchCounts counts_;
-    std::unique_ptr<Stream> stream_;  ///< last: its worker ends before what its tasks refer to
+    std::unique_ptr<Stream> stream_;  ///< behind the rest: its worker ends before what its tasks refer to
+    std::shared_ptr<LaneProgress> progress_;
 };
 
 /// Arenas and rings out of Device::allocate. Plans of one executor never run unordered, so they share one arena, which
