@@ -1,9 +1,8 @@
 // The graph's accelerator lane on drivers whose memory the host cannot touch, eager and replayed: on the stand-ins, and
 // on the CUDA driver that KINETOGRAPH_CUDA_LIBRARY names.
-#include "cuda/gpu_fixture.hpp"
+#include "driver_under_test.hpp"
 
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
-#include <kinetograph/engine/accel/hip/device.hpp>
 #include <kinetograph/engine/graph/host_lane.hpp>
 
 #include <algorithm>
@@ -12,8 +11,6 @@
 namespace kinetograph::accel {
 namespace {
 
-using cuda::control_of;
-using cuda::message_of;
 using standin::ScaleAddParams;
 constexpr std::uint32_t kCount = 512;
 constexpr std::uint64_t kBytes = kCount * sizeof(float);
@@ -23,30 +20,7 @@ struct Data {
     graph::History history;
 };
 
-/// A driver's library and what a test must know of it.
-struct DriverUnderTest {
-    Kind kind = Kind::Hip;
-    std::string name, library;
-
-    Result<std::unique_ptr<Device>> create() const {
-        return kind == Kind::Hip ? hip::create_device({.library = library}) : cuda::create_device({.library = library});
-    }
-    const char* launch_call() const { return kind == Kind::Hip ? "hipModuleLaunchKernel" : "cuLaunchKernelEx"; }
-    /// Calls that look at the thread or ask after the stream, and are not a step's.
-    std::vector<std::string_view> asides() const {
-        if (kind == Kind::Hip) return {"hipSetDevice", "hipStreamQuery"};
-        return {"cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamQuery",
-                "cuThreadExchangeStreamCaptureMode"};
-    }
-    std::string lost() const {
-        return kind == Kind::Hip ? ": hipErrorLaunchFailure (719)" : ": CUDA_ERROR_LAUNCH_FAILED (719)";
-    }
-};
-
-struct DriverLanes : testing::TestWithParam<DriverUnderTest> {
-    const DriverUnderTest& driver = GetParam();
-    standin::Control* const control = control_of(driver.library);  ///< null on a real driver
-    std::unique_ptr<Device> device;
+struct DriverLanes : DriverTest {
     profile::Recorder recorder;
     std::shared_ptr<Kernel> scale_add;
     std::unique_ptr<Stream> reader;
@@ -59,28 +33,19 @@ struct DriverLanes : testing::TestWithParam<DriverUnderTest> {
     bool enqueues_host_function = false;
     int executions_of_first_pass = 0;
 
-    void SetUp() override { start({}); }
-    void start(const standin::Options& options) {
-        device.reset();
-        if (control != nullptr) control->reset(options);
-        auto created = driver.create();
-        if (!created && control == nullptr) GTEST_SKIP() << created.error().message;
-        ASSERT_TRUE(created) << message_of(created);
-        device = std::move(*created);
-    }
-    std::uint64_t calls(std::string_view call) const {
-        return driver.kind == Kind::Cuda ? cuda::driver_calls(*device)->calls(call) : control->calls(call);
+    /// Calls that look at the thread or ask after the stream, and are not a step's.
+    std::vector<std::string_view> asides() const {
+        if (driver.kind == Kind::Hip) return {"hipSetDevice", "hipStreamQuery"};
+        return {"cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamQuery",
+                "cuThreadExchangeStreamCaptureMode"};
     }
     std::uint64_t calls_of_steps() const {
         std::uint64_t all = driver.kind == Kind::Cuda ? cuda::driver_calls(*device)->calls() : control->calls();
-        for (const std::string_view aside : driver.asides()) all -= calls(aside);
+        for (const std::string_view aside : asides()) all -= calls(aside);
         return all;
     }
-    std::span<const std::byte> image() const {
-        return control != nullptr ? standin::placeholder_image() : kinetograph::cuda::fat_binary("test_kernels");
-    }
     void create(Batches batches, bool timed = true) {
-        scale_add = *(*device->load("test kernels", image()))->kernel("standin_scale_add");
+        scale_add = *load_test_kernels()->kernel("standin_scale_add");
         reader = std::move(*device->create_stream("reader"));
         input = std::move(*device->allocate("input", kBytes));
         output = std::move(*device->allocate("output", kBytes));
@@ -106,11 +71,7 @@ struct DriverLanes : testing::TestWithParam<DriverUnderTest> {
     }
     void TearDown() override {
         release();
-        device.reset();
-        if (control == nullptr) return;
-        EXPECT_EQ(control->live(), standin::Live{});
-        for (const std::string& complaint : control->complaints()) ADD_FAILURE() << complaint;
-        control->reset({});
+        DriverTest::TearDown();
     }
 
     void write_input(float value) {
@@ -378,13 +339,10 @@ TEST_P(DriverLanes, ReportALostDeviceInsteadOfWaitingForItForEver) {
     EXPECT_EQ(waited.error().code, ErrorCode::DeviceLost);
     const std::string& message = waited.error().message;  // the call that notices it first is a matter of luck
     EXPECT_NE(message.find(" or a pass before it: "), std::string::npos) << message;
-    EXPECT_TRUE(message.ends_with(driver.lost())) << message;
+    EXPECT_TRUE(message.ends_with(driver.word(": hipErrorLaunchFailure (719)", ": CUDA_ERROR_LAUNCH_FAILED (719)")))
+        << message;
 }
 
-std::string name_of(const testing::TestParamInfo<DriverUnderTest>& info) { return info.param.name; }
-
-const DriverUnderTest kHip{Kind::Hip, "Hip", KINETOGRAPH_STANDIN_HIP_LIBRARY};
-const DriverUnderTest kCuda{Kind::Cuda, "Cuda", cuda::library_under_test()};
 const DriverUnderTest kUntimed{Kind::Hip, "Untimed", KINETOGRAPH_STANDIN_HIP_UNTIMED};
 const DriverUnderTest kBare{Kind::Hip, "Bare", KINETOGRAPH_STANDIN_HIP_BARE};
 INSTANTIATE_TEST_SUITE_P(Of, DriverLanes, testing::Values(kHip, kCuda), name_of);

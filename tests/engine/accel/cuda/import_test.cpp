@@ -25,25 +25,6 @@ struct CudaImports : Gpu {
     }
 };
 
-TEST_F(CudaImports, MapMemoryOfAnotherApiAndTakeOverItsDescriptor) {
-    const int fd = ::memfd_create("exported by another API", 0);
-    ASSERT_EQ(::ftruncate(fd, 8192), 0);
-    const int mirror = ::dup(fd);
-    {
-        const auto imported = device->import_memory("frame", {.fd = fd, .bytes = 8192, .dedicated = true});
-        ASSERT_TRUE(imported) << message_of(imported);
-        EXPECT_EQ(::fcntl(fd, F_GETFD), -1) << "the descriptor is the device's now";
-        EXPECT_EQ((*imported)->bytes(), 8192U);
-        EXPECT_EQ((*imported)->host_data(), nullptr);
-        stream->fill((*imported)->data(), std::byte{0x42}, 8192);
-        ASSERT_TRUE(stream->synchronize());
-    }
-    std::byte last{};
-    EXPECT_EQ(::pread(mirror, &last, 1, 8191), 1);
-    EXPECT_EQ(last, std::byte{0x42});
-    ::close(mirror);
-}
-
 TEST_F(CudaImports, WaitForAndSignalAnotherApisTimeline) {
     const int fd = ::memfd_create("a timeline semaphore of another API", 0);
     ASSERT_EQ(::ftruncate(fd, 4096), 0);
