@@ -56,12 +56,13 @@ TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
     const auto latents = file.tensor("latents");
     const auto decoder = this->decoder(latents, Precision::Fp16);
     ASSERT_NE(decoder, nullptr);
-    const auto frames = decode(*decoder, latents, 2);
-    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames"), 0, 5), {4e-3, 0.02}));
+    const std::int64_t steps = kSanitized ? 1 : 2;
+    const auto frames = decode(*decoder, latents, steps);
+    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames"), 0, 4 * steps - 3), {4e-3, 0.02}));
     ASSERT_TRUE(decoder->reset());
     const auto replays = control_->calls("hipGraphLaunch");
-    EXPECT_EQ(decode(*decoder, latents, 2), frames);  // bit for bit, now partly from graphs captured before
-    EXPECT_EQ(control_->calls("hipGraphLaunch"), replays + 2);
+    EXPECT_EQ(decode(*decoder, latents, steps), frames);  // bit for bit, now partly from graphs captured before
+    EXPECT_EQ(control_->calls("hipGraphLaunch"), replays + steps);
 }
 
 TEST_F(HipDecoder, TracesAModuleWithoutDisturbingTheClip) {
