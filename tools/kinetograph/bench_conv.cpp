@@ -196,8 +196,7 @@ void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_
         ->type_name("TEXT")
         ->excludes(problem.input);
     add_lane_option(*command, arguments->lane);
-    command->add_option("--backend", arguments->backend, "Only this candidate (default: every open one but reference)")
-        ->type_name("NAME");
+    add_backend_option(*command, arguments->backend, "Only this candidate (default: every open one but reference)");
     command->add_option("--repeats", arguments->repeats, "Timed rows of launches (default 20)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");

@@ -115,8 +115,7 @@ void add_conv(CLI::App& app, Action& action) {
     options.input->required();
     options.filter->required();
     add_lane_option(*command, arguments->lane);
-    command->add_option("--backend", arguments->backend, "Run this candidate instead of the first open one")
-        ->type_name("NAME");
+    add_backend_option(*command, arguments->backend, "Run this candidate instead of the first open one");
     command->add_option("--repeats", arguments->repeats, "Timed runs (default 10)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");

@@ -1,5 +1,8 @@
+#include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/tools/kinetograph/conv_request.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
+
+#include <algorithm>
 
 namespace kinetograph::cli {
 namespace {
@@ -46,6 +49,18 @@ ProblemOptions add_conv_options(CLI::App& command, ConvRequest& request) {
     add_choice(command, "--activation", request.activation, kActivations, "After the bias (default none)");
     add_choice(command, "--dtype", request.dtype, kDTypes, "Of activations and filter (default bf16)");
     return options;
+}
+
+void add_backend_option(CLI::App& command, std::string& backend, const std::string& description) {
+    const auto check = [](const std::string& name) -> std::string {
+        const auto candidates = conv::candidates();
+        if (std::ranges::find(candidates, name, &conv::Candidate::name) != candidates.end()) return "";
+        std::string names;
+        for (const conv::Candidate& candidate : candidates)
+            names += fmt::format("{}{}", names.empty() ? "" : ", ", candidate.name);
+        return fmt::format("no back end is called {}; there are {}", name, names);
+    };
+    command.add_option("--backend", backend, description)->type_name("NAME")->check(check);
 }
 
 }  // namespace kinetograph::cli

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace kinetograph::cli {
 
@@ -33,5 +34,8 @@ struct ProblemOptions {
 /// Adds --input, --filter, --stride, --dilation, --pad, --groups, --upsample, --residual, --activation and --dtype.
 /// `request` outlives the parse.
 ProblemOptions add_conv_options(CLI::App& command, ConvRequest& request);
+
+/// Adds --backend; a name that no candidate has is bad usage. `backend` outlives the parse.
+void add_backend_option(CLI::App& command, std::string& backend, const std::string& description);
 
 }  // namespace kinetograph::cli

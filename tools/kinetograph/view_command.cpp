@@ -3,12 +3,16 @@
 #include <spdlog/spdlog.h>
 #include <kinetograph/tools/kinetograph/progress.hpp>
 
+#include <kinetograph/compute/tensor/replacing_file.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
 #include <kinetograph/tools/kinetograph/guarded_sink.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
+
+#include <charconv>
+#include <filesystem>
 #include <optional>
 
 namespace kinetograph::cli {
@@ -49,7 +53,16 @@ Result<std::unique_ptr<media::FrameSink>> open_recording(const ViewArguments& ar
         {.width = arguments.size.width, .height = arguments.size.height, .frames = frames.count, .fps = frames.fps});
 }
 
+/// What the viewer writes when it ends must not fail only then.
+Result<void> check_writable(const std::filesystem::path& path) {
+    if (path.empty()) return {};
+    auto claimed = tensor::ReplacingFile::create(path);
+    return claimed ? Result<void>{} : fail(claimed.error());
+}
+
 Result<void> run(const ViewArguments& arguments) {
+    for (const auto& path : {arguments.viewer.screenshot, arguments.viewer.trace})
+        if (auto writable = check_writable(path); !writable) return writable;
     auto device = open_lane(arguments.decode.lane);
     if (!device) return fail(device.error());
     viewer::ViewerOptions options = arguments.viewer;
@@ -110,8 +123,12 @@ void add_view(CLI::App& app, Action& action) {
         ->type_name("LATENTS.safetensors");
     add_decode_options(*command, arguments->decode);
     auto* headless = command->add_flag("--headless", viewer.headless, "Draw offscreen: no window, no display needed");
-    command->add_option("--frames", viewer.frames, "End after so many frames of the clip")->type_name("N");
-    command->add_option("--screenshot", viewer.screenshot, "Write the last picture here")->type_name("F.png");
+    command->add_option("--frames", viewer.frames, "End after so many frames of the clip")
+        ->check(CLI::Range(1, 1'000'000'000).description(""))
+        ->type_name("N");
+    command->add_option("--screenshot", viewer.screenshot, "Write the last picture here")
+        ->check([](const std::string& path) { return path.ends_with(".png") ? "" : "must end in .png: " + path; })
+        ->type_name("F.png");
     command->add_option("--record", arguments->record, "Write what is shown to OUT.mp4 or f%05d.png; with --headless")
         ->type_name("OUT")
         ->needs(headless);
@@ -121,7 +138,12 @@ void add_view(CLI::App& app, Action& action) {
     command->add_flag("--full-screen", viewer.full_screen, "Start in full screen")->excludes(headless);
     command->add_flag("--loop", viewer.loop, "Start over at the clip's end");
     command->add_option("--speed", viewer.speed, "Of playback (default 1)")
-        ->check(CLI::Range(0.01, 100.0).description(""))
+        ->check([](const std::string& text) -> std::string {
+            double factor = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
+            if (error == std::errc{} && end == text.data() + text.size() && factor >= 0.01 && factor <= 100) return "";
+            return text + " is no number from 0.01 to 100";  // nan is in no range, and out of none
+        })
         ->type_name("FACTOR");
     command->add_flag_callback(
         "--no-overlay", [&viewer] { viewer.overlay = false; }, "Start with the profiler hidden");

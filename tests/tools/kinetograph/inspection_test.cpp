@@ -96,10 +96,11 @@ TEST(ConvProgram, NamesTheArchitecturesThatItCanExplainFor) {
         << result.messages;
 }
 
-TEST(ConvProgram, RefusesABackEndThatDoesNotExistByName) {
+TEST(ConvProgram, RefusesABackEndThatDoesNotExistWithTheListOfThoseThatDo) {
     const auto result = run_program({"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--backend", "abacus"});
-    EXPECT_EQ(result.exit_code, 1);
-    EXPECT_NE(result.messages.find("abacus"), std::string::npos) << result.messages;
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.messages.find("no back end is called abacus; there are conv2d-sm100, "), std::string::npos)
+        << result.messages;
 }
 
 TEST(ConvProgram, RefusesAProblemWithoutOutputNamingTheField) {

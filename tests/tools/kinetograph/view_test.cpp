@@ -36,6 +36,17 @@ TEST(ViewProgram, HeadlessLeavesAScreenshotAndARecordingOfEveryFrame) {
     EXPECT_EQ(folder.count_entries(), 3U);
 }
 
+TEST(ViewProgram, FailsBeforeItDecodesWhereItsOutputsCannotBeWritten) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors");
+    for (const std::string option : {"--screenshot", "--trace"}) {
+        const auto result = run_program(view(clip, {"--headless", option, "/nowhere/last.png"}), kNoDisplay);
+        EXPECT_EQ(result.exit_code, 1) << option;
+        EXPECT_NE(result.messages.find("/nowhere/last.png: cannot create"), std::string::npos) << result.messages;
+        EXPECT_EQ(result.messages.find("1/5 frames"), std::string::npos) << result.messages;
+    }
+}
+
 TEST(ViewProgram, WithoutADisplaySaysSoAndPointsToHeadless) {
     const TemporaryFolder folder;
     const auto result = run_program(view(write_latents(folder, "clip.safetensors"), {}), kNoDisplay);
