@@ -136,6 +136,7 @@ TEST_P(DriverGraphs, WhatACaptureDoesNotForbidMayBeDoneMeanwhile) {
 
 TEST_P(DriverGraphs, EventsInAGraphAreStampedAnewByEveryReplay) {
     using namespace std::chrono_literals;
+    constexpr auto kClockError = 20ms;  // a stand-in's clock reads a second less; a loaded machine interrupts readings
     const auto begin = *device->create_event(), middle = *device->create_event(), end = *device->create_event();
     ASSERT_TRUE(stream->begin_capture());
     stream->record(begin);
@@ -157,9 +158,9 @@ TEST_P(DriverGraphs, EventsInAGraphAreStampedAnewByEveryReplay) {
         EXPECT_GE(*second - *first, 2900us);
         EXPECT_GE(*third - *second, 900us);
         EXPECT_GT(*first, last);
-        EXPECT_GE(*first, before - 5ms);
-        EXPECT_LE(*third, host_now() + 5ms);
-        last = *third;
+        EXPECT_GE(*first, before - kClockError);
+        EXPECT_LE(*third, host_now() + kClockError);
+        last = *second;  // new readings of the clock may move the axis by less than the last spin takes
     }
 }
 
