@@ -1,27 +1,21 @@
 // The staged topology with the HIP lane on one side (on the stand-in runtime, whose pinned memory has another address
 // on the device than on the host) and a real Vulkan device on the other.
-#include "interop_fixture.hpp"
+#include "crossing_fixture.hpp"
 
-#include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/tests/engine/accel/hip/standin_fixture.hpp>
 
-#include <algorithm>
 #include <bit>
-#include <cstring>
 
 namespace kinetograph::interop {
 namespace {
 
 using accel::hip::control_of;
 using accel::hip::kStandin;
-using graph::Lane;
+using testing::kCrossingBytes;
+using testing::kCrossingWords;
+using testing::kFilling;
 
-constexpr std::uint32_t kCount = 256;
-constexpr std::uint64_t kBytes = kCount * sizeof(float);
-constexpr std::uint32_t kFilling = 8;  // steps in flight at most, see fill_pools()
-constexpr graph::BufferDesc kShared{.bytes = kBytes, .domain = graph::MemoryDomain::Shared};
-
-struct Pass {
+struct Scale {
     graph::Buffer in, between, out;
     graph::History values;
 };
@@ -33,7 +27,8 @@ struct Case {
 };
 std::ostream& operator<<(std::ostream& out, const Case& chosen) { return out << chosen.name; }
 
-class HipCrossing : public testing::InteropTest, public ::testing::WithParamInterface<Case> {
+/// The accelerator makes 2 * step + 1 of a step's number, keeps that, and hands on what it kept of the step before.
+class HipCrossing : public testing::CrossingTest, public ::testing::WithParamInterface<Case> {
   protected:
     void start(const standin::Options& options, const Case& chosen) {
         control_.reset(options);
@@ -53,31 +48,10 @@ class HipCrossing : public testing::InteropTest, public ::testing::WithParamInte
                       .value()
                       ->kernel("standin_scale_add")
                       .value();
-        accelerator_lane_ = accel::AcceleratorLane::create(*accelerator_, &recorder_, GetParam().batches).value();
-        graphics_ = vulkan::VulkanLane::create(*display_, Lane::Graphics, &recorder_).value();
-        transfer_ = vulkan::VulkanLane::create(*display_, Lane::Transfer, &recorder_).value();
-        graphics_memory_ = std::make_unique<vulkan::VulkanMemory>(*display_);
-        accelerator_memory_ = std::make_unique<accel::AcceleratorMemory>(*accelerator_);
-        executor_ = graph::Executor::create({.lanes = {accelerator_lane_.get(), graphics_.get(), transfer_.get()},
-                                             .memory = {{graph::MemoryDomain::Graphics, graphics_memory_.get()},
-                                                        {graph::MemoryDomain::Accelerator, accelerator_memory_.get()},
-                                                        {graph::MemoryDomain::Shared, &bridge_->memory()}},
-                                             .compile = {.topology = bridge_->lane_topology()}})
-                        .value();
-        result_ = vulkan::Buffer::create(*display_, "result", kBytes, {.memory = vulkan::MemoryUse::Readback}).value();
-        values_ =
-            executor_
-                ->create_history("values", {.value_bytes = kBytes, .slots = 2, .domain = graph::MemoryDomain::Shared})
-                .value();
+        make_lanes(GetParam().batches);
     }
     void release() override {
-        executor_.reset();
-        accelerator_memory_.reset();
-        graphics_memory_.reset();
-        result_.reset();
-        accelerator_lane_.reset();
-        graphics_.reset();
-        transfer_.reset();
+        CrossingTest::release();
         kernel_.reset();
     }
     void TearDown() override {
@@ -86,101 +60,38 @@ class HipCrossing : public testing::InteropTest, public ::testing::WithParamInte
         for (const std::string& complaint : control_.complaints()) ADD_FAILURE() << complaint;
         control_.reset({});
     }
-    /// Vulkan writes `step`; the accelerator makes 2 * step + 1 of it, keeps that, and hands on what it kept of the
-    /// step before; Vulkan copies that out.
-    void declare(graph::FrameGraph& frame, float step) {
-        const graph::Buffer filled =
-            frame
-                .add_pass<Pass>(
-                    "fill", Lane::Graphics,
-                    [&](graph::PassBuilder& pass, Pass& data) {
-                        data.out = pass.create("filled", kShared, graph::Access::TransferWrite);
-                    },
-                    [step](const Pass& data, vulkan::PassContext& context) {
-                        const vulkan::BufferRange range = context.range(data.out);
-                        context.table().vkCmdFillBuffer(context.commands(), range.buffer, range.offset, range.bytes,
-                                                        std::bit_cast<std::uint32_t>(step));
-                    })
-                .out;
-        const graph::History kept = frame.import_history(*values_, {.keep = 1, .push = 1});
-        const graph::Buffer added =
-            frame
-                .add_pass<Pass>(
-                    "scale", Lane::Accelerator,
-                    [&](graph::PassBuilder& pass, Pass& data) {
-                        data.in = pass.read(filled, graph::Access::KernelRead);
-                        data.between = pass.create("between", {.bytes = kBytes}, graph::Access::KernelWrite);
-                        data.values = pass.push(pass.read(kept, graph::Access::KernelRead), graph::Access::KernelWrite);
-                        data.out = pass.create("out", kShared, graph::Access::KernelWrite);
-                    },
-                    [this](const Pass& data, accel::PassContext& context) {
-                        launch(context, context.address(data.in), context.address(data.between), 2.0F, 0.0F);
-                        launch(context, context.address(data.between), context.address(data.values, 0), 1.0F, 1.0F);
-                        launch(context, context.address(data.values, -1), context.address(data.out), 1.0F, 0.0F);
-                    })
-                .out;
-        const graph::Buffer result = frame.import_buffer(
-            "result", {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics}, vulkan::physical_of(*result_));
-        frame.add_pass<Pass>(
-            "copy out", Lane::Transfer,
-            [&](graph::PassBuilder& pass, Pass& data) {
-                data.in = pass.read(added, graph::Access::TransferRead);
-                data.out = pass.write(result, graph::Access::TransferWrite);
-                pass.has_side_effect();
-            },
-            [](const Pass& data, vulkan::PassContext& context) {
-                const vulkan::BufferRange from = context.range(data.in), to = context.range(data.out);
-                const VkBufferCopy region{from.offset, to.offset, kBytes};
-                context.table().vkCmdCopyBuffer(context.commands(), from.buffer, to.buffer, 1, &region);
-            });
+    std::uint32_t word_of(std::uint32_t step) const override {
+        return std::bit_cast<std::uint32_t>(static_cast<float>(step));
+    }
+    graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::History kept) override {
+        return frame
+            .add_pass<Scale>(
+                "scale", graph::Lane::Accelerator,
+                [&](graph::PassBuilder& pass, Scale& data) {
+                    data.in = pass.read(filled, graph::Access::KernelRead);
+                    data.between = pass.create("between", {.bytes = kCrossingBytes}, graph::Access::KernelWrite);
+                    data.values = pass.push(pass.read(kept, graph::Access::KernelRead), graph::Access::KernelWrite);
+                    data.out = pass.create("out", testing::kCrossingBuffer, graph::Access::KernelWrite);
+                },
+                [this](const Scale& data, accel::PassContext& context) {
+                    launch(context, context.address(data.in), context.address(data.between), 2.0F, 0.0F);
+                    launch(context, context.address(data.between), context.address(data.values, 0), 1.0F, 1.0F);
+                    launch(context, context.address(data.values, -1), context.address(data.out), 1.0F, 0.0F);
+                })
+            .out;
     }
     void launch(accel::PassContext& context, const std::byte* in, std::byte* out, float scale, float offset) {
-        const standin::ScaleAddParams params{reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out), kCount,
-                                             scale, offset};
+        const standin::ScaleAddParams params{reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out),
+                                             kCrossingWords, scale, offset};
         context.stream().launch({.name = context.pass_name(),
                                  .kernel = *kernel_,
-                                 .grid = {kCount / 64},
+                                 .grid = {kCrossingWords / 64},
                                  .block = {64},
                                  .arguments = accel::bytes_of(params)});
     }
-    graph::Execution execute(std::uint32_t step) {
-        frame_.clear();
-        declare(frame_, static_cast<float>(step));
-        auto execution = executor_->execute(frame_);
-        EXPECT_TRUE(execution) << execution.error().message;
-        return execution ? *execution : graph::Execution{};
-    }
-    void wait(const graph::Execution& execution) {
-        const auto done = executor_->wait(execution);
-        ASSERT_TRUE(done) << done.error().message;
-    }
-    /// Runs with more steps in flight than tests keep later: pools are as large afterwards as they will ever be.
-    void fill_pools() {
-        const auto gate = accelerator_->create_timeline().value();
-        accelerator_lane_->wait_before_next(gate, 1);
-        graph::Execution last;
-        for (std::uint32_t step = 0; step < kFilling; ++step) last = execute(step);
-        gate->signal(1);
-        wait(last);
-    }
-    void expect_result(float wanted) const {
-        std::vector<float> values(kCount);
-        std::memcpy(values.data(), result_->mapped(), kBytes);
-        EXPECT_EQ(std::count(values.begin(), values.end(), wanted), static_cast<std::ptrdiff_t>(kCount))
-            << "wanted " << wanted << ", first is " << values.front();
-    }
 
     standin::Control& control_ = control_of(kStandin);
-    profile::Recorder recorder_;
     std::shared_ptr<accel::Kernel> kernel_;
-    std::unique_ptr<accel::AcceleratorLane> accelerator_lane_;
-    std::unique_ptr<vulkan::VulkanLane> graphics_, transfer_;
-    std::unique_ptr<vulkan::VulkanMemory> graphics_memory_;
-    std::unique_ptr<accel::AcceleratorMemory> accelerator_memory_;
-    std::unique_ptr<vulkan::Buffer> result_;
-    graph::HistoryStorage* values_ = nullptr;
-    graph::FrameGraph frame_;
-    std::unique_ptr<graph::Executor> executor_;
 };
 
 TEST_P(HipCrossing, EveryStepSeesWhatTheOtherSideHasMade) {
@@ -196,12 +107,7 @@ TEST_P(HipCrossing, EveryStepSeesWhatTheOtherSideHasMade) {
 TEST_P(HipCrossing, TheAcceleratorsPassLiesBetweenVulkansOnOneTimeAxis) {
     ASSERT_NO_FATAL_FAILURE(set_up());
     for (std::uint32_t step = 1; step <= 4; ++step) wait(execute(step));
-    recorder_.clear();
-    wait(execute(5));
-    graphics_->collect();
-    transfer_->collect();
-    auto spans = recorder_.spans();
-    std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    const auto spans = spans_of(5);
     ASSERT_EQ(spans.size(), 3U);
     EXPECT_EQ(spans[0].track, "graphics");
     EXPECT_EQ(spans[1].track, "accelerator");
@@ -210,7 +116,6 @@ TEST_P(HipCrossing, TheAcceleratorsPassLiesBetweenVulkansOnOneTimeAxis) {
 
 TEST_P(HipCrossing, ASteadyStateAllocatesNothingAndWaitsForNobody) {
     ASSERT_NO_FATAL_FAILURE(set_up());
-    auto& faults = vulkan::testing::faults();
     // Not hipEventSynchronize: the device clock's own thread reads its anchors with it.
     const std::array asked{"hipMalloc",
                            "hipHostMalloc",
@@ -224,19 +129,8 @@ TEST_P(HipCrossing, ASteadyStateAllocatesNothingAndWaitsForNobody) {
     fill_pools();
     std::vector<std::uint64_t> before;
     for (const char* call : asked) before.push_back(control_.calls(call));
-    faults.allocations = faults.objects = faults.waits = 0;
-    std::vector<graph::Execution> steps;
-    for (std::uint32_t step = 0; step < 40; ++step) {
-        faults.watched = std::this_thread::get_id();
-        steps.push_back(execute(step));
-        faults.watched = std::thread::id{};
-        if (step >= 2) wait(steps[step - 2]);
-    }
-    wait(steps.back());
+    run_steadily(40);
     for (std::size_t i = 0; i < asked.size(); ++i) EXPECT_EQ(control_.calls(asked[i]), before[i]) << asked[i];
-    EXPECT_EQ(faults.allocations.load(), 0);
-    EXPECT_EQ(faults.objects.load(), 0);
-    EXPECT_EQ(faults.waits.load(), 0);
 }
 
 TEST_P(HipCrossing, AThousandStepsNeitherGrowNorDrift) {
@@ -247,14 +141,8 @@ TEST_P(HipCrossing, AThousandStepsNeitherGrowNorDrift) {
     constexpr std::uint32_t kSteps = 1000;
 #endif
     fill_pools();
-    std::optional<graph::Execution> before;
     const standin::Live live = control_.live();
-    for (std::uint32_t step = 1; step <= kSteps; ++step) {
-        const graph::Execution now = execute(step);
-        if (before) wait(*before);
-        before = now;
-    }
-    wait(*before);
+    run_two_in_flight(kSteps, [](std::uint32_t) {});
     expect_result(2.0F * (kSteps - 1) + 1.0F);
     EXPECT_EQ(accelerator_lane_->timeline()->value(), kFilling + kSteps);
     EXPECT_EQ(graphics_->completed(), kFilling + kSteps);
