@@ -6,6 +6,9 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_presets.hpp>
 
+#include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
+#include <kinetograph/tests/kernels/cuda/same_padding.hpp>
+
 #include "conv_case.hpp"
 #if KG_HOST_MODEL
 #include "run_on_model.hpp"
@@ -17,12 +20,7 @@
 /// a GPU.
 namespace kinetograph::sm100 {
 
-// Late, early and mixed landing. What the address sanitizer looks for does not depend on the schedule.
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr uint64_t kSchedules = 1;
-#else
-inline constexpr uint64_t kSchedules = 3;
-#endif
+using host_model::kSchedules;
 
 /// Addresses of `count` equal parts of `bytes`.
 inline std::vector<void*> parts(uint8_t* bytes, size_t size, size_t count) {
@@ -72,15 +70,7 @@ void expect_agrees(ConvCase conv, const Epilogue& function = {}) {
 
 /// A square 2-D convolution with "same" padding.
 inline Conv2dProblemShape same2d(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
-    return {.n = n,
-            .h = h,
-            .w = w,
-            .c_in = c_in,
-            .c_out = c_out,
-            .r = r,
-            .s = s,
-            .pad_front = {0, (r - 1) / 2, (s - 1) / 2},
-            .pad_back = {0, r / 2, s / 2}};
+    return same_padding<Conv2dProblemShape>(n, h, w, c_in, c_out, r, s);
 }
 
 }  // namespace kinetograph::sm100

@@ -4,17 +4,15 @@
 #include <kinetograph/kernels/cuda/sm80/conv_tiles.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
 
+#include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
+#include <kinetograph/tests/kernels/cuda/same_padding.hpp>
+
 #include "conv_case.hpp"
 
 /// Runs the convolution on the host model under several schedules and judges every one.
 namespace kinetograph::sm80 {
 
-// Late, early and mixed landing. What the address sanitizer looks for does not depend on the schedule.
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr uint64_t kSchedules = 1;
-#else
-inline constexpr uint64_t kSchedules = 3;
-#endif
+using host_model::kSchedules;
 
 inline host_model::Launch model_launch(const ConvLaunch& launch, uint64_t seed) {
     return {.grid = {launch.grid[0], launch.grid[1], 1},
@@ -43,15 +41,7 @@ std::string disagreement(const ConvCase& conv, std::string_view kernel = "", uin
 
 /// A 2-D convolution with "same" padding.
 inline ConvShape same2d(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
-    return {.n = n,
-            .h = h,
-            .w = w,
-            .c_in = c_in,
-            .c_out = c_out,
-            .r = r,
-            .s = s,
-            .pad_front = {0, (r - 1) / 2, (s - 1) / 2},
-            .pad_back = {0, r / 2, s / 2}};
+    return same_padding<ConvShape>(n, h, w, c_in, c_out, r, s);
 }
 
 /// A causal 3-D convolution: d frames with q - 1 frames of zeros before them.
