@@ -4,6 +4,8 @@
     tools/gfx950/estimate.py BUILD_FOLDER --rows          against the published measurements
     tools/gfx950/estimate.py BUILD_FOLDER --wan 480x832   the convolutions of a Wan 2.1 decoder's step
     tools/gfx950/estimate.py BUILD_FOLDER --loops         cycles of every main loop
+    tools/gfx950/estimate.py BUILD_FOLDER --costs         the same as kernels/hip/gfx950/four_wave_conv_costs.inc has them
+    tools/gfx950/estimate.py BUILD_FOLDER --check-costs four_wave_conv_costs.inc    exit code 1 where that says otherwise
 
 BUILD_FOLDER has the code objects and gfx950_conv_plan, which says what kernel the dispatch takes for a convolution.
 The main loop is replayed instruction by instruction in the issue model below; what stands around it counts with its issue
@@ -268,6 +270,39 @@ def print_loops(kernels):
                 [(k.name, str(len(k.trip_cycles)), f"{k.trip_cycles[-1]:.0f}", f"{100 * k.matrix_share:.0f} %", f"{k.around:.0f}") for k in kernels])
 
 
+COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
+COST_TOLERANCE = 0.01  # fp16 shares the rows of bf16, and its loops differ from them by 0.2 %
+
+
+def cost_of(kernel):
+    """(workgroups on a compute unit, clocks of a trip, clocks around the loop), in whole clocks."""
+    return len(kernel.trip_cycles), round(kernel.trip_cycles[-1]), round(kernel.around)
+
+
+def print_costs(kernels_of):
+    print("// What FourWaveConv's main loops cost, by `tools/gfx950/estimate.py BUILD --costs`: KG_COST_16(BM, BN, BK, loader, workgroups that\n"
+          "// share a compute unit, clocks of a trip of all of them, clocks around the loop) for bf16 and fp16, KG_COST_8 for fp8.")
+    for width, element in ((16, "bf16"), (8, "f8")):
+        for kernel in kernels_of(element):
+            numbers = (*kernel.tile, kernel.loader.capitalize(), *cost_of(kernel))
+            print(f"KG_COST_{width}({', '.join(map(str, numbers))})")
+
+
+def disagreements(table, kernels_of):
+    """Sentences on where the text of four_wave_conv_costs.inc and the compiled kernels say different things."""
+    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8))) for row in COST.finditer(table)}
+    found, met = [], set()
+    for width, element in (("16", "bf16"), ("16", "f16"), ("8", "f8")):
+        for kernel in kernels_of(element):
+            key, cost = (width, kernel.tile, kernel.loader), cost_of(kernel)
+            met.add(key)
+            if key not in stated:
+                found.append(f"{kernel.name} has no row")
+            elif stated[key][0] != cost[0] or any(abs(said - is_) > COST_TOLERANCE * is_ for said, is_ in zip(stated[key][1:], cost[1:])):
+                found.append(f"{kernel.name}: the table says {stated[key]}, the machine code {cost}")
+    return found + [f"no kernel has the row {key}" for key in stated if key not in met]
+
+
 def print_rows(choices):
     rows = []
     for problem, kernel in choices:
@@ -300,6 +335,8 @@ def main():
     parser.add_argument("--rows", action="store_true", help="against MAX's published rows")
     parser.add_argument("--wan", metavar="HxW", help="the convolutions of a Wan 2.1 decoder step at this frame size")
     parser.add_argument("--loops", metavar="TYPE", nargs="?", const="bf16", help="every main loop of this element type: bf16 (default), f16, f8")
+    parser.add_argument("--costs", action="store_true", help="print four_wave_conv_costs.inc")
+    parser.add_argument("--check-costs", metavar="FILE", help="compare with four_wave_conv_costs.inc")
     parser.add_argument("--tools", help="folder with llvm-objdump; default: beside the compiler that toolchain finds")
     parser.add_argument("build")
     options = parser.parse_args()
@@ -312,6 +349,15 @@ def main():
         disassembly = objects.disassemble(code, tools)
         return [ConvKernel.of(kernel, disassembly[kernel.name]) for kernel in code.kernels]
 
+    if options.costs:
+        print_costs(kernels_of)
+    if options.check_costs:
+        with open(options.check_costs, encoding="utf-8") as file:
+            found = disagreements(file.read(), kernels_of)
+        for sentence in found:
+            print(sentence)
+        print(f"{len(found)} disagreements with {options.check_costs}" + ("; --costs prints what it should be" if found else ""))
+        sys.exit(1 if found else 0)
     if options.loops:
         print_loops(kernels_of(options.loops))
     if options.rows:

@@ -11,7 +11,7 @@ constexpr int64_t kComputeUnits = 256;  // MI355X
 /// From here on several rounds of workgroups run on every compute unit, and neighbours are worth keeping on one XCD.
 constexpr int64_t kLargeGrid = 4 * kComputeUnits;
 
-/// What a kernel's compiled loop costs, as `tools/gfx950/estimate.py BUILD --loops` reads it from the machine code.
+/// What a kernel's compiled loop costs, as `tools/gfx950/estimate.py` reads it from the machine code.
 struct LoopCost {
     ConvTile tile;
     ConvPath path;
@@ -20,27 +20,25 @@ struct LoopCost {
     int64_t around;      ///< clocks before and after the loop
 };
 
+#define KG_NO_COST(...)
+#define KG_COST(bm, bn, bk, loader, workgroups, trip, around) \
+    {{bm, bn, bk}, ConvPath::loader, workgroups, trip, around},
 constexpr LoopCost kCosts16[] = {
-    {{64, 64, 32}, ConvPath::Uniform, 2, 1456, 2732},    {{64, 64, 64}, ConvPath::Uniform, 2, 1512, 3036},
-    {{64, 64, 128}, ConvPath::Uniform, 2, 2480, 3648},   {{128, 128, 32}, ConvPath::Uniform, 2, 1628, 4312},
-    {{128, 128, 64}, ConvPath::Uniform, 2, 2824, 5048},  {{128, 128, 128}, ConvPath::Uniform, 1, 3900, 6724},
-    {{128, 256, 32}, ConvPath::Uniform, 1, 2056, 6964},  {{128, 256, 64}, ConvPath::Uniform, 1, 3308, 8324},
-    {{64, 64, 32}, ConvPath::Chunks, 2, 1496, 2352},     {{64, 64, 64}, ConvPath::Chunks, 2, 1432, 2792},
-    {{64, 64, 128}, ConvPath::Chunks, 2, 2506, 3264},    {{128, 128, 32}, ConvPath::Chunks, 2, 1600, 4008},
-    {{128, 128, 64}, ConvPath::Chunks, 2, 2858, 4496},   {{128, 128, 128}, ConvPath::Chunks, 1, 3664, 5764},
-    {{128, 256, 32}, ConvPath::Chunks, 1, 1976, 6232},   {{128, 256, 64}, ConvPath::Chunks, 1, 3460, 6864},
-    {{64, 64, 32}, ConvPath::Pieces, 2, 5268, 2368},     {{128, 128, 32}, ConvPath::Pieces, 2, 5068, 4292},
-    {{128, 256, 32}, ConvPath::Pieces, 1, 5516, 6512},   {{64, 64, 32}, ConvPath::Elements, 2, 8354, 2428},
-    {{128, 128, 32}, ConvPath::Elements, 2, 7593, 6652}, {{128, 256, 32}, ConvPath::Elements, 1, 7436, 8612},
+#define KG_COST_16 KG_COST
+#define KG_COST_8 KG_NO_COST
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_costs.inc>
+#undef KG_COST_16
+#undef KG_COST_8
 };
 constexpr LoopCost kCosts8[] = {
-    {{64, 64, 128}, ConvPath::Uniform, 2, 1476, 2956},      {{128, 128, 128}, ConvPath::Uniform, 2, 2736, 4852},
-    {{128, 256, 128}, ConvPath::Uniform, 1, 3428, 8240},    {{64, 64, 128}, ConvPath::Chunks, 2, 1483, 2776},
-    {{128, 128, 128}, ConvPath::Chunks, 2, 2870, 4524},     {{128, 256, 128}, ConvPath::Chunks, 1, 3392, 6856},
-    {{64, 64, 128}, ConvPath::Pieces, 2, 5628, 3728},       {{128, 128, 128}, ConvPath::Pieces, 2, 7240, 6460},
-    {{128, 256, 128}, ConvPath::Pieces, 1, 8072, 8800},     {{64, 64, 128}, ConvPath::Elements, 2, 11566, 8096},
-    {{128, 128, 128}, ConvPath::Elements, 1, 13688, 15080}, {{128, 256, 128}, ConvPath::Elements, 1, 14552, 17240},
+#define KG_COST_16 KG_NO_COST
+#define KG_COST_8 KG_COST
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_costs.inc>
+#undef KG_COST_16
+#undef KG_COST_8
 };
+#undef KG_COST
+#undef KG_NO_COST
 
 constexpr ConvKernel kKernels[] = {
 #define KG_CONV_16(bm, bn, bk, loader, name)           \

@@ -100,6 +100,21 @@ class Estimate(unittest.TestCase):
         self.assertEqual(len(names), len(set(names)))
         self.assertIn("decoder.upsamples.4.shortcut", names)
 
+    def test_a_table_of_costs_that_says_otherwise_is_told_row_by_row(self):
+        def kernels_of(element):
+            return {"bf16": [estimate.ConvKernel("kg_conv_bf16_64x64x32_chunks", (64, 64, 32), "chunks", (700.0, 1000.4), 1.0, 2000.0)],
+                    "f16": [], "f8": []}[element]
+
+        row = "KG_COST_16(64, 64, 32, Chunks, {}, {}, {})\n"
+        self.assertEqual(estimate.disagreements(row.format(2, 1000, 2000), kernels_of), [])
+        self.assertEqual(estimate.disagreements(row.format(2, 1005, 1990), kernels_of), [])
+        for wrong in ((1, 1000, 2000), (2, 1012, 2000), (2, 1000, 1970)):
+            self.assertEqual(estimate.disagreements(row.format(*wrong), kernels_of),
+                             [f"kg_conv_bf16_64x64x32_chunks: the table says {wrong}, the machine code (2, 1000, 2000)"])
+        self.assertEqual(estimate.disagreements("", kernels_of), ["kg_conv_bf16_64x64x32_chunks has no row"])
+        gone = row.format(2, 1000, 2000) + "KG_COST_8(64, 64, 128, Chunks, 2, 1, 1)\n"
+        self.assertEqual(estimate.disagreements(gone, kernels_of), ["no kernel has the row ('8', (64, 64, 128), 'chunks')"])
+
     def test_branches_go_where_their_encoding_says(self):
         text = "0000000000001500 <k>:\n\ts_nop 0  // 000000001500: BF800000\n\ts_cbranch_scc1 65534  // 000000001504: BF85FFFE\n"
         self.assertEqual([i.target for i in code_object.parse_disassembly(text)], [None, 0x1500])
