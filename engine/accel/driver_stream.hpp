@@ -99,7 +99,6 @@ class DriverStream : public Stream {
     void note(Error error, std::string_view what);
     void note_late(Error error) const;
     void refuse_capture(std::string_view what);
-    void note_launch(std::string_view pass);
     Result<void> check_launch(const Launch& launch) const;
     bool refer_to(const std::shared_ptr<Timeline>& timeline);
 

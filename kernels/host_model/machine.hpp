@@ -245,7 +245,6 @@ class Machine {
     bool land_one();
     bool wants_to_land();
     bool is_slow(const Lane& lane) const;
-    void explain_deadlock();
     void stop_all();
     void run_body(Lane& lane);
 
