@@ -1,10 +1,9 @@
 #include <kinetograph/compute/conv/cuda/dense_frames.hpp>
 #include <kinetograph/compute/conv/cuda/frame_runs.hpp>
+#include <kinetograph/compute/conv/workspace.hpp>
 
 namespace kinetograph::conv::cuda {
 namespace {
-
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// The first of `frames` if the others follow it, otherwise `room` with a copy of all.
 std::byte* gathered(accel::Stream& stream, std::span<const std::byte* const> frames, std::uint64_t frame_bytes,
@@ -22,10 +21,10 @@ DenseRoom dense_room(const ConvProblem& p, std::uint64_t first) {
     const auto frames_in = static_cast<std::uint64_t>(p.n * p.d),
                frames_out = static_cast<std::uint64_t>(p.n * p.d_out());
     DenseRoom room;
-    room.input = aligned(first);
-    room.output = room.input + aligned(frames_in * p.input_frame_bytes());
-    room.residual = room.output + aligned(frames_out * p.output_frame_bytes());
-    room.end = room.residual + (p.residual ? aligned(frames_out * p.output_frame_bytes()) : 0);
+    room.input = workspace_part(first);
+    room.output = room.input + workspace_part(frames_in * p.input_frame_bytes());
+    room.residual = room.output + workspace_part(frames_out * p.output_frame_bytes());
+    room.end = room.residual + (p.residual ? workspace_part(frames_out * p.output_frame_bytes()) : 0);
     return room;
 }
 

@@ -5,7 +5,7 @@
 
 namespace kinetograph::conv::cuda {
 
-/// Where the dense copies lie in a workspace; all offsets are multiples of 256.
+/// Where the dense copies lie in a workspace; each begins a part (workspace.hpp).
 struct DenseRoom {
     std::uint64_t input = 0, output = 0, residual = 0;  ///< offsets
     std::uint64_t end = 0;

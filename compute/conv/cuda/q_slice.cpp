@@ -3,6 +3,7 @@
 #include <kinetograph/compute/conv/cuda/norm_pass.hpp>
 #include <kinetograph/compute/conv/cuda/parameters.hpp>
 #include <kinetograph/compute/conv/cuda/q_slice.hpp>
+#include <kinetograph/compute/conv/workspace.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_filter.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_launch.hpp>
 
@@ -36,8 +37,6 @@ struct Bound {
     std::uint64_t sum_bytes = 0;       ///< of a band, at most
     std::shared_ptr<Kernels> kernels;  ///< keeps the modules loaded for the next one
 };
-
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 template <class To, class From>
 std::vector<To> addresses(const From& frames) {
@@ -121,7 +120,7 @@ class QSlice final : public Convolution {
     std::int64_t row_elements() const { return problem().w_out() * problem().filter.k; }
     /// From frame to frame of `rows` rows of elements of so many bytes.
     std::uint64_t pitch(std::int64_t rows, std::int64_t element_bytes) const {
-        return aligned(static_cast<std::uint64_t>(rows * row_elements() * element_bytes));
+        return workspace_part(static_cast<std::uint64_t>(rows * row_elements() * element_bytes));
     }
 
     /// One address an output frame.

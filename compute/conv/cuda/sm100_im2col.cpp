@@ -5,6 +5,7 @@
 #include <kinetograph/compute/conv/cuda/sm100_launch.hpp>
 #include <kinetograph/compute/conv/cuda/sm100_problem.hpp>
 #include <kinetograph/compute/conv/cuda/sm100_sums.hpp>
+#include <kinetograph/compute/conv/workspace.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 
 #include <optional>
@@ -18,8 +19,6 @@ constexpr std::uint64_t kChunkBytes = 64 << 20;
 // Functions without members leave the parameters as they are.
 using HomeParams = sm100::BringHomeParams<sm100::NoEpilogue>;
 static_assert(sizeof(HomeParams) == sizeof(sm100::BringHomeParams<sm100::SiluInRegisters>));
-
-std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 struct Bound {
     sm100::Conv2dConfig image{};  ///< the config from which the product's follows
@@ -45,7 +44,9 @@ class Sm100Im2col final : public Convolution {
 
   private:
     /// A chunk's rows, its sums, dense copies.
-    DenseRoom room() const { return dense_room(problem(), aligned(sizes_.matrix_bytes) + aligned(sizes_.sums_bytes)); }
+    DenseRoom room() const {
+        return dense_room(problem(), workspace_part(sizes_.matrix_bytes) + workspace_part(sizes_.sums_bytes));
+    }
 
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                  const ConvTensors& tensors) const override {
@@ -59,7 +60,7 @@ class Sm100Im2col final : public Convolution {
                                 .output = dense.output,
                                 .source = dense.residual,
                                 .matrix = tensors.workspace,
-                                .sums = tensors.workspace + aligned(sizes_.matrix_bytes)})) {
+                                .sums = tensors.workspace + workspace_part(sizes_.matrix_bytes)})) {
             if (auto done = enqueue_step(stream, pass_name, step); !done) return done;
         }
         enqueue_scatter(stream, problem(), stored, dense.output);

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/conv/hip/four_wave.hpp>
 #include <kinetograph/compute/conv/hip/launch_in_parts.hpp>
 #include <kinetograph/compute/conv/hip/storage.hpp>
+#include <kinetograph/compute/conv/workspace.hpp>
 #include <kinetograph/engine/accel/upload.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
 
@@ -53,7 +54,7 @@ class FourWaveConvolution final : public Convolution {
 
   private:
     bool norms_apart() const { return problem().norm != Norm::None && !plan_.problem.norm; }
-    std::uint64_t pitch() const { return (problem().output_frame_bytes() + 255) / 256 * 256; }
+    std::uint64_t pitch() const { return workspace_part(problem().output_frame_bytes()); }
 
     /// Input frames of every output frame and tap; null where the tap lies in the padding.
     std::vector<const void*> tap_frames(std::span<const std::byte* const> input) const {
