@@ -46,7 +46,7 @@ def ms(seconds):
 
 
 def best_of(layer):
-    """The fastest back end that ran, and the one that dispatch takes, which is listed first."""
+    """The fastest back end that ran; None where none did."""
     ran = [result for result in layer["backends"] if "seconds" in result]
     return min(ran, key=lambda result: result["seconds"]) if ran else None
 
