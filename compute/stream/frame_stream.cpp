@@ -166,8 +166,8 @@ bool FrameStream::finished() const {
 }
 
 FrameStreamStats FrameStream::stats() const {
+    std::lock_guard lock(mutex_);  // before the ring is asked: at the end all frames are in it
     const interop::FrameRingStats ring = decoder_->ring().stats();
-    std::lock_guard lock(mutex_);
     return {ring.waiting, decoder_->ring().desc().slots, decoder_->times(), at_end_ && !error_};
 }
 

@@ -61,6 +61,13 @@ class FrameStream {
     /// Decoded to the clip's end and all frames taken; never with `loop`.
     bool finished() const;
     FrameStreamStats stats() const;
+    /// When the accelerator was done with the step that made `record`; nothing while it is not, and for a record of
+    /// long ago.
+    std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
+        return decoder_->decoded_at(record);
+    }
+    /// Brings the spans of everything that has completed to the recorders, also while nothing new is decoded.
+    void collect() { decoder_->collect(); }
 
     const interop::FrameRing& ring() const { return decoder_->ring(); }
 

@@ -189,7 +189,6 @@ Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout
         if (!done) return fail(done.error());
         if (!*done) return Stepped::NoSlots;
     }
-    const Nanoseconds begin = host_now();
     const auto enqueued = enqueue(latent);
     if (!enqueued) {
         abandon();
@@ -197,16 +196,11 @@ Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout
         return fail(enqueued.error());
     }
     if (auto published = publish(*enqueued); !published) return fail(std::move(published.error()));
-    if (options_.recorder != nullptr)
-        options_.recorder->add({.name = "enqueue a step",
-                                .track = "host",
-                                .begin = begin,
-                                .end = host_now(),
-                                .execution = enqueued->execution.number});
     return Stepped::Enqueued;
 }
 
 Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
+    const Nanoseconds begin = host_now();
     accel::AcceleratorLane& lane = decoder_->lane();
     bridge_.wait_before_next(lane, latent.ready);
     places_.clear();
@@ -230,6 +224,12 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
                                        }});
     if (!enqueued) return enqueued;
     if (auto ended = clock_.end(lane.stream(), first_); !ended) return fail(std::move(ended.error()));
+    if (options_.recorder != nullptr)
+        options_.recorder->add({.name = "enqueue a step",
+                                .track = "host",
+                                .begin = begin,
+                                .end = host_now(),
+                                .execution = enqueued->execution.number});
     if (copier_)
         if (auto copied = copy_decoded(*enqueued); !copied) return fail(std::move(copied.error()));
     return enqueued;
@@ -240,14 +240,20 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     auto ready = bridge_.point_of(lane, step.execution.done[static_cast<std::size_t>(lane.lane())]);
     if (!ready) return fail(std::move(ready.error()));
     before_last_ = std::exchange(last_, *ready);
+    const std::uint64_t made_by = clock_.times().steps;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.first_index + static_cast<std::int64_t>(i);
         const Nanoseconds due(std::llround(static_cast<double>(index) * 1e9 / options_.fps));
-        ring_->publish(slots_[i], {index, due}, *ready);
+        ring_->publish(slots_[i], {index, due, made_by}, *ready);
     }
     slots_.clear();
     first_ = false;
     return {};
+}
+
+void RingDecoder::collect() {
+    decoder_->lane().collect();
+    if (copying_) copying_->collect();
 }
 
 Result<void> RingDecoder::begin_clip(std::uint64_t generation) {

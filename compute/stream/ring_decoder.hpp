@@ -73,6 +73,12 @@ class RingDecoder {
     const interop::FrameRing& ring() const { return *ring_; }
     const vae::Decoder& decoder() const { return *decoder_; }
     StepTimes times() const { return clock_.times(); }
+    /// When the accelerator was done with the step that made `record`; nothing while it is not.
+    std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
+        return clock_.end_of(record.label.step);
+    }
+    /// Brings the spans of everything that has completed to the recorders; steps do this too, with those before them.
+    void collect();
 
   private:
     RingDecoder(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder, const RingDecoderOptions& options)

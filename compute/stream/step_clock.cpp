@@ -38,6 +38,7 @@ void StepClock::collect() const {
         const auto begin = step.begin->time(), end = step.end->time();
         if (!begin || !end) return;
         times_.last_step = *end - *begin;
+        ends_[++ended_ % ends_.size()] = *end;
         if (!step.is_first) {
             sum_ += times_.last_step;
             times_.average_step = sum_ / static_cast<Nanoseconds::rep>(++counted_);
@@ -52,6 +53,13 @@ StepTimes StepClock::times() const {
     std::lock_guard lock(mutex_);
     collect();
     return times_;
+}
+
+std::optional<Nanoseconds> StepClock::end_of(std::uint64_t number) const {
+    std::lock_guard lock(mutex_);
+    collect();
+    if (number == 0 || number > ended_ || ended_ - number >= ends_.size()) return std::nullopt;
+    return ends_[number % ends_.size()];
 }
 
 }  // namespace kinetograph::stream

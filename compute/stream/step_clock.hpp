@@ -3,8 +3,10 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 
+#include <array>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace kinetograph::stream {
@@ -24,6 +26,9 @@ class StepClock {
     Result<void> begin(accel::Stream& stream);
     Result<void> end(accel::Stream& stream, bool is_first);
     StepTimes times() const;
+    /// When step `number` (the first is 1) was done, on the host axis; nothing for one that runs still, and for one of
+    /// long ago.
+    std::optional<Nanoseconds> end_of(std::uint64_t number) const;
 
   private:
     struct Step {
@@ -39,6 +44,8 @@ class StepClock {
     mutable std::deque<Step> running_;
     mutable std::vector<std::shared_ptr<accel::Event>> free_;
     mutable StepTimes times_;
+    mutable std::array<Nanoseconds, 64> ends_{};  ///< [number % 64] of the newest steps that are done
+    mutable std::uint64_t ended_ = 0;
     mutable std::uint64_t counted_ = 0;
     mutable Nanoseconds sum_{};
 };

@@ -31,7 +31,7 @@ AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream,
 AcceleratorLane::~AcceleratorLane() {
     static_cast<void>(stream_->synchronize());  // an error nobody asked for has nobody to be told
     progress_->end();
-    collect_spans();
+    collect();
 }
 
 Result<std::shared_ptr<Event>> AcceleratorLane::take_event() {
@@ -54,7 +54,7 @@ Result<PassEvents> AcceleratorLane::take_events(std::string name) {
 }
 
 Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
-    collect_spans();
+    collect();
     std::lock_guard lock(mutex_);
     auto graph = graph_for(record);  // captures before anything is enqueued
     if (!graph) return fail(std::move(graph.error()));
@@ -225,7 +225,7 @@ Result<void> AcceleratorLane::wait(std::uint64_t value) {
         if (!waited) return fail(waited.error());
         reached = *waited;
     }
-    collect_spans();
+    collect();
     if (auto status = stream_->status(); !status) return status;
     std::lock_guard lock(mutex_);
     if (relay_ == nullptr) return {};
@@ -238,7 +238,7 @@ BatchCounts AcceleratorLane::batch_counts() const {
     return counts_;
 }
 
-void AcceleratorLane::collect_spans() {
+void AcceleratorLane::collect() {
     std::lock_guard lock(mutex_);
     while (!timed_.empty() && collect(timed_.front())) timed_.pop_front();
 }

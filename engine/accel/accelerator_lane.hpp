@@ -67,6 +67,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     /// For threads that may still wait for this lane's values when it ends.
     const std::shared_ptr<LaneProgress>& progress() const { return progress_; }
     BatchCounts batch_counts() const;
+    /// Records the spans of everything that has completed. submit() and wait() do this too.
+    void collect();
     Device& device() const { return device_; }
 
     /// From now on waits for `lane` on the device: the values of its timeline appear in `timeline` too.
@@ -100,7 +102,6 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<std::unique_ptr<BatchGraph>> capture(const graph::BatchRecord& record);
     Result<void> replay(const graph::BatchRecord& record, BatchGraph& graph);
     bool times_graphs() const;
-    void collect_spans();
     bool collect(Timed& batch);
 
     Device& device_;

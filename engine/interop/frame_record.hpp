@@ -24,6 +24,7 @@ struct ColorDescription {
 struct FrameLabel {
     std::int64_t index = 0;           ///< in the clip, from 0
     Nanoseconds presentation_time{};  ///< from the clip's start
+    std::uint64_t step = 0;           ///< of the writer's that made it, in its own counting
 };
 
 /// A frame that its reader holds, from FrameRing::take() until it goes back to FrameRing::release(). Either an image or

@@ -1,17 +1,19 @@
 #include <kinetograph/samples/viewer/checkpoint_source.hpp>
 
 #include <kinetograph/engine/accel/open.hpp>
+#include <kinetograph/samples/viewer/queued_clip.hpp>
+#include <kinetograph/samples/viewer/streamed_clip.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 
 namespace kinetograph::viewer {
 
 CheckpointSource::CheckpointSource(std::string weights, const vae::DecoderOptions& options,
-                                   std::unique_ptr<accel::Device> device)
-    : weights_(std::move(weights)), options_(options), device_(std::move(device)) {}
+                                   std::unique_ptr<accel::Device> device, SayRoute say_route)
+    : weights_(std::move(weights)), options_(options), device_(std::move(device)), say_route_(std::move(say_route)) {}
 
 CheckpointSource::~CheckpointSource() = default;
 
-Result<std::unique_ptr<vae::DecodeQueue>> CheckpointSource::open(const std::filesystem::path& latents, bool loop) {
+Result<std::unique_ptr<DecodingClip>> CheckpointSource::open(const std::filesystem::path& latents, bool loop) {
     auto clip = vae::Latents::open(latents);
     if (!clip) return fail(clip.error());
     if (!checkpoint_) {
@@ -19,9 +21,35 @@ Result<std::unique_ptr<vae::DecodeQueue>> CheckpointSource::open(const std::file
         if (!checkpoint) return fail(checkpoint.error());
         checkpoint_.emplace(std::move(*checkpoint));
     }
-    auto decoder = vae::Decoder::create_for(*device_, *checkpoint_, *clip, options_);
+    if (device_->info().kind == accel::Kind::Cpu) return open_queued(std::move(*clip), loop);
+    auto opened = open_streamed(std::move(*clip), loop);
+    if (opened && say_route_) say_route_((*opened)->facts().route);
+    return opened;
+}
+
+Result<std::unique_ptr<vae::Decoder>> CheckpointSource::make_decoder(const vae::Latents& clip) const {
+    return vae::Decoder::create_for(*device_, *checkpoint_, clip, options_);
+}
+
+Result<std::unique_ptr<DecodingClip>> CheckpointSource::open_queued(vae::Latents clip, bool loop, Route route) const {
+    auto decoder = make_decoder(clip);
     if (!decoder) return fail(decoder.error());
-    return vae::DecodeQueue::create(std::move(*decoder), std::move(*clip), {.loop = loop});
+    auto queue = vae::DecodeQueue::create(std::move(*decoder), std::move(clip), {.loop = loop});
+    if (!queue) return fail(queue.error());
+    return std::make_unique<QueuedClip>(std::move(*queue), std::move(route));
+}
+
+/// Where the two devices have nothing in common, or no memory for a ring of images, frames take the way through the
+/// host instead.
+Result<std::unique_ptr<DecodingClip>> CheckpointSource::open_streamed(vae::Latents clip, bool loop) const {
+    auto decoder = make_decoder(clip);
+    if (!decoder) return fail(decoder.error());
+    auto streamed = StreamedClip::create(*device_, *display_, std::move(*decoder), clip,
+                                         {.loop = loop, .recorder = options_.recorder});
+    if (streamed) return std::move(*streamed);
+    return open_queued(
+        std::move(clip), loop,
+        {.sentence = fmt::format("frames come through the host: {}", streamed.error().message), .is_detour = true});
 }
 
 std::string CheckpointSource::description() const {
@@ -34,7 +62,7 @@ Result<ViewerSummary> run(const ViewerOptions& options) {
     decoder.recorder = &recorder;
     auto device = accel::open(options.lane);
     if (!device) return fail(std::move(device.error()), fmt::format("lane {}", accel::to_string(options.lane)));
-    CheckpointSource source(options.weights, decoder, std::move(*device));
+    CheckpointSource source(options.weights, decoder, std::move(*device), options.on_route);
     return run(options, source, recorder);
 }
 

@@ -1,26 +1,41 @@
 // CheckpointSource: clips decoded with one checkpoint on one device.
 #pragma once
 
+#include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/samples/viewer/clip_source.hpp>
 
+#include <functional>
 #include <optional>
 #include <string>
 
 namespace kinetograph::viewer {
 
-/// Opens the checkpoint with the first clip and keeps it for the next ones.
+/// Opens the checkpoint with the first clip and keeps it for the next ones. What a GPU decodes stays on the device that
+/// draws, or comes there through the host, with the reason in the clip's Route; what the CPU decodes is in the host's
+/// memory anyway.
 class CheckpointSource final : public ClipSource {
   public:
-    CheckpointSource(std::string weights, const vae::DecoderOptions& options, std::unique_ptr<accel::Device> device);
+    using SayRoute = std::function<void(const Route&)>;
+
+    /// `say_route` is called for every clip of a GPU, on the thread that opens it; may be empty.
+    CheckpointSource(std::string weights, const vae::DecoderOptions& options, std::unique_ptr<accel::Device> device,
+                     SayRoute say_route = {});
     ~CheckpointSource() override;
-    Result<std::unique_ptr<vae::DecodeQueue>> open(const std::filesystem::path& latents, bool loop) override;
+    void draw_on(const vulkan::Device& display) override { display_ = &display; }
+    Result<std::unique_ptr<DecodingClip>> open(const std::filesystem::path& latents, bool loop) override;
     std::string description() const override;
 
   private:
+    Result<std::unique_ptr<vae::Decoder>> make_decoder(const vae::Latents& clip) const;
+    Result<std::unique_ptr<DecodingClip>> open_queued(vae::Latents clip, bool loop, Route route = {}) const;
+    Result<std::unique_ptr<DecodingClip>> open_streamed(vae::Latents clip, bool loop) const;
+
     std::string weights_;
     vae::DecoderOptions options_;
     std::unique_ptr<accel::Device> device_;
+    SayRoute say_route_;
+    const vulkan::Device* display_ = nullptr;
     std::optional<vae::Checkpoint> checkpoint_;
 };
 

@@ -1,20 +1,27 @@
 // ClipSource: turns a latents file into a running decode.
 #pragma once
 
-#include <kinetograph/compute/vae/decode_queue.hpp>
+#include <kinetograph/samples/viewer/decoding_clip.hpp>
 
 #include <filesystem>
 #include <memory>
 #include <string>
+
+namespace kinetograph::vulkan {
+class Device;
+}
 
 namespace kinetograph::viewer {
 
 class ClipSource {
   public:
     virtual ~ClipSource() = default;
+    /// Pictures are drawn by `display`: frames of clips that are opened from now on may be images of it. Those clips
+    /// are gone before `display` is.
+    virtual void draw_on(const vulkan::Device& display) = 0;
     /// Opens `latents` and starts to decode it. Takes its time, so the viewer calls it away from its window's thread;
     /// never two calls at once.
-    virtual Result<std::unique_ptr<vae::DecodeQueue>> open(const std::filesystem::path& latents, bool loop) = 0;
+    virtual Result<std::unique_ptr<DecodingClip>> open(const std::filesystem::path& latents, bool loop) = 0;
     /// What decodes where, for the overlay: "Wan 2.1 · bf16 · cpu".
     virtual std::string description() const = 0;
 };

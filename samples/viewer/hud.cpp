@@ -40,15 +40,13 @@ void draw_play_state(Canvas& canvas, ImDrawList& list, float x, float y, bool pl
     canvas.box(x + canvas.px(7), y, canvas.px(4), size, theme::kText);
 }
 
-std::int64_t frames_in(const vae::Latents& clip) { return clip.frames > 0 ? 1 + 4 * (clip.frames - 1) : 0; }
-
 void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view) {
-    const vae::Frame& frame = *session.frame();
+    const Frame& frame = *session.frame();
     const float padding = canvas.px(theme::kPadding), height = canvas.line() + canvas.px(16);
     const float left = canvas.px(16), right = static_cast<float>(view.width) - canvas.px(16);
     const float top = static_cast<float>(view.height) - canvas.px(16) - height, text_y = top + canvas.px(8);
     canvas.box(left, top, right - left, height, theme::kGround, canvas.px(theme::kRounding));
-    const std::int64_t frames = std::max<std::int64_t>(1, frames_in(session.queue()->clip()));
+    const std::int64_t frames = std::max<std::int64_t>(1, session.clip()->frames);
     const float along = static_cast<float>(frame.index + 1) / static_cast<float>(frames);
     list.AddRectFilled({left + padding, top + height - canvas.px(3)}, {right - padding, top + height - canvas.px(1)},
                        theme::kRaised);
@@ -132,7 +130,7 @@ std::string clip_time(Nanoseconds time) {
 void draw_hud(const Session& session, const HudView& view) {
     ImDrawList& list = *ImGui::GetForegroundDrawList();
     Canvas canvas(list, view.fonts, view.scale);
-    const bool has_clip = session.loading() || session.queue() != nullptr;
+    const bool has_clip = session.loading() || session.clip() != nullptr;
     if (const auto waited = session.waiting_for_first_frame(view.now); waited && has_clip)
         draw_waiting(canvas, list, session, view, *waited);
     if (session.frame() != nullptr && session.overlay()) draw_status(canvas, list, session, view);

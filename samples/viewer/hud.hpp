@@ -5,24 +5,17 @@
 #include <kinetograph/samples/viewer/picture_layout.hpp>
 #include <kinetograph/samples/viewer/session.hpp>
 
-#include <array>
 #include <optional>
 #include <string>
 
 namespace kinetograph::viewer {
-
-/// The pixel under the pointer.
-struct PixelValue {
-    PixelPosition position;
-    std::array<std::uint8_t, 3> rgb{};
-};
 
 struct HudView {
     std::uint32_t width = 0, height = 0;  ///< of the target, pixels
     float scale = 1.0F;
     ui::Fonts fonts;
     Nanoseconds now{};
-    std::optional<PixelValue> pixel;
+    std::optional<PixelValue> pixel;  ///< under the pointer
 };
 
 /// Draws into the current ImGui context, between NewFrame() and Render().

@@ -32,6 +32,9 @@ int main(int argc, char** argv) try {
         return app.exit(error) == 0 ? 0 : 2;
     }
     options.lane = lane == "cpu" ? accel::Kind::Cpu : lane == "hip" ? accel::Kind::Hip : accel::Kind::Cuda;
+    options.on_route = [](const viewer::Route& route) {
+        fmt::print(stderr, "kinetograph-viewer: {}\n", route.sentence);
+    };
     const auto summary = viewer::run(options);
     if (!summary) {
         fmt::print(stderr, "kinetograph-viewer: {}\n", summary.error().message);

@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/present/png.hpp>
+#include <kinetograph/samples/viewer/decoding_clip.hpp>
 
 #include <filesystem>
 #include <functional>
@@ -39,6 +40,9 @@ struct ViewerOptions {
     bool validation = false;  ///< Vulkan validation layers; their messages come back in the summary
     std::string device;       ///< only Vulkan devices whose name contains this
 
+    /// Called for every clip that a GPU decodes, when it is opened and on the thread that does: how its frames come to
+    /// the device that draws.
+    std::function<void(const Route&)> on_route;
     /// Called once for every frame of the clip that was shown, in order. An Error ends the run and is returned from it.
     std::function<Result<void>(const PresentedFrame&)> on_frame;
 };

@@ -1,6 +1,7 @@
 // Where a picture lies in a target, and which of its pixels lies where.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -14,6 +15,12 @@ struct Rectangle {
 
 struct PixelPosition {
     std::uint32_t x = 0, y = 0;
+};
+
+/// One pixel of a picture.
+struct PixelValue {
+    PixelPosition position;
+    std::array<std::uint8_t, 3> rgb{};
 };
 
 /// The largest rectangle of the picture's shape inside the target, centred, on whole pixels. All sides >= 1.

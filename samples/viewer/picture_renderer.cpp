@@ -33,7 +33,7 @@ struct PictureData {
     graph::Image texture, target;
 };
 
-void upload(const UploadData& data, std::span<const std::uint8_t> rgba, vulkan::PassContext& context) {
+void copy_pixels(const UploadData& data, std::span<const std::uint8_t> rgba, vulkan::PassContext& context) {
     const auto staging = context.upload(rgba.size());
     if (!staging) return;
     std::memcpy(staging->data, rgba.data(), rgba.size());
@@ -62,8 +62,12 @@ void draw(const vulkan::Image& texture, const vulkan::Pipeline& pipeline, bool r
 }  // namespace
 
 Result<std::unique_ptr<PictureRenderer>> PictureRenderer::create(const vulkan::Device& device,
+                                                                 vulkan::VulkanLane& graphics,
                                                                  graph::PixelFormat target) {
-    std::unique_ptr<PictureRenderer> renderer(new PictureRenderer(device));
+    std::unique_ptr<PictureRenderer> renderer(new PictureRenderer(device, graphics));
+    auto probe = PixelProbe::create(device, graphics);
+    if (!probe) return fail(std::move(probe.error()));
+    renderer->probe_ = std::move(*probe);
     vulkan::GraphicsPipelineDesc desc{.name = "picture",
                                       .vertex_shader = kVertexShader,
                                       .fragment_shader = kFragmentShader,
@@ -82,8 +86,38 @@ Result<std::unique_ptr<PictureRenderer>> PictureRenderer::create(const vulkan::D
     return renderer;
 }
 
+Result<graph::Image> PictureRenderer::declare_texture(graph::FrameGraph& graph, const Frame& frame) {
+    if (const auto* lent = std::get_if<std::shared_ptr<LentImage>>(&frame.pixels)) return borrow(graph, **lent);
+    return upload(graph, frame, std::get<HostPixels>(frame.pixels));
+}
+
+graph::Image PictureRenderer::borrow(graph::FrameGraph& graph, LentImage& image) {
+    lent_ = &image;
+    graphics_.wait_before_next(vulkan::ExternalSemaphore{image.ready().semaphore, image.ready().value});
+    return graph.import_image("frame", image.image().desc(), physical_of(image.image()));
+}
+
+Result<graph::Image> PictureRenderer::upload(graph::FrameGraph& graph, const Frame& frame, const HostPixels& pixels) {
+    if (auto fitted = fit_texture(frame); !fitted) return fail(fitted.error());
+    const graph::Image texture = graph.import_image("frame", texture_->desc(), physical_of(*texture_));
+    if (uploaded_ && frame.index == index_ && frame.decoded_at == decoded_at_) return texture;
+    uploaded_ = true;
+    index_ = frame.index;
+    decoded_at_ = frame.decoded_at;
+    return graph
+        .add_pass<UploadData>(
+            "upload", graph::Lane::Transfer,
+            [&](graph::PassBuilder& pass, UploadData& data) {
+                data.texture = pass.write(texture, graph::Access::TransferWrite);
+            },
+            [rgba = std::span<const std::uint8_t>(pixels)](const UploadData& data, vulkan::PassContext& context) {
+                copy_pixels(data, rgba, context);
+            })
+        .texture;
+}
+
 /// One texture is enough: the graph keeps an upload behind the draw of the execution before.
-Result<void> PictureRenderer::fit_texture(const vae::Frame& frame) {
+Result<void> PictureRenderer::fit_texture(const Frame& frame) {
     const graph::ImageDesc desc{.width = static_cast<std::uint32_t>(frame.width),
                                 .height = static_cast<std::uint32_t>(frame.height),
                                 .format = graph::PixelFormat::Rgba8Unorm};
@@ -96,33 +130,24 @@ Result<void> PictureRenderer::fit_texture(const vae::Frame& frame) {
     return {};
 }
 
-graph::Image PictureRenderer::declare_upload(graph::FrameGraph& graph, graph::Image texture, const vae::Frame& frame) {
-    uploaded_ = true;
-    index_ = frame.index;
-    decoded_at_ = frame.decoded_at;
-    return graph
-        .add_pass<UploadData>(
-            "upload", graph::Lane::Transfer,
-            [&](graph::PassBuilder& pass, UploadData& data) {
-                data.texture = pass.write(texture, graph::Access::TransferWrite);
-            },
-            [rgba = std::span<const std::uint8_t>(frame.rgba)](const UploadData& data, vulkan::PassContext& context) {
-                upload(data, rgba, context);
-            })
-        .texture;
-}
-
 Result<graph::Image> PictureRenderer::declare(graph::FrameGraph& graph, graph::Image target,
-                                              const graph::ImageDesc& target_desc, const vae::Frame* frame) {
+                                              const graph::ImageDesc& target_desc, const Subject& subject) {
     graph::Image texture;
-    if (frame != nullptr) {
-        if (auto fitted = fit_texture(*frame); !fitted) return fail(fitted.error());
-        texture = graph.import_image("frame", texture_->desc(), physical_of(*texture_));
-        if (!uploaded_ || frame->index != index_ || frame->decoded_at != decoded_at_)
-            texture = declare_upload(graph, texture, *frame);
-        place_ = fit_picture(texture_->desc().width, texture_->desc().height, target_desc.width, target_desc.height);
+    bool reduces = false;
+    lent_ = nullptr;
+    if (subject.frame != nullptr) {
+        const auto width = static_cast<std::uint32_t>(subject.frame->width),
+                   height = static_cast<std::uint32_t>(subject.frame->height);
+        auto declared = declare_texture(graph, *subject.frame);
+        if (!declared) return declared;
+        texture = *declared;
+        place_ = fit_picture(width, height, target_desc.width, target_desc.height);
+        reduces = place_.width < width || place_.height < height;
     }
-    const bool reduces = texture && (place_.width < texture_->desc().width || place_.height < texture_->desc().height);
+    if (texture && subject.probe)
+        probe_->declare(graph, texture, *subject.probe);
+    else
+        probe_->forget();
     const vulkan::Pipeline* pipeline = reduces ? reduced_pipeline_.get() : pipeline_.get();
     return graph
         .add_pass<PictureData>(
@@ -137,6 +162,13 @@ Result<graph::Image> PictureRenderer::declare(graph::FrameGraph& graph, graph::I
                 context.end_rendering();
             })
         .target;
+}
+
+void PictureRenderer::submitted(const graph::Execution& execution) {
+    const std::uint64_t value = execution.done[static_cast<std::size_t>(graph::Lane::Graphics)];
+    if (lent_ != nullptr) lent_->drawn_until({graphics_.timeline(), nullptr, value});
+    lent_ = nullptr;
+    probe_->submitted(value);
 }
 
 }  // namespace kinetograph::viewer

@@ -1,11 +1,11 @@
-// PictureRenderer: decoded frames as a Vulkan image, uploaded when they change and drawn scaled to a target.
+// PictureRenderer: decoded frames drawn scaled to a target: images of the device as they are, others after an upload.
 #pragma once
 
-#include <kinetograph/compute/vae/decode_queue.hpp>
 #include <kinetograph/engine/graph/frame_graph.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
 #include <kinetograph/engine/vulkan/pipeline.hpp>
-#include <kinetograph/samples/viewer/picture_layout.hpp>
+#include <kinetograph/samples/viewer/frame.hpp>
+#include <kinetograph/samples/viewer/pixel_probe.hpp>
 
 #include <memory>
 
@@ -13,30 +13,47 @@ namespace kinetograph::viewer {
 
 class PictureRenderer {
   public:
-    /// Pictures are drawn to images of format `target`.
-    static Result<std::unique_ptr<PictureRenderer>> create(const vulkan::Device& device, graph::PixelFormat target);
+    /// Pictures are drawn on `graphics`, which outlives this, to images of format `target`.
+    static Result<std::unique_ptr<PictureRenderer>> create(const vulkan::Device& device, vulkan::VulkanLane& graphics,
+                                                           graph::PixelFormat target);
 
-    /// Declares pass "upload" on the transfer lane if `frame` is not the one that was declared last, and pass "picture"
-    /// on the graphics lane, which clears `target` and draws the frame over it; without a frame it only clears. Returns
-    /// the contents it makes. `frame` must stay as it is until the frame graph has been executed, and that must
-    /// succeed. Errors: OutOfMemory. The device is idle before the texture changes its size.
+    /// What to draw; `frame` is null before the first.
+    struct Subject {
+        const Frame* frame = nullptr;
+        std::optional<PixelPosition> probe;  ///< the pixel of the frame whose value is asked for
+    };
+    /// Declares pass "picture" on the graphics lane, which clears `target` and draws the frame over it; without a frame
+    /// it only clears. Before it comes pass "upload" on the transfer lane if the frame is in the host's memory and not
+    /// the one that was declared last; a frame that is an image already is waited for on the device. Returns the
+    /// contents it makes. The frame must stay as it is until the frame graph has been executed, and that must succeed.
+    /// Errors: OutOfMemory. The device is idle before the texture changes its size.
     Result<graph::Image> declare(graph::FrameGraph& graph, graph::Image target, const graph::ImageDesc& target_desc,
-                                 const vae::Frame* frame);
+                                 const Subject& subject);
+    /// What was declared last has been submitted as `execution`.
+    void submitted(const graph::Execution& execution);
 
     /// Where the picture was drawn last.
     const Rectangle& place() const { return place_; }
+    /// The pixel that was asked for, or the one of some pictures before; nothing while none is asked for.
+    std::optional<PixelValue> pixel() { return probe_->value(); }
 
   private:
-    explicit PictureRenderer(const vulkan::Device& device) : device_(device) {}
-    Result<void> fit_texture(const vae::Frame& frame);
-    graph::Image declare_upload(graph::FrameGraph& graph, graph::Image texture, const vae::Frame& frame);
+    PictureRenderer(const vulkan::Device& device, vulkan::VulkanLane& graphics)
+        : device_(device), graphics_(graphics) {}
+    Result<graph::Image> declare_texture(graph::FrameGraph& graph, const Frame& frame);
+    graph::Image borrow(graph::FrameGraph& graph, LentImage& image);
+    Result<graph::Image> upload(graph::FrameGraph& graph, const Frame& frame, const HostPixels& pixels);
+    Result<void> fit_texture(const Frame& frame);
 
     const vulkan::Device& device_;
+    vulkan::VulkanLane& graphics_;
     std::unique_ptr<vulkan::Pipeline> pipeline_;  // at its own size or enlarged
     std::unique_ptr<vulkan::Pipeline> reduced_pipeline_;
-    std::unique_ptr<vulkan::Image> texture_;
+    std::unique_ptr<PixelProbe> probe_;
+    LentImage* lent_ = nullptr;  // that the picture being declared is made of
     Rectangle place_;
-    bool uploaded_ = false;  // the texture holds the frame below
+    std::unique_ptr<vulkan::Image> texture_;  // of frames that are uploaded
+    bool uploaded_ = false;                   // it holds the frame below
     std::int64_t index_ = 0;
     Nanoseconds decoded_at_{};
 };

@@ -4,9 +4,6 @@
 #include <cmath>
 
 namespace kinetograph::viewer {
-namespace {
-constexpr std::size_t kFewestFrames = 8;
-}
 
 Nanoseconds Playback::period() const {
     return Nanoseconds(std::max<std::int64_t>(1, std::llround(1e9 / (options_.fps * speed_))));
@@ -28,9 +25,7 @@ Result<bool> Playback::take_next(const Pull& pull) {
 }
 
 void Playback::trim() {
-    const std::uint64_t frame_bytes = std::max<std::uint64_t>(1, frames_.back().rgba.size());
-    const std::size_t most = std::max<std::size_t>(kFewestFrames, options_.ring_bytes / frame_bytes);
-    while (frames_.size() > most) {
+    while (frames_.size() > options_.kept) {
         frames_.pop_front();
         --cursor_;
     }

@@ -1,16 +1,17 @@
 // Playback: which decoded frame to show now. Pure: time and frames come from the caller.
 #pragma once
 
-#include <kinetograph/compute/vae/decode_queue.hpp>
+#include <kinetograph/samples/viewer/frame.hpp>
 
 #include <deque>
 #include <functional>
+#include <optional>
 
 namespace kinetograph::viewer {
 
 struct PlaybackOptions {
     double fps = 24.0;
-    std::uint64_t ring_bytes = 256ULL << 20U;  ///< of frames kept for stepping back; never fewer than 8 frames
+    std::size_t kept = 8;  ///< frames held at once, for stepping back; >= 1
 };
 
 struct PlaybackCounters {
@@ -25,7 +26,7 @@ struct PlaybackCounters {
 class Playback {
   public:
     /// Gives the next frame of the clip, or nothing if none is decoded yet.
-    using Pull = std::function<Result<std::optional<vae::Frame>>()>;
+    using Pull = std::function<Result<std::optional<Frame>>()>;
 
     explicit Playback(const PlaybackOptions& options) : options_(options) {}
 
@@ -34,7 +35,7 @@ class Playback {
     Result<bool> advance(Nanoseconds now, Nanoseconds refresh, const Pull& pull);
 
     /// The frame to show; null before the first. Valid until the next advance() or step_back().
-    const vae::Frame* current() const { return frames_.empty() ? nullptr : &frames_[cursor_]; }
+    const Frame* current() const { return frames_.empty() ? nullptr : &frames_[cursor_]; }
 
     bool playing() const { return playing_; }
     void set_playing(bool playing) { playing_ = playing; }
@@ -60,7 +61,7 @@ class Playback {
     void trim();
 
     PlaybackOptions options_;
-    std::deque<vae::Frame> frames_;
+    std::deque<Frame> frames_;
     std::size_t cursor_ = 0;
     bool playing_ = true;
     bool step_pending_ = false;

@@ -1,6 +1,7 @@
 #include <kinetograph/samples/viewer/session.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace kinetograph::viewer {
 namespace {
@@ -23,44 +24,54 @@ void Session::open(std::filesystem::path latents, Nanoseconds now) {
     if (!loading_.valid()) start_next_load();
 }
 
+/// A decoder tells what memory it needs by what its device holds before and after: none goes in between.
 void Session::start_next_load() {
-    loading_ = std::async(std::launch::async, [this, latents = std::move(*next_), loop = loop_] {
-        return Loaded{latents, source_.open(latents, loop)};
-    });
+    loading_ = std::async(std::launch::async,
+                          [this, latents = std::move(*next_), loop = loop_, leaving = std::exchange(retired_, {})] {
+                              for (const auto& clip : leaving) clip.wait();
+                              return Loaded{latents, source_.open(latents, loop)};
+                          });
     next_.reset();
 }
 
 Result<void> Session::take_over_loaded(Nanoseconds now) {
     std::erase_if(retired_, [](auto& leaving) { return leaving.wait_for(Nanoseconds{}) == std::future_status::ready; });
     if (!loading_.valid() || loading_.wait_for(Nanoseconds{}) != std::future_status::ready) return {};
-    Loaded loaded = loading_.get();
+    auto taken = take_over(loading_.get(), now);
     if (next_) start_next_load();
-    if (!loaded.queue) {
-        toast(loaded.queue.error().message, true, now);
-        return fail(loaded.queue.error());
+    return taken;
+}
+
+Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
+    if (!loaded.clip) {
+        toast(loaded.clip.error().message, true, now);
+        return fail(loaded.clip.error());
     }
     earlier_ = counters();
-    retire_queue();
+    retire_clip();
     latents_ = std::move(loaded.latents);
-    queue_ = std::move(*loaded.queue);
-    queue_->set_loop(loop_);  // the key may have been pressed meanwhile
-    playback_.emplace(PlaybackOptions{.fps = queue_->clip().fps});
+    clip_ = std::move(*loaded.clip);
+    clip_->set_loop(loop_);  // the key may have been pressed meanwhile
+    const ClipFacts& facts = clip_->facts();
+    if (facts.route.is_detour) toast(facts.route.sentence, true, now);
+    playback_.emplace(PlaybackOptions{.fps = facts.fps, .kept = facts.kept});
     playback_->set_speed(speed_);
     playback_->set_playing(playing_);
     return {};
 }
 
-/// A queue ends with its decoder's current step, which must not be waited for here.
-void Session::retire_queue() {
-    if (!queue_) return;
-    retired_.push_back(std::async(std::launch::async, [old = std::move(queue_)]() mutable { old.reset(); }));
+/// A clip ends with its decoder's current step, which must not be waited for here.
+void Session::retire_clip() {
+    playback_.reset();
+    if (!clip_) return;
+    retired_.push_back(std::async(std::launch::async, [old = std::move(clip_)]() mutable { old.reset(); }));
 }
 
 Result<bool> Session::advance(Nanoseconds now, Nanoseconds refresh) {
     std::erase_if(toasts_, [&](const Toast& toast) { return toast.until <= now; });
     if (auto taken = take_over_loaded(now); !taken) return fail(taken.error());
     if (!playback_) return false;
-    auto moved = playback_->advance(now, refresh, [&] { return queue_->try_pop(); });
+    auto moved = playback_->advance(now, refresh, [&] { return clip_->try_take(); });
     if (!moved) {
         toast(moved.error().message, true, now);
         set_playing(false);
@@ -74,8 +85,8 @@ std::optional<Nanoseconds> Session::waiting_for_first_frame(Nanoseconds now) con
 }
 
 bool Session::ended() const {
-    if (!queue_ || frame() == nullptr || loading()) return false;
-    const vae::DecodeQueueStats stats = queue_->stats();
+    if (!clip_ || frame() == nullptr || loading()) return false;
+    const ClipStats stats = clip_->stats();
     return stats.finished && stats.depth == 0 && playback_->at_newest();
 }
 
@@ -101,8 +112,8 @@ void Session::change_speed(double speed, Nanoseconds now) {
 }
 
 void Session::restart() {
-    if (!queue_) return;
-    queue_->restart();
+    if (!clip_) return;
+    clip_->restart();
     playback_->clear();
     set_playing(true);
 }
@@ -134,7 +145,7 @@ Wishes Session::handle(Action action, Nanoseconds now) {
             break;
         case Action::Loop:
             loop_ = !loop_;
-            if (queue_) queue_->set_loop(loop_);
+            if (clip_) clip_->set_loop(loop_);
             toast(loop_ ? "loop on" : "loop off", false, now);
             break;
         case Action::Restart:

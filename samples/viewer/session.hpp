@@ -44,7 +44,7 @@ class Session {
     /// Never blocks. Errors (also kept as a toast): the clip's file, its decoder.
     Result<bool> advance(Nanoseconds now, Nanoseconds refresh);
 
-    const vae::Frame* frame() const { return playback_ ? playback_->current() : nullptr; }
+    const Frame* frame() const { return playback_ ? playback_->current() : nullptr; }
     bool loading() const { return loading_.valid(); }
     /// How long the first picture has been waited for; nothing once there is one.
     std::optional<Nanoseconds> waiting_for_first_frame(Nanoseconds now) const;
@@ -52,7 +52,8 @@ class Session {
     bool ended() const;
 
     const std::filesystem::path& latents() const { return latents_; }
-    const vae::DecodeQueue* queue() const { return queue_.get(); }
+    const ClipFacts* clip() const { return clip_ ? &clip_->facts() : nullptr; }
+    ClipStats decoding() const { return clip_ ? clip_->stats() : ClipStats{}; }
     bool playing() const { return playing_; }
     bool looping() const { return loop_; }
     double speed() const { return speed_; }
@@ -69,11 +70,12 @@ class Session {
   private:
     struct Loaded {
         std::filesystem::path latents;
-        Result<std::unique_ptr<vae::DecodeQueue>> queue;
+        Result<std::unique_ptr<DecodingClip>> clip;
     };
     Result<void> take_over_loaded(Nanoseconds now);
+    Result<void> take_over(Loaded loaded, Nanoseconds now);
     void start_next_load();
-    void retire_queue();
+    void retire_clip();
     void set_playing(bool playing);
     void change_speed(double speed, Nanoseconds now);
     void restart();
@@ -88,10 +90,10 @@ class Session {
     std::optional<std::filesystem::path> next_;  // dropped while another was loading
     std::future<Loaded> loading_;
     Nanoseconds waiting_since_{};
-    std::unique_ptr<vae::DecodeQueue> queue_;
-    std::optional<Playback> playback_;
+    std::unique_ptr<DecodingClip> clip_;
+    std::optional<Playback> playback_;        // whose frames are the clip's
     PlaybackCounters earlier_;                // of clips before this one
-    std::vector<std::future<void>> retired_;  // queues on their way out: their last step may take a while
+    std::vector<std::future<void>> retired_;  // clips on their way out: their last step may take a while
     std::vector<Toast> toasts_;
 };
 

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Stage>> Stage::create(const ViewerOptions& options, profi
                                                      .window = stage->window_ ? stage->window_->handle() : nullptr});
     if (!layer) return fail(layer.error());
     stage->layer_ = std::move(*layer);
-    auto pictures = PictureRenderer::create(*stage->device_, format);
+    auto pictures = PictureRenderer::create(*stage->device_, *stage->graphics_, format);
     if (!pictures) return fail(pictures.error());
     stage->pictures_ = std::move(*pictures);
     stage->frame_.emplace(
@@ -31,7 +31,11 @@ Result<void> Stage::open_device(const ViewerOptions& options) {
     if (!loader) return fail(loader.error());
     vulkan::InstanceOptions instance_options;
     instance_options.application = "kinetograph viewer";
-    instance_options.validation = options.validation ? vulkan::Validation::On : vulkan::Validation::Off;
+    // Frames of an accelerator come with threads that relay its progress: engine/vulkan/instance.hpp says why not all
+    // of the layers can be on then.
+    const auto validation =
+        options.lane == accel::Kind::Cpu ? vulkan::Validation::On : vulkan::Validation::WithoutSynchronization;
+    instance_options.validation = options.validation ? validation : vulkan::Validation::Off;
     if (!options.headless) {
         auto window = present::Window::create({.width = options.width, .height = options.height});
         if (!window) return fail(window.error());
@@ -112,7 +116,7 @@ Result<Stage::Shown> Stage::show(const Picture& picture) {
     frame_->clear();
     const graph::ImageDesc desc = target_->desc();
     const graph::Image target = frame_->import_image("target", desc, physical_of(**image));
-    auto drawn = pictures_->declare(*frame_, target, desc, picture.frame);
+    auto drawn = pictures_->declare(*frame_, target, desc, picture.subject);
     if (!drawn) return fail(drawn.error());
     graphics_->collect();  // so that the interface shows every pass that has ended
     transfer_->collect();
@@ -124,6 +128,7 @@ Result<Stage::Shown> Stage::show(const Picture& picture) {
     target_->declare_handover(*frame_, done);
     auto execution = executor_->execute(*frame_);
     if (!execution) return fail(execution.error());
+    pictures_->submitted(*execution);
     recorder_.add({.name = "acquire",
                    .track = "present",
                    .begin = before_acquire,

@@ -26,8 +26,8 @@ class Stage {
     ~Stage();
 
     struct Picture {
-        const vae::Frame* frame = nullptr;  ///< null: none yet
-        std::function<void()> interface;    ///< draws with ImGui
+        PictureRenderer::Subject subject;
+        std::function<void()> interface;  ///< draws with ImGui
         Nanoseconds since_last{};
         bool read_back = false;  ///< the result's picture is wanted
     };
@@ -42,6 +42,7 @@ class Stage {
     const vulkan::Device& device() const { return *device_; }
     const graph::ImageDesc& target() const { return target_->desc(); }
     const Rectangle& picture_place() const { return pictures_->place(); }
+    std::optional<PixelValue> pixel() { return pictures_->pixel(); }  ///< that pictures ask for
     const ui::Fonts& fonts() const { return layer_->fonts(); }
     float scale() const { return layer_->scale(); }
     bool readable() const { return target_->readable(); }

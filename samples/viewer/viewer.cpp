@@ -21,7 +21,11 @@ constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);  // drawn on
 class Viewer {
   public:
     Viewer(const ViewerOptions& options, ClipSource& source, profile::Recorder& recorder)
-        : options_(options), recorder_(recorder), session_(source, options.loop, options.speed), overlay_(recorder) {}
+        : options_(options),
+          recorder_(recorder),
+          source_(source),
+          session_(source, options.loop, options.speed),
+          overlay_(recorder) {}
 
     Result<ViewerSummary> run();
 
@@ -36,8 +40,8 @@ class Viewer {
     bool may_idle(Nanoseconds now) const;
     bool is_over() const;
     void draw_interface(Nanoseconds now, ui::Statistics statistics);
-    ui::OverlayFigures figures(Nanoseconds now) const;
-    std::optional<PixelValue> pixel_under_cursor() const;
+    ui::OverlayFigures figures(Nanoseconds now, const ClipStats& decoding) const;
+    std::optional<PixelPosition> position_under_cursor() const;
     void update_title(Nanoseconds now);
     Nanoseconds refresh() const { return Nanoseconds(static_cast<std::int64_t>(1e9 / stage_->refresh_rate())); }
     Nanoseconds playback_now(Nanoseconds now) const { return options_.headless ? virtual_now_ : now; }
@@ -45,9 +49,10 @@ class Viewer {
 
     const ViewerOptions& options_;
     profile::Recorder& recorder_;
+    ClipSource& source_;
+    std::unique_ptr<Stage> stage_;  // whose device the session's frames may be images of
     Session session_;
     ui::ProfilerOverlay overlay_;
-    std::unique_ptr<Stage> stage_;
     RateMeter rate_;
     Nanoseconds started_{}, last_turn_{}, first_frame_{}, virtual_now_{};
     Nanoseconds frame_age_{};
@@ -62,6 +67,7 @@ Result<ViewerSummary> Viewer::run() {
     auto stage = Stage::create(options_, recorder_);
     if (!stage) return fail(stage.error());
     stage_ = std::move(*stage);
+    source_.draw_on(stage_->device());
     session_.set_overlay(options_.overlay);
     session_.open(options_.latents, started_);
     for (;;) {
@@ -128,7 +134,7 @@ Result<bool> Viewer::move_on(Nanoseconds now) {
     if (options_.headless && !session_.starving()) virtual_now_ += refresh();
     auto moved = session_.advance(playback_now(now), refresh());
     if (!moved) {
-        const bool is_first_clip = session_.queue() == nullptr && !session_.loading();
+        const bool is_first_clip = session_.clip() == nullptr && !session_.loading();
         if (options_.headless || is_first_clip || session_.frame() == nullptr) return moved;
         return false;
     }
@@ -140,14 +146,14 @@ Result<bool> Viewer::move_on(Nanoseconds now) {
 }
 
 Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
-    const vae::Frame* frame = session_.frame();
+    const Frame* frame = session_.frame();
     if (frame != nullptr && is_new_frame) frame_age_ = now - frame->decoded_at;
     update_title(now);
     const bool is_last = options_.frames > 0 && session_.counters().shown >= options_.frames;
     const bool for_caller = is_new_frame && options_.on_frame;
     const bool for_file = !options_.screenshot.empty() && (options_.headless || is_last);
     Stage::Picture picture;
-    picture.frame = frame;
+    picture.subject = {frame, position_under_cursor()};
     const bool is_kept = for_file || screenshot_wanted_;
     picture.interface = [&] { draw_interface(now, is_kept ? ui::Statistics::OfNow : ui::Statistics::Readable); };
     picture.since_last = now - last_turn_;
@@ -168,7 +174,7 @@ Result<void> Viewer::hand_out(const Stage::Shown& shown, bool is_new_frame, Nano
     }
     if (!shown.picture) return {};
     if (is_new_frame && options_.on_frame) {
-        const vae::Frame& frame = *session_.frame();
+        const Frame& frame = *session_.frame();
         if (auto taken = options_.on_frame({frame.index, frame.presentation_time, *shown.picture}); !taken)
             return taken;
     }
@@ -205,53 +211,47 @@ void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
         overlay.refresh = statistics;
         overlay.scale = stage_->scale();
         // A slow decoder's steps must fit in, or nothing could be compared.
-        const Nanoseconds step = session_.queue() != nullptr ? session_.queue()->stats().last_step : Nanoseconds{};
-        overlay.timeline = std::clamp<Nanoseconds>(2 * step, overlay.timeline, std::chrono::seconds(4));
-        overlay.statistics = std::max<Nanoseconds>(3 * step, overlay.statistics);
-        overlay_.draw(figures(now), now, stage_->fonts(), overlay);
+        const ClipStats decoding = session_.decoding();
+        overlay.timeline = std::clamp<Nanoseconds>(2 * decoding.last_step, overlay.timeline, std::chrono::seconds(4));
+        overlay.statistics = std::max<Nanoseconds>(3 * decoding.last_step, overlay.statistics);
+        overlay_.draw(figures(now, decoding), now, stage_->fonts(), overlay);
     }
     draw_hud(session_, {.width = stage_->target().width,
                         .height = stage_->target().height,
                         .scale = stage_->scale(),
                         .fonts = stage_->fonts(),
                         .now = playback_now(now),
-                        .pixel = pixel_under_cursor()});
+                        .pixel = stage_->pixel()});
 }
 
-ui::OverlayFigures Viewer::figures(Nanoseconds now) const {
+ui::OverlayFigures Viewer::figures(Nanoseconds now, const ClipStats& decoding) const {
     ui::OverlayFigures figures;
     figures.title = session_.description();
     figures.fps = rate_.rate(now);
     figures.frame_age = frame_age_;
     figures.late = session_.counters().late;
     figures.dropped = session_.counters().dropped;
-    const vae::DecodeQueue* queue = session_.queue();
-    if (queue == nullptr) return figures;
-    const vae::DecodeQueueStats stats = queue->stats();
-    figures.queue_depth = stats.depth;
-    figures.queue_capacity = stats.capacity;
-    figures.step = stats.last_step;
-    const double step = std::chrono::duration<double>(stats.average_step).count();
-    if (step > 0.0) figures.real_time_factor = 4.0 / queue->clip().fps / step;  // a step makes four frames
+    figures.queue_depth = decoding.depth;
+    figures.queue_capacity = decoding.capacity;
+    figures.step = decoding.last_step;
+    const double step = std::chrono::duration<double>(decoding.average_step).count();
+    if (step > 0.0) figures.real_time_factor = 4.0 / session_.clip()->fps / step;  // a step makes four frames
     return figures;
 }
 
-std::optional<PixelValue> Viewer::pixel_under_cursor() const {
-    const vae::Frame* frame = session_.frame();
+std::optional<PixelPosition> Viewer::position_under_cursor() const {
+    const Frame* frame = session_.frame();
     const auto cursor = stage_->window() != nullptr ? stage_->window()->cursor() : std::nullopt;
     if (frame == nullptr || !cursor) return std::nullopt;
     const auto width = static_cast<std::uint32_t>(frame->width), height = static_cast<std::uint32_t>(frame->height);
-    const auto position = pixel_at(stage_->picture_place(), width, height, cursor->x, cursor->y);
-    if (!position) return std::nullopt;
-    const std::uint8_t* pixel = &frame->rgba[(std::size_t{position->y} * width + position->x) * 4];
-    return PixelValue{*position, {pixel[0], pixel[1], pixel[2]}};
+    return pixel_at(stage_->picture_place(), width, height, cursor->x, cursor->y);
 }
 
 void Viewer::update_title(Nanoseconds now) {
     if (stage_->window() == nullptr) return;
     const auto waited = session_.waiting_for_first_frame(now);
     const std::string name =
-        session_.queue() != nullptr ? session_.latents().filename().string() : options_.latents.filename().string();
+        session_.clip() != nullptr ? session_.latents().filename().string() : options_.latents.filename().string();
     std::string title = (waited ? waiting_text(session_, *waited) : name) + " \u2013 Kinetograph";
     if (title == title_) return;
     title_ = std::move(title);

@@ -1,5 +1,7 @@
 #include "fake_clip.hpp"
 
+#include <kinetograph/samples/viewer/queued_clip.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -16,9 +18,14 @@ class FakeQueue final : public vae::DecodeQueue {
         clip_.name = std::move(name);
         clip_.frames = fake.latent_frames;
         clip_.fps = fake.fps;
+        clip_.width = fake.width / 8;
+        clip_.height = fake.height / 8;
         ++source_.live_queues;
     }
-    ~FakeQueue() override { --source_.live_queues; }
+    ~FakeQueue() override {
+        std::this_thread::sleep_for(source_.close_time);
+        --source_.live_queues;
+    }
 
     Result<std::optional<vae::Frame>> try_pop() override {
         if (taken_ == frames() && loop_) {
@@ -92,11 +99,12 @@ std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, s
     return rgba;
 }
 
-Result<std::unique_ptr<vae::DecodeQueue>> FakeSource::open(const std::filesystem::path& latents, bool loop) {
+Result<std::unique_ptr<DecodingClip>> FakeSource::open(const std::filesystem::path& latents, bool loop) {
+    live_at_open = std::max(live_at_open.load(), live_queues.load());
     std::this_thread::sleep_for(open_time);
     const auto clip = clips.find(latents.string());
     if (clip == clips.end()) return fail(ErrorCode::NotFound, "{}: no such clip", latents.string());
-    return std::make_unique<FakeQueue>(*this, clip->second, latents.string(), loop);
+    return std::make_unique<QueuedClip>(std::make_unique<FakeQueue>(*this, clip->second, latents.string(), loop));
 }
 
 }  // namespace kinetograph::viewer::testing

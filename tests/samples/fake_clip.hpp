@@ -24,10 +24,13 @@ std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, s
 class FakeSource final : public ClipSource {
   public:
     std::map<std::string, FakeClip> clips;
-    Nanoseconds open_time{};  ///< that open() takes
+    Nanoseconds open_time{};   ///< that open() takes
+    Nanoseconds close_time{};  ///< that a queue takes to go
     std::atomic<int> live_queues{0};
+    std::atomic<int> live_at_open{0};  ///< the most that there ever were when another was opened
 
-    Result<std::unique_ptr<vae::DecodeQueue>> open(const std::filesystem::path& latents, bool loop) override;
+    void draw_on(const vulkan::Device&) override {}
+    Result<std::unique_ptr<DecodingClip>> open(const std::filesystem::path& latents, bool loop) override;
     std::string description() const override { return "fake decoder"; }
 };
 

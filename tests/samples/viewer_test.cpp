@@ -174,7 +174,7 @@ TEST_F(Viewing, BeforeTheFirstFrameThePictureSaysThatDecodingIsUnderWay) {
     ASSERT_TRUE(stage) << stage.error().message;
     Session session(source_, false, 1.0);
     session.open("clip", host_now());
-    while (session.queue() == nullptr) ASSERT_TRUE(session.advance(host_now(), std::chrono::milliseconds(16)));
+    while (session.clip() == nullptr) ASSERT_TRUE(session.advance(host_now(), std::chrono::milliseconds(16)));
     Stage::Picture picture;
     picture.interface = [&] {
         draw_hud(session, {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = host_now(), .pixel = {}});
@@ -201,7 +201,7 @@ TEST_F(Viewing, MessagesAndHelpAreDrawnOverThePicture) {
     session.toast("broken.safetensors: truncated", true, host_now());
     session.handle(Action::Help, host_now());
     Stage::Picture picture;
-    picture.frame = session.frame();
+    picture.subject.frame = session.frame();
     const PixelValue pixel{{12, 34}, {200, 150, 90}};
     picture.interface = [&] {
         draw_hud(session, {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = host_now(), .pixel = pixel});

@@ -94,6 +94,9 @@ Result<void> run(const ViewArguments& arguments) {
             return sink.write(hwc);
         };
     }
+    options.on_route = [](const viewer::Route& route) {
+        spdlog::log(route.is_detour ? spdlog::level::warn : spdlog::level::info, route.sentence);
+    };
     auto summary = viewer::run(options);
     progress.reset();
     if (!summary) return fail(summary.error());

@@ -13,12 +13,14 @@ namespace kinetograph::stream::testing {
 constexpr std::int64_t kHeight = 1, kWidth = 2;  // latent pixels
 constexpr std::uint32_t kFrameWidth = 16, kFrameHeight = 8;
 
-inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, std::int64_t width = kWidth) {
+inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, std::int64_t width = kWidth,
+                                                   profile::Recorder* recorder = nullptr) {
     const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
     EXPECT_TRUE(checkpoint) << checkpoint.error().message;
     const vae::Precision precision =
         device.info().kind == accel::Kind::Cpu ? vae::Precision::Fp32 : vae::Precision::Bf16;
-    auto decoder = vae::Decoder::create(device, *checkpoint, {kHeight, width}, {.precision = precision});
+    auto decoder =
+        vae::Decoder::create(device, *checkpoint, {kHeight, width}, {.precision = precision, .recorder = recorder});
     EXPECT_TRUE(decoder) << decoder.error().message;
     return std::move(*decoder);
 }

@@ -30,5 +30,27 @@ TEST(StepClocks, TellHowLongStepsTookAndLeaveTheFirstOutOfTheAverage) {
     EXPECT_LT(times.average_step, std::chrono::milliseconds(50));
 }
 
+TEST(StepClocks, TellWhenEachOfTheNewestStepsWasDone) {
+    const auto device = accel::cpu::create_device();
+    const auto stream = device->create_stream("steps").value();
+    StepClock clock(*device);
+    std::vector<Nanoseconds> after;
+    for (int i = 0; i < 70; ++i) {
+        ASSERT_TRUE(clock.begin(*stream));
+        ASSERT_TRUE(clock.end(*stream, false));
+        ASSERT_TRUE(stream->synchronize());
+        after.push_back(host_now());
+    }
+    EXPECT_FALSE(clock.end_of(0));
+    EXPECT_FALSE(clock.end_of(6));  // forgotten
+    EXPECT_FALSE(clock.end_of(71));
+    for (std::uint64_t step = 8; step <= 70; ++step) {
+        const auto end = clock.end_of(step);
+        ASSERT_TRUE(end) << step;
+        EXPECT_GT(*end, after[step - 2]) << step;
+        EXPECT_LE(*end, after[step - 1]) << step;
+    }
+}
+
 }  // namespace
 }  // namespace kinetograph::stream

@@ -13,10 +13,11 @@ namespace kinetograph::test {
 /// The checkpoint that goes with them: small, made by rule.
 inline constexpr const char* kSmallWeights = "synthetic:wan2.1,dim=32";
 
-/// Writes `name` into `folder`: synthetic latents [channels, frames, 4, 6], so 48x32 pixels.
+/// Writes `name` into `folder`: synthetic latents [channels, frames, height, width], 48x32 pixels if not said
+/// otherwise.
 inline std::string write_latents(const TemporaryFolder& folder, const std::string& name, std::int64_t frames = 2,
-                                 std::int64_t channels = 16) {
-    const tensor::Shape shape{channels, frames, 4, 6};
+                                 std::int64_t channels = 16, std::int64_t height = 4, std::int64_t width = 6) {
+    const tensor::Shape shape{channels, frames, height, width};
     const std::vector<float> values = vae::synthetic_tensor("latents", shape);
     const std::array tensors{tensor::NamedTensor{
         "latents",

@@ -6,6 +6,7 @@
 #include "../media/read_video.hpp"
 #include "latent_files.hpp"
 #include "program.hpp"
+#include "standin_cuda.hpp"
 
 namespace kinetograph::test {
 namespace {
@@ -45,6 +46,24 @@ TEST(ViewProgram, FailsBeforeItDecodesWhereItsOutputsCannotBeWritten) {
         EXPECT_NE(result.messages.find("/nowhere/last.png: cannot create"), std::string::npos) << result.messages;
         EXPECT_EQ(result.messages.find("1/5 frames"), std::string::npos) << result.messages;
     }
+}
+
+class ViewOnCuda : public OnStandinCuda {};
+
+TEST_F(ViewOnCuda, DrawsFramesWhereTheLaneLeavesThemAndSaysHowTheyCome) {
+    const TemporaryFolder folder;
+    const auto trace = folder.path() / "trace.json", shot = folder.path() / "shot.png";
+    const auto result = run_program(
+        {"view", write_latents(folder, "clip.safetensors", 1, 16, 1, 1), "--weights", "synthetic:wan2.1,dim=2",
+         "--size", "320x240", "--lane", "cuda", "--headless", "--validation", "--screenshot", shot, "--trace", trace},
+        options_);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_NE(result.messages.find("info: staged: Stand-in H200"), std::string::npos) << result.messages;
+    const std::string spans = read_text(trace);
+    for (const char* pass : {"\"decoder.head.2\"", "\"frames to images\"", "\"picture\""})
+        EXPECT_NE(spans.find(pass), std::string::npos) << pass;
+    EXPECT_EQ(spans.find("\"upload\""), std::string::npos);
+    EXPECT_TRUE(present::read_png(shot));
 }
 
 TEST(ViewProgram, WithoutADisplaySaysSoAndPointsToHeadless) {

@@ -1,0 +1,128 @@
+// InPlaceTest: the viewer with frames that are images of the device that draws, beside the same frames uploaded.
+#pragma once
+
+#include "small_source.hpp"
+
+#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/stage.hpp>
+#include <kinetograph/samples/viewer/viewer.hpp>
+
+#include <algorithm>
+#include <thread>
+
+namespace kinetograph::viewer::testing {
+
+/// What the viewer shows, by the clip's index: RGBA.
+using Pictures = std::vector<std::vector<std::uint8_t>>;
+
+class InPlaceTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        options_.latents = "small";
+        options_.lane = accel::Kind::Cuda;  // decides nothing here but which validation layers go with relays
+        options_.validation = true;
+        options_.headless = true;
+        options_.overlay = false;
+        options_.width = 96;
+        options_.height = 32;
+    }
+    /// A whole run of the viewer: its pictures, in order.
+    Pictures view(Way way) {
+        Pictures pictures;
+        recorder_.clear();
+        options_.on_frame = [&](const PresentedFrame& frame) -> Result<void> {
+            EXPECT_EQ(frame.index, static_cast<std::int64_t>(pictures.size()));
+            pictures.push_back(frame.picture.rgba);
+            return {};
+        };
+        SmallSource source(way, make_device_, latent_frames_, &recorder_);
+        auto summary = viewer::run(options_, source, recorder_);
+        EXPECT_TRUE(summary) << summary.error().message;
+        if (!summary) return {};
+        for (const std::string& message : summary->validation_messages) ADD_FAILURE() << message;
+        EXPECT_EQ(summary->frames_shown, pictures.size());
+        EXPECT_EQ(summary->frames_dropped, 0U);
+        route_ = source.route();
+        return pictures;
+    }
+    std::size_t spans(std::string_view name, std::string_view track) const {
+        const auto spans = recorder_.spans();
+        return static_cast<std::size_t>(std::count_if(spans.begin(), spans.end(), [&](const profile::Span& span) {
+            return span.name == name && span.track == track;
+        }));
+    }
+    std::int64_t frames() const { return 1 + 4 * (latent_frames_ - 1); }
+
+    MakeDevice make_device_;
+    std::int64_t latent_frames_ = 3;
+    ViewerOptions options_;
+    profile::Recorder recorder_;
+    std::string route_;
+};
+
+/// A session on a stage, turned by hand.
+class Player {
+  public:
+    Player(Way way, const MakeDevice& make_device, std::int64_t latent_frames, const ViewerOptions& options,
+           profile::Recorder& recorder, bool loop = false)
+        : source_(way, make_device, latent_frames, &recorder),
+          stage_(Stage::create(options, recorder).value()),
+          session_(source_, loop, 1.0) {
+        source_.draw_on(stage_->device());
+        session_.open("small", now_);
+    }
+    ~Player() {
+        for (const auto& message : stage_->validation().messages()) ADD_FAILURE() << message.text;
+    }
+    Player(const Player&) = delete;
+    Player& operator=(const Player&) = delete;
+
+    Session& session() { return session_; }
+    void press(Action action) { session_.handle(action, now_); }
+    void drop(const char* latents) { session_.open(latents, now_); }
+    /// From now on pictures are submitted and not waited for, as in a window.
+    void run_ahead() { runs_ahead_ = true; }
+    /// Plays on, one picture a turn, until `done` or half a minute has passed.
+    template <class Done>
+    bool play_until(Done done) {
+        for (const Nanoseconds end = host_now() + std::chrono::seconds(30); host_now() < end;) {
+            turn();
+            if (done()) return true;
+        }
+        return false;
+    }
+    /// What the stage shows of the session now.
+    std::vector<std::uint8_t> picture(const std::optional<PixelPosition>& probe = {}) {
+        Stage::Picture picture;
+        picture.subject = {session_.frame(), probe};
+        picture.interface = [] {};
+        picture.read_back = true;
+        auto shown = stage_->show(picture);
+        EXPECT_TRUE(shown && shown->picture);
+        return shown && shown->picture ? std::move(shown->picture->rgba) : std::vector<std::uint8_t>{};
+    }
+    std::int64_t index() const { return session_.frame() != nullptr ? session_.frame()->index : -1; }
+    std::optional<PixelValue> pixel() { return stage_->pixel(); }
+
+  private:
+    void turn() {
+        constexpr Nanoseconds kRefresh = std::chrono::milliseconds(16);
+        if (!session_.starving()) now_ += kRefresh;
+        const auto moved = session_.advance(now_, kRefresh);
+        ASSERT_TRUE(moved) << moved.error().message;
+        if (!*moved) return std::this_thread::sleep_for(std::chrono::microseconds(200));
+        Stage::Picture picture;
+        picture.subject.frame = session_.frame();
+        picture.interface = [] {};
+        picture.read_back = !runs_ahead_;
+        ASSERT_TRUE(stage_->show(picture));
+    }
+
+    SmallSource source_;
+    std::unique_ptr<Stage> stage_;
+    Session session_;
+    Nanoseconds now_ = std::chrono::seconds(1000);
+    bool runs_ahead_ = false;
+};
+
+}  // namespace kinetograph::viewer::testing

@@ -1,0 +1,204 @@
+// Frames that the viewer draws where a decoder of the CPU leaves them: in images of lavapipe, in every topology.
+#include "in_place_test.hpp"
+
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/tests/engine/interop/interop_fixture.hpp>
+
+#include <future>
+
+namespace kinetograph::viewer {
+namespace {
+
+using interop::testing::create_same_gpu;
+using testing::Pictures;
+using testing::Player;
+using testing::Way;
+
+struct Topology {
+    std::string name;
+    testing::MakeDevice make_device;
+};
+std::ostream& operator<<(std::ostream& out, const Topology& topology) { return out << topology.name; }
+
+class StreamedClips : public testing::InPlaceTest, public ::testing::WithParamInterface<Topology> {
+  protected:
+    void SetUp() override {
+        InPlaceTest::SetUp();
+        make_device_ = GetParam().make_device;
+    }
+};
+
+TEST_P(StreamedClips, ShowBitForBitWhatAnUploadShowsAndUploadNothing) {
+    const Pictures uploaded = view(Way::Uploaded);
+    EXPECT_EQ(spans("upload", "transfer"), static_cast<std::size_t>(frames()));
+    const Pictures in_place = view(Way::InPlace);
+    EXPECT_EQ(route_.rfind(GetParam().name, 0), 0U) << route_;
+    ASSERT_EQ(in_place.size(), static_cast<std::size_t>(frames()));
+    EXPECT_TRUE(in_place == uploaded);
+    EXPECT_NE(in_place[0], in_place[1]);
+    EXPECT_EQ(spans("upload", "transfer"), 0U);
+    EXPECT_EQ(spans("picture", "graphics"), static_cast<std::size_t>(frames()));
+    // One axis: pictures behind the copies that they are made of, those behind the decoder's passes.
+    EXPECT_EQ(spans("frames to images", "async_compute"), static_cast<std::size_t>(latent_frames_));
+    EXPECT_EQ(spans("write_frames", "accelerator"), static_cast<std::size_t>(latent_frames_));
+}
+
+TEST_P(StreamedClips, EndAfterAsManyFramesAsWereAskedFor) {
+    options_.frames = 4;
+    EXPECT_EQ(view(Way::InPlace).size(), 4U);
+}
+
+TEST_P(StreamedClips, AreSteppedBackStartedAgainAndLoopedBeyondTheNumberOfImages) {
+    const Pictures expected = view(Way::Uploaded);
+    const auto picture_of = [&](std::int64_t index) { return expected.at(static_cast<std::size_t>(index)); };
+    Player player(Way::InPlace, make_device_, latent_frames_, options_, recorder_);
+    ASSERT_TRUE(player.play_until([&] { return player.session().ended(); }));
+    ASSERT_EQ(player.index(), frames() - 1);
+    for (std::int64_t back = frames() - 2; back >= 0; --back) {
+        player.press(Action::StepBack);
+        ASSERT_EQ(player.index(), back);
+        EXPECT_TRUE(player.picture() == picture_of(back)) << back;
+    }
+    player.press(Action::StepForward);
+    ASSERT_TRUE(player.play_until([&] { return player.index() == 1; }));
+    EXPECT_TRUE(player.picture() == picture_of(1));
+    player.press(Action::Loop);
+    player.press(Action::Restart);
+    const std::uint64_t before = player.session().counters().shown;
+    ASSERT_TRUE(player.play_until([&] { return player.session().counters().shown > before + 150; }));
+    EXPECT_TRUE(player.picture() == picture_of(player.index()));
+    EXPECT_LE(player.session().decoding().depth, player.session().decoding().capacity);
+    player.press(Action::Loop);
+    ASSERT_TRUE(player.play_until([&] { return player.session().ended(); }));
+    EXPECT_TRUE(player.picture() == picture_of(frames() - 1));
+    EXPECT_EQ(player.session().counters().dropped, 0U);
+}
+
+TEST_P(StreamedClips, FasterThanTheDisplayArePassedOverAndGivenBack) {
+    Player player(Way::InPlace, make_device_, latent_frames_, options_, recorder_, true);
+    player.run_ahead();
+    for (int i = 0; i < 30; ++i) player.press(Action::Faster);
+    ASSERT_TRUE(player.play_until([&] { return player.session().counters().dropped > 100; }));
+}
+
+TEST_P(StreamedClips, GoWhenAnotherIsDroppedWhilePicturesOfThemAreStillDrawn) {
+    options_.latents = "wide";
+    const Pictures wide = view(Way::Uploaded);
+    Player player(Way::InPlace, make_device_, latent_frames_, options_, recorder_, true);
+    player.run_ahead();
+    for (int round = 0; round < 3; ++round) {
+        player.drop(round % 2 == 0 ? "wide" : "small");
+        ASSERT_TRUE(player.play_until(
+            [&] { return player.session().latents() == (round % 2 == 0 ? "wide" : "small") && player.index() >= 2; }));
+    }
+    EXPECT_TRUE(player.picture() == wide.at(static_cast<std::size_t>(player.index())));
+}
+
+TEST_P(StreamedClips, TellThePixelUnderThePointerAsUploadedOnesDo) {
+    std::vector<std::array<std::uint8_t, 3>> pixels;
+    for (const Way way : {Way::Uploaded, Way::InPlace}) {
+        Player player(way, make_device_, latent_frames_, options_, recorder_);
+        ASSERT_TRUE(player.play_until([&] { return player.session().ended(); }));
+        EXPECT_FALSE(player.pixel());
+        const auto untouched = player.picture();
+        for (const std::uint32_t x : {3U, 12U}) {
+            player.picture(PixelPosition{x, 5});
+            const auto pixel = player.pixel();
+            ASSERT_TRUE(pixel);
+            EXPECT_EQ(pixel->position.x, x);
+            EXPECT_EQ(pixel->position.y, 5U);
+            pixels.push_back(pixel->rgb);
+        }
+        EXPECT_TRUE(player.picture() == untouched);  // nobody points any more
+        EXPECT_FALSE(player.pixel());
+    }
+    ASSERT_EQ(pixels.size(), 4U);
+    EXPECT_EQ(pixels[0], pixels[2]);
+    EXPECT_EQ(pixels[1], pixels[3]);
+    EXPECT_NE(pixels[0], pixels[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, StreamedClips,
+                         ::testing::Values(Topology{"staged",
+                                                    [](const vulkan::Device&) {
+                                                        return Result<std::unique_ptr<accel::Device>>(
+                                                            accel::cpu::create_device());
+                                                    }},
+                                           Topology{"shared",
+                                                    [](const vulkan::Device& display) {
+                                                        return create_same_gpu({.uuid = display.report().uuid,
+                                                                                .kind = accel::Kind::Cpu,
+                                                                                .imports_timelines = false});
+                                                    }}),
+                         [](const auto& topology) { return topology.param.name; });
+
+/// A clip beside pictures that take as long as the test wants.
+class LentImages : public interop::testing::InteropTest {
+  protected:
+    void SetUp() override {
+        InteropTest::SetUp();
+        validation_ = vulkan::Validation::WithoutSynchronization;
+        ASSERT_NO_FATAL_FAILURE(open(interop::testing::kStagedPinned));
+        pictures_ = vulkan::create_timeline(*display_, "pictures").value();
+        accelerator_ = accel::cpu::create_device();
+        auto clip = StreamedClip::create(*accelerator_, *display_, stream::testing::small_decoder(*accelerator_),
+                                         stream::testing::small_clip(3), {.loop = true});
+        ASSERT_TRUE(clip) << clip.error().message;
+        clip_ = std::move(*clip);
+    }
+    void release() override { display_->table().vkDestroySemaphore(display_->handle(), pictures_, nullptr); }
+    void finish_pictures(std::uint64_t value) {
+        VkSemaphoreSignalInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+        info.semaphore = pictures_;
+        info.value = value;
+        display_->table().vkSignalSemaphore(display_->handle(), &info);
+    }
+    /// Takes frames until none has come for a while, each on show until the pictures reach `value`.
+    std::size_t show_all(std::uint64_t value, std::size_t most) {
+        std::size_t shown = 0;
+        for (Nanoseconds last = host_now(); shown < most && host_now() - last < std::chrono::milliseconds(300);) {
+            auto frame = clip_->try_take();
+            EXPECT_TRUE(frame) << frame.error().message;
+            if (!frame || !*frame) continue;
+            std::get<std::shared_ptr<LentImage>>((*frame)->pixels)->drawn_until({pictures_, nullptr, value});
+            ++shown;
+            last = host_now();
+        }
+        return shown;
+    }
+
+    VkSemaphore pictures_ = VK_NULL_HANDLE;
+    std::unique_ptr<StreamedClip> clip_;
+};
+
+TEST_F(LentImages, AreWrittenAgainAndGoOnlyOnceThePicturesMadeOfThemAreDone) {
+    const std::size_t images = clip_->facts().kept + 12;
+    EXPECT_LE(show_all(1, 2 * images), images);
+    finish_pictures(1);
+    EXPECT_EQ(show_all(1, 2 * images), 2 * images);
+    EXPECT_EQ(show_all(2, 1), 1U);
+    auto gone = std::async(std::launch::async, [&] { clip_.reset(); });
+    EXPECT_EQ(gone.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+    finish_pictures(2);
+    gone.get();
+}
+
+TEST(StreamedClip, SaysWhyThereIsNoneWhereTheDevicesHaveNothingInCommon) {
+    vulkan::testing::faults().reset();
+    vulkan::testing::faults().no_external_memory_host = true;
+    const auto loader = vulkan::testing::faulty_loader();
+    ASSERT_TRUE(loader) << loader.error().message;
+    const auto instance = vulkan::Instance::create(*loader).value();
+    const auto display = vulkan::Device::create(*instance).value();
+    const auto accelerator = create_same_gpu({.kind = accel::Kind::Cpu, .refuses_host_memory = true});
+    const auto clip = StreamedClip::create(*accelerator, *display, stream::testing::small_decoder(*accelerator),
+                                           stream::testing::small_clip(1));
+    vulkan::testing::faults().reset();
+    ASSERT_FALSE(clip);
+    EXPECT_EQ(clip.error().message.rfind("headless: ", 0), 0U) << clip.error().message;
+}
+
+}  // namespace
+}  // namespace kinetograph::viewer
