@@ -10,6 +10,7 @@ Recorder::Recorder(std::size_t capacity) : capacity_(std::max<std::size_t>(capac
 void Recorder::add(Span span) {
     std::lock_guard lock(mutex_);
     ++total_;
+    first_begin_ = std::min(first_begin_.value_or(span.begin), span.begin);
     if (ring_.size() < capacity_) {
         ring_.push_back(std::move(span));
     } else {
@@ -33,8 +34,14 @@ std::uint64_t Recorder::total_added() const {
     return total_;
 }
 
+std::optional<Nanoseconds> Recorder::first_begin() const {
+    std::lock_guard lock(mutex_);
+    return first_begin_;
+}
+
 void Recorder::clear() {
     std::lock_guard lock(mutex_);
+    first_begin_.reset();
     ring_.clear();
     next_ = 0;
 }

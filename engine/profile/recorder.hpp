@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ class Recorder {
     /// Copies the spans that ended at or after `since`, oldest first.
     std::vector<Span> spans(Nanoseconds since = Nanoseconds::min()) const;
     std::uint64_t total_added() const;
+    /// When the earliest span since the start, or since clear(), began; nothing before the first. Forgotten ones count.
+    std::optional<Nanoseconds> first_begin() const;
     void clear();
 
   private:
@@ -35,6 +38,7 @@ class Recorder {
     std::size_t capacity_;
     std::size_t next_ = 0;
     std::uint64_t total_ = 0;
+    std::optional<Nanoseconds> first_begin_;
     std::vector<Span> ring_;
 };
 

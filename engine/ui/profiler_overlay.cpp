@@ -58,7 +58,9 @@ void ProfilerOverlay::refresh_statistics(Nanoseconds now, const OverlayOptions& 
     const bool is_due = refreshed_ == Nanoseconds::min() || now - refreshed_ >= kStatisticsInterval;
     if (!is_due && options.refresh == Statistics::Readable) return;
     refreshed_ = now;
-    const profile::Window window{now - options.statistics, now};
+    // A young program was not idle before it began.
+    const Nanoseconds begin = std::min(recorder_.first_begin().value_or(now), now);
+    const profile::Window window{std::max(now - options.statistics, begin), now};
     const auto spans = recorder_.spans(window.begin);
     passes_ = profile::summarize_passes(spans, window);
     tracks_ = profile::summarize_tracks(spans, window);

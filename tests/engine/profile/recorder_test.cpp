@@ -20,6 +20,15 @@ TEST(Recorder, ForgetsTheOldestSpansBeyondItsCapacityAndReturnsTheRestInOrder) {
     EXPECT_EQ(recorder.total_added(), 5U);
 }
 
+TEST(Recorder, KnowsWhenTheFirstSpanBeganAlsoOnceItIsForgotten) {
+    Recorder recorder(2);
+    EXPECT_FALSE(recorder.first_begin());
+    for (const std::int64_t begin : {30, 20, 40, 50}) recorder.add(span(begin, begin + 5));
+    EXPECT_EQ(recorder.first_begin(), Nanoseconds(20));
+    recorder.clear();
+    EXPECT_FALSE(recorder.first_begin());
+}
+
 TEST(Recorder, ReturnsOnlySpansThatEndedSince) {
     Recorder recorder;
     recorder.add(span(0, 10));

@@ -141,6 +141,8 @@ TEST_F(Overlay, ItsFiguresAndPassesCanBeReadInThePicture) {
     for (const char* text : {"fps", "real time", "queue", "step", "dropped", "accelerator", "graphics", "average",
                              "share", "decoder.head.2", "picture"})
         EXPECT_GT(find_text(picture, text, kTextSize).correlation, 0.9) << text;
+    // 220 of the 240 ms since the first span began, not of three seconds.
+    EXPECT_GT(find_text(picture, "92%", kTextSize).correlation, 0.95);
     for (const char* figure : {"23.9", "1.25x", "12/16", "133 ms"})
         EXPECT_GT(find_text(picture, figure, kLargeSize).correlation, 0.9) << figure;
     for (const char* absent : {"qwertz", "no such words"})
