@@ -206,12 +206,12 @@ bool Viewer::is_over() const {
 }
 
 void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
+    const ClipStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
     if (session_.overlay()) {
         ui::OverlayOptions overlay;
         overlay.refresh = statistics;
         overlay.scale = stage_->scale();
         // A slow decoder's steps must fit in, or nothing could be compared.
-        const ClipStats decoding = session_.decoding();
         overlay.timeline = std::clamp<Nanoseconds>(2 * decoding.last_step, overlay.timeline, std::chrono::seconds(4));
         overlay.statistics = std::max<Nanoseconds>(3 * decoding.last_step, overlay.statistics);
         overlay_.draw(figures(now, decoding), now, stage_->fonts(), overlay);

@@ -68,7 +68,7 @@ std::filesystem::path write_clip(const test::TemporaryFolder& folder) {
                                                   {clip.channels, clip.frames, clip.height, clip.width},
                                                   reinterpret_cast<const std::byte*>(clip.values.data()),
                                                   clip.values.size() * sizeof(float)}}};
-    const auto path = folder.path() / "clip.safetensors";
+    auto path = folder.path() / "clip.safetensors";
     EXPECT_TRUE(tensor::write_safetensors(path, tensors, {{"fps", "12"}}));
     return path;
 }
