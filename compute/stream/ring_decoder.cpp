@@ -153,6 +153,13 @@ Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
 
 RingDecoder::~RingDecoder() {
     if (ring_) abandon();
+    // A relay may still be about to tell readers of the last step; it asks the decoder's lane. It does tell them, also
+    // of work that was cancelled, so this ends when the bridge is closing too, which ends waits without a time-out.
+    constexpr auto kLook = std::chrono::milliseconds(100);
+    while (!last_.is_past()) {
+        const auto reached = bridge_.wait(last_, kLook);
+        if (!reached || *reached) break;
+    }
 }
 
 graph::LaneBackend& RingDecoder::last_lane() const {
@@ -223,7 +230,9 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
                                            if (copying_ && !copier_) rebind_images(frame);
                                        }});
     if (!enqueued) return enqueued;
-    if (auto ended = clock_.end(lane.stream(), first_); !ended) return fail(std::move(ended.error()));
+    const auto number = clock_.end(lane.stream(), first_);
+    if (!number) return fail(number.error());
+    step_number_ = *number;
     if (options_.recorder != nullptr)
         options_.recorder->add({.name = "enqueue a step",
                                 .track = "host",
@@ -240,11 +249,10 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     auto ready = bridge_.point_of(lane, step.execution.done[static_cast<std::size_t>(lane.lane())]);
     if (!ready) return fail(std::move(ready.error()));
     before_last_ = std::exchange(last_, *ready);
-    const std::uint64_t made_by = clock_.times().steps;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.first_index + static_cast<std::int64_t>(i);
         const Nanoseconds due(std::llround(static_cast<double>(index) * 1e9 / options_.fps));
-        ring_->publish(slots_[i], {index, due, made_by}, *ready);
+        ring_->publish(slots_[i], {index, due, step_number_}, *ready);
     }
     slots_.clear();
     first_ = false;

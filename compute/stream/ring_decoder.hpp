@@ -110,6 +110,7 @@ class RingDecoder {
     std::unique_ptr<graph::Executor> copier_;
     interop::TimelinePoint last_, before_last_;  ///< when the frames of the newest two steps are ready
     bool first_ = true;                          ///< the next step is a clip's first
+    std::uint64_t step_number_ = 0;              ///< of the newest, as the clock counts
     std::uint64_t generation_ = 0;
 };
 

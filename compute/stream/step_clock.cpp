@@ -21,14 +21,13 @@ Result<void> StepClock::begin(accel::Stream& stream) {
     return {};
 }
 
-Result<void> StepClock::end(accel::Stream& stream, bool is_first) {
+Result<std::uint64_t> StepClock::end(accel::Stream& stream, bool is_first) {
     std::lock_guard lock(mutex_);
     auto event = take();
     if (!event) return fail(std::move(event.error()));
     stream.record(*event);
     running_.push_back({std::move(begun_), std::move(*event), is_first});
-    ++times_.steps;
-    return {};
+    return ++times_.steps;
 }
 
 /// Reads the steps that the stream has passed.

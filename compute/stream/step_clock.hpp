@@ -24,9 +24,10 @@ class StepClock {
 
     /// Around the enqueuing of one step, on its stream.
     Result<void> begin(accel::Stream& stream);
-    Result<void> end(accel::Stream& stream, bool is_first);
+    /// Returns the step's number; the first is 1.
+    Result<std::uint64_t> end(accel::Stream& stream, bool is_first);
     StepTimes times() const;
-    /// When step `number` (the first is 1) was done, on the host axis; nothing for one that runs still, and for one of
+    /// When step `number` was done, on the host axis; nothing for one that runs still, and for one of
     /// long ago.
     std::optional<Nanoseconds> end_of(std::uint64_t number) const;
 

@@ -20,8 +20,7 @@ AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream,
       timeline_(std::move(timeline)),
       recorder_(recorder),
       batches_(batches),
-      stream_(std::move(stream)),
-      progress_(std::make_shared<LaneProgress>(timeline_, *stream_)) {
+      stream_(std::move(stream)) {
     if (batches_ == Batches::Replayed && !device_.info().can_capture) {
         batches_ = Batches::Eager;
         counts_.declined = device_.info().can_capture.reason;
@@ -30,7 +29,6 @@ AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream,
 
 AcceleratorLane::~AcceleratorLane() {
     static_cast<void>(stream_->synchronize());  // an error nobody asked for has nobody to be told
-    progress_->end();
     collect();
 }
 
@@ -67,9 +65,8 @@ Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
 std::shared_ptr<Timeline> AcceleratorLane::timeline_of(const graph::LaneBackend& lane) const {
     const auto* accelerator = dynamic_cast<const AcceleratorLane*>(&lane);
     if (accelerator != nullptr && &accelerator->device_ == &device_) return accelerator->timeline_;
-    const auto visible = std::find_if(visible_.begin(), visible_.end(),
-                                      [&](const Visible& candidate) { return lane.is(candidate.lane); });
-    return visible != visible_.end() ? visible->timeline : nullptr;
+    const auto visible = visible_.find(&lane);
+    return visible != visible_.end() ? visible->second : nullptr;
 }
 
 Result<void> AcceleratorLane::enqueue_waits(const graph::BatchRecord& record) {
@@ -93,8 +90,7 @@ Result<void> AcceleratorLane::enqueue_waits(const graph::BatchRecord& record) {
 
 void AcceleratorLane::can_see(const graph::LaneBackend& lane, std::shared_ptr<Timeline> timeline) {
     std::lock_guard lock(mutex_);
-    std::erase_if(visible_, [&](const Visible& known) { return lane.is(known.lane) || known.lane.expired(); });
-    visible_.push_back({lane.identity(), std::move(timeline)});
+    visible_.insert_or_assign(&lane, std::move(timeline));
 }
 
 void AcceleratorLane::signal_too(std::shared_ptr<Timeline> timeline) {
@@ -220,11 +216,8 @@ Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGrap
 
 Result<void> AcceleratorLane::wait(std::uint64_t value) {
     constexpr auto kLook = std::chrono::milliseconds(100);
-    for (bool reached = false; !reached;) {
-        const auto waited = progress_->wait(value, kLook);
-        if (!waited) return fail(waited.error());
-        reached = *waited;
-    }
+    while (!timeline_->wait(value, kLook))  // work that a lost device does not do signals nothing
+        if (auto status = stream_->status(); !status && status.error().code == ErrorCode::DeviceLost) return status;
     collect();
     if (auto status = stream_->status(); !status) return status;
     std::lock_guard lock(mutex_);

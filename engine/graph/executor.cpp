@@ -1,7 +1,6 @@
 #include <kinetograph/engine/graph/compilation.hpp>
 #include <kinetograph/engine/graph/prepared_plan.hpp>
 
-#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -30,11 +29,6 @@ struct Executor::State {
     Result<void> wait_for(const std::array<std::uint64_t, kLaneCount>& values);
     void forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan);
 };
-
-void LaneBackend::keep(std::shared_ptr<const void> object) {
-    std::lock_guard lock(kept_mutex_);
-    if (std::find(kept_.begin(), kept_.end(), object) == kept_.end()) kept_.push_back(std::move(object));
-}
 
 Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 

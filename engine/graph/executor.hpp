@@ -4,7 +4,6 @@
 #include <kinetograph/engine/graph/plan.hpp>
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -38,9 +37,6 @@ struct BatchRecord {
 /// A lane: a queue or stream with a timeline of its own. submit() must return without waiting for the work.
 class LaneBackend {
   public:
-    LaneBackend() = default;
-    LaneBackend(const LaneBackend&) = delete;
-    LaneBackend& operator=(const LaneBackend&) = delete;
     virtual ~LaneBackend() = default;
     virtual Lane lane() const = 0;
     /// Everything in `record` lives until submit() returns, and the Plan until the batch is done. A wait may name this
@@ -50,20 +46,6 @@ class LaneBackend {
     virtual Result<void> submit(const BatchRecord& record) = 0;
     /// Blocks the calling thread until the lane's timeline reaches `value`.
     virtual Result<void> wait(std::uint64_t value) = 0;
-
-    /// For whoever remembers a lane that may be gone by then: an address may be a later lane's, this is one lane's
-    /// only.
-    std::weak_ptr<const void> identity() const { return identity_; }
-    bool is(const std::weak_ptr<const void>& identity) const {
-        return !identity.owner_before(identity_) && !identity_.owner_before(identity);
-    }
-    /// `object`, to which batches or relays of this lane refer, lives until the lane has ended. Any thread.
-    void keep(std::shared_ptr<const void> object);
-
-  private:
-    std::shared_ptr<const void> identity_ = std::make_shared<char>();
-    std::mutex kept_mutex_;
-    std::vector<std::shared_ptr<const void>> kept_;
 };
 
 /// Physical storage of one plan's transients in one domain. Destroyed only after the lanes have passed its last use.

@@ -1,6 +1,11 @@
 #include <kinetograph/engine/interop/bridge.hpp>
 
+#include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
 
 namespace kinetograph::interop {
 namespace {
@@ -35,55 +40,129 @@ Bridge::Bridge(accel::Device& accelerator, const vulkan::Device* display, Topolo
     : accelerator_(accelerator),
       display_(display),
       choice_(std::move(choice)),
-      memory_(accelerator, display, choice_),
-      ties_(std::make_shared<LaneTies>(accelerator, display)) {}
+      memory_(accelerator, display, choice_) {}
+
+Bridge::~Bridge() {
+    close();
+    relay_.reset();
+    for (const SharedTimeline& shared : shared_timelines_)
+        display_->table().vkDestroySemaphore(display_->handle(), shared.semaphore, nullptr);
+}
+
+Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(VkSemaphore semaphore, std::string_view name) const {
+    const auto fd = vulkan::export_timeline_fd(*display_, semaphore, name);
+    if (!fd) return fail(fd.error());
+    auto timeline = accelerator_.import_timeline(*fd);
+    if (!timeline) {
+        ::close(*fd);
+        return fail(std::move(timeline.error()), name);
+    }
+    return timeline;
+}
+
+/// The semaphore that the lane signals too, made at the first call.
+Result<VkSemaphore> Bridge::share_timeline(accel::AcceleratorLane& lane) {
+    const auto known = std::find_if(shared_timelines_.begin(), shared_timelines_.end(),
+                                    [&](const SharedTimeline& shared) { return shared.own == lane.timeline(); });
+    if (known != shared_timelines_.end()) return known->semaphore;
+    const auto semaphore = vulkan::create_timeline(*display_, "the accelerator", vulkan::Sharing::Exportable);
+    if (!semaphore) return fail(semaphore.error());
+    shared_timelines_.push_back({lane.timeline(), *semaphore});
+    auto timeline = import_timeline(*semaphore, "the accelerator");
+    if (!timeline) return fail(std::move(timeline.error()));
+    lane.signal_too(std::move(*timeline));
+    return *semaphore;
+}
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
     if (choice_.timelines != Timelines::Shared) return {};
-    auto of_display = ties_->import_timeline(display.exported_timeline(), graph::to_string(display.lane()));
+    std::lock_guard lock(mutex_);
+    auto of_display = import_timeline(display.exported_timeline(), graph::to_string(display.lane()));
     if (!of_display) return fail(std::move(of_display.error()));
-    const auto of_accelerator = ties_->share_timeline(accelerator);
+    const auto of_accelerator = share_timeline(accelerator);
     if (!of_accelerator) return fail(of_accelerator.error());
     accelerator.can_see(display, std::move(*of_display));
-    display.keep(ties_);
     display.can_see(accelerator, *of_accelerator);
     return {};
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
     if (choice_.timelines != Timelines::Shared) return {};
-    const auto shared = ties_->share_timeline(accelerator);
+    std::lock_guard lock(mutex_);
+    const auto shared = share_timeline(accelerator);
     if (!shared) return fail(shared.error());
     return {};
 }
 
 Result<TimelinePoint> Bridge::point_of(graph::LaneBackend& lane, std::uint64_t value) {
     if (value == 0) return TimelinePoint{};
-    if (auto* vulkan_lane = dynamic_cast<vulkan::VulkanLane*>(&lane)) return ties_->point_of(*vulkan_lane, value);
-    auto* accelerator = dynamic_cast<accel::AcceleratorLane*>(&lane);
-    if (accelerator == nullptr)
-        return fail(ErrorCode::Unsupported, "the {} lane has no timeline that could be seen across the bridge",
+    if (const auto* vulkan_lane = dynamic_cast<const vulkan::VulkanLane*>(&lane))
+        return TimelinePoint{vulkan_lane->timeline(), nullptr, value};
+    const auto* accelerator = dynamic_cast<const accel::AcceleratorLane*>(&lane);
+    if (display_ == nullptr) {
+        if (accelerator != nullptr) return TimelinePoint{VK_NULL_HANDLE, accelerator->timeline(), value};
+        return fail(ErrorCode::Unsupported, "without Vulkan there is no timeline in which the {} lane could be seen",
                     graph::to_string(lane.lane()));
-    if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, accelerator->timeline(), value};
-    return ties_->point_of(*accelerator, value);
+    }
+    std::lock_guard lock(mutex_);
+    for (const SharedTimeline& shared : shared_timelines_)
+        if (accelerator != nullptr && shared.own == accelerator->timeline())
+            return TimelinePoint{shared.semaphore, nullptr, value};
+    if (!relay_) {
+        auto relay = vulkan::Relay::create(*display_);
+        if (!relay) return fail(std::move(relay.error()));
+        relay_ = std::move(*relay);
+    }
+    const graph::ResolvedWait wait{&lane, value};
+    return TimelinePoint{relay_->semaphore(), nullptr, relay_->promise({&wait, 1})};
+}
+
+ForeignTimeline& Bridge::foreign(const TimelinePoint& point) {
+    std::lock_guard lock(mutex_);
+    for (const auto& timeline : foreign_)
+        if (timeline->is(point)) return *timeline;
+    return *foreign_.emplace_back(std::make_unique<ForeignTimeline>(display_, point, closing_));
+}
+
+/// A point of the accelerator's progress on its own timeline: a driver notices slowly what another API has signalled
+/// (ten milliseconds on an H200), and the accelerator needs no relay for its own.
+TimelinePoint Bridge::as_accelerators(const TimelinePoint& point) {
+    std::lock_guard lock(mutex_);
+    for (const SharedTimeline& shared : shared_timelines_)
+        if (point.semaphore != VK_NULL_HANDLE && shared.semaphore == point.semaphore)
+            return {VK_NULL_HANDLE, shared.own, point.value};
+    return point;
+}
+
+bool Bridge::has_reached(const TimelinePoint& point) {
+    return point.is_past() || foreign(as_accelerators(point)).has_reached(point.value);
+}
+
+Result<void> Bridge::wait(const TimelinePoint& point) {
+    if (point.is_past()) return {};
+    return foreign(as_accelerators(point)).wait(point.value);
+}
+
+Result<bool> Bridge::wait(const TimelinePoint& point, Nanoseconds timeout) {
+    if (point.is_past()) return true;
+    return foreign(as_accelerators(point)).wait(point.value, timeout);
 }
 
 void Bridge::wait_before_next(accel::AcceleratorLane& lane, const TimelinePoint& point) {
     if (has_reached(point)) return;
-    const TimelinePoint own = ties_->as_accelerators(point);
+    const TimelinePoint own = as_accelerators(point);
     if (own.semaphore == VK_NULL_HANDLE)
         lane.wait_before_next(own.timeline, own.value);
     else
-        lane.wait_before_next({&ties_->awaited_by(lane, own), own.value});
+        lane.wait_before_next({&foreign(own), own.value});
 }
 
 void Bridge::wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point) {
     if (has_reached(point)) return;
-    lane.keep(ties_);  // the semaphore may be one of theirs
     if (point.semaphore != VK_NULL_HANDLE)
         lane.wait_before_next(vulkan::ExternalSemaphore{point.semaphore, point.value});
     else
-        lane.wait_before_next(graph::ResolvedWait{&ties_->awaited_by(lane, point), point.value});
+        lane.wait_before_next(graph::ResolvedWait{&foreign(point), point.value});
 }
 
 }  // namespace kinetograph::interop

@@ -1,9 +1,15 @@
 // Bridge: everything between one accelerator and one Vulkan device: memory that both see, and each other's progress.
 #pragma once
 
-#include <kinetograph/engine/interop/lane_ties.hpp>
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/interop/shared_memory.hpp>
+#include <kinetograph/engine/interop/timeline_point.hpp>
 #include <kinetograph/engine/interop/topology.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <vector>
 
 namespace kinetograph::interop {
 
@@ -11,26 +17,20 @@ struct BridgeOptions {
     Topology closest = Topology::Shared;  ///< Staged or Headless: do not couple closer, to compare or to debug
 };
 
-/// Thread-safe. Lanes and the bridge may end in any order: relays know a lane by its accel::LaneProgress, and lanes
-/// keep the semaphores that they know of a bridge. FrameRings and executors with the bridge's memory end before it.
+/// Thread-safe. Made before the lanes that it connects, and destroyed after them.
 class Bridge {
   public:
     /// `display` is null where there is no Vulkan; it may be a device that a host application owns. Both outlive the
-    /// bridge and the lanes. What the two devices promise is tried on a page of memory; what fails is ruled out, and
-    /// choice() says so and takes the next best. Errors: OutOfMemory.
+    /// bridge. What the two devices promise is tried on a page of memory; what fails is ruled out, and choice() says so
+    /// and takes the next best. Errors: OutOfMemory.
     static Result<std::unique_ptr<Bridge>> create(accel::Device& accelerator, const vulkan::Device* display,
                                                   const BridgeOptions& options = {});
     Bridge(const Bridge&) = delete;
     Bridge& operator=(const Bridge&) = delete;
-    ~Bridge() { close(); }
-
-    /// Before a lane is destroyed whose work may wait for points that will not be reached any more: ends those waits,
-    /// now and from now on, with Cancelled, which the lane's wait() tells; the work runs, on contents that nobody
-    /// vouches for. Waits that a device does itself (a queue's for a semaphore, a stream's for a timeline of its
-    /// device's) end only when the point is reached. Points of the lane's own progress are still reached as it goes on.
-    void let_go(graph::LaneBackend& lane) { ties_->let_go(lane); }
-    /// The same for all lanes, and for whoever is in wait().
-    void close() { ties_->close(); }
+    ~Bridge();
+    /// Ends every wait for a timeline of the application's, now and from now on, with Cancelled: before lanes are
+    /// destroyed whose work may wait for points that will not be reached any more.
+    void close() { closing_ = true; }
 
     const TopologyChoice& choice() const { return choice_; }
     accel::Device& accelerator() const { return accelerator_; }
@@ -52,29 +52,38 @@ class Bridge {
     Result<void> connect(accel::AcceleratorLane& accelerator);
 
     /// The point at which `lane` reaches `value`, as the application may wait for it: of a timeline semaphore, or,
-    /// headless, of the accelerator's timeline. The lane has been given a batch with that value. It may end, and the
-    /// point stays good while the bridge lives; one that a relay brings is reached then at the latest, also where work
-    /// was lost.
-    /// Errors: Unsupported (a lane of the host's), what Vulkan says.
+    /// headless, of the accelerator's timeline. The lane has been given a batch with that value.
     Result<TimelinePoint> point_of(graph::LaneBackend& lane, std::uint64_t value);
 
     /// Holds the next batch of `lane` back until `point` is reached, on the device or by a relay.
     void wait_before_next(accel::AcceleratorLane& lane, const TimelinePoint& point);
     void wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point);
-    bool has_reached(const TimelinePoint& point) { return ties_->has_reached(point); }  ///< asks, without waiting
-    /// Blocks the calling thread. Errors: Cancelled (closed), what Vulkan says.
-    Result<void> wait(const TimelinePoint& point) { return ties_->wait(point); }
-    /// The same for up to `timeout`, also when closed; false when that has passed.
-    Result<bool> wait(const TimelinePoint& point, Nanoseconds timeout) { return ties_->wait(point, timeout); }
+    bool has_reached(const TimelinePoint& point);   ///< asks, without waiting
+    Result<void> wait(const TimelinePoint& point);  ///< blocks the calling thread
+    /// The same for up to `timeout`; false when that has passed.
+    Result<bool> wait(const TimelinePoint& point, Nanoseconds timeout);
 
   private:
+    /// An accelerator lane's timeline as a semaphore that both sides see.
+    struct SharedTimeline {
+        std::shared_ptr<accel::Timeline> own;  ///< the lane's, with the same values; an address may be a later lane's
+        VkSemaphore semaphore = VK_NULL_HANDLE;
+    };
     Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice);
+    Result<VkSemaphore> share_timeline(accel::AcceleratorLane& lane);
+    Result<std::shared_ptr<accel::Timeline>> import_timeline(VkSemaphore semaphore, std::string_view name) const;
+    ForeignTimeline& foreign(const TimelinePoint& point);
+    TimelinePoint as_accelerators(const TimelinePoint& point);
 
     accel::Device& accelerator_;
     const vulkan::Device* display_;
     TopologyChoice choice_;
     SharedMemory memory_;
-    std::shared_ptr<LaneTies> ties_;  ///< the lanes' as well
+    std::atomic<bool> closing_{false};
+    std::mutex mutex_;
+    std::vector<SharedTimeline> shared_timelines_;
+    std::vector<std::unique_ptr<ForeignTimeline>> foreign_;
+    std::unique_ptr<vulkan::Relay> relay_;  ///< of lanes that the application cannot see; made when first needed
 };
 
 }  // namespace kinetograph::interop

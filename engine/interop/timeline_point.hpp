@@ -1,7 +1,7 @@
 // TimelinePoint: a moment in somebody's work, which either side can wait for.
 #pragma once
 
-#include <kinetograph/engine/accel/lane_progress.hpp>
+#include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/vulkan/relay.hpp>
 
@@ -19,18 +19,11 @@ struct TimelinePoint {
     bool is_past() const { return value == 0 || (semaphore == VK_NULL_HANDLE && timeline == nullptr); }
 };
 
-/// Blocks the calling thread until the point is reached; false after `timeout`. `display` is null if the timeline is
-/// the accelerator's. Errors: what Vulkan says.
-Result<bool> wait_for(const vulkan::Device* display, const TimelinePoint& point, Nanoseconds timeout);
-/// The same without an end, but for Cancelled once `closing` is true: the other party may never signal what it
-/// promised.
-Result<void> wait_for(const vulkan::Device* display, const TimelinePoint& point, const std::atomic<bool>& closing);
-
 /// Somebody else's timeline, as a lane that relays can wait for. It takes no batches.
 class ForeignTimeline final : public graph::LaneBackend {
   public:
-    /// Of `point` only the timeline counts. Waits end with Cancelled once `closing` is true. It and `display`, which is
-    /// null if the timeline is the accelerator's, outlive this.
+    /// Of `point` only the timeline counts. `display` is null if that is the accelerator's. Once `closing` is true,
+    /// waits end with Cancelled: the other party may never signal what it promised. Both outlive this.
     ForeignTimeline(const vulkan::Device* display, TimelinePoint point, const std::atomic<bool>& closing)
         : display_(display), point_(std::move(point)), closing_(closing) {}
 
@@ -40,24 +33,14 @@ class ForeignTimeline final : public graph::LaneBackend {
     graph::Lane lane() const override { return graph::Lane::Host; }
     Result<void> submit(const graph::BatchRecord& record) override;
     Result<void> wait(std::uint64_t value) override;
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) const;  ///< false on time-out
+    /// Asks, without waiting.
+    bool has_reached(std::uint64_t value) const;
 
   private:
     const vulkan::Device* display_;
     TimelinePoint point_;
     const std::atomic<bool>& closing_;
-};
-
-/// An accelerator lane's progress in the lane's place, for relays that may outlive it. It takes no batches.
-class FollowedLane final : public graph::LaneBackend {
-  public:
-    explicit FollowedLane(std::shared_ptr<accel::LaneProgress> progress) : progress_(std::move(progress)) {}
-    graph::Lane lane() const override { return graph::Lane::Accelerator; }
-    Result<void> submit(const graph::BatchRecord& record) override;
-    /// Errors: those of accel::LaneProgress::wait.
-    Result<void> wait(std::uint64_t value) override;
-
-  private:
-    std::shared_ptr<accel::LaneProgress> progress_;
 };
 
 }  // namespace kinetograph::interop

@@ -109,7 +109,7 @@ Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, gra
     const std::string name = fmt::format("{} lane", graph::to_string(lane));
     auto timeline = create_timeline(device, name);
     if (!timeline) return fail(timeline.error());
-    result->timeline_ = std::make_shared<TimelineSemaphore>(device, *timeline);
+    result->timeline_ = *timeline;
     if (sharing == Sharing::Private) return result;
     auto exported = create_timeline(device, name + ", exported", sharing);
     if (!exported) return fail(exported.error());
@@ -121,6 +121,7 @@ VulkanLane::~VulkanLane() {
     if (submitted_ > 0) static_cast<void>(wait(submitted_));
     relay_.reset();
     slots_.clear();
+    device_.table().vkDestroySemaphore(device_.handle(), timeline_, nullptr);
     device_.table().vkDestroySemaphore(device_.handle(), exported_, nullptr);
 }
 
@@ -130,7 +131,7 @@ bool VulkanLane::times_passes() const {
 
 std::uint64_t VulkanLane::completed() const {
     std::uint64_t value = 0;
-    device_.table().vkGetSemaphoreCounterValue(device_.handle(), timeline(), &value);
+    device_.table().vkGetSemaphoreCounterValue(device_.handle(), timeline_, &value);
     return value;
 }
 
@@ -138,8 +139,7 @@ Result<void> VulkanLane::wait(std::uint64_t value) {
     VkSemaphoreWaitInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
     info.semaphoreCount = 1;
-    const VkSemaphore timeline = this->timeline();
-    info.pSemaphores = &timeline;
+    info.pSemaphores = &timeline_;
     info.pValues = &value;
     if (const VkResult result = device_.table().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX);
         result != VK_SUCCESS)
@@ -150,11 +150,6 @@ Result<void> VulkanLane::wait(std::uint64_t value) {
     if (relay_)
         if (auto error = relay_->error()) return fail(*error, "a lane that this one waited for");
     return {};
-}
-
-void VulkanLane::can_see(const graph::LaneBackend& lane, VkSemaphore timeline) {
-    std::erase_if(visible_, [&](const Visible& known) { return lane.is(known.lane) || known.lane.expired(); });
-    visible_.push_back({lane.identity(), timeline});
 }
 
 void VulkanLane::forget_external() {
@@ -378,10 +373,9 @@ void VulkanLane::record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2
 
 /// The semaphore in which this queue sees the lane's timeline; null if it cannot.
 VkSemaphore VulkanLane::timeline_of(const graph::LaneBackend& lane) const {
-    if (const auto* vulkan_lane = dynamic_cast<const VulkanLane*>(&lane)) return vulkan_lane->timeline();
-    for (const Visible& visible : visible_)
-        if (lane.is(visible.lane)) return visible.semaphore;
-    return VK_NULL_HANDLE;
+    if (const auto* vulkan_lane = dynamic_cast<const VulkanLane*>(&lane)) return vulkan_lane->timeline_;
+    const auto visible = visible_.find(&lane);
+    return visible != visible_.end() ? visible->second : VK_NULL_HANDLE;
 }
 
 bool VulkanLane::waits_for_the_host(const graph::BatchRecord& batch) const {
@@ -424,7 +418,7 @@ Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
     const auto waits = resolve_waits(batch);
     if (!waits) return fail(waits.error());
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
-    std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline(), batch.signal, stages)};
+    std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline_, batch.signal, stages)};
     if (exported_ != VK_NULL_HANDLE) signals.push_back(semaphore_info(exported_, batch.signal, stages));
     if (batch.batch->ordinal + 1 == batch.plan->batches_on_lane[static_cast<std::size_t>(lane_)]) {
         for (const ExternalSemaphore& signal : signals_)

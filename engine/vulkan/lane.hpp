@@ -6,6 +6,7 @@
 #include <kinetograph/engine/vulkan/pass_context.hpp>
 #include <kinetograph/engine/vulkan/relay.hpp>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -37,14 +38,14 @@ class VulkanLane final : public graph::LaneBackend {
     Result<void> submit(const graph::BatchRecord& record) override;
     Result<void> wait(std::uint64_t value) override;
 
-    VkSemaphore timeline() const { return timeline_->handle(); }  ///< reaches BatchRecord::signal with the batch's end
-    /// The same for those who may wait for values of it when the lane has ended.
-    std::shared_ptr<const TimelineSemaphore> shared_timeline() const { return timeline_; }
+    VkSemaphore timeline() const { return timeline_; }  ///< reaches BatchRecord::signal when the batch is done
     /// The same values in a semaphore that another API may import; null in a private lane. Two, because validation
     /// layers do not learn from an exported semaphore that work has ended.
     VkSemaphore exported_timeline() const { return exported_; }
     /// From now on waits for `lane` on the device: the values of its timeline appear in `timeline` too.
-    void can_see(const graph::LaneBackend& lane, VkSemaphore timeline);
+    void can_see(const graph::LaneBackend& lane, VkSemaphore timeline) {
+        visible_.insert_or_assign(&lane, timeline);  // also where a lane was that is gone
+    }
     std::uint64_t completed() const;  ///< value that the timeline has reached
 
     /// Makes the first batch of the next execution on this lane wait for `semaphore` (a swapchain image acquired).
@@ -78,19 +79,13 @@ class VulkanLane final : public graph::LaneBackend {
     const Device& device_;
     graph::Lane lane_;
     profile::Recorder* recorder_;
-    std::shared_ptr<const TimelineSemaphore> timeline_;
-    VkSemaphore exported_ = VK_NULL_HANDLE;
+    VkSemaphore timeline_ = VK_NULL_HANDLE, exported_ = VK_NULL_HANDLE;
     std::uint64_t submitted_ = 0;
     std::mutex mutex_;  // slots_, their queries, and relay_
     std::vector<std::unique_ptr<Slot>> slots_;
     std::vector<ExternalSemaphore> waits_, signals_;
     std::vector<graph::ResolvedWait> other_waits_;  // with waits_
-    /// A lane whose values appear in a semaphore.
-    struct Visible {
-        std::weak_ptr<const void> lane;  // its identity
-        VkSemaphore semaphore;
-    };
-    std::vector<Visible> visible_;
+    std::map<const graph::LaneBackend*, VkSemaphore> visible_;
     std::unique_ptr<Relay> relay_;              // made when first needed
     std::vector<graph::ResolvedWait> relayed_;  // of the batch being submitted
 };

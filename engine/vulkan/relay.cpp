@@ -54,8 +54,6 @@ Result<bool> wait_timeline(const Device& device, VkSemaphore timeline, std::uint
     return true;
 }
 
-TimelineSemaphore::~TimelineSemaphore() { device_.table().vkDestroySemaphore(device_.handle(), handle_, nullptr); }
-
 Result<std::unique_ptr<Relay>> Relay::create(const Device& device) {
     std::unique_ptr<Relay> relay(new Relay(device));
     auto semaphore = create_timeline(device, "host relay");

@@ -9,20 +9,6 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// A timeline semaphore of those who may still wait for it when its maker has ended. The device outlives it.
-class TimelineSemaphore {
-  public:
-    TimelineSemaphore(const Device& device, VkSemaphore handle) : device_(device), handle_(handle) {}
-    ~TimelineSemaphore();
-    TimelineSemaphore(const TimelineSemaphore&) = delete;
-    TimelineSemaphore& operator=(const TimelineSemaphore&) = delete;
-    VkSemaphore handle() const { return handle_; }
-
-  private:
-    const Device& device_;
-    VkSemaphore handle_;
-};
-
 /// A timeline semaphore that a relay thread signals.
 class Relay {
   public:
@@ -31,8 +17,6 @@ class Relay {
     Relay(const Relay&) = delete;
     Relay& operator=(const Relay&) = delete;
 
-    /// Brings every promised value and ends the thread; semaphore() stays. No promise comes after this.
-    void finish() { thread_.reset(); }
     /// The value of semaphore() that will be signalled once all `waits` are done.
     std::uint64_t promise(std::span<const graph::ResolvedWait> waits) { return thread_->promise(waits); }
     VkSemaphore semaphore() const { return semaphore_; }

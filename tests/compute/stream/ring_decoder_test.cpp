@@ -11,7 +11,6 @@ namespace {
 
 using testing::Case;
 using testing::FrameRecord;
-using testing::FrameRingDesc;
 using testing::small_clip;
 using testing::small_decoder;
 
@@ -105,42 +104,6 @@ TEST_P(RingDecoders, AFrameIsReadyOnceItIsDecoded) {
         record = decoder_->ring().try_take_ready();
     ASSERT_TRUE(record);
     EXPECT_TRUE(bridge_->has_reached(record->ready));
-}
-
-TEST_P(RingDecoders, AFrameTakenAheadIsReadyAlsoWhenItsDecoderIsGone) {
-    ASSERT_NO_FATAL_FAILURE(set_up());
-    if (IsSkipped()) return;
-    ASSERT_EQ(step(0), Stepped::Enqueued);
-    ASSERT_EQ(step(1), Stepped::Enqueued);
-    std::vector<interop::TimelinePoint> ready;
-    while (const auto record = decoder_->ring().try_take()) {
-        ready.push_back(record->ready);
-        give_back(*record);
-    }
-    ASSERT_EQ(ready.size(), 5U);
-    decoder_.reset();
-    for (const interop::TimelinePoint& point : ready) {
-        const auto reached = bridge_->wait(point, std::chrono::seconds(10));
-        EXPECT_TRUE(reached && *reached);
-    }
-}
-
-TEST_P(RingDecoders, OneThatWaitsForItsLatentsHoldsNoOtherOfTheBridgeBack) {
-    if (GetParam().storage == FrameRingDesc::Storage::Image) return;  // one queue copies for both, in order
-    ASSERT_NO_FATAL_FAILURE(set_up());
-    if (IsSkipped()) return;
-    auto other = RingDecoder::create(*bridge_, small_decoder(*accelerator_), {.storage = GetParam().storage});
-    ASSERT_TRUE(other) << other.error().message;
-    const auto made = accelerator_->create_timeline().value();
-    ASSERT_EQ(step(0, {VK_NULL_HANDLE, made, 1}), Stepped::Enqueued);
-    ASSERT_TRUE((*other)->step({at(0), kLatentBytes, {}}, kSoon));
-    const auto record = (*other)->ring().try_take();
-    ASSERT_TRUE(record);
-    const auto reached = bridge_->wait(record->ready, std::chrono::seconds(10));
-    EXPECT_TRUE(reached && *reached);
-    EXPECT_FALSE(decoder_->ring().try_take_ready());
-    made->signal(1);
-    EXPECT_EQ(read(take()), expected_[0]);
 }
 
 TEST_P(RingDecoders, AnotherClipBeginsWithOneFrameInANewGeneration) {
