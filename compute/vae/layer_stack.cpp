@@ -75,8 +75,11 @@ Result<void> LayerStack::plan_memory() {
         plans_.insert_or_assign(kind, std::move(*plan));
     }
     parameters_.detach();
-    memory_.parameters = device_.bytes_allocated() - before;
-    memory_.packed = device_.info().kind == accel::Kind::Cpu ? parameters_.bytes() : 0;
+    const bool on_cpu = device_.info().kind == accel::Kind::Cpu;
+    // What the device holds more than before, but others may have given some back meanwhile: at least the filters.
+    const std::uint64_t after = device_.bytes_allocated();
+    memory_.parameters = std::max(after - std::min(before, after), on_cpu ? 0 : parameters_.bytes());
+    memory_.packed = on_cpu ? parameters_.bytes() : 0;
     memory_.transients = whole_pages(memory_.transients);
     for (const auto& [key, bytes] : kept_bytes_) memory_.histories += whole_pages(bytes);
 

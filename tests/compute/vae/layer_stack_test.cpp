@@ -1,0 +1,27 @@
+// What a stack of layers takes of the device's memory.
+#include <kinetograph/compute/vae/layer_stack.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+
+#include <gtest/gtest.h>
+
+namespace kinetograph::vae {
+namespace {
+
+TEST(LayerStacks, AreNotMistakenAboutTheirMemoryWhereSomebodyElseGivesSomeBackMeanwhile) {
+    const auto device = accel::cpu::create_device();
+    auto others = device->allocate("somebody else's", 64U << 20U).value();
+    StackDesc desc;
+    desc.layers = {{LayerOp::CausalConv, "conv", 8, 8}};
+    desc.height = desc.width = 4;
+    desc.dtype = tensor::DType::F32;
+    const auto load = [&](const std::string& name) {
+        others.reset();
+        return std::vector<float>(name == "conv.weight" ? 8 * 8 * 27 : 8, 0.5F);
+    };
+    const auto stack = LayerStack::create(*device, desc, load, nullptr);
+    ASSERT_TRUE(stack) << stack.error().message;
+    EXPECT_LT((*stack)->memory().total(), 1U << 20U);
+}
+
+}  // namespace
+}  // namespace kinetograph::vae
