@@ -153,13 +153,6 @@ Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
 
 RingDecoder::~RingDecoder() {
     if (ring_) abandon();
-    // A relay may still be about to tell readers of the last step; it asks the decoder's lane. It does tell them, also
-    // of work that was cancelled, so this ends when the bridge is closing too, which ends waits without a time-out.
-    constexpr auto kLook = std::chrono::milliseconds(100);
-    while (!last_.is_past()) {
-        const auto reached = bridge_.wait(last_, kLook);
-        if (!reached || *reached) break;
-    }
 }
 
 graph::LaneBackend& RingDecoder::last_lane() const {

@@ -20,7 +20,8 @@ AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream,
       timeline_(std::move(timeline)),
       recorder_(recorder),
       batches_(batches),
-      stream_(std::move(stream)) {
+      stream_(std::move(stream)),
+      progress_(std::make_shared<LaneProgress>(timeline_, *stream_)) {
     if (batches_ == Batches::Replayed && !device_.info().can_capture) {
         batches_ = Batches::Eager;
         counts_.declined = device_.info().can_capture.reason;
@@ -29,6 +30,7 @@ AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream,
 
 AcceleratorLane::~AcceleratorLane() {
     static_cast<void>(stream_->synchronize());  // an error nobody asked for has nobody to be told
+    progress_->end();
     collect();
 }
 
@@ -216,8 +218,11 @@ Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGrap
 
 Result<void> AcceleratorLane::wait(std::uint64_t value) {
     constexpr auto kLook = std::chrono::milliseconds(100);
-    while (!timeline_->wait(value, kLook))  // work that a lost device does not do signals nothing
-        if (auto status = stream_->status(); !status && status.error().code == ErrorCode::DeviceLost) return status;
+    for (bool reached = false; !reached;) {
+        const auto waited = progress_->wait(value, kLook);
+        if (!waited) return fail(waited.error());
+        reached = *waited;
+    }
     collect();
     if (auto status = stream_->status(); !status) return status;
     std::lock_guard lock(mutex_);

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/accel/batch_graphs.hpp>
+#include <kinetograph/engine/accel/lane_progress.hpp>
 #include <kinetograph/engine/accel/relay.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
@@ -63,6 +64,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<void> wait(std::uint64_t value) override;
     Stream& stream() { return *stream_; }
     const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
+    /// For threads that may still wait for this lane's values when it ends.
+    const std::shared_ptr<LaneProgress>& progress() const { return progress_; }
     BatchCounts batch_counts() const;
     /// Records the spans of everything that has completed. submit() and wait() do this too.
     void collect();
@@ -121,7 +124,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::vector<std::shared_ptr<Event>> free_events_;
     BatchGraphs graphs_;
     BatchCounts counts_;
-    std::unique_ptr<Stream> stream_;  ///< last: its worker ends before what its tasks refer to
+    std::unique_ptr<Stream> stream_;  ///< behind the rest: its worker ends before what its tasks refer to
+    std::shared_ptr<LaneProgress> progress_;
 };
 
 /// Arenas and rings out of Device::allocate. Plans of one executor never run unordered, so they share one arena, which

@@ -99,22 +99,26 @@ Result<TimelinePoint> Bridge::point_of(graph::LaneBackend& lane, std::uint64_t v
     if (const auto* vulkan_lane = dynamic_cast<const vulkan::VulkanLane*>(&lane))
         return TimelinePoint{vulkan_lane->timeline(), nullptr, value};
     const auto* accelerator = dynamic_cast<const accel::AcceleratorLane*>(&lane);
-    if (display_ == nullptr) {
-        if (accelerator != nullptr) return TimelinePoint{VK_NULL_HANDLE, accelerator->timeline(), value};
-        return fail(ErrorCode::Unsupported, "without Vulkan there is no timeline in which the {} lane could be seen",
+    if (accelerator == nullptr)
+        return fail(ErrorCode::Unsupported, "the {} lane has no timeline that could be seen across the bridge",
                     graph::to_string(lane.lane()));
-    }
+    if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, accelerator->timeline(), value};
     std::lock_guard lock(mutex_);
     for (const SharedTimeline& shared : shared_timelines_)
-        if (accelerator != nullptr && shared.own == accelerator->timeline())
-            return TimelinePoint{shared.semaphore, nullptr, value};
+        if (shared.own == accelerator->timeline()) return TimelinePoint{shared.semaphore, nullptr, value};
     if (!relay_) {
         auto relay = vulkan::Relay::create(*display_);
         if (!relay) return fail(std::move(relay.error()));
         relay_ = std::move(*relay);
     }
-    const graph::ResolvedWait wait{&lane, value};
+    const graph::ResolvedWait wait{&followed(*accelerator), value};
     return TimelinePoint{relay_->semaphore(), nullptr, relay_->promise({&wait, 1})};
+}
+
+FollowedLane& Bridge::followed(const accel::AcceleratorLane& lane) {
+    for (const auto& known : followed_)
+        if (known->follows(lane.progress())) return *known;
+    return *followed_.emplace_back(std::make_unique<FollowedLane>(lane.progress()));
 }
 
 ForeignTimeline& Bridge::foreign(const TimelinePoint& point) {

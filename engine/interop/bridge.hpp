@@ -73,6 +73,7 @@ class Bridge {
     Result<VkSemaphore> share_timeline(accel::AcceleratorLane& lane);
     Result<std::shared_ptr<accel::Timeline>> import_timeline(VkSemaphore semaphore, std::string_view name) const;
     ForeignTimeline& foreign(const TimelinePoint& point);
+    FollowedLane& followed(const accel::AcceleratorLane& lane);
     TimelinePoint as_accelerators(const TimelinePoint& point);
 
     accel::Device& accelerator_;
@@ -83,6 +84,7 @@ class Bridge {
     std::mutex mutex_;
     std::vector<SharedTimeline> shared_timelines_;
     std::vector<std::unique_ptr<ForeignTimeline>> foreign_;
+    std::vector<std::unique_ptr<FollowedLane>> followed_;  ///< for the relay below, which may still ask when they end
     std::unique_ptr<vulkan::Relay> relay_;  ///< of lanes that the application cannot see; made when first needed
 };
 

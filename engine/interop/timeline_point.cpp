@@ -2,13 +2,18 @@
 
 namespace kinetograph::interop {
 namespace {
-constexpr Nanoseconds kClosingPoll = std::chrono::milliseconds(20);  // how soon a wait notices that all is over
-}
 
-Result<void> ForeignTimeline::submit(const graph::BatchRecord& record) {
-    return fail(ErrorCode::Unsupported, "batch {} was given to a timeline of somebody else's, which runs nothing",
+constexpr Nanoseconds kClosingPoll = std::chrono::milliseconds(20);    // how soon a wait notices that all is over
+constexpr Nanoseconds kProgressPoll = std::chrono::milliseconds(100);  // that a lane has ended or lost its device
+
+Result<void> refuse(const graph::BatchRecord& record) {
+    return fail(ErrorCode::Unsupported, "batch {} was given to what only waits for a timeline, and runs nothing",
                 record.batch->ordinal);
 }
+
+}  // namespace
+
+Result<void> ForeignTimeline::submit(const graph::BatchRecord& record) { return refuse(record); }
 
 Result<bool> ForeignTimeline::wait(std::uint64_t value, Nanoseconds timeout) const {
     if (point_.semaphore != VK_NULL_HANDLE) return vulkan::wait_timeline(*display_, point_.semaphore, value, timeout);
@@ -28,6 +33,16 @@ bool ForeignTimeline::has_reached(std::uint64_t value) const {
     if (point_.semaphore == VK_NULL_HANDLE) return point_.timeline->value() >= value;
     const auto reached = wait(value, Nanoseconds{});
     return reached && *reached;
+}
+
+Result<void> FollowedLane::submit(const graph::BatchRecord& record) { return refuse(record); }
+
+Result<void> FollowedLane::wait(std::uint64_t value) {
+    for (;;) {
+        const auto reached = progress_->wait(value, kProgressPoll);
+        if (!reached) return fail(reached.error());
+        if (*reached) return {};
+    }
 }
 
 }  // namespace kinetograph::interop

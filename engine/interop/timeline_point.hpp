@@ -1,7 +1,7 @@
 // TimelinePoint: a moment in somebody's work, which either side can wait for.
 #pragma once
 
-#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/accel/lane_progress.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/vulkan/relay.hpp>
 
@@ -41,6 +41,20 @@ class ForeignTimeline final : public graph::LaneBackend {
     const vulkan::Device* display_;
     TimelinePoint point_;
     const std::atomic<bool>& closing_;
+};
+
+/// An accelerator lane's progress in the lane's place, for relays that may outlive it. It takes no batches.
+class FollowedLane final : public graph::LaneBackend {
+  public:
+    explicit FollowedLane(std::shared_ptr<accel::LaneProgress> progress) : progress_(std::move(progress)) {}
+    bool follows(const std::shared_ptr<accel::LaneProgress>& progress) const { return progress_ == progress; }
+    graph::Lane lane() const override { return graph::Lane::Accelerator; }
+    Result<void> submit(const graph::BatchRecord& record) override;
+    /// Errors: those of accel::LaneProgress::wait.
+    Result<void> wait(std::uint64_t value) override;
+
+  private:
+    std::shared_ptr<accel::LaneProgress> progress_;
 };
 
 }  // namespace kinetograph::interop

@@ -1,0 +1,33 @@
+// LaneProgress: how far an accelerator lane has come, for those who may outlive it.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+
+#include <mutex>
+
+namespace kinetograph::accel {
+
+/// Shared by a lane and whoever waits for its values from a thread of their own: the lane may end meanwhile. Any
+/// thread.
+class LaneProgress {
+  public:
+    /// `stream` signals `timeline`, and lives until end().
+    LaneProgress(std::shared_ptr<Timeline> timeline, const Stream& stream)
+        : timeline_(std::move(timeline)), stream_(&stream) {}
+    const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
+
+    /// Blocks the calling thread until the lane has reached `value`; false after `timeout`. Errors, while the value is
+    /// not reached: DeviceLost; Cancelled (the lane has ended).
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) const;
+    /// The lane's last words, once its stream is empty: values that it has not reached by now never will be.
+    void end();
+
+  private:
+    Result<void> may_come(std::uint64_t value) const;
+
+    std::shared_ptr<Timeline> timeline_;
+    mutable std::mutex mutex_;  ///< held while the stream is asked: after end() nobody does
+    const Stream* stream_;      ///< null: the lane has ended
+};
+
+}  // namespace kinetograph::accel
