@@ -1,5 +1,6 @@
 // What the lanes of both drivers say and do when the driver refuses: on the stand-ins, which refuse as they are told.
 #include "driver_under_test.hpp"
+#include "scaled_values.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,14 +11,8 @@ namespace kinetograph::accel {
 namespace {
 
 using cuda::Status;  // in the numbers that both drivers use
-using standin::ScaleAddParams;
-constexpr std::uint32_t kCount = 256;
 
-struct DriverFaults : DriverTest {
-    std::shared_ptr<Kernel> scale_add;
-    std::unique_ptr<Stream> stream;
-    std::unique_ptr<Memory> value;
-
+struct DriverFaults : ScaledValue<DriverTest> {
     void SetUp() override {
         if (real()) GTEST_SKIP() << "a real driver refuses nothing at will";
         DriverTest::SetUp();
@@ -25,32 +20,9 @@ struct DriverFaults : DriverTest {
     void prepare(const standin::Options& options) {
         release();
         start(options);
-        scale_add = *load_test_kernels()->kernel("standin_scale_add");
-        stream = std::move(*device->create_stream("decode"));
-        value = std::move(*device->allocate("value", kCount * sizeof(float)));
-        stream->fill(value->data(), std::byte{0}, kCount * sizeof(float));
+        make_value();
     }
-    void release() {
-        stream.reset();
-        scale_add.reset();
-        value.reset();
-    }
-    void TearDown() override {
-        release();
-        if (!real()) DriverTest::TearDown();
-    }
-    void add(std::string_view pass, float offset) {
-        const ScaleAddParams params{reinterpret_cast<const float*>(value->data()),
-                                    reinterpret_cast<float*>(value->data()), kCount, 1, offset};
-        stream->launch(
-            {.name = pass, .kernel = *scale_add, .grid = {1}, .block = {kCount}, .arguments = bytes_of(params)});
-    }
-    float first_value() {
-        float read = 0;
-        const auto done = stream->read_back(std::as_writable_bytes(std::span(&read, 1)), value->data());
-        EXPECT_TRUE(done) << message_of(done);
-        return read;
-    }
+    void add(std::string_view pass, float offset) { ScaledValue::add(pass, 1, offset); }
 };
 
 TEST_P(DriverFaults, OfALaunchNamePassKernelCallAndErrorAndSkipLaterWork) {

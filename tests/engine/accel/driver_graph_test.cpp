@@ -1,57 +1,32 @@
 // Graphs of both drivers: capture and replay.
 #include "driver_under_test.hpp"
+#include "scaled_values.hpp"
 
 #include <thread>
 
 namespace kinetograph::accel {
 namespace {
 
-using standin::ScaleAddParams;
-constexpr std::uint32_t kCount = 64;
-
-struct DriverGraphs : DriverTest {
-    std::shared_ptr<Kernel> scale_add, spin;
-    std::unique_ptr<Stream> stream;
-    std::unique_ptr<Memory> value;
+struct DriverGraphs : ScaledValue<DriverTest> {
+    std::shared_ptr<Kernel> spin;
 
     void SetUp() override {
         DriverTest::SetUp();
         if (device) prepare();
     }
     void prepare() {
-        const auto module = load_test_kernels();
-        ASSERT_NE(module, nullptr);
-        scale_add = *module->kernel("standin_scale_add");
-        spin = *module->kernel("standin_spin");
-        stream = std::move(*device->create_stream("decode"));
-        value = std::move(*device->allocate("value", kCount * sizeof(float)));
-        stream->fill(value->data(), std::byte{0}, kCount * sizeof(float));
-    }
-    void release() {
-        stream.reset();
-        scale_add.reset();
-        spin.reset();
-        value.reset();
+        ASSERT_NO_FATAL_FAILURE(make_value());
+        spin = *load_test_kernels()->kernel("standin_spin");
     }
     void TearDown() override {
         release();
-        DriverTest::TearDown();
+        spin.reset();
+        ScaledValue::TearDown();
     }
-    void add(float scale, float offset) {
-        const ScaleAddParams params{reinterpret_cast<const float*>(value->data()),
-                                    reinterpret_cast<float*>(value->data()), kCount, scale, offset};
-        stream->launch(
-            {.name = "add", .kernel = *scale_add, .grid = {1}, .block = {kCount}, .arguments = bytes_of(params)});
-    }
+    void add(float scale, float offset) { ScaledValue::add("add", scale, offset); }
     void spend(Nanoseconds time) {
         const standin::SpinParams params{static_cast<std::uint64_t>(time.count())};
         stream->launch({.name = "spin", .kernel = *spin, .grid = {1}, .block = {1}, .arguments = bytes_of(params)});
-    }
-    float first_value() {
-        float read = 0;
-        const auto done = stream->read_back(std::as_writable_bytes(std::span(&read, 1)), value->data());
-        EXPECT_TRUE(done) << message_of(done);
-        return read;
     }
 };
 

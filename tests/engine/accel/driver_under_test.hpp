@@ -10,8 +10,6 @@
 
 namespace kinetograph::accel {
 
-using cuda::message_of;
-
 /// A driver's library and what a test must know of it.
 struct DriverUnderTest {
     Kind kind = Kind::Hip;
@@ -32,44 +30,13 @@ inline std::string name_of(const testing::TestParamInfo<DriverUnderTest>& info) 
 inline const DriverUnderTest kHip{Kind::Hip, "Hip", KINETOGRAPH_STANDIN_HIP_LIBRARY};
 inline const DriverUnderTest kCuda{Kind::Cuda, "Cuda", cuda::library_under_test()};
 
-/// A device under test; on a stand-in, at the end, the proof that nothing is left of it and that it has nothing to say.
-struct DriverTest : testing::TestWithParam<DriverUnderTest> {
+struct DriverTest : DeviceTest<testing::TestWithParam<DriverUnderTest>> {
     const DriverUnderTest& driver = GetParam();
-    standin::Control* const control = cuda::control_of(driver.library);  ///< null on a real driver
-    std::unique_ptr<Device> device;
 
-    void SetUp() override { start({}); }
-    bool real() const { return control == nullptr; }
-
-    /// Options are a stand-in's.
-    void start(const standin::Options& options) {
-        device.reset();
-        if (control != nullptr) control->reset(options);
-        auto created = driver.create();
-        if (!created && real()) GTEST_SKIP() << created.error().message;
-        ASSERT_TRUE(created) << message_of(created);
-        device = std::move(*created);
-    }
-    void TearDown() override {
-        device.reset();
-        if (control == nullptr) return;
-        EXPECT_EQ(control->live(), standin::Live{});
-        for (const std::string& complaint : control->complaints()) ADD_FAILURE() << complaint;
-        control->reset({});
-    }
-
-    const std::string& device_name() const { return device->info().name; }
+    DriverTest() : DeviceTest(GetParam().library) {}
+    Result<std::unique_ptr<Device>> open_device() const override { return driver.create(); }
     std::uint64_t calls(std::string_view call) const {
         return driver.kind == Kind::Cuda ? cuda::driver_calls(*device)->calls(call) : control->calls(call);
-    }
-    /// The test kernels; stand-ins know them without an image.
-    std::span<const std::byte> image() const {
-        return real() ? kinetograph::cuda::fat_binary("test_kernels") : standin::placeholder_image();
-    }
-    std::shared_ptr<Module> load_test_kernels() {
-        auto loaded = device->load("test kernels", image());
-        EXPECT_TRUE(loaded) << message_of(loaded);
-        return loaded ? *loaded : nullptr;
     }
 };
 

@@ -1,52 +1,19 @@
 // Graphs beside the calls and the captures of a CUDA application; the rest is in driver_graph_test.cpp.
 #include "gpu_fixture.hpp"
 
+#include <kinetograph/tests/engine/accel/scaled_values.hpp>
+
 #include <thread>
 
 namespace kinetograph::accel::cuda {
 namespace {
 
-using standin::ScaleAddParams;
-constexpr std::uint32_t kCount = 64;
-
-struct CudaGraphs : Gpu {
-    std::shared_ptr<Kernel> scale_add;
-    std::unique_ptr<Stream> stream;
-    std::unique_ptr<Memory> value;
-
+struct CudaGraphs : ScaledValue<Gpu> {
     void SetUp() override {
         Gpu::SetUp();
-        if (device) prepare();
+        if (device) make_value();
     }
-    void prepare() {
-        const auto module = load_test_kernels();
-        ASSERT_NE(module, nullptr);
-        scale_add = *module->kernel("standin_scale_add");
-        stream = std::move(*device->create_stream("decode"));
-        value = std::move(*device->allocate("value", kCount * sizeof(float)));
-        stream->fill(value->data(), std::byte{0}, kCount * sizeof(float));
-    }
-    void release() {
-        stream.reset();
-        scale_add.reset();
-        value.reset();
-    }
-    void TearDown() override {
-        release();
-        Gpu::TearDown();
-    }
-    void add(float scale, float offset) {
-        const ScaleAddParams params{reinterpret_cast<const float*>(value->data()),
-                                    reinterpret_cast<float*>(value->data()), kCount, scale, offset};
-        stream->launch(
-            {.name = "add", .kernel = *scale_add, .grid = {1}, .block = {kCount}, .arguments = bytes_of(params)});
-    }
-    float first_value() {
-        float read = 0;
-        const auto done = stream->read_back(std::as_writable_bytes(std::span(&read, 1)), value->data());
-        EXPECT_TRUE(done) << message_of(done);
-        return read;
-    }
+    void add(float scale, float offset) { ScaledValue::add("add", scale, offset); }
 };
 
 TEST_F(CudaGraphs, AReplayIsOneCallOfTheDriver) {

@@ -3,70 +3,14 @@
 #include "gpu_fixture.hpp"
 
 #include <kinetograph/engine/accel/cpu/device.hpp>
-
-#include <numeric>
+#include <kinetograph/tests/engine/accel/scaled_values.hpp>
 
 namespace kinetograph::accel::cuda {
 namespace {
 
 using standin::ScaleAddParams;
-constexpr std::uint32_t kCount = 1000;
 
-struct CudaStreams : Gpu {
-    std::shared_ptr<Module> module;
-    std::shared_ptr<Kernel> scale_add;
-    std::unique_ptr<Stream> stream;
-    std::unique_ptr<Memory> a, b;
-
-    void SetUp() override {
-        Gpu::SetUp();
-        if (device) prepare();
-    }
-    void prepare() {
-        module = load_test_kernels();
-        ASSERT_NE(module, nullptr);
-        scale_add = *module->kernel("standin_scale_add");
-        stream = std::move(*device->create_stream("test"));
-        a = std::move(*device->allocate("a", kCount * sizeof(float)));
-        b = std::move(*device->allocate("b", kCount * sizeof(float)));
-        stream->fill(b->data(), std::byte{0}, kCount * sizeof(float));
-        std::vector<float> numbers(kCount);
-        std::iota(numbers.begin(), numbers.end(), 0.F);
-        ASSERT_TRUE(stream->upload(a->data(), std::as_bytes(std::span(numbers))));
-    }
-    void release() {
-        stream.reset();
-        scale_add.reset();
-        module.reset();
-        a.reset();
-        b.reset();
-    }
-    void TearDown() override {
-        release();
-        Gpu::TearDown();
-    }
-
-    ScaleAddParams params(const Memory& in, const Memory& out, float scale, float offset) const {
-        return {reinterpret_cast<const float*>(in.data()), reinterpret_cast<float*>(out.data()), kCount, scale, offset};
-    }
-    void enqueue(Stream& on, std::string_view pass, const ScaleAddParams& params) {
-        on.launch({.name = pass,
-                   .kernel = *scale_add,
-                   .grid = {(kCount + 255) / 256},
-                   .block = {256},
-                   .arguments = bytes_of(params)});
-    }
-    std::vector<float> read(const Memory& memory) {
-        std::vector<float> values(kCount);
-        const auto done = stream->read_back(std::as_writable_bytes(std::span(values)), memory.data());
-        EXPECT_TRUE(done) << message_of(done);
-        return values;
-    }
-    std::string message_of_launch(const Launch& launch) {
-        stream->launch(launch);
-        return message_of(stream->synchronize());
-    }
-};
+using CudaStreams = ScaledArrays<Gpu>;
 
 TEST_F(CudaStreams, KernelsSayTheirRegistersSpillsAndArguments) {
     EXPECT_GT(scale_add->info().registers.value_or(0), 0U);
