@@ -7,6 +7,8 @@
 
 #include "hopper_suite.hpp"
 
+#include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
+
 /// The model's side of the conformance suite, without any GPU: every schedule gives the same bytes, and they are those
 /// that an H200 gave when hopper_conformance ran there.
 namespace kinetograph::gpu_tests {
@@ -30,17 +32,10 @@ const std::vector<CaseResult>& first_results() {
     return results;
 }
 
-// What the address sanitizer looks for does not depend on the schedule.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kSchedules = 1;
-#else
-constexpr uint64_t kSchedules = 3;
-#endif
-
 TEST(HopperConformance, GivesTheSameBytesUnderEverySchedule) {
     const auto& first = first_results();
     for (const CaseResult& result : first) EXPECT_EQ(result.trouble, "") << result.name;
-    for (uint64_t seed = 1; seed < kSchedules; ++seed) {
+    for (uint64_t seed = 1; seed < host_model::kSchedules; ++seed) {
         const auto again = run_on_model(seed);
         ASSERT_EQ(again.size(), first.size());
         for (size_t i = 0; i < first.size(); ++i) {

@@ -5,10 +5,9 @@
 #include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/samples/viewer/checkpoint_source.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tests/engine/accel/device_fixture.hpp>
 #include <kinetograph/tests/engine/vulkan/faults.hpp>
 #include <kinetograph/tests/standin/standin.hpp>
-
-#include <dlfcn.h>
 
 #include <array>
 
@@ -20,10 +19,7 @@ using testing::Way;
 
 constexpr const char* kLibrary = KINETOGRAPH_STANDIN_CUDA_LIBRARY;
 
-standin::Control& control() {
-    void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    return *reinterpret_cast<standin::ControlFunction>(::dlsym(library, standin::kControlSymbol))();
-}
+standin::Control& control() { return *accel::control_of(kLibrary); }
 
 Result<std::unique_ptr<accel::Device>> create_device(const standin::Options& options) {
     control().reset(options);

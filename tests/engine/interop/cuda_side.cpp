@@ -2,9 +2,8 @@
 
 #include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/tests/engine/accel/device_fixture.hpp>
 #include <kinetograph/tests/engine/vulkan/faults.hpp>
-
-#include <dlfcn.h>
 
 #include <cstdlib>
 
@@ -41,12 +40,6 @@ class SemaphoreCounter final : public standin::ExternalCounter {
     PFN_vkSignalSemaphore signal_;
 };
 
-standin::Control* control_of(const std::string& library) {
-    void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    void* control = handle != nullptr ? ::dlsym(handle, standin::kControlSymbol) : nullptr;
-    return control != nullptr ? reinterpret_cast<standin::ControlFunction>(control)() : nullptr;
-}
-
 std::string library_under_test(const std::string& standin) {
     const char* chosen = std::getenv("KINETOGRAPH_CUDA_LIBRARY");
     return chosen != nullptr && *chosen != '\0' ? chosen : standin;
@@ -55,7 +48,7 @@ std::string library_under_test(const std::string& standin) {
 }  // namespace
 
 CudaSide::CudaSide(const std::string& standin)
-    : library_(library_under_test(standin)), control_(control_of(library_)) {}
+    : library_(library_under_test(standin)), control_(accel::control_of(library_)) {}
 
 Result<std::unique_ptr<accel::Device>> CudaSide::create_device(const vulkan::Device& display) {
     if (control_ != nullptr) {
