@@ -23,7 +23,7 @@ class FakeQueue final : public vae::DecodeQueue {
         ++source_.live_queues;
     }
     ~FakeQueue() override {
-        std::this_thread::sleep_for(source_.close_time);
+        source_.closing.pass();
         --source_.live_queues;
     }
 
@@ -46,6 +46,7 @@ class FakeQueue final : public vae::DecodeQueue {
         return frame;
     }
     Result<std::optional<vae::Frame>> pop() override {
+        source_.frames.pass();
         while (taken_ < frames() && taken_ >= ready()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return try_pop();
     }
@@ -69,6 +70,7 @@ class FakeQueue final : public vae::DecodeQueue {
   private:
     std::int64_t frames() const { return 1 + 4 * (fake_.latent_frames - 1); }
     std::int64_t ready() const {
+        if (source_.frames.is_closed()) return taken_;
         if (fake_.step == Nanoseconds{}) return frames();
         return std::min<std::int64_t>(frames(), (host_now() - began_) / fake_.step);
     }
@@ -82,6 +84,30 @@ class FakeQueue final : public vae::DecodeQueue {
 };
 
 }  // namespace
+
+void Gate::close() {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+}
+void Gate::open() {
+    {
+        std::lock_guard lock(mutex_);
+        closed_ = false;
+    }
+    opened_.notify_all();
+}
+bool Gate::is_closed() const {
+    std::lock_guard lock(mutex_);
+    return closed_;
+}
+void Gate::pass() {
+    std::unique_lock lock(mutex_);
+    if (!opened_.wait_for(lock, std::chrono::seconds(10), [&] { return !closed_; })) ++gave_up_;
+}
+int Gate::gave_up() const {
+    std::lock_guard lock(mutex_);
+    return gave_up_;
+}
 
 std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, std::int64_t index) {
     std::vector<std::uint8_t> rgba;
@@ -101,7 +127,7 @@ std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, s
 
 Result<std::unique_ptr<DecodingClip>> FakeSource::open(const std::filesystem::path& latents, bool loop) {
     live_at_open = std::max(live_at_open.load(), live_queues.load());
-    std::this_thread::sleep_for(open_time);
+    opening.pass();
     const auto clip = clips.find(latents.string());
     if (clip == clips.end()) return fail(ErrorCode::NotFound, "{}: no such clip", latents.string());
     return std::make_unique<QueuedClip>(std::make_unique<FakeQueue>(*this, clip->second, latents.string(), loop));

@@ -4,8 +4,9 @@
 #include <kinetograph/samples/viewer/clip_source.hpp>
 
 #include <atomic>
-#include <functional>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 
 namespace kinetograph::viewer::testing {
 
@@ -20,12 +21,29 @@ struct FakeClip {
 /// Pixels of frame `index`: smooth gradients that move, no two frames alike.
 std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, std::int64_t index);
 
+/// Where a test holds others up, for as long as it wants; who has stood there for ten seconds goes on and is counted.
+class Gate {
+  public:
+    void close();
+    void open();
+    bool is_closed() const;
+    void pass();
+    int gave_up() const;
+
+  private:
+    mutable std::mutex mutex_;
+    std::condition_variable opened_;
+    bool closed_ = false;
+    int gave_up_ = 0;
+};
+
 /// Opens FakeClips by name; any other name is an error.
 class FakeSource final : public ClipSource {
   public:
     std::map<std::string, FakeClip> clips;
-    Nanoseconds open_time{};   ///< that open() takes
-    Nanoseconds close_time{};  ///< that a queue takes to go
+    Gate opening;  ///< that open() passes
+    Gate frames;   ///< while it is closed no frame is ready
+    Gate closing;  ///< that a queue passes on its way out
     std::atomic<int> live_queues{0};
     std::atomic<int> live_at_open{0};  ///< the most that there ever were when another was opened
 

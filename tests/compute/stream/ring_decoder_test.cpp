@@ -16,7 +16,7 @@ using testing::small_decoder;
 
 constexpr std::uint64_t kLatentBytes = 16 * testing::kHeight * testing::kWidth * sizeof(float);
 
-constexpr Nanoseconds kSoon = std::chrono::milliseconds(500);
+constexpr Nanoseconds kLong = std::chrono::seconds(60);  // for slots that come, however loaded the machine is
 
 class RingDecoders : public testing::StreamTest, public ::testing::WithParamInterface<Case> {
   protected:
@@ -43,8 +43,8 @@ class RingDecoders : public testing::StreamTest, public ::testing::WithParamInte
         ASSERT_TRUE(stream_->upload(at(t), std::as_bytes(std::span(values))));
     }
     std::byte* at(std::int64_t t) const { return latents_->data() + static_cast<std::uint64_t>(t) * kLatentBytes; }
-    Stepped step(std::int64_t t, const interop::TimelinePoint& ready = {}) {
-        const auto stepped = decoder_->step({at(t), kLatentBytes, ready}, kSoon);
+    Stepped step(std::int64_t t, const interop::TimelinePoint& ready = {}, Nanoseconds patience = kLong) {
+        const auto stepped = decoder_->step({at(t), kLatentBytes, ready}, patience);
         EXPECT_TRUE(stepped) << stepped.error().message;
         return stepped ? *stepped : Stepped::NoSlots;
     }
@@ -53,6 +53,8 @@ class RingDecoders : public testing::StreamTest, public ::testing::WithParamInte
         EXPECT_TRUE(record);
         return record.value_or(FrameRecord{});
     }
+    /// A step for which there are no slots, and none come.
+    Stepped step_in_vain(std::int64_t t) { return step(t, {}, std::chrono::milliseconds(20)); }
     void give_back(const FrameRecord& record) { ASSERT_TRUE(decoder_->ring().release(record, {})); }
 
     profile::Recorder recorder_;
@@ -70,10 +72,10 @@ TEST_P(RingDecoders, HandAStepsFramesOutAtOnceAndSayWhenReadersHoldTooMany) {
     EXPECT_EQ(decoder_->ring().stats().waiting, 1U);
     ASSERT_EQ(step(1), Stepped::Enqueued);
     EXPECT_EQ(decoder_->ring().stats().waiting, 5U);
-    EXPECT_EQ(step(2), Stepped::NoSlots);  // eight slots, five frames
+    EXPECT_EQ(step_in_vain(2), Stepped::NoSlots);  // eight slots, five frames
     std::vector<FrameRecord> held;
     for (int i = 0; i < 5; ++i) held.push_back(take());
-    EXPECT_EQ(step(2), Stepped::NoSlots);
+    EXPECT_EQ(step_in_vain(2), Stepped::NoSlots);
     give_back(held.front());
     EXPECT_EQ(step(2), Stepped::Enqueued);
     for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ(read(held[i]), expected_[i]);
@@ -200,7 +202,7 @@ TEST_P(RingDecoders, HundredsOfStepsNeitherGrowNorDrift) {
     std::uint64_t stride = 0;
     const auto run = [&](std::uint64_t steps) {
         for (std::uint64_t i = 0; i < steps; ++i) {
-            Result<Stepped> stepped = decoder_->step({at(static_cast<std::int64_t>(i % 6)), kLatentBytes, {}}, kSoon);
+            Result<Stepped> stepped = decoder_->step({at(static_cast<std::int64_t>(i % 6)), kLatentBytes, {}}, kLong);
             ASSERT_TRUE(stepped && *stepped == Stepped::Enqueued);
             while (const auto record = decoder_->ring().try_take()) {
                 if (last && record->ready.value != last->value) {

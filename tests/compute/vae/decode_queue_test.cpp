@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <future>
 #include <thread>
 
 namespace kinetograph::vae {
@@ -15,9 +16,12 @@ namespace {
 /// seen.
 class CountingDecoder final : public Decoder {
   public:
-    explicit CountingDecoder(Nanoseconds delay = {}) : delay_(delay) {}
+    /// Of steps that take `delay` each, the first of them once `start` is there.
+    explicit CountingDecoder(Nanoseconds delay = {}, std::shared_future<void> start = {})
+        : delay_(delay), start_(std::move(start)) {}
     Result<DecodedFrames> step(std::span<const float> latent) override {
         if (latent[0] < 0) return fail(ErrorCode::InvalidArgument, "latent frame {} is negative", steps_);
+        if (start_.valid()) start_.wait();
         std::this_thread::sleep_for(delay_);
         const std::int64_t count = steps_ == 0 ? 1 : 4;
         pixels_.assign(static_cast<std::size_t>(count) * 8 * 8 * 3, latent[0]);
@@ -42,6 +46,7 @@ class CountingDecoder final : public Decoder {
 
   private:
     Nanoseconds delay_;
+    std::shared_future<void> start_;
     std::int64_t next_ = 0, steps_ = 0;
     std::vector<float> pixels_;
 };
@@ -85,12 +90,16 @@ TEST(DecodeQueues, NeverHoldMoreFramesThanTheirCapacity) {
 }
 
 TEST(DecodeQueues, TryPopDoesNotWaitForASlowDecoder) {
-    const auto frames = queue(2, {}, std::chrono::milliseconds(200));
-    const auto begin = host_now();
-    const auto frame = frames->try_pop();
-    EXPECT_LT(host_now() - begin, std::chrono::milliseconds(100));
+    std::promise<void> start;
+    const auto frames = std::move(
+        *DecodeQueue::create(std::make_unique<CountingDecoder>(Nanoseconds{}, start.get_future().share()), clip(2)));
+    const auto frame = frames->try_pop();  // one that waited would wait for ever
     ASSERT_TRUE(frame);
     EXPECT_FALSE(frame->has_value());
+    start.set_value();
+    const auto first = frames->pop();
+    ASSERT_TRUE(first && first->has_value());
+    EXPECT_EQ((*first)->index, 0);
 }
 
 TEST(DecodeQueues, RestartDropsOldFramesAndBeginsANewGeneration) {
