@@ -3,11 +3,12 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
-#include <kinetograph/tools/kinetograph/text_output.hpp>
+#include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
+#include <kinetograph/tools/kinetograph/interrupt.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ void add_bench_decode(CLI::App& bench, Action& action, const std::string& comman
 void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_line);
 void add_bench_interop(CLI::App& bench, Action& action, const std::string& command_line);
 
-/// Where a report goes: the JSON file, claimed before anything is measured, and standard output unless that is the
-/// JSON's.
+/// Where a report goes: the JSON file, claimed before anything is measured and gone if the user interrupts that, and
+/// standard output unless that is the JSON's. Make it before any thread (interrupt.hpp).
 class BenchReport {
   public:
     /// `json` empty: no JSON; "-": to standard output, and no text. Errors: Io naming the path.
@@ -28,8 +29,12 @@ class BenchReport {
     Result<void> write(const std::string& text, const nlohmann::ordered_json& json);
 
   private:
+    struct Json {
+        GuardedOutputs file;
+        Interrupt interrupt{[this] { file.discard(); }};
+    };
     bool prints_text_ = true;
-    std::optional<TextOutput> json_;
+    std::unique_ptr<Json> json_ = std::make_unique<Json>();
 };
 
 /// {"bench", "commit", "command", "machine"}: what every report begins with.

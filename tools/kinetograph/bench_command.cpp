@@ -8,17 +8,14 @@ namespace kinetograph::cli {
 Result<BenchReport> BenchReport::create(const std::string& json) {
     BenchReport report;
     report.prints_text_ = json != "-";
-    if (json.empty()) return report;
-    auto file = TextOutput::create(json);
-    if (!file) return fail(file.error());
-    report.json_.emplace(std::move(*file));
+    if (auto opened = report.json_->file.open_text(json); !opened) return fail(std::move(opened.error()));
     return report;
 }
 
 Result<void> BenchReport::write(const std::string& text, const nlohmann::ordered_json& json) {
     if (prints_text_)
         if (auto printed = print(text); !printed) return printed;
-    return json_ ? json_->write(json.dump(2) + '\n') : Result<void>{};
+    return json_->file.has_text() ? json_->file.write_text(json.dump(2) + '\n') : Result<void>{};
 }
 
 nlohmann::ordered_json report_head(std::string_view bench, const std::string& command_line,

@@ -3,10 +3,9 @@
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
-#include <kinetograph/tools/kinetograph/guarded_sink.hpp>
+#include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
 #include <kinetograph/tools/kinetograph/progress.hpp>
-#include <kinetograph/tools/kinetograph/text_output.hpp>
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -69,7 +68,7 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
     return stats.dump(2) + '\n';
 }
 
-Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, GuardedSink& sink, DecodeTimes& times) {
+Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, GuardedOutputs& outputs, DecodeTimes& times) {
     Progress progress(video_frames(clip.frames), "frames");
     for (std::int64_t t = 0; t < clip.frames; ++t) {
         auto frames = decoder.step(clip.frame(t));
@@ -77,7 +76,7 @@ Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, Guarded
         times.add(*frames);
         const auto floats = static_cast<std::size_t>(3 * frames->height * frames->width);
         for (std::int64_t i = 0; i < frames->count; ++i) {
-            auto written = sink.write(frames->thwc.subspan(static_cast<std::size_t>(i) * floats, floats));
+            auto written = outputs.write_frame(frames->thwc.subspan(static_cast<std::size_t>(i) * floats, floats));
             if (!written) return written;
         }
         progress.show(frames->first_index + frames->count);
@@ -87,12 +86,8 @@ Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, Guarded
 
 Result<void> run(const DecodeArguments& arguments) {
     DecodeTimes times;
-    GuardedSink sink;
-    std::optional<TextOutput> stats;
-    Interrupt interrupt([&] {
-        sink.discard();
-        stats.reset();
-    });
+    GuardedOutputs outputs;
+    const Interrupt interrupt([&outputs] { outputs.discard(); });
 
     auto clip = vae::Latents::open(arguments.latents);
     if (!clip) return fail(clip.error());
@@ -101,24 +96,19 @@ Result<void> run(const DecodeArguments& arguments) {
     auto checkpoint = vae::Checkpoint::open(arguments.decode.weights);
     if (!checkpoint) return fail(checkpoint.error());
 
-    auto out = media::create_sink(
+    auto opened = outputs.open_frames(
         arguments.out,
         {.width = 8 * clip->width, .height = 8 * clip->height, .frames = video_frames(clip->frames), .fps = clip->fps});
-    if (!out) return fail(out.error());
-    sink.set(std::move(*out));
-    if (!arguments.json.empty()) {
-        auto file = TextOutput::create(arguments.json);
-        if (!file) return fail(file.error());
-        stats.emplace(std::move(*file));
-    }
+    if (opened) opened = outputs.open_text(arguments.json);
+    if (!opened) return opened;
 
     auto decoder = vae::Decoder::create_for(**device, *checkpoint, *clip, arguments.decode.decoder);
     if (!decoder) return fail(decoder.error());
     state_memory(**decoder, (*device)->info());
-    if (auto decoded = decode_all(**decoder, *clip, sink, times); !decoded) return decoded;
-    if (auto finished = sink.finish(); !finished) return finished;
-    if (stats) {
-        auto written = stats->write(stats_json(arguments, *clip, **decoder, (*device)->info(), times));
+    if (auto decoded = decode_all(**decoder, *clip, outputs, times); !decoded) return decoded;
+    if (auto finished = outputs.finish_frames(); !finished) return finished;
+    if (outputs.has_text()) {
+        auto written = outputs.write_text(stats_json(arguments, *clip, **decoder, (*device)->info(), times));
         if (!written) return written;
     }
     const auto fps = times.fps_steady();

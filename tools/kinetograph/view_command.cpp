@@ -8,7 +8,7 @@
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
-#include <kinetograph/tools/kinetograph/guarded_sink.hpp>
+#include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
 
 #include <charconv>
@@ -47,8 +47,8 @@ Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
     return FramesToShow{.count = wanted != 0 ? wanted : video_frames(clip->frames), .fps = clip->fps};
 }
 
-Result<std::unique_ptr<media::FrameSink>> open_recording(const ViewArguments& arguments, const FramesToShow& frames) {
-    return media::create_sink(
+Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& arguments, const FramesToShow& frames) {
+    return outputs.open_frames(
         arguments.record,
         {.width = arguments.size.width, .height = arguments.size.height, .frames = frames.count, .fps = frames.fps});
 }
@@ -74,24 +74,22 @@ Result<void> run(const ViewArguments& arguments) {
     options.width = static_cast<std::uint32_t>(arguments.size.width);
     options.height = static_cast<std::uint32_t>(arguments.size.height);
 
-    GuardedSink sink;
-    const Interrupt interrupt([&sink] { sink.discard(); });
+    GuardedOutputs outputs;
+    const Interrupt interrupt([&outputs] { outputs.discard(); });
     std::optional<Progress> progress;
     std::vector<float> hwc;  // [height, width, 3]
     if (options.headless) {
         auto frames = frames_to_show(arguments);
         if (!frames) return fail(frames.error());
         if (!arguments.record.empty()) {
-            auto opened = open_recording(arguments, *frames);
-            if (!opened) return fail(opened.error());
-            sink.set(std::move(*opened));
+            if (auto opened = open_recording(outputs, arguments, *frames); !opened) return opened;
         }
         progress.emplace(frames->count, "frames");
         options.on_frame = [&, shown = std::int64_t{0}](const viewer::PresentedFrame& frame) mutable -> Result<void> {
             progress->show(++shown);
             if (arguments.record.empty()) return {};
             to_hwc(frame.picture, hwc);
-            return sink.write(hwc);
+            return outputs.write_frame(hwc);
         };
     }
     options.on_route = [](const viewer::Route& route) {
@@ -101,7 +99,7 @@ Result<void> run(const ViewArguments& arguments) {
     progress.reset();
     if (!summary) return fail(summary.error());
     if (!arguments.record.empty()) {
-        if (auto finished = sink.finish(); !finished) return finished;
+        if (auto finished = outputs.finish_frames(); !finished) return finished;
         spdlog::info("{}: what the viewer showed, {} frames", arguments.record, summary->frames_shown);
     }
     if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());

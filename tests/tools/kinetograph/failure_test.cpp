@@ -173,5 +173,15 @@ TEST(FailedDecode, InterruptedByTheUserDiscardsItsOutputsAtOnce) {
     EXPECT_EQ(folder.count_entries(), 1U);
 }
 
+TEST(FailedBench, InterruptedByTheUserDiscardsItsReport) {
+    const TemporaryFolder folder;
+    const auto result = run_program({"bench", "decode", "--weights", kSmallWeights, "--size", "48x32", "--lane", "cpu",
+                                     "--steps", "100000", "--json", folder.path() / "report.json"},
+                                    {.interrupt_when = [&folder] { return folder.count_entries() == 1; }});
+    EXPECT_EQ(result.exit_code, 1) << result.messages;
+    EXPECT_NE(result.messages.find("interrupted"), std::string::npos) << result.messages;
+    EXPECT_EQ(folder.count_entries(), 0U);
+}
+
 }  // namespace
 }  // namespace kinetograph::test
