@@ -86,17 +86,17 @@ inline constexpr Gate<DispatchSubject> kNarrowOutput{
     "an output of 16 bits", [](const DispatchSubject& s) { return s.problem.output_dtype != tensor::DType::F32; },
     [](const DispatchSubject& s) { return std::string(tensor::to_string(s.problem.output_dtype)); }};
 
-inline constexpr Gate<DispatchSubject> kNoActivation{
-    "no activation", [](const DispatchSubject& s) { return s.problem.activation == Activation::None; },
-    [](const DispatchSubject& s) { return std::string(to_string(s.problem.activation)); }};
-
 inline constexpr Gate<DispatchSubject> kConv2dSm100Gates[] = {
     kOnSm100,
     kSm100InBuild,
     kNoUpsampling,
     kNarrowOutput,
-    kNoActivation,
     {"bf16, fp16 or fp8", [](const DispatchSubject& s) { return sm100_element_of(s.problem.dtype).has_value(); },
+     dtype_value},
+    {"bf16 before an activation",
+     [](const DispatchSubject& s) {
+         return s.problem.activation == Activation::None || s.problem.dtype == tensor::DType::BF16;
+     },
      dtype_value},
     {"what the 2-D kernel holds",
      [](const DispatchSubject& s) {
@@ -112,7 +112,6 @@ inline constexpr Gate<DispatchSubject> kConv3dSm100Gates[] = {
     kSm100InBuild,
     kNoUpsampling,
     kNarrowOutput,
-    kNoActivation,
     kBf16,
     {"what one launch over frames holds",
      [](const DispatchSubject& s) {

@@ -109,6 +109,10 @@ sm100::Source source_of(const ConvProblem& problem) {
     return problem.residual ? sm100::Source::Residual : sm100::Source::None;
 }
 
+sm100::EntryFunction function_of(const ConvProblem& problem) {
+    return problem.activation == Activation::Silu ? sm100::EntryFunction::SiluInRegisters : sm100::EntryFunction::None;
+}
+
 /// The kernel that estimates say is best for the form.
 Result<Sm100Kernel> choose(const std::shared_ptr<Kernels>& kernels, const ConvProblem& problem,
                            sm100::Activation activation) {
@@ -117,8 +121,8 @@ Result<Sm100Kernel> choose(const std::shared_ptr<Kernels>& kernels, const ConvPr
         shape.n *= shape.d;
         shape.d = 1;
     }
-    return Sm100Kernel::create(
-        kernels, sm100::choose_entry(shape, activation, source_of(problem), sm100_rates(kernels->device().info())));
+    return Sm100Kernel::create(kernels, sm100::choose_entry(shape, activation, source_of(problem), function_of(problem),
+                                                            sm100_rates(kernels->device().info())));
 }
 
 /// Packs and adds the norm.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 
 namespace kinetograph::conv::cuda {
 namespace {
@@ -10,8 +11,8 @@ namespace {
 using sm100::Conv2dConfig;
 using sm100::NoEpilogue;
 
-// Parameters differ in how many tensor maps they hold, and in nothing else: one launch function for each number serves
-// every entry.
+// Parameters differ in how many tensor maps they hold, and, but for functions with members, in nothing else: one launch
+// function for each number serves every entry that the back ends choose.
 constexpr Conv2dConfig kDense = sm100::one_sm_128b();
 constexpr Conv2dConfig kWindow = sm100::one_sm_128b({.activation = sm100::Activation::Window3d});
 constexpr Conv2dConfig kWindowWithSource =
@@ -22,8 +23,10 @@ constexpr std::size_t parameter_bytes(const Conv2dConfig& config) {
     return config.source == sm100::Source::None ? sizeof(sm100::Conv2dParams<kWindow, NoEpilogue>)
                                                 : sizeof(sm100::Conv2dParams<kWindowWithSource, NoEpilogue>);
 }
-#define KG_SAME_BYTES(name, config, function) \
-    static_assert(sizeof(sm100::Conv2dParams<config, NoEpilogue>) == parameter_bytes(config), #name);
+#define KG_SAME_BYTES(name, config, function)                                                   \
+    static_assert(std::is_same_v<function, ChannelSums> ||                                      \
+                      sizeof(sm100::Conv2dParams<config, function>) == parameter_bytes(config), \
+                  #name);
 namespace check {
 using namespace sm100;
 KG_SM100_ENTRIES(KG_SAME_BYTES)
@@ -58,6 +61,7 @@ Result<void> launch_like(accel::Device& device, accel::Stream& stream, std::stri
 constexpr std::string_view kFrames[] = {KG_SM100_FRAMES(KG_NAME)};
 constexpr std::string_view kVolumes[] = {KG_SM100_VOLUMES(KG_NAME)};
 constexpr std::string_view kWindows[] = {KG_SM100_WINDOWS(KG_NAME)};
+constexpr std::string_view kSilus[] = {KG_SM100_SILUS(KG_NAME)};
 #undef KG_NAME
 
 }  // namespace
@@ -68,6 +72,7 @@ std::string_view binary_of(const sm100::Conv2dEntry& entry) {
     };
     if (lists(kFrames)) return "conv2d_frames";
     if (lists(kVolumes)) return "conv2d_volumes";
+    if (lists(kSilus)) return "conv2d_silu";
     return lists(kWindows) ? "conv2d_windows" : "conv2d_variants";
 }
 

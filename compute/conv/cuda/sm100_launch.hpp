@@ -13,7 +13,7 @@ struct Sm100Epilogue {
     float beta = 0;               ///< of a residual source
 };
 
-/// An entry of kConv2dEntries, loaded. It applies no function.
+/// An entry of kConv2dEntries, loaded. Its function has no members, so ChannelSums is none.
 class Sm100Kernel {
   public:
     /// Errors: Unsupported (no code for SM100 in this build, a null entry, which none is built for), those of

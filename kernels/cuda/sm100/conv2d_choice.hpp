@@ -30,9 +30,9 @@ struct Conv2dEstimate {
 };
 Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip = {});
 
-/// The entry with the smallest estimate among those of the shape's element that apply no function; null when none of
+/// The entry with the smallest estimate among those of the shape's element that apply `function`; null when none of
 /// them is built. `shape` has passed gates(activation).
 const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, Activation activation, Source source,
-                                const ChipRates& chip = {});
+                                EntryFunction function = EntryFunction::None, const ChipRates& chip = {});
 
 }  // namespace kinetograph::sm100

@@ -10,6 +10,13 @@ namespace kinetograph::sm100 {
 using SiluInRegisters = Silu<EpilogueForm::InRegisters>;
 using SiluAfterSharedMemory = Silu<EpilogueForm::AfterSharedMemory>;
 
+/// What an entry's epilogue function is.
+enum class EntryFunction : uint8_t { None, SiluInRegisters, SiluAfterSharedMemory, ChannelSums };
+constexpr EntryFunction entry_function(NoEpilogue) { return EntryFunction::None; }
+constexpr EntryFunction entry_function(SiluInRegisters) { return EntryFunction::SiluInRegisters; }
+constexpr EntryFunction entry_function(SiluAfterSharedMemory) { return EntryFunction::SiluAfterSharedMemory; }
+constexpr EntryFunction entry_function(ChannelSums) { return EntryFunction::ChannelSums; }
+
 KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, PresetOptions options) {
     return preset(cta_group, span == 128 ? isa::Swizzle::Span128 : isa::Swizzle::Span64, options);
 }
@@ -65,15 +72,25 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
 #define KG_SM100_VOLUMES(X) KG_SM100_FORM(X, Volume3d)
 #define KG_SM100_WINDOWS(X) KG_SM100_FORM(X, Window3d)
 
-// Other elements, epilogue functions, clusters that share, and the steps of Q-slice.
+// The same with SiLU in registers, in one width.
+#define KG_SM100_SILU(X, form, group, span)                                                                         \
+    X(conv2d_silu_##form##_##group##sm_##span##b, (entry_config(group, span, 128, Activation::form, Source::None)), \
+      SiluInRegisters)                                                                                              \
+    X(conv2d_silu_##form##_##group##sm_##span##b_residual,                                                          \
+      (entry_config(group, span, 128, Activation::form, Source::Residual)), SiluInRegisters)
+#define KG_SM100_SILU_FORM(X, form) \
+    KG_SM100_SILU(X, form, 1, 128)  \
+    KG_SM100_SILU(X, form, 1, 64) KG_SM100_SILU(X, form, 2, 128) KG_SM100_SILU(X, form, 2, 64)
+#define KG_SM100_SILUS(X) \
+    KG_SM100_SILU_FORM(X, Frames2d) KG_SM100_SILU_FORM(X, Volume3d) KG_SM100_SILU_FORM(X, Window3d)
+
+// Other elements, other epilogue functions, clusters that share, and the steps of Q-slice.
 #define KG_SM100_ELEMENT(X, name, element, group, span)                                                          \
     X(conv2d_##name##_##group##sm_##span##b, (element_config(group, span, isa::Element::element, Source::None)), \
       NoEpilogue)                                                                                                \
     X(conv2d_##name##_##group##sm_##span##b_residual,                                                            \
       (element_config(group, span, isa::Element::element, Source::Residual)), NoEpilogue)
 #define KG_SM100_FUNCTION(X, group, span, source)                                                    \
-    X(conv2d_silu_##group##sm_##span##b_##source,                                                    \
-      (entry_config(group, span, 128, Activation::Frames2d, Source::source)), SiluInRegisters)       \
     X(conv2d_silu_staged_##group##sm_##span##b_##source,                                             \
       (entry_config(group, span, 128, Activation::Frames2d, Source::source)), SiluAfterSharedMemory) \
     X(conv2d_channel_sums_##group##sm_##span##b_##source,                                            \
@@ -112,14 +129,15 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
     KG_SM100_SUMS(X, 2, 64)
 #define KG_SM100_VARIANTS(X) KG_SM100_ELEMENTS(X) KG_SM100_FUNCTIONS(X) KG_SM100_CLUSTERS(X) KG_SM100_PARTIAL_SUMS(X)
 
-#define KG_SM100_ENTRIES(X) KG_SM100_FRAMES(X) KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_VARIANTS(X)
+#define KG_SM100_ENTRIES(X) \
+    KG_SM100_FRAMES(X) KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_VARIANTS(X)
 
 struct Conv2dEntry {
     const char* name;  ///< of the function in the module
     Conv2dConfig config;
-    bool applies_function;
+    EntryFunction function;
 };
-#define KG_SM100_ROW(name, config, function) {#name, config, function::kForm != EpilogueForm::None},
+#define KG_SM100_ROW(name, config, function) {#name, config, entry_function(function{})},
 inline constexpr Conv2dEntry kConv2dEntries[] = {KG_SM100_ENTRIES(KG_SM100_ROW)};
 #undef KG_SM100_ROW
 

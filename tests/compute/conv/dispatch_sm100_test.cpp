@@ -58,13 +58,16 @@ void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
 void float32(ConvProblem& p, accel::DeviceInfo&) { p.output_dtype = DType::F32; }
 /// No valid problem, whose output would be float32 too and close another gate.
 void float32_input(ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F32; }
-void silu(ConvProblem& p, accel::DeviceInfo&) { p.activation = Activation::Silu; }
 
 const Decline kDeclines[] = {
     {"conv2d-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"conv2d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"conv2d-sm100", "wants an output of 16 bits, met F32", float32},
-    {"conv2d-sm100", "wants no activation, met silu", silu},
+    {"conv2d-sm100", "wants bf16 before an activation, met F16",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.dtype = p.output_dtype = DType::F16;
+         p.activation = Activation::Silu;
+     }},
     {"conv2d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"conv2d-sm100",
      "wants what the 2-D kernel holds, met a problem that fails C_in a multiple of 32 (C_in 48); one temporal tap "
@@ -76,7 +79,6 @@ const Decline kDeclines[] = {
     {"conv3d-sm100", "wants an sm_100 or sm_103 device, met sm_120", consumer},
     {"conv3d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"conv3d-sm100", "wants an output of 16 bits, met F32", float32},
-    {"conv3d-sm100", "wants no activation, met silu", silu},
     {"conv3d-sm100", "wants bf16, met F8_E4M3", [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
     {"conv3d-sm100",
      "wants what one launch over frames holds, met a problem that fails at most 8 frames in and out (frames 9 in, 7 "
@@ -107,8 +109,12 @@ TEST(ConvDispatchSm100, OpensEveryCandidateOfSm100OnABlackwellDataCentreGpu) {
         device.architecture = architecture;
         for (const Candidate& candidate : candidates()) {
             if (!is_for_sm100(candidate)) continue;
-            const DispatchRow row = row_of(candidate.name, device, easy_problem(candidate.name));
-            EXPECT_TRUE(row.open) << candidate.name << ": " << row.reason;
+            ConvProblem problem = easy_problem(candidate.name);
+            for (const Activation activation : {Activation::None, Activation::Silu}) {
+                problem.activation = activation;
+                const DispatchRow row = row_of(candidate.name, device, problem);
+                EXPECT_TRUE(row.open) << candidate.name << ", " << problem.to_string() << ": " << row.reason;
+            }
         }
     }
 }

@@ -131,6 +131,26 @@ TEST_F(Sm100Convolution, VolumesAgreeInOneLaunchWhereverTheirFramesLie) {
     }
 }
 
+TEST_F(Sm100Convolution, AnActivationGoesBetweenTheSumAndTheResidualInOneLaunch) {
+    ConvShape normed = with_residual(causal(32, 72, FrameLayout::Ring));
+    normed.problem.norm = Norm::Beside;
+    const std::vector<ConvShape> images{image(32, 64), with_residual(image(96, 72, FrameLayout::Ring))};
+    const std::vector<ConvShape> volumes{causal(32, 64), with_residual(causal(96, 136)), normed,
+                                         causal(32, 8, FrameLayout::Scattered)};
+    const auto with_silu = [](std::vector<ConvShape> shapes) {
+        for (ConvShape& shape : shapes) shape.problem.activation = Activation::Silu;
+        return shapes;
+    };
+    EXPECT_EQ(agree("conv2d-sm100", with_silu(images)), 2);
+    EXPECT_EQ(agree("conv3d-sm100", with_silu(volumes)), 4);
+    for (const ConvShape& shape : with_silu({volumes[0], volumes[3]})) {
+        const std::uint64_t before = control_->kernels_run();
+        const auto stream = device_->create_stream("test").value();
+        ASSERT_TRUE(TestConvolution(shape).run(*device_, *stream, "conv3d-sm100"));
+        EXPECT_EQ(control_->kernels_run(), before + 1) << shape.problem.to_string();
+    }
+}
+
 TEST_F(Sm100Convolution, FusedQSlicesAgreeAndAreExact) {
     ConvShape two = causal(32, 40, FrameLayout::Scattered);
     two.problem.n = 2;
@@ -318,6 +338,7 @@ TEST(Sm100Entries, LieInTheFatBinaryOfTheirSource) {
     EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Frames2d_1sm_128b_n64")), "conv2d_frames");
     EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Volume3d_2sm_64b_n96_residual")), "conv2d_volumes");
     EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Window3d_2sm_128b_n256")), "conv2d_windows");
+    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_silu_Volume3d_1sm_128b_residual")), "conv2d_silu");
     EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_next_sum_1sm_64b")), "conv2d_variants");
     EXPECT_EQ(cuda::find_entry("conv2d_of_nobody"), nullptr);
 }

@@ -19,8 +19,9 @@ Conv2dProblemShape layer(int64_t h, int64_t w, int64_t c_in, int64_t c_out, int6
             .pad_back = {0, 1, 1}};
 }
 
-std::string chosen(const Conv2dProblemShape& shape, Activation activation, Source source = Source::None) {
-    const Conv2dEntry* entry = choose_entry(shape, activation, source);
+std::string chosen(const Conv2dProblemShape& shape, Activation activation, Source source = Source::None,
+                   EntryFunction function = EntryFunction::None) {
+    const Conv2dEntry* entry = choose_entry(shape, activation, source, function);
     return entry == nullptr ? "none" : entry->name;
 }
 
@@ -48,6 +49,16 @@ TEST(Choice, FindsKernelsOfOtherElementsAndSaysWhenThereAreNone) {
     shape.element = isa::Element::Float8E4M3;
     EXPECT_EQ(chosen(shape, Activation::Frames2d, Source::Residual).substr(0, 11), "conv2d_e4m3");
     EXPECT_EQ(chosen(shape, Activation::Window3d), "none");
+}
+
+TEST(Choice, FindsKernelsWithSiluOfEveryForm) {
+    const auto with_silu = [](const Conv2dProblemShape& shape, Activation activation, Source source) {
+        return chosen(shape, activation, source, EntryFunction::SiluInRegisters);
+    };
+    const Conv2dProblemShape volume = layer(360, 640, 192, 192, 4, 3), image = layer(720, 1280, 96, 96, 4);
+    EXPECT_EQ(with_silu(volume, Activation::Window3d, Source::Residual), "conv2d_silu_Window3d_2sm_128b_residual");
+    EXPECT_EQ(with_silu(volume, Activation::Volume3d, Source::None), "conv2d_silu_Volume3d_2sm_128b");
+    EXPECT_EQ(with_silu(image, Activation::Frames2d, Source::None), "conv2d_silu_Frames2d_2sm_64b");
 }
 
 TEST(Choice, EstimatesByHand) {
