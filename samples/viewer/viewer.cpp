@@ -1,5 +1,6 @@
 #include <kinetograph/samples/viewer/viewer.hpp>
 
+#include <kinetograph/compute/tensor/replacing_file.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
@@ -281,12 +282,21 @@ Result<ViewerSummary> Viewer::finish() {
     return summary;
 }
 
+/// What is written when the run ends must not fail only then.
+Result<void> check_writable(const std::filesystem::path& path) {
+    if (path.empty()) return {};
+    auto claimed = tensor::ReplacingFile::create(path);
+    return claimed ? Result<void>{} : fail(std::move(claimed.error()));
+}
+
 }  // namespace
 
 Result<ViewerSummary> run(const ViewerOptions& options, ClipSource& source, profile::Recorder& recorder) {
-    if (options.width == 0 || options.height == 0 || options.speed <= 0.0)
+    if (options.width == 0 || options.height == 0 || !(options.speed > 0.0))  // nan is not
         return fail(ErrorCode::InvalidArgument, "the viewer needs a size and a speed above 0, not {} x {} at {}",
                     options.width, options.height, options.speed);
+    for (const auto& path : {options.screenshot, options.trace})
+        if (auto writable = check_writable(path); !writable) return fail(std::move(writable.error()));
     return Viewer(options, source, recorder).run();
 }
 

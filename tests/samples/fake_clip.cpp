@@ -126,6 +126,7 @@ std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, s
 }
 
 Result<std::unique_ptr<DecodingClip>> FakeSource::open(const std::filesystem::path& latents, bool loop) {
+    ++opened;
     live_at_open = std::max(live_at_open.load(), live_queues.load());
     opening.pass();
     const auto clip = clips.find(latents.string());

@@ -44,6 +44,7 @@ class FakeSource final : public ClipSource {
     Gate opening;  ///< that open() passes
     Gate frames;   ///< while it is closed no frame is ready
     Gate closing;  ///< that a queue passes on its way out
+    std::atomic<int> opened{0};
     std::atomic<int> live_queues{0};
     std::atomic<int> live_at_open{0};  ///< the most that there ever were when another was opened
 

@@ -233,6 +233,26 @@ TEST_F(Viewing, AClipThatDoesNotOpenEndsTheRunWithItsError) {
     EXPECT_EQ(summary.error().message, "missing.safetensors: no such clip");
 }
 
+TEST_F(Viewing, WhatCannotBeShownOrWrittenIsRefusedBeforeAnythingIsOpened) {
+    source_.clips["clip"] = {};
+    const auto refusal = [&](const auto& spoil) {
+        ViewerOptions spoiled = options_;
+        spoil(spoiled);
+        profile::Recorder recorder;
+        const auto summary = viewer::run(spoiled, source_, recorder);
+        EXPECT_EQ(source_.opened, 0);
+        return summary ? "" : summary.error().message;
+    };
+    EXPECT_EQ(refusal([](ViewerOptions& options) { options.width = 0; }),
+              "the viewer needs a size and a speed above 0, not 0 x 720 at 1");
+    EXPECT_EQ(refusal([](ViewerOptions& options) { options.speed = std::nan(""); }),
+              "the viewer needs a size and a speed above 0, not 1280 x 720 at nan");
+    EXPECT_EQ(refusal([](ViewerOptions& options) { options.screenshot = "/nowhere/last.png"; }),
+              "/nowhere/last.png: cannot create: No such file or directory");
+    EXPECT_EQ(refusal([&](ViewerOptions& options) { options.trace = folder_; }),
+              folder_.string() + ": cannot write: exists and is not a regular file");
+}
+
 TEST_F(Viewing, ATraceHoldsThePassesOfEveryLane) {
     source_.clips["clip"] = {};
     options_.trace = folder_ / "trace.json";

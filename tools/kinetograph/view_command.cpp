@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 #include <kinetograph/tools/kinetograph/progress.hpp>
 
-#include <kinetograph/compute/tensor/replacing_file.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -53,16 +52,7 @@ Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& argume
         {.width = arguments.size.width, .height = arguments.size.height, .frames = frames.count, .fps = frames.fps});
 }
 
-/// What the viewer writes when it ends must not fail only then.
-Result<void> check_writable(const std::filesystem::path& path) {
-    if (path.empty()) return {};
-    auto claimed = tensor::ReplacingFile::create(path);
-    return claimed ? Result<void>{} : fail(claimed.error());
-}
-
 Result<void> run(const ViewArguments& arguments) {
-    for (const auto& path : {arguments.viewer.screenshot, arguments.viewer.trace})
-        if (auto writable = check_writable(path); !writable) return writable;
     auto device = open_lane(arguments.decode.lane);
     if (!device) return fail(device.error());
     viewer::ViewerOptions options = arguments.viewer;
