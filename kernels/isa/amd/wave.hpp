@@ -91,30 +91,10 @@ KG_DEVICE void sync_workgroup(KG_SITE_ONLY) {
 #endif
 }
 
-/// 0 (the usual) to 3: which wave of a SIMD issues first. s_setprio.
-template <uint32_t kPriority>
-KG_DEVICE void set_priority() {
-    static_assert(kPriority <= 3);
-#if !KG_HOST_MODEL
-    __builtin_amdgcn_s_setprio(kPriority);
-#endif
-}
-
 /// The compiler moves no instruction across. LLVM, llvm.amdgcn.sched.barrier with mask 0.
 KG_DEVICE void schedule_fence() {
 #if !KG_HOST_MODEL
     __builtin_amdgcn_sched_barrier(0);
-#endif
-}
-
-/// Classes of instructions for schedule_group. LLVM, llvm.amdgcn.sched.group.barrier.
-enum class ScheduleGroup : uint32_t { Valu = 0x2, Salu = 0x4, Mfma = 0x8, VectorLoad = 0x20, LdsRead = 0x100 };
-
-/// Asks the compiler to place `kCount` instructions of a class here, in the order of the calls.
-template <ScheduleGroup kGroup, uint32_t kCount>
-KG_DEVICE void schedule_group() {
-#if !KG_HOST_MODEL
-    __builtin_amdgcn_sched_group_barrier(static_cast<uint32_t>(kGroup), kCount, 0);
 #endif
 }
 
