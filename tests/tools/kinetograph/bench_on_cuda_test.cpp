@@ -41,5 +41,16 @@ TEST_F(BenchOnCuda, HandsOverToVulkanAndBack) {
     EXPECT_TRUE(json.at("soak").at("changes").empty()) << json.at("soak");
 }
 
+TEST_F(BenchOnCuda, RunsADecoderWhoseFramesVulkanDraws) {
+    const auto json = run_json({"bench", "interop", "--lane", "cuda", "--executions", "5", "--weights",
+                                "synthetic:wan2.1,dim=2", "--size", "8x8", "--decode-steps", "8", "--steps", "2"},
+                               options_);
+    EXPECT_GT(json.at("decode").at("seconds_passes").get<double>(), 0);
+    const auto& soak = json.at("soak");
+    EXPECT_TRUE(soak.at("changes").empty()) << soak;
+    EXPECT_EQ(soak.at("before").at("frames"), 1 + 4 * 7);
+    EXPECT_EQ(soak.at("after").at("frames_published"), 1 + 4 * 9);
+}
+
 }  // namespace
 }  // namespace kinetograph::test
