@@ -12,10 +12,14 @@ using SiluAfterSharedMemory = Silu<EpilogueForm::AfterSharedMemory>;
 
 /// What an entry's epilogue function is.
 enum class EntryFunction : uint8_t { None, SiluInRegisters, SiluAfterSharedMemory, ChannelSums };
-constexpr EntryFunction entry_function(NoEpilogue) { return EntryFunction::None; }
-constexpr EntryFunction entry_function(SiluInRegisters) { return EntryFunction::SiluInRegisters; }
-constexpr EntryFunction entry_function(SiluAfterSharedMemory) { return EntryFunction::SiluAfterSharedMemory; }
-constexpr EntryFunction entry_function(ChannelSums) { return EntryFunction::ChannelSums; }
+template <class Function>
+inline constexpr EntryFunction kEntryFunction = EntryFunction::None;
+template <>
+inline constexpr EntryFunction kEntryFunction<SiluInRegisters> = EntryFunction::SiluInRegisters;
+template <>
+inline constexpr EntryFunction kEntryFunction<SiluAfterSharedMemory> = EntryFunction::SiluAfterSharedMemory;
+template <>
+inline constexpr EntryFunction kEntryFunction<ChannelSums> = EntryFunction::ChannelSums;
 
 KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, PresetOptions options) {
     return preset(cta_group, span == 128 ? isa::Swizzle::Span128 : isa::Swizzle::Span64, options);
@@ -137,7 +141,7 @@ struct Conv2dEntry {
     Conv2dConfig config;
     EntryFunction function;
 };
-#define KG_SM100_ROW(name, config, function) {#name, config, entry_function(function{})},
+#define KG_SM100_ROW(name, config, function) {#name, config, kEntryFunction<function>},
 inline constexpr Conv2dEntry kConv2dEntries[] = {KG_SM100_ENTRIES(KG_SM100_ROW)};
 #undef KG_SM100_ROW
 
