@@ -45,8 +45,7 @@ Bridge::Bridge(accel::Device& accelerator, const vulkan::Device* display, Topolo
 Bridge::~Bridge() {
     close();
     relay_.reset();
-    for (const SharedTimeline& shared : shared_timelines_)
-        display_->table().vkDestroySemaphore(display_->handle(), shared.semaphore, nullptr);
+    for (const SharedTimeline& shared : shared_timelines_) display_->retire(shared.semaphore);
 }
 
 Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(VkSemaphore semaphore, std::string_view name) const {

@@ -96,11 +96,21 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
 Device::~Device() {
     if (owned_) table_->vkDeviceWaitIdle(handle_);
     clock_.reset();
+    for (VkSemaphore semaphore : retired_) table_->vkDestroySemaphore(handle_, semaphore, nullptr);
     table_->vkDestroySampler(handle_, nearest_sampler_, nullptr);
     table_->vkDestroySampler(handle_, linear_sampler_, nullptr);
     table_->vkDestroyPipelineCache(handle_, pipeline_cache_, nullptr);
     memory_.reset();
     if (owned_) table_->vkDestroyDevice(handle_, nullptr);
+}
+
+void Device::retire(VkSemaphore semaphore) const {
+    if (semaphore == VK_NULL_HANDLE) return;
+    std::lock_guard lock(retired_mutex_);
+    retired_.push_back(semaphore);
+    if (retired_.size() <= kRetired) return;
+    table_->vkDestroySemaphore(handle_, retired_.front(), nullptr);
+    retired_.pop_front();
 }
 
 const Queue& Device::queue(graph::Lane lane) const {

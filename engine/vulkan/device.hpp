@@ -4,6 +4,7 @@
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <span>
@@ -85,6 +86,11 @@ class Device {
     /// An Error of this device: code by `result`, sentence "<device>: <doing>: VK_ERROR_...".
     tl::unexpected<Error> error(VkResult result, std::string_view doing) const;
     Result<void> wait_idle() const;
+    /// Destroys a timeline semaphore (null: nothing) whose batches have all signalled, but not at once: a driver that
+    /// keeps timelines on a thread of its own, as Mesa's vk_queue does, reads what a batch has waited for once more
+    /// behind the batch's last signal. It goes after so many others, or with the device.
+    void retire(VkSemaphore semaphore) const;
+    static constexpr std::size_t kRetired = 64;
     /// Records with `record` on the graphics queue, submits and waits: for set-up, not for frames.
     Result<void> run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record) const;
 
@@ -102,6 +108,8 @@ class Device {
     std::array<Queue, 3> queues_;  // graphics, async compute, transfer
     std::array<std::mutex, 3> mutexes_;
     std::vector<std::uint32_t> families_;
+    mutable std::mutex retired_mutex_;
+    mutable std::deque<VkSemaphore> retired_;  // the oldest first
     std::unique_ptr<MemoryPool> memory_;
     std::unique_ptr<DeviceClock> clock_;
     VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;

@@ -121,8 +121,8 @@ VulkanLane::~VulkanLane() {
     if (submitted_ > 0) static_cast<void>(wait(submitted_));
     relay_.reset();
     slots_.clear();
-    device_.table().vkDestroySemaphore(device_.handle(), timeline_, nullptr);
-    device_.table().vkDestroySemaphore(device_.handle(), exported_, nullptr);
+    device_.retire(timeline_);
+    device_.retire(exported_);
 }
 
 bool VulkanLane::times_passes() const {

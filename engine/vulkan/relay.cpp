@@ -74,7 +74,7 @@ void Relay::signal(std::uint64_t value) const {
 
 Relay::~Relay() {
     thread_.reset();
-    device_.table().vkDestroySemaphore(device_.handle(), semaphore_, nullptr);
+    device_.retire(semaphore_);
 }
 
 }  // namespace kinetograph::vulkan

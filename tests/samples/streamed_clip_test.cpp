@@ -147,7 +147,7 @@ class LentImages : public interop::testing::InteropTest {
         ASSERT_TRUE(clip) << clip.error().message;
         clip_ = std::move(*clip);
     }
-    void release() override { display_->table().vkDestroySemaphore(display_->handle(), pictures_, nullptr); }
+    void release() override { display_->retire(pictures_); }
     void finish_pictures(std::uint64_t value) {
         VkSemaphoreSignalInfo info{};
         info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;

@@ -202,7 +202,7 @@ class FramesOfARing : public testing::InteropTest, public ::testing::WithParamIn
         ring_.reset();
         readback_.reset();
         graphics_memory_.reset();
-        display_->table().vkDestroySemaphore(display_->handle(), reader_, nullptr);
+        display_->retire(reader_);
     }
     /// The accelerator fills pixels with the frame's index.
     graph::Buffer declare_pixels(graph::FrameGraph& frame, graph::Buffer target, std::uint8_t value) {

@@ -81,10 +81,16 @@ VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info
 VkResult create_semaphore(VkDevice device, const VkSemaphoreCreateInfo* info, const VkAllocationCallbacks* callbacks,
                           VkSemaphore* semaphore) {
     ++faults().objects;
+    ++faults().semaphores;
     const auto create = real_device<PFN_vkCreateSemaphore>("vkCreateSemaphore", device);
     if (!faults().exports_semaphores) return create(device, info, callbacks, semaphore);
     const WithoutLink plain(info, VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO);
     return create(device, info, callbacks, semaphore);
+}
+
+void destroy_semaphore(VkDevice device, VkSemaphore semaphore, const VkAllocationCallbacks* callbacks) {
+    if (semaphore != VK_NULL_HANDLE) --faults().semaphores;
+    real_device<PFN_vkDestroySemaphore>("vkDestroySemaphore", device)(device, semaphore, callbacks);
 }
 
 VkResult get_semaphore_fd(VkDevice device, const VkSemaphoreGetFdInfoKHR* info, int* fd) {
@@ -204,6 +210,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const
     if (function == "vkAllocateMemory") return as_void(&allocate_memory);
     if (function == "vkQueueSubmit2") return as_void(&queue_submit);
     if (function == "vkCreateSemaphore") return as_void(&create_semaphore);
+    if (function == "vkDestroySemaphore") return as_void(&destroy_semaphore);
     if (function == "vkGetSemaphoreFdKHR" && faults().exports_semaphores) return as_void(&get_semaphore_fd);
     if (function == "vkGetMemoryHostPointerPropertiesEXT") return as_void(&host_pointer_properties);
     if (function == "vkCreateBuffer") return as_void(&create_buffer);
@@ -240,7 +247,7 @@ void Faults::reset() {
           &no_external_memory_host, &no_host_imports, &exports_semaphores, &out_of_memory, &device_lost})
         *fault = false;
     allocations = 0;
-    objects = 0;
+    objects = semaphores = 0;
     waits = 0;
     watched = std::thread::id{};
 }

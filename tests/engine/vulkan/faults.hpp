@@ -25,6 +25,7 @@ struct Faults {
     std::atomic<bool> device_lost{false};    ///< vkQueueSubmit2
     std::atomic<int> allocations{0};         ///< of memory, command pools, descriptor pools and query pools
     std::atomic<int> objects{0};             ///< buffers and semaphores
+    std::atomic<int> semaphores{0};          ///< that there are now
     std::atomic<int> waits{0};               ///< vkWaitSemaphores with time to wait and vkDeviceWaitIdle on `watched`
     std::atomic<std::thread::id> watched{};
     void reset();

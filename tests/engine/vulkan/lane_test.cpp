@@ -404,7 +404,23 @@ TEST_F(Lanes, ExternalSemaphoresAreWaitedForAndSignalled) {
     const auto reached = wait_timeline(*device_, semaphore, 2, std::chrono::seconds(10));
     ASSERT_TRUE(reached);
     EXPECT_TRUE(*reached);
-    table.vkDestroySemaphore(device_->handle(), semaphore, nullptr);
+    device_->retire(semaphore);
+}
+
+TEST_F(Lanes, TimelinesStayForAWhileBehindTheirOwnersAndGoWithTheDevice) {
+    constexpr int kRetired = Device::kRetired;
+    const int held = testing::faults().semaphores;
+    {
+        const auto device = Device::create(*instance_).value();
+        auto lane = VulkanLane::create(*device, graph::Lane::Graphics).value();
+        EXPECT_EQ(testing::faults().semaphores, held + 1);
+        lane.reset();
+        EXPECT_EQ(testing::faults().semaphores, held + 1);
+        for (int i = 0; i < kRetired + 5; ++i) device->retire(create_timeline(*device, "of nobody").value());
+        device->retire(VK_NULL_HANDLE);
+        EXPECT_EQ(testing::faults().semaphores, held + kRetired);
+    }
+    EXPECT_EQ(testing::faults().semaphores, held);
 }
 
 TEST_F(Lanes, ThePipelineCacheIsTakenBackOnlyIfItIsTheDevicesOwn) {
