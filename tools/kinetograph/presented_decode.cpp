@@ -11,13 +11,13 @@ namespace {
 constexpr std::int64_t kLatents = 4;     // different ones, which take turns
 constexpr std::uint64_t kUncounted = 4;  // steps: the first of each kind, and as many as may be in flight
 
-VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout to, VkAccessFlags2 access) {
+VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout to, VkAccessFlags2 before,
+                              VkAccessFlags2 after) {
     VkImageMemoryBarrier2 barrier{};
     barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2;
-    barrier.srcStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
-    barrier.dstStageMask = VK_PIPELINE_STAGE_2_BLIT_BIT;
-    barrier.srcAccessMask = VK_ACCESS_2_MEMORY_WRITE_BIT;
-    barrier.dstAccessMask = access;
+    barrier.srcStageMask = barrier.dstStageMask = VK_PIPELINE_STAGE_2_BLIT_BIT;  // what the lane's wait holds up, too
+    barrier.srcAccessMask = before;
+    barrier.dstAccessMask = after;
     barrier.oldLayout = from;
     barrier.newLayout = to;
     barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
@@ -29,10 +29,10 @@ VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout t
 /// Brings the frame to the picture as a compositor would: scaled, though to the same size.
 void blit(const vulkan::Image& frame, VkImageLayout layout, const vulkan::Image& picture,
           vulkan::PassContext& context) {
-    const std::array barriers{
-        barrier(frame.handle(), layout, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, VK_ACCESS_2_TRANSFER_READ_BIT),
-        barrier(picture.handle(), VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
-                VK_ACCESS_2_TRANSFER_WRITE_BIT)};
+    const std::array barriers{barrier(frame.handle(), layout, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, VK_ACCESS_2_NONE,
+                                      VK_ACCESS_2_TRANSFER_READ_BIT),
+                              barrier(picture.handle(), VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+                                      VK_ACCESS_2_TRANSFER_WRITE_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT)};
     VkDependencyInfo dependency{};
     dependency.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO;
     dependency.imageMemoryBarrierCount = barriers.size();

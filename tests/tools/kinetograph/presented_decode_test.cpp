@@ -1,0 +1,81 @@
+// What `kinetograph bench interop` measures, in process: also where the accelerator and Vulkan share timelines, which
+// no program that starts by itself can do on lavapipe.
+#include <kinetograph/tests/engine/interop/cuda_side.hpp>
+#include <kinetograph/tests/engine/interop/interop_fixture.hpp>
+#include <kinetograph/tools/kinetograph/hand_overs.hpp>
+#include <kinetograph/tools/kinetograph/presented_decode.hpp>
+
+namespace kinetograph::cli {
+namespace {
+
+using interop::testing::Pairing;
+
+/// Nothing: the CUDA lane on the GPU that draws.
+using Sides = std::optional<Pairing>;
+
+class PresentedDecodes : public interop::testing::InteropTest, public ::testing::WithParamInterface<Sides> {
+  protected:
+    void set_up() {
+        validation_ = vulkan::Validation::WithoutSynchronization;  // relays signal while others wait
+        if (GetParam()) {
+            kind_ = accel::Kind::Cpu;
+            return open(*GetParam());
+        }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+        GTEST_SKIP() << "whole decoders in the host model take minutes under a sanitizer";
+#endif
+        rounds_ = 2;  // of a decoder in the host model
+        vulkan::testing::faults().exports_semaphores = !cuda_.real();
+        ASSERT_NO_FATAL_FAILURE(open_display());
+        auto device = cuda_.create_device(*display_);
+        if (!device && cuda_.real()) GTEST_SKIP() << device.error().message;
+        ASSERT_TRUE(device) << device.error().message;
+        accelerator_ = std::move(*device);
+        ASSERT_NO_FATAL_FAILURE(make_bridge());
+        ASSERT_EQ(bridge_->choice().topology, interop::Topology::Shared) << bridge_->choice().reason;
+    }
+    void TearDown() override {
+        InteropTest::TearDown();
+        EXPECT_EQ(cuda_.complaints(), "");
+    }
+    interop::testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
+    std::int64_t rounds_ = 3;
+};
+
+TEST_P(PresentedDecodes, FollowHandOversAndOneAnotherOnOneBridge) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    {
+        auto hand_overs = HandOvers::create(*bridge_);
+        ASSERT_TRUE(hand_overs) << hand_overs.error().message;
+        ASSERT_TRUE((*hand_overs)->time(Route::ThereAndBack, 2));
+    }
+    const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    profile::Recorder recorder;
+    vae::DecoderOptions stamped;
+    stamped.recorder = &recorder;
+    // The later ones take more steps than those whose place in memory they may get.
+    for (std::int64_t round = 0; round < rounds_; ++round) {
+        auto decode =
+            PresentedDecode::create(*bridge_, *checkpoint, {1, 1}, round == 0 ? stamped : vae::DecoderOptions{});
+        ASSERT_TRUE(decode) << decode.error().message;
+        for (std::int64_t part = 0; part <= round; ++part) {
+            const auto times = (*decode)->run(4);
+            ASSERT_TRUE(times) << times.error().message;
+        }
+        const PresentedState state = (*decode)->state();
+        EXPECT_EQ(state.steps, static_cast<std::uint64_t>(4 * (round + 1)));
+        EXPECT_EQ(state.published, state.frames);
+        EXPECT_EQ(state.picture_value, state.frames);
+    }
+    EXPECT_GT(recorder.total_added(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sides, PresentedDecodes,
+                         ::testing::Values(interop::testing::kSharedTimelines, interop::testing::kSharedRelayed,
+                                           interop::testing::kStagedPinned, std::nullopt),
+                         [](const auto& sides) { return sides.param ? sides.param->name : "CudaShared"; });
+
+}  // namespace
+}  // namespace kinetograph::cli
