@@ -55,6 +55,7 @@ TEST_P(PresentedDecodes, FollowHandOversAndOneAnotherOnOneBridge) {
     profile::Recorder recorder;
     vae::DecoderOptions stamped;
     stamped.recorder = &recorder;
+    const std::uint64_t held = accelerator_->bytes_allocated();
     // The later ones take more steps than those whose place in memory they may get.
     for (std::int64_t round = 0; round < rounds_; ++round) {
         auto decode =
@@ -68,6 +69,8 @@ TEST_P(PresentedDecodes, FollowHandOversAndOneAnotherOnOneBridge) {
         EXPECT_EQ(state.steps, static_cast<std::uint64_t>(4 * (round + 1)));
         EXPECT_EQ(state.published, state.frames);
         EXPECT_EQ(state.picture_value, state.frames);
+        decode->reset();
+        EXPECT_EQ(accelerator_->bytes_allocated(), held) << round;
     }
     EXPECT_GT(recorder.total_added(), 0U);
 }
