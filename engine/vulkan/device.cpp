@@ -93,8 +93,35 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
     return {};
 }
 
+/// Returns once the queue is done with what it was given before, or after a second: a host's batches may wait for what
+/// the caller does next. The fence is lost then, because the queue still has it.
+void Device::settle(const Queue& queue) const {
+    constexpr Nanoseconds kPatience = std::chrono::seconds(1);
+    VkFenceCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+    VkFence fence = VK_NULL_HANDLE;
+    VkResult result = table_->vkCreateFence(handle_, &info, nullptr, &fence);
+    if (result == VK_SUCCESS) {
+        std::lock_guard lock(*queue.mutex);
+        result = table_->vkQueueSubmit2(queue.handle, 0, nullptr, fence);
+    }
+    if (result == VK_SUCCESS)
+        result = table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, static_cast<std::uint64_t>(kPatience.count()));
+    if (result != VK_TIMEOUT) table_->vkDestroyFence(handle_, fence, nullptr);
+}
+
+void Device::settle() const {
+    for (std::size_t i = 0; i < queues_.size(); ++i) {
+        const auto same = [&](const Queue& queue) { return queue.handle == queues_[i].handle; };
+        if (std::none_of(queues_.begin(), queues_.begin() + static_cast<std::ptrdiff_t>(i), same)) settle(queues_[i]);
+    }
+}
+
 Device::~Device() {
-    if (owned_) table_->vkDeviceWaitIdle(handle_);
+    if (owned_)
+        table_->vkDeviceWaitIdle(handle_);
+    else if (!retired_.empty())
+        settle();
     clock_.reset();
     for (VkSemaphore semaphore : retired_) table_->vkDestroySemaphore(handle_, semaphore, nullptr);
     table_->vkDestroySampler(handle_, nearest_sampler_, nullptr);

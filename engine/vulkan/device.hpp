@@ -57,7 +57,8 @@ class Device {
 
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
-    ~Device();  ///< waits until its lanes' work is done
+    /// Waits until its lanes' work is done; on an adopted device behind the host's batches, a second a queue at most.
+    ~Device();
 
     VkDevice handle() const { return handle_; }
     VkPhysicalDevice physical() const { return report_.handle; }
@@ -98,6 +99,8 @@ class Device {
     Device(const Instance& instance, DeviceReport report, VkDevice handle, bool owned);
     Result<void> finish(std::span<const std::byte> pipeline_cache);
     void set_queues(std::array<Queue, 3> queues);
+    void settle() const;
+    void settle(const Queue& queue) const;
 
     const Instance& instance_;
     DeviceReport report_;

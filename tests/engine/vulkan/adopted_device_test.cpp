@@ -95,7 +95,8 @@ class LentDevice : public ::testing::Test {
             vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));
         destroy(instance_, messenger_, nullptr);
         vkDestroyInstance(instance_, nullptr);
-        EXPECT_EQ(log_.text(), "");
+        EXPECT_EQ(log_.text().empty(), complaint_.empty()) << log_.text();
+        EXPECT_NE(log_.text().find(complaint_), std::string::npos) << log_.text();
     }
     AdoptedDevice adopted() const {
         return {.physical = physical_,
@@ -108,6 +109,7 @@ class LentDevice : public ::testing::Test {
     }
 
     ValidationLog log_;
+    std::string complaint_;  ///< of the layers, at the end; empty: none
     VkInstance instance_ = VK_NULL_HANDLE;
     VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
     VkPhysicalDevice physical_ = VK_NULL_HANDLE;
@@ -163,6 +165,44 @@ TEST_F(LentDevice, RunsAGraphAndIsStillTheHostsAfterwards) {
     ASSERT_EQ(vkQueueSubmit(queue_, 0, nullptr, fence), VK_SUCCESS);
     EXPECT_EQ(vkWaitForFences(device_, 1, &fence, VK_TRUE, UINT64_MAX), VK_SUCCESS);
     vkDestroyFence(device_, fence, nullptr);
+}
+
+TEST_F(LentDevice, AHostsBatchThatWaitsForTheHostDoesNotKeepOursFromEnding) {
+    create_device(VK_TRUE);
+    VkSemaphoreTypeCreateInfo type{};
+    type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+    type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+    VkSemaphoreCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+    info.pNext = &type;
+    VkSemaphore later = VK_NULL_HANDLE;
+    ASSERT_EQ(vkCreateSemaphore(device_, &info, nullptr, &later), VK_SUCCESS);
+    {
+        const auto instance = Instance::adopt(instance_, &vkGetInstanceProcAddr);
+        const auto device = Device::adopt(*instance, adopted()).value();
+        const auto lane = VulkanLane::create(*device, graph::Lane::Graphics).value();
+        const std::uint64_t value = 1;
+        const VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
+        VkTimelineSemaphoreSubmitInfo values{};
+        values.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+        values.waitSemaphoreValueCount = 1;
+        values.pWaitSemaphoreValues = &value;
+        VkSubmitInfo submit{};
+        submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+        submit.pNext = &values;
+        submit.waitSemaphoreCount = 1;
+        submit.pWaitSemaphores = &later;
+        submit.pWaitDstStageMask = &stage;
+        ASSERT_EQ(vkQueueSubmit(queue_, 1, &submit, VK_NULL_HANDLE), VK_SUCCESS);
+    }
+    VkSemaphoreSignalInfo signal{};
+    signal.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+    signal.semaphore = later;
+    signal.value = 1;
+    ASSERT_EQ(vkSignalSemaphore(device_, &signal), VK_SUCCESS);
+    ASSERT_EQ(vkQueueWaitIdle(queue_), VK_SUCCESS);
+    vkDestroySemaphore(device_, later, nullptr);
+    complaint_ = "VkFence";  // which the queue has kept
 }
 
 TEST_F(LentDevice, AFeatureThatTheHostDidNotEnableIsNamed) {
