@@ -86,13 +86,16 @@ inline constexpr Gate<DispatchSubject> kNarrowOutput{
     "an output of 16 bits", [](const DispatchSubject& s) { return s.problem.output_dtype != tensor::DType::F32; },
     [](const DispatchSubject& s) { return std::string(tensor::to_string(s.problem.output_dtype)); }};
 
+inline constexpr Gate<DispatchSubject> kSm100Element{
+    "bf16, fp16 or fp8", [](const DispatchSubject& s) { return sm100_element_of(s.problem.dtype).has_value(); },
+    dtype_value};
+
 inline constexpr Gate<DispatchSubject> kConv2dSm100Gates[] = {
     kOnSm100,
     kSm100InBuild,
     kNoUpsampling,
     kNarrowOutput,
-    {"bf16, fp16 or fp8", [](const DispatchSubject& s) { return sm100_element_of(s.problem.dtype).has_value(); },
-     dtype_value},
+    kSm100Element,
     {"bf16 before an activation",
      [](const DispatchSubject& s) {
          return s.problem.activation == Activation::None || s.problem.dtype == tensor::DType::BF16;
@@ -139,7 +142,7 @@ inline constexpr Gate<DispatchSubject> kIm2colSm100Gates[] = {
     kOnSm100,
     kSm100InBuild,
     kNoUpsampling,
-    kBf16,
+    kSm100Element,
     {"no activation before an fp32 output",
      [](const DispatchSubject& s) {
          return s.problem.activation == Activation::None || s.problem.output_dtype != tensor::DType::F32;

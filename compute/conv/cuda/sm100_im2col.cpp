@@ -21,7 +21,6 @@ using HomeParams = sm100::BringHomeParams<sm100::NoEpilogue>;
 static_assert(sizeof(HomeParams) == sizeof(sm100::BringHomeParams<sm100::SiluInRegisters>));
 
 struct Bound {
-    sm100::Conv2dConfig image{};  ///< the config from which the product's follows
     Sm100Kernel product;
     std::shared_ptr<accel::Kernel> gather, home;
     std::optional<NormPass> norm;
@@ -54,7 +53,7 @@ class Sm100Im2col final : public Convolution {
         const auto stored = problem().norm == Norm::Instead ? tensors.normed : tensors.output;
         const DenseTensors dense = enqueue_gather(stream, problem(), tensors, stored, room());
         for (const sm100::Im2colStep& step :
-             sm100::plan_im2col(bound_->image, sm100_shape(problem()), sizes_,
+             sm100::plan_im2col(bound_->product.config(), sm100_shape(problem()), sizes_,
                                 {.activation = dense.input,
                                 .filter = bound_->packed.filter->data(),
                                 .output = dense.output,
@@ -99,6 +98,8 @@ class Sm100Im2col final : public Convolution {
 
 std::string_view home_of(const ConvProblem& problem) {
     if (problem.output_dtype == tensor::DType::F32) return "im2col_home_fp32";
+    if (problem.output_dtype == tensor::DType::F16)
+        return problem.activation == Activation::Silu ? "im2col_home_fp16_silu" : "im2col_home_fp16";
     return problem.activation == Activation::Silu ? "im2col_home_bf16_silu" : "im2col_home_bf16";
 }
 
@@ -108,15 +109,14 @@ Result<void> load_kernels(Bound& bound, const std::shared_ptr<Kernels>& kernels,
                                             .w = static_cast<std::int64_t>(sizes.rows_per_chunk),
                                             .c_in = sizes.k_padded,
                                             .c_out = sizes.padded_filters,
-                                            .element = isa::Element::BFloat16};
-    const Sm100SumEntries entries = choose_sums(product, sm100_rates(kernels->device().info()));
-    bound.image = entries.image->config;
-    auto loaded = Sm100Kernel::create(kernels, entries.first_sum);
+                                            .element = *sm100_element_of(problem.dtype)};
+    auto loaded = Sm100Kernel::create(kernels, choose_product(product, sm100_rates(kernels->device().info())));
     if (!loaded) return fail(std::move(loaded.error()));
     bound.product = std::move(*loaded);
-    for (const auto& [kernel, name] :
-         {std::pair<std::shared_ptr<accel::Kernel>*, std::string_view>{&bound.gather, "im2col_gather_16bit"},
-          {&bound.home, home_of(problem)}}) {
+    const bool bytes = tensor::bytes_per_element(problem.dtype) == 1;
+    for (const auto& [kernel, name] : {std::pair<std::shared_ptr<accel::Kernel>*, std::string_view>{
+                                           &bound.gather, bytes ? "im2col_gather_8bit" : "im2col_gather_16bit"},
+                                       {&bound.home, home_of(problem)}}) {
         auto pass = kernels->get("im2col_passes", name);
         if (!pass) return fail(std::move(pass.error()));
         *kernel = std::move(*pass);

@@ -13,7 +13,10 @@ struct Sm100SumEntries {
     const sm100::Conv2dEntry* last_sum = nullptr;   ///< sums in, bf16 out
 };
 
-/// The cheapest of those that are built for a 2-D shape, by estimate.
+/// The cheapest of those that are built for a 2-D shape in bf16, by estimate.
 Sm100SumEntries choose_sums(const sm100::Conv2dProblemShape& image, const sm100::ChipRates& rates);
+/// The entry that writes the sums of a matrix product most cheaply: [rows, k] as an image of one row, in bf16, fp16 or
+/// fp8 e4m3.
+const sm100::Conv2dEntry* choose_product(const sm100::Conv2dProblemShape& product, const sm100::ChipRates& rates);
 
 }  // namespace kinetograph::conv::cuda

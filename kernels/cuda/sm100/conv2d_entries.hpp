@@ -57,6 +57,15 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
     return entry_config(cta_group, span, options);
 }
 
+/// The product of an im2col matrix of another element: fp32 sums, no source.
+KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, isa::Element element) {
+    PresetOptions options;
+    options.filters = 96 * cta_group;
+    options.element = element;
+    options.output = isa::Value::Float32;
+    return entry_config(cta_group, span, options);
+}
+
 // bf16, one form of activation, with and without residual.
 #define KG_SM100_TILE(X, form, group, span, n)                                                                    \
     X(conv2d_##form##_##group##sm_##span##b_n##n, (entry_config(group, span, n, Activation::form, Source::None)), \
@@ -105,6 +114,17 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
     X(conv2d_first_sum_##group##sm_##span##b, (sums_config(group, span, false, true)), NoEpilogue) \
     X(conv2d_next_sum_##group##sm_##span##b, (sums_config(group, span, true, true)), NoEpilogue)   \
     X(conv2d_last_sum_##group##sm_##span##b, (sums_config(group, span, true, false)), NoEpilogue)
+#define KG_SM100_PRODUCT(X, name, element, group, span) \
+    X(conv2d_##name##_sum_##group##sm_##span##b, (product_config(group, span, isa::Element::element)), NoEpilogue)
+#define KG_SM100_PRODUCTS(X)                      \
+    KG_SM100_PRODUCT(X, fp16, Float16, 1, 128)    \
+    KG_SM100_PRODUCT(X, fp16, Float16, 1, 64)     \
+    KG_SM100_PRODUCT(X, fp16, Float16, 2, 128)    \
+    KG_SM100_PRODUCT(X, fp16, Float16, 2, 64)     \
+    KG_SM100_PRODUCT(X, e4m3, Float8E4M3, 1, 128) \
+    KG_SM100_PRODUCT(X, e4m3, Float8E4M3, 1, 64)  \
+    KG_SM100_PRODUCT(X, e4m3, Float8E4M3, 2, 128) \
+    KG_SM100_PRODUCT(X, e4m3, Float8E4M3, 2, 64)
 #define KG_SM100_ELEMENTS(X)                      \
     KG_SM100_ELEMENT(X, fp16, Float16, 1, 128)    \
     KG_SM100_ELEMENT(X, fp16, Float16, 1, 64)     \
@@ -131,7 +151,9 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
     KG_SM100_SUMS(X, 1, 64)      \
     KG_SM100_SUMS(X, 2, 128)     \
     KG_SM100_SUMS(X, 2, 64)
-#define KG_SM100_VARIANTS(X) KG_SM100_ELEMENTS(X) KG_SM100_FUNCTIONS(X) KG_SM100_CLUSTERS(X) KG_SM100_PARTIAL_SUMS(X)
+#define KG_SM100_VARIANTS(X) \
+    KG_SM100_ELEMENTS(X)     \
+    KG_SM100_FUNCTIONS(X) KG_SM100_CLUSTERS(X) KG_SM100_PARTIAL_SUMS(X) KG_SM100_PRODUCTS(X)
 
 #define KG_SM100_ENTRIES(X) \
     KG_SM100_FRAMES(X) KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_VARIANTS(X)

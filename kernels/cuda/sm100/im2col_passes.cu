@@ -13,4 +13,5 @@ using SiluInRegisters = Silu<EpilogueForm::InRegisters>;
 KG_SM100_BRING_HOME(im2col_home_bf16, BFloat16, NoEpilogue)
 KG_SM100_BRING_HOME(im2col_home_bf16_silu, BFloat16, SiluInRegisters)
 KG_SM100_BRING_HOME(im2col_home_fp16, Float16, NoEpilogue)
+KG_SM100_BRING_HOME(im2col_home_fp16_silu, Float16, SiluInRegisters)
 KG_SM100_BRING_HOME(im2col_home_fp32, Float32, NoEpilogue)

@@ -92,8 +92,7 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 2; }},
     {"im2col-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"im2col-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
-    {"im2col-sm100", "wants bf16, met F16",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+    {"im2col-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"im2col-sm100", "wants no activation before an fp32 output, met silu",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.activation = Activation::Silu;

@@ -7,6 +7,7 @@
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/cuda/device.hpp>
+#include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 #include <kinetograph/kernels/cuda/sm100/qslice_conv3d.hpp>
 #include <kinetograph/tests/compute/conv/conv_properties.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
@@ -207,6 +208,27 @@ TEST_F(Sm100Convolution, TheMatrixOfTapsAgreesForWhatGatesDecline) {
     EXPECT_EQ(expect_agreement(*device_, {"im2col-sm100", DType::BF16, DType::F32}, std::span(shapes).first(2)), 2);
 }
 
+TEST_F(Sm100Convolution, TheMatrixOfTapsAgreesInTheNarrowerFormatsToo) {
+    ConvShape head = causal(96, 3), groups = with_residual(causal(12, 24, FrameLayout::Ring)), silu = causal(20, 24);
+    groups.problem.groups = 4;
+    groups.problem.norm = Norm::Beside;
+    silu.problem.activation = Activation::Silu;
+    const std::vector<ConvShape> shapes{head, groups, silu};
+    EXPECT_EQ(expect_agreement(*device_, {"im2col-sm100", DType::F16, DType::F16}, shapes), 3);
+    EXPECT_EQ(expect_agreement(*device_, {"im2col-sm100", DType::F16, DType::F32}, std::span(shapes).first(1)), 1);
+    for (const ConvShape& shape : shapes)
+        for (const DType output : {DType::BF16, DType::F32}) {
+            ConvProblem eighth = shape.problem;
+            eighth.dtype = DType::F8E4M3;
+            eighth.output_dtype = output;
+            eighth.norm = Norm::None;
+            if (output == DType::F32) eighth.activation = Activation::None;
+            const auto run = run_problem(*device_, eighth, {.backend = "im2col-sm100", .repeats = 1});
+            ASSERT_TRUE(run) << run.error().message;
+            EXPECT_LE(run->relative_l2, output == DType::F32 ? 1e-5 : 2.5e-3) << eighth.to_string();
+        }
+}
+
 TEST_F(Sm100Convolution, LeavesAResidualInPlaceWhenItIsTheOutput) {
     const auto stream = device_->create_stream("test").value();
     for (const std::string_view backend :
@@ -331,6 +353,19 @@ TEST(Sm100Sums, ArePlannedAsTheirKernelsAreBuilt) {
             expect_same(planned.first_sum, entries.first_sum->config);
             expect_same(planned.next_sum, entries.next_sum->config);
             expect_same(planned.last_sum, entries.last_sum->config);
+        }
+}
+
+TEST(Sm100Entries, OfProductsAreWhatAPlanMakesOfThem) {
+    for (const std::string_view sums : {"first", "fp16", "e4m3"})
+        for (const std::string_view form : {"1sm_128b", "1sm_64b", "2sm_128b", "2sm_64b"}) {
+            const auto* const entry = cuda::find_entry(fmt::format("conv2d_{}_sum_{}", sums, form));
+            ASSERT_NE(entry, nullptr) << sums << form;
+            const sm100::Conv2dConfig planned = sm100::im2col_config(entry->config);
+            EXPECT_EQ(planned.output, entry->config.output);
+            EXPECT_EQ(planned.swizzle_c, entry->config.swizzle_c);
+            EXPECT_EQ(planned.stages, entry->config.stages);
+            EXPECT_EQ(sm100::shared_bytes(planned), sm100::shared_bytes(entry->config));
         }
 }
 
