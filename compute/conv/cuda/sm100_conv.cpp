@@ -121,8 +121,10 @@ Result<Sm100Kernel> choose(const std::shared_ptr<Kernels>& kernels, const ConvPr
         shape.n *= shape.d;
         shape.d = 1;
     }
-    return Sm100Kernel::create(kernels, sm100::choose_entry(shape, activation, source_of(problem), function_of(problem),
-                                                            sm100_rates(kernels->device().info())));
+    return Sm100Kernel::create(
+        kernels, sm100::choose_entry(
+                     shape, {.activation = activation, .source = source_of(problem), .function = function_of(problem)},
+                     sm100_rates(kernels->device().info())));
 }
 
 /// Packs and adds the norm.

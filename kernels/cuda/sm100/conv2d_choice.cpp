@@ -23,11 +23,11 @@ double tensor_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape)
     return (activation + filter) * element + outputs * (isa::value_bytes(config.output) + source);
 }
 
-bool serves(const Conv2dEntry& entry, const Conv2dProblemShape& shape, Activation activation, Source source,
-            EntryFunction function) {
+bool serves(const Conv2dEntry& entry, const Conv2dProblemShape& shape, const EntryRequest& request) {
     const Conv2dConfig& c = entry.config;
-    return entry.function == function && c.element == shape.element && c.activation == activation &&
-           c.source == source && isa::value_bytes(c.output) == 2 && c.cluster.size() == c.cta_group;
+    return entry.function == request.function && c.element == shape.element && c.activation == request.activation &&
+           c.source == request.source && isa::value_bytes(c.output) == request.output_bytes &&
+           c.cluster.size() == c.cta_group;
 }
 
 }  // namespace
@@ -56,18 +56,15 @@ Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& sh
     return result;
 }
 
-const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, Activation activation, Source source,
-                                EntryFunction function, const ChipRates& chip) {
+const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request, const ChipRates& chip) {
     const Conv2dEntry* best = nullptr;
-    double seconds = 0;
+    double least = 0;
     for (const Conv2dEntry& entry : kConv2dEntries) {
-        if (!serves(entry, shape, activation, source, function)) continue;
-        const Conv2dEstimate candidate = estimate(entry.config, shape, chip);
-        // Where only HBM limits, the one that asks less of L2 is the better neighbour.
-        const double cost = candidate.seconds + 1e-3 * (candidate.mma_seconds + candidate.l2_seconds);
-        if (best == nullptr || cost < seconds) {
+        if (!serves(entry, shape, request)) continue;
+        const double cost = estimate(entry.config, shape, chip).cost();
+        if (best == nullptr || cost < least) {
             best = &entry;
-            seconds = cost;
+            least = cost;
         }
     }
     return best;

@@ -27,12 +27,23 @@ struct Conv2dEstimate {
     double l2_seconds = 0;   ///< operands into shared memory alone
     double hbm_seconds = 0;  ///< every tensor once
     Limit limit = Limit::Mma;
+
+    /// What choices compare: where only HBM limits, the one that asks less of L2 is the better neighbour.
+    double cost() const { return seconds + 1e-3 * (mma_seconds + l2_seconds); }
 };
 Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip = {});
 
-/// The entry with the smallest estimate among those of the shape's element that apply `function`; null when none of
-/// them is built. `shape` has passed gates(activation).
-const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, Activation activation, Source source,
-                                EntryFunction function = EntryFunction::None, const ChipRates& chip = {});
+/// What a launch asks of an entry, beside the shape's element.
+struct EntryRequest {
+    Activation activation = Activation::Frames2d;
+    Source source = Source::None;
+    EntryFunction function = EntryFunction::None;
+    uint32_t output_bytes = 2;  ///< of a value: 4 for sums
+};
+
+/// The entry with the smallest cost among those that are asked for; null when none of them is built. `shape` has
+/// passed gates(activation).
+const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request,
+                                const ChipRates& chip = {});
 
 }  // namespace kinetograph::sm100

@@ -116,24 +116,13 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, is
     X(conv2d_last_sum_##group##sm_##span##b, (sums_config(group, span, true, false)), NoEpilogue)
 #define KG_SM100_PRODUCT(X, name, element, group, span) \
     X(conv2d_##name##_sum_##group##sm_##span##b, (product_config(group, span, isa::Element::element)), NoEpilogue)
-#define KG_SM100_PRODUCTS(X)                      \
-    KG_SM100_PRODUCT(X, fp16, Float16, 1, 128)    \
-    KG_SM100_PRODUCT(X, fp16, Float16, 1, 64)     \
-    KG_SM100_PRODUCT(X, fp16, Float16, 2, 128)    \
-    KG_SM100_PRODUCT(X, fp16, Float16, 2, 64)     \
-    KG_SM100_PRODUCT(X, e4m3, Float8E4M3, 1, 128) \
-    KG_SM100_PRODUCT(X, e4m3, Float8E4M3, 1, 64)  \
-    KG_SM100_PRODUCT(X, e4m3, Float8E4M3, 2, 128) \
-    KG_SM100_PRODUCT(X, e4m3, Float8E4M3, 2, 64)
-#define KG_SM100_ELEMENTS(X)                      \
-    KG_SM100_ELEMENT(X, fp16, Float16, 1, 128)    \
-    KG_SM100_ELEMENT(X, fp16, Float16, 1, 64)     \
-    KG_SM100_ELEMENT(X, fp16, Float16, 2, 128)    \
-    KG_SM100_ELEMENT(X, fp16, Float16, 2, 64)     \
-    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 128) \
-    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 1, 64)  \
-    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 128) \
-    KG_SM100_ELEMENT(X, e4m3, Float8E4M3, 2, 64)
+// `make` is KG_SM100_ELEMENT or KG_SM100_PRODUCT.
+#define KG_SM100_EACH_ELEMENT(make, X)                                                                   \
+    make(X, fp16, Float16, 1, 128) make(X, fp16, Float16, 1, 64) make(X, fp16, Float16, 2, 128)          \
+        make(X, fp16, Float16, 2, 64) make(X, e4m3, Float8E4M3, 1, 128) make(X, e4m3, Float8E4M3, 1, 64) \
+            make(X, e4m3, Float8E4M3, 2, 128) make(X, e4m3, Float8E4M3, 2, 64)
+#define KG_SM100_ELEMENTS(X) KG_SM100_EACH_ELEMENT(KG_SM100_ELEMENT, X)
+#define KG_SM100_PRODUCTS(X) KG_SM100_EACH_ELEMENT(KG_SM100_PRODUCT, X)
 #define KG_SM100_FUNCTIONS(X)              \
     KG_SM100_FUNCTION(X, 1, 128, None)     \
     KG_SM100_FUNCTION(X, 1, 128, Residual) \

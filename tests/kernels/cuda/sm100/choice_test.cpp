@@ -21,7 +21,7 @@ Conv2dProblemShape layer(int64_t h, int64_t w, int64_t c_in, int64_t c_out, int6
 
 std::string chosen(const Conv2dProblemShape& shape, Activation activation, Source source = Source::None,
                    EntryFunction function = EntryFunction::None) {
-    const Conv2dEntry* entry = choose_entry(shape, activation, source, function);
+    const Conv2dEntry* entry = choose_entry(shape, {.activation = activation, .source = source, .function = function});
     return entry == nullptr ? "none" : entry->name;
 }
 
@@ -37,7 +37,7 @@ TEST(Choice, GivesEveryLayerOfWan21AWindowKernelThatFitsItsFilters) {
 
 TEST(Choice, UsesNarrowTilesWhereWideOnesWouldLeaveSmsIdle) {
     const Conv2dProblemShape small = layer(16, 16, 384, 384);
-    const Conv2dEntry* entry = choose_entry(small, Activation::Frames2d, Source::None);
+    const Conv2dEntry* entry = choose_entry(small, {});
     ASSERT_NE(entry, nullptr);
     EXPECT_EQ(entry->config.mma.n, 64u);
 }

@@ -81,7 +81,7 @@ std::string roofline_row(const conv::NamedProblem& layer) {
                                   static_cast<long long>(shape.c_out), static_cast<long long>(shape.taps()));
     const std::string why = declined(gates(activation), shape);
     if (!why.empty()) return what + " declined: " + why + " | | | | | | | |\n";
-    const Conv2dEntry* entry = choose_entry(shape, activation, source);
+    const Conv2dEntry* entry = choose_entry(shape, {.activation = activation, .source = source});
     const Conv2dEstimate e = estimate(entry->config, shape);
     constexpr const char* kLimits[] = {"products", "L2", "HBM"};
     return what + line(" %s | %.0f | %llu | %.0f | %.0f | %.0f | %s | %.0f |\n", entry->name + 7,
