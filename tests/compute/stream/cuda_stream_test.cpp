@@ -37,15 +37,8 @@ class CudaStreams : public testing::StreamTest, public ::testing::WithParamInter
     /// Without synchronization checks: timelines are signalled while tests wait.
     void set_up(vulkan::Validation validation = vulkan::Validation::WithoutSynchronization) {
         validation_ = validation;
-        vulkan::testing::faults().exports_semaphores = !cuda_.real();  // NVIDIA's driver exports them itself
-        ASSERT_NO_FATAL_FAILURE(open_display());
-        auto device = cuda_.create_device(*display_);
-        if (!device && cuda_.real()) GTEST_SKIP() << device.error().message;
-        ASSERT_TRUE(device) << device.error().message;
-        accelerator_ = std::move(*device);
-        ASSERT_NO_FATAL_FAILURE(make_bridge());
-        ASSERT_EQ(bridge_->choice().topology, interop::Topology::Shared) << bridge_->choice().reason;
-        ASSERT_EQ(bridge_->choice().timelines, interop::Timelines::Shared) << bridge_->choice().reason;
+        ASSERT_NO_FATAL_FAILURE(open(cuda_));
+        if (IsSkipped()) return;
         clip_ = small_clip(kLatents, kWidth);
         expected_ = testing::expected_frames(*small_decoder(*accelerator_, kWidth), clip_);
         stream_ = accelerator_->create_stream("who makes latents").value();

@@ -2,6 +2,7 @@
 // fails the test.
 #pragma once
 
+#include "cuda_side.hpp"
 #include "same_gpu.hpp"
 
 #include <kinetograph/engine/accel/cpu/device.hpp>
@@ -72,6 +73,18 @@ class InteropTest : public ::testing::Test {
         ASSERT_EQ(choice.topology, pairing.topology) << choice.reason;
         ASSERT_EQ(choice.staging, pairing.staging) << choice.reason;
         ASSERT_EQ(choice.timelines, pairing.timelines) << choice.reason;
+    }
+    /// The CUDA lane on the GPU that draws, memory and timelines shared; skips where a named driver has no device.
+    void open(CudaSide& cuda) {
+        vulkan::testing::faults().exports_semaphores = !cuda.real();  // NVIDIA's driver exports them itself
+        ASSERT_NO_FATAL_FAILURE(open_display());
+        auto device = cuda.create_device(*display_);
+        if (!device && cuda.real()) GTEST_SKIP() << device.error().message;
+        ASSERT_TRUE(device) << device.error().message;
+        accelerator_ = std::move(*device);
+        ASSERT_NO_FATAL_FAILURE(make_bridge());
+        ASSERT_EQ(bridge_->choice().topology, Topology::Shared) << bridge_->choice().reason;
+        ASSERT_EQ(bridge_->choice().timelines, Timelines::Shared) << bridge_->choice().reason;
     }
     /// Frees what a test made itself.
     virtual void release() {}

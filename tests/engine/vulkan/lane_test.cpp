@@ -379,15 +379,8 @@ TEST_F(Lanes, AQueueWaitsForALaneThatVulkanCannotSeeWithoutBlockingTheCaller) {
 }
 
 TEST_F(Lanes, ExternalSemaphoresAreWaitedForAndSignalled) {
-    VkSemaphoreTypeCreateInfo type{};
-    type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
-    type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-    VkSemaphoreCreateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
-    info.pNext = &type;
-    VkSemaphore semaphore = VK_NULL_HANDLE;
+    VkSemaphore semaphore = create_timeline(*device_, "external").value();
     const VolkDeviceTable& table = device_->table();
-    ASSERT_EQ(table.vkCreateSemaphore(device_->handle(), &info, nullptr, &semaphore), VK_SUCCESS);
     lane(graph::Lane::Graphics).wait_before_next({semaphore, 1});
     lane(graph::Lane::Graphics).signal_after_next({semaphore, 2});
     auto execution = executor_->execute(three_lanes(3));

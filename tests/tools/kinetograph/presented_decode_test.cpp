@@ -25,14 +25,7 @@ class PresentedDecodes : public interop::testing::InteropTest, public ::testing:
         GTEST_SKIP() << "whole decoders in the host model take minutes under a sanitizer";
 #endif
         rounds_ = 2;  // of a decoder in the host model
-        vulkan::testing::faults().exports_semaphores = !cuda_.real();
-        ASSERT_NO_FATAL_FAILURE(open_display());
-        auto device = cuda_.create_device(*display_);
-        if (!device && cuda_.real()) GTEST_SKIP() << device.error().message;
-        ASSERT_TRUE(device) << device.error().message;
-        accelerator_ = std::move(*device);
-        ASSERT_NO_FATAL_FAILURE(make_bridge());
-        ASSERT_EQ(bridge_->choice().topology, interop::Topology::Shared) << bridge_->choice().reason;
+        open(cuda_);
     }
     void TearDown() override {
         InteropTest::TearDown();
