@@ -217,12 +217,7 @@ Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGrap
 }
 
 Result<void> AcceleratorLane::wait(std::uint64_t value) {
-    constexpr auto kLook = std::chrono::milliseconds(100);
-    for (bool reached = false; !reached;) {
-        const auto waited = progress_->wait(value, kLook);
-        if (!waited) return fail(waited.error());
-        reached = *waited;
-    }
+    if (auto reached = progress_->wait(value); !reached) return reached;
     collect();
     if (auto status = stream_->status(); !status) return status;
     std::lock_guard lock(mutex_);

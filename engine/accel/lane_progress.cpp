@@ -2,10 +2,11 @@
 
 namespace kinetograph::accel {
 
-Result<bool> LaneProgress::wait(std::uint64_t value, Nanoseconds timeout) const {
-    if (timeline_->wait(value, timeout)) return true;
-    if (auto coming = may_come(value); !coming) return fail(std::move(coming.error()));
-    return false;
+Result<void> LaneProgress::wait(std::uint64_t value) const {
+    constexpr auto kLook = std::chrono::milliseconds(100);
+    while (!timeline_->wait(value, kLook))
+        if (auto coming = may_come(value); !coming) return coming;
+    return {};
 }
 
 /// Work that a lost device does not do signals nothing, nor does a lane that is gone.

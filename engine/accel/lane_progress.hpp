@@ -14,11 +14,9 @@ class LaneProgress {
     /// `stream` signals `timeline`, and lives until end().
     LaneProgress(std::shared_ptr<Timeline> timeline, const Stream& stream)
         : timeline_(std::move(timeline)), stream_(&stream) {}
-    const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
-
-    /// Blocks the calling thread until the lane has reached `value`; false after `timeout`. Errors, while the value is
-    /// not reached: DeviceLost; Cancelled (the lane has ended).
-    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) const;
+    /// Blocks the calling thread until the lane has reached `value`. Errors, while it has not: DeviceLost; Cancelled
+    /// (the lane has ended).
+    Result<void> wait(std::uint64_t value) const;
     /// The lane's last words, once its stream is empty: values that it has not reached by now never will be.
     void end();
 

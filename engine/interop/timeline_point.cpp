@@ -3,8 +3,7 @@
 namespace kinetograph::interop {
 namespace {
 
-constexpr Nanoseconds kClosingPoll = std::chrono::milliseconds(20);    // how soon a wait notices that all is over
-constexpr Nanoseconds kProgressPoll = std::chrono::milliseconds(100);  // that a lane has ended or lost its device
+constexpr Nanoseconds kClosingPoll = std::chrono::milliseconds(20);  // how soon a wait notices that all is over
 
 Result<void> refuse(const graph::BatchRecord& record) {
     return fail(ErrorCode::Unsupported, "batch {} was given to what only waits for a timeline, and runs nothing",
@@ -37,12 +36,6 @@ bool ForeignTimeline::has_reached(std::uint64_t value) const {
 
 Result<void> FollowedLane::submit(const graph::BatchRecord& record) { return refuse(record); }
 
-Result<void> FollowedLane::wait(std::uint64_t value) {
-    for (;;) {
-        const auto reached = progress_->wait(value, kProgressPoll);
-        if (!reached) return fail(reached.error());
-        if (*reached) return {};
-    }
-}
+Result<void> FollowedLane::wait(std::uint64_t value) { return progress_->wait(value); }
 
 }  // namespace kinetograph::interop
