@@ -48,9 +48,7 @@ Result<FrameBlock> allocate(accel::Device& device, std::string_view name, std::i
                             DType dtype) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(elements) * tensor::bytes_per_element(dtype);
     FrameBlock block;
-    auto memory = device.allocate(name, std::max<std::uint64_t>(bytes * static_cast<std::uint64_t>(count), 1));
-    if (!memory) return fail(std::move(memory.error()));
-    block.memory = std::move(*memory);
+    KG_TRY(block.memory, device.allocate(name, std::max<std::uint64_t>(bytes * static_cast<std::uint64_t>(count), 1)));
     block.host.assign(bytes * static_cast<std::uint64_t>(count), std::byte{0xFF});  // NaN in any format
     block.count = count;
     block.elements = elements;
@@ -98,16 +96,10 @@ struct Bound {
     static Result<Bound> create(accel::Device& device, const ConvProblem& problem, const ConvParameters& parameters,
                                 std::string_view backend) {
         Bound bound;
-        auto convolution = Convolution::create(device, problem, parameters, {.backend = backend});
-        if (!convolution) return fail(std::move(convolution.error()));
-        bound.convolution = std::move(*convolution);
-        auto stream = device.create_stream("conv");
-        if (!stream) return fail(std::move(stream.error()));
-        bound.stream = std::move(*stream);
+        KG_TRY(bound.convolution, Convolution::create(device, problem, parameters, {.backend = backend}));
+        KG_TRY(bound.stream, device.create_stream("conv"));
         const std::uint64_t bytes = bound.convolution->workspace_bytes();
-        auto workspace = device.allocate("workspace", std::max<std::uint64_t>(bytes, 64));
-        if (!workspace) return fail(std::move(workspace.error()));
-        bound.workspace = std::move(*workspace);
+        KG_TRY(bound.workspace, device.allocate("workspace", std::max<std::uint64_t>(bytes, 64)));
 
         const std::int64_t outputs = problem.h_out() * problem.w_out() * problem.filter.k;
         const std::int64_t output_frames = problem.n * problem.d_out();
@@ -121,16 +113,14 @@ struct Bound {
              {Wanted{bound.input, "input", problem.n * problem.d, problem.h * problem.w * problem.c_in, problem.dtype},
               Wanted{bound.residual, "residual", problem.residual ? output_frames : 0, outputs, problem.output_dtype},
               Wanted{bound.output, "output", output_frames, outputs, problem.output_dtype}}) {
-            auto block = allocate(device, wanted.name, wanted.count, wanted.elements, wanted.dtype);
-            if (!block) return fail(std::move(block.error()));
-            wanted.block = std::move(*block);
+            KG_TRY(wanted.block, allocate(device, wanted.name, wanted.count, wanted.elements, wanted.dtype));
         }
-        if (auto poisoned = bound.output.upload(*bound.stream); !poisoned) return fail(std::move(poisoned.error()));
+        KG_CHECK(bound.output.upload(*bound.stream));
         return bound;
     }
 
     Result<void> upload_inputs() const {
-        if (auto uploaded = input.upload(*stream); !uploaded) return uploaded;
+        KG_CHECK(input.upload(*stream));
         return residual.upload(*stream);
     }
 
@@ -164,7 +154,7 @@ void compare(const FrameBlock& output, const FrameBlock& reference, ConvRun& run
 }  // namespace
 
 Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, const ConvRunOptions& options) {
-    if (auto valid = problem.validate(); !valid) return fail(std::move(valid.error()));
+    KG_CHECK(problem.validate());
     if (problem.norm != Norm::None) {
         return fail(ErrorCode::InvalidArgument, "convolution {}: a run compares bare outputs, not normed ones",
                     problem.to_string());
@@ -178,34 +168,32 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     ConvProblem exact = problem;
     exact.output_dtype = DType::F32;
     const auto host = accel::cpu::create_device();
-    auto tested = Bound::create(device, problem, parameters, options.backend);
-    if (!tested) return fail(std::move(tested.error()));
-    auto reference = Bound::create(*host, exact, parameters, "reference");
-    if (!reference) return fail(std::move(reference.error()));
-    fill(tested->input, 1, random);
-    fill(tested->residual, 1, random);
-    copy_values(tested->input, reference->input);
-    copy_values(tested->residual, reference->residual);
+    KG_TRY(auto tested, Bound::create(device, problem, parameters, options.backend));
+    KG_TRY(auto reference, Bound::create(*host, exact, parameters, "reference"));
+    fill(tested.input, 1, random);
+    fill(tested.residual, 1, random);
+    copy_values(tested.input, reference.input);
+    copy_values(tested.residual, reference.residual);
 
-    for (Bound* bound : {&*reference, &*tested}) {
-        if (auto uploaded = bound->upload_inputs(); !uploaded) return fail(std::move(uploaded.error()));
-        if (auto ran = bound->run(); !ran) return fail(std::move(ran.error()));
-        if (auto read = bound->output.read_back(*bound->stream); !read) return fail(std::move(read.error()));
+    for (Bound* bound : {&reference, &tested}) {
+        KG_CHECK(bound->upload_inputs());
+        KG_CHECK(bound->run());
+        KG_CHECK(bound->output.read_back(*bound->stream));
     }
     ConvRun run;
-    compare(tested->output, reference->output, run);
+    compare(tested.output, reference.output, run);
 
     std::vector<double> seconds;
     for (int i = 0; i < std::max(1, options.repeats); ++i) {
         const auto start = Clock::now();
-        if (auto ran = tested->run(); !ran) return fail(std::move(ran.error()));
+        KG_CHECK(tested.run());
         seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
     std::ranges::nth_element(seconds, seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2));
     run.seconds_median = seconds[seconds.size() / 2];
     run.tflops = problem.flops() / run.seconds_median / 1e12;
-    run.workspace_bytes = tested->convolution->workspace_bytes();
-    run.backend = tested->convolution->backend();
+    run.workspace_bytes = tested.convolution->workspace_bytes();
+    run.backend = tested.convolution->backend();
     return run;
 }
 

@@ -57,14 +57,13 @@ Result<std::unique_ptr<Convolution>> create_from(const Candidate& candidate, acc
 
 Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, const ConvProblem& problem,
                                                          const ConvParameters& parameters, const ConvOptions& options) {
-    if (auto valid = problem.validate(); !valid) return fail(std::move(valid.error()));
-    if (auto fits = check_parameters(problem, parameters); !fits) return fail(std::move(fits.error()));
+    KG_CHECK(problem.validate());
+    KG_CHECK(check_parameters(problem, parameters));
 
     std::vector<DispatchRow> rows = explain(device.info(), problem);
     if (!options.backend.empty()) {
-        auto row = row_of(options.backend, rows);
-        if (!row) return fail(std::move(row.error()));
-        rows = {*row};
+        KG_TRY(auto row, row_of(options.backend, rows));
+        rows = {row};
     }
     for (DispatchRow& row : rows) {
         if (!row.open) continue;

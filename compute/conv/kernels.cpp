@@ -31,9 +31,8 @@ std::shared_ptr<Kernels> Kernels::of(accel::Device& device) {
 Result<std::shared_ptr<accel::Kernel>> Kernels::get(std::string_view image, std::string_view kernel) {
     const std::scoped_lock lock(mutex_);
     if (const auto found = kernels_.find(kernel); found != kernels_.end()) return found->second;
-    auto loaded = module(image, kernel);
-    if (!loaded) return fail(std::move(loaded.error()));
-    auto found = (*loaded)->kernel(kernel);
+    KG_TRY(auto loaded, module(image, kernel));
+    auto found = loaded->kernel(kernel);
     if (found) kernels_.emplace(kernel, *found);
     return found;
 }

@@ -51,7 +51,7 @@ void run(const Bound& work) {
 }  // namespace
 
 Result<void> enqueue_rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) {
-    if (auto valid = check(pass_name, work); !valid) return valid;
+    KG_CHECK(check(pass_name, work));
     stream.enqueue(pass_name,
                    [bound = Bound{{work.input.begin(), work.input.end()},
                                   {work.output.begin(), work.output.end()},

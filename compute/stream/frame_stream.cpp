@@ -22,18 +22,16 @@ Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
 
 Result<std::unique_ptr<FrameStream>> FrameStream::create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
                                                          const vae::Latents& clip, const FrameStreamOptions& options) {
-    if (auto fits = vae::check_fit(*decoder, clip); !fits) return fail(std::move(fits.error()));
+    KG_CHECK(vae::check_fit(*decoder, clip));
     std::unique_ptr<FrameStream> stream(new FrameStream(clip.frames, options.loop));
-    if (auto uploaded = stream->upload(bridge.accelerator(), clip); !uploaded) return fail(std::move(uploaded.error()));
-    auto ring = RingDecoder::create(bridge, std::move(decoder),
-                                    {.storage = options.storage,
-                                     .slots = options.slots,
-                                     .copy_lane = options.copy_lane,
-                                     .copies = copies_on(bridge.display(), options.copy_lane),
-                                     .fps = clip.fps,
-                                     .recorder = options.recorder});
-    if (!ring) return fail(std::move(ring.error()));
-    stream->decoder_ = std::move(*ring);
+    KG_CHECK(stream->upload(bridge.accelerator(), clip));
+    KG_TRY(stream->decoder_, RingDecoder::create(bridge, std::move(decoder),
+                                                 {.storage = options.storage,
+                                                  .slots = options.slots,
+                                                  .copy_lane = options.copy_lane,
+                                                  .copies = copies_on(bridge.display(), options.copy_lane),
+                                                  .fps = clip.fps,
+                                                  .recorder = options.recorder}));
     stream->thread_ = std::thread([raw = stream.get()] { raw->run(); });
     pthread_setname_np(stream->thread_.native_handle(), "frame stream");
     return stream;
@@ -42,11 +40,8 @@ Result<std::unique_ptr<FrameStream>> FrameStream::create(interop::Bridge& bridge
 /// All of the clip: a latent frame is a three-hundredth of the pixels that it becomes.
 Result<void> FrameStream::upload(accel::Device& device, const vae::Latents& clip) {
     latent_bytes_ = static_cast<std::uint64_t>(clip.channels * clip.height * clip.width) * sizeof(float);
-    auto memory = device.allocate("latents of a clip", latent_bytes_ * static_cast<std::uint64_t>(frames_));
-    if (!memory) return fail(std::move(memory.error()));
-    latents_ = std::move(*memory);
-    auto stream = device.create_stream("latents of a clip");
-    if (!stream) return fail(std::move(stream.error()));
+    KG_TRY(latents_, device.allocate("latents of a clip", latent_bytes_ * static_cast<std::uint64_t>(frames_)));
+    KG_TRY(auto stream, device.create_stream("latents of a clip"));
     for (std::int64_t t = 0; t < frames_; ++t) {
         const std::vector<float> values = clip.frame(t);
         if (auto finite = vae::check_finite(values, t, clip.height * clip.width); !finite && !bad_) {
@@ -54,7 +49,7 @@ Result<void> FrameStream::upload(accel::Device& device, const vae::Latents& clip
             bad_ = std::move(finite.error());
         }
         std::byte* to = latents_->data() + static_cast<std::uint64_t>(t) * latent_bytes_;
-        if (auto copied = (*stream)->upload(to, std::as_bytes(std::span(values))); !copied) return copied;
+        KG_CHECK(stream->upload(to, std::as_bytes(std::span(values))));
     }
     return {};
 }

@@ -40,20 +40,18 @@ Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge
                     kFramesOfAStep);
     std::unique_ptr<RingDecoder> made(new RingDecoder(bridge, std::move(decoder), options));
     if (bridge.display() == nullptr) made->options_.storage = FrameRingDesc::Storage::Buffer;
-    if (auto ring = made->make_ring(); !ring) return fail(std::move(ring.error()));
-    if (auto attached = made->attach(); !attached) return fail(std::move(attached.error()));
+    KG_CHECK(made->make_ring());
+    KG_CHECK(made->attach());
     return made;
 }
 
 Result<void> RingDecoder::make_ring() {
     const vae::LatentSize size = decoder_->latent_size();
-    auto ring = FrameRing::create(bridge_, {.width = static_cast<std::uint32_t>(8 * size.width),
-                                            .height = static_cast<std::uint32_t>(8 * size.height),
-                                            .storage = options_.storage,
-                                            .slots = options_.slots,
-                                            .color = {}});
-    if (!ring) return fail(std::move(ring.error()));
-    ring_ = std::move(*ring);
+    KG_TRY(ring_, FrameRing::create(bridge_, {.width = static_cast<std::uint32_t>(8 * size.width),
+                                              .height = static_cast<std::uint32_t>(8 * size.height),
+                                              .storage = options_.storage,
+                                              .slots = options_.slots,
+                                              .color = {}}));
     slots_.reserve(kFramesOfAStep);
     places_.reserve(kFramesOfAStep);
     return {};
@@ -67,11 +65,11 @@ Result<void> RingDecoder::attach() {
     output.backends = {{graph::MemoryDomain::Shared, &bridge_.memory()}};
     output.topology = bridge_.lane_topology();
     if (options_.storage == FrameRingDesc::Storage::Buffer) {
-        if (auto shown = bridge_.connect(decoder_->lane()); !shown) return shown;
+        KG_CHECK(bridge_.connect(decoder_->lane()));
     } else if (auto made = make_copying(); !made) {
         return made;
     } else if (options_.copies == Copies::OnceDecoded) {
-        if (auto pixels = make_pixels(); !pixels) return pixels;
+        KG_CHECK(make_pixels());
     } else {
         output.memory = vae::DeviceOutput::Memory::Transient;
         output.lanes = {copying_.get()};
@@ -79,7 +77,7 @@ Result<void> RingDecoder::attach() {
             declare_copies(frame, frames);
         };
         const std::uint64_t pixels = (ring_->frame_bytes() + 255) / 256 * 256 * kFramesOfAStep;
-        if (auto reserved = bridge_.memory().reserve(pixels); !reserved) return reserved;
+        KG_CHECK(bridge_.memory().reserve(pixels));
     }
     return decoder_->attach(std::move(output));
 }
@@ -95,14 +93,11 @@ Result<void> RingDecoder::make_copying() {
 /// Memory for the frames of one step, and an executor for the copies out of it.
 Result<void> RingDecoder::make_pixels() {
     for (std::uint32_t i = 0; i < kFramesOfAStep; ++i) {
-        auto buffer = bridge_.memory().create_buffer(fmt::format("pixels {}", i), ring_->frame_bytes());
-        if (!buffer) return fail(std::move(buffer.error()));
-        pixels_.push_back(std::move(*buffer));
+        KG_TRY(auto buffer, bridge_.memory().create_buffer(fmt::format("pixels {}", i), ring_->frame_bytes()));
+        pixels_.push_back(std::move(buffer));
     }
-    auto copier = graph::Executor::create(
-        {.lanes = {copying_.get()}, .memory = {}, .compile = {.topology = bridge_.lane_topology()}});
-    if (!copier) return fail(std::move(copier.error()));
-    copier_ = std::move(*copier);
+    KG_TRY(copier_, graph::Executor::create(
+                        {.lanes = {copying_.get()}, .memory = {}, .compile = {.topology = bridge_.lane_topology()}}));
     return {};
 }
 
@@ -134,7 +129,7 @@ void RingDecoder::rebind_images(graph::FrameGraph& frame) {
 /// Waits for the step, then brings its pixels to the slots' images; the step is done when they are there.
 Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
     constexpr auto kAccelerator = static_cast<std::size_t>(graph::Lane::Accelerator);
-    if (auto done = decoder_->lane().wait(step.execution.done[kAccelerator]); !done) return done;
+    KG_CHECK(decoder_->lane().wait(step.execution.done[kAccelerator]));
     const auto [it, added] = copies_.try_emplace(slots_.size());
     if (added) {
         std::vector<graph::Buffer> frames;
@@ -145,9 +140,8 @@ Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
         declare_copies(it->second, frames);
     }
     rebind_images(it->second);
-    auto execution = copier_->execute(it->second);
-    if (!execution) return fail(std::move(execution.error()));
-    step.execution = *execution;
+    KG_TRY(auto execution, copier_->execute(it->second));
+    step.execution = execution;
     return {};
 }
 
@@ -185,9 +179,8 @@ Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout
     const Nanoseconds until = host_now() + timeout;
     if (const Stepped acquired = acquire(timeout); acquired != Stepped::Enqueued) return acquired;
     if (!bridge_.has_reached(before_last_)) {
-        const auto done = bridge_.wait(before_last_, std::max(until - host_now(), Nanoseconds{}));
-        if (!done) return fail(done.error());
-        if (!*done) return Stepped::NoSlots;
+        KG_TRY(const auto done, bridge_.wait(before_last_, std::max(until - host_now(), Nanoseconds{})));
+        if (!done) return Stepped::NoSlots;
     }
     const auto enqueued = enqueue(latent);
     if (!enqueued) {
@@ -195,7 +188,7 @@ Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout
         if (copying_) copying_->forget_external();
         return fail(enqueued.error());
     }
-    if (auto published = publish(*enqueued); !published) return fail(std::move(published.error()));
+    KG_CHECK(publish(*enqueued));
     return Stepped::Enqueued;
 }
 
@@ -216,36 +209,33 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
             places_.push_back(slot.buffer->physical());
     }
     if (copier_) bridge_.wait_before_next(lane, last_);  // the copies out of the memory that this step writes
-    if (auto begun = clock_.begin(lane.stream()); !begun) return fail(std::move(begun.error()));
+    KG_CHECK(clock_.begin(lane.stream()));
     auto enqueued = decoder_->enqueue({.latents = {reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes},
                                        .frames = places_,
                                        .bind = [this](graph::FrameGraph& frame) {
                                            if (copying_ && !copier_) rebind_images(frame);
                                        }});
     if (!enqueued) return enqueued;
-    const auto number = clock_.end(lane.stream(), first_);
-    if (!number) return fail(number.error());
-    step_number_ = *number;
+    KG_TRY(const auto number, clock_.end(lane.stream(), first_));
+    step_number_ = number;
     if (options_.recorder != nullptr)
         options_.recorder->add({.name = "enqueue a step",
                                 .track = "host",
                                 .begin = begin,
                                 .end = host_now(),
                                 .execution = enqueued->execution.number});
-    if (copier_)
-        if (auto copied = copy_decoded(*enqueued); !copied) return fail(std::move(copied.error()));
+    if (copier_) KG_CHECK(copy_decoded(*enqueued));
     return enqueued;
 }
 
 Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     graph::LaneBackend& lane = last_lane();
-    auto ready = bridge_.point_of(lane, step.execution.done[static_cast<std::size_t>(lane.lane())]);
-    if (!ready) return fail(std::move(ready.error()));
-    before_last_ = std::exchange(last_, *ready);
+    KG_TRY(auto ready, bridge_.point_of(lane, step.execution.done[static_cast<std::size_t>(lane.lane())]));
+    before_last_ = std::exchange(last_, ready);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.first_index + static_cast<std::int64_t>(i);
         const Nanoseconds due(std::llround(static_cast<double>(index) * 1e9 / options_.fps));
-        ring_->publish(slots_[i], {index, due, step_number_}, *ready);
+        ring_->publish(slots_[i], {index, due, step_number_}, ready);
     }
     slots_.clear();
     first_ = false;

@@ -13,9 +13,7 @@ Result<std::shared_ptr<accel::Event>> StepClock::take() {
 Result<void> StepClock::begin(accel::Stream& stream) {
     std::lock_guard lock(mutex_);
     if (begun_ == nullptr) {  // else that of a step which came to nothing
-        auto event = take();
-        if (!event) return fail(std::move(event.error()));
-        begun_ = std::move(*event);
+        KG_TRY(begun_, take());
     }
     stream.record(begun_);
     return {};
@@ -23,10 +21,9 @@ Result<void> StepClock::begin(accel::Stream& stream) {
 
 Result<std::uint64_t> StepClock::end(accel::Stream& stream, bool is_first) {
     std::lock_guard lock(mutex_);
-    auto event = take();
-    if (!event) return fail(std::move(event.error()));
-    stream.record(*event);
-    running_.push_back({std::move(begun_), std::move(*event), is_first});
+    KG_TRY(auto event, take());
+    stream.record(event);
+    running_.push_back({std::move(begun_), std::move(event), is_first});
     return ++times_.steps;
 }
 

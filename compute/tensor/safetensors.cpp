@@ -131,23 +131,21 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
 }
 
 Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes, std::string_view name) {
-    const auto parts = split(bytes, name);
-    if (!parts) return fail(parts.error());
-    auto header = parse_safetensors_header(parts->header, name);
-    if (!header) return fail(std::move(header).error());
+    KG_TRY(const auto parts, split(bytes, name));
+    KG_TRY(auto header, parse_safetensors_header(parts.header, name));
 
     auto state = std::make_unique<State>();
     state->name = name;
     state->bytes = bytes;
-    state->metadata = std::move(header->metadata);
-    state->tensors.reserve(header->entries.size());
-    std::ranges::stable_sort(header->entries, {}, [](const auto& entry) { return std::tuple(entry.begin, entry.end); });
-    for (SafetensorsEntry& entry : header->entries) {
-        auto tensor = bind(entry, parts->data, name);
+    state->metadata = std::move(header.metadata);
+    state->tensors.reserve(header.entries.size());
+    std::ranges::stable_sort(header.entries, {}, [](const auto& entry) { return std::tuple(entry.begin, entry.end); });
+    for (SafetensorsEntry& entry : header.entries) {
+        auto tensor = bind(entry, parts.data, name);
         if (!tensor) return fail(std::move(tensor).error());
         state->tensors.push_back(*std::move(tensor));
     }
-    if (auto covered = check_coverage(state->tensors, parts->data, name); !covered) return fail(covered.error());
+    KG_CHECK(check_coverage(state->tensors, parts.data, name));
     for (const NamedTensor& tensor : state->tensors) state->by_name.emplace(tensor.name, &tensor.view);
     return SafetensorsFile(std::move(state));
 }

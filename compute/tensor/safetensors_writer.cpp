@@ -29,7 +29,7 @@ Result<std::string> header_text(std::span<const NamedTensor> tensors,
     std::set<std::string_view> names = {"__metadata__"};
     std::uint64_t offset = 0;
     for (const NamedTensor& tensor : tensors) {
-        if (auto checked = check(tensor); !checked) return fail(checked.error());
+        KG_CHECK(check(tensor));
         if (!names.insert(tensor.name).second) {
             return fail(ErrorCode::InvalidArgument, "tensor name {} is taken", quoted_name(tensor.name));
         }
@@ -59,15 +59,14 @@ Result<void> write_safetensors(const std::filesystem::path& path, std::span<cons
         length[i] = static_cast<std::byte>(header->size() >> (8 * i));
     }
 
-    auto file = ReplacingFile::create(path);
-    if (!file) return fail(file.error());
-    Result<void> written = file->write(length);
-    if (written) written = file->write(std::as_bytes(std::span(*header)));
+    KG_TRY(auto file, ReplacingFile::create(path));
+    Result<void> written = file.write(length);
+    if (written) written = file.write(std::as_bytes(std::span(*header)));
     for (std::size_t i = 0; written && i < tensors.size(); ++i) {
-        written = file->write({tensors[i].view.data, tensors[i].view.bytes});
+        written = file.write({tensors[i].view.data, tensors[i].view.bytes});
     }
     if (!written) return written;
-    return file->commit();
+    return file.commit();
 }
 
 }  // namespace kinetograph::tensor

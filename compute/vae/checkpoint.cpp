@@ -113,12 +113,10 @@ void Checkpoint::State::list_parameters() {
 }
 
 Result<void> Checkpoint::State::read_dimensions() {
-    const auto head = read_width(*file, scheme, "decoder.head.0.gamma", 0);
-    if (!head) return fail(head.error());
-    const auto latent = read_width(*file, scheme, "decoder.conv1.weight", 1);
-    if (!latent) return fail(latent.error());
-    dim = *head;
-    z_dim = *latent;
+    KG_TRY(const auto head, read_width(*file, scheme, "decoder.head.0.gamma", 0));
+    KG_TRY(const auto latent, read_width(*file, scheme, "decoder.conv1.weight", 1));
+    dim = head;
+    z_dim = latent;
     return {};
 }
 
@@ -163,9 +161,8 @@ Result<Checkpoint> Checkpoint::open(std::string_view spec) {
     auto state = std::make_unique<State>();
     state->name = spec;
     if (spec.starts_with(kSyntheticPrefix)) {
-        const auto dim = parse_synthetic(spec);
-        if (!dim) return fail(dim.error());
-        state->dim = *dim;
+        KG_TRY(const auto dim, parse_synthetic(spec));
+        state->dim = dim;
         state->z_dim = kPublishedZDim;
         state->content_hash = XXH3_64bits(spec.data(), spec.size());
         state->statistics = LatentStatistics::identity(kPublishedZDim);
@@ -179,10 +176,10 @@ Result<Checkpoint> Checkpoint::open(std::string_view spec) {
     auto scheme = find_key_scheme(*state->file, wan21_parameters(kPublishedDim, kPublishedZDim));
     if (!scheme) return fail(std::move(scheme).error());
     state->scheme = *std::move(scheme);
-    if (auto read = state->read_dimensions(); !read) return fail(std::move(read).error());
+    KG_CHECK(state->read_dimensions());
     state->list_parameters();
-    if (auto bound = state->bind_tensors(); !bound) return fail(std::move(bound).error());
-    if (auto checked = state->check_values(); !checked) return fail(std::move(checked).error());
+    KG_CHECK(state->bind_tensors());
+    KG_CHECK(state->check_values());
 
     auto statistics = statistics_from_metadata(state->file->metadata(), state->z_dim, state->name);
     if (!statistics) return fail(std::move(statistics).error());

@@ -127,26 +127,24 @@ class ThreadedDecodeQueue final : public DecodeQueue {
 
     /// Runs without the lock; only this thread touches the decoder.
     Result<std::vector<Frame>> decode(std::int64_t latent, std::uint64_t generation, bool reset) {
-        if (reset)
-            if (auto done = decoder_->reset(); !done) return fail(std::move(done.error()));
-        const auto step = decoder_->step(clip_.frame(latent));
-        if (!step) return fail(step.error());
-        const auto elements = static_cast<std::size_t>(step->height * step->width) * 3;
+        if (reset) KG_CHECK(decoder_->reset());
+        KG_TRY(const auto step, decoder_->step(clip_.frame(latent)));
+        const auto elements = static_cast<std::size_t>(step.height * step.width) * 3;
         std::vector<Frame> frames;
-        for (std::int64_t i = 0; i < step->count; ++i) {
+        for (std::int64_t i = 0; i < step.count; ++i) {
             Frame frame;
-            frame.index = step->first_index + i;
+            frame.index = step.first_index + i;
             frame.step = latent;
             frame.generation = generation;
-            frame.width = step->width;
-            frame.height = step->height;
+            frame.width = step.width;
+            frame.height = step.height;
             frame.presentation_time = Nanoseconds(std::llround(static_cast<double>(frame.index) * 1e9 / clip_.fps));
             frame.rgba.resize(elements / 3 * 4);
-            to_rgba8(step->thwc.subspan(static_cast<std::size_t>(i) * elements, elements), frame.rgba);
+            to_rgba8(step.thwc.subspan(static_cast<std::size_t>(i) * elements, elements), frame.rgba);
             frame.decoded_at = host_now();
             frames.push_back(std::move(frame));
         }
-        step_time_ = step->duration;
+        step_time_ = step.duration;
         return frames;
     }
 
@@ -192,7 +190,7 @@ class ThreadedDecodeQueue final : public DecodeQueue {
 
 Result<std::unique_ptr<DecodeQueue>> DecodeQueue::create(std::unique_ptr<Decoder> decoder, Latents clip,
                                                          const DecodeQueueOptions& options) {
-    if (auto fits = check_fit(*decoder, clip); !fits) return fail(std::move(fits.error()));
+    KG_CHECK(check_fit(*decoder, clip));
     return std::make_unique<ThreadedDecodeQueue>(std::move(decoder), std::move(clip), options);
 }
 

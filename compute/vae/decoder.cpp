@@ -45,19 +45,18 @@ class StackDecoder final : public Decoder {
         : device_(device), stack_(std::move(stack)) {}
 
     Result<DecodedFrames> step(std::span<const float> latent) override {
-        if (auto checked = check_finite(latent); !checked) return fail(std::move(checked.error()));
+        KG_CHECK(check_finite(latent));
         const StepKind kind = stack_->next_kind(1);
         const StepShape shape = output_shape(stack_->desc(), kind);
         const Nanoseconds begin = host_now();
-        const auto output = stack_->step(latent, 1);
-        if (!output) return fail(output.error());
-        DecodedFrames frames{next_frame_, shape.frames, shape.height, shape.width, *output, host_now() - begin};
+        KG_TRY(const auto output, stack_->step(latent, 1));
+        DecodedFrames frames{next_frame_, shape.frames, shape.height, shape.width, output, host_now() - begin};
         advance(shape);
         return frames;
     }
 
     Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) override {
-        if (auto checked = check_finite(latent); !checked) return fail(std::move(checked.error()));
+        KG_CHECK(check_finite(latent));
         const StepShape shape = output_shape(stack_->desc(), stack_->next_kind(1));
         auto values = stack_->trace(latent, 1, module);
         if (values) advance(shape);
@@ -78,9 +77,8 @@ class StackDecoder final : public Decoder {
 
     Result<EnqueuedStep> enqueue(const DeviceStep& step) override {
         const StepShape shape = output_shape(stack_->desc(), stack_->next_kind(1));
-        auto execution = stack_->enqueue(step, 1);
-        if (!execution) return fail(std::move(execution.error()));
-        const EnqueuedStep enqueued{next_frame_, shape.frames, *execution};
+        KG_TRY(auto execution, stack_->enqueue(step, 1));
+        const EnqueuedStep enqueued{next_frame_, shape.frames, execution};
         advance(shape);
         return enqueued;
     }

@@ -75,31 +75,28 @@ std::string names_of(const tensor::SafetensorsFile& file) {
 }  // namespace
 
 Result<Latents> Latents::open(const std::filesystem::path& path) {
-    const auto file = tensor::SafetensorsFile::open(path);
-    if (!file) return fail(file.error());
-    const tensor::TensorView* view = file->find("latents");
+    KG_TRY(const auto file, tensor::SafetensorsFile::open(path));
+    const tensor::TensorView* view = file.find("latents");
     if (view == nullptr) {
-        return fail(ErrorCode::NotFound, "{}: no tensor \"latents\" in it, but {}", file->name(), names_of(*file));
+        return fail(ErrorCode::NotFound, "{}: no tensor \"latents\" in it, but {}", file.name(), names_of(file));
     }
     if (view->dtype != tensor::DType::F32 && view->dtype != tensor::DType::F16 && view->dtype != tensor::DType::BF16) {
-        return fail(ErrorCode::InvalidArgument, "{}: latents are {}, wanted F32, F16 or BF16", file->name(),
+        return fail(ErrorCode::InvalidArgument, "{}: latents are {}, wanted F32, F16 or BF16", file.name(),
                     tensor::to_string(view->dtype));
     }
-    const auto shape = clip_shape(*view, file->name());
-    if (!shape) return fail(shape.error());
-    if (auto finite = check_finite(*view, *shape, file->name()); !finite) return fail(finite.error());
+    KG_TRY(const auto shape, clip_shape(*view, file.name()));
+    KG_CHECK(check_finite(*view, shape, file.name()));
 
-    Latents latents{.name = file->name(),
-                    .channels = shape->at(0),
-                    .frames = shape->at(1),
-                    .height = shape->at(2),
-                    .width = shape->at(3),
+    Latents latents{.name = file.name(),
+                    .channels = shape.at(0),
+                    .frames = shape.at(1),
+                    .height = shape.at(2),
+                    .width = shape.at(3),
                     .values = tensor::to_f32(*view, "latents").value(),
-                    .content_hash = XXH3_64bits(file->bytes().data(), file->bytes().size())};
-    if (const auto text = file->metadata().find("fps"); text != file->metadata().end()) {
-        const auto fps = parse_fps(text->second, file->name());
-        if (!fps) return fail(fps.error());
-        latents.fps = *fps;
+                    .content_hash = XXH3_64bits(file.bytes().data(), file.bytes().size())};
+    if (const auto text = file.metadata().find("fps"); text != file.metadata().end()) {
+        KG_TRY(const auto fps, parse_fps(text->second, file.name()));
+        latents.fps = fps;
     }
     return latents;
 }

@@ -37,11 +37,9 @@ LayerStack::~LayerStack() = default;
 Result<std::unique_ptr<LayerStack>> LayerStack::create(accel::Device& device, StackDesc desc, LoadTensor load,
                                                        profile::Recorder* recorder) {
     std::unique_ptr<LayerStack> stack(new LayerStack(device, std::move(desc), std::move(load)));
-    auto operators = nn::Operators::create(device);
-    if (!operators) return fail(std::move(operators.error()));
-    stack->operators_ = std::move(*operators);
-    if (auto planned = stack->plan_memory(); !planned) return fail(std::move(planned.error()));
-    if (auto allocated = stack->allocate(recorder); !allocated) return fail(std::move(allocated.error()));
+    KG_TRY(stack->operators_, nn::Operators::create(device));
+    KG_CHECK(stack->plan_memory());
+    KG_CHECK(stack->allocate(recorder));
     return stack;
 }
 
@@ -67,12 +65,11 @@ Result<void> LayerStack::plan_memory() {
         graph::FrameGraph frame;
         if (auto declared = declare_step(frame, desc_, kind, {parameters_, *operators_, find}, sizes); !declared)
             return fail(std::move(declared.error()));
-        auto plan = graph::compile(frame, compile_options());
-        if (!plan) return fail(std::move(plan.error()));
+        KG_TRY(auto plan, graph::compile(frame, compile_options()));
         memory_.transients =
-            std::max(memory_.transients, plan->arena_bytes[static_cast<std::size_t>(graph::MemoryDomain::Accelerator)]);
+            std::max(memory_.transients, plan.arena_bytes[static_cast<std::size_t>(graph::MemoryDomain::Accelerator)]);
         memory_.io = std::max(memory_.io, whole_pages(sizes.input.bytes) + whole_pages(sizes.output.bytes));
-        plans_.insert_or_assign(kind, std::move(*plan));
+        plans_.insert_or_assign(kind, std::move(plan));
     }
     parameters_.detach();
     const bool on_cpu = device_.info().kind == accel::Kind::Cpu;
@@ -97,26 +94,21 @@ Result<void> LayerStack::plan_memory() {
 }
 
 Result<void> LayerStack::allocate(profile::Recorder* recorder) {
-    auto lane = accel::AcceleratorLane::create(device_, recorder, desc_.batches);
-    if (!lane) return fail(std::move(lane.error()));
-    lane_ = std::move(*lane);
+    KG_TRY(lane_, accel::AcceleratorLane::create(device_, recorder, desc_.batches));
     arena_ = std::make_unique<accel::AcceleratorMemory>(device_);
-    if (auto reserved = arena_->reserve(memory_.transients); !reserved) return fail(std::move(reserved.error()));
+    KG_CHECK(arena_->reserve(memory_.transients));
     for (const auto& [key, bytes] : kept_bytes_) {
-        auto kept = device_.allocate(key + ".kept", bytes);
-        if (!kept) return fail(std::move(kept.error()));
-        kept_.emplace(key, std::move(*kept));
+        KG_TRY(auto kept, device_.allocate(key + ".kept", bytes));
+        kept_.emplace(key, std::move(kept));
     }
-    if (auto made = make_executor(); !made) return made;
+    KG_CHECK(make_executor());
 
     std::int64_t most = 0;
     for (const StepKind kind : kinds()) most = std::max(most, output_shape(desc_, kind).elements());
-    auto input = device_.allocate_pinned("latents", f32_bytes(input_elements(desc_, desc_.max_frames)));
-    if (!input) return fail(std::move(input.error()));
-    auto output = device_.allocate_pinned("frames", f32_bytes(most));
-    if (!output) return fail(std::move(output.error()));
-    input_ = std::move(*input);
-    output_ = std::move(*output);
+    KG_TRY(auto input, device_.allocate_pinned("latents", f32_bytes(input_elements(desc_, desc_.max_frames))));
+    KG_TRY(auto output, device_.allocate_pinned("frames", f32_bytes(most)));
+    input_ = std::move(input);
+    output_ = std::move(output);
     return {};
 }
 
@@ -133,9 +125,7 @@ Result<void> LayerStack::make_executor() {
         desc.memory.insert(desc.memory.end(), device_output_->backends.begin(), device_output_->backends.end());
         desc.compile.topology = device_output_->topology;
     }
-    auto executor = graph::Executor::create(desc);
-    if (!executor) return fail(std::move(executor.error()));
-    executor_ = std::move(*executor);
+    KG_TRY(executor_, graph::Executor::create(desc));
     return reset();
 }
 
@@ -146,8 +136,7 @@ FindKept LayerStack::find_kept() {
 Result<void> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
     const StepMemory memory{.input = whole(*input_, f32_bytes(input_elements(desc_, kind.frames))),
                             .output = whole(*output_, f32_bytes(output_shape(desc_, kind).elements()))};
-    auto declared = declare_step(frame, desc_, kind, {parameters_, *operators_, find_kept()}, memory, trace);
-    if (!declared) return fail(std::move(declared.error()));
+    KG_TRY(auto declared, declare_step(frame, desc_, kind, {parameters_, *operators_, find_kept()}, memory, trace));
     return {};
 }
 
@@ -166,16 +155,14 @@ Result<LayerStack::DeviceGraph*> LayerStack::device_graph(StepKind kind, const D
 
 Result<graph::FrameGraph*> LayerStack::step_graph(StepKind kind) {
     const auto [it, added] = graphs_.try_emplace(kind);
-    if (added)
-        if (auto declared = declare(it->second, kind); !declared) return fail(std::move(declared.error()));
+    if (added) KG_CHECK(declare(it->second, kind));
     return &it->second;
 }
 
 Result<void> LayerStack::run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames) {
     std::memcpy(input_->host_data(), input.data(), f32_bytes(input_elements(desc_, frames)));
-    const auto execution = executor_->execute(frame);
-    if (!execution) return fail(execution.error());
-    if (auto waited = executor_->wait(*execution); !waited) return fail(std::move(waited.error()));
+    KG_TRY(const auto execution, executor_->execute(frame));
+    KG_CHECK(executor_->wait(execution));
     first_ = false;
     return {};
 }
@@ -189,7 +176,7 @@ Result<void> check_frames(const StackDesc& desc, std::int64_t frames) {
 }
 
 Result<void> check_input(const StackDesc& desc, std::span<const float> input, std::int64_t frames) {
-    if (auto checked = check_frames(desc, frames); !checked) return checked;
+    KG_CHECK(check_frames(desc, frames));
     const auto wanted = input_elements(desc, frames);
     if (static_cast<std::int64_t>(input.size()) != wanted)
         return fail(ErrorCode::InvalidArgument, "{} latent frame(s) of {}x{}x{} are {} values, {} were given", frames,
@@ -200,23 +187,21 @@ Result<void> check_input(const StackDesc& desc, std::span<const float> input, st
 }  // namespace
 
 Result<std::span<const float>> LayerStack::step(std::span<const float> input, std::int64_t frames) {
-    if (auto checked = check_input(desc_, input, frames); !checked) return fail(std::move(checked.error()));
+    KG_CHECK(check_input(desc_, input, frames));
     const StepKind kind = next_kind(frames);
-    auto frame = step_graph(kind);
-    if (!frame) return fail(std::move(frame.error()));
-    if (auto ran = run(**frame, input, frames); !ran) return fail(std::move(ran.error()));
+    KG_TRY(auto frame, step_graph(kind));
+    KG_CHECK(run(*frame, input, frames));
     return std::span(reinterpret_cast<const float*>(output_->host_data()),
                      static_cast<std::size_t>(output_shape(desc_, kind).elements()));
 }
 
 Result<std::vector<float>> LayerStack::trace(std::span<const float> input, std::int64_t frames,
                                              std::string_view module) {
-    if (auto checked = check_input(desc_, input, frames); !checked) return fail(std::move(checked.error()));
+    KG_CHECK(check_input(desc_, input, frames));
     TraceRequest request{std::string(module), nullptr, 0};
     graph::FrameGraph frame;
-    if (auto declared = declare(frame, next_kind(frames), &request); !declared)
-        return fail(std::move(declared.error()));
-    if (auto ran = run(frame, input, frames); !ran) return fail(std::move(ran.error()));
+    KG_CHECK(declare(frame, next_kind(frames), &request));
+    KG_CHECK(run(frame, input, frames));
     if (!request.memory) return std::vector<float>{};
     const auto* values = reinterpret_cast<const float*>(request.memory->host_data());
     return std::vector<float>(values, values + request.values);
@@ -229,8 +214,8 @@ Result<void> LayerStack::attach(DeviceOutput output) {
 
 Result<graph::Execution> LayerStack::enqueue(const DeviceStep& step, std::int64_t frames) {
     if (!device_output_) return fail(ErrorCode::InvalidArgument, "a step on the device before attach()");
-    if (auto checked = check_frames(desc_, frames); !checked) return fail(std::move(checked.error()));
-    if (auto status = lane_->stream().status(); !status) return fail(std::move(status.error()));
+    KG_CHECK(check_frames(desc_, frames));
+    KG_CHECK(lane_->stream().status());
     auto graph = device_graph(next_kind(frames), step);
     if (!graph) return fail(std::move(graph.error()));
     const std::vector<graph::Buffer>& outputs = (*graph)->imports.frames;

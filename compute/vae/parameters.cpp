@@ -67,9 +67,7 @@ Result<const float*> Parameters::constant(const std::string& name, std::span<con
     if (values.empty()) return nullptr;
     auto& memory = constants_[name];
     if (!memory) {
-        auto uploaded = accel::upload(device_, name, std::as_bytes(values));
-        if (!uploaded) return fail(std::move(uploaded.error()));
-        memory = std::move(*uploaded);
+        KG_TRY(memory, accel::upload(device_, name, std::as_bytes(values)));
     }
     return reinterpret_cast<const float*>(memory->data());
 }

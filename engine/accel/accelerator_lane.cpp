@@ -6,12 +6,10 @@ namespace kinetograph::accel {
 
 Result<std::unique_ptr<AcceleratorLane>> AcceleratorLane::create(Device& device, profile::Recorder* recorder,
                                                                  Batches batches) {
-    auto stream = device.create_stream("accelerator");
-    if (!stream) return fail(std::move(stream.error()));
-    auto timeline = device.create_timeline();
-    if (!timeline) return fail(std::move(timeline.error()));
+    KG_TRY(auto stream, device.create_stream("accelerator"));
+    KG_TRY(auto timeline, device.create_timeline());
     return std::unique_ptr<AcceleratorLane>(
-        new AcceleratorLane(device, std::move(*stream), std::move(*timeline), recorder, batches));
+        new AcceleratorLane(device, std::move(stream), std::move(timeline), recorder, batches));
 }
 
 AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream, std::shared_ptr<Timeline> timeline,
@@ -58,7 +56,7 @@ Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
     std::lock_guard lock(mutex_);
     auto graph = graph_for(record);  // captures before anything is enqueued
     if (!graph) return fail(std::move(graph.error()));
-    if (auto done = *graph != nullptr ? replay(record, **graph) : run_eagerly(record); !done) return done;
+    KG_CHECK(*graph != nullptr ? replay(record, **graph) : run_eagerly(record));
     stream_->signal(timeline_, record.signal);
     for (const auto& timeline : signalled_too_) stream_->signal(timeline, record.signal);
     return {};
@@ -77,9 +75,7 @@ Result<void> AcceleratorLane::enqueue_waits(const graph::BatchRecord& record) {
         if (timeline_of(*wait.lane) == nullptr) relayed_.push_back(wait);
     relayed_.insert(relayed_.end(), other_waits_.begin(), other_waits_.end());
     if (!relayed_.empty() && !relay_) {
-        auto relay = Relay::create(device_);
-        if (!relay) return fail(std::move(relay.error()));
-        relay_ = std::move(*relay);
+        KG_TRY(relay_, Relay::create(device_));
     }
     for (const graph::ResolvedWait& wait : record.waits)
         if (auto timeline = timeline_of(*wait.lane)) stream_->wait(std::move(timeline), wait.value);
@@ -125,12 +121,11 @@ Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
     if (recorder_ != nullptr) {  // events first: an error leaves nothing of the batch behind
         timed.passes.reserve(record.passes.size());
         for (const graph::PassRecord& pass : record.passes) {
-            auto events = take_events(pass.planned->name);
-            if (!events) return fail(std::move(events.error()));
-            timed.passes.push_back(std::move(*events));
+            KG_TRY(auto events, take_events(pass.planned->name));
+            timed.passes.push_back(std::move(events));
         }
     }
-    if (auto waited = enqueue_waits(record); !waited) return waited;
+    KG_CHECK(enqueue_waits(record));
     execute(record, timed.passes);
     if (!record.passes.empty()) ++counts_.eager;
     if (!timed.passes.empty()) timed_.push_back(std::move(timed));
@@ -179,32 +174,26 @@ bool AcceleratorLane::times_graphs() const { return recorder_ != nullptr && devi
 Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchRecord& record) {
     auto batch = std::make_unique<BatchGraph>();
     if (times_graphs()) {
-        auto events = take_chained_events(record);
-        if (!events) return fail(std::move(events.error()));
-        batch->passes = std::move(*events);
+        KG_TRY(batch->passes, take_chained_events(record));
     }
-    if (auto begun = stream_->begin_capture(); !begun) return fail(std::move(begun.error()));
+    KG_CHECK(stream_->begin_capture());
     execute(record, batch->passes);
-    auto graph = stream_->end_capture();
-    if (!graph) return fail(std::move(graph.error()));
-    batch->graph = std::move(*graph);
+    KG_TRY(batch->graph, stream_->end_capture());
     return batch;
 }
 
 Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGraph& graph) {
     Timed timed{.execution = record.execution, .passes = {}, .replayed = nullptr, .done = nullptr};
     if (times_graphs()) {
-        auto done = take_event();
-        if (!done) return fail(std::move(done.error()));
-        timed.done = std::move(*done);
+        KG_TRY(timed.done, take_event());
         timed.replayed = &graph;
     } else if (recorder_ != nullptr) {
-        auto events = take_events(fmt::format("{} passes from {} to {}", record.passes.size(),
-                                              record.passes.front().planned->name, record.passes.back().planned->name));
-        if (!events) return fail(std::move(events.error()));
-        timed.passes.push_back(std::move(*events));
+        KG_TRY(auto events,
+               take_events(fmt::format("{} passes from {} to {}", record.passes.size(),
+                                       record.passes.front().planned->name, record.passes.back().planned->name)));
+        timed.passes.push_back(std::move(events));
     }
-    if (auto waited = enqueue_waits(record); !waited) return waited;
+    KG_CHECK(enqueue_waits(record));
     if (!timed.passes.empty()) stream_->record(timed.passes.front().begin);
     stream_->replay(*graph.graph);
     if (!timed.passes.empty()) stream_->record(timed.passes.front().end);
@@ -217,9 +206,9 @@ Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGrap
 }
 
 Result<void> AcceleratorLane::wait(std::uint64_t value) {
-    if (auto reached = progress_->wait(value); !reached) return reached;
+    KG_CHECK(progress_->wait(value));
     collect();
-    if (auto status = stream_->status(); !status) return status;
+    KG_CHECK(stream_->status());
     std::lock_guard lock(mutex_);
     if (relay_ == nullptr) return {};
     if (auto error = relay_->error()) return fail(std::move(*error));
@@ -286,24 +275,20 @@ AcceleratorMemory::~AcceleratorMemory() = default;
 
 Result<void> AcceleratorMemory::reserve(std::uint64_t arena_bytes) {
     if (arena_ && arena_->bytes() >= arena_bytes) return {};
-    auto memory = device_.allocate("transient arena", arena_bytes);
-    if (!memory) return fail(std::move(memory.error()));
-    arena_ = std::move(*memory);
+    KG_TRY(arena_, device_.allocate("transient arena", arena_bytes));
     return {};
 }
 
 Result<std::unique_ptr<graph::PlanMemory>> AcceleratorMemory::realize(const graph::Plan& plan,
                                                                       graph::MemoryDomain domain) {
-    if (auto reserved = reserve(plan.arena_bytes[static_cast<std::size_t>(domain)]); !reserved)
-        return fail(std::move(reserved.error()));
+    KG_CHECK(reserve(plan.arena_bytes[static_cast<std::size_t>(domain)]));
     return std::make_unique<ArenaSlice>(arena_, plan, domain);
 }
 
 Result<graph::Physical> AcceleratorMemory::create_ring(std::string_view name, std::uint64_t bytes) {
-    auto memory = device_.allocate(name, bytes);
-    if (!memory) return fail(std::move(memory.error()));
-    const auto address = reinterpret_cast<std::uintptr_t>((*memory)->data());
-    rings_.emplace(address, std::move(*memory));
+    KG_TRY(auto memory, device_.allocate(name, bytes));
+    const auto address = reinterpret_cast<std::uintptr_t>(memory->data());
+    rings_.emplace(address, std::move(memory));
     return graph::Physical{address, 0, bytes};
 }
 
@@ -311,9 +296,7 @@ void AcceleratorMemory::destroy_ring(const graph::Physical& ring) { rings_.erase
 
 Result<void> AcceleratorMemory::zero(const graph::Physical& ring) {
     if (!stream_) {
-        auto stream = device_.create_stream("history rings");
-        if (!stream) return fail(std::move(stream.error()));
-        stream_ = std::move(*stream);
+        KG_TRY(stream_, device_.create_stream("history rings"));
     }
     stream_->fill(reinterpret_cast<std::byte*>(ring.object) + ring.offset, std::byte{0}, ring.bytes);
     return stream_->synchronize();

@@ -31,13 +31,12 @@ DeviceClock::~DeviceClock() {
 Result<void> DeviceClock::read() {
     const std::size_t next = anchored_ ? 1 - newest_ : newest_;
     const Nanoseconds before = host_now();
-    if (auto recorded = anchors_->record(next); !recorded) return recorded;
+    KG_CHECK(anchors_->record(next));
     const Nanoseconds after = host_now();
     std::lock_guard lock(mutex_);
     if (anchored_) {
-        auto measured = anchors_->elapsed(newest_, next);
-        if (!measured) return fail(std::move(measured.error()));
-        device_time_ += *measured;
+        KG_TRY(auto measured, anchors_->elapsed(newest_, next));
+        device_time_ += measured;
     }
     newest_ = next;
     anchored_ = true;

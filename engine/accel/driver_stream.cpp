@@ -153,7 +153,7 @@ Result<void> DriverStream::begin_capture() {
     if (!info().can_capture)
         return fail(ErrorCode::Unsupported, "capturing stream \"{}\": {}", name_, info().can_capture.reason);
     if (capture_) return fail(ErrorCode::InvalidArgument, "stream \"{}\" is being captured already", name_);
-    if (auto healthy = status(); !healthy) return healthy;
+    KG_CHECK(status());
     std::lock_guard lock(capture_mutex_);
     if (auto begun = start_capture(); !begun)
         return fail(std::move(begun.error()), fmt::format("capturing stream \"{}\"", name_));

@@ -4,8 +4,7 @@ namespace kinetograph::accel {
 
 Result<void> LaneProgress::wait(std::uint64_t value) const {
     constexpr auto kLook = std::chrono::milliseconds(100);
-    while (!timeline_->wait(value, kLook))
-        if (auto coming = may_come(value); !coming) return coming;
+    while (!timeline_->wait(value, kLook)) KG_CHECK(may_come(value));
     return {};
 }
 

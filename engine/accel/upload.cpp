@@ -7,9 +7,8 @@ namespace kinetograph::accel {
 Result<std::unique_ptr<Memory>> upload(Device& device, std::string_view name, std::span<const std::byte> from) {
     auto memory = device.allocate(name, std::max<std::uint64_t>(from.size(), 1));
     if (!memory) return memory;
-    auto stream = device.create_stream(name);
-    if (!stream) return fail(std::move(stream.error()));
-    if (auto copied = (*stream)->upload((*memory)->data(), from); !copied) return fail(std::move(copied.error()), name);
+    KG_TRY(auto stream, device.create_stream(name));
+    if (auto copied = stream->upload((*memory)->data(), from); !copied) return fail(std::move(copied.error()), name);
     return memory;
 }
 

@@ -53,3 +53,17 @@ inline tl::unexpected<Error> fail(Error error, std::string_view context) {
 }
 
 }  // namespace kinetograph
+
+/// Takes the value out of a Result, or returns its Error from the enclosing function, which returns a Result too:
+/// `KG_TRY(auto file, File::open(path));` or, for a variable that exists, `KG_TRY(file_, File::open(path));`
+#define KG_TRY(variable, ...) KG_TRY_INTO(KG_TRY_NAME(kg_result_, __LINE__), variable, __VA_ARGS__)
+/// Runs what returns a Result<void>, or returns its Error from the enclosing function: `KG_CHECK(file.flush());`
+#define KG_CHECK(...) \
+    if (auto kg_result = (__VA_ARGS__); !kg_result) return ::kinetograph::fail(std::move(kg_result).error())
+
+#define KG_TRY_INTO(result, variable, ...)                                         \
+    auto result = (__VA_ARGS__);                                                   \
+    if (!result) return ::kinetograph::fail(std::move(result).error()); /*NOLINT*/ \
+    variable = *std::move(result)
+#define KG_TRY_NAME(prefix, line) KG_TRY_JOIN(prefix, line)
+#define KG_TRY_JOIN(prefix, line) prefix##line

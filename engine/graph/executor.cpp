@@ -69,22 +69,19 @@ Result<HistoryStorage*> Executor::create_history(std::string_view name, const Hi
     if (memory == nullptr)
         return fail(ErrorCode::InvalidArgument, "history \"{}\": no memory back end for domain {}", name,
                     to_string(desc.domain));
-    auto ring = memory->create_ring(name, desc.value_bytes * desc.slots);
-    if (!ring) return fail(std::move(ring.error()));
-    auto storage =
-        std::make_unique<HistoryStorage>(std::string(name), desc.value_bytes, desc.slots, desc.domain, *ring);
+    KG_TRY(auto ring, memory->create_ring(name, desc.value_bytes * desc.slots));
+    auto storage = std::make_unique<HistoryStorage>(std::string(name), desc.value_bytes, desc.slots, desc.domain, ring);
     storage->serial_ = static_cast<std::uint32_t>(state_->histories.size() + 1);
     storage->owner_ = state_.get();
     state_->histories.push_back(std::move(storage));
-    if (auto zeroed = memory->zero(*ring); !zeroed) return fail(std::move(zeroed.error()));
+    KG_CHECK(memory->zero(ring));
     return state_->histories.back().get();
 }
 
 Result<void> Executor::reset_histories() {
-    if (auto idle = state_->wait_for(state_->submitted); !idle) return idle;
+    KG_CHECK(state_->wait_for(state_->submitted));
     for (const auto& history : state_->histories) {
-        if (auto zeroed = state_->memory[index_of(history->domain())]->zero(history->physical()); !zeroed)
-            return zeroed;
+        KG_CHECK(state_->memory[index_of(history->domain())]->zero(history->physical()));
         history->cursor_ = 0;
     }
     return {};
@@ -93,22 +90,21 @@ Result<void> Executor::reset_histories() {
 Result<Execution> Executor::execute(const FrameGraph& frame) {
     State& state = *state_;
     Execution execution{.number = state.next_execution};
-    auto prepared = state.plan_for(frame, execution.reused_plan);
-    if (!prepared) return fail(std::move(prepared.error()));
-    if (auto ours = state.check_histories(frame, **prepared); !ours) return fail(std::move(ours.error()));
-    if (auto bound = (*prepared)->bind(frame); !bound) return fail(std::move(bound.error()));
+    KG_TRY(auto prepared, state.plan_for(frame, execution.reused_plan));
+    KG_CHECK(state.check_histories(frame, *prepared));
+    KG_CHECK(prepared->bind(frame));
 
-    state.join |= state.current != *prepared || (*prepared)->imports_changed_names();
-    if (state.join) (*prepared)->remember_imports();
-    state.current = *prepared;
+    state.join |= state.current != prepared || prepared->imports_changed_names();
+    if (state.join) prepared->remember_imports();
+    state.current = prepared;
     state.current->last_execution = state.next_execution++;
     const auto before = state.submitted;
-    auto submitted = state.submit(**prepared, execution.number);
+    auto submitted = state.submit(*prepared, execution.number);
     state.before_current = before;
     state.join = !submitted;
     if (!submitted) return fail(std::move(submitted.error()));
 
-    for (std::uint32_t r : (*prepared)->pushed) {
+    for (std::uint32_t r : prepared->pushed) {
         HistoryStorage& storage = *frame.resources()[r].storage;
         storage.cursor_ = (storage.cursor_ + frame.resources()[r].history.push) % storage.slots_;
     }
@@ -132,17 +128,16 @@ Result<PreparedPlan*> Executor::State::plan_for(const FrameGraph& frame, bool& r
         reused = true;
         return plan.get();
     }
-    auto plan = compile(frame, options);
-    if (!plan) return fail(std::move(plan.error()));
+    KG_TRY(auto plan, compile(frame, options));
     const auto oldest = [&] {
         return std::min_element(plans.begin(), plans.end(),
                                 [](const auto& a, const auto& b) { return a->last_execution < b->last_execution; });
     };
     while (plans.size() >= plans_kept) forget_plan(oldest());
-    auto prepared = PreparedPlan::create(*plan, frame, memory);
+    auto prepared = PreparedPlan::create(plan, frame, memory);
     while (!prepared && prepared.error().code == ErrorCode::OutOfMemory && !plans.empty()) {
         forget_plan(oldest());
-        prepared = PreparedPlan::create(*plan, frame, memory);
+        prepared = PreparedPlan::create(plan, frame, memory);
     }
     if (!prepared) return fail(std::move(prepared.error()));
     plans.push_back(std::move(*prepared));

@@ -48,10 +48,9 @@ Result<std::unique_ptr<PreparedPlan>> PreparedPlan::create(Plan plan, const Fram
         if (memory[index_of(domain)] == nullptr)
             return fail(ErrorCode::InvalidArgument, "no memory back end for domain {}, which needs {} bytes",
                         to_string(domain), prepared->plan.arena_bytes[index_of(domain)]);
-        auto arena = memory[index_of(domain)]->realize(prepared->plan, domain);
-        if (!arena) return fail(std::move(arena.error()));
-        arenas[index_of(domain)] = arena->get();
-        prepared->memory.push_back(std::move(*arena));
+        KG_TRY(auto arena, memory[index_of(domain)]->realize(prepared->plan, domain));
+        arenas[index_of(domain)] = arena.get();
+        prepared->memory.push_back(std::move(arena));
     }
     for (const PlannedResource& resource : prepared->plan.resources) {
         if (resource.culled) continue;

@@ -49,11 +49,10 @@ Bridge::~Bridge() {
 }
 
 Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(VkSemaphore semaphore, std::string_view name) const {
-    const auto fd = vulkan::export_timeline_fd(*display_, semaphore, name);
-    if (!fd) return fail(fd.error());
-    auto timeline = accelerator_.import_timeline(*fd);
+    KG_TRY(const auto fd, vulkan::export_timeline_fd(*display_, semaphore, name));
+    auto timeline = accelerator_.import_timeline(fd);
     if (!timeline) {
-        ::close(*fd);
+        ::close(fd);
         return fail(std::move(timeline.error()), name);
     }
     return timeline;
@@ -64,32 +63,27 @@ Result<VkSemaphore> Bridge::share_timeline(accel::AcceleratorLane& lane) {
     const auto known = std::find_if(shared_timelines_.begin(), shared_timelines_.end(),
                                     [&](const SharedTimeline& shared) { return shared.own == lane.timeline(); });
     if (known != shared_timelines_.end()) return known->semaphore;
-    const auto semaphore = vulkan::create_timeline(*display_, "the accelerator", vulkan::Sharing::Exportable);
-    if (!semaphore) return fail(semaphore.error());
-    shared_timelines_.push_back({lane.timeline(), *semaphore});
-    auto timeline = import_timeline(*semaphore, "the accelerator");
-    if (!timeline) return fail(std::move(timeline.error()));
-    lane.signal_too(std::move(*timeline));
-    return *semaphore;
+    KG_TRY(const auto semaphore, vulkan::create_timeline(*display_, "the accelerator", vulkan::Sharing::Exportable));
+    shared_timelines_.push_back({lane.timeline(), semaphore});
+    KG_TRY(auto timeline, import_timeline(semaphore, "the accelerator"));
+    lane.signal_too(std::move(timeline));
+    return semaphore;
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
     if (choice_.timelines != Timelines::Shared) return {};
     std::lock_guard lock(mutex_);
-    auto of_display = import_timeline(display.exported_timeline(), graph::to_string(display.lane()));
-    if (!of_display) return fail(std::move(of_display.error()));
-    const auto of_accelerator = share_timeline(accelerator);
-    if (!of_accelerator) return fail(of_accelerator.error());
-    accelerator.can_see(display, std::move(*of_display));
-    display.can_see(accelerator, *of_accelerator);
+    KG_TRY(auto of_display, import_timeline(display.exported_timeline(), graph::to_string(display.lane())));
+    KG_TRY(const auto of_accelerator, share_timeline(accelerator));
+    accelerator.can_see(display, std::move(of_display));
+    display.can_see(accelerator, of_accelerator);
     return {};
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
     if (choice_.timelines != Timelines::Shared) return {};
     std::lock_guard lock(mutex_);
-    const auto shared = share_timeline(accelerator);
-    if (!shared) return fail(shared.error());
+    KG_CHECK(share_timeline(accelerator));
     return {};
 }
 
@@ -106,9 +100,7 @@ Result<TimelinePoint> Bridge::point_of(graph::LaneBackend& lane, std::uint64_t v
     for (const SharedTimeline& shared : shared_timelines_)
         if (shared.own == accelerator->timeline()) return TimelinePoint{shared.semaphore, nullptr, value};
     if (!relay_) {
-        auto relay = vulkan::Relay::create(*display_);
-        if (!relay) return fail(std::move(relay.error()));
-        relay_ = std::move(*relay);
+        KG_TRY(relay_, vulkan::Relay::create(*display_));
     }
     const graph::ResolvedWait wait{&followed(*accelerator), value};
     return TimelinePoint{relay_->semaphore(), nullptr, relay_->promise({&wait, 1})};

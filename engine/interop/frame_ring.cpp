@@ -36,14 +36,13 @@ Result<std::unique_ptr<FrameRing>> FrameRing::create(Bridge& bridge, const Frame
     for (std::uint32_t i = 0; i < desc.slots; ++i) {
         const std::string name = fmt::format("frame slot {}", i);
         if (images) {
-            auto image = vulkan::Image::create(*bridge.display(), name,
-                                               {.width = desc.width, .height = desc.height, .format = desc.format});
-            if (!image) return fail(std::move(image.error()));
-            ring->slots_[i].image = std::move(*image);
+            KG_TRY(auto image,
+                   vulkan::Image::create(*bridge.display(), name,
+                                         {.width = desc.width, .height = desc.height, .format = desc.format}));
+            ring->slots_[i].image = std::move(image);
         } else {
-            auto buffer = bridge.memory().create_buffer(name, ring->frame_bytes());
-            if (!buffer) return fail(std::move(buffer.error()));
-            ring->slots_[i].buffer = std::move(*buffer);
+            KG_TRY(auto buffer, bridge.memory().create_buffer(name, ring->frame_bytes()));
+            ring->slots_[i].buffer = std::move(buffer);
         }
         ring->free_.push_back(i);
     }

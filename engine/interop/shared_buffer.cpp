@@ -23,36 +23,30 @@ std::uint64_t worthwhile(std::uint64_t bytes) {
 
 Result<Pieces> export_to(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
                          std::uint64_t bytes) {
-    auto buffer = vulkan::Buffer::create(display, name, worthwhile(bytes), {.exportable = true});
-    if (!buffer) return fail(std::move(buffer.error()));
-    const auto fd = (*buffer)->export_fd();
-    if (!fd) return fail(fd.error());
+    KG_TRY(auto buffer, vulkan::Buffer::create(display, name, worthwhile(bytes), {.exportable = true}));
+    KG_TRY(const auto fd, buffer->export_fd());
     auto memory = accelerator.import_memory(
-        name, {.fd = *fd, .bytes = (*buffer)->allocation().bytes(), .dedicated = (*buffer)->allocation().dedicated()});
+        name, {.fd = fd, .bytes = buffer->allocation().bytes(), .dedicated = buffer->allocation().dedicated()});
     if (!memory) {
-        ::close(*fd);
+        ::close(fd);
         return fail(std::move(memory.error()));
     }
-    return Pieces{std::move(*memory), std::move(*buffer)};
+    return Pieces{std::move(*memory), std::move(buffer)};
 }
 
 Result<Pieces> import_pinned(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
                              std::uint64_t bytes) {
-    auto memory = accelerator.allocate_pinned(name, worthwhile(bytes));
-    if (!memory) return fail(std::move(memory.error()));
-    auto buffer = vulkan::Buffer::import_host(display, name, {(*memory)->host_data(), worthwhile(bytes)});
-    if (!buffer) return fail(std::move(buffer.error()));
-    return Pieces{std::move(*memory), std::move(*buffer)};
+    KG_TRY(auto memory, accelerator.allocate_pinned(name, worthwhile(bytes)));
+    KG_TRY(auto buffer, vulkan::Buffer::import_host(display, name, {memory->host_data(), worthwhile(bytes)}));
+    return Pieces{std::move(memory), std::move(buffer)};
 }
 
 Result<Pieces> register_mapped(accel::Device& accelerator, const vulkan::Device& display, std::string_view name,
                                std::uint64_t bytes) {
-    auto buffer = vulkan::Buffer::create(display, name, worthwhile(bytes),
-                                         {.memory = vulkan::MemoryUse::Readback, .whole_pages = true});
-    if (!buffer) return fail(std::move(buffer.error()));
-    auto memory = accelerator.import_host(name, {(*buffer)->mapped(), worthwhile(bytes)});
-    if (!memory) return fail(std::move(memory.error()));
-    return Pieces{std::move(*memory), std::move(*buffer)};
+    KG_TRY(auto buffer, vulkan::Buffer::create(display, name, worthwhile(bytes),
+                                               {.memory = vulkan::MemoryUse::Readback, .whole_pages = true}));
+    KG_TRY(auto memory, accelerator.import_host(name, {buffer->mapped(), worthwhile(bytes)}));
+    return Pieces{std::move(memory), std::move(buffer)};
 }
 
 }  // namespace
@@ -71,9 +65,7 @@ Result<std::unique_ptr<SharedBuffer>> SharedBuffer::create(accel::Device& accele
     };
     Result<void> made;
     if (choice.topology == Topology::Headless) {
-        auto memory = accelerator.allocate(name, bytes);
-        if (!memory) return fail(std::move(memory.error()));
-        shared->owner_memory_ = std::move(*memory);
+        KG_TRY(shared->owner_memory_, accelerator.allocate(name, bytes));
         shared->memory_ = shared->owner_memory_.get();
     } else if (choice.topology == Topology::Shared) {
         made = keep(shared->mapping_, export_to(accelerator, *display, name, bytes));

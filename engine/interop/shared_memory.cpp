@@ -21,16 +21,13 @@ SharedMemory::~SharedMemory() = default;
 
 Result<void> SharedMemory::reserve(std::uint64_t arena_bytes) {
     if (arena_ && arena_->bytes() >= arena_bytes) return {};
-    auto arena = create_buffer("shared arena", arena_bytes);
-    if (!arena) return fail(std::move(arena.error()));
-    arena_ = std::move(*arena);
+    KG_TRY(arena_, create_buffer("shared arena", arena_bytes));
     return {};
 }
 
 Result<std::unique_ptr<graph::PlanMemory>> SharedMemory::realize(const graph::Plan& plan, graph::MemoryDomain domain) {
     std::vector<graph::Physical> placed(plan.resources.size());
-    if (auto reserved = reserve(plan.arena_bytes[static_cast<std::size_t>(domain)]); !reserved)
-        return fail(std::move(reserved.error()));
+    KG_CHECK(reserve(plan.arena_bytes[static_cast<std::size_t>(domain)]));
     for (const graph::PlannedResource& resource : plan.resources) {
         if (resource.kind != graph::ResourceKind::Transient || resource.domain != domain || resource.culled) continue;
         if (resource.type == graph::ResourceType::Image)
@@ -44,10 +41,9 @@ Result<std::unique_ptr<graph::PlanMemory>> SharedMemory::realize(const graph::Pl
 }
 
 Result<graph::Physical> SharedMemory::create_ring(std::string_view name, std::uint64_t bytes) {
-    auto ring = create_buffer(name, bytes);
-    if (!ring) return fail(std::move(ring.error()));
-    const graph::Physical physical = (*ring)->physical();
-    rings_.emplace(physical.address(), std::move(*ring));
+    KG_TRY(auto ring, create_buffer(name, bytes));
+    const graph::Physical physical = ring->physical();
+    rings_.emplace(physical.address(), std::move(ring));
     return physical;
 }
 
@@ -55,9 +51,7 @@ void SharedMemory::destroy_ring(const graph::Physical& ring) { rings_.erase(ring
 
 Result<void> SharedMemory::zero(const graph::Physical& ring) {
     if (!stream_) {
-        auto stream = accelerator_.create_stream("shared rings");
-        if (!stream) return fail(std::move(stream.error()));
-        stream_ = std::move(*stream);
+        KG_TRY(stream_, accelerator_.create_stream("shared rings"));
     }
     stream_->fill(ring.address(), std::byte{0}, ring.bytes);
     return stream_->synchronize();

@@ -21,9 +21,8 @@ Result<bool> ForeignTimeline::wait(std::uint64_t value, Nanoseconds timeout) con
 
 Result<void> ForeignTimeline::wait(std::uint64_t value) {
     while (!closing_) {
-        const auto reached = wait(value, kClosingPoll);
-        if (!reached) return fail(reached.error());
-        if (*reached) return {};
+        KG_TRY(const auto reached, wait(value, kClosingPoll));
+        if (reached) return {};
     }
     return fail(ErrorCode::Cancelled, "value {} of a timeline was never reached", value);
 }

@@ -4,10 +4,10 @@ namespace kinetograph::present {
 
 Result<std::unique_ptr<OffscreenTarget>> OffscreenTarget::create(const vulkan::Device& device, std::uint32_t width,
                                                                  std::uint32_t height) {
-    auto image = vulkan::Image::create(device, "offscreen target",
-                                       {.width = width, .height = height, .format = graph::PixelFormat::Rgba8Unorm});
-    if (!image) return fail(image.error());
-    return std::unique_ptr<OffscreenTarget>(new OffscreenTarget(std::move(*image)));
+    KG_TRY(auto image,
+           vulkan::Image::create(device, "offscreen target",
+                                 {.width = width, .height = height, .format = graph::PixelFormat::Rgba8Unorm}));
+    return std::unique_ptr<OffscreenTarget>(new OffscreenTarget(std::move(image)));
 }
 
 }  // namespace kinetograph::present

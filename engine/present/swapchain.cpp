@@ -37,13 +37,12 @@ struct HandoverData {
 Result<std::unique_ptr<SwapchainTarget>> SwapchainTarget::create(const vulkan::Device& device, const Window& window,
                                                                  VkSurfaceKHR surface, vulkan::VulkanLane& graphics) {
     std::unique_ptr<SwapchainTarget> target(new SwapchainTarget(device, window, surface, graphics));
-    if (auto chosen = target->choose_format(); !chosen) return fail(chosen.error());
+    KG_CHECK(target->choose_format());
     for (Slot& slot : target->slots_) {
-        auto semaphore = target->create_semaphore();
-        if (!semaphore) return fail(semaphore.error());
-        slot.acquired = *semaphore;
+        KG_TRY(auto semaphore, target->create_semaphore());
+        slot.acquired = semaphore;
     }
-    if (auto made = target->recreate(); !made) return fail(made.error());
+    KG_CHECK(target->recreate());
     return target;
 }
 
@@ -81,7 +80,7 @@ Result<void> SwapchainTarget::recreate() {
     const std::uint32_t width = window_.width(), height = window_.height();
     outdated_ = true;
     if (width == 0 || height == 0) return {};
-    if (auto idle = device_.wait_idle(); !idle) return idle;
+    KG_CHECK(device_.wait_idle());
     VkSurfaceCapabilitiesKHR limits{};
     if (const VkResult result =
             device_.instance().table().vkGetPhysicalDeviceSurfaceCapabilitiesKHR(device_.physical(), surface_, &limits);
@@ -133,13 +132,11 @@ Result<void> SwapchainTarget::collect_images() {
         result != VK_SUCCESS)
         return device_.error(result, "getting the swapchain's images");
     for (VkImage handle : handles) {
-        auto image = vulkan::Image::wrap(device_, fmt::format("swapchain image {}", images_.size()), handle, desc_,
-                                         VK_IMAGE_LAYOUT_UNDEFINED);
-        if (!image) return fail(image.error());
-        images_.push_back(std::move(*image));
-        auto semaphore = create_semaphore();
-        if (!semaphore) return fail(semaphore.error());
-        drawn_.push_back(*semaphore);
+        KG_TRY(auto image, vulkan::Image::wrap(device_, fmt::format("swapchain image {}", images_.size()), handle,
+                                               desc_, VK_IMAGE_LAYOUT_UNDEFINED));
+        images_.push_back(std::move(image));
+        KG_TRY(auto semaphore, create_semaphore());
+        drawn_.push_back(semaphore);
     }
     return {};
 }
@@ -159,12 +156,10 @@ SwapchainTarget::~SwapchainTarget() {
 
 Result<vulkan::Image*> SwapchainTarget::acquire() {
     const bool resized = window_.width() != desc_.width || window_.height() != desc_.height;
-    if (outdated_ || resized)
-        if (auto made = recreate(); !made) return fail(made.error());
+    if (outdated_ || resized) KG_CHECK(recreate());
     if (outdated_) return nullptr;
     Slot& slot = slots_[slot_];
-    if (slot.drawn > 0)
-        if (auto done = graphics_.wait(slot.drawn); !done) return fail(done.error());
+    if (slot.drawn > 0) KG_CHECK(graphics_.wait(slot.drawn));
     const VkResult result = device_.table().vkAcquireNextImageKHR(device_.handle(), swapchain_, kAcquireTimeout,
                                                                   slot.acquired, VK_NULL_HANDLE, &image_index_);
     switch (result) {

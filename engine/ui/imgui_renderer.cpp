@@ -98,23 +98,22 @@ void draw_lists(const ImDrawData& data, const vulkan::Image& target, vulkan::Pas
 Result<std::unique_ptr<ImGuiRenderer>> ImGuiRenderer::create(const vulkan::Device& device, ImFontAtlas& atlas,
                                                              graph::PixelFormat target) {
     std::unique_ptr<ImGuiRenderer> renderer(new ImGuiRenderer(device));
-    if (auto uploaded = renderer->upload_atlas(atlas); !uploaded) return fail(uploaded.error());
-    auto pipeline = vulkan::Pipeline::create(
-        device,
-        vulkan::GraphicsPipelineDesc{.name = "imgui",
-                                     .vertex_shader = kVertexShader,
-                                     .fragment_shader = kFragmentShader,
-                                     .bindings = {vulkan::BindingKind::SampledImage},
-                                     .push_constant_bytes = sizeof(Constants),
-                                     .vertex_attributes = {{0, 0, VK_FORMAT_R32G32_SFLOAT, offsetof(ImDrawVert, pos)},
-                                                           {1, 0, VK_FORMAT_R32G32_SFLOAT, offsetof(ImDrawVert, uv)},
-                                                           {2, 0, VK_FORMAT_R8G8B8A8_UNORM, offsetof(ImDrawVert, col)}},
-                                     .vertex_stride = sizeof(ImDrawVert),
-                                     .color_format = target,
-                                     .blend = vulkan::Blend::SourceOver,
-                                     .constants = {vulkan::encodes_srgb(target) ? 1U : 0U}});
-    if (!pipeline) return fail(pipeline.error());
-    renderer->pipeline_ = std::move(*pipeline);
+    KG_CHECK(renderer->upload_atlas(atlas));
+    KG_TRY(renderer->pipeline_,
+           vulkan::Pipeline::create(
+               device, vulkan::GraphicsPipelineDesc{
+                           .name = "imgui",
+                           .vertex_shader = kVertexShader,
+                           .fragment_shader = kFragmentShader,
+                           .bindings = {vulkan::BindingKind::SampledImage},
+                           .push_constant_bytes = sizeof(Constants),
+                           .vertex_attributes = {{0, 0, VK_FORMAT_R32G32_SFLOAT, offsetof(ImDrawVert, pos)},
+                                                 {1, 0, VK_FORMAT_R32G32_SFLOAT, offsetof(ImDrawVert, uv)},
+                                                 {2, 0, VK_FORMAT_R8G8B8A8_UNORM, offsetof(ImDrawVert, col)}},
+                           .vertex_stride = sizeof(ImDrawVert),
+                           .color_format = target,
+                           .blend = vulkan::Blend::SourceOver,
+                           .constants = {vulkan::encodes_srgb(target) ? 1U : 0U}}));
     return renderer;
 }
 
@@ -122,11 +121,9 @@ Result<void> ImGuiRenderer::upload_atlas(ImFontAtlas& atlas) {
     unsigned char* pixels = nullptr;
     int width = 0, height = 0;
     atlas.GetTexDataAsRGBA32(&pixels, &width, &height);
-    auto image = vulkan::Image::create(
-        device_, "imgui font",
-        {.width = static_cast<std::uint32_t>(width), .height = static_cast<std::uint32_t>(height)});
-    if (!image) return fail(image.error());
-    font_ = std::move(*image);
+    KG_TRY(font_, vulkan::Image::create(
+                      device_, "imgui font",
+                      {.width = static_cast<std::uint32_t>(width), .height = static_cast<std::uint32_t>(height)}));
     atlas.SetTexID(font_.get());
     return vulkan::upload_pixels(device_, *font_,
                                  {reinterpret_cast<const std::byte*>(pixels),

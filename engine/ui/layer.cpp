@@ -39,9 +39,7 @@ Result<std::unique_ptr<Layer>> Layer::create(const vulkan::Device& device, const
     io.BackendRendererName = "kinetograph";
     io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
     layer->fonts_ = add_fonts(*io.Fonts, options.scale);
-    auto renderer = ImGuiRenderer::create(device, *io.Fonts, options.target);
-    if (!renderer) return fail(renderer.error());
-    layer->renderer_ = std::move(*renderer);
+    KG_TRY(layer->renderer_, ImGuiRenderer::create(device, *io.Fonts, options.target));
     // It asks for the mouse every frame; its callbacks would want this context to be current whenever GLFW calls them.
     if (options.window != nullptr) layer->has_window_ = ImGui_ImplGlfw_InitForVulkan(options.window, false);
     return layer;

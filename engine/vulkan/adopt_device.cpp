@@ -41,14 +41,13 @@ Result<std::unique_ptr<Device>> Device::adopt(const Instance& instance, const Ad
         adopted.graphics.handle == VK_NULL_HANDLE)
         return fail(ErrorCode::InvalidArgument,
                     "an adopted device needs a VkPhysicalDevice, a VkDevice and a graphics queue");
-    auto reports = inspect_devices(instance);
-    if (!reports) return fail(reports.error());
-    const auto report = std::find_if(reports->begin(), reports->end(),
+    KG_TRY(auto reports, inspect_devices(instance));
+    const auto report = std::find_if(reports.begin(), reports.end(),
                                      [&](const DeviceReport& entry) { return entry.handle == adopted.physical; });
-    if (report == reports->end())
+    if (report == reports.end())
         return fail(ErrorCode::InvalidArgument,
                     "the adopted VkPhysicalDevice does not belong to the adopted VkInstance");
-    if (auto checked = check(*report, adopted); !checked) return fail(checked.error());
+    KG_CHECK(check(*report, adopted));
     report->extensions = enabled_extensions(adopted.extensions);
 
     std::unique_ptr<Device> device(new Device(instance, *report, adopted.device, false));

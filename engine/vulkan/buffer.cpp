@@ -57,10 +57,9 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
         return fail(ErrorCode::Unsupported, "{} cannot export the memory of buffer \"{}\"", device.report().name, name);
 
     std::unique_ptr<Buffer> buffer(new Buffer(device, name, bytes));
-    auto handle = create_handle(device, name, bytes, options.usage,
-                                options.exportable ? VkExternalMemoryHandleTypeFlags{handle_type} : 0);
-    if (!handle) return fail(handle.error());
-    buffer->handle_ = *handle;
+    KG_TRY(auto handle, create_handle(device, name, bytes, options.usage,
+                                      options.exportable ? VkExternalMemoryHandleTypeFlags{handle_type} : 0));
+    buffer->handle_ = handle;
 
     VkMemoryDedicatedRequirements dedicated{};
     dedicated.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS;
@@ -75,14 +74,12 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
                        has(features, VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
     VkMemoryRequirements needs = requirements.memoryRequirements;
     if (options.whole_pages) needs.size = round_to_pages(needs.size) + kPageBytes;
-    auto allocation = device.memory().allocate({.name = name,
-                                                .requirements = needs,
-                                                .use = options.memory,
-                                                .exportable = options.exportable,
-                                                .dedicated = alone,
-                                                .buffer = buffer->handle_});
-    if (!allocation) return fail(allocation.error());
-    buffer->allocation_ = std::move(*allocation);
+    KG_TRY(buffer->allocation_, device.memory().allocate({.name = name,
+                                                          .requirements = needs,
+                                                          .use = options.memory,
+                                                          .exportable = options.exportable,
+                                                          .dedicated = alone,
+                                                          .buffer = buffer->handle_}));
     if (options.whole_pages) {
         const auto start = reinterpret_cast<std::uintptr_t>(buffer->allocation_.mapped());
         buffer->skipped_ = round_to_pages(start) - start;
@@ -90,7 +87,7 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
             return fail(ErrorCode::Unsupported, "{}: buffer \"{}\" cannot begin on a page of mapped memory",
                         device.report().name, name);
     }
-    if (auto bound = buffer->bind(); !bound) return fail(bound.error());
+    KG_CHECK(buffer->bind());
     return buffer;
 }
 
@@ -105,9 +102,8 @@ Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::s
     if (!has(features, VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT))
         return fail(ErrorCode::Unsupported, "{} does not import memory of the host for buffers", device.report().name);
     std::unique_ptr<Buffer> buffer(new Buffer(device, name, pages.size()));
-    auto handle = create_handle(device, name, pages.size(), kGraphBufferUsage, handle_type);
-    if (!handle) return fail(handle.error());
-    buffer->handle_ = *handle;
+    KG_TRY(auto handle, create_handle(device, name, pages.size(), kGraphBufferUsage, handle_type));
+    buffer->handle_ = handle;
     VkMemoryRequirements needs{};
     device.table().vkGetBufferMemoryRequirements(device.handle(), buffer->handle_, &needs);
     if (needs.size > pages.size())
@@ -123,7 +119,7 @@ Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::s
                                   .host_memory = pages.data()});
     if (!allocation) return fail(allocation.error());
     buffer->allocation_ = std::move(*allocation);
-    if (auto bound = buffer->bind(); !bound) return fail(bound.error());
+    KG_CHECK(buffer->bind());
     return buffer;
 }
 

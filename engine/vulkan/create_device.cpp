@@ -49,10 +49,9 @@ std::vector<const char*> extensions_to_enable(const DeviceReport& report, VkSurf
 }
 
 Result<DeviceReport> choose(const Instance& instance, const DeviceOptions& options) {
-    auto reports = inspect_devices(instance, options.surface);
-    if (!reports) return kinetograph::fail(reports.error());
+    KG_TRY(auto reports, inspect_devices(instance, options.surface));
     std::string reasons;
-    for (DeviceReport& report : *reports) {
+    for (DeviceReport& report : reports) {
         if (report.name.find(options.name_contains) == std::string::npos)
             report.declined.push_back(fmt::format("its name does not contain \"{}\"", options.name_contains));
         if (report.usable()) return report;
@@ -64,12 +63,11 @@ Result<DeviceReport> choose(const Instance& instance, const DeviceOptions& optio
 }  // namespace
 
 Result<std::unique_ptr<Device>> Device::create(const Instance& instance, const DeviceOptions& options) {
-    auto report = choose(instance, options);
-    if (!report) return kinetograph::fail(report.error());
-    if (options.surface == VK_NULL_HANDLE) report->extensions.swapchain = false;  // not enabled
+    KG_TRY(auto report, choose(instance, options));
+    if (options.surface == VK_NULL_HANDLE) report.extensions.swapchain = false;  // not enabled
 
-    const auto families = queue_families(instance, report->handle);
-    const auto choices = choose_queues(families, *graphics_family(instance, report->handle, options.surface));
+    const auto families = queue_families(instance, report.handle);
+    const auto choices = choose_queues(families, *graphics_family(instance, report.handle, options.surface));
     std::map<std::uint32_t, std::uint32_t> queue_counts;
     for (const QueueChoice& choice : choices)
         queue_counts[choice.family] = std::max(queue_counts[choice.family], choice.index + 1);
@@ -85,7 +83,7 @@ Result<std::unique_ptr<Device>> Device::create(const Instance& instance, const D
     }
     RequiredFeatures features;
     features.require_all();
-    const auto extensions = extensions_to_enable(*report, options.surface);
+    const auto extensions = extensions_to_enable(report, options.surface);
     VkDeviceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
     info.pNext = features.chain();
@@ -94,11 +92,11 @@ Result<std::unique_ptr<Device>> Device::create(const Instance& instance, const D
     info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
     info.ppEnabledExtensionNames = extensions.data();
     VkDevice handle = VK_NULL_HANDLE;
-    if (const VkResult result = instance.table().vkCreateDevice(report->handle, &info, nullptr, &handle);
+    if (const VkResult result = instance.table().vkCreateDevice(report.handle, &info, nullptr, &handle);
         result != VK_SUCCESS)
-        return fail(result, report->name + ": vkCreateDevice");
+        return fail(result, report.name + ": vkCreateDevice");
 
-    std::unique_ptr<Device> device(new Device(instance, std::move(*report), handle, true));
+    std::unique_ptr<Device> device(new Device(instance, std::move(report), handle, true));
     std::array<Queue, 3> queues;
     for (std::size_t lane = 0; lane < queues.size(); ++lane) {
         const QueueChoice& choice = choices[lane];

@@ -30,7 +30,7 @@ Result<void> DescriptorHeap::grow() {
 Result<VkDescriptorSet> DescriptorHeap::allocate(VkDescriptorSetLayout layout) {
     for (bool is_new = false;; ++current_) {
         if (current_ == pools_.size()) {
-            if (auto grown = grow(); !grown) return fail(grown.error());
+            KG_CHECK(grow());
             is_new = true;
         }
         VkDescriptorSetAllocateInfo info{};

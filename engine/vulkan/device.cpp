@@ -87,9 +87,7 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
     if (const VkResult result = table_->vkCreateSampler(handle_, &nearest, nullptr, &nearest_sampler_);
         result != VK_SUCCESS)
         return error(result, "vkCreateSampler");
-    auto clock = DeviceClock::create(*this);
-    if (!clock) return kinetograph::fail(clock.error());
-    clock_ = std::move(*clock);
+    KG_TRY(clock_, DeviceClock::create(*this));
     return {};
 }
 

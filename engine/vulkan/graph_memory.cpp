@@ -109,11 +109,10 @@ Result<void> GraphArena::build(const graph::Plan& plan, graph::MemoryDomain doma
     for (const graph::PlannedResource& planned : plan.resources) {
         if (!lives_in(planned, domain)) continue;
         if (planned.type == graph::ResourceType::Image) {
-            if (auto created = create_image(planned, exportable, needs); !created) return created;
+            KG_CHECK(create_image(planned, exportable, needs));
             continue;
         }
-        if (!buffer_)
-            if (auto created = create_buffer(name, needs.bytes, exportable, needs); !created) return created;
+        if (!buffer_) KG_CHECK(create_buffer(name, needs.bytes, exportable, needs));
         physical_[planned.resource] = {reinterpret_cast<std::uintptr_t>(buffer_.get()), planned.offset, planned.bytes};
     }
     if (!buffer_ && images_.empty()) return {};
@@ -122,13 +121,13 @@ Result<void> GraphArena::build(const graph::Plan& plan, graph::MemoryDomain doma
                                  "{}: no memory type serves both the buffers and the images of the {}",
                                  device_.report().name, name);
     // Offsets inside the arena are the plan's, so its start must suit the strictest resource.
-    auto allocation = device_.memory().allocate(
-        {.name = name,
-         .requirements = {needs.bytes, std::max(needs.alignment, device_.limits().bufferImageGranularity), needs.types},
-         .optimal_image = true,
-         .exportable = exportable});
-    if (!allocation) return kinetograph::fail(allocation.error());
-    allocation_ = std::move(*allocation);
+    KG_TRY(allocation_,
+           device_.memory().allocate(
+               {.name = name,
+                .requirements = {needs.bytes, std::max(needs.alignment, device_.limits().bufferImageGranularity),
+                                 needs.types},
+                .optimal_image = true,
+                .exportable = exportable}));
     return bind(plan);
 }
 
@@ -146,7 +145,7 @@ Result<void> GraphArena::bind(const graph::Plan& plan) {
                                                             allocation_.offset() + planned.offset);
             result != VK_SUCCESS)
             return device_.error(result, fmt::format("binding the memory of image \"{}\"", planned.name));
-        if (auto view = image.create_view(); !view) return view;
+        KG_CHECK(image.create_view());
     }
     return {};
 }
@@ -158,9 +157,8 @@ Result<std::unique_ptr<graph::PlanMemory>> VulkanMemory::realize(const graph::Pl
 }
 
 Result<graph::Physical> VulkanMemory::create_ring(std::string_view name, std::uint64_t bytes) {
-    auto buffer = Buffer::create(device_, name, bytes);
-    if (!buffer) return kinetograph::fail(buffer.error());
-    return physical_of(*buffer->release());
+    KG_TRY(auto buffer, Buffer::create(device_, name, bytes));
+    return physical_of(*buffer.release());
 }
 
 void VulkanMemory::destroy_ring(const graph::Physical& ring) { delete reinterpret_cast<Buffer*>(ring.object); }

@@ -99,7 +99,7 @@ Result<std::unique_ptr<Image>> Image::create(const Device& device, std::string_v
             device.handle(), image->handle_, image->allocation_.memory(), image->allocation_.offset());
         result != VK_SUCCESS)
         return device.error(result, fmt::format("binding memory of image \"{}\"", name));
-    if (auto view = image->create_view(); !view) return fail(view.error());
+    KG_CHECK(image->create_view());
     return image;
 }
 
@@ -109,7 +109,7 @@ Result<std::unique_ptr<Image>> Image::wrap(const Device& device, std::string_vie
     image->handle_ = handle;
     image->owned_ = false;
     image->layout_ = layout;
-    if (auto view = image->create_view(); !view) return fail(view.error());
+    KG_CHECK(image->create_view());
     return image;
 }
 
@@ -153,9 +153,9 @@ void transition(const Device& device, VkCommandBuffer commands, const Image& ima
 }  // namespace
 
 Result<void> upload_pixels(const Device& device, Image& image, std::span<const std::byte> pixels) {
-    auto staging = Buffer::create(device, image.name() + " upload", pixels.size(), {.memory = MemoryUse::Upload});
-    if (!staging) return fail(staging.error());
-    std::memcpy((*staging)->mapped(), pixels.data(), pixels.size());
+    KG_TRY(auto staging,
+           Buffer::create(device, image.name() + " upload", pixels.size(), {.memory = MemoryUse::Upload}));
+    std::memcpy(staging->mapped(), pixels.data(), pixels.size());
     VkBufferImageCopy region{};
     region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
     region.imageExtent = {image.desc().width, image.desc().height, 1};
@@ -169,7 +169,7 @@ Result<void> upload_pixels(const Device& device, Image& image, std::span<const s
     after.newLayout = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL;
     auto done = device.run_once(fmt::format("uploading \"{}\"", image.name()), [&](VkCommandBuffer commands) {
         transition(device, commands, image, before);
-        device.table().vkCmdCopyBufferToImage(commands, (*staging)->handle(), image.handle(),
+        device.table().vkCmdCopyBufferToImage(commands, staging->handle(), image.handle(),
                                               VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
         transition(device, commands, image, after);
     });

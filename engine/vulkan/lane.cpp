@@ -107,13 +107,11 @@ Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, gra
     assert(PassContext::serves(lane) && "only the three Vulkan lanes run here");
     std::unique_ptr<VulkanLane> result(new VulkanLane(device, lane, recorder));
     const std::string name = fmt::format("{} lane", graph::to_string(lane));
-    auto timeline = create_timeline(device, name);
-    if (!timeline) return fail(timeline.error());
-    result->timeline_ = *timeline;
+    KG_TRY(auto timeline, create_timeline(device, name));
+    result->timeline_ = timeline;
     if (sharing == Sharing::Private) return result;
-    auto exported = create_timeline(device, name + ", exported", sharing);
-    if (!exported) return fail(exported.error());
-    result->exported_ = *exported;
+    KG_TRY(auto exported, create_timeline(device, name + ", exported", sharing));
+    result->exported_ = exported;
     return result;
 }
 
@@ -203,7 +201,7 @@ Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
         slots_.push_back(std::make_unique<Slot>(device_));
         slot = slots_.back().get();
     }
-    if (auto prepared = prepare(*slot, passes); !prepared) return fail(prepared.error());
+    KG_CHECK(prepare(*slot, passes));
     return slot;
 }
 
@@ -250,10 +248,8 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
         // Asking the driver for results may wait for the whole queue (lavapipe does), and so for lanes that this queue
         // waits for: in memory they are there when the batch is done.
         if ((device_.queue(lane_).flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) != 0) {
-            auto stamps = Buffer::create(device_, "time stamps", info.queryCount * sizeof(std::uint64_t),
-                                         {.memory = MemoryUse::Readback});
-            if (!stamps) return fail(std::move(stamps.error()));
-            slot.stamps = std::move(*stamps);
+            KG_TRY(slot.stamps, Buffer::create(device_, "time stamps", info.queryCount * sizeof(std::uint64_t),
+                                               {.memory = MemoryUse::Readback}));
         }
     }
     table.vkResetQueryPool(device_.handle(), slot.queries, 0, slot.query_capacity);
@@ -261,10 +257,9 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
 }
 
 Result<void> VulkanLane::submit(const graph::BatchRecord& batch) {
-    auto slot = acquire_slot(batch.passes.size());
-    if (!slot) return fail(slot.error());
-    if (auto recorded = record(**slot, batch); !recorded) return fail(recorded.error());
-    return enqueue(**slot, batch);
+    KG_TRY(auto slot, acquire_slot(batch.passes.size()));
+    KG_CHECK(record(*slot, batch));
+    return enqueue(*slot, batch);
 }
 
 Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
@@ -405,9 +400,7 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph
     if (!relayed_.empty()) {
         std::lock_guard lock(mutex_);
         if (!relay_) {
-            auto relay = Relay::create(device_);
-            if (!relay) return fail(relay.error());
-            relay_ = std::move(*relay);
+            KG_TRY(relay_, Relay::create(device_));
         }
         infos.push_back(semaphore_info(relay_->semaphore(), relay_->promise(relayed_), stages));
     }
@@ -415,8 +408,7 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph
 }
 
 Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
-    const auto waits = resolve_waits(batch);
-    if (!waits) return fail(waits.error());
+    KG_TRY(const auto waits, resolve_waits(batch));
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline_, batch.signal, stages)};
     if (exported_ != VK_NULL_HANDLE) signals.push_back(semaphore_info(exported_, batch.signal, stages));
@@ -430,8 +422,8 @@ Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
     commands.commandBuffer = slot.commands;
     VkSubmitInfo2 info{};
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2;
-    info.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits->size());
-    info.pWaitSemaphoreInfos = waits->data();
+    info.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits.size());
+    info.pWaitSemaphoreInfos = waits.data();
     info.commandBufferInfoCount = 1;
     info.pCommandBufferInfos = &commands;
     info.signalSemaphoreInfoCount = static_cast<std::uint32_t>(signals.size());

@@ -202,17 +202,15 @@ Result<std::byte*> MemoryPool::map(const AllocationRequest& request, VkDeviceMem
 }
 
 Result<Allocation> MemoryPool::allocate_own(const AllocationRequest& request, std::uint32_t type) {
-    auto memory = take(request, type, request.requirements.size, true);
-    if (!memory) return kinetograph::fail(memory.error());
+    KG_TRY(auto memory, take(request, type, request.requirements.size, true));
     Allocation allocation;
     allocation.pool_ = this;
-    allocation.memory_ = *memory;
+    allocation.memory_ = memory;
     allocation.bytes_ = request.requirements.size;
     allocation.exportable_ = request.exportable;
     allocation.dedicated_ = request.dedicated;
-    auto mapped = map(request, *memory);
-    if (!mapped) return kinetograph::fail(mapped.error());
-    allocation.mapped_ = *mapped;
+    KG_TRY(auto mapped, map(request, memory));
+    allocation.mapped_ = mapped;
     return allocation;
 }
 
@@ -230,9 +228,8 @@ Result<Allocation> MemoryPool::import_host(AllocationRequest request) {
         result != VK_SUCCESS)
         return device_.error(result, fmt::format("asking how to import \"{}\" from the host", request.name));
     request.requirements.memoryTypeBits &= answer.memoryTypeBits;
-    const auto type = find_type(request);
-    if (!type) return kinetograph::fail(type.error());
-    return allocate_own(request, *type);
+    KG_TRY(const auto type, find_type(request));
+    return allocate_own(request, type);
 }
 
 Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
@@ -242,14 +239,13 @@ Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
                                  "{}: \"{}\" is to be exportable, but VK_KHR_external_memory_fd is not "
                                  "enabled",
                                  device_.report().name, request.name);
-    const auto type = find_type(request);
-    if (!type) return kinetograph::fail(type.error());
+    KG_TRY(const auto type, find_type(request));
     if (request.exportable || request.dedicated || request.requirements.size > kBlockBytes / 2)
-        return allocate_own(request, *type);
+        return allocate_own(request, type);
 
     std::lock_guard lock(mutex_);
     const auto take_from = [&](MemoryBlock& block) -> std::optional<Allocation> {
-        if (block.type != *type || block.optimal_images != request.optimal_image) return std::nullopt;
+        if (block.type != type || block.optimal_images != request.optimal_image) return std::nullopt;
         if ((block.mapped != nullptr) != (request.use != MemoryUse::DeviceLocal)) return std::nullopt;
         const auto offset = block.take(request.requirements.size, request.requirements.alignment);
         if (!offset) return std::nullopt;
@@ -265,15 +261,15 @@ Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
     for (const auto& block : blocks_)
         if (auto allocation = take_from(*block)) return std::move(*allocation);
 
-    auto memory = take(request, *type, kBlockBytes, false);
-    if (!memory) return allocate_own(request, *type);  // a heap too full for a block may still hold the piece
+    auto memory = take(request, type, kBlockBytes, false);
+    if (!memory) return allocate_own(request, type);  // a heap too full for a block may still hold the piece
     auto mapped = map(request, *memory);
     if (!mapped) {
         give_back(*memory, kBlockBytes);
         return kinetograph::fail(mapped.error());
     }
     auto block = std::make_unique<MemoryBlock>();
-    block->type = *type;
+    block->type = type;
     block->optimal_images = request.optimal_image;
     block->memory = *memory;
     block->bytes = kBlockBytes;

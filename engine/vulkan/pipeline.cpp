@@ -120,8 +120,7 @@ Result<void> Pipeline::create_layout(std::string_view name, std::vector<BindingK
 Result<std::unique_ptr<Pipeline>> Pipeline::create(const Device& device, const ComputePipelineDesc& desc) {
     std::unique_ptr<Pipeline> pipeline(
         new Pipeline(device, VK_PIPELINE_BIND_POINT_COMPUTE, VK_SHADER_STAGE_COMPUTE_BIT));
-    if (auto layout = pipeline->create_layout(desc.name, desc.bindings, desc.push_constant_bytes); !layout)
-        return fail(layout.error());
+    KG_CHECK(pipeline->create_layout(desc.name, desc.bindings, desc.push_constant_bytes));
     const ShaderModule shader(device, desc.shader);
     if (shader.result() != VK_SUCCESS)
         return device.error(shader.result(), fmt::format("loading the shader of pipeline \"{}\"", desc.name));
@@ -140,8 +139,7 @@ Result<std::unique_ptr<Pipeline>> Pipeline::create(const Device& device, const C
 Result<std::unique_ptr<Pipeline>> Pipeline::create(const Device& device, const GraphicsPipelineDesc& desc) {
     std::unique_ptr<Pipeline> pipeline(new Pipeline(device, VK_PIPELINE_BIND_POINT_GRAPHICS,
                                                     VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT));
-    if (auto layout = pipeline->create_layout(desc.name, desc.bindings, desc.push_constant_bytes); !layout)
-        return fail(layout.error());
+    KG_CHECK(pipeline->create_layout(desc.name, desc.bindings, desc.push_constant_bytes));
     const ShaderModule vertex(device, desc.vertex_shader), fragment(device, desc.fragment_shader);
     for (const ShaderModule* shader : {&vertex, &fragment})
         if (shader->result() != VK_SUCCESS)

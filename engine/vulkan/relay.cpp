@@ -56,9 +56,8 @@ Result<bool> wait_timeline(const Device& device, VkSemaphore timeline, std::uint
 
 Result<std::unique_ptr<Relay>> Relay::create(const Device& device) {
     std::unique_ptr<Relay> relay(new Relay(device));
-    auto semaphore = create_timeline(device, "host relay");
-    if (!semaphore) return fail(semaphore.error());
-    relay->semaphore_ = *semaphore;
+    KG_TRY(auto semaphore, create_timeline(device, "host relay"));
+    relay->semaphore_ = semaphore;
     relay->thread_ =
         std::make_unique<graph::RelayThread>([raw = relay.get()](std::uint64_t value) { raw->signal(value); });
     return relay;

@@ -12,9 +12,8 @@ Result<Upload> UploadHeap::allocate(VkDeviceSize bytes, VkDeviceSize alignment) 
     VkDeviceSize offset = (used_ + alignment - 1) / alignment * alignment;
     if (buffers_.empty() || offset + bytes > buffers_.back()->bytes()) {
         const VkDeviceSize size = std::bit_ceil(std::max({bytes, wanted_, kSmallest}));
-        auto buffer = Buffer::create(device_, "upload", size, {.memory = MemoryUse::Upload});
-        if (!buffer) return fail(buffer.error());
-        buffers_.push_back(std::move(*buffer));
+        KG_TRY(auto buffer, Buffer::create(device_, "upload", size, {.memory = MemoryUse::Upload}));
+        buffers_.push_back(std::move(buffer));
         offset = 0;
     }
     used_ = offset + bytes;

@@ -8,13 +8,12 @@ namespace kinetograph::cli {
 Result<BenchReport> BenchReport::create(const std::string& json) {
     BenchReport report;
     report.prints_text_ = json != "-";
-    if (auto opened = report.json_->file.open_text(json); !opened) return fail(std::move(opened.error()));
+    KG_CHECK(report.json_->file.open_text(json));
     return report;
 }
 
 Result<void> BenchReport::write(const std::string& text, const nlohmann::ordered_json& json) {
-    if (prints_text_)
-        if (auto printed = print(text); !printed) return printed;
+    if (prints_text_) KG_CHECK(print(text));
     return json_->file.has_text() ? json_->file.write_text(json.dump(2) + '\n') : Result<void>{};
 }
 

@@ -49,7 +49,7 @@ struct LayerResult {
 Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& bench, const accel::DeviceInfo& device) {
     if (bench.one_problem) {
         const conv::ConvProblem problem = bench.request.problem();
-        if (auto valid = problem.validate(); !valid) return fail(valid.error());
+        KG_CHECK(problem.validate());
         return std::vector<DecoderConvolution>{{convolution_name(problem), problem, 1}};
     }
     auto all = decoder_convolutions(bench.dim, kLatentChannels, bench.size.latents(), bench.request.dtype,
@@ -149,23 +149,20 @@ nlohmann::ordered_json to_json(const ConvBench& bench, const accel::DeviceInfo& 
 }
 
 Result<void> run(const ConvBench& bench) {
-    auto report = BenchReport::create(bench.json);
-    if (!report) return fail(report.error());
-    auto device = open_lane(bench.lane);
-    if (!device) return fail(device.error());
-    const accel::DeviceInfo& info = (*device)->info();
-    auto convolutions = wanted_convolutions(bench, info);
-    if (!convolutions) return fail(convolutions.error());
+    KG_TRY(auto report, BenchReport::create(bench.json));
+    KG_TRY(auto device, open_lane(bench.lane));
+    const accel::DeviceInfo& info = device->info();
+    KG_TRY(auto convolutions, wanted_convolutions(bench, info));
 
     std::vector<LayerResult> layers;
     std::optional<Error> failure;
     {
-        Progress progress(static_cast<std::int64_t>(convolutions->size()), "layers");
-        for (const DecoderConvolution& convolution : *convolutions) {
+        Progress progress(static_cast<std::int64_t>(convolutions.size()), "layers");
+        for (const DecoderConvolution& convolution : convolutions) {
             LayerResult layer{convolution, {}};
             for (const std::string& backend : wanted_backends(bench, info, convolution.problem)) {
                 auto timing =
-                    time_convolution(**device, convolution.problem, {.backend = backend, .repeats = bench.repeats});
+                    time_convolution(*device, convolution.problem, {.backend = backend, .repeats = bench.repeats});
                 if (!timing) failure = Error{timing.error().code, convolution.name + ": " + timing.error().message};
                 layer.backends.push_back({backend, std::move(timing)});
             }
@@ -173,8 +170,7 @@ Result<void> run(const ConvBench& bench) {
             progress.show(static_cast<std::int64_t>(layers.size()));
         }
     }
-    if (auto written = report->write(to_text(bench, info, layers), to_json(bench, info, layers)); !written)
-        return written;
+    KG_CHECK(report.write(to_text(bench, info, layers), to_json(bench, info, layers)));
     return failure ? fail(std::move(*failure)) : Result<void>{};
 }
 

@@ -62,9 +62,8 @@ Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const 
     const Nanoseconds clip_begin = host_now();
     for (std::int64_t step = 0; step < bench.steps; ++step) {
         const Nanoseconds begin = host_now();
-        auto frames = decoder.step(clip.frame(step % clip.frames));
-        if (!frames) return fail(frames.error());
-        const double seconds = to_seconds(frames->duration);
+        KG_TRY(auto frames, decoder.step(clip.frame(step % clip.frames)));
+        const double seconds = to_seconds(frames.duration);
         if (step > (round == 0 ? 1 : 0)) {
             measured.steps.add(seconds);
             measured.windows.push_back({begin, host_now()});
@@ -82,10 +81,8 @@ Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const 
     measured.windows.reserve(static_cast<std::size_t>(bench.rounds * bench.steps));
     Progress progress(bench.rounds * bench.steps, "steps");
     for (std::int64_t round = 0; round < bench.rounds; ++round) {
-        if (round > 0)
-            if (auto reset = decoder.reset(); !reset) return fail(reset.error());
-        auto decoded = decode_clip(decoder, clip, bench, round, progress, measured);
-        if (!decoded) return fail(decoded.error());
+        if (round > 0) KG_CHECK(decoder.reset());
+        KG_TRY(auto decoded, decode_clip(decoder, clip, bench, round, progress, measured));
     }
     measured.peak_bytes = decoder.peak_device_bytes();
     return measured;
@@ -202,37 +199,31 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
 }
 
 Result<void> run(const DecodeBench& bench) {
-    auto report = BenchReport::create(bench.json);
-    if (!report) return fail(report.error());
-    auto device = open_lane(bench.decode.lane);
-    if (!device) return fail(device.error());
-    const accel::DeviceInfo& info = (*device)->info();
+    KG_TRY(auto report, BenchReport::create(bench.json));
+    KG_TRY(auto device, open_lane(bench.decode.lane));
+    const accel::DeviceInfo& info = device->info();
     const Nanoseconds start = host_now();
-    auto checkpoint = vae::Checkpoint::open(bench.decode.weights);
-    if (!checkpoint) return fail(checkpoint.error());
-    auto clip = open_clip(bench, *checkpoint);
-    if (!clip) return fail(clip.error());
+    KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.decode.weights));
+    KG_TRY(auto clip, open_clip(bench, checkpoint));
 
     profile::Recorder recorder;
     vae::DecoderOptions options = bench.decode.decoder;
     if (bench.passes) options.recorder = &recorder;
-    auto decoder = vae::Decoder::create_for(**device, *checkpoint, *clip, options);
-    if (!decoder) return fail(decoder.error());
+    KG_TRY(auto decoder, vae::Decoder::create_for(*device, checkpoint, clip, options));
     const double load = to_seconds(host_now() - start);
-    state_memory(**decoder, info);
-    auto measured = measure(**decoder, *clip, bench);
-    if (!measured) return fail(measured.error());
-    measured->load = load;
+    state_memory(*decoder, info);
+    KG_TRY(auto measured, measure(*decoder, clip, bench));
+    measured.load = load;
 
-    const auto spans = recorder.spans(measured->whole().begin);
-    add_device_steps(spans, *measured);
-    const auto passes = cost_of_passes(spans, measured->whole());
-    const Subject subject{bench, **decoder, info, device_bytes((*decoder)->memory(), info.kind)};
-    auto written = report->write(to_text(*measured, subject, passes), to_json(*measured, subject, passes));
+    const auto spans = recorder.spans(measured.whole().begin);
+    add_device_steps(spans, measured);
+    const auto passes = cost_of_passes(spans, measured.whole());
+    const Subject subject{bench, *decoder, info, device_bytes(decoder->memory(), info.kind)};
+    auto written = report.write(to_text(measured, subject, passes), to_json(measured, subject, passes));
     if (!written) return written;
-    if (measured->peak_bytes > subject.stated_bytes)
+    if (measured.peak_bytes > subject.stated_bytes)
         return fail(ErrorCode::OutOfMemory, "{:.1f} MiB of device memory were taken at most, {:.1f} MiB were stated",
-                    to_mib(measured->peak_bytes), to_mib(subject.stated_bytes));
+                    to_mib(measured.peak_bytes), to_mib(subject.stated_bytes));
     return {};
 }
 

@@ -119,74 +119,56 @@ double time_in_passes(const profile::Recorder& recorder) {
 
 /// The passes' times come from a decoder with stamps between them, everything else from one without.
 Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, Measured& measured) {
-    auto checkpoint = vae::Checkpoint::open(bench.weights);
-    if (!checkpoint) return fail(checkpoint.error());
+    KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));
     const vae::LatentSize size = bench.size.latents();
     DecodeTimes decode;
     {
         profile::Recorder recorder;
         vae::DecoderOptions options;
         options.recorder = &recorder;
-        auto stamped = PresentedDecode::create(bridge, *checkpoint, size, options);
-        if (!stamped) return fail(stamped.error());
-        state_memory((*stamped)->decoder(), bridge.accelerator().info());
-        if (auto times = (*stamped)->run(bench.decode_steps); !times) return fail(times.error());
+        KG_TRY(auto stamped, PresentedDecode::create(bridge, checkpoint, size, options));
+        state_memory(stamped->decoder(), bridge.accelerator().info());
+        KG_CHECK(stamped->run(bench.decode_steps));
         decode.passes = time_in_passes(recorder);
     }
-    auto plain = PresentedDecode::create(bridge, *checkpoint, size, {});
-    if (!plain) return fail(plain.error());
-    auto times = (*plain)->run(bench.decode_steps);
-    if (!times) return fail(times.error());
-    decode.times = std::move(*times);
+    KG_TRY(auto plain, PresentedDecode::create(bridge, checkpoint, size, {}));
+    KG_TRY(decode.times, plain->run(bench.decode_steps));
     measured.decode = std::move(decode);
     if (bench.soak == 0) return {};
-    auto soak = soak_through(**plain, bench.soak);
-    if (!soak) return fail(soak.error());
-    measured.soak = std::move(*soak);
+    KG_TRY(measured.soak, soak_through(*plain, bench.soak));
     return {};
 }
 
 Result<Measured> measure(const InteropBench& bench, interop::Bridge& bridge) {
-    auto hand_overs = HandOvers::create(bridge);
-    if (!hand_overs) return fail(hand_overs.error());
+    KG_TRY(auto hand_overs, HandOvers::create(bridge));
     Measured measured;
     for (const Route route : {Route::AcceleratorOnly, Route::ThereAndBack}) {
-        auto times = (*hand_overs)->time(route, bench.executions);
-        if (!times) return fail(times.error());
-        measured.routes.push_back({route, std::move(*times)});
+        KG_TRY(auto times, hand_overs->time(route, bench.executions));
+        measured.routes.push_back({route, std::move(times)});
     }
     if (!bench.weights.empty()) {
-        hand_overs->reset();
-        if (auto decoded = measure_decode(bench, bridge, measured); !decoded) return fail(decoded.error());
+        hand_overs.reset();
+        KG_CHECK(measure_decode(bench, bridge, measured));
     } else if (bench.soak > 0) {
-        auto soak = soak_through(**hand_overs, bench.soak);
-        if (!soak) return fail(soak.error());
-        measured.soak = std::move(*soak);
+        KG_TRY(measured.soak, soak_through(*hand_overs, bench.soak));
     }
     return measured;
 }
 
 Result<void> run(const InteropBench& bench) {
-    auto report = BenchReport::create(bench.json);
-    if (!report) return fail(report.error());
-    auto accelerator = open_lane(bench.lane);
-    if (!accelerator) return fail(accelerator.error());
-    auto loader = vulkan::Loader::open();
-    if (!loader) return fail(loader.error());
-    auto instance = vulkan::Instance::create(*loader);
-    if (!instance) return fail(instance.error());
-    auto display = vulkan::Device::create(**instance, {.name_contains = bench.device});
-    if (!display) return fail(display.error());
-    auto bridge = interop::Bridge::create(**accelerator, display->get());
-    if (!bridge) return fail(bridge.error());
-    if ((*bridge)->choice().topology == interop::Topology::Headless)
-        return fail(ErrorCode::Unsupported, "nothing to hand over: {}", (*bridge)->choice().reason);
-    auto measured = measure(bench, **bridge);
-    if (!measured) return fail(measured.error());
-    auto written = report->write(to_text(bench, **bridge, *measured), to_json(bench, **bridge, *measured));
+    KG_TRY(auto report, BenchReport::create(bench.json));
+    KG_TRY(auto accelerator, open_lane(bench.lane));
+    KG_TRY(auto loader, vulkan::Loader::open());
+    KG_TRY(auto instance, vulkan::Instance::create(loader));
+    KG_TRY(auto display, vulkan::Device::create(*instance, {.name_contains = bench.device}));
+    KG_TRY(auto bridge, interop::Bridge::create(*accelerator, display.get()));
+    if (bridge->choice().topology == interop::Topology::Headless)
+        return fail(ErrorCode::Unsupported, "nothing to hand over: {}", bridge->choice().reason);
+    KG_TRY(auto measured, measure(bench, *bridge));
+    auto written = report.write(to_text(bench, *bridge, measured), to_json(bench, *bridge, measured));
     if (!written) return written;
-    if (measured->soak && !measured->soak->changes.empty())
-        return fail(ErrorCode::OutOfRange, "the soak left traces: {}", fmt::join(measured->soak->changes, "; "));
+    if (measured.soak && !measured.soak->changes.empty())
+        return fail(ErrorCode::OutOfRange, "the soak left traces: {}", fmt::join(measured.soak->changes, "; "));
     return {};
 }
 

@@ -52,12 +52,11 @@ Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem
     const accel::DeviceInfo device = *conv::describe_known_device(arguments.described_device);
     const auto rows = conv::explain(device, problem);
     if (!arguments.json.empty()) {
-        auto json = TextOutput::create(arguments.json);
-        if (!json) return fail(json.error());
+        KG_TRY(auto json, TextOutput::create(arguments.json));
         const nlohmann::ordered_json text{{"problem", problem.to_string()}, {"lane", accel::to_string(device.kind)},
                                           {"device", device.name},          {"architecture", device.architecture},
                                           {"commit", kBuildCommit},         {"dispatch", to_json(rows)}};
-        if (auto written = json->write(text.dump(2) + '\n'); !written) return written;
+        KG_CHECK(json.write(text.dump(2) + '\n'));
         if (arguments.json == "-") return {};
     }
     return print(fmt::format("{}\non {} ({}), described, not opened:\n{}", problem.to_string(), device.name,
@@ -66,35 +65,33 @@ Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem
 
 Result<void> run(const ConvArguments& arguments) {
     const conv::ConvProblem problem = arguments.request.problem();
-    if (auto valid = problem.validate(); !valid) return valid;
+    KG_CHECK(problem.validate());
     if (!arguments.described_device.empty()) return explain_for(arguments, problem);
-    auto device = open_lane(arguments.lane);
-    if (!device) return fail(device.error());
+    KG_TRY(auto device, open_lane(arguments.lane));
     std::optional<TextOutput> json;
     if (!arguments.json.empty()) {
-        auto file = TextOutput::create(arguments.json);
-        if (!file) return fail(file.error());
-        json.emplace(std::move(*file));
+        KG_TRY(auto file, TextOutput::create(arguments.json));
+        json.emplace(std::move(file));
     }
-    const accel::DeviceInfo& info = (*device)->info();
+    const accel::DeviceInfo& info = device->info();
     const auto rows = conv::explain(info, problem);
     const bool quiet = arguments.json == "-";  // standard output is the JSON's then
     if (arguments.explain && !quiet) {
-        if (auto printed = print(conv::to_string(rows) + '\n'); !printed) return printed;
+        KG_CHECK(print(conv::to_string(rows) + '\n'));
     }
-    auto result = conv::run_problem(**device, problem, {.backend = arguments.backend, .repeats = arguments.repeats});
-    if (!result) return fail(result.error());
+    KG_TRY(auto result,
+           conv::run_problem(*device, problem, {.backend = arguments.backend, .repeats = arguments.repeats}));
     if (!quiet) {
         auto printed = print(
             fmt::format("{}\n  ran on           {} ({}, {})\n  relative L2      {:.3e} against the fp64 reference\n"
                         "  largest error    {:.3e} (largest value {:.3e})\n  time             {:.3f} ms, median of {}\n"
                         "  rate             {:.4f} TFLOP/s\n  workspace        {} bytes\n",
-                        problem.to_string(), result->backend, info.name, count_units(info), result->relative_l2,
-                        result->max_abs_error, result->max_abs_reference, 1e3 * result->seconds_median,
-                        arguments.repeats, result->tflops, result->workspace_bytes));
+                        problem.to_string(), result.backend, info.name, count_units(info), result.relative_l2,
+                        result.max_abs_error, result.max_abs_reference, 1e3 * result.seconds_median, arguments.repeats,
+                        result.tflops, result.workspace_bytes));
         if (!printed) return printed;
     }
-    if (json) return json->write(to_json(problem, info, *result, rows));
+    if (json) return json->write(to_json(problem, info, result, rows));
     return {};
 }
 

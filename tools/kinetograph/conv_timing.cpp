@@ -28,9 +28,7 @@ class Tensors {
         tensors.frames_ = frames;
         tensors.frame_bytes_ = (frame_bytes + 255) / 256 * 256;
         const auto bytes = static_cast<std::uint64_t>(turns * frames) * tensors.frame_bytes_;
-        auto memory = device.allocate(name, std::max<std::uint64_t>(bytes, 256));
-        if (!memory) return fail(std::move(memory.error()));
-        tensors.memory_ = std::move(*memory);
+        KG_TRY(tensors.memory_, device.allocate(name, std::max<std::uint64_t>(bytes, 256)));
         return tensors;
     }
     std::vector<std::byte*> frames(std::int64_t turn) const {
@@ -46,7 +44,7 @@ class Tensors {
     Result<void> fill(accel::Stream& stream, std::span<const std::byte> pattern) const {
         for (std::uint64_t at = 0; at < memory_->bytes(); at += pattern.size()) {
             const auto part = pattern.first(std::min<std::uint64_t>(pattern.size(), memory_->bytes() - at));
-            if (auto uploaded = stream.upload(memory_->data() + at, part); !uploaded) return uploaded;
+            KG_CHECK(stream.upload(memory_->data() + at, part));
         }
         return {};
     }
@@ -74,13 +72,9 @@ class Row {
         const double fan_in = static_cast<double>(problem.filter_elements()) / static_cast<double>(problem.filter.k);
         const std::vector<float> filter = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
         const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
-        auto convolution = conv::Convolution::create(device, problem, {filter, bias}, {.backend = backend});
-        if (!convolution) return fail(std::move(convolution.error()));
-        row.convolution_ = std::move(*convolution);
-        auto workspace = device.allocate("workspace", std::max<std::uint64_t>(row.workspace_bytes(), 64));
-        if (!workspace) return fail(std::move(workspace.error()));
-        row.workspace_ = std::move(*workspace);
-        if (auto made = row.make_tensors(device, problem, random); !made) return fail(std::move(made.error()));
+        KG_TRY(row.convolution_, conv::Convolution::create(device, problem, {filter, bias}, {.backend = backend}));
+        KG_TRY(row.workspace_, device.allocate("workspace", std::max<std::uint64_t>(row.workspace_bytes(), 64)));
+        KG_CHECK(row.make_tensors(device, problem, random));
         return row;
     }
 
@@ -103,7 +97,7 @@ class Row {
     /// The row as a graph; null where the device captures none, or not this.
     Result<std::shared_ptr<accel::Graph>> capture(const accel::DeviceInfo& device) const {
         if (!device.can_capture) return nullptr;
-        if (auto begun = stream_->begin_capture(); !begun) return fail(std::move(begun.error()));
+        KG_CHECK(stream_->begin_capture());
         auto enqueued = enqueue();
         auto graph = stream_->end_capture();
         if (!enqueued) return fail(std::move(enqueued.error()));
@@ -113,9 +107,7 @@ class Row {
 
   private:
     Result<void> make_tensors(accel::Device& device, const ConvProblem& problem, std::mt19937_64& random) {
-        auto stream = device.create_stream("conv");
-        if (!stream) return fail(std::move(stream.error()));
-        stream_ = std::move(*stream);
+        KG_TRY(stream_, device.create_stream("conv"));
         const std::int64_t inputs = problem.n * problem.d, outputs = problem.n * problem.d_out();
         const auto each = static_cast<std::uint64_t>(inputs) * problem.input_frame_bytes() +
                           static_cast<std::uint64_t>(outputs) * problem.output_frame_bytes();
@@ -132,12 +124,9 @@ class Row {
               Wanted{residual_, "residual", problem.residual ? outputs : 0, problem.output_frame_bytes(),
                      problem.output_dtype},
               Wanted{output_, "output", outputs, problem.output_frame_bytes(), problem.output_dtype}}) {
-            auto tensors = Tensors::create(device, wanted.name, turns_, wanted.frames, wanted.frame_bytes);
-            if (!tensors) return fail(std::move(tensors.error()));
-            wanted.tensors = std::move(*tensors);
+            KG_TRY(wanted.tensors, Tensors::create(device, wanted.name, turns_, wanted.frames, wanted.frame_bytes));
             const std::uint64_t pattern = std::clamp<std::uint64_t>(each, 4, kPattern);
-            if (auto filled = wanted.tensors.fill(*stream_, random_pattern(wanted.dtype, pattern, random)); !filled)
-                return filled;
+            KG_CHECK(wanted.tensors.fill(*stream_, random_pattern(wanted.dtype, pattern, random)));
         }
         return {};
     }
@@ -153,33 +142,29 @@ class Row {
 
 Result<ConvTiming> time_convolution(accel::Device& device, const ConvProblem& problem,
                                     const ConvTimingOptions& options) {
-    auto row = Row::create(device, problem, options.backend);
-    if (!row) return fail(std::move(row.error()));
-    auto begin = device.create_event();
-    if (!begin) return fail(std::move(begin.error()));
-    auto end = device.create_event();
-    if (!end) return fail(std::move(end.error()));
-    auto graph = row->capture(device.info());
-    if (!graph) return fail(std::move(graph.error()));
+    KG_TRY(auto row, Row::create(device, problem, options.backend));
+    KG_TRY(auto begin, device.create_event());
+    KG_TRY(auto end, device.create_event());
+    KG_TRY(auto graph, row.capture(device.info()));
 
     ConvTiming timing;
-    timing.backend = row->backend();
-    timing.in_turn = row->turns();
-    timing.workspace_bytes = row->workspace_bytes();
-    timing.replayed = *graph != nullptr;
+    timing.backend = row.backend();
+    timing.in_turn = row.turns();
+    timing.workspace_bytes = row.workspace_bytes();
+    timing.replayed = graph != nullptr;
     constexpr int kWarmUp = 2;
     for (int i = 0; i < kWarmUp + options.repeats; ++i) {
-        row->stream().record(*begin);
-        if (*graph) {
-            row->stream().replay(**graph);
-        } else if (auto enqueued = row->enqueue(); !enqueued) {
+        row.stream().record(begin);
+        if graph {
+            row.stream().replay(*graph);
+        } else if (auto enqueued = row.enqueue(); !enqueued) {
             return fail(std::move(enqueued.error()));
         }
-        row->stream().record(*end);
-        if (auto done = row->stream().synchronize(); !done) return fail(std::move(done.error()));
-        const auto from = (*begin)->time(), to = (*end)->time();
+        row.stream().record(end);
+        KG_CHECK(row.stream().synchronize());
+        const auto from = begin->time(), to = end->time();
         if (!from || !to) return fail(ErrorCode::DeviceLost, "{}: events without time", device.info().name);
-        if (i >= kWarmUp) timing.launches.add(to_seconds(*to - *from) / static_cast<double>(row->turns()));
+        if (i >= kWarmUp) timing.launches.add(to_seconds(*to - *from) / static_cast<double>(row.turns()));
     }
     return timing;
 }

@@ -71,15 +71,14 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
 Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, GuardedOutputs& outputs, DecodeTimes& times) {
     Progress progress(video_frames(clip.frames), "frames");
     for (std::int64_t t = 0; t < clip.frames; ++t) {
-        auto frames = decoder.step(clip.frame(t));
-        if (!frames) return fail(frames.error());
-        times.add(*frames);
-        const auto floats = static_cast<std::size_t>(3 * frames->height * frames->width);
-        for (std::int64_t i = 0; i < frames->count; ++i) {
-            auto written = outputs.write_frame(frames->thwc.subspan(static_cast<std::size_t>(i) * floats, floats));
+        KG_TRY(auto frames, decoder.step(clip.frame(t)));
+        times.add(frames);
+        const auto floats = static_cast<std::size_t>(3 * frames.height * frames.width);
+        for (std::int64_t i = 0; i < frames.count; ++i) {
+            auto written = outputs.write_frame(frames.thwc.subspan(static_cast<std::size_t>(i) * floats, floats));
             if (!written) return written;
         }
-        progress.show(frames->first_index + frames->count);
+        progress.show(frames.first_index + frames.count);
     }
     return {};
 }
@@ -89,33 +88,29 @@ Result<void> run(const DecodeArguments& arguments) {
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
 
-    auto clip = vae::Latents::open(arguments.latents);
-    if (!clip) return fail(clip.error());
-    auto device = open_lane(arguments.decode.lane);
-    if (!device) return fail(device.error());
-    auto checkpoint = vae::Checkpoint::open(arguments.decode.weights);
-    if (!checkpoint) return fail(checkpoint.error());
+    KG_TRY(auto clip, vae::Latents::open(arguments.latents));
+    KG_TRY(auto device, open_lane(arguments.decode.lane));
+    KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
 
     auto opened = outputs.open_frames(
         arguments.out,
-        {.width = 8 * clip->width, .height = 8 * clip->height, .frames = video_frames(clip->frames), .fps = clip->fps});
+        {.width = 8 * clip.width, .height = 8 * clip.height, .frames = video_frames(clip.frames), .fps = clip.fps});
     if (opened) opened = outputs.open_text(arguments.json);
     if (!opened) return opened;
 
-    auto decoder = vae::Decoder::create_for(**device, *checkpoint, *clip, arguments.decode.decoder);
-    if (!decoder) return fail(decoder.error());
-    state_memory(**decoder, (*device)->info());
-    if (auto decoded = decode_all(**decoder, *clip, outputs, times); !decoded) return decoded;
-    if (auto finished = outputs.finish_frames(); !finished) return finished;
+    KG_TRY(auto decoder, vae::Decoder::create_for(*device, checkpoint, clip, arguments.decode.decoder));
+    state_memory(*decoder, device->info());
+    KG_CHECK(decode_all(*decoder, clip, outputs, times));
+    KG_CHECK(outputs.finish_frames());
     if (outputs.has_text()) {
-        auto written = outputs.write_text(stats_json(arguments, *clip, **decoder, (*device)->info(), times));
+        auto written = outputs.write_text(stats_json(arguments, clip, *decoder, device->info(), times));
         if (!written) return written;
     }
     const auto fps = times.fps_steady();
     spdlog::info("{}: {} frames of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
-                 arguments.out == "-" ? "standard output" : arguments.out, video_frames(clip->frames), 8 * clip->width,
-                 8 * clip->height, to_seconds(host_now() - times.start), to_seconds(times.first_frame),
-                 fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", accel::to_string((*device)->info().kind),
+                 arguments.out == "-" ? "standard output" : arguments.out, video_frames(clip.frames), 8 * clip.width,
+                 8 * clip.height, to_seconds(host_now() - times.start), to_seconds(times.first_frame),
+                 fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", accel::to_string(device->info().kind),
                  vae::to_string(arguments.decode.decoder.precision));
     return {};
 }

@@ -56,25 +56,20 @@ std::string to_table(const graph::Plan& plan) {
 }
 
 Result<void> run(const GraphArguments& arguments) {
-    auto out = TextOutput::create(arguments.out);
-    if (!out) return fail(out.error());
-    auto device = open_lane(arguments.decode.lane);
-    if (!device) return fail(device.error());
-    auto checkpoint = vae::Checkpoint::open(arguments.decode.weights);
-    if (!checkpoint) return fail(checkpoint.error());
-    auto decoder = vae::Decoder::create(**device, *checkpoint, arguments.size.latents(), arguments.decode.decoder);
-    if (!decoder) return fail(decoder.error());
-    auto plan = (*decoder)->compile_plan(arguments.step == Step::First ? 0 : 1);
-    if (!plan) return fail(plan.error());
+    KG_TRY(auto out, TextOutput::create(arguments.out));
+    KG_TRY(auto device, open_lane(arguments.decode.lane));
+    KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
+    KG_TRY(auto decoder, vae::Decoder::create(*device, checkpoint, arguments.size.latents(), arguments.decode.decoder));
+    KG_TRY(auto plan, decoder->compile_plan(arguments.step == Step::First ? 0 : 1));
     switch (arguments.form) {
         case Form::Json:
-            return out->write(plan->to_json());
+            return out.write(plan.to_json());
         case Form::Dot:
-            return out->write(plan->to_graphviz());
+            return out.write(plan.to_graphviz());
         case Form::Table:
             break;
     }
-    return out->write(to_table(*plan));
+    return out.write(to_table(plan));
 }
 
 }  // namespace

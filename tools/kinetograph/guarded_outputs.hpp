@@ -17,18 +17,15 @@ class GuardedOutputs {
     /// Errors: those of media::create_sink.
     Result<void> open_frames(const std::string& out, const media::ClipFormat& format) {
         std::lock_guard lock(mutex_);
-        auto sink = media::create_sink(out, format);
-        if (!sink) return fail(std::move(sink.error()));
-        frames_ = std::move(*sink);
+        KG_TRY(frames_, media::create_sink(out, format));
         return {};
     }
     /// `path` empty: none. Errors: those of TextOutput::create.
     Result<void> open_text(const std::string& path) {
         if (path.empty()) return {};
         std::lock_guard lock(mutex_);
-        auto text = TextOutput::create(path);
-        if (!text) return fail(std::move(text.error()));
-        text_.emplace(std::move(*text));
+        KG_TRY(auto text, TextOutput::create(path));
+        text_.emplace(std::move(text));
         return {};
     }
     bool has_text() const { return text_.has_value(); }

@@ -54,26 +54,22 @@ std::string_view to_string(Route route) {
 
 Result<std::unique_ptr<HandOvers>> HandOvers::create(interop::Bridge& bridge) {
     std::unique_ptr<HandOvers> made(new HandOvers(bridge));
-    if (auto done = made->make(); !done) return fail(std::move(done.error()));
+    KG_CHECK(made->make());
     return made;
 }
 
 HandOvers::~HandOvers() = default;
 
 Result<void> HandOvers::make() {
-    auto accelerator = accel::AcceleratorLane::create(bridge_.accelerator());
-    if (!accelerator) return fail(std::move(accelerator.error()));
-    accelerator_ = std::move(*accelerator);
+    KG_TRY(accelerator_, accel::AcceleratorLane::create(bridge_.accelerator()));
     auto vulkan =
         vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing());
     if (!vulkan) return fail(std::move(vulkan.error()));
     vulkan_ = std::move(*vulkan);
-    if (auto connected = bridge_.connect(*accelerator_, *vulkan_); !connected) return connected;
-    auto executor = graph::Executor::create({.lanes = {accelerator_.get(), vulkan_.get()},
-                                             .memory = {{graph::MemoryDomain::Shared, &bridge_.memory()}},
-                                             .compile = {.topology = bridge_.lane_topology()}});
-    if (!executor) return fail(std::move(executor.error()));
-    executor_ = std::move(*executor);
+    KG_CHECK(bridge_.connect(*accelerator_, *vulkan_));
+    KG_TRY(executor_, graph::Executor::create({.lanes = {accelerator_.get(), vulkan_.get()},
+                                               .memory = {{graph::MemoryDomain::Shared, &bridge_.memory()}},
+                                               .compile = {.topology = bridge_.lane_topology()}}));
     return {};
 }
 
@@ -98,25 +94,23 @@ Result<HandOverTimes> HandOvers::time(Route route, std::int64_t count) {
     const auto in_a_row = [&](std::int64_t executions) -> Result<void> {
         graph::Execution last;
         for (std::int64_t i = 0; i < executions; ++i) {
-            auto execution = execute();
-            if (!execution) return fail(execution.error());
-            last = *execution;
+            KG_TRY(auto execution, execute());
+            last = execution;
         }
         return executor_->wait(last);
     };
-    if (auto warm = in_a_row(kWarmUp); !warm) return fail(warm.error());
+    KG_CHECK(in_a_row(kWarmUp));
     for (std::int64_t i = 0; i < count; ++i) {
         const Nanoseconds begin = host_now();
-        auto execution = execute();
-        if (!execution) return fail(execution.error());
+        KG_TRY(auto execution, execute());
         times.submission.add(to_seconds(host_now() - begin));
-        if (auto waited = executor_->wait(*execution); !waited) return fail(waited.error());
+        KG_CHECK(executor_->wait(execution));
         times.one_by_one.add(to_seconds(host_now() - begin));
     }
     Samples rows;
     for (std::int64_t done = 0; done < count; done += kWarmUp) {
         const Nanoseconds begin = host_now();
-        if (auto ran = in_a_row(kWarmUp); !ran) return fail(ran.error());
+        KG_CHECK(in_a_row(kWarmUp));
         rows.add(to_seconds(host_now() - begin) / static_cast<double>(kWarmUp));
     }
     times.batched = rows.median();
@@ -127,11 +121,9 @@ Result<void> HandOvers::run(std::int64_t count) {
     declare(Route::ThereAndBack);
     std::optional<graph::Execution> before;
     for (std::int64_t i = 0; i < count; ++i) {
-        auto execution = execute();
-        if (!execution) return fail(execution.error());
-        if (before)
-            if (auto waited = executor_->wait(*before); !waited) return waited;
-        before = *execution;
+        KG_TRY(auto execution, execute());
+        if (before) KG_CHECK(executor_->wait(*before));
+        before = execution;
     }
     return before ? executor_->wait(*before) : Result<void>{};
 }

@@ -61,11 +61,9 @@ LaneReport inspect_lane(accel::Kind kind) {
 }
 
 Result<std::vector<vulkan::DeviceReport>> inspect_vulkan() {
-    auto loader = vulkan::Loader::open();
-    if (!loader) return fail(loader.error());
-    auto instance = vulkan::Instance::create(*loader);
-    if (!instance) return fail(instance.error());
-    return vulkan::inspect_devices(**instance);
+    KG_TRY(auto loader, vulkan::Loader::open());
+    KG_TRY(auto instance, vulkan::Instance::create(loader));
+    return vulkan::inspect_devices(*instance);
 }
 
 std::string version(std::uint32_t api) {
@@ -73,9 +71,8 @@ std::string version(std::uint32_t api) {
 }
 
 Result<Report> inspect() {
-    auto device = open_lane(LaneChoice::Cpu);
-    if (!device) return fail(device.error());
-    Report report{.cpu = (*device)->info(), .lanes = {}, .gpus = {}, .vulkan_error = {}, .topology = {}};
+    KG_TRY(auto device, open_lane(LaneChoice::Cpu));
+    Report report{.cpu = device->info(), .lanes = {}, .gpus = {}, .vulkan_error = {}, .topology = {}};
     auto gpus = inspect_vulkan();
     if (gpus) {
         report.gpus = std::move(*gpus);
@@ -92,9 +89,8 @@ Result<Report> inspect() {
         inspect_lane(accel::Kind::Cuda),
         inspect_lane(accel::Kind::Hip),
     };
-    auto decoding = open_lane(LaneChoice::Auto);
-    if (!decoding) return fail(decoding.error());
-    report.topology = interop::choose_topology((*decoding)->info(), presents ? &*usable : nullptr).reason;
+    KG_TRY(auto decoding, open_lane(LaneChoice::Auto));
+    report.topology = interop::choose_topology(decoding->info(), presents ? &*usable : nullptr).reason;
     return report;
 }
 
@@ -166,12 +162,10 @@ nlohmann::ordered_json to_json(const Report& report) {
 }
 
 Result<void> run(const std::string& path) {
-    auto report = inspect();
-    if (!report) return fail(report.error());
-    if (path.empty()) return print(to_text(*report));
-    auto out = TextOutput::create(path);
-    if (!out) return fail(out.error());
-    return out->write(to_json(*report).dump(2) + '\n');
+    KG_TRY(auto report, inspect());
+    if (path.empty()) return print(to_text(report));
+    KG_TRY(auto out, TextOutput::create(path));
+    return out.write(to_json(report).dump(2) + '\n');
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ Result<std::unique_ptr<PresentedDecode>> PresentedDecode::create(interop::Bridge
                                                                  vae::LatentSize size,
                                                                  const vae::DecoderOptions& options) {
     std::unique_ptr<PresentedDecode> made(new PresentedDecode(bridge));
-    if (auto done = made->make(checkpoint, size, options); !done) return fail(std::move(done.error()));
+    KG_CHECK(made->make(checkpoint, size, options));
     return made;
 }
 
@@ -62,11 +62,10 @@ PresentedDecode::~PresentedDecode() = default;
 
 Result<void> PresentedDecode::make(const vae::Checkpoint& checkpoint, vae::LatentSize size,
                                    const vae::DecoderOptions& options) {
-    if (auto made = make_latents(checkpoint, size); !made) return made;
-    auto decoder = vae::Decoder::create(bridge_.accelerator(), checkpoint, size, options);
-    if (!decoder) return fail(std::move(decoder.error()));
-    decoder_ = decoder->get();
-    auto ring = stream::RingDecoder::create(bridge_, std::move(*decoder), {.slots = 12});  // of three steps
+    KG_CHECK(make_latents(checkpoint, size));
+    KG_TRY(auto decoder, vae::Decoder::create(bridge_.accelerator(), checkpoint, size, options));
+    decoder_ = decoder.get();
+    auto ring = stream::RingDecoder::create(bridge_, std::move(decoder), {.slots = 12});  // of three steps
     if (!ring) return fail(std::move(ring.error()));
     ring_ = std::move(*ring);
     return make_drawing(size);
@@ -74,36 +73,27 @@ Result<void> PresentedDecode::make(const vae::Checkpoint& checkpoint, vae::Laten
 
 Result<void> PresentedDecode::make_latents(const vae::Checkpoint& checkpoint, vae::LatentSize size) {
     const auto values = vae::synthetic_tensor("latents", {kLatents, checkpoint.z_dim(), size.height, size.width});
-    auto memory = bridge_.accelerator().allocate("latents", values.size() * sizeof(float));
-    if (!memory) return fail(std::move(memory.error()));
-    latents_ = std::move(*memory);
+    KG_TRY(latents_, bridge_.accelerator().allocate("latents", values.size() * sizeof(float)));
     latent_bytes_ = latents_->bytes() / kLatents;
-    auto stream = bridge_.accelerator().create_stream("latents");
-    if (!stream) return fail(std::move(stream.error()));
-    return (*stream)->upload(latents_->data(), std::as_bytes(std::span(values)));
+    KG_TRY(auto stream, bridge_.accelerator().create_stream("latents"));
+    return stream->upload(latents_->data(), std::as_bytes(std::span(values)));
 }
 
 Result<void> PresentedDecode::make_drawing(vae::LatentSize size) {
-    auto picture = vulkan::Image::create(
-        *bridge_.display(), "picture",
-        {.width = static_cast<std::uint32_t>(8 * size.width), .height = static_cast<std::uint32_t>(8 * size.height)});
-    if (!picture) return fail(std::move(picture.error()));
-    picture_ = std::move(*picture);
-    auto lane = vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing());
-    if (!lane) return fail(std::move(lane.error()));
-    drawing_ = std::move(*lane);
-    auto executor = graph::Executor::create({.lanes = {drawing_.get()}, .memory = {}, .compile = {}});
-    if (!executor) return fail(std::move(executor.error()));
-    executor_ = std::move(*executor);
+    KG_TRY(picture_, vulkan::Image::create(*bridge_.display(), "picture",
+                                           {.width = static_cast<std::uint32_t>(8 * size.width),
+                                            .height = static_cast<std::uint32_t>(8 * size.height)}));
+    KG_TRY(drawing_,
+           vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing()));
+    KG_TRY(executor_, graph::Executor::create({.lanes = {drawing_.get()}, .memory = {}, .compile = {}}));
     return {};
 }
 
 Result<void> PresentedDecode::enqueue_step() {
     constexpr Nanoseconds kLong = std::chrono::seconds(10);
     const std::byte* address = latents_->data() + steps_ % kLatents * latent_bytes_;
-    auto stepped = ring_->step({.address = address, .bytes = latent_bytes_, .ready = {}}, kLong);
-    if (!stepped) return fail(std::move(stepped.error()));
-    if (*stepped != stream::Stepped::Enqueued)
+    KG_TRY(auto stepped, ring_->step({.address = address, .bytes = latent_bytes_, .ready = {}}, kLong));
+    if (stepped != stream::Stepped::Enqueued)
         return fail(ErrorCode::DeviceLost, "step {} found no free slots in ten seconds", steps_);
     ++steps_;
     return {};
@@ -143,22 +133,19 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
         const bool counts = steps_ >= kUncounted;
         const Nanoseconds begin = host_now();
-        if (auto enqueued = enqueue_step(); !enqueued) return fail(std::move(enqueued.error()));
+        KG_CHECK(enqueue_step());
         const Nanoseconds enqueued = host_now();
-        auto drawn = draw_frames();
-        if (!drawn) return fail(std::move(drawn.error()));
+        KG_TRY(auto drawn, draw_frames());
         if (counts) times.host_decode.add(to_seconds(enqueued - begin));
         if (counts) times.host.add(to_seconds(host_now() - begin));
-        if (before)
-            if (auto waited = executor_->wait(*before); !waited) return fail(std::move(waited.error()));
+        if (before) KG_CHECK(executor_->wait(*before));
         if (before && ended && counts) times.period.add(to_seconds(host_now() - *ended));
         if (before) ended = host_now();
-        before = *drawn;
+        before = drawn;
     }
-    if (before)
-        if (auto waited = executor_->wait(*before); !waited) return fail(std::move(waited.error()));
+    if (before) KG_CHECK(executor_->wait(*before));
     // A step goes on behind its frames: with what later steps need of it.
-    if (auto idle = decoder_->lane().stream().synchronize(); !idle) return fail(std::move(idle.error()));
+    KG_CHECK(decoder_->lane().stream().synchronize());
     return times;
 }
 

@@ -77,7 +77,7 @@ template <class Subject>
 Result<Soak> soak_between_states(Subject& subject, std::int64_t steps) {
     const auto before = subject.state();
     const Nanoseconds begin = host_now();
-    if (auto ran = subject.run(steps); !ran) return fail(std::move(ran.error()));
+    KG_CHECK(subject.run(steps));
     const double seconds = to_seconds(host_now() - begin);
     const auto after = subject.state();
     return Soak{steps, seconds, state_json(before), state_json(after), changes_between(before, after)};

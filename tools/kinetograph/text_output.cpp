@@ -8,14 +8,13 @@ namespace kinetograph::cli {
 
 Result<TextOutput> TextOutput::create(std::string_view path) {
     if (path == "-") return TextOutput(std::nullopt);
-    auto file = tensor::ReplacingFile::create(path);
-    if (!file) return fail(file.error());
-    return TextOutput(std::move(*file));
+    KG_TRY(auto file, tensor::ReplacingFile::create(path));
+    return TextOutput(std::move(file));
 }
 
 Result<void> TextOutput::write(std::string_view text) {
     if (!file_) return print(text);
-    if (auto written = file_->write(std::as_bytes(std::span(text))); !written) return written;
+    KG_CHECK(file_->write(std::as_bytes(std::span(text))));
     return file_->commit();
 }
 

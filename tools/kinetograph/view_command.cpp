@@ -40,10 +40,9 @@ struct FramesToShow {
 
 /// What the options ask for, else the whole clip.
 Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
-    auto clip = vae::Latents::open(arguments.latents);
-    if (!clip) return fail(clip.error());
+    KG_TRY(auto clip, vae::Latents::open(arguments.latents));
     const auto wanted = static_cast<std::int64_t>(arguments.viewer.frames);
-    return FramesToShow{.count = wanted != 0 ? wanted : video_frames(clip->frames), .fps = clip->fps};
+    return FramesToShow{.count = wanted != 0 ? wanted : video_frames(clip.frames), .fps = clip.fps};
 }
 
 Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& arguments, const FramesToShow& frames) {
@@ -53,11 +52,10 @@ Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& argume
 }
 
 Result<void> run(const ViewArguments& arguments) {
-    auto device = open_lane(arguments.decode.lane);
-    if (!device) return fail(device.error());
+    KG_TRY(auto device, open_lane(arguments.decode.lane));
     viewer::ViewerOptions options = arguments.viewer;
-    options.lane = (*device)->info().kind;
-    device->reset();  // the viewer opens it anew
+    options.lane = device->info().kind;
+    device.reset();  // the viewer opens it anew
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
     options.decoder = arguments.decode.decoder;
@@ -69,12 +67,11 @@ Result<void> run(const ViewArguments& arguments) {
     std::optional<Progress> progress;
     std::vector<float> hwc;  // [height, width, 3]
     if (options.headless) {
-        auto frames = frames_to_show(arguments);
-        if (!frames) return fail(frames.error());
+        KG_TRY(auto frames, frames_to_show(arguments));
         if (!arguments.record.empty()) {
-            if (auto opened = open_recording(outputs, arguments, *frames); !opened) return opened;
+            KG_CHECK(open_recording(outputs, arguments, frames));
         }
-        progress.emplace(frames->count, "frames");
+        progress.emplace(frames.count, "frames");
         options.on_frame = [&, shown = std::int64_t{0}](const viewer::PresentedFrame& frame) mutable -> Result<void> {
             progress->show(++shown);
             if (arguments.record.empty()) return {};
@@ -89,7 +86,7 @@ Result<void> run(const ViewArguments& arguments) {
     progress.reset();
     if (!summary) return fail(summary.error());
     if (!arguments.record.empty()) {
-        if (auto finished = outputs.finish_frames(); !finished) return finished;
+        KG_CHECK(outputs.finish_frames());
         spdlog::info("{}: what the viewer showed, {} frames", arguments.record, summary->frames_shown);
     }
     if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());

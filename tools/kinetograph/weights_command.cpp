@@ -115,16 +115,14 @@ Result<void> run(const std::string& spec, const std::string& json) {
         rows = rows_of(*checkpoint);
     } else {
         // A file that is no usable checkpoint is shown all the same: its tensors say what it is instead.
-        auto file = tensor::SafetensorsFile::open(spec);
-        if (!file) return fail(file.error());
-        rows = rows_of(*file);
+        KG_TRY(auto file, tensor::SafetensorsFile::open(spec));
+        rows = rows_of(file);
     }
     if (json.empty()) {
-        if (auto printed = print(to_text(rows, checkpoint)); !printed) return printed;
+        KG_CHECK(print(to_text(rows, checkpoint)));
     } else {
-        auto out = TextOutput::create(json);
-        if (!out) return fail(out.error());
-        if (auto written = out->write(to_json(rows, checkpoint).dump(2) + '\n'); !written) return written;
+        KG_TRY(auto out, TextOutput::create(json));
+        KG_CHECK(out.write(to_json(rows, checkpoint).dump(2) + '\n'));
     }
     if (!checkpoint) return fail(checkpoint.error());
     return {};

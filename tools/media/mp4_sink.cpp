@@ -93,10 +93,9 @@ class Mp4Sink final : public FrameSink {
             return fail(ErrorCode::InvalidArgument, "{}: {}x{} is odd, yuv420p needs even sides", out, format.width,
                         format.height);
         }
-        auto file = tensor::ReplacingFile::create(out);
-        if (!file) return fail(file.error());
-        auto sink = std::make_unique<Mp4Sink>(std::move(*file), format);
-        if (auto opened = sink->open(); !opened) return fail(opened.error());
+        KG_TRY(auto file, tensor::ReplacingFile::create(out));
+        auto sink = std::make_unique<Mp4Sink>(std::move(file), format);
+        KG_CHECK(sink->open());
         return sink;
     }
 
@@ -114,7 +113,7 @@ class Mp4Sink final : public FrameSink {
     }
 
     Result<void> finish() override {
-        if (auto drained = encode(nullptr); !drained) return drained;
+        KG_CHECK(encode(nullptr));
         if (const int error = av_write_trailer(output_.get()); error < 0) return failed("the trailer", error);
         if (const int error = avio_closep(&output_->pb); error < 0) return failed("closing", error);
         return file_.commit();

@@ -70,11 +70,9 @@ Result<std::filesystem::path> png_frame_path(std::string_view pattern, std::int6
 }
 
 Result<std::unique_ptr<FrameSink>> create_png_sequence_sink(std::string_view pattern, const ClipFormat& format) {
-    auto first = png_frame_path(pattern, 0);
-    if (!first) return fail(first.error());
-    auto folder = PendingFolder::create_beside(*first);
-    if (!folder) return fail(folder.error());
-    return std::make_unique<PngSequenceSink>(std::string(pattern), std::move(*folder), format);
+    KG_TRY(auto first, png_frame_path(pattern, 0));
+    KG_TRY(auto folder, PendingFolder::create_beside(first));
+    return std::make_unique<PngSequenceSink>(std::string(pattern), std::move(folder), format);
 }
 
 }  // namespace kinetograph::media

@@ -54,7 +54,7 @@ class Im2col final : public Convolution {
             for (std::int64_t first = 0; first < pixels; first += part_) {
                 const std::int64_t count = std::min(part_, pixels - first);
                 gather(stream, pass_name, tensors, sample, first, count);
-                if (auto done = multiply(stream, pass_name, tensors, sample, first, count); !done) return done;
+                KG_CHECK(multiply(stream, pass_name, tensors, sample, first, count));
             }
         return {};
     }
@@ -167,20 +167,16 @@ Result<std::unique_ptr<Convolution>> create_im2col(accel::Device& device, const 
     const std::int64_t part = std::clamp<std::int64_t>(kPartBytes / (row_bytes * problem.d_out()), 1, pixels);
     const auto kernels = Kernels::of(device);
     const auto pixel_bytes = static_cast<std::uint32_t>(problem.c_in * tensor::bytes_per_element(problem.dtype));
-    auto gather = kernels->get("frame_passes", fmt::format("sm80_im2col_{}", sm80::upsample_unit(pixel_bytes)));
-    if (!gather) return fail(std::move(gather.error()));
+    KG_TRY(auto gather, kernels->get("frame_passes", fmt::format("sm80_im2col_{}", sm80::upsample_unit(pixel_bytes))));
 
     const std::vector<float> dense = dense_filter(problem, parameters.filter);
     const ConvParameters packed{dense, parameters.bias, parameters.gamma};
-    auto whole = create_implicit_gemm(device, product_of(problem, part), packed);
-    if (!whole) return fail(std::move(whole.error()));
+    KG_TRY(auto whole, create_implicit_gemm(device, product_of(problem, part), packed));
     std::unique_ptr<Convolution> last;
     if (pixels % part != 0) {
-        auto made = create_implicit_gemm(device, product_of(problem, pixels % part), packed);
-        if (!made) return fail(std::move(made.error()));
-        last = std::move(*made);
+        KG_TRY(last, create_implicit_gemm(device, product_of(problem, pixels % part), packed));
     }
-    return std::make_unique<Im2col>(problem, part, std::move(*whole), std::move(last), std::move(*gather));
+    return std::make_unique<Im2col>(problem, part, std::move(whole), std::move(last), std::move(gather));
 }
 
 }  // namespace kinetograph::conv::cuda

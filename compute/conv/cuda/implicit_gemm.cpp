@@ -91,13 +91,9 @@ class ImplicitGemm final : public Convolution {
 };
 
 Result<void> load_kernels(Bound& bound, const ConvProblem& problem, const sm80::NamedConvConfig& named) {
-    auto kernel = bound.kernels->get(binary_of(named.config.element), named.kernel);
-    if (!kernel) return fail(std::move(kernel.error()));
-    bound.kernel = std::move(*kernel);
+    KG_TRY(bound.kernel, bound.kernels->get(binary_of(named.config.element), named.kernel));
     if (norm_of(problem.norm) == bound.epilogue.norm) return {};
-    auto norm = NormPass::create(*bound.kernels, problem);
-    if (!norm) return fail(std::move(norm.error()));
-    bound.norm = std::move(*norm);
+    KG_TRY(bound.norm, NormPass::create(*bound.kernels, problem));
     return {};
 }
 
@@ -159,11 +155,9 @@ Result<std::unique_ptr<Convolution>> create_implicit_gemm(accel::Device& device,
     bound->kernels = Kernels::of(device);
     const sm80::NamedConvConfig& named = sm80::choose_config(shape, bound->epilogue, chip_of(device.info()));
     bound->config = named.config;
-    if (auto loaded = load_kernels(*bound, problem, named); !loaded) return fail(std::move(loaded.error()));
+    KG_CHECK(load_kernels(*bound, problem, named));
     const std::vector<std::uint16_t> rows = sm80::pack_filter(shape, parameters.filter.data());
-    auto packed = upload_parameters(device, std::as_bytes(std::span(rows)), parameters);
-    if (!packed) return fail(std::move(packed.error()));
-    bound->packed = std::move(*packed);
+    KG_TRY(bound->packed, upload_parameters(device, std::as_bytes(std::span(rows)), parameters));
     return std::make_unique<ImplicitGemm>(problem, std::move(bound));
 }
 

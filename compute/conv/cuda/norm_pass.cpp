@@ -6,9 +6,9 @@
 namespace kinetograph::conv::cuda {
 
 Result<NormPass> NormPass::create(Kernels& kernels, const ConvProblem& problem) {
-    auto kernel = kernels.get("frame_passes", fmt::format("sm80_rms_norm_{}", element_suffix(problem.output_dtype)));
-    if (!kernel) return fail(std::move(kernel.error()));
-    return NormPass(std::move(*kernel));
+    KG_TRY(auto kernel,
+           kernels.get("frame_passes", fmt::format("sm80_rms_norm_{}", element_suffix(problem.output_dtype))));
+    return NormPass(std::move(kernel));
 }
 
 void NormPass::enqueue(accel::Stream& stream, std::string_view pass_name, const ConvProblem& problem,

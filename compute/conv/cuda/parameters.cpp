@@ -15,13 +15,10 @@ Result<std::unique_ptr<accel::Memory>> upload_channels(accel::Device& device, st
 
 Result<DeviceParameters> upload_parameters(accel::Device& device, std::span<const std::byte> filter,
                                            const ConvParameters& parameters) {
-    auto packed = accel::upload(device, "filter", filter);
-    if (!packed) return fail(std::move(packed.error()));
-    auto bias = upload_channels(device, "bias", parameters.bias);
-    if (!bias) return fail(std::move(bias.error()));
-    auto gamma = upload_channels(device, "gamma", parameters.gamma);
-    if (!gamma) return fail(std::move(gamma.error()));
-    return DeviceParameters{std::move(*packed), std::move(*bias), std::move(*gamma)};
+    KG_TRY(auto packed, accel::upload(device, "filter", filter));
+    KG_TRY(auto bias, upload_channels(device, "bias", parameters.bias));
+    KG_TRY(auto gamma, upload_channels(device, "gamma", parameters.gamma));
+    return DeviceParameters{std::move(packed), std::move(bias), std::move(gamma)};
 }
 
 }  // namespace kinetograph::conv::cuda

@@ -252,33 +252,29 @@ class QSlice final : public Convolution {
 
 Result<SliceKernel> load(Kernels& kernels, const sm80::ConvShape& image, const sm80::ConvEpilogue& epilogue) {
     const sm80::NamedConvConfig& named = sm80::choose_config(image, epilogue, chip_of(kernels.device().info()));
-    auto kernel = kernels.get(binary_of(image.element), named.kernel);
-    if (!kernel) return fail(std::move(kernel.error()));
-    return SliceKernel{named.config, epilogue, std::move(*kernel)};
+    KG_TRY(auto kernel, kernels.get(binary_of(image.element), named.kernel));
+    return SliceKernel{named.config, epilogue, std::move(kernel)};
 }
 
 Result<void> load_fused(Bound& bound, const sm80::ConvShape& image, const ConvProblem& problem) {
     sm80::ConvEpilogue finishing = epilogue_of(problem);
     if (!sm80::declined(image, finishing).empty()) finishing.norm = sm80::Norm::None;
-    auto sum = load(*bound.kernels, image, {.float32 = true});
-    if (!sum) return fail(std::move(sum.error()));
-    auto last = load(*bound.kernels, image, finishing);
-    if (!last) return fail(std::move(last.error()));
-    bound.sum = std::move(*sum);
-    bound.last = std::move(*last);
+    KG_TRY(auto sum, load(*bound.kernels, image, {.float32 = true}));
+    KG_TRY(auto last, load(*bound.kernels, image, finishing));
+    bound.sum = std::move(sum);
+    bound.last = std::move(last);
     return {};
 }
 
 Result<void> load_rounded(Bound& bound, const sm80::ConvShape& image, const ConvProblem& problem) {
-    auto sum = load(*bound.kernels, image, {});
-    if (!sum) return fail(std::move(sum.error()));
-    auto add = bound.kernels->get("frame_passes", fmt::format("sm80_add_slice_{}", element_suffix(problem.dtype)));
-    if (!add) return fail(std::move(add.error()));
+    KG_TRY(auto sum, load(*bound.kernels, image, {}));
+    KG_TRY(auto add,
+           bound.kernels->get("frame_passes", fmt::format("sm80_add_slice_{}", element_suffix(problem.dtype))));
     auto finish =
         bound.kernels->get("frame_passes", fmt::format("sm80_finish_slices_{}", element_suffix(problem.output_dtype)));
     if (!finish) return fail(std::move(finish.error()));
-    bound.sum = std::move(*sum);
-    bound.add = std::move(*add);
+    bound.sum = std::move(sum);
+    bound.add = std::move(add);
     bound.finish = std::move(*finish);
     return {};
 }
@@ -324,9 +320,7 @@ Result<std::unique_ptr<Convolution>> create_q_slice_in_bands(accel::Device& devi
         form == QSliceForm::FusedSums ? load_fused(*bound, image, problem) : load_rounded(*bound, image, problem);
     if (!loaded) return fail(std::move(loaded.error()));
     if (problem.norm != Norm::None && bound->last.epilogue.norm == sm80::Norm::None) {
-        auto norm = NormPass::create(*bound->kernels, problem);
-        if (!norm) return fail(std::move(norm.error()));
-        bound->norm = std::move(*norm);
+        KG_TRY(bound->norm, NormPass::create(*bound->kernels, problem));
     }
     std::vector<std::uint16_t> packed;
     for (std::int64_t q = 0; q < problem.filter.q; ++q) {
@@ -334,9 +328,7 @@ Result<std::unique_ptr<Convolution>> create_q_slice_in_bands(accel::Device& devi
         packed.insert(packed.end(), slice.begin(), slice.end());
         bound->slice_bytes = slice.size() * sizeof(std::uint16_t);
     }
-    auto uploaded = upload_parameters(device, std::as_bytes(std::span(packed)), parameters);
-    if (!uploaded) return fail(std::move(uploaded.error()));
-    bound->packed = std::move(*uploaded);
+    KG_TRY(bound->packed, upload_parameters(device, std::as_bytes(std::span(packed)), parameters));
     return std::make_unique<QSlice>(problem, std::move(bound));
 }
 

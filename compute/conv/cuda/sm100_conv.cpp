@@ -131,13 +131,9 @@ Result<Sm100Kernel> choose(const std::shared_ptr<Kernels>& kernels, const ConvPr
 Result<std::unique_ptr<Convolution>> finish(accel::Device& device, const ConvProblem& problem,
                                             const ConvParameters& parameters, std::shared_ptr<Bound> bound) {
     if (problem.norm != Norm::None) {
-        auto norm = NormPass::create(*Kernels::of(device), problem);
-        if (!norm) return fail(std::move(norm.error()));
-        bound->norm = std::move(*norm);
+        KG_TRY(bound->norm, NormPass::create(*Kernels::of(device), problem));
     }
-    auto packed = upload_parameters(device, sm100_filter(problem, parameters.filter), parameters);
-    if (!packed) return fail(std::move(packed.error()));
-    bound->packed = std::move(*packed);
+    KG_TRY(bound->packed, upload_parameters(device, sm100_filter(problem, parameters.filter), parameters));
     return std::make_unique<Sm100Conv>(problem, std::move(bound));
 }
 
@@ -148,9 +144,7 @@ Result<std::unique_ptr<Convolution>> create_conv2d_sm100(accel::Device& device, 
     const auto kernels = Kernels::of(device);
     auto bound = std::make_shared<Bound>();
     bound->backend = "conv2d-sm100";
-    auto frames = choose(kernels, problem, sm100::Activation::Frames2d);
-    if (!frames) return fail(std::move(frames.error()));
-    bound->frames = std::move(*frames);
+    KG_TRY(bound->frames, choose(kernels, problem, sm100::Activation::Frames2d));
     return finish(device, problem, parameters, std::move(bound));
 }
 
@@ -159,13 +153,9 @@ Result<std::unique_ptr<Convolution>> create_conv3d_sm100(accel::Device& device, 
     const auto kernels = Kernels::of(device);
     auto bound = std::make_shared<Bound>();
     bound->backend = "conv3d-sm100";
-    auto window = choose(kernels, problem, sm100::Activation::Window3d);
-    if (!window) return fail(std::move(window.error()));
-    bound->window = std::move(*window);
+    KG_TRY(bound->window, choose(kernels, problem, sm100::Activation::Window3d));
     if (declined_by_sm100(sm100::gates(sm100::Activation::Volume3d), problem).empty()) {
-        auto volume = choose(kernels, problem, sm100::Activation::Volume3d);
-        if (!volume) return fail(std::move(volume.error()));
-        bound->volume = std::move(*volume);
+        KG_TRY(bound->volume, choose(kernels, problem, sm100::Activation::Volume3d));
     }
     return finish(device, problem, parameters, std::move(bound));
 }

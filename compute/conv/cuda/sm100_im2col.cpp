@@ -60,7 +60,7 @@ class Sm100Im2col final : public Convolution {
                                 .source = dense.residual,
                                 .matrix = tensors.workspace,
                                 .sums = tensors.workspace + workspace_part(sizes_.matrix_bytes)})) {
-            if (auto done = enqueue_step(stream, pass_name, step); !done) return done;
+            KG_CHECK(enqueue_step(stream, pass_name, step));
         }
         enqueue_scatter(stream, problem(), stored, dense.output);
         if (bound_->norm)
@@ -110,16 +110,12 @@ Result<void> load_kernels(Bound& bound, const std::shared_ptr<Kernels>& kernels,
                                             .c_in = sizes.k_padded,
                                             .c_out = sizes.padded_filters,
                                             .element = *sm100_element_of(problem.dtype)};
-    auto loaded = Sm100Kernel::create(kernels, choose_product(product, sm100_rates(kernels->device().info())));
-    if (!loaded) return fail(std::move(loaded.error()));
-    bound.product = std::move(*loaded);
+    KG_TRY(bound.product, Sm100Kernel::create(kernels, choose_product(product, sm100_rates(kernels->device().info()))));
     const bool bytes = tensor::bytes_per_element(problem.dtype) == 1;
     for (const auto& [kernel, name] : {std::pair<std::shared_ptr<accel::Kernel>*, std::string_view>{
                                            &bound.gather, bytes ? "im2col_gather_8bit" : "im2col_gather_16bit"},
                                        {&bound.home, home_of(problem)}}) {
-        auto pass = kernels->get("im2col_passes", name);
-        if (!pass) return fail(std::move(pass.error()));
-        *kernel = std::move(*pass);
+        KG_TRY(*kernel, kernels->get("im2col_passes", name));
     }
     return {};
 }
@@ -130,16 +126,12 @@ Result<std::unique_ptr<Convolution>> create_im2col_sm100(accel::Device& device, 
                                                          const ConvParameters& parameters) {
     const auto kernels = Kernels::of(device);
     auto bound = std::make_shared<Bound>();
-    if (auto loaded = load_kernels(*bound, kernels, problem); !loaded) return fail(std::move(loaded.error()));
+    KG_CHECK(load_kernels(*bound, kernels, problem));
     if (problem.norm != Norm::None) {
-        auto norm = NormPass::create(*kernels, problem);
-        if (!norm) return fail(std::move(norm.error()));
-        bound->norm = std::move(*norm);
+        KG_TRY(bound->norm, NormPass::create(*kernels, problem));
     }
     const auto filter = sm100::pack_im2col_filter(sm100_shape(problem), sm100_filter(problem, parameters.filter));
-    auto packed = upload_parameters(device, filter, parameters);
-    if (!packed) return fail(std::move(packed.error()));
-    bound->packed = std::move(*packed);
+    KG_TRY(bound->packed, upload_parameters(device, filter, parameters));
     return std::make_unique<Sm100Im2col>(problem, std::move(bound));
 }
 

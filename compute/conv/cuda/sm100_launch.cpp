@@ -89,11 +89,10 @@ sm100::ChipRates sm100_rates(const accel::DeviceInfo& device) {
 
 Result<Sm100Kernel> Sm100Kernel::create(const std::shared_ptr<Kernels>& kernels, const sm100::Conv2dEntry* entry) {
     if (entry == nullptr) return fail(ErrorCode::Unsupported, "no SM100 kernel is built for that type and form");
-    auto kernel = kernels->get(binary_of(*entry), entry->name);
-    if (!kernel) return fail(std::move(kernel.error()));
+    KG_TRY(auto kernel, kernels->get(binary_of(*entry), entry->name));
     Sm100Kernel made;
     made.entry_ = entry;
-    made.kernel_ = std::move(*kernel);
+    made.kernel_ = std::move(kernel);
     made.kernels_ = kernels;
     return made;
 }

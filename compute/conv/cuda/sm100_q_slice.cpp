@@ -137,24 +137,20 @@ Result<void> load_kernels(Bound& bound, const std::shared_ptr<Kernels>& kernels,
     image.d = image.q = 1;
     const Sm100SumEntries entries = choose_sums(image, sm100_rates(kernels->device().info()));
     const auto load = [&](auto& kernel, const sm100::Conv2dEntry* entry) -> Result<void> {
-        auto loaded = Sm100Kernel::create(kernels, entry);
-        if (!loaded) return fail(std::move(loaded.error()));
-        kernel = std::move(*loaded);
+        KG_TRY(kernel, Sm100Kernel::create(kernels, entry));
         return {};
     };
     const auto load_pass = [&](std::shared_ptr<accel::Kernel>& kernel, std::string_view name) -> Result<void> {
-        auto loaded = kernels->get("slice_passes", name);
-        if (!loaded) return fail(std::move(loaded.error()));
-        kernel = std::move(*loaded);
+        KG_TRY(kernel, kernels->get("slice_passes", name));
         return {};
     };
-    if (auto done = load(bound.slice, entries.image); !done) return done;
+    KG_CHECK(load(bound.slice, entries.image));
     if (bound.form == QsliceForm::FusedSums) {
-        if (auto done = load(bound.first_sum, entries.first_sum); !done) return done;
-        if (auto done = load(bound.next_sum, entries.next_sum); !done) return done;
-        if (auto done = load(bound.last, entries.last_sum); !done) return done;
+        KG_CHECK(load(bound.first_sum, entries.first_sum));
+        KG_CHECK(load(bound.next_sum, entries.next_sum));
+        KG_CHECK(load(bound.last, entries.last_sum));
     } else {
-        if (auto done = load_pass(bound.accumulate, "qslice_accumulate"); !done) return done;
+        KG_CHECK(load_pass(bound.accumulate, "qslice_accumulate"));
     }
     if (!pass_finishes(problem, bound.form)) return {};
     return load_pass(bound.finish, problem.activation == Activation::Silu ? "qslice_finish_silu" : "qslice_finish");
@@ -165,15 +161,11 @@ Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvPro
     const auto kernels = Kernels::of(device);
     auto bound = std::make_shared<Bound>();
     bound->form = form;
-    if (auto loaded = load_kernels(*bound, kernels, problem); !loaded) return fail(std::move(loaded.error()));
+    KG_CHECK(load_kernels(*bound, kernels, problem));
     if (problem.norm != Norm::None) {
-        auto norm = NormPass::create(*kernels, problem);
-        if (!norm) return fail(std::move(norm.error()));
-        bound->norm = std::move(*norm);
+        KG_TRY(bound->norm, NormPass::create(*kernels, problem));
     }
-    auto packed = upload_parameters(device, sm100_filter(problem, parameters.filter), parameters);
-    if (!packed) return fail(std::move(packed.error()));
-    bound->packed = std::move(*packed);
+    KG_TRY(bound->packed, upload_parameters(device, sm100_filter(problem, parameters.filter), parameters));
     return std::make_unique<Sm100QSlice>(problem, std::move(bound));
 }
 

@@ -101,13 +101,12 @@ class FourWaveConvolution final : public Convolution {
     Result<void> norm(accel::Stream& stream, std::string_view pass_name, const std::vector<std::byte*>& output,
                       std::span<std::byte* const> normed) const {
         const ConvProblem& p = problem();
-        auto storage = storage_of(p.output_dtype, pass_name);
-        if (!storage) return fail(std::move(storage.error()));
+        KG_TRY(auto storage, storage_of(p.output_dtype, pass_name));
         const std::vector<const std::byte*> input(output.begin(), output.end());
         return launch_in_parts(*kernels_, stream, pass_name,
                                gfx950::RmsNormProblem{.pixels = p.h_out() * p.w_out(),
                                                       .channels = p.filter.k,
-                                                      .storage = *storage,
+                                                      .storage = storage,
                                                       .silu = p.norm_activation == Activation::Silu},
                                input, normed, [&](const auto& work, const auto& frames) {
                                    return gfx950::make_params(work, frames,
@@ -167,20 +166,16 @@ Result<std::unique_ptr<Convolution>> create_four_wave(accel::Device& device, con
     if (!planned.plan) return fail(ErrorCode::Unsupported, "{}", planned.error);
     const gfx950::FourWaveConvPlan& plan = *planned.plan;
     auto kernels = Kernels::of(device);
-    auto kernel = kernels->get(plan.kernel->code_object, plan.kernel->name);
-    if (!kernel) return fail(std::move(kernel.error()));
+    KG_TRY(auto kernel, kernels->get(plan.kernel->code_object, plan.kernel->name));
 
     auto packed = std::make_shared<Packed>();
-    auto filter = accel::upload(device, "filter", gfx950::pack_filter(plan, parameters.filter));
-    if (!filter) return fail(std::move(filter.error()));
-    auto bias = upload_channels(device, "bias", plan, parameters.bias);
-    if (!bias) return fail(std::move(bias.error()));
-    auto gamma = upload_channels(device, "gamma", plan, parameters.gamma);
-    if (!gamma) return fail(std::move(gamma.error()));
-    packed->filter = std::move(*filter);
-    packed->bias = std::move(*bias);
-    packed->gamma = std::move(*gamma);
-    return std::make_unique<FourWaveConvolution>(problem, plan, std::move(kernels), std::move(*kernel),
+    KG_TRY(auto filter, accel::upload(device, "filter", gfx950::pack_filter(plan, parameters.filter)));
+    KG_TRY(auto bias, upload_channels(device, "bias", plan, parameters.bias));
+    KG_TRY(auto gamma, upload_channels(device, "gamma", plan, parameters.gamma));
+    packed->filter = std::move(filter);
+    packed->bias = std::move(bias);
+    packed->gamma = std::move(gamma);
+    return std::make_unique<FourWaveConvolution>(problem, plan, std::move(kernels), std::move(kernel),
                                                  std::move(packed));
 }
 

@@ -64,7 +64,7 @@ class Im2colConvolution final : public Convolution {
         for (std::int64_t sample = 0; sample < problem().n; ++sample)
             for (std::int64_t first = 0; first < pixels; first += part_) {
                 const std::int64_t count = std::min(part_, pixels - first);
-                if (auto done = multiply(stream, pass_name, tensors, sample, first, count); !done) return done;
+                KG_CHECK(multiply(stream, pass_name, tensors, sample, first, count));
             }
         return {};
     }
@@ -121,16 +121,13 @@ Result<std::unique_ptr<Convolution>> create_im2col(accel::Device& device, const 
     product.beta = problem.beta;
     product.activation = problem.activation;
     const std::vector<float> dense = dense_filter(problem, parameters.filter);
-    auto whole = create_four_wave(device, product, {dense, parameters.bias});
-    if (!whole) return fail(std::move(whole.error()));
+    KG_TRY(auto whole, create_four_wave(device, product, {dense, parameters.bias}));
     std::unique_ptr<Convolution> last;
     if (pixels % part != 0) {
         product.w = pixels % part;
-        auto made = create_four_wave(device, product, {dense, parameters.bias});
-        if (!made) return fail(std::move(made.error()));
-        last = std::move(*made);
+        KG_TRY(last, create_four_wave(device, product, {dense, parameters.bias}));
     }
-    return std::make_unique<Im2colConvolution>(problem, part, std::move(*whole), std::move(last), Kernels::of(device));
+    return std::make_unique<Im2colConvolution>(problem, part, std::move(whole), std::move(last), Kernels::of(device));
 }
 
 }  // namespace kinetograph::conv::hip

@@ -3,10 +3,9 @@
 namespace kinetograph::conv::hip {
 
 Result<BoundKernel> BoundKernel::create(Kernels& kernels, const gfx950::LaunchShape& shape) {
-    auto kernel = kernels.get(shape.object, shape.kernel);
-    if (!kernel) return fail(std::move(kernel.error()));
+    KG_TRY(auto kernel, kernels.get(shape.object, shape.kernel));
     BoundKernel bound;
-    bound.kernel_ = std::move(*kernel);
+    bound.kernel_ = std::move(kernel);
     bound.grid_ = {shape.grid_x, shape.grid_y, shape.grid_z};
     bound.threads_ = shape.threads;
     return bound;

@@ -24,8 +24,7 @@ class OneDnnConvolution final : public Convolution {
     }
     /// Makes the primitive of an output frame whose taps all meet adjoining frames.
     Result<void> make_whole() {
-        auto made = primitives_.get({0, problem().filter.q, Part::Whole});
-        if (!made) return fail(std::move(made.error()));
+        KG_CHECK(primitives_.get({0, problem().filter.q, Part::Whole}));
         return {};
     }
 
@@ -61,10 +60,9 @@ class OneDnnConvolution final : public Convolution {
         for (std::size_t i = 0; i < runs.size(); ++i) {
             const bool last = i + 1 == runs.size();
             const Part part = last ? (i == 0 ? Part::Whole : Part::Finish) : (i == 0 ? Part::Begin : Part::Continue);
-            auto primitive = primitives_.get({runs[i].first, runs[i].count, part});
-            if (!primitive) return fail(std::move(primitive.error()));
+            KG_TRY(auto primitive, primitives_.get({runs[i].first, runs[i].count, part}));
             const bool by_loop = primitives_.finished_by_loop();
-            steps.push_back({*primitive, sample[runs[i].first_frame],
+            steps.push_back({primitive, sample[runs[i].first_frame],
                              last && !by_loop ? tensors.output[frame] : tensors.workspace,
                              problem().residual ? tensors.residual[frame] : nullptr,
                              last && by_loop ? tensors.output[frame] : nullptr});
@@ -118,7 +116,7 @@ class OneDnnConvolution final : public Convolution {
 Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem,
                                             const ConvParameters& parameters) {
     auto made = std::make_unique<OneDnnConvolution>(problem, parameters);
-    if (auto whole = made->make_whole(); !whole) return fail(std::move(whole.error()));
+    KG_CHECK(made->make_whole());
     return made;
 }
 

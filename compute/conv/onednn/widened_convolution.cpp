@@ -38,8 +38,7 @@ class WidenedConvolution final : public Convolution {
         return static_cast<std::uint64_t>(span_frames() * input_elements_ + output_elements_) * sizeof(float);
     }
     Result<void> make_whole() {
-        auto made = primitives_.get({0, problem().filter.q, Part::Whole});
-        if (!made) return fail(std::move(made.error()));
+        KG_CHECK(primitives_.get({0, problem().filter.q, Part::Whole}));
         return {};
     }
 
@@ -90,9 +89,8 @@ class WidenedConvolution final : public Convolution {
             frame.input.back() = sample[t_in];
         }
         assert(count > 0);  // a gate's promise
-        auto primitive = primitives_.get({first, count, Part::Whole});
-        if (!primitive) return fail(std::move(primitive.error()));
-        frame.primitive = *primitive;
+        KG_TRY(auto primitive, primitives_.get({first, count, Part::Whole}));
+        frame.primitive = primitive;
         return frame;
     }
 
@@ -127,7 +125,7 @@ class WidenedConvolution final : public Convolution {
 Result<std::unique_ptr<Convolution>> create_widened(accel::Device&, const ConvProblem& problem,
                                                     const ConvParameters& parameters) {
     auto made = std::make_unique<WidenedConvolution>(problem, parameters);
-    if (auto whole = made->make_whole(); !whole) return fail(std::move(whole.error()));
+    KG_CHECK(made->make_whole());
     return made;
 }
 

@@ -34,9 +34,8 @@ Result<std::shared_ptr<accel::Kernel>> load(conv::Kernels& kernels, const std::s
 
 Result<void> load(conv::Kernels& kernels, std::string_view pass, TypedKernels& loaded) {
     for (std::size_t i = 0; i < kTypes.size(); ++i) {
-        auto kernel = load(kernels, fmt::format("{}_{}", pass, conv::cuda::element_suffix(kTypes[i])));
-        if (!kernel) return fail(std::move(kernel.error()));
-        loaded.of_type[i] = std::move(*kernel);
+        KG_TRY(auto kernel, load(kernels, fmt::format("{}_{}", pass, conv::cuda::element_suffix(kTypes[i]))));
+        loaded.of_type[i] = std::move(kernel);
     }
     return {};
 }
@@ -63,21 +62,19 @@ class CudaOperators final : public Operators {
                                            {"rms_norm", &norm_},
                                            {"store_float", &store_float_},
                                            {"store_picture", &store_picture_}})
-            if (auto all = load(*kernels_, pass, *loaded); !all) return all;
+            KG_CHECK(load(*kernels_, pass, *loaded));
         for (std::size_t i = 0; i < kUpsampleUnits.size(); ++i) {
-            auto kernel = load(*kernels_, fmt::format("upsample_{}", kUpsampleUnits[i]));
-            if (!kernel) return fail(std::move(kernel.error()));
-            upsample_[i] = std::move(*kernel);
+            KG_TRY(auto kernel, load(*kernels_, fmt::format("upsample_{}", kUpsampleUnits[i])));
+            upsample_[i] = std::move(kernel);
         }
         return {};
     }
 
     Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
                                const UnpackLatent& work) const override {
-        auto kernel = kernel_for(unpack_, work.dtype, pass_name, 1, 1);
-        if (!kernel) return fail(std::move(kernel.error()));
+        KG_TRY(auto kernel, kernel_for(unpack_, work.dtype, pass_name, 1, 1));
         const auto* latent = reinterpret_cast<const std::byte*>(work.latent);
-        launch_frames(stream, pass_name, **kernel,
+        launch_frames(stream, pass_name, *kernel,
                       sm80::UnpackLatentParams{.frames = {},
                                                .scale = work.scale,
                                                .shift = work.shift,
@@ -91,9 +88,8 @@ class CudaOperators final : public Operators {
     Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {
         if (work.gamma == nullptr)
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": RMS norm without gamma", pass_name);
-        auto kernel = kernel_for(norm_, work.dtype, pass_name, work.input.size(), work.output.size());
-        if (!kernel) return fail(std::move(kernel.error()));
-        launch_frames(stream, pass_name, **kernel,
+        KG_TRY(auto kernel, kernel_for(norm_, work.dtype, pass_name, work.input.size(), work.output.size()));
+        launch_frames(stream, pass_name, *kernel,
                       sm80::RmsNormParams{.frames = {},
                                           .gamma = work.gamma,
                                           .pixels = u32(work.pixels),
@@ -123,13 +119,12 @@ class CudaOperators final : public Operators {
     }
 
     Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
-        auto kernel = kernel_for(store_float_, work.dtype, pass_name, work.input.size(), work.input.size());
-        if (!kernel) return fail(std::move(kernel.error()));
+        KG_TRY(auto kernel, kernel_for(store_float_, work.dtype, pass_name, work.input.size(), work.input.size()));
         std::vector<std::byte*> output;
         output.reserve(work.input.size());
         for (std::size_t i = 0; i < work.input.size(); ++i)
             output.push_back(reinterpret_cast<std::byte*>(work.output + static_cast<std::int64_t>(i) * work.elements));
-        launch_frames(stream, pass_name, **kernel,
+        launch_frames(stream, pass_name, *kernel,
                       sm80::StoreFloatParams{.frames = {}, .elements = u32(work.elements), .limit = work.limit},
                       work.input, output,
                       [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.elements), frames); });
@@ -138,9 +133,8 @@ class CudaOperators final : public Operators {
 
     Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
                                const StorePicture& work) const override {
-        auto kernel = kernel_for(store_picture_, work.dtype, pass_name, work.input.size(), work.output.size());
-        if (!kernel) return fail(std::move(kernel.error()));
-        launch_frames(stream, pass_name, **kernel, sm80::StorePictureParams{.frames = {}, .pixels = u32(work.pixels)},
+        KG_TRY(auto kernel, kernel_for(store_picture_, work.dtype, pass_name, work.input.size(), work.output.size()));
+        launch_frames(stream, pass_name, *kernel, sm80::StorePictureParams{.frames = {}, .pixels = u32(work.pixels)},
                       work.input, work.output,
                       [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.pixels), frames); });
         return {};
@@ -160,7 +154,7 @@ class CudaOperators final : public Operators {
 
 Result<std::unique_ptr<Operators>> create_operators(accel::Device& device) {
     auto operators = std::make_unique<CudaOperators>(device);
-    if (auto loaded = operators->load_kernels(); !loaded) return fail(std::move(loaded.error()));
+    KG_CHECK(operators->load_kernels());
     return operators;
 }
 

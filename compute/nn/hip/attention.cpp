@@ -15,16 +15,12 @@ class HipAttention final : public Attention {
         : problem_(problem), on_device_(on_device), plan_(gfx950::plan(on_device)), kernels_(std::move(kernels)) {}
 
     Result<void> load() {
-        auto values = BoundKernel::create(*kernels_, plan_.values);
-        if (!values) return fail(std::move(values.error()));
-        auto attend = BoundKernel::create(*kernels_, plan_.attend);
-        if (!attend) return fail(std::move(attend.error()));
-        values_ = std::move(*values);
-        attend_ = std::move(*attend);
+        KG_TRY(auto values, BoundKernel::create(*kernels_, plan_.values));
+        KG_TRY(auto attend, BoundKernel::create(*kernels_, plan_.attend));
+        values_ = std::move(values);
+        attend_ = std::move(attend);
         if (!plan_.join) return {};
-        auto join = BoundKernel::create(*kernels_, *plan_.join);
-        if (!join) return fail(std::move(join.error()));
-        join_ = std::move(*join);
+        KG_TRY(join_, BoundKernel::create(*kernels_, *plan_.join));
         return {};
     }
 
@@ -58,12 +54,11 @@ class HipAttention final : public Attention {
 
 Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernels> kernels, std::uint32_t compute_units,
                                                     const AttentionProblem& problem) {
-    auto storage = storage_of(problem.dtype, "attention");
-    if (!storage) return fail(std::move(storage.error()));
-    const gfx950::AttentionProblem on_device{problem.tokens, problem.channels, *storage, compute_units};
+    KG_TRY(auto storage, storage_of(problem.dtype, "attention"));
+    const gfx950::AttentionProblem on_device{problem.tokens, problem.channels, storage, compute_units};
     if (const auto refused = gfx950::refusal(on_device)) return fail(ErrorCode::Unsupported, "{}", *refused);
     auto attention = std::make_unique<HipAttention>(problem, on_device, std::move(kernels));
-    if (auto loaded = attention->load(); !loaded) return fail(std::move(loaded.error()));
+    KG_CHECK(attention->load());
     return attention;
 }
 

@@ -20,20 +20,18 @@ class HipOperators final : public Operators {
 
     Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
                                const UnpackLatent& work) const override {
-        auto storage = storage_of(work.dtype, pass_name);
-        if (!storage) return fail(std::move(storage.error()));
+        KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         const auto* latent = reinterpret_cast<const std::byte*>(work.latent);
         return launch_in_parts(
             *kernels_, stream, pass_name,
-            gfx950::UnpackLatentProblem{.pixels = work.pixels, .channels = work.channels, .storage = *storage},
+            gfx950::UnpackLatentProblem{.pixels = work.pixels, .channels = work.channels, .storage = storage},
             std::span(&latent, 1), std::span(&work.output, 1), [&](const auto& problem, const auto& frames) {
                 return gfx950::make_params(problem, frames, work.scale, work.shift);
             });
     }
 
     Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {
-        auto storage = storage_of(work.dtype, pass_name);
-        if (!storage) return fail(std::move(storage.error()));
+        KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         if (work.input.size() != work.output.size() || work.gamma == nullptr)
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": RMS norm of {} input and {} output frames{}",
                         pass_name, work.input.size(), work.output.size(),
@@ -41,7 +39,7 @@ class HipOperators final : public Operators {
         return launch_in_parts(*kernels_, stream, pass_name,
                                gfx950::RmsNormProblem{.pixels = work.pixels,
                                                       .channels = work.channels,
-                                                      .storage = *storage,
+                                                      .storage = storage,
                                                       .silu = work.activation == Activation::Silu},
                                work.input, work.output, [&](const auto& problem, const auto& frames) {
                                    return gfx950::make_params(problem, frames, work.gamma);
@@ -50,42 +48,39 @@ class HipOperators final : public Operators {
 
     Result<void> upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,
                                     const UpsampleNearest2x& work) const override {
-        auto storage = storage_of(work.dtype, pass_name);
-        if (!storage) return fail(std::move(storage.error()));
+        KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         if (work.input.size() != work.output.size())
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": upsampling of {} input to {} output frames",
                         pass_name, work.input.size(), work.output.size());
         return launch_in_parts(
             *kernels_, stream, pass_name,
             gfx950::UpsampleProblem{
-                .height = work.height, .width = work.width, .channels = work.channels, .storage = *storage},
+                .height = work.height, .width = work.width, .channels = work.channels, .storage = storage},
             work.input, work.output,
             [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
     }
 
     Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
-        auto storage = storage_of(work.dtype, pass_name);
-        if (!storage) return fail(std::move(storage.error()));
+        KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         std::vector<std::byte*> output;
         for (std::size_t i = 0; i < work.input.size(); ++i)
             output.push_back(reinterpret_cast<std::byte*>(work.output + static_cast<std::int64_t>(i) * work.elements));
         return launch_in_parts(
             *kernels_, stream, pass_name,
             gfx950::StoreF32Problem{
-                .pixels = work.elements, .channels = 1, .storage = *storage, .planar = false, .limit = work.limit},
+                .pixels = work.elements, .channels = 1, .storage = storage, .planar = false, .limit = work.limit},
             work.input, output,
             [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
     }
 
     Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
                                const StorePicture& work) const override {
-        auto storage = storage_of(work.dtype, pass_name);
-        if (!storage) return fail(std::move(storage.error()));
+        KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         if (work.input.size() != work.output.size())
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} frames of {} pixels stored as {} pictures",
                         pass_name, work.input.size(), work.pixels, work.output.size());
         return launch_in_parts(
-            *kernels_, stream, pass_name, gfx950::StorePictureProblem{.pixels = work.pixels, .storage = *storage},
+            *kernels_, stream, pass_name, gfx950::StorePictureProblem{.pixels = work.pixels, .storage = storage},
             work.input, work.output,
             [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
     }

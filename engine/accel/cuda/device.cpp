@@ -121,11 +121,9 @@ class CudaDevice final : public Device {
     Result<std::shared_ptr<Timeline>> create_timeline() override { return cuda::create_timeline(context_); }
     Result<std::shared_ptr<Timeline>> import_timeline(int fd) override { return cuda::import_timeline(context_, fd); }
     Result<std::shared_ptr<Event>> create_event() override {
-        auto clock = this->clock();
-        if (!clock) return fail(std::move(clock.error()));
-        auto object = EventObject::create(context_);
-        if (!object) return fail(std::move(object.error()));
-        return std::make_shared<CudaEvent>(std::move(*object), std::move(*clock));
+        KG_TRY(auto clock, this->clock());
+        KG_TRY(auto object, EventObject::create(context_));
+        return std::make_shared<CudaEvent>(std::move(object), std::move(clock));
     }
     Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> image) override {
         return CudaModule::load(context_, name, image);
@@ -154,34 +152,27 @@ class CudaDevice final : public Device {
 }  // namespace
 
 Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library) {
-    auto driver = Driver::open(library);
-    if (!driver) return fail(std::move(driver.error()));
-    auto devices = list_devices(**driver);
-    if (!devices) return fail(std::move(devices.error()));
+    KG_TRY(auto driver, Driver::open(library));
+    KG_TRY(auto devices, list_devices(*driver));
     std::vector<DeviceInfo> described;
-    described.reserve(devices->size());
-    for (const DeviceOrdinal device : *devices) {
-        auto info = describe(**driver, device);
-        if (!info) return fail(std::move(info.error()));
-        described.push_back(std::move(*info));
+    described.reserve(devices.size());
+    for (const DeviceOrdinal device : devices) {
+        KG_TRY(auto info, describe(*driver, device));
+        described.push_back(std::move(info));
     }
     return described;
 }
 
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
-    auto driver = Driver::open(options.library);
-    if (!driver) return fail(std::move(driver.error()));
-    auto devices = list_devices(**driver);
-    if (!devices) return fail(std::move(devices.error()));
-    if (options.ordinal >= devices->size())
+    KG_TRY(auto driver, Driver::open(options.library));
+    KG_TRY(auto devices, list_devices(*driver));
+    if (options.ordinal >= devices.size())
         return fail(ErrorCode::OutOfRange, "CUDA device {}: {} has {} devices, counted from 0", options.ordinal,
-                    (*driver)->library(), devices->size());
-    const DeviceOrdinal device = (*devices)[options.ordinal];
-    auto info = describe(**driver, device);
-    if (!info) return fail(std::move(info.error()));
-    auto context = Context::retain(std::move(*driver), device, std::move(*info));
-    if (!context) return fail(std::move(context.error()));
-    return std::make_unique<CudaDevice>(std::move(*context));
+                    driver->library(), devices.size());
+    const DeviceOrdinal device = devices[options.ordinal];
+    KG_TRY(auto info, describe(*driver, device));
+    KG_TRY(auto context, Context::retain(std::move(driver), device, std::move(info)));
+    return std::make_unique<CudaDevice>(std::move(context));
 }
 
 std::shared_ptr<Context> context_of(const Device& device) {

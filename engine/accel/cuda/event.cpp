@@ -12,12 +12,9 @@ class CudaAnchors final : public ClockAnchors {
         std::unique_ptr<CudaAnchors> anchors(new CudaAnchors(context));
         const CurrentUncaptured current(*context);
         const Driver& driver = context->driver();
-        if (auto made = driver.call(driver->cuStreamCreate, &anchors->stream_, kStreamNonBlocking); !made)
-            return fail(std::move(made.error()));
+        KG_CHECK(driver.call(driver->cuStreamCreate, &anchors->stream_, kStreamNonBlocking));
         for (auto& event : anchors->events_) {
-            auto made = EventObject::create(context);
-            if (!made) return fail(std::move(made.error()));
-            event = std::move(*made);
+            KG_TRY(event, EventObject::create(context));
         }
         return anchors;
     }
@@ -48,8 +45,7 @@ class CudaAnchors final : public ClockAnchors {
         const Current current(*context_);
         const Driver& driver = context_->driver();
         float milliseconds = 0;
-        if (auto asked = driver.call(driver->cuEventElapsedTime_v1, &milliseconds, handle(from), handle(to)); !asked)
-            return fail(std::move(asked.error()));
+        KG_CHECK(driver.call(driver->cuEventElapsedTime_v1, &milliseconds, handle(from), handle(to)));
         return nanoseconds(milliseconds);
     }
 

@@ -16,8 +16,7 @@ Result<std::shared_ptr<Graph>> CudaCapture::instantiate(std::vector<std::shared_
     const CurrentUncaptured current(*context_);
     const Driver& driver = context_->driver();
     std::size_t nodes = 0;
-    if (auto counted = driver.call(driver->cuGraphGetNodes, graph_, nullptr, &nodes); !counted)
-        return fail(std::move(counted.error()));
+    KG_CHECK(driver.call(driver->cuGraphGetNodes, graph_, nullptr, &nodes));
     const auto what = [&] { return fmt::format("a graph of {} nodes", nodes); };
     GraphExecHandle exec = nullptr;
     if (auto made = driver.call(driver->cuGraphInstantiateWithFlags, &exec, graph_, 0ULL); !made)

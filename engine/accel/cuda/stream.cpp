@@ -84,7 +84,7 @@ Result<void> CudaStream::enqueue_kernel(const Launch& launch) {
     LaunchAttribute attribute{};
     const bool clusters = launch.cluster != Extent3{};
     if (clusters) {
-        if (auto checked = check_cluster(launch); !checked) return checked;
+        KG_CHECK(check_cluster(launch));
         attribute.id = LaunchAttributeId::ClusterDimension;
         attribute.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
     }

@@ -96,9 +96,8 @@ Result<std::shared_ptr<StreamTimeline>> create_timeline(const std::shared_ptr<Co
                     "timeline: streams of {} cannot wait for values "
                     "(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS is 0)",
                     context->info().name);
-    auto memory = allocate_pinned(context, "timeline", sizeof(std::uint64_t));
-    if (!memory) return fail(std::move(memory.error()));
-    return std::make_shared<PinnedTimeline>(context, std::move(*memory));
+    KG_TRY(auto memory, allocate_pinned(context, "timeline", sizeof(std::uint64_t)));
+    return std::make_shared<PinnedTimeline>(context, std::move(memory));
 }
 
 Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd) {

@@ -92,9 +92,8 @@ Result<std::optional<CodeObject>> read_code_object(std::span<const std::byte> im
         if (segment.p_type != PT_NOTE) continue;
         const auto metadata = find_metadata(image.subspan(segment.p_offset, segment.p_filesz));
         if (metadata.empty()) continue;
-        auto object = to_code_object(metadata);
-        if (!object) return fail(std::move(object.error()));
-        return std::optional(std::move(*object));
+        KG_TRY(auto object, to_code_object(metadata));
+        return std::optional(std::move(object));
     }
     return fail(ErrorCode::Corrupt, "the code object has no AMDGPU metadata");
 }

@@ -106,11 +106,9 @@ class HipDevice final : public Device {
     Result<std::shared_ptr<Timeline>> create_timeline() override { return hip::create_timeline(context_); }
     Result<std::shared_ptr<Timeline>> import_timeline(int fd) override { return hip::import_timeline(context_, fd); }
     Result<std::shared_ptr<Event>> create_event() override {
-        auto clock = this->clock();
-        if (!clock) return fail(std::move(clock.error()));
-        auto object = EventObject::create(context_);
-        if (!object) return fail(std::move(object.error()));
-        return std::make_shared<HipEvent>(std::move(*object), std::move(*clock));
+        KG_TRY(auto clock, this->clock());
+        KG_TRY(auto object, EventObject::create(context_));
+        return std::make_shared<HipEvent>(std::move(object), std::move(clock));
     }
     Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> image) override {
         return HipModule::load(context_, name, image);
@@ -139,34 +137,27 @@ class HipDevice final : public Device {
 }  // namespace
 
 Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library) {
-    auto runtime = Runtime::open(library);
-    if (!runtime) return fail(std::move(runtime.error()));
-    auto count = count_devices(**runtime);
-    if (!count) return fail(std::move(count.error()));
+    KG_TRY(auto runtime, Runtime::open(library));
+    KG_TRY(auto count, count_devices(*runtime));
     std::vector<DeviceInfo> devices;
-    devices.reserve(static_cast<std::size_t>(*count));
-    for (int ordinal = 0; ordinal < *count; ++ordinal) {
-        auto info = describe(**runtime, ordinal);
-        if (!info) return fail(std::move(info.error()));
-        devices.push_back(std::move(*info));
+    devices.reserve(static_cast<std::size_t>(count));
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+        KG_TRY(auto info, describe(*runtime, ordinal));
+        devices.push_back(std::move(info));
     }
     return devices;
 }
 
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
-    auto runtime = Runtime::open(options.library);
-    if (!runtime) return fail(std::move(runtime.error()));
-    auto count = count_devices(**runtime);
-    if (!count) return fail(std::move(count.error()));
-    if (options.ordinal >= static_cast<std::uint32_t>(*count))
+    KG_TRY(auto runtime, Runtime::open(options.library));
+    KG_TRY(auto count, count_devices(*runtime));
+    if (options.ordinal >= static_cast<std::uint32_t>(count))
         return fail(ErrorCode::OutOfRange, "HIP device {}: {} has {} devices, counted from 0", options.ordinal,
-                    (*runtime)->library(), *count);
+                    runtime->library(), count);
     auto context = std::make_shared<Context>();
-    context->runtime = *runtime;
+    context->runtime = runtime;
     context->ordinal = static_cast<int>(options.ordinal);
-    auto info = describe(**runtime, context->ordinal);
-    if (!info) return fail(std::move(info.error()));
-    context->info = std::move(*info);
+    KG_TRY(context->info, describe(*runtime, context->ordinal));
     if (auto current = context->make_current(); !current) return fail(std::move(current.error()), context->info.name);
     return std::make_unique<HipDevice>(std::move(context));
 }

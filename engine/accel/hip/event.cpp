@@ -9,7 +9,7 @@ double nanoseconds(float milliseconds) { return static_cast<double>(milliseconds
 class HipAnchors final : public ClockAnchors {
   public:
     static Result<std::unique_ptr<HipAnchors>> create(const std::shared_ptr<Context>& context) {
-        if (auto current = context->make_current(); !current) return fail(std::move(current.error()));
+        KG_CHECK(context->make_current());
         std::unique_ptr<HipAnchors> anchors(new HipAnchors(context));
         if (auto made =
                 context->runtime->check(context->hip().hipStreamCreateWithFlags(&anchors->stream_, kStreamNonBlocking),
@@ -17,9 +17,7 @@ class HipAnchors final : public ClockAnchors {
             !made)
             return fail(std::move(made.error()));
         for (auto& event : anchors->events_) {
-            auto made = EventObject::create(context);
-            if (!made) return fail(std::move(made.error()));
-            event = std::move(*made);
+            KG_TRY(event, EventObject::create(context));
         }
         return anchors;
     }

@@ -16,8 +16,7 @@ Result<std::shared_ptr<Graph>> HipCapture::instantiate(std::vector<std::shared_p
     const Runtime& runtime = *context_->runtime;
     (void)context_->make_current();
     std::size_t nodes = 0;
-    if (auto counted = runtime.check(runtime->hipGraphGetNodes(graph_, nullptr, &nodes), "hipGraphGetNodes"); !counted)
-        return fail(std::move(counted.error()));
+    KG_CHECK(runtime.check(runtime->hipGraphGetNodes(graph_, nullptr, &nodes), "hipGraphGetNodes"));
     GraphExecHandle exec = nullptr;
     if (auto made =
             runtime.check(runtime->hipGraphInstantiate(&exec, graph_, nullptr, nullptr, 0), "hipGraphInstantiate");

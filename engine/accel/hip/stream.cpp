@@ -54,7 +54,7 @@ Result<void> HipStream::enqueue_kernel(const Launch& launch) {
     if (launch.cluster != Extent3{})
         return fail(ErrorCode::Unsupported, "a cluster of {} x {} x {} blocks: HIP devices have no clusters",
                     launch.cluster.x, launch.cluster.y, launch.cluster.z);
-    if (auto current = context_->make_current(); !current) return current;
+    KG_CHECK(context_->make_current());
     // The runtime copies the arguments; its interface only forgot the const.
     std::size_t bytes = launch.arguments.size();
     void* extra[] = {kLaunchBufferPointer, const_cast<std::byte*>(launch.arguments.data()), kLaunchBufferSize, &bytes,
@@ -73,13 +73,13 @@ Result<void> HipStream::enqueue_fill(std::byte* address, std::byte value, std::u
 }
 
 Result<void> HipStream::enqueue_copy(void* to, const void* from, std::uint64_t bytes) {
-    if (auto current = context_->make_current(); !current) return current;
+    KG_CHECK(context_->make_current());
     return context_->runtime->check(context_->hip().hipMemcpyAsync(to, from, bytes, kMemcpyDefault, handle_),
                                     "hipMemcpyAsync");
 }
 
 Result<void> HipStream::enqueue_wait(Timeline& timeline, std::uint64_t value) {
-    if (auto current = context_->make_current(); !current) return current;
+    KG_CHECK(context_->make_current());
     return static_cast<StreamTimeline&>(timeline).enqueue_wait(handle_, value);
 }
 
@@ -106,7 +106,7 @@ Result<void> HipStream::enqueue_graph(DriverGraph& graph) {
 }
 
 Result<void> HipStream::start_capture() {
-    if (auto current = context_->make_current(); !current) return current;
+    KG_CHECK(context_->make_current());
     return context_->runtime->check(context_->hip().hipStreamBeginCapture(handle_, kCaptureModeThreadLocal),
                                     "hipStreamBeginCapture");
 }
