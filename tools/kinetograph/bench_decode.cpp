@@ -82,7 +82,7 @@ Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const 
     Progress progress(bench.rounds * bench.steps, "steps");
     for (std::int64_t round = 0; round < bench.rounds; ++round) {
         if (round > 0) KG_CHECK(decoder.reset());
-        KG_TRY(auto decoded, decode_clip(decoder, clip, bench, round, progress, measured));
+        KG_CHECK(decode_clip(decoder, clip, bench, round, progress, measured));
     }
     measured.peak_bytes = decoder.peak_device_bytes();
     return measured;

@@ -155,7 +155,7 @@ Result<ConvTiming> time_convolution(accel::Device& device, const ConvProblem& pr
     constexpr int kWarmUp = 2;
     for (int i = 0; i < kWarmUp + options.repeats; ++i) {
         row.stream().record(begin);
-        if graph {
+        if (graph) {
             row.stream().replay(*graph);
         } else if (auto enqueued = row.enqueue(); !enqueued) {
             return fail(std::move(enqueued.error()));
