@@ -1,12 +1,12 @@
-// Reference outputs and how to compare with them. Tests that need the files skip, visibly, where they are absent.
+// Reference outputs and how to compare with them.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <stdexcept>
@@ -15,12 +15,8 @@
 
 namespace kinetograph::golden {
 
-/// Where the files lie: KINETOGRAPH_GOLDEN_DIR of the environment, for programs that run elsewhere than they were
-/// built; otherwise that of the build.
-inline std::filesystem::path folder() {
-    const char* elsewhere = std::getenv("KINETOGRAPH_GOLDEN_DIR");
-    return elsewhere != nullptr ? elsewhere : KINETOGRAPH_GOLDEN_DIR;
-}
+/// Where the files lie; README.md beside it says what they hold.
+inline std::filesystem::path folder() { return test::source_tree() / "tests/golden/data"; }
 
 /// A golden file's tensor as float32, with its shape.
 struct Tensor {
@@ -30,22 +26,23 @@ struct Tensor {
 
 class File {
   public:
-    explicit File(const std::string& name) : file_(tensor::SafetensorsFile::open(folder() / name)) {}
-    bool present() const { return file_.has_value(); }
+    /// Throws where the file cannot be read: it is part of the repository.
+    explicit File(const std::string& name) : file_(opened(name)) {}
     Tensor tensor(const std::string& name) const {
-        const tensor::TensorView* view = file_->find(name);
-        if (view == nullptr) throw std::runtime_error(file_->name() + " has no tensor " + name);
+        const tensor::TensorView* view = file_.find(name);
+        if (view == nullptr) throw std::runtime_error(file_.name() + " has no tensor " + name);
         return {view->shape, *tensor::to_f32(*view, name)};
     }
 
   private:
-    Result<tensor::SafetensorsFile> file_;
-};
+    static tensor::SafetensorsFile opened(const std::string& name) {
+        auto file = tensor::SafetensorsFile::open(folder() / name);
+        if (!file) throw std::runtime_error(file.error().message);
+        return std::move(*file);
+    }
 
-#define KG_GOLDEN_FILE(variable, name)                \
-    const ::kinetograph::golden::File variable(name); \
-    if (!variable.present())                          \
-    GTEST_SKIP() << "golden data " << name << " not found in " << ::kinetograph::golden::folder()
+    tensor::SafetensorsFile file_;
+};
 
 struct Difference {
     double relative_l2 = 0;  ///< ||out - reference|| / ||reference||
@@ -75,6 +72,19 @@ inline testing::AssertionResult within(std::span<const float> out, std::span<con
     return (good ? testing::AssertionSuccess() : testing::AssertionFailure())
            << "relative L2 " << found.relative_l2 << " (limit " << limit.relative_l2 << "), max abs " << found.max_abs
            << " (limit " << limit.max_abs << "), " << out.size() << " values against " << reference.size();
+}
+
+/// The upper rows of `frames` equal frames, as many values of each as make `count` in all: what is kept of a large
+/// activation.
+inline std::vector<float> upper_rows(std::span<const float> values, std::int64_t frames, std::size_t count) {
+    const std::size_t whole = values.size() / static_cast<std::size_t>(frames);
+    const std::size_t kept = std::min(whole, count / static_cast<std::size_t>(frames));
+    std::vector<float> result;
+    for (std::size_t begin = 0; begin + whole <= values.size(); begin += whole) {
+        const auto rows = values.subspan(begin, kept);
+        result.insert(result.end(), rows.begin(), rows.end());
+    }
+    return result;
 }
 
 /// Frames [first, first + count) of a [C, T, H, W] tensor as [count, C, H, W]: what a step takes.

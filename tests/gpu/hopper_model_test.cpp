@@ -8,6 +8,7 @@
 #include "hopper_suite.hpp"
 
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 
 /// The model's side of the conformance suite, without any GPU: every schedule gives the same bytes, and they are those
 /// that an H200 gave when hopper_conformance ran there.
@@ -48,7 +49,7 @@ TEST(HopperConformance, GivesTheSameBytesUnderEverySchedule) {
 TEST(HopperConformance, GivesTheBytesThatAreCommitted) {
     const std::string found = table(first_results());
     std::ofstream(KINETOGRAPH_RESULTS_DIR "/hopper_conformance_model.json") << found;
-    std::ifstream file(KINETOGRAPH_SOURCE_DIR "/bench/results/hopper_conformance_model.json");
+    std::ifstream file(test::source_tree() / "bench/results/hopper_conformance_model.json");
     std::stringstream committed;
     committed << file.rdbuf();
     EXPECT_TRUE(committed.str() == found)
@@ -57,7 +58,7 @@ TEST(HopperConformance, GivesTheBytesThatAreCommitted) {
 }
 
 TEST(HopperConformance, GivesTheBytesThatAnH200Gave) {
-    std::ifstream file(KINETOGRAPH_SOURCE_DIR "/bench/results/hopper_conformance_h200.json");
+    std::ifstream file(test::source_tree() / "bench/results/hopper_conformance_h200.json");
     const auto recorded = nlohmann::json::parse(file, nullptr, false);
     ASSERT_FALSE(recorded.is_discarded());
     std::map<std::string, std::string> device;

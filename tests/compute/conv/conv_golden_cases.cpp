@@ -38,7 +38,7 @@ ConvProblem problem_of(const Json& c, DType dtype, DType output_dtype) {
     return p;
 }
 
-/// The case's tensors by the rule of the golden README: everything bf16, channels moved last.
+/// The case's tensors by the rule of tests/golden/README.md: everything bf16, channels moved last.
 void fill(TestConvolution& test) {
     const ConvProblem& p = test.shape.problem;
     const auto by_rule = [&](const char* tensor, std::int64_t count, float gain) {
@@ -74,8 +74,6 @@ std::vector<float> wanted_channels_last(const tensor::SafetensorsFile& file, con
 }
 
 }  // namespace
-
-bool has_golden_cases() { return std::filesystem::exists(golden::folder() / "conv_cases.safetensors"); }
 
 int expect_golden_cases(accel::Device& device, const Combination& combination) {
     const auto stream = device.create_stream("test").value();

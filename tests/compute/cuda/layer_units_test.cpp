@@ -1,7 +1,6 @@
 // Isolated layers on the CUDA lane, against float64 references.
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
 #include <kinetograph/tests/compute/vae/layer_units.hpp>
-#include <kinetograph/tests/golden/golden.hpp>
 
 namespace kinetograph::vae {
 namespace {
@@ -10,10 +9,6 @@ using tensor::DType;
 
 class CudaLayerUnits : public test::CudaLane, public testing::WithParamInterface<DType> {
   protected:
-    void SetUp() override {
-        KG_GOLDEN_FILE(file, "wan21_units.safetensors");
-        CudaLane::SetUp();
-    }
     UnitLane lane() { return {*device_, GetParam()}; }
 };
 

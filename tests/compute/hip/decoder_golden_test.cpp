@@ -6,7 +6,7 @@
 namespace kinetograph::vae {
 namespace {
 
-// Limits of the golden data's description, section 8.
+// Limits of tests/golden/README.md.
 constexpr golden::Limit kBf16AgainstBf16All{2e-2, 0.08};
 constexpr golden::Limit kBf16AgainstFp32{2.5e-2, 0.10};
 
@@ -41,7 +41,7 @@ class HipDecoder : public test::HipLane {
 };
 
 TEST_F(HipDecoder, OfDim32InBf16MatchesTheReference) {
-    KG_GOLDEN_FILE(file, "wan21_dim32.safetensors");
+    const golden::File file("wan21_dim32.safetensors");
     const auto latents = file.tensor("latents");
     const auto decoder = this->decoder(latents, Precision::Bf16);
     ASSERT_NE(decoder, nullptr);
@@ -52,7 +52,7 @@ TEST_F(HipDecoder, OfDim32InBf16MatchesTheReference) {
 }
 
 TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
-    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    const golden::File file("wan21_dim32_trace.safetensors");
     const auto latents = file.tensor("latents");
     const auto decoder = this->decoder(latents, Precision::Fp16);
     ASSERT_NE(decoder, nullptr);
@@ -66,7 +66,7 @@ TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
 }
 
 TEST_F(HipDecoder, TracesAModuleWithoutDisturbingTheClip) {
-    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    const golden::File file("wan21_dim32_trace.safetensors");
     const auto latents = file.tensor("latents");
     const auto decoder = this->decoder(latents, Precision::Bf16);
     ASSERT_NE(decoder, nullptr);

@@ -1,15 +1,14 @@
-// The stored Wan 2.1 operators (golden README, section 3) through norm, attention, upsampling and convolution.
+// The stored Wan 2.1 operators (tests/golden/README.md) through norm, attention, upsampling and convolution.
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/nn/attention.hpp>
 #include <kinetograph/compute/nn/rms_norm.hpp>
 #include <kinetograph/compute/nn/upsample.hpp>
-#include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 
 namespace kinetograph::nn {
@@ -19,22 +18,15 @@ using conv::FrameLayout;
 using conv::TestFrames;
 using tensor::DType;
 
-const std::filesystem::path kFile = std::filesystem::path(KINETOGRAPH_GOLDEN_DIR) / "wan21_units.safetensors";
-
 class NnGolden : public testing::TestWithParam<DType> {
   protected:
-    void SetUp() override {
-        if (!std::filesystem::exists(kFile)) GTEST_SKIP() << "no golden data at " << kFile;
-        file_.emplace(tensor::SafetensorsFile::open(kFile).value());
-    }
-
-    std::vector<float> values(const std::string& name) { return tensor::to_f32(*file_->find(name), name).value(); }
-    const tensor::Shape& shape(const std::string& name) { return file_->find(name)->shape; }
+    std::vector<float> values(const std::string& name) { return file_.tensor(name).values; }
+    tensor::Shape shape(const std::string& name) { return file_.tensor(name).shape; }
     const float* gamma(const std::string& name) { return (gammas_[name] = values(name)).data(); }
 
     /// [C, T, H, W] as T frames [H, W, C].
     std::vector<float> channels_last(const std::string& name) {
-        const tensor::Shape& s = shape(name);
+        const tensor::Shape s = shape(name);
         const std::vector<float> stored = values(name);
         std::vector<float> moved(stored.size());
         const std::int64_t pixels = s[1] * s[2] * s[3];
@@ -44,7 +36,7 @@ class NnGolden : public testing::TestWithParam<DType> {
         return moved;
     }
     TestFrames frames(const std::string& name) {
-        const tensor::Shape& s = shape(name);
+        const tensor::Shape s = shape(name);
         TestFrames made(1, s[1], s[2] * s[3] * s[0], GetParam(), FrameLayout::Dense);
         const std::int64_t each = s[2] * s[3] * s[0];
         made.fill(
@@ -58,7 +50,7 @@ class NnGolden : public testing::TestWithParam<DType> {
     /// A per-frame convolution named `name` with `taps` x `taps` taps.
     TestFrames convolve(const TestFrames& input, const std::string& name, std::int64_t height, std::int64_t width,
                         std::int64_t taps, const TestFrames* residual = nullptr) {
-        const tensor::Shape& s = shape(name + ".weight");
+        const tensor::Shape s = shape(name + ".weight");
         conv::ConvProblem p;
         p.d = static_cast<std::int64_t>(input.writable().size());
         p.h = height;
@@ -79,7 +71,7 @@ class NnGolden : public testing::TestWithParam<DType> {
         return output;
     }
 
-    // Limits of the golden README, section 8.
+    // Limits of tests/golden/README.md.
     void expect_one_operation(const TestFrames& output, const std::string& wanted) {
         const auto d = conv::difference(output.values(), channels_last(wanted));
         EXPECT_LE(d.relative_l2, GetParam() == DType::F32 ? 2e-6 : 2.5e-3) << wanted;
@@ -97,13 +89,13 @@ class NnGolden : public testing::TestWithParam<DType> {
 
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
     std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
-    std::optional<tensor::SafetensorsFile> file_;
+    const golden::File file_{"wan21_units.safetensors"};
     std::map<std::string, std::vector<float>> gammas_;  ///< until the stream has passed
 };
 
 TEST_P(NnGolden, NormAndSiluAgree) {
     const TestFrames input = frames("rms_silu.input");
-    const tensor::Shape& s = shape("rms_silu.input");
+    const tensor::Shape s = shape("rms_silu.input");
     const auto inputs = input.readable();
     for (const auto& [activation, wanted] :
          {std::pair{Activation::None, "rms_silu.norm"}, std::pair{Activation::Silu, "rms_silu.output"}}) {
@@ -118,7 +110,7 @@ TEST_P(NnGolden, NormAndSiluAgree) {
 
 TEST_P(NnGolden, AttentionBlockAgrees) {
     const TestFrames input = frames("attn.input");
-    const tensor::Shape& s = shape("attn.input");
+    const tensor::Shape s = shape("attn.input");
     const std::int64_t tokens = s[2] * s[3];
     const auto inputs = input.readable();
     TestFrames normed = empty_frames(s[1], tokens * s[0]);
@@ -136,7 +128,7 @@ TEST_P(NnGolden, AttentionBlockAgrees) {
 
 TEST_P(NnGolden, UpsamplingAndItsConvolutionAgree) {
     const TestFrames input = frames("up2d.input");
-    const tensor::Shape& s = shape("up2d.input");
+    const tensor::Shape s = shape("up2d.input");
     TestFrames doubled = empty_frames(s[1], 4 * s[2] * s[3] * s[0]);
     const auto inputs = input.readable();
     ASSERT_TRUE(

@@ -8,6 +8,7 @@
 #include <kinetograph/compute/vae/latent_statistics.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 
 namespace kinetograph::vae {
 namespace {
@@ -324,7 +325,7 @@ TEST_F(CheckpointTest, KnowsThePublishedStatisticsOfTheRealDecoder) {
 }
 
 TEST_F(CheckpointTest, OpensTheBundledDemoModel) {
-    const auto checkpoint = Checkpoint::open(KINETOGRAPH_SOURCE_DIR "/assets/demo_vae.safetensors");
+    const auto checkpoint = Checkpoint::open((test::source_tree() / "assets/demo_vae.safetensors").string());
     ASSERT_TRUE(checkpoint) << checkpoint.error().message;
     EXPECT_EQ(checkpoint->dim(), 32);
     EXPECT_EQ(checkpoint->z_dim(), 16);

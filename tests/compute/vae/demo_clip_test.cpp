@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 
 #include <cmath>
 #include <filesystem>
@@ -9,7 +10,7 @@
 namespace kinetograph::vae {
 namespace {
 
-const std::filesystem::path kAssets = std::filesystem::path(KINETOGRAPH_SOURCE_DIR) / "assets";
+const std::filesystem::path kAssets = test::source_tree() / "assets";
 
 /// PSNR in dB of values in [-1, 1]; `frame` [H, W, 3], `reference` [3, 2, H, W] of which frame `index` is meant.
 double psnr(std::span<const float> frame, std::span<const float> reference, std::size_t index) {

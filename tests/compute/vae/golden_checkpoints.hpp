@@ -1,18 +1,18 @@
 // The tensor lists of the golden data's checkpoints.json: names, shapes, check sums and first values.
 #pragma once
 
+#include <kinetograph/tests/golden/golden.hpp>
+
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 namespace kinetograph::test {
 
-/// The entry of one model ("wan21 dim=96"); nothing where the golden data are absent.
-inline std::optional<nlohmann::json> golden_checkpoint(const std::string& model) {
-    std::ifstream file(KINETOGRAPH_GOLDEN_DIR "/checkpoints.json");
-    if (!file) return std::nullopt;
+/// The entry of one model ("wan21 dim=96").
+inline nlohmann::json golden_checkpoint(const std::string& model) {
+    std::ifstream file(golden::folder() / "checkpoints.json");
     return nlohmann::json::parse(file).at(model);
 }
 

@@ -7,6 +7,7 @@
 #include <kinetograph/tests/compute/tensor/safetensors_bytes.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 #include <numeric>
 
 namespace kinetograph::vae {
@@ -151,7 +152,7 @@ TEST_F(LatentsTest, SaysWhereAValueIsNotFinite) {
 
 TEST_F(LatentsTest, OpensTheBundledClips) {
     for (const std::string name : {"orbit", "tunnel", "bounce"}) {
-        const auto latents = Latents::open(KINETOGRAPH_SOURCE_DIR "/assets/" + name + ".safetensors");
+        const auto latents = Latents::open(test::source_tree() / "assets" / (name + ".safetensors"));
         ASSERT_TRUE(latents) << latents.error().message;
         EXPECT_EQ(latents->channels, 16);
         EXPECT_EQ(latents->frames, 16);

@@ -2,14 +2,12 @@
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/vae/layer_units.hpp>
-#include <kinetograph/tests/golden/golden.hpp>
 
 namespace kinetograph::vae {
 namespace {
 
 class LayerUnits : public testing::TestWithParam<tensor::DType> {
   protected:
-    void SetUp() override { KG_GOLDEN_FILE(file, "wan21_units.safetensors"); }
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
     UnitLane lane_{*device_, GetParam()};
 };

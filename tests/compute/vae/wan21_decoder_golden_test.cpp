@@ -10,7 +10,7 @@
 namespace kinetograph::vae {
 namespace {
 
-// Limits of the golden data's description, section 8.
+// Limits of tests/golden/README.md.
 constexpr golden::Limit kFp32Decode{2e-5, 1e-4};
 constexpr golden::Limit kFp32Trace{1e-5, 5e-5};
 constexpr golden::Limit kBf16AgainstBf16All{2e-2, 0.08};
@@ -74,21 +74,21 @@ golden::Tensor rounded(golden::Tensor tensor) {
 }
 
 TEST_F(Wan21Decoder, OfDim32InFp32MatchesTheReferenceStepByStep) {
-    KG_GOLDEN_FILE(file, "wan21_dim32.safetensors");
+    const golden::File file("wan21_dim32.safetensors");
     const auto latents = file.tensor("latents");
     expect_decodes_to(*decoder("synthetic:wan2.1,dim=32", latents, Precision::Fp32), latents,
                       file.tensor("frames.fp32"), kFp32Decode);
 }
 
 TEST_F(Wan21Decoder, OfDim32InFp32MatchesWithRoundedConvWeights) {
-    KG_GOLDEN_FILE(file, "wan21_dim32.safetensors");
+    const golden::File file("wan21_dim32.safetensors");
     const auto latents = file.tensor("latents");
     expect_decodes_to(*decoder(dim32(round_conv_weights), latents, Precision::Fp32), latents,
                       file.tensor("frames.bf16w"), kFp32Decode);
 }
 
 TEST_F(Wan21Decoder, OfDim32InFp32MatchesFromDiffusersKeysWithEveryParameterRounded) {
-    KG_GOLDEN_FILE(file, "wan21_dim32.safetensors");
+    const golden::File file("wan21_dim32.safetensors");
     const auto latents = rounded(file.tensor("latents"));
     const auto path = dim32([](test::CheckpointFile& checkpoint) {
         round_tensors(checkpoint, "");
@@ -98,7 +98,7 @@ TEST_F(Wan21Decoder, OfDim32InFp32MatchesFromDiffusersKeysWithEveryParameterRoun
 }
 
 TEST_F(Wan21Decoder, OfDim32InBf16StaysWithinTheBf16ToleranceInEveryStep) {
-    KG_GOLDEN_FILE(file, "wan21_dim32.safetensors");
+    const golden::File file("wan21_dim32.safetensors");
     const auto latents = file.tensor("latents");
     const auto bf16 = decoder("synthetic:wan2.1,dim=32", latents, Precision::Bf16);
     expect_decodes_to(*bf16, latents, file.tensor("frames.bf16all"), kBf16AgainstBf16All);
@@ -107,14 +107,14 @@ TEST_F(Wan21Decoder, OfDim32InBf16StaysWithinTheBf16ToleranceInEveryStep) {
 }
 
 TEST_F(Wan21Decoder, OfFullWidthInFp32MatchesTheReferenceStepByStep) {
-    KG_GOLDEN_FILE(file, "wan21_full.safetensors");
+    const golden::File file("wan21_full.safetensors");
     const auto latents = file.tensor("latents");
     expect_decodes_to(*decoder("synthetic:wan2.1", latents, Precision::Fp32), latents, file.tensor("frames.fp32"),
                       kFp32Decode);
 }
 
 TEST_F(Wan21Decoder, OfFullWidthInBf16StaysWithinTheBf16ToleranceInEveryStep) {
-    KG_GOLDEN_FILE(file, "wan21_full.safetensors");
+    const golden::File file("wan21_full.safetensors");
     const auto latents = file.tensor("latents");
     const auto bf16 = decoder("synthetic:wan2.1", latents, Precision::Bf16);
     expect_decodes_to(*bf16, latents, file.tensor("frames.bf16all"), kBf16AgainstBf16All);
@@ -123,7 +123,7 @@ TEST_F(Wan21Decoder, OfFullWidthInBf16StaysWithinTheBf16ToleranceInEveryStep) {
 }
 
 TEST_F(Wan21Decoder, UndoesTheNormalisationThatTheCheckpointsMetadataStates) {
-    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    const golden::File file("wan21_dim32_trace.safetensors");
     // The published Wan 2.1 statistics, which a synthetic checkpoint does not have by itself.
     const std::map<std::string, std::string> published{
         {"latents_mean",
@@ -155,26 +155,27 @@ void expect_traces_match(Decoder& decoder, const golden::File& file) {
             ASSERT_TRUE(traced) << traced.error().message;
             const bool whole_clip = module == "conv2";
             const auto expected = file.tensor(whole_clip ? module : "chunk" + std::to_string(step) + "." + module);
-            EXPECT_TRUE(golden::within(
-                *traced, whole_clip ? golden::thwc(expected, step, 1) : golden::thwc(expected, 0, expected.shape[1]),
-                kFp32Trace))
+            const auto wanted =
+                whole_clip ? golden::thwc(expected, step, 1) : golden::thwc(expected, 0, expected.shape[1]);
+            const std::int64_t frames = whole_clip ? 1 : expected.shape[1];
+            EXPECT_TRUE(golden::within(golden::upper_rows(*traced, frames, wanted.size()), wanted, kFp32Trace))
                 << module << " in step " << step;
         }
     }
 }
 
 TEST_F(Wan21Decoder, MatchesTheReferenceModuleByModule) {
-    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    const golden::File file("wan21_dim32_trace.safetensors");
     expect_traces_match(*decoder("synthetic:wan2.1,dim=32", file.tensor("latents"), Precision::Fp32), file);
 }
 
 TEST_F(Wan21Decoder, MatchesTheReferenceModuleByModuleWithRoundedConvWeights) {
-    KG_GOLDEN_FILE(file, "wan21_dim32_trace_bf16w.safetensors");
+    const golden::File file("wan21_dim32_trace_bf16w.safetensors");
     expect_traces_match(*decoder(dim32(round_conv_weights), file.tensor("latents"), Precision::Fp32), file);
 }
 
 TEST_F(Wan21Decoder, TracesNothingForAModuleThatDoesNotExist) {
-    KG_GOLDEN_FILE(file, "wan21_dim32_trace.safetensors");
+    const golden::File file("wan21_dim32_trace.safetensors");
     const auto latents = file.tensor("latents");
     const auto traced =
         decoder("synthetic:wan2.1,dim=32", latents, Precision::Fp32)->trace(golden::tchw(latents, 0, 1), "decoder.x");

@@ -1,5 +1,6 @@
 // kinetograph weights, conv, graph and bench: what they report, and that their JSON is complete.
 #include <gtest/gtest.h>
+#include <kinetograph/tests/source_tree.hpp>
 
 #include "latent_files.hpp"
 #include "program_json.hpp"
@@ -8,7 +9,7 @@ namespace kinetograph::test {
 namespace {
 
 TEST(WeightsProgram, ShowsSizeNamesHashAndEveryTensorOfTheDemoCheckpoint) {
-    const std::string path = KINETOGRAPH_SOURCE_DIR "/assets/demo_vae.safetensors";
+    const std::string path = (source_tree() / "assets/demo_vae.safetensors").string();
     const auto json = run_json({"weights", path});
     EXPECT_EQ(json.at("dim"), 32);
     EXPECT_EQ(json.at("z_dim"), 16);

@@ -5,6 +5,7 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
 #include <kinetograph/tests/compute/conv/conv_shapes.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 #include <sstream>
 
 /// The tables of docs/kernels-sm100.md are made here: a table that no longer holds fails, and the test prints the new
@@ -20,7 +21,7 @@ std::string line(const char* format, Values... values) {
 }
 
 std::string read_document() {
-    std::ifstream file(KINETOGRAPH_SOURCE_DIR "/docs/kernels-sm100.md");
+    std::ifstream file(test::source_tree() / "docs/kernels-sm100.md");
     std::stringstream text;
     text << file.rdbuf();
     return text.str();
