@@ -1,5 +1,6 @@
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/element.hpp>
+#include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
@@ -154,7 +155,7 @@ void compare(const FrameBlock& output, const FrameBlock& reference, ConvRun& run
 }  // namespace
 
 Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, const ConvRunOptions& options) {
-    KG_CHECK(problem.validate());
+    KG_CHECK(conv::validate(problem));
     if (problem.norm != Norm::None) {
         return fail(ErrorCode::InvalidArgument, "convolution {}: a run compares bare outputs, not normed ones",
                     problem.to_string());

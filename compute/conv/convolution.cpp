@@ -1,6 +1,7 @@
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/norm_after.hpp>
+#include <kinetograph/compute/conv/validate.hpp>
 
 #include <algorithm>
 
@@ -57,7 +58,7 @@ Result<std::unique_ptr<Convolution>> create_from(const Candidate& candidate, acc
 
 Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, const ConvProblem& problem,
                                                          const ConvParameters& parameters, const ConvOptions& options) {
-    KG_CHECK(problem.validate());
+    KG_CHECK(conv::validate(problem));
     KG_CHECK(check_parameters(problem, parameters));
 
     std::vector<DispatchRow> rows = explain(device.info(), problem);

@@ -1,7 +1,7 @@
 // Which input frames an output frame sums over, and how they fall into runs that lie one after another in memory.
 #pragma once
 
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 #include <span>
 #include <vector>

@@ -2,7 +2,8 @@
 // convolution applies to its own output.
 #pragma once
 
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 namespace kinetograph::conv {
 

@@ -1,8 +1,9 @@
 // RMS norm over channels, optionally followed by SiLU.
 #pragma once
 
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 #include <span>
 

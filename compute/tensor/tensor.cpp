@@ -16,24 +16,23 @@ namespace {
 struct DTypeFacts {
     DType dtype;
     std::string_view spelling;
-    std::uint32_t bytes;
 };
 
-constexpr std::array<DTypeFacts, 15> kDTypes{{{DType::F32, "F32", 4},
-                                              {DType::F16, "F16", 2},
-                                              {DType::BF16, "BF16", 2},
-                                              {DType::F8E4M3, "F8_E4M3", 1},
-                                              {DType::F8E5M2, "F8_E5M2", 1},
-                                              {DType::F64, "F64", 8},
-                                              {DType::I64, "I64", 8},
-                                              {DType::I32, "I32", 4},
-                                              {DType::I16, "I16", 2},
-                                              {DType::I8, "I8", 1},
-                                              {DType::U64, "U64", 8},
-                                              {DType::U32, "U32", 4},
-                                              {DType::U16, "U16", 2},
-                                              {DType::U8, "U8", 1},
-                                              {DType::Bool, "BOOL", 1}}};
+constexpr std::array<DTypeFacts, 15> kDTypes{{{DType::F32, "F32"},
+                                              {DType::F16, "F16"},
+                                              {DType::BF16, "BF16"},
+                                              {DType::F8E4M3, "F8_E4M3"},
+                                              {DType::F8E5M2, "F8_E5M2"},
+                                              {DType::F64, "F64"},
+                                              {DType::I64, "I64"},
+                                              {DType::I32, "I32"},
+                                              {DType::I16, "I16"},
+                                              {DType::I8, "I8"},
+                                              {DType::U64, "U64"},
+                                              {DType::U32, "U32"},
+                                              {DType::U16, "U16"},
+                                              {DType::U8, "U8"},
+                                              {DType::Bool, "BOOL"}}};
 static_assert(std::ranges::all_of(kDTypes, [index = std::size_t{0}](const DTypeFacts& facts) mutable {
     return static_cast<std::size_t>(facts.dtype) == index++;
 }));
@@ -73,8 +72,6 @@ std::optional<std::int64_t> first_with_exponent(const std::byte* data, std::int6
 }
 
 }  // namespace
-
-std::uint32_t bytes_per_element(DType dtype) { return facts_of(dtype).bytes; }
 
 std::string_view to_string(DType dtype) { return facts_of(dtype).spelling; }
 

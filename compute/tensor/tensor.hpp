@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/engine/base/result.hpp>
+#include <kinetograph/kernels/conv/element.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace kinetograph::tensor {
 
-enum class DType : std::uint8_t { F32, F16, BF16, F8E4M3, F8E5M2, F64, I64, I32, I16, I8, U64, U32, U16, U8, Bool };
-std::uint32_t bytes_per_element(DType dtype);
+using DType = Element;
+constexpr std::uint32_t bytes_per_element(DType dtype) { return element_bytes(dtype); }
 /// The safetensors spelling: "F32", "BF16", "F8_E4M3", "BOOL", ...
 std::string_view to_string(DType dtype);
 /// The element type of a safetensors spelling; nothing for one that is not in the list above.

@@ -17,7 +17,7 @@ bool inside(const TensorMapDesc& desc, const Position& at, uint32_t first_axis) 
 }
 
 uint8_t* element(const TensorMapDesc& desc, const Position& at) {
-    int64_t offset = at[0] * isa::map_element_bytes(desc.element);
+    int64_t offset = at[0] * element_bytes(desc.element);
     for (uint32_t axis = 1; axis < desc.rank; ++axis)
         offset += at[axis] * static_cast<int64_t>(desc.stride_bytes[axis - 1]);
     return static_cast<uint8_t*>(desc.address) + offset;
@@ -27,7 +27,7 @@ uint8_t* element(const TensorMapDesc& desc, const Position& at) {
 /// order. A row is `row_elements` along axis 0; where all of it lies outside, `inside` is 0.
 template <class Visit>
 void visit_row(const TensorMapDesc& desc, Position at, uint32_t row_elements, const Visit& visit) {
-    const uint32_t size = isa::map_element_bytes(desc.element);
+    const uint32_t size = element_bytes(desc.element);
     const int64_t begin = std::max<int64_t>(0, -at[0]);
     const int64_t end = std::min<int64_t>(row_elements, static_cast<int64_t>(desc.size[0]) - at[0]);
     if (end <= begin || !inside(desc, at, 1)) return visit(nullptr, 0, 0);

@@ -1,15 +1,12 @@
 #pragma once
 
 #include <cstring>
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// Numbers as they are stored and as fp32: two or one to a 32-bit word, rounded to nearest even. PTX ISA, cvt.
+/// Numbers as they are stored (bf16, fp16, fp32) and as fp32: two or one to a 32-bit word, rounded to nearest even. PTX
+/// ISA, cvt.
 namespace kinetograph::isa {
-
-/// Types in which results and sources are stored.
-enum class Value : uint8_t { BFloat16, Float16, Float32 };
-
-KG_HOST_DEVICE uint32_t value_bytes(Value value) { return value == Value::Float32 ? 4u : 2u; }
 
 /// The bits of a float as a word, and back.
 KG_DEVICE uint32_t bits_of(float value) {
@@ -49,33 +46,33 @@ inline float from_float16(uint32_t bits) {
 #endif
 
 /// Numbers of one 32-bit word.
-KG_HOST_DEVICE uint32_t word_values(Value value) { return value == Value::Float32 ? 1u : 2u; }
+KG_HOST_DEVICE uint32_t word_values(Element value) { return value == Element::F32 ? 1u : 2u; }
 
 /// One word of `kValue`s from word_values floats, the first in the low bits.
-template <Value kValue>
+template <Element kValue>
 KG_DEVICE uint32_t pack_word(const float* values) {
-    if constexpr (kValue == Value::Float32) return bits_of(values[0]);
+    if constexpr (kValue == Element::F32) return bits_of(values[0]);
 #if KG_HOST_MODEL
-    if constexpr (kValue == Value::BFloat16) return bfloat16_bits(values[0]) | bfloat16_bits(values[1]) << 16;
-    if constexpr (kValue == Value::Float16) return float16_bits(values[0]) | float16_bits(values[1]) << 16;
+    if constexpr (kValue == Element::BF16) return bfloat16_bits(values[0]) | bfloat16_bits(values[1]) << 16;
+    if constexpr (kValue == Element::F16) return float16_bits(values[0]) | float16_bits(values[1]) << 16;
 #else
     uint32_t word = 0;
-    if constexpr (kValue == Value::BFloat16)
+    if constexpr (kValue == Element::BF16)
         asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(values[1]), "f"(values[0]));
-    if constexpr (kValue == Value::Float16)
+    if constexpr (kValue == Element::F16)
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(values[1]), "f"(values[0]));
     return word;
 #endif
 }
 
-template <Value kValue>
+template <Element kValue>
 KG_DEVICE void unpack_word(uint32_t word, float* values) {
-    if constexpr (kValue == Value::Float32) values[0] = float_of(word);
-    if constexpr (kValue == Value::BFloat16) {
+    if constexpr (kValue == Element::F32) values[0] = float_of(word);
+    if constexpr (kValue == Element::BF16) {
         values[0] = float_of(word << 16);
         values[1] = float_of(word & 0xffff0000u);
     }
-    if constexpr (kValue == Value::Float16) {
+    if constexpr (kValue == Element::F16) {
 #if KG_HOST_MODEL
         values[0] = from_float16(word & 0xffffu);
         values[1] = from_float16(word >> 16);

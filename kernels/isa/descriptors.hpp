@@ -1,5 +1,6 @@
 #pragma once
 
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/isa/swizzle.hpp>
 
 /// The bit fields by which matrix instructions find their operands in shared memory, K-major ("rows of K").
@@ -34,18 +35,12 @@ KG_HOST_DEVICE uint64_t tcgen05_descriptor(const OperandTile& tile) {
            (static_cast<uint64_t>(tile.group_stride >> 4) << 32) | (1ull << 46) | (layout << 61);
 }
 
-/// Element types of matrix operands; the accumulator is fp32 throughout.
-enum class Element : uint8_t { Float16, BFloat16, Float8E4M3, Float8E5M2 };
-
-KG_HOST_DEVICE uint32_t element_bytes(Element element) {
-    return element == Element::Float16 || element == Element::BFloat16 ? 2u : 1u;
-}
-
-/// PTX ISA, tcgen05 instruction descriptor, kinds f16 and f8f6f4, dense, fp32 accumulator, both operands K-major.
+/// PTX ISA, tcgen05 instruction descriptor, kinds f16 and f8f6f4, dense, fp32 accumulator, both operands K-major:
+/// F16, BF16, F8E4M3, F8E5M2.
 /// m is the whole instruction's M (256 for a pair of CTAs), n its N.
 KG_HOST_DEVICE uint32_t tcgen05_instruction(Element a, Element b, uint32_t m, uint32_t n) {
-    const uint32_t a_format = a == Element::BFloat16 || a == Element::Float8E5M2 ? 1u : 0u;
-    const uint32_t b_format = b == Element::BFloat16 || b == Element::Float8E5M2 ? 1u : 0u;
+    const uint32_t a_format = a == Element::BF16 || a == Element::F8E5M2 ? 1u : 0u;
+    const uint32_t b_format = b == Element::BF16 || b == Element::F8E5M2 ? 1u : 0u;
     return (1u << 4) | (a_format << 7) | (b_format << 10) | ((n >> 3) << 17) | ((m >> 4) << 24);
 }
 

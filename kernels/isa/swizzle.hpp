@@ -1,6 +1,7 @@
 #pragma once
 
-#include <kinetograph/kernels/isa/target.hpp>
+#include <cstdint>
+#include <kinetograph/kernels/isa/host_device.hpp>
 
 /// The XOR by which TMA, wgmma and tcgen05 spread the rows of a tile over the banks of shared memory.
 /// PTX ISA, Tensors, swizzling modes. Taken from the absolute shared-memory address, never from the tile's own start.

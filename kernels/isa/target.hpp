@@ -1,5 +1,7 @@
 #pragma once
 
+#include <kinetograph/kernels/isa/host_device.hpp>
+
 /// Where this translation unit's kernels run. Compiled by nvcc the wrappers of kernels/isa are inline PTX, compiled as
 /// HIP for a GPU those of kernels/isa/amd are clang's built-ins; compiled by the host's C++ compiler the same spelling
 /// calls kernels/host_model, which runs the kernel on the CPU. A kernel never asks which of them it is in.
@@ -7,7 +9,6 @@
 #if defined(__CUDACC__)
 #define KG_HOST_MODEL 0
 #define KG_DEVICE __device__ __forceinline__
-#define KG_HOST_DEVICE __host__ __device__ constexpr
 #define KG_UNROLL _Pragma("unroll")
 /// Keeps a loop a loop, where unrolling would take registers that are not there.
 #define KG_ROLLED _Pragma("unroll 1")
@@ -17,7 +18,6 @@
 #elif defined(__HIP__)  // clang -x hip --offload-device-only, without HIP's headers
 #define KG_HOST_MODEL 0
 #define KG_DEVICE __attribute__((device, always_inline)) inline
-#define KG_HOST_DEVICE __attribute__((host, device)) constexpr
 #define KG_UNROLL _Pragma("unroll")
 #define KG_ROLLED _Pragma("nounroll")
 #define KG_SITE
@@ -25,7 +25,6 @@
 #else
 #define KG_HOST_MODEL 1
 #define KG_DEVICE inline
-#define KG_HOST_DEVICE constexpr
 #define KG_UNROLL
 #define KG_ROLLED
 #include <kinetograph/kernels/host_model/instructions.hpp>

@@ -60,22 +60,27 @@ std::optional<std::string> broken_tensor(const TensorMapDesc& desc) {
     return std::nullopt;
 }
 
+/// CUtensorMapDataType. There are no fp8 maps: bytes are bytes.
+uint32_t data_type(Element element) {
+    switch (element) {
+        case Element::U16:
+            return 1;
+        case Element::F16:
+            return 6;
+        case Element::F32:
+            return 7;
+        case Element::BF16:
+            return 9;
+        default:
+            return 0;
+    }
+}
+
 uint32_t stepped(uint32_t box, uint32_t stride) { return (box + stride - 1) / stride; }
 
 }  // namespace
 
-uint32_t map_element_bytes(MapElement element) {
-    switch (element) {
-        case MapElement::UInt8:
-            return 1;
-        case MapElement::Float32:
-            return 4;
-        default:
-            return 2;
-    }
-}
-
-TensorMapDesc dense_map(MapMode mode, MapElement element, void* address, uint32_t rank,
+TensorMapDesc dense_map(MapMode mode, Element element, void* address, uint32_t rank,
                         const std::array<uint64_t, 5>& size) {
     TensorMapDesc desc;
     desc.mode = mode;
@@ -83,7 +88,7 @@ TensorMapDesc dense_map(MapMode mode, MapElement element, void* address, uint32_
     desc.address = address;
     desc.rank = rank;
     desc.size = size;
-    uint64_t stride = map_element_bytes(element);
+    uint64_t stride = element_bytes(element);
     for (uint32_t axis = 0; axis + 1 < rank; ++axis) desc.stride_bytes[axis] = stride *= size[axis];
     return desc;
 }
@@ -101,7 +106,7 @@ std::optional<std::string> broken_limit(const TensorMapDesc& desc) {
 }
 
 uint32_t box_row_bytes(const TensorMapDesc& desc) {
-    return (desc.mode == MapMode::Im2col ? desc.channels_per_pixel : desc.box[0]) * map_element_bytes(desc.element);
+    return (desc.mode == MapMode::Im2col ? desc.channels_per_pixel : desc.box[0]) * element_bytes(desc.element);
 }
 
 uint32_t box_bytes(const TensorMapDesc& desc) {
@@ -112,9 +117,8 @@ uint32_t box_bytes(const TensorMapDesc& desc) {
 }
 
 EncodeArguments encode_arguments(const TensorMapDesc& desc) {
-    constexpr uint32_t kDataTypes[] = {0, 1, 6, 9, 7};  // UINT8, UINT16, FLOAT16, BFLOAT16, FLOAT32
     constexpr uint32_t kPromote256 = 3;
-    return {.data_type = kDataTypes[static_cast<uint32_t>(desc.element)],
+    return {.data_type = data_type(desc.element),
             .rank = desc.rank,
             .address = desc.address,
             .size = desc.size,

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/isa/swizzle.hpp>
 #include <optional>
 #include <string>
@@ -15,15 +16,12 @@ struct alignas(64) TensorMap {
     uint64_t words[16];
 };
 
-enum class MapElement : uint8_t { UInt8, UInt16, Float16, BFloat16, Float32 };
 enum class MapMode : uint8_t { Tiled, Im2col };
-
-uint32_t map_element_bytes(MapElement element);
 
 /// Axes are innermost first: {c, w, h, n} or {c, w, h, d, n}. Entries beyond `rank` are not read.
 struct TensorMapDesc {
     MapMode mode = MapMode::Tiled;
-    MapElement element = MapElement::BFloat16;
+    Element element = Element::BF16;  ///< U16, F16, BF16, F32, or any of one byte
     Swizzle swizzle = Swizzle::None;
     uint32_t rank = 0;                                      ///< tiled 1..5, im2col 3..5
     void* address = nullptr;                                ///< 16-byte aligned
@@ -38,7 +36,7 @@ struct TensorMapDesc {
 };
 
 /// Dense tiled map of a tensor whose innermost axis is packed; strides follow from sizes.
-TensorMapDesc dense_map(MapMode mode, MapElement element, void* address, uint32_t rank,
+TensorMapDesc dense_map(MapMode mode, Element element, void* address, uint32_t rank,
                         const std::array<uint64_t, 5>& size);
 
 /// The first limit of the encode calls that `desc` breaks, as a sentence; nothing when both would accept it.

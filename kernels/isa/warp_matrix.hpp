@@ -88,12 +88,11 @@ KG_DEVICE void load_matrices(uint32_t (&b)[kCount][2], uint32_t row, uint32_t st
 /// d += a * b^T in fp32; elements are BFloat16 or Float16.
 template <Element kElement>
 KG_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2] KG_SITE) {
-    static_assert(kElement == Element::BFloat16 || kElement == Element::Float16, "m16n8k16 takes 16-bit elements");
+    static_assert(kElement == Element::BF16 || kElement == Element::F16, "m16n8k16 takes 16-bit elements");
 #if KG_HOST_MODEL
-    host_model::mma_sync({.d = d, .a = a, .b = b, .bfloat16 = kElement == Element::BFloat16},
-                         KG_AT("mma.sync.m16n8k16"));
+    host_model::mma_sync({.d = d, .a = a, .b = b, .bfloat16 = kElement == Element::BF16}, KG_AT("mma.sync.m16n8k16"));
 #else
-    if constexpr (kElement == Element::BFloat16) {
+    if constexpr (kElement == Element::BF16) {
         asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
             "{%0, %1, %2, %3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
@@ -111,10 +110,9 @@ KG_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_
 template <Element kElement, uint32_t kM, uint32_t kN>
 KG_DEVICE void multiply_add(float (&d)[kM][kN][4], const uint32_t (&a)[kM][4], const uint32_t (&b)[kN][2] KG_SITE) {
 #if KG_HOST_MODEL
-    static_assert(kElement == Element::BFloat16 || kElement == Element::Float16, "m16n8k16 takes 16-bit elements");
-    host_model::mma_sync(
-        {.d = d[0][0], .a = a[0], .b = b[0], .m = kM, .n = kN, .bfloat16 = kElement == Element::BFloat16},
-        KG_AT("mma.sync.m16n8k16"));
+    static_assert(kElement == Element::BF16 || kElement == Element::F16, "m16n8k16 takes 16-bit elements");
+    host_model::mma_sync({.d = d[0][0], .a = a[0], .b = b[0], .m = kM, .n = kN, .bfloat16 = kElement == Element::BF16},
+                         KG_AT("mma.sync.m16n8k16"));
 #else
     KG_UNROLL
     for (uint32_t i = 0; i < kM; ++i) {

@@ -118,19 +118,18 @@ KG_DEVICE void wait(KG_SITE_ONLY) {
 template <int kN, Element kElement>
 KG_DEVICE void mma(float (&d)[kN / 2], uint64_t a, uint64_t b_descriptor, bool accumulate KG_SITE) {
     static_assert(kN % 16 == 0 && kN >= 16 && kN <= 256, "these wrappers cover N = 16..256 in steps of 16");
-    static_assert(kElement == Element::Float16 || kElement == Element::BFloat16,
-                  "these wrappers cover 16-bit operands");
+    static_assert(kElement == Element::F16 || kElement == Element::BF16, "these wrappers cover 16-bit operands");
 #if KG_HOST_MODEL
     host_model::wgmma_mma({.accumulators = d,
                            .n = kN,
                            .a = a,
                            .a_registers = nullptr,
                            .b = b_descriptor,
-                           .bfloat16 = kElement == Element::BFloat16,
+                           .bfloat16 = kElement == Element::BF16,
                            .accumulate = accumulate},
                           KG_AT("wgmma.mma_async"));
 #else
-    if constexpr (kElement == Element::BFloat16) {
+    if constexpr (kElement == Element::BF16) {
         KG_WGMMA_EACH_SS("bf16");
     } else {
         KG_WGMMA_EACH_SS("f16");
@@ -142,19 +141,18 @@ KG_DEVICE void mma(float (&d)[kN / 2], uint64_t a, uint64_t b_descriptor, bool a
 template <int kN, Element kElement>
 KG_DEVICE void mma(float (&d)[kN / 2], const uint32_t (&a)[4], uint64_t b_descriptor, bool accumulate KG_SITE) {
     static_assert(kN % 16 == 0 && kN >= 16 && kN <= 256, "these wrappers cover N = 16..256 in steps of 16");
-    static_assert(kElement == Element::Float16 || kElement == Element::BFloat16,
-                  "these wrappers cover 16-bit operands");
+    static_assert(kElement == Element::F16 || kElement == Element::BF16, "these wrappers cover 16-bit operands");
 #if KG_HOST_MODEL
     host_model::wgmma_mma({.accumulators = d,
                            .n = kN,
                            .a = 0,
                            .a_registers = a,
                            .b = b_descriptor,
-                           .bfloat16 = kElement == Element::BFloat16,
+                           .bfloat16 = kElement == Element::BF16,
                            .accumulate = accumulate},
                           KG_AT("wgmma.mma_async"));
 #else
-    if constexpr (kElement == Element::BFloat16) {
+    if constexpr (kElement == Element::BF16) {
         KG_WGMMA_EACH_RS("bf16");
     } else {
         KG_WGMMA_EACH_RS("f16");

@@ -121,7 +121,7 @@ class DeviceBackend {
         return major >= 10;
     }
     static uint64_t tensor_bytes(const isa::TensorMapDesc& desc) {
-        return desc.rank == 1 ? desc.size[0] * isa::map_element_bytes(desc.element)
+        return desc.rank == 1 ? desc.size[0] * element_bytes(desc.element)
                               : desc.size[desc.rank - 1] * desc.stride_bytes[desc.rank - 2];
     }
 

@@ -10,7 +10,6 @@
 /// case is run by a back end and leaves bytes; two back ends agree when the bytes of all cases are equal.
 namespace kinetograph::gpu_tests {
 
-using isa::MapElement;
 using isa::MapMode;
 using isa::Swizzle;
 using isa::TensorMapDesc;
@@ -44,9 +43,9 @@ class HopperCases {
     }
 
     /// A dense tensor in the back end's memory and its map.
-    TensorMapDesc tensor(MapMode mode, MapElement element, uint32_t rank, const std::array<uint64_t, 5>& size,
+    TensorMapDesc tensor(MapMode mode, Element element, uint32_t rank, const std::array<uint64_t, 5>& size,
                          std::vector<uint8_t>& values) {
-        uint64_t bytes = isa::map_element_bytes(element);
+        uint64_t bytes = element_bytes(element);
         for (uint32_t axis = 0; axis < rank; ++axis) bytes *= size[axis];
         values = coded(bytes);
         return isa::dense_map(mode, element, backend_.place(values), rank, size);
@@ -90,8 +89,8 @@ class HopperCases {
     // --- tiled loads ---
 
     template <int kRank>
-    void tiled_rank(MapElement element, const std::array<uint64_t, 5>& size, const std::array<uint32_t, 5>& box) {
-        const uint32_t bytes = isa::map_element_bytes(element);
+    void tiled_rank(Element element, const std::array<uint64_t, 5>& size, const std::array<uint32_t, 5>& box) {
+        const uint32_t bytes = element_bytes(element);
         for (const Swizzle swizzle : kSwizzles) {
             std::vector<uint8_t> values;
             TensorMapDesc map = tensor(MapMode::Tiled, element, kRank, size, values);
@@ -118,19 +117,19 @@ class HopperCases {
     }
 
     void tiled_loads() {
-        tiled_rank<2>(MapElement::UInt16, {96, 24}, {0, 16});
-        tiled_rank<2>(MapElement::UInt8, {192, 24}, {0, 16});
-        tiled_rank<2>(MapElement::Float32, {48, 24}, {0, 16});
-        tiled_rank<3>(MapElement::BFloat16, {96, 20, 6}, {0, 9, 3});
-        tiled_rank<4>(MapElement::UInt16, {96, 9, 7, 3}, {0, 5, 4, 2});
-        tiled_rank<5>(MapElement::UInt16, {96, 6, 5, 4, 3}, {0, 4, 3, 2, 2});
+        tiled_rank<2>(Element::U16, {96, 24}, {0, 16});
+        tiled_rank<2>(Element::U8, {192, 24}, {0, 16});
+        tiled_rank<2>(Element::F32, {48, 24}, {0, 16});
+        tiled_rank<3>(Element::BF16, {96, 20, 6}, {0, 9, 3});
+        tiled_rank<4>(Element::U16, {96, 9, 7, 3}, {0, 5, 4, 2});
+        tiled_rank<5>(Element::U16, {96, 6, 5, 4, 3}, {0, 4, 3, 2, 2});
         std::vector<uint8_t> values;
-        TensorMapDesc map = tensor(MapMode::Tiled, MapElement::UInt16, 5, {32, 9, 8, 4, 2}, values);
+        TensorMapDesc map = tensor(MapMode::Tiled, Element::U16, 5, {32, 9, 8, 4, 2}, values);
         map.box = {8, 7, 4, 3, 2};
         map.element_stride = {1, 2, 3, 1, 1};
         add_load<5, false>("tiled rank 5 element strides 2 and 3", map, {8, 1, 0, 1, 0});
         std::vector<uint8_t> wide;
-        TensorMapDesc halo = tensor(MapMode::Tiled, MapElement::UInt16, 4, {64, 20, 14, 2}, wide);
+        TensorMapDesc halo = tensor(MapMode::Tiled, Element::U16, 4, {64, 20, 14, 2}, wide);
         halo.swizzle = Swizzle::Span128;
         halo.box = {64, 18, 10, 1};
         add_load<4, false>("tiled halo of 18 x 10 pixels at the corner", halo, {0, -1, -1, 1});
@@ -153,7 +152,7 @@ class HopperCases {
                       uint32_t pixels, int32_t channel = 0) {
         for (const Swizzle swizzle : kSwizzles) {
             std::vector<uint8_t> values;
-            TensorMapDesc map = tensor(MapMode::Im2col, MapElement::UInt16, kRank, size, values);
+            TensorMapDesc map = tensor(MapMode::Im2col, Element::U16, kRank, size, values);
             map.swizzle = swizzle;
             map.channels_per_pixel = (swizzle == Swizzle::None ? 48 : isa::span_bytes(swizzle)) / 2;
             map.pixels_per_column = pixels;
@@ -203,7 +202,7 @@ class HopperCases {
         im2col_layer<5>("rank 5, the widest corners", {64, 20, 19, 18, 1},
                         {Axis{31, 1, 1, 16, 14}, Axis{16, 1, 1, 15, 0}, Axis{17, 1, 1, 16, 0}}, 256);
         std::vector<uint8_t> values;
-        TensorMapDesc map = tensor(MapMode::Im2col, MapElement::UInt16, 4, {64, 9, 7, 2}, values);
+        TensorMapDesc map = tensor(MapMode::Im2col, Element::U16, 4, {64, 9, 7, 2}, values);
         map.lower_corner = {-1, -1};
         map.upper_corner = {-1, -1};
         map.channels_per_pixel = 32;
@@ -234,7 +233,7 @@ class HopperCases {
             const auto name = [&](const char* what) { return std::string(what) + " swizzle " + swizzle_name(swizzle); };
             const auto map = [&](uint32_t rank, const std::array<uint64_t, 5>& size, std::array<uint32_t, 5> box,
                                  std::vector<uint8_t>& values) {
-                TensorMapDesc desc = tensor(MapMode::Tiled, MapElement::UInt16, rank, size, values);
+                TensorMapDesc desc = tensor(MapMode::Tiled, Element::U16, rank, size, values);
                 desc.swizzle = swizzle;
                 box[0] = width;
                 desc.box = box;
@@ -277,17 +276,17 @@ class HopperCases {
                 const uint32_t named = ranks & ((1u << size) - 1);
                 const std::string who = " in " + std::to_string(size) + " CTAs, mask " + std::to_string(named);
                 std::vector<uint8_t> values;
-                TensorMapDesc map = tensor(MapMode::Tiled, MapElement::UInt16, 2, {64, 64}, values);
+                TensorMapDesc map = tensor(MapMode::Tiled, Element::U16, 2, {64, 64}, values);
                 map.swizzle = Swizzle::Span128;
                 map.box = {64, 16};
                 add_multicast<2>("multicast tiled" + who, map, {0, 0}, {}, 16, size, named);
-                TensorMapDesc frames = tensor(MapMode::Im2col, MapElement::UInt16, 4, {64, 9, 7, 4}, values);
+                TensorMapDesc frames = tensor(MapMode::Im2col, Element::U16, 4, {64, 9, 7, 4}, values);
                 frames.lower_corner = frames.upper_corner = {-1, -1};
                 frames.swizzle = Swizzle::Span128;
                 frames.channels_per_pixel = 64;
                 frames.pixels_per_column = 32;
                 add_multicast<4>("multicast im2col rank 4" + who, frames, {0, -1, 0, 0}, {1, 2}, 2, size, named);
-                TensorMapDesc volume = tensor(MapMode::Im2col, MapElement::UInt16, 5, {64, 9, 5, 4, 2}, values);
+                TensorMapDesc volume = tensor(MapMode::Im2col, Element::U16, 5, {64, 9, 5, 4, 2}, values);
                 volume.lower_corner = {-1, -1, -2};
                 volume.upper_corner = {-1, -1, -2};
                 volume.swizzle = Swizzle::Span64;
@@ -322,20 +321,20 @@ class HopperCases {
 
     // --- wgmma ---
 
-    template <int kN, isa::Element kElement, bool kARegisters, Swizzle kSwizzle>
+    template <int kN, Element kElement, bool kARegisters, Swizzle kSwizzle>
     void product(const std::string& name, uint32_t pitch, uint32_t shift) {
         using Kernel = WgmmaKernel<kN, kElement, kARegisters, kSwizzle>;
-        add<Kernel>("wgmma m64n" + std::to_string(kN) + "k16 " +
-                        (kElement == isa::Element::BFloat16 ? "bf16 " : "fp16 ") + name + " swizzle " +
-                        swizzle_name(kSwizzle) + " pitch " + std::to_string(pitch) + " shift " + std::to_string(shift),
+        add<Kernel>("wgmma m64n" + std::to_string(kN) + "k16 " + (kElement == Element::BF16 ? "bf16 " : "fp16 ") +
+                        name + " swizzle " + swizzle_name(kSwizzle) + " pitch " + std::to_string(pitch) + " shift " +
+                        std::to_string(shift),
                     shape_of<Kernel>(), {.pitch = pitch, .shift = shift, .out = nullptr},
                     Kernel::kThreads * kN / 2 * 4);
     }
     template <int kN, Swizzle kSwizzle>
     void products_of() {
-        product<kN, isa::Element::BFloat16, false, kSwizzle>("both from shared memory", 8, 0);
-        product<kN, isa::Element::Float16, false, kSwizzle>("both from shared memory", 8, 0);
-        product<kN, isa::Element::BFloat16, true, kSwizzle>("A from registers", 8, 0);
+        product<kN, Element::BF16, false, kSwizzle>("both from shared memory", 8, 0);
+        product<kN, Element::F16, false, kSwizzle>("both from shared memory", 8, 0);
+        product<kN, Element::BF16, true, kSwizzle>("A from registers", 8, 0);
     }
     template <Swizzle kSwizzle>
     void products_under() {
@@ -347,7 +346,7 @@ class HopperCases {
         products_of<256, kSwizzle>();
         for (const uint32_t pitch : {8u, 9u, 10u, 12u}) {
             for (const uint32_t shift : {1u, 2u, 7u}) {
-                product<96, isa::Element::BFloat16, false, kSwizzle>("halo", pitch, shift);
+                product<96, Element::BF16, false, kSwizzle>("halo", pitch, shift);
             }
         }
     }
@@ -375,7 +374,7 @@ class HopperCases {
         const auto map = [&](std::vector<uint8_t>& values, uint64_t columns, uint64_t rows, uint32_t box_columns,
                              uint32_t box_rows, Swizzle swizzle) {
             TensorMapDesc desc =
-                isa::dense_map(MapMode::Tiled, MapElement::BFloat16, backend_.place(values), 2, {columns, rows});
+                isa::dense_map(MapMode::Tiled, Element::BF16, backend_.place(values), 2, {columns, rows});
             desc.box = {box_columns, box_rows};
             desc.swizzle = swizzle;
             return backend_.encode(desc);

@@ -280,7 +280,7 @@ struct RegistersKernel {
 };
 
 /// Small integers by place, exact in every element and every order of summation.
-KG_DEVICE uint32_t operand_word(isa::Element element, uint32_t row, uint32_t pair, uint32_t salt) {
+KG_DEVICE uint32_t operand_word(Element element, uint32_t row, uint32_t pair, uint32_t salt) {
     uint32_t word = 0;
     for (uint32_t i = 0; i < 2; ++i) {
         const auto value = static_cast<int32_t>((row * 7 + (pair * 2 + i) * 5 + salt) % 9) - 4;
@@ -289,7 +289,7 @@ KG_DEVICE uint32_t operand_word(isa::Element element, uint32_t row, uint32_t pai
         const uint32_t power = size >= 4 ? 2 : size >= 2 ? 1 : 0;
         const uint32_t fraction = size == 3 ? 1u : 0u;  // 3 = 2 * 1.5
         uint32_t bits =
-            element == isa::Element::BFloat16 ? (127 + power) << 7 | fraction << 6 : (15 + power) << 10 | fraction << 9;
+            element == Element::BF16 ? (127 + power) << 7 | fraction << 6 : (15 + power) << 10 | fraction << 9;
         if (size == 0) bits = 0;
         if (value < 0) bits |= 0x8000u;
         word |= bits << (16 * i);
@@ -299,7 +299,7 @@ KG_DEVICE uint32_t operand_word(isa::Element element, uint32_t row, uint32_t pai
 
 /// D = A * B^T of 64 x kN over one span of K; A from shared memory or registers. `shift` rows move both starts, groups
 /// of 8 rows lie `pitch` rows apart.
-template <int kN, isa::Element kElement, bool kARegisters, isa::Swizzle kSwizzle>
+template <int kN, Element kElement, bool kARegisters, isa::Swizzle kSwizzle>
 struct WgmmaKernel {
     static constexpr uint32_t kThreads = 128, kSpan = isa::span_bytes(kSwizzle);
     struct Params {

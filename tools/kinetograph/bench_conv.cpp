@@ -1,6 +1,7 @@
 // kinetograph bench conv: every convolution of a decoding step, or one problem, on every open back end.
 #include <fmt/ranges.h>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/conv_request.hpp>
 #include <kinetograph/tools/kinetograph/conv_timing.hpp>
@@ -49,7 +50,7 @@ struct LayerResult {
 Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& bench, const accel::DeviceInfo& device) {
     if (bench.one_problem) {
         const conv::ConvProblem problem = bench.request.problem();
-        KG_CHECK(problem.validate());
+        KG_CHECK(conv::validate(problem));
         return std::vector<DecoderConvolution>{{convolution_name(problem), problem, 1}};
     }
     auto all = decoder_convolutions(bench.dim, kLatentChannels, bench.size.latents(), bench.request.dtype,

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/conv_request.hpp>
@@ -65,7 +66,7 @@ Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem
 
 Result<void> run(const ConvArguments& arguments) {
     const conv::ConvProblem problem = arguments.request.problem();
-    KG_CHECK(problem.validate());
+    KG_CHECK(conv::validate(problem));
     if (!arguments.described_device.empty()) return explain_for(arguments, problem);
     KG_TRY(auto device, open_lane(arguments.lane));
     std::optional<TextOutput> json;

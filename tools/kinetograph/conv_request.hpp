@@ -1,7 +1,8 @@
 // The options that say one convolution: shapes, steps, padding, element type, epilogue.
 #pragma once
 
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 #include <CLI/CLI.hpp>
 #include <array>

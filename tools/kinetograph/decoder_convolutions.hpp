@@ -1,8 +1,9 @@
 // The convolutions of one decoding step, each kind once: what `bench conv` times.
 #pragma once
 
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 #include <string>
 #include <vector>

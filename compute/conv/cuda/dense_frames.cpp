@@ -1,6 +1,6 @@
 #include <kinetograph/compute/conv/cuda/dense_frames.hpp>
 #include <kinetograph/compute/conv/cuda/frame_runs.hpp>
-#include <kinetograph/compute/conv/workspace.hpp>
+#include <kinetograph/kernels/conv/tensors.hpp>
 
 namespace kinetograph::conv::cuda {
 namespace {

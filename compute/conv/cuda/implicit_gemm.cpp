@@ -99,9 +99,9 @@ Result<void> load_kernels(Bound& bound, const ConvProblem& problem, const sm80::
 
 }  // namespace
 
-std::optional<isa::Element> element_of(DType dtype) {
-    if (dtype == DType::BF16) return isa::Element::BFloat16;
-    if (dtype == DType::F16) return isa::Element::Float16;
+std::optional<Element> element_of(DType dtype) {
+    if (dtype == DType::BF16) return Element::BF16;
+    if (dtype == DType::F16) return Element::F16;
     return std::nullopt;
 }
 
@@ -141,9 +141,7 @@ sm80::ConvChip chip_of(const accel::DeviceInfo& device) {
     return {device.compute_units, device.shared_bytes_per_block + kOfTheSystem};
 }
 
-std::string_view binary_of(isa::Element element) {
-    return element == isa::Element::BFloat16 ? "conv_bf16" : "conv_f16";
-}
+std::string_view binary_of(Element element) { return element == Element::BF16 ? "conv_bf16" : "conv_f16"; }
 
 std::string declined_by_sm80(const ConvProblem& problem) { return sm80::declined(sm80_shape(problem), {}); }
 

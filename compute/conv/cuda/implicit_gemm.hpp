@@ -11,7 +11,7 @@
 namespace kinetograph::conv::cuda {
 
 /// bf16 or fp16; nothing for other types.
-std::optional<isa::Element> element_of(tensor::DType dtype);
+std::optional<Element> element_of(tensor::DType dtype);
 
 /// The problem as the kernel is asked it. A doubled input is taken in its sub-pixel form where that fits, otherwise by
 /// the loader. `problem.dtype` is one that element_of() knows, groups is 1.
@@ -22,7 +22,7 @@ sm80::ConvEpilogue epilogue_of(const ConvProblem& problem);
 /// What the choice of a tile needs to know of the device.
 sm80::ConvChip chip_of(const accel::DeviceInfo& device);
 /// The fat binary that holds the convolutions of an element type.
-std::string_view binary_of(isa::Element element);
+std::string_view binary_of(Element element);
 
 /// Why no launch can hold the problem, whatever its norm, or "". As sm80_shape().
 std::string declined_by_sm80(const ConvProblem& problem);

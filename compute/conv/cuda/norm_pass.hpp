@@ -3,7 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/conv/kernels.hpp>
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 #include <span>
 

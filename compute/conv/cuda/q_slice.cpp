@@ -3,7 +3,7 @@
 #include <kinetograph/compute/conv/cuda/norm_pass.hpp>
 #include <kinetograph/compute/conv/cuda/parameters.hpp>
 #include <kinetograph/compute/conv/cuda/q_slice.hpp>
-#include <kinetograph/compute/conv/workspace.hpp>
+#include <kinetograph/kernels/conv/tensors.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_filter.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_launch.hpp>
 

@@ -5,7 +5,7 @@
 #include <kinetograph/compute/conv/cuda/sm100_launch.hpp>
 #include <kinetograph/compute/conv/cuda/sm100_problem.hpp>
 #include <kinetograph/compute/conv/cuda/sm100_sums.hpp>
-#include <kinetograph/compute/conv/workspace.hpp>
+#include <kinetograph/kernels/conv/tensors.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 
 #include <optional>

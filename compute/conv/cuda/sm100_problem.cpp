@@ -5,10 +5,10 @@ namespace kinetograph::conv::cuda {
 
 using tensor::DType;
 
-std::optional<isa::Element> sm100_element_of(DType dtype) {
-    if (dtype == DType::BF16) return isa::Element::BFloat16;
-    if (dtype == DType::F16) return isa::Element::Float16;
-    if (dtype == DType::F8E4M3) return isa::Element::Float8E4M3;
+std::optional<Element> sm100_element_of(DType dtype) {
+    if (dtype == DType::BF16) return Element::BF16;
+    if (dtype == DType::F16) return Element::F16;
+    if (dtype == DType::F8E4M3) return Element::F8E4M3;
     return std::nullopt;
 }
 

@@ -1,7 +1,8 @@
 // Problems and parameters in the words of the SM100 kernels.
 #pragma once
 
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
 
 #include <optional>
@@ -11,7 +12,7 @@
 namespace kinetograph::conv::cuda {
 
 /// bf16, fp16 or fp8 (e4m3); nothing for other types.
-std::optional<isa::Element> sm100_element_of(tensor::DType dtype);
+std::optional<Element> sm100_element_of(tensor::DType dtype);
 
 /// Shapes only: the epilogue and upsampling are gates of their own. `problem.dtype` is one that sm100_element_of()
 /// knows.

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 #include <vector>
 

@@ -1,7 +1,8 @@
 // From float32 sums to stored pixels: bias, activation, residual, one rounding.
 #pragma once
 
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 namespace kinetograph::conv::direct {
 

@@ -1,8 +1,8 @@
 #include <kinetograph/compute/conv/hip/four_wave.hpp>
 #include <kinetograph/compute/conv/hip/launch_in_parts.hpp>
 #include <kinetograph/compute/conv/hip/storage.hpp>
-#include <kinetograph/compute/conv/workspace.hpp>
 #include <kinetograph/engine/accel/upload.hpp>
+#include <kinetograph/kernels/conv/tensors.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
 
 #include <utility>
@@ -122,10 +122,10 @@ class FourWaveConvolution final : public Convolution {
 
 }  // namespace
 
-std::optional<gfx950::ConvElement> element_of(DType dtype) {
-    if (dtype == DType::BF16) return gfx950::ConvElement::Bf16;
-    if (dtype == DType::F16) return gfx950::ConvElement::F16;
-    if (dtype == DType::F8E4M3) return gfx950::ConvElement::F8E4M3;
+std::optional<Element> element_of(DType dtype) {
+    if (dtype == DType::BF16) return Element::BF16;
+    if (dtype == DType::F16) return Element::F16;
+    if (dtype == DType::F8E4M3) return Element::F8E4M3;
     return std::nullopt;
 }
 

@@ -10,7 +10,7 @@
 namespace kinetograph::conv::hip {
 
 /// bf16, fp16 or fp8 (e4m3); nothing for other types.
-std::optional<gfx950::ConvElement> element_of(tensor::DType dtype);
+std::optional<Element> element_of(tensor::DType dtype);
 
 /// The problem as the kernel is asked it: a norm of more channels than a tile holds is left to a pass of its own.
 /// `problem.dtype` is one that element_of() knows.

@@ -18,7 +18,7 @@ gfx950::Im2colProblem im2col_problem(const ConvProblem& p, std::int64_t first, s
             .height = {p.h, p.filter.r, p.stride.h, p.dilation.h, p.pad.top, p.pad.bottom},
             .width = {p.w, p.filter.s, p.stride.w, p.dilation.w, p.pad.left, p.pad.right},
             .channels = p.c_in,
-            .storage = p.dtype == tensor::DType::F16 ? gfx950::Storage::F16 : gfx950::Storage::Bf16,
+            .storage = p.dtype,
             .columns = columns(p),
             .first_pixel = first,
             .pixels = pixels};

@@ -15,18 +15,18 @@ uint64_t row_tiles(const Conv2dConfig& config, const Conv2dProblemShape& shape) 
 }
 
 double tensor_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
-    const double element = isa::element_bytes(shape.element);
+    const double element = element_bytes(shape.element);
     const auto activation = static_cast<double>(shape.n * shape.d * shape.h * shape.w * shape.c_in);
     const auto filter = static_cast<double>(shape.c_out * shape.taps() * shape.c_in);
     const auto outputs = static_cast<double>(shape.pixels() * shape.c_out);
-    const double source = config.source == Source::None ? 0.0 : isa::value_bytes(config.source_value);
-    return (activation + filter) * element + outputs * (isa::value_bytes(config.output) + source);
+    const double source = config.source == Source::None ? 0.0 : element_bytes(config.source_value);
+    return (activation + filter) * element + outputs * (element_bytes(config.output) + source);
 }
 
 bool serves(const Conv2dEntry& entry, const Conv2dProblemShape& shape, const EntryRequest& request) {
     const Conv2dConfig& c = entry.config;
     return entry.function == request.function && c.element == shape.element && c.activation == request.activation &&
-           c.source == request.source && isa::value_bytes(c.output) == request.output_bytes &&
+           c.source == request.source && element_bytes(c.output) == request.output_bytes &&
            c.cluster.size() == c.cta_group;
 }
 

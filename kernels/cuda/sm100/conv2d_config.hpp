@@ -33,9 +33,9 @@ enum class Source : uint8_t {
 };
 
 struct Conv2dConfig {
-    isa::Element element = isa::Element::BFloat16;   ///< of activations and filters
-    isa::Value output = isa::Value::BFloat16;        ///< of D
-    isa::Value source_value = isa::Value::BFloat16;  ///< of C
+    Element element = Element::BF16;       ///< of activations and filters
+    Element output = Element::BF16;        ///< of D
+    Element source_value = Element::BF16;  ///< of C
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
     uint32_t cta_group = 1;  ///< CTAs that share one MMA: 1, or 2 along x
@@ -59,27 +59,27 @@ inline constexpr uint32_t kSharedLimit = 232448;  // 227 KiB: opt-in limit of on
 inline constexpr uint32_t kEpilogueWarps = 4, kWarps = 8, kThreads = kWarps * 32;
 
 KG_HOST_DEVICE uint32_t span_elements(const Conv2dConfig& c) {
-    return isa::span_bytes(c.swizzle_a) / isa::element_bytes(c.element);
+    return isa::span_bytes(c.swizzle_a) / element_bytes(c.element);
 }
 KG_HOST_DEVICE uint32_t activation_tile_bytes(const Conv2dConfig& c) {
-    return c.block.m * c.block.k * isa::element_bytes(c.element);
+    return c.block.m * c.block.k * element_bytes(c.element);
 }
 KG_HOST_DEVICE uint32_t filter_tile_bytes(const Conv2dConfig& c) {
-    return c.block.n * c.block.k * isa::element_bytes(c.element);
+    return c.block.n * c.block.k * element_bytes(c.element);
 }
 KG_HOST_DEVICE uint32_t stage_bytes(const Conv2dConfig& c) {
     return c.k_group * (activation_tile_bytes(c) + filter_tile_bytes(c));
 }
 KG_HOST_DEVICE uint32_t output_tile_bytes(const Conv2dConfig& c) {
-    return c.output_tile.m * c.output_tile.n * isa::value_bytes(c.output);
+    return c.output_tile.m * c.output_tile.n * element_bytes(c.output);
 }
 KG_HOST_DEVICE uint32_t source_tile_bytes(const Conv2dConfig& c) {
-    return c.output_tile.m * c.output_tile.n * isa::value_bytes(c.source_value);
+    return c.output_tile.m * c.output_tile.n * element_bytes(c.source_value);
 }
 KG_HOST_DEVICE uint32_t source_tiles(const Conv2dConfig& c) { return c.source == Source::None ? 0 : c.source_stages; }
 /// The swizzle whose rows are one output tile's rows of the source.
 KG_HOST_DEVICE isa::Swizzle source_swizzle(const Conv2dConfig& c) {
-    return c.output_tile.n * isa::value_bytes(c.source_value) == 128 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
+    return c.output_tile.n * element_bytes(c.source_value) == 128 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
 }
 /// Columns of tensor memory from one accumulator to the next; allocations are powers of two.
 KG_HOST_DEVICE uint32_t accumulator_columns(const Conv2dConfig& c) {
@@ -120,15 +120,15 @@ struct CheckedConfig {
     static_assert(c.block.m == 128, "128 rows a CTA: accumulator lane = row (layouts D and A)");
     static_assert(c.mma.m == c.cta_group * c.block.m, "the MMA's M is that of its CTAs together");
     static_assert(c.mma.n == c.cta_group * c.block.n, "each CTA of the MMA holds its share of the filters");
-    static_assert(c.mma.k * isa::element_bytes(c.element) == 32, "one MMA takes 32 bytes of k");
+    static_assert(c.mma.k * element_bytes(c.element) == 32, "one MMA takes 32 bytes of k");
     static_assert(c.mma.n % 32 == 0 && c.mma.n <= 256, "N is whole output tiles, at most 256");
     static_assert(c.block.k == span_elements(c), "a k block is one swizzle span of channels");
     static_assert(c.swizzle_a == c.swizzle_b, "A and B share the k block, so they share the swizzle");
     static_assert(c.swizzle_a == isa::Swizzle::Span128 || c.swizzle_a == isa::Swizzle::Span64, "128B or 64B swizzle");
     static_assert(c.output_tile.m == c.block.m && c.output_tile.n == 32, "each epilogue warp stores 32 x 32");
-    static_assert(isa::span_bytes(c.swizzle_c) == c.output_tile.n * isa::value_bytes(c.output),
+    static_assert(isa::span_bytes(c.swizzle_c) == c.output_tile.n * element_bytes(c.output),
                   "a row of the output tile is one span of its swizzle");
-    static_assert(c.source == Source::None || isa::value_bytes(c.source_value) >= isa::value_bytes(c.output),
+    static_assert(c.source == Source::None || element_bytes(c.source_value) >= element_bytes(c.output),
                   "C is as wide as D or wider: a chunk of D takes whole chunks of C");
     static_assert(c.cluster.x % c.cta_group == 0, "pairs lie along x");
     static_assert(c.cluster.size() <= 8, "8 CTAs: the portable cluster size");

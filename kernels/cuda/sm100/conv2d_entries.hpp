@@ -33,12 +33,12 @@ KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, uint
     return entry_config(cta_group, span, options);
 }
 /// fp16 stores fp16, fp8 stores bf16.
-KG_HOST_DEVICE Conv2dConfig element_config(uint32_t cta_group, uint32_t span, isa::Element element, Source source) {
+KG_HOST_DEVICE Conv2dConfig element_config(uint32_t cta_group, uint32_t span, Element element, Source source) {
     PresetOptions options;
     options.filters = 128 * cta_group;
     options.element = element;
     options.source = source;
-    if (element == isa::Element::Float16) options.output = options.source_value = isa::Value::Float16;
+    if (element == Element::F16) options.output = options.source_value = Element::F16;
     return entry_config(cta_group, span, options);
 }
 KG_HOST_DEVICE Conv2dConfig cluster_config(uint32_t cta_group, uint32_t span, uint32_t x, uint32_t y) {
@@ -52,17 +52,17 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
     PresetOptions options;
     options.filters = 96 * cta_group;
     options.source = loads ? Source::Accumulate : Source::None;
-    options.source_value = isa::Value::Float32;
-    if (stores) options.output = isa::Value::Float32;
+    options.source_value = Element::F32;
+    if (stores) options.output = Element::F32;
     return entry_config(cta_group, span, options);
 }
 
 /// The product of an im2col matrix of another element: fp32 sums, no source.
-KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, isa::Element element) {
+KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, Element element) {
     PresetOptions options;
     options.filters = 96 * cta_group;
     options.element = element;
-    options.output = isa::Value::Float32;
+    options.output = Element::F32;
     return entry_config(cta_group, span, options);
 }
 
@@ -98,11 +98,11 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, is
     KG_SM100_SILU_FORM(X, Frames2d) KG_SM100_SILU_FORM(X, Volume3d) KG_SM100_SILU_FORM(X, Window3d)
 
 // Other elements, other epilogue functions, clusters that share, and the steps of Q-slice.
-#define KG_SM100_ELEMENT(X, name, element, group, span)                                                          \
-    X(conv2d_##name##_##group##sm_##span##b, (element_config(group, span, isa::Element::element, Source::None)), \
-      NoEpilogue)                                                                                                \
-    X(conv2d_##name##_##group##sm_##span##b_residual,                                                            \
-      (element_config(group, span, isa::Element::element, Source::Residual)), NoEpilogue)
+#define KG_SM100_ELEMENT(X, name, element, group, span)                                                     \
+    X(conv2d_##name##_##group##sm_##span##b, (element_config(group, span, Element::element, Source::None)), \
+      NoEpilogue)                                                                                           \
+    X(conv2d_##name##_##group##sm_##span##b_residual,                                                       \
+      (element_config(group, span, Element::element, Source::Residual)), NoEpilogue)
 #define KG_SM100_FUNCTION(X, group, span, source)                                                    \
     X(conv2d_silu_staged_##group##sm_##span##b_##source,                                             \
       (entry_config(group, span, 128, Activation::Frames2d, Source::source)), SiluAfterSharedMemory) \
@@ -115,12 +115,12 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, is
     X(conv2d_next_sum_##group##sm_##span##b, (sums_config(group, span, true, true)), NoEpilogue)   \
     X(conv2d_last_sum_##group##sm_##span##b, (sums_config(group, span, true, false)), NoEpilogue)
 #define KG_SM100_PRODUCT(X, name, element, group, span) \
-    X(conv2d_##name##_sum_##group##sm_##span##b, (product_config(group, span, isa::Element::element)), NoEpilogue)
+    X(conv2d_##name##_sum_##group##sm_##span##b, (product_config(group, span, Element::element)), NoEpilogue)
 // `make` is KG_SM100_ELEMENT or KG_SM100_PRODUCT.
-#define KG_SM100_EACH_ELEMENT(make, X)                                                                   \
-    make(X, fp16, Float16, 1, 128) make(X, fp16, Float16, 1, 64) make(X, fp16, Float16, 2, 128)          \
-        make(X, fp16, Float16, 2, 64) make(X, e4m3, Float8E4M3, 1, 128) make(X, e4m3, Float8E4M3, 1, 64) \
-            make(X, e4m3, Float8E4M3, 2, 128) make(X, e4m3, Float8E4M3, 2, 64)
+#define KG_SM100_EACH_ELEMENT(make, X)                                                                        \
+    make(X, fp16, F16, 1, 128) make(X, fp16, F16, 1, 64) make(X, fp16, F16, 2, 128) make(X, fp16, F16, 2, 64) \
+        make(X, e4m3, F8E4M3, 1, 128) make(X, e4m3, F8E4M3, 1, 64) make(X, e4m3, F8E4M3, 2, 128)              \
+            make(X, e4m3, F8E4M3, 2, 64)
 #define KG_SM100_ELEMENTS(X) KG_SM100_EACH_ELEMENT(KG_SM100_ELEMENT, X)
 #define KG_SM100_PRODUCTS(X) KG_SM100_EACH_ELEMENT(KG_SM100_PRODUCT, X)
 #define KG_SM100_FUNCTIONS(X)              \

@@ -16,8 +16,8 @@ struct EpilogueRole {
     static constexpr Conv2dConfig c = kConfig;
     static constexpr uint32_t kColumns = c.output_tile.n, kRows = 32;
     static constexpr uint32_t kChunkBytes = 16;
-    static constexpr uint32_t kValues = kChunkBytes / isa::value_bytes(c.output);  // of one 16-byte chunk of D
-    static constexpr uint32_t kChunks = kColumns / kValues;                        // of one row of D
+    static constexpr uint32_t kValues = kChunkBytes / element_bytes(c.output);  // of one 16-byte chunk of D
+    static constexpr uint32_t kChunks = kColumns / kValues;                     // of one row of D
     static constexpr EpilogueForm kForm = Epilogue::kForm;
 
     struct alignas(16) Chunk {
@@ -152,7 +152,7 @@ struct EpilogueRole {
     KG_DEVICE static void add_source(Smem& smem, uint32_t warp, uint32_t slot, uint32_t row, uint32_t chunk,
                                      float scale, float (&values)[kValues]) {
         constexpr uint32_t kEach = isa::word_values(c.source_value), kPerChunk = 4 * kEach;
-        constexpr uint32_t kRowBytes = kColumns * isa::value_bytes(c.source_value);
+        constexpr uint32_t kRowBytes = kColumns * element_bytes(c.source_value);
         const uint8_t* rows = smem.source[slot] + warp * kRows * kRowBytes;
         KG_UNROLL
         for (uint32_t i = 0; i < kValues; i += kPerChunk) {

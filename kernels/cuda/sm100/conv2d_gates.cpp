@@ -11,9 +11,17 @@ std::string text(const char* name, int64_t value) { return std::string(name) + "
 std::string text(const Axes& axes) {
     return std::to_string(axes.d) + ", " + std::to_string(axes.h) + ", " + std::to_string(axes.w);
 }
-std::string element_name(const Shape& p) {
-    constexpr const char* kNames[] = {"fp16", "bf16", "fp8 e4m3", "fp8 e5m2"};
-    return kNames[static_cast<size_t>(p.element)];
+std::string met_element(const Shape& p) {
+    switch (p.element) {
+        case Element::F16:
+            return "fp16";
+        case Element::BF16:
+            return "bf16";
+        case Element::F8E4M3:
+            return "fp8 e4m3";
+        default:
+            return "fp8 e5m2";
+    }
 }
 
 /// Whether the corners of one axis of an im2col map fit their field and every tap its offset.
@@ -37,8 +45,8 @@ std::string reach_value(const Shape& p) {
 
 bool alone(const Axes& axes) { return axes == Axes{1, 1, 1}; }
 
-constexpr Conv2dGate kElement{"bf16, fp16 or fp8 e4m3",
-                              [](const Shape& p) { return p.element != isa::Element::Float8E5M2; }, element_name};
+constexpr Conv2dGate kElement{"bf16, fp16 or fp8 e4m3", [](const Shape& p) { return p.element != Element::F8E5M2; },
+                              met_element};
 constexpr Conv2dGate kGroups{"groups 1", [](const Shape& p) { return p.groups == 1; },
                              [](const Shape& p) { return text("groups", p.groups); }};
 // 32 bf16 channels are one row under the 64-byte swizzle.
@@ -102,7 +110,7 @@ constexpr Conv2dGate kWindowGates[] = {
      [](const Shape& p) { return text("frames", p.n * p.d) + " in, " + std::to_string(p.n * p.d_out()) + " out"; }}};
 
 constexpr Conv2dGate kQsliceGates[] = {
-    {"bf16", [](const Shape& p) { return p.element == isa::Element::BFloat16; }, element_name},
+    {"bf16", [](const Shape& p) { return p.element == Element::BF16; }, met_element},
     {"stride 1", [](const Shape& p) { return alone(p.stride); },
      [](const Shape& p) { return "stride " + text(p.stride); }},
     {"dilation 1", [](const Shape& p) { return alone(p.dilation); },

@@ -4,7 +4,6 @@
 namespace kinetograph::sm100 {
 namespace {
 
-using isa::MapElement;
 using isa::MapMode;
 using isa::TensorMapDesc;
 
@@ -13,36 +12,14 @@ uint32_t rounded_up(int64_t value, uint32_t tile, uint32_t multiple) {
     return static_cast<uint32_t>((tiles + multiple - 1) / multiple * multiple);
 }
 
-MapElement map_element(isa::Element element) {
-    switch (element) {
-        case isa::Element::BFloat16:
-            return MapElement::BFloat16;
-        case isa::Element::Float16:
-            return MapElement::Float16;
-        default:
-            return MapElement::UInt8;  // there is no fp8 map; bytes are bytes
-    }
-}
-
-MapElement map_element(isa::Value value) {
-    switch (value) {
-        case isa::Value::BFloat16:
-            return MapElement::BFloat16;
-        case isa::Value::Float16:
-            return MapElement::Float16;
-        default:
-            return MapElement::Float32;
-    }
-}
-
 /// Corners in w, h, d order: from -pad in front to where the last filter position starts.
 TensorMapDesc activation_map(const Conv2dConfig& config, const Conv2dProblemShape& shape, void* address) {
     const auto at = [](int64_t value) { return static_cast<uint64_t>(value); };
     const bool volume = config.activation == Activation::Volume3d;
     const int64_t images = config.activation == Activation::Window3d ? 1 : volume ? shape.n : shape.n * shape.d;
-    TensorMapDesc map = volume ? isa::dense_map(MapMode::Im2col, map_element(shape.element), address, 5,
+    TensorMapDesc map = volume ? isa::dense_map(MapMode::Im2col, shape.element, address, 5,
                                                 {at(shape.c_in), at(shape.w), at(shape.h), at(shape.d), at(images)})
-                               : isa::dense_map(MapMode::Im2col, map_element(shape.element), address, 4,
+                               : isa::dense_map(MapMode::Im2col, shape.element, address, 4,
                                                 {at(shape.c_in), at(shape.w), at(shape.h), at(images)});
     const auto upper = [](int64_t pad_back, int64_t taps, int64_t dilation) {
         return static_cast<int32_t>(pad_back - (taps - 1) * dilation);
@@ -63,17 +40,17 @@ TensorMapDesc activation_map(const Conv2dConfig& config, const Conv2dProblemShap
 TensorMapDesc filter_map(const Conv2dConfig& config, const Conv2dProblemShape& shape, const Conv2dTensors& tensors) {
     const int64_t stored = tensors.filter_taps != 0 ? tensors.filter_taps : shape.taps();
     TensorMapDesc map = isa::dense_map(
-        MapMode::Tiled, map_element(shape.element), tensors.filter, 3,
+        MapMode::Tiled, shape.element, tensors.filter, 3,
         {static_cast<uint64_t>(shape.c_in), static_cast<uint64_t>(shape.taps()), static_cast<uint64_t>(shape.c_out)});
-    map.stride_bytes[1] = static_cast<uint64_t>(stored * shape.c_in) * isa::element_bytes(shape.element);
+    map.stride_bytes[1] = static_cast<uint64_t>(stored * shape.c_in) * element_bytes(shape.element);
     map.swizzle = config.swizzle_b;
     map.box = {config.block.k, 1, config.block.n / (config.cluster.x / config.cta_group)};
     return map;
 }
 
-TensorMapDesc tile_map(isa::Value value, isa::Swizzle swizzle, uint32_t columns, uint32_t rows, int64_t c_out,
+TensorMapDesc tile_map(Element value, isa::Swizzle swizzle, uint32_t columns, uint32_t rows, int64_t c_out,
                        int64_t pixels, void* address) {
-    TensorMapDesc map = isa::dense_map(MapMode::Tiled, map_element(value), address, 2,
+    TensorMapDesc map = isa::dense_map(MapMode::Tiled, value, address, 2,
                                        {static_cast<uint64_t>(c_out), static_cast<uint64_t>(pixels)});
     map.swizzle = swizzle;
     map.box = {columns, rows};

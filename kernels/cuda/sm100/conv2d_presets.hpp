@@ -9,9 +9,9 @@ namespace kinetograph::sm100 {
 /// Filters of one tile: each CTA multiplies 128 pixels by this many, a pair 256 pixels.
 struct PresetOptions {
     uint32_t filters = 128;
-    isa::Element element = isa::Element::BFloat16;
-    isa::Value output = isa::Value::BFloat16;
-    isa::Value source_value = isa::Value::BFloat16;
+    Element element = Element::BF16;
+    Element output = Element::BF16;
+    Element source_value = Element::BF16;
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
     ClusterShape cluster{0, 0};  ///< 0: the smallest that the preset can have
@@ -27,8 +27,8 @@ KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, con
     c.source = options.source;
     c.cta_group = cta_group;
     c.swizzle_a = c.swizzle_b = swizzle;
-    c.swizzle_c = options.output == isa::Value::Float32 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
-    const uint32_t bytes = isa::element_bytes(options.element);
+    c.swizzle_c = options.output == Element::F32 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
+    const uint32_t bytes = element_bytes(options.element);
     c.block = {128, options.filters / cta_group, isa::span_bytes(swizzle) / bytes};
     c.mma = {128 * cta_group, options.filters, 32 / bytes};
     c.cluster = options.cluster.x == 0 ? ClusterShape{cta_group, 1} : options.cluster;

@@ -22,7 +22,7 @@ struct Conv2dProblemShape {
     Axes pad_front{0, 0, 0};  ///< zeros before the first frame, row, column
     Axes pad_back{0, 0, 0};   ///< behind the last
     int64_t groups = 1;
-    isa::Element element = isa::Element::BFloat16;
+    Element element = Element::BF16;
 
     int64_t d_out() const { return outputs(d, q, stride.d, dilation.d, pad_front.d + pad_back.d); }
     int64_t h_out() const { return outputs(h, r, stride.h, dilation.h, pad_front.h + pad_back.h); }

@@ -6,7 +6,7 @@ namespace kinetograph::sm100 {
 
 PackedFilter::PackedFilter(FilterLayout layout, const Conv2dProblemShape& shape, std::span<const std::byte> filter)
     : view_(filter) {
-    const size_t bytes = isa::element_bytes(shape.element);
+    const size_t bytes = element_bytes(shape.element);
     const auto filters = static_cast<size_t>(shape.c_out), depth = static_cast<size_t>(shape.taps() * shape.c_in);
     assert(filter.size() == filters * depth * bytes);
     assert(layout != FilterLayout::RSCF || shape.q == 1);

@@ -8,10 +8,10 @@ KG_CUDA_KERNEL(im2col_gather_16bit, GatherParams, kIm2colThreads) { gather_rows<
 KG_CUDA_KERNEL(im2col_gather_8bit, GatherParams, kIm2colThreads) { gather_rows<uint8_t>(params); }
 
 #define KG_SM100_BRING_HOME(name, value, function) \
-    KG_CUDA_KERNEL(name, BringHomeParams<function>, kIm2colThreads) { bring_home<isa::Value::value>(params); }
+    KG_CUDA_KERNEL(name, BringHomeParams<function>, kIm2colThreads) { bring_home<Element::value>(params); }
 using SiluInRegisters = Silu<EpilogueForm::InRegisters>;
-KG_SM100_BRING_HOME(im2col_home_bf16, BFloat16, NoEpilogue)
-KG_SM100_BRING_HOME(im2col_home_bf16_silu, BFloat16, SiluInRegisters)
-KG_SM100_BRING_HOME(im2col_home_fp16, Float16, NoEpilogue)
-KG_SM100_BRING_HOME(im2col_home_fp16_silu, Float16, SiluInRegisters)
-KG_SM100_BRING_HOME(im2col_home_fp32, Float32, NoEpilogue)
+KG_SM100_BRING_HOME(im2col_home_bf16, BF16, NoEpilogue)
+KG_SM100_BRING_HOME(im2col_home_bf16_silu, BF16, SiluInRegisters)
+KG_SM100_BRING_HOME(im2col_home_fp16, F16, NoEpilogue)
+KG_SM100_BRING_HOME(im2col_home_fp16_silu, F16, SiluInRegisters)
+KG_SM100_BRING_HOME(im2col_home_fp32, F32, NoEpilogue)

@@ -93,16 +93,16 @@ struct BringHomeParams {
     Epilogue function;
 };
 
-template <isa::Value kValue>
+template <Element kValue>
 KG_DEVICE float load_one(const void* values, uint64_t index) {
-    if constexpr (kValue == isa::Value::Float32) return static_cast<const float*>(values)[index];
+    if constexpr (kValue == Element::F32) return static_cast<const float*>(values)[index];
     float pair[2];
     isa::unpack_word<kValue>(static_cast<const uint16_t*>(values)[index], pair);
     return pair[0];
 }
-template <isa::Value kValue>
+template <Element kValue>
 KG_DEVICE void store_one(void* values, uint64_t index, float value) {
-    if constexpr (kValue == isa::Value::Float32) {
+    if constexpr (kValue == Element::F32) {
         static_cast<float*>(values)[index] = value;
     } else {
         const float pair[2] = {value, 0.0f};
@@ -110,7 +110,7 @@ KG_DEVICE void store_one(void* values, uint64_t index, float value) {
     }
 }
 
-template <isa::Value kValue, class Epilogue>
+template <Element kValue, class Epilogue>
 KG_DEVICE void bring_home(const BringHomeParams<Epilogue>& params) {
     const uint64_t index = index_of_thread();
     if (index >= params.rows * params.group_filters) return;

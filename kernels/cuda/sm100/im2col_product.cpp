@@ -48,17 +48,17 @@ Im2colSizes im2col_sizes(const Conv2dProblemShape& shape, uint64_t workspace_lim
     sizes.k_padded = padded(sizes.k, kRowElements);
     sizes.filters = static_cast<uint32_t>(shape.c_out / shape.groups);
     sizes.padded_filters = padded(sizes.filters, kFilterMultiple);
-    const uint64_t row = uint64_t{sizes.k_padded} * isa::element_bytes(shape.element) + sizes.padded_filters * 4ull;
+    const uint64_t row = uint64_t{sizes.k_padded} * element_bytes(shape.element) + sizes.padded_filters * 4ull;
     const uint64_t fitting = std::max(workspace_limit / row / kTileRows, uint64_t{1}) * kTileRows;
     sizes.rows_per_chunk = std::min(fitting, static_cast<uint64_t>(shape.pixels()));
-    sizes.matrix_bytes = sizes.rows_per_chunk * sizes.k_padded * isa::element_bytes(shape.element);
+    sizes.matrix_bytes = sizes.rows_per_chunk * sizes.k_padded * element_bytes(shape.element);
     sizes.sums_bytes = sizes.rows_per_chunk * sizes.padded_filters * 4;
     return sizes;
 }
 
 std::vector<std::byte> pack_im2col_filter(const Conv2dProblemShape& shape, std::span<const std::byte> filter) {
     const Im2colSizes sizes = im2col_sizes(shape, 0);
-    const size_t bytes = isa::element_bytes(shape.element), row = sizes.k * bytes, padded_row = sizes.k_padded * bytes;
+    const size_t bytes = element_bytes(shape.element), row = sizes.k * bytes, padded_row = sizes.k_padded * bytes;
     assert(filter.size() == static_cast<size_t>(shape.c_out) * row);
     std::vector<std::byte> packed(static_cast<size_t>(shape.groups) * sizes.padded_filters * padded_row);
     for (size_t f = 0; f < static_cast<size_t>(shape.c_out); ++f) {
@@ -74,7 +74,7 @@ std::vector<Im2colStep> plan_im2col(const Conv2dConfig& base, const Conv2dProble
     if (shape.empty()) return steps;
     const Conv2dConfig config = im2col_config(base);
     const auto pixels = static_cast<uint64_t>(shape.pixels()), groups = static_cast<uint64_t>(shape.groups);
-    const uint64_t filter_bytes = uint64_t{sizes.padded_filters} * sizes.k_padded * isa::element_bytes(shape.element);
+    const uint64_t filter_bytes = uint64_t{sizes.padded_filters} * sizes.k_padded * element_bytes(shape.element);
     steps.reserve((pixels + sizes.rows_per_chunk - 1) / sizes.rows_per_chunk * groups);
     for (uint64_t first = 0; first < pixels; first += sizes.rows_per_chunk) {
         const uint64_t rows = std::min(sizes.rows_per_chunk, pixels - first);

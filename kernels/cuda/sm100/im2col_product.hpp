@@ -42,7 +42,7 @@ struct Im2colStep {
 
 /// The config of the product: fp32 sums out of a Frames2d config without source.
 KG_HOST_DEVICE Conv2dConfig im2col_config(Conv2dConfig base) {
-    base.output = isa::Value::Float32;
+    base.output = Element::F32;
     base.swizzle_c = isa::Swizzle::Span128;
     return with_most_stages(base);
 }

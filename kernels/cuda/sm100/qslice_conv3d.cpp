@@ -8,9 +8,9 @@ struct Strides {
     int64_t frame, sample, filter_slice, pixels;
 
     explicit Strides(const Conv2dProblemShape& shape)
-        : frame(shape.h * shape.w * shape.c_in * isa::element_bytes(shape.element)),
+        : frame(shape.h * shape.w * shape.c_in * element_bytes(shape.element)),
           sample(shape.d * frame),
-          filter_slice(shape.r * shape.s * shape.c_in * isa::element_bytes(shape.element)),
+          filter_slice(shape.r * shape.s * shape.c_in * element_bytes(shape.element)),
           pixels(shape.d_out() * shape.h_out() * shape.w_out()) {}
 };
 
@@ -28,7 +28,7 @@ class QslicePlan {
         const Conv2dConfig& config = config_of(step);
         void* activation = moved(tensors_.activation, sample * strides_.sample + q * strides_.frame);
         const int64_t values = sample * strides_.pixels * shape_.c_out;
-        void* output = moved(output_of(step), values * isa::value_bytes(config.output));
+        void* output = moved(output_of(step), values * element_bytes(config.output));
         void* sums = moved(tensors_.sums, values * 4);
         const std::span<void* const> source(&sums, config.source == Source::None ? 0 : 1);
         QsliceWork work{.step = step,

@@ -51,11 +51,11 @@ struct QsliceConfigs {
 };
 KG_HOST_DEVICE QsliceConfigs qslice_configs(const Conv2dConfig& base) {
     QsliceConfigs configs{base, base, base, base};
-    configs.first_sum.output = isa::Value::Float32;
+    configs.first_sum.output = Element::F32;
     configs.first_sum.swizzle_c = isa::Swizzle::Span128;
     configs.next_sum = configs.first_sum;
     configs.next_sum.source = configs.last_sum.source = Source::Accumulate;
-    configs.next_sum.source_value = configs.last_sum.source_value = isa::Value::Float32;
+    configs.next_sum.source_value = configs.last_sum.source_value = Element::F32;
     configs.first_sum = with_most_stages(configs.first_sum);
     configs.next_sum = with_most_stages(configs.next_sum);
     configs.last_sum = with_most_stages(configs.last_sum);

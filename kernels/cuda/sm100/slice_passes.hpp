@@ -48,7 +48,7 @@ KG_DEVICE uint64_t part_of_thread() { return uint64_t{isa::block_index().x} * kP
 
 KG_DEVICE void unpack_part(const FourWords& words, float (&values)[kPassValues]) {
     KG_UNROLL
-    for (uint32_t i = 0; i < 4; ++i) isa::unpack_word<isa::Value::BFloat16>(words.at[i], values + 2 * i);
+    for (uint32_t i = 0; i < 4; ++i) isa::unpack_word<Element::BF16>(words.at[i], values + 2 * i);
 }
 
 KG_DEVICE void accumulate_slice(const AccumulateSliceParams& params) {
@@ -86,8 +86,8 @@ KG_DEVICE void finish_slices(const FinishSlicesParams<Epilogue>& params) {
             const float bias = params.bias == nullptr ? 0.0f : params.bias[channel + place];
             values[i] = params.function(four.at[i] + bias, pixel, channel + place) + params.beta * residual[place];
         }
-        words.at[2 * half] = isa::pack_word<isa::Value::BFloat16>(values);
-        words.at[2 * half + 1] = isa::pack_word<isa::Value::BFloat16>(values + 2);
+        words.at[2 * half] = isa::pack_word<Element::BF16>(values);
+        words.at[2 * half + 1] = isa::pack_word<Element::BF16>(values + 2);
     }
     reinterpret_cast<FourWords*>(params.output)[part] = words;
 }

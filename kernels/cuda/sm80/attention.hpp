@@ -35,12 +35,11 @@ struct AttentionSmem {
 
 /// Grid: tiles of 64 queries, frames; 4 warps, each with 16 queries and all channels of their sums. A head of fewer
 /// than kChannels is filled up with zeros.
-template <isa::Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None>
+template <Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None>
 struct AttentionKernel {
     static_assert(kChannels % 64 == 0, "rows are whole periods of the swizzle: 8 chunks of 8 channels");
     static_assert(sizeof(AttentionSmem<kChannels>) <= 99 * 1024, "99 KiB: opt-in limit of sm_86, sm_89 and sm_120");
-    static constexpr isa::Value kValue =
-        kElement == isa::Element::BFloat16 ? isa::Value::BFloat16 : isa::Value::Float16;
+    static constexpr Element kValue = kElement == Element::BF16 ? Element::BF16 : Element::F16;
     static constexpr uint32_t kRowBytes = kChannels * 2, kRowChunks = kChannels / 8;
     static constexpr uint32_t kScoreTiles = kKeyTile / 8, kOutputTiles = kChannels / 8;
     using Smem = AttentionSmem<kChannels>;

@@ -6,6 +6,6 @@ using namespace kinetograph;
 
 #define KG_ENTRY(width)                                                                             \
     KG_CUDA_KERNEL(sm80_attention_f16_##width, sm80::AttentionParams, sm80::kAttentionThreads, 1) { \
-        sm80::AttentionKernel<isa::Element::Float16, width>::run(params);                           \
+        sm80::AttentionKernel<Element::F16, width>::run(params);                                    \
     }
 KG_SM80_ATTENTION_WIDTHS(KG_ENTRY)

@@ -9,7 +9,7 @@ namespace kinetograph::sm80 {
 inline constexpr uint32_t kChunk = 8;
 
 struct ConvConfig {
-    isa::Element element = isa::Element::BFloat16;
+    Element element = Element::BF16;
     uint32_t bm = 128, bn = 128;        ///< output pixels and filters of one CTA
     uint32_t warps_m = 2, warps_n = 2;  ///< each warp multiplies bm / warps_m by bn / warps_n
     uint32_t bk = 32;                   ///< elements of K in a stage: 32 or 64, rows of 64 or 128 bytes
@@ -53,8 +53,7 @@ KG_HOST_DEVICE uint32_t shared_bytes(const ConvConfig& c) {
 /// Compile-time checks, each naming the limit that was broken.
 template <ConvConfig c>
 struct CheckedConvConfig {
-    static_assert(c.element == isa::Element::BFloat16 || c.element == isa::Element::Float16,
-                  "mma.sync of 16-bit types");
+    static_assert(c.element == Element::BF16 || c.element == Element::F16, "mma.sync of 16-bit types");
     static_assert(c.bm % (16 * c.warps_m) == 0, "a warp's rows are whole 16-row products");
     static_assert(c.bn % (16 * c.warps_n) == 0, "a warp's columns are whole pairs of 8-column products");
     static_assert(c.bk == 32 || c.bk == 64, "rows of 64 or 128 bytes");

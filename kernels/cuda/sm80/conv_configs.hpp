@@ -17,13 +17,13 @@
     X(type##_64x64, element, 64, 64, 2, 2, 64, 2, 16, 5)     \
     X(type##_64x64_by4, element, 64, 64, 2, 2, 32, 3, 4, 3)  \
     X(type##_64x64_by2, element, 64, 64, 2, 2, 32, 3, 2, 3)
-#define KG_SM80_CONV_CONFIGS_BF16(X) KG_SM80_CONV_CONFIGS_OF(X, bf16, BFloat16)
-#define KG_SM80_CONV_CONFIGS_F16(X) KG_SM80_CONV_CONFIGS_OF(X, f16, Float16)
+#define KG_SM80_CONV_CONFIGS_BF16(X) KG_SM80_CONV_CONFIGS_OF(X, bf16, BF16)
+#define KG_SM80_CONV_CONFIGS_F16(X) KG_SM80_CONV_CONFIGS_OF(X, f16, F16)
 
 namespace kinetograph::sm80 {
 
 #define KG_SM80_CONFIG(name, type, m, n, across_m, across_n, depth, ring, copy, ctas) \
-    inline constexpr ConvConfig name{isa::Element::type, m, n, across_m, across_n, depth, ring, copy, ctas};
+    inline constexpr ConvConfig name{Element::type, m, n, across_m, across_n, depth, ring, copy, ctas};
 KG_SM80_CONV_CONFIGS_BF16(KG_SM80_CONFIG)
 KG_SM80_CONV_CONFIGS_F16(KG_SM80_CONFIG)
 #undef KG_SM80_CONFIG

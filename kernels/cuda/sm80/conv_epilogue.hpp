@@ -12,9 +12,9 @@
 namespace kinetograph::sm80 {
 
 /// Four neighbouring channels of a frame of kValue.
-template <isa::Value kValue>
+template <Element kValue>
 struct ChannelQuad {
-    static constexpr uint32_t kBytes = isa::value_bytes(kValue);
+    static constexpr uint32_t kBytes = element_bytes(kValue);
     using Words = isa::Words<kBytes>;  ///< all four at once
 
     /// `whole`: every pixel's channels are quads, so addresses are aligned to four; otherwise `count` of them exist.
@@ -39,7 +39,7 @@ struct ChannelQuad {
 
   private:
     KG_DEVICE static Words pack(const float (&values)[4]) {
-        if constexpr (kValue == isa::Value::Float32) {
+        if constexpr (kValue == Element::F32) {
             return {
                 {isa::bits_of(values[0]), isa::bits_of(values[1]), isa::bits_of(values[2]), isa::bits_of(values[3])}};
         } else {
@@ -47,7 +47,7 @@ struct ChannelQuad {
         }
     }
     KG_DEVICE static void unpack(const Words& words, float (&values)[4]) {
-        if constexpr (kValue == isa::Value::Float32) {
+        if constexpr (kValue == Element::F32) {
             KG_UNROLL
             for (uint32_t j = 0; j < 4; ++j) values[j] = isa::float_of(words.at[j]);
         } else {
@@ -56,7 +56,7 @@ struct ChannelQuad {
         }
     }
     KG_DEVICE static float load_one(const uint8_t* address) {
-        if constexpr (kValue == isa::Value::Float32) {
+        if constexpr (kValue == Element::F32) {
             return isa::load_global<float>(address);
         } else {
             float both[2];
@@ -65,7 +65,7 @@ struct ChannelQuad {
         }
     }
     KG_DEVICE static void store_one(float value, uint8_t* address) {
-        if constexpr (kValue == isa::Value::Float32) {
+        if constexpr (kValue == Element::F32) {
             isa::store_global(address, value);
         } else {
             const float both[2] = {value, 0};
@@ -91,9 +91,9 @@ class ConvEpilogueStep {
         if constexpr (kFault != ConvFault::StagesWhileOthersMultiply) isa::sync_cta();
         stage(sums);
         if constexpr (kFault != ConvFault::NoStagingBarrier) isa::sync_cta();
-        constexpr isa::Value kNarrow = c.element == isa::Element::BFloat16 ? isa::Value::BFloat16 : isa::Value::Float16;
+        constexpr Element kNarrow = c.element == Element::BF16 ? Element::BF16 : Element::F16;
         if ((params_.flags & kConvFloat32) != 0) {
-            finish<isa::Value::Float32>();
+            finish<Element::F32>();
         } else {
             finish<kNarrow>();
         }
@@ -132,7 +132,7 @@ class ConvEpilogueStep {
         }
     }
 
-    template <isa::Value kValue>
+    template <Element kValue>
     KG_DEVICE void finish() {
         if (has(kConvAddend)) {
             finish_pixels<kValue, true>();
@@ -141,7 +141,7 @@ class ConvEpilogueStep {
         }
     }
 
-    template <isa::Value kValue, bool kAddend>
+    template <Element kValue, bool kAddend>
     KG_DEVICE void finish_pixels() {
         Pixel bias, gamma;
         load_channels(bias, params_.bias, has(kConvBias));
@@ -171,8 +171,7 @@ class ConvEpilogueStep {
         for (uint32_t j = 0; j < kQuads; ++j) {
             const uint32_t exist = stored ? count(j) : 0;
             if (exist == 0) continue;
-            ChannelQuad<isa::Value::Float32>::load(values[j], params_.addend[tile_.frame], pixel + channel(j), whole_,
-                                                   exist);
+            ChannelQuad<Element::F32>::load(values[j], params_.addend[tile_.frame], pixel + channel(j), whole_, exist);
         }
     }
 
@@ -188,7 +187,7 @@ class ConvEpilogueStep {
 
     /// `values` with kAddend: what the sums are added to. Leaves the rounded values for the norm, zeros where no
     /// channel is.
-    template <isa::Value kValue, bool kAddend>
+    template <Element kValue, bool kAddend>
     KG_DEVICE void finish_quad(float (&values)[4], uint32_t row, uint32_t j, size_t pixel, uint32_t exist,
                                const float (&bias)[4]) {
         const auto words =
@@ -218,7 +217,7 @@ class ConvEpilogueStep {
         if (has(kConvOutput)) ChannelQuad<kValue>::store(values, params_.output[tile_.frame], element, whole_, exist);
     }
 
-    template <isa::Value kValue>
+    template <Element kValue>
     KG_DEVICE void norm_pixel(Pixel& values, float squares, size_t pixel, bool stored, const Pixel& gamma) {
         KG_UNROLL
         for (uint32_t mask = 1; mask < kLanes; mask *= 2) squares += isa::shuffle_xor(squares, mask);

@@ -3,9 +3,8 @@
 namespace kinetograph::sm80 {
 namespace {
 
-uint16_t rounded(isa::Element element, float value) {
-    return static_cast<uint16_t>(element == isa::Element::BFloat16 ? isa::bfloat16_bits(value)
-                                                                   : isa::float16_bits(value));
+uint16_t rounded(Element element, float value) {
+    return static_cast<uint16_t>(element == Element::BF16 ? isa::bfloat16_bits(value) : isa::float16_bits(value));
 }
 
 /// Of three taps on the doubled axis, those that read stored pixel `tap` (0 or 1) of the two under a position of this

@@ -30,7 +30,7 @@ struct ConvShape {
     Axes pad_front{0, 0, 0};  ///< zeros before the first frame, row, column
     Axes pad_back{0, 0, 0};   ///< behind the last
     Upsample upsample = Upsample::None;
-    isa::Element element = isa::Element::BFloat16;  ///< BFloat16 or Float16
+    Element element = Element::BF16;  ///< BFloat16 or Float16
 
     int64_t scale() const { return upsample == Upsample::None ? 1 : 2; }
     int64_t d_out() const { return outputs(d, q, stride.d, dilation.d, pad_front.d + pad_back.d); }

@@ -83,7 +83,7 @@ double conv_cost(const ConvConfig& config, const ConvShape& shape, const ConvChi
 }
 
 std::string declined(const ConvShape& shape, const ConvEpilogue& epilogue) {
-    if (shape.element != isa::Element::BFloat16 && shape.element != isa::Element::Float16) {
+    if (shape.element != Element::BF16 && shape.element != Element::F16) {
         return "elements of bf16 or fp16 are needed";
     }
     if (shape.q > kMaxConvFrameTaps) {

@@ -6,18 +6,18 @@ using namespace kinetograph;
 
 #define KG_PASS(name, Kernel, Params) \
     KG_CUDA_KERNEL(sm80_##name, sm80::Params, sm80::kPassThreads) { sm80::Kernel::run(params); }
-#define KG_PASS_OF(name, Kernel, Params)                       \
-    KG_PASS(name##_bf16, Kernel<isa::Value::BFloat16>, Params) \
-    KG_PASS(name##_f16, Kernel<isa::Value::Float16>, Params)   \
-    KG_PASS(name##_f32, Kernel<isa::Value::Float32>, Params)
+#define KG_PASS_OF(name, Kernel, Params)                \
+    KG_PASS(name##_bf16, Kernel<Element::BF16>, Params) \
+    KG_PASS(name##_f16, Kernel<Element::F16>, Params)   \
+    KG_PASS(name##_f32, Kernel<Element::F32>, Params)
 
 KG_PASS_OF(rms_norm, RmsNormKernel, RmsNormParams)
 KG_PASS_OF(unpack_latent, UnpackLatentKernel, UnpackLatentParams)
 KG_PASS_OF(store_float, StoreFloatKernel, StoreFloatParams)
 KG_PASS_OF(store_picture, StorePictureKernel, StorePictureParams)
 KG_PASS_OF(finish_slices, FinishSlicesKernel, FinishSlicesParams)
-KG_PASS(add_slice_bf16, AddSliceKernel<isa::Value::BFloat16>, AddSliceParams)
-KG_PASS(add_slice_f16, AddSliceKernel<isa::Value::Float16>, AddSliceParams)
+KG_PASS(add_slice_bf16, AddSliceKernel<Element::BF16>, AddSliceParams)
+KG_PASS(add_slice_f16, AddSliceKernel<Element::F16>, AddSliceParams)
 KG_PASS(upsample_16, UpsampleKernel<isa::Words<4>>, UpsampleParams)
 KG_PASS(upsample_4, UpsampleKernel<uint32_t>, UpsampleParams)
 KG_PASS(upsample_2, UpsampleKernel<uint16_t>, UpsampleParams)

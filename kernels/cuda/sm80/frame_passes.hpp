@@ -13,10 +13,10 @@ namespace kinetograph::sm80 {
 
 inline constexpr uint32_t kPassThreads = 256;
 
-template <isa::Value kValue>
+template <Element kValue>
 KG_DEVICE float load_element(const void* frame, size_t index) {
-    const uint8_t* address = static_cast<const uint8_t*>(frame) + index * isa::value_bytes(kValue);
-    if constexpr (kValue == isa::Value::Float32) {
+    const uint8_t* address = static_cast<const uint8_t*>(frame) + index * element_bytes(kValue);
+    if constexpr (kValue == Element::F32) {
         return isa::load_global<float>(address);
     } else {
         float values[2];
@@ -25,10 +25,10 @@ KG_DEVICE float load_element(const void* frame, size_t index) {
     }
 }
 
-template <isa::Value kValue>
+template <Element kValue>
 KG_DEVICE void store_element(void* frame, size_t index, float value) {
-    uint8_t* address = static_cast<uint8_t*>(frame) + index * isa::value_bytes(kValue);
-    if constexpr (kValue == isa::Value::Float32) {
+    uint8_t* address = static_cast<uint8_t*>(frame) + index * element_bytes(kValue);
+    if constexpr (kValue == Element::F32) {
         isa::store_global(address, value);
     } else {
         const float values[2] = {value, 0};
@@ -45,7 +45,7 @@ inline constexpr uint32_t kNormLanes = 16;
 /// Each lane of a pixel takes 16 bytes of its channels at a time where they come in whole and aligned ones, one channel
 /// otherwise. It reads them twice, the second time from the first-level cache, so any number of channels fits, and
 /// writes only what it alone has read, so a frame may be its own output.
-template <isa::Value kValue>
+template <Element kValue>
 struct RmsNormKernel {
     static constexpr uint32_t kWords = 4, kVector = kWords * isa::word_values(kValue);
 
@@ -98,7 +98,7 @@ struct RmsNormKernel {
             values[0] = load_element<kValue>(frame, index);
         } else {
             const auto words = isa::load_global<isa::Words<kWords>>(static_cast<const uint8_t*>(frame) +
-                                                                    index * isa::value_bytes(kValue));
+                                                                    index * element_bytes(kValue));
             KG_UNROLL
             for (uint32_t i = 0; i < kWords; ++i)
                 isa::unpack_word<kValue>(words.at[i], values + i * isa::word_values(kValue));
@@ -128,7 +128,7 @@ struct RmsNormKernel {
             KG_UNROLL
             for (uint32_t i = 0; i < kWords; ++i)
                 words.at[i] = isa::pack_word<kValue>(values + i * isa::word_values(kValue));
-            isa::store_global(static_cast<uint8_t*>(frame) + index * isa::value_bytes(kValue), words);
+            isa::store_global(static_cast<uint8_t*>(frame) + index * element_bytes(kValue), words);
         }
     }
 };
@@ -152,7 +152,7 @@ struct UpsampleKernel {
 };
 
 /// A thread takes one pixel: neighbours read neighbours of each channel's plane.
-template <isa::Value kValue>
+template <Element kValue>
 struct UnpackLatentKernel {
     KG_DEVICE static void run(const UnpackLatentParams& params) {
         const uint32_t pixel = thread_of_row();
@@ -162,26 +162,25 @@ struct UnpackLatentKernel {
         for (uint32_t c = 0; c < params.channels; ++c) {
             const float scale = params.scale != nullptr ? isa::load_global<float>(params.scale + c) : 1.0f;
             const float shift = params.shift != nullptr ? isa::load_global<float>(params.shift + c) : 0.0f;
-            const float value =
-                load_element<isa::Value::Float32>(latent, static_cast<size_t>(c) * params.pixels + pixel);
+            const float value = load_element<Element::F32>(latent, static_cast<size_t>(c) * params.pixels + pixel);
             store_element<kValue>(output, static_cast<size_t>(pixel) * params.channels + c, value * scale + shift);
         }
     }
 };
 
-template <isa::Value kValue>
+template <Element kValue>
 struct StoreFloatKernel {
     KG_DEVICE static void run(const StoreFloatParams& params) {
         const uint32_t index = thread_of_row();
         if (index >= params.elements) return;
         const float value = load_element<kValue>(params.frames.input[isa::block_index().y], index);
         const float raised = value < -params.limit ? -params.limit : value;  // NaN fails both comparisons and stays
-        store_element<isa::Value::Float32>(params.frames.output[isa::block_index().y], index,
-                                           raised > params.limit ? params.limit : raised);
+        store_element<Element::F32>(params.frames.output[isa::block_index().y], index,
+                                    raised > params.limit ? params.limit : raised);
     }
 };
 
-template <isa::Value kValue>
+template <Element kValue>
 struct StorePictureKernel {
     KG_DEVICE static void run(const StorePictureParams& params) {
         const uint32_t pixel = thread_of_row();
@@ -203,24 +202,24 @@ struct StorePictureKernel {
     }
 };
 
-template <isa::Value kValue>
+template <Element kValue>
 struct AddSliceKernel {
     KG_DEVICE static void run(const AddSliceParams& params) {
         const uint32_t index = thread_of_row();
         if (index >= params.elements) return;
         void* sums = params.frames.output[isa::block_index().y];
         const float slice = load_element<kValue>(params.frames.input[isa::block_index().y], index);
-        const float before = params.first != 0 ? 0.0f : load_element<isa::Value::Float32>(sums, index);
-        store_element<isa::Value::Float32>(sums, index, before + slice);
+        const float before = params.first != 0 ? 0.0f : load_element<Element::F32>(sums, index);
+        store_element<Element::F32>(sums, index, before + slice);
     }
 };
 
-template <isa::Value kValue>
+template <Element kValue>
 struct FinishSlicesKernel {
     KG_DEVICE static void run(const FinishSlicesParams& params) {
         const uint32_t index = thread_of_row(), frame = isa::block_index().y;
         if (index >= params.elements) return;
-        float value = load_element<isa::Value::Float32>(params.frames.input[frame], index);
+        float value = load_element<Element::F32>(params.frames.input[frame], index);
         if (params.bias != nullptr) value += isa::load_global<float>(params.bias + index % params.channels);
         if (params.silu != 0) value = isa::silu(value);
         if (params.residual[frame] != nullptr) {

@@ -9,7 +9,6 @@ using isa::amd::Accumulator;
 using isa::amd::Buffer;
 using isa::amd::Lanes;
 using isa::amd::LdsPlace;
-using isa::amd::MatrixType;
 using isa::amd::Packed16;
 using isa::amd::Packed8;
 
@@ -38,17 +37,17 @@ enum class ConvFault : uint8_t {
     SwizzleMismatch,        ///< LDS is written swizzled and read straight
 };
 
-template <MatrixType kType_, uint32_t kBM_, uint32_t kBN_, uint32_t kBK_, ConvLoader kLoader_,
+template <Element kType_, uint32_t kBM_, uint32_t kBN_, uint32_t kBK_, ConvLoader kLoader_,
           ConvFault kFault_ = ConvFault::None>
 struct FourWaveConvConfig {
-    static constexpr MatrixType kType = kType_;
+    static constexpr Element kType = kType_;
     static constexpr uint32_t kBM = kBM_, kBN = kBN_, kBK = kBK_;
     static constexpr ConvLoader kLoader = kLoader_;
     static constexpr ConvFault kFault = kFault_;
 
     static constexpr uint32_t kThreads = 256;
     static constexpr uint32_t kWaves = 4;
-    static constexpr bool kFp8 = kType == MatrixType::F8E4M3;
+    static constexpr bool kFp8 = kType == Element::F8E4M3;
     static constexpr uint32_t kElementBytes = kFp8 ? 1 : 2;
     static constexpr uint32_t kRowBytes = kBK * kElementBytes;  ///< of a tile in LDS
     static constexpr uint32_t kChunks = kRowBytes / 16;         ///< of a row

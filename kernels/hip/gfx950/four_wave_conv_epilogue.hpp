@@ -76,7 +76,7 @@ class FourWaveConvEpilogue {
     }
 
   private:
-    static constexpr bool kHalf = Config::kType == MatrixType::F16;  ///< of the output: else bf16
+    static constexpr bool kHalf = Config::kType == Element::F16;  ///< of the output: else bf16
 
     template <class Function>
     KG_DEVICE static void each_place(const Function& function) {

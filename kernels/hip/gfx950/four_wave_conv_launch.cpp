@@ -44,26 +44,21 @@ constexpr ConvKernel kKernels[] = {
 #define KG_CONV_16(bm, bn, bk, loader, name)           \
     {"kg_conv_bf16_" #bm "x" #bn "x" #bk "_" #name,    \
      "four_wave_conv_bf16",                            \
-     ConvElement::Bf16,                                \
+     Element::BF16,                                    \
      {bm, bn, bk},                                     \
      ConvPath::loader},                                \
         {"kg_conv_f16_" #bm "x" #bn "x" #bk "_" #name, \
          "four_wave_conv_f16",                         \
-         ConvElement::F16,                             \
+         Element::F16,                                 \
          {bm, bn, bk},                                 \
          ConvPath::loader},
-#define KG_CONV_8(bm, bn, bk, loader, name)       \
-    {"kg_conv_f8_" #bm "x" #bn "x" #bk "_" #name, \
-     "four_wave_conv_f8",                         \
-     ConvElement::F8E4M3,                         \
-     {bm, bn, bk},                                \
-     ConvPath::loader},
+#define KG_CONV_8(bm, bn, bk, loader, name) \
+    {"kg_conv_f8_" #bm "x" #bn "x" #bk "_" #name, "four_wave_conv_f8", Element::F8E4M3, {bm, bn, bk}, ConvPath::loader},
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_kernels.inc>
 #undef KG_CONV_16
 #undef KG_CONV_8
 };
 
-int64_t element_bytes(ConvElement element) { return element == ConvElement::F8E4M3 ? 1 : 2; }
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
@@ -82,7 +77,7 @@ std::string frame_too_large(const char* name, uint64_t bytes) {
            " bytes: one buffer descriptor spans less than 4 GiB (less 16 MiB for the last tile's ragged edge)";
 }
 
-const ConvKernel* find_kernel(ConvElement element, ConvTile tile, ConvPath path) {
+const ConvKernel* find_kernel(Element element, ConvTile tile, ConvPath path) {
     const auto* found = std::find_if(std::begin(kKernels), std::end(kKernels), [&](const ConvKernel& kernel) {
         return kernel.element == element && kernel.tile == tile && kernel.path == path;
     });
@@ -97,7 +92,7 @@ bool fits_path(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
         case ConvPath::Chunks:
             return pixel % 16 == 0;
         case ConvPath::Pieces:
-            return pixel % (p.element == ConvElement::F8E4M3 ? 4 : 8) == 0;
+            return pixel % (p.element == Element::F8E4M3 ? 4 : 8) == 0;
         case ConvPath::Elements:
             return true;
     }
@@ -107,7 +102,7 @@ bool fits_path(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
 /// Rounds of workgroups over the whole device, each as long as its loop.
 int64_t estimated_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
     const std::span<const LoopCost> costs =
-        p.element == ConvElement::F8E4M3 ? std::span<const LoopCost>(kCosts8) : std::span<const LoopCost>(kCosts16);
+        p.element == Element::F8E4M3 ? std::span<const LoopCost>(kCosts8) : std::span<const LoopCost>(kCosts16);
     const auto cost = std::find_if(costs.begin(), costs.end(), [&](const LoopCost& row) {
         return row.tile == kernel.tile && row.path == kernel.path;
     });
@@ -170,18 +165,20 @@ bool nothing_to_do(const FourWaveConvProblem& p) {
     return p.frames <= 0 || p.c_out <= 0 || p.h_out() <= 0 || p.w_out() <= 0;
 }
 
-std::byte* put(std::byte* at, ConvElement element, float value) {
+std::byte* put(std::byte* at, Element element, float value) {
     uint32_t bits = 0;
     switch (element) {
-        case ConvElement::Bf16:
+        case Element::BF16:
             bits = isa::amd::to_bf16(value);
             break;
-        case ConvElement::F16:
+        case Element::F16:
             bits = isa::amd::to_f16(value);
             break;
-        case ConvElement::F8E4M3:
+        case Element::F8E4M3:
             *at = static_cast<std::byte>(isa::amd::to_f8e4m3(value));
             return at + 1;
+        default:
+            break;
     }
     at[0] = static_cast<std::byte>(bits & 0xffu);
     at[1] = static_cast<std::byte>(bits >> 8);
@@ -232,7 +229,7 @@ std::vector<std::string> declined(const FourWaveConvProblem& p) {
     return reasons;
 }
 
-ConvPath path_of(const FourWaveConvProblem& p) { return path_of(p, p.element == ConvElement::F8E4M3 ? 128 : 32); }
+ConvPath path_of(const FourWaveConvProblem& p) { return path_of(p, p.element == Element::F8E4M3 ? 128 : 32); }
 
 const ConvKernel* choose_kernel(const FourWaveConvProblem& p, std::optional<ConvPath> path) {
     const ConvKernel* best = nullptr;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
 #include <optional>
 #include <span>
@@ -12,14 +13,13 @@
 /// functions of their arguments; nothing here needs a device.
 namespace kinetograph::gfx950 {
 
-enum class ConvElement : uint8_t { Bf16, F16, F8E4M3 };               ///< fp8 comes in, bf16 goes out
 enum class ConvPath : uint8_t { Uniform, Chunks, Pieces, Elements };  ///< ConvLoader (four_wave_conv_config.hpp)
 
 /// One convolution of frames, each a dense [h, w, c_in] block. Time has no axis here: an output frame names its q input
 /// frames one by one, so that stride, dilation, padding and history rings in time are the caller's choice of addresses.
 /// output = activation(conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16), or float32.
 struct FourWaveConvProblem {
-    ConvElement element = ConvElement::Bf16;
+    Element element = Element::BF16;
     int64_t frames = 1;              ///< output frames
     int64_t h = 0, w = 0, c_in = 0;  ///< of an input frame in memory
     bool upsample = false;           ///< nearest 2x in rows and columns before the taps: [2h, 2w] is never written
@@ -61,7 +61,7 @@ struct ConvOverrides {
 struct ConvKernel {
     std::string_view name;         ///< "kg_conv_bf16_128x128x64_uniform"
     std::string_view code_object;  ///< "four_wave_conv_bf16"
-    ConvElement element;
+    Element element;
     ConvTile tile;
     ConvPath path;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/isa/amd/lanes.hpp>
 
 /// Matrix products of one wave: D[16 x 16] = A[16 x K] * B[K x 16] + C, in fp32.
@@ -14,8 +15,6 @@ using Accumulator = LaneVector<float, 4>;
 /// 32 fp8 elements of each lane.
 using Packed32 = LaneVector<uint32_t, 8>;
 
-enum class MatrixType : uint8_t { Bf16, F16, F8E4M3 };
-
 #if !KG_HOST_MODEL
 namespace detail {
 using Bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
@@ -25,15 +24,15 @@ using Intx8 = int __attribute__((ext_vector_type(8)));
 #endif
 
 /// v_mfma_f32_16x16x32_bf16, v_mfma_f32_16x16x32_f16: 16 cycles.
-template <MatrixType kType>
+template <Element kType>
 KG_DEVICE Accumulator mfma_16x16x32(const Packed16& a, const Packed16& b, const Accumulator& c) {
-    static_assert(kType == MatrixType::Bf16 || kType == MatrixType::F16);
+    static_assert(kType == Element::BF16 || kType == Element::F16);
 #if KG_HOST_MODEL
     Accumulator d = c;
-    host_model::mfma_16x16x32(d.words[0].lane, a.words[0].lane, b.words[0].lane, kType == MatrixType::Bf16);
+    host_model::mfma_16x16x32(d.words[0].lane, a.words[0].lane, b.words[0].lane, kType == Element::BF16);
     return d;
 #else
-    if constexpr (kType == MatrixType::Bf16) {
+    if constexpr (kType == Element::BF16) {
         return __builtin_amdgcn_mfma_f32_16x16x32_bf16(__builtin_bit_cast(detail::Bf16x8, a),
                                                        __builtin_bit_cast(detail::Bf16x8, b), c, 0, 0, 0);
     } else {

@@ -1,3 +1,4 @@
+#include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/tests/compute/conv/conv_shapes.hpp>
 
 #include <random>
@@ -67,7 +68,7 @@ std::vector<ConvShape> awkward_shapes(std::uint64_t seed, int count) {
     while (shapes.size() < static_cast<std::size_t>(count)) {
         ConvShape shape;
         shape.problem = roll_problem(dice);
-        if (!shape.problem.validate()) continue;
+        if (!validate(shape.problem)) continue;
         shape.input = dice.one_of({FrameLayout::Dense, FrameLayout::Ring, FrameLayout::Ring, FrameLayout::Scattered});
         shape.seam = shape.input == FrameLayout::Ring ? dice.between(0, shape.problem.d - 1) : 0;
         shape.output =

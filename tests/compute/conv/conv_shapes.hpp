@@ -1,7 +1,8 @@
 // Shapes of convolutions, from one place for tests and benchmarks.
 #pragma once
 
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 
 #include <cstdint>
 #include <string>

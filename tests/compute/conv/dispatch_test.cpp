@@ -1,4 +1,5 @@
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <gtest/gtest.h>
@@ -187,7 +188,7 @@ TEST(ConvDispatch, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
         ConvProblem problem = easy_problem();
         accel::DeviceInfo device = capable(kind_of(decline.candidate));
         decline.spoil(problem, device);
-        ASSERT_TRUE(problem.validate()) << decline.sentence;
+        ASSERT_TRUE(validate(problem)) << decline.sentence;
         const DispatchRow row = row_of(decline.candidate, device, problem);
         EXPECT_FALSE(row.open) << decline.candidate << ": " << decline.sentence;
         EXPECT_EQ(row.reason, decline.sentence) << decline.candidate;

@@ -1,4 +1,5 @@
 #include <kinetograph/compute/conv/frame_taps.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-#include <kinetograph/compute/conv/problem.hpp>
+#include <kinetograph/compute/conv/validate.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
 
 #include <gtest/gtest.h>
 
@@ -76,11 +77,11 @@ const Mistake kMistakes[] = {
 };
 
 TEST(ConvProblemTest, RefusesEveryMistakeInItsOwnWords) {
-    EXPECT_TRUE(causal_problem().validate());
+    EXPECT_TRUE(validate(causal_problem()));
     for (const Mistake& mistake : kMistakes) {
         ConvProblem p = causal_problem();
         mistake.spoil(p);
-        const auto valid = p.validate();
+        const auto valid = validate(p);
         ASSERT_FALSE(valid) << mistake.sentence;
         EXPECT_EQ(valid.error().message, mistake.sentence);
         EXPECT_EQ(valid.error().code, mistake.code);
@@ -90,7 +91,7 @@ TEST(ConvProblemTest, RefusesEveryMistakeInItsOwnWords) {
 TEST(ConvProblemTest, RefusesFramesOfMoreThanTwoBillionElements) {
     ConvProblem p = causal_problem();
     p.h = p.w = 1 << 15;
-    const auto valid = p.validate();
+    const auto valid = validate(p);
     ASSERT_FALSE(valid);
     EXPECT_EQ(valid.error().code, ErrorCode::OutOfRange);
 }

@@ -105,8 +105,7 @@ struct GemmSm100 {
     }
 
     KG_DEVICE static void multiply(const GemmSm100Params& params, Shared& shared, uint32_t columns) {
-        constexpr uint32_t kInstruction =
-            isa::tcgen05_instruction(isa::Element::BFloat16, isa::Element::BFloat16, kGroup * kBM, kBN);
+        constexpr uint32_t kInstruction = isa::tcgen05_instruction(Element::BF16, Element::BF16, kGroup * kBM, kBN);
         Ring<kStages> ring{0, 0};
         Ring<kAccumulators> accumulator{0, 1};
         for (uint32_t tile = first_tile(); tile < params.tiles; tile += tile_step(), accumulator.advance()) {
@@ -117,8 +116,7 @@ struct GemmSm100 {
                 isa::mbarrier::wait(shared.full[ring.slot], ring.parity);
                 const uint64_t a = operand(shared.a[ring.slot]), b = operand(shared.b[ring.slot]);
                 for (uint32_t k = 0; k < kBK / 16; ++k) {  // a step of 32 bytes is 2 in the descriptor's address field
-                    isa::tcgen05::mma<kGroup, isa::Element::BFloat16>(d, a + 2 * k, b + 2 * k, kInstruction,
-                                                                      (block | k) != 0);
+                    isa::tcgen05::mma<kGroup, Element::BF16>(d, a + 2 * k, b + 2 * k, kInstruction, (block | k) != 0);
                 }
                 commit(shared.empty[ring.slot]);
             }

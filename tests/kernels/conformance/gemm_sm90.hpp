@@ -87,7 +87,7 @@ struct GemmSm90 {
             const uint64_t a = tile(shared.a[stage] + consumer * 64 * kBK), b = tile(shared.b[stage]);
             KG_UNROLL
             for (uint32_t k = 0; k < kBK / 16; ++k) {  // a step of 32 bytes is 2 in the descriptor's address field
-                isa::wgmma::mma<kBN, isa::Element::BFloat16>(d, a + 2 * k, b + 2 * k, (block | k) != 0);
+                isa::wgmma::mma<kBN, Element::BF16>(d, a + 2 * k, b + 2 * k, (block | k) != 0);
             }
             isa::wgmma::commit();
             isa::wgmma::pin(d);

@@ -13,7 +13,6 @@
 namespace kinetograph::conformance {
 namespace {
 
-using isa::MapElement;
 using isa::MapMode;
 using isa::TensorMapDesc;
 
@@ -32,7 +31,7 @@ struct Problem {
 
     static TensorMapDesc map(std::vector<uint16_t>& values, uint64_t columns, uint64_t rows, uint32_t box_columns,
                              uint32_t box_rows, isa::Swizzle swizzle) {
-        TensorMapDesc desc = isa::dense_map(MapMode::Tiled, MapElement::BFloat16, values.data(), 2, {columns, rows});
+        TensorMapDesc desc = isa::dense_map(MapMode::Tiled, Element::BF16, values.data(), 2, {columns, rows});
         desc.box = {box_columns, box_rows};
         desc.swizzle = swizzle;
         return desc;

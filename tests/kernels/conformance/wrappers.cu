@@ -63,8 +63,8 @@ __device__ uint32_t barriers(Shared& shared) {
     store_cluster(map_to_rank(&shared.word, 1), 3);
     store_shared(&shared.word, thread_index());
     fence_async_shared();
-    return load_cluster(map_to_rank(&shared.word, 0)) + load_shared(&shared.word) + broadcast(lane_index(), 3) + warp_index() +
-           cluster_rank() + cluster_size() + block_index().x + grid_size().y;
+    return load_cluster(map_to_rank(&shared.word, 0)) + load_shared(&shared.word) + broadcast(lane_index(), 3) +
+           warp_index() + cluster_rank() + cluster_size() + block_index().x + grid_size().y;
 }
 
 #if KINETOGRAPH_CHIP == 90
@@ -85,8 +85,8 @@ __device__ void products(uint64_t a, uint64_t b, float* out) {
 
 template <int kN>
 __global__ void __launch_bounds__(128, 1) wgmma_forms(uint64_t a, uint64_t b, float* out) {
-    products<kN, Element::BFloat16>(a, b, out);
-    products<kN, Element::Float16>(a, b, out + 32768);
+    products<kN, Element::BF16>(a, b, out);
+    products<kN, Element::F16>(a, b, out + 32768);
 }
 template __global__ void wgmma_forms<16>(uint64_t, uint64_t, float*);
 template __global__ void wgmma_forms<32>(uint64_t, uint64_t, float*);
@@ -120,8 +120,8 @@ __global__ void __launch_bounds__(128, 1) tcgen05_forms(uint64_t a, uint64_t b, 
     tcgen05::relinquish<kGroup>();
     tcgen05::fence_after_sync();
     if (elect_one()) {
-        tcgen05::mma<kGroup, Element::BFloat16>(shared.word, a, b, 3, false);
-        tcgen05::mma<kGroup, Element::Float8E4M3>(shared.word, a, b, 3, true);
+        tcgen05::mma<kGroup, Element::BF16>(shared.word, a, b, 3, false);
+        tcgen05::mma<kGroup, Element::F8E4M3>(shared.word, a, b, 3, true);
         tcgen05::commit<kGroup>(shared.barrier);
         tcgen05::commit_multicast<kGroup>(shared.barrier, 3);
     }
@@ -145,7 +145,8 @@ __global__ void launch_control_forms(uint32_t* out) {
 }
 #endif
 
-__global__ void __launch_bounds__(128, 1) common_forms(const __grid_constant__ TensorMap map, uint16_t ranks, uint32_t* out) {
+__global__ void __launch_bounds__(128, 1)
+    common_forms(const __grid_constant__ TensorMap map, uint16_t ranks, uint32_t* out) {
     auto& shared = shared_as<Shared>();
     out[thread_index()] = barriers(shared);
     lower_registers<40>();

@@ -12,7 +12,6 @@
 namespace kinetograph::emulator {
 namespace {
 
-using gfx950::ConvElement;
 using gfx950::ConvOverrides;
 using gfx950::ConvPath;
 using gfx950::ConvTile;
@@ -97,7 +96,7 @@ class Convolution {
                                     {"source", source_.bytes()},
                                     {"normed", normed_.bytes()}}};
         std::erase_if(problem.buffers, [](const ProblemBuffer& buffer) { return buffer.memory.empty(); });
-        const double rounding = p_.output_f32 ? 1e-6 : p_.element == ConvElement::F16 ? 3.5e-4 : 2.5e-3;
+        const double rounding = p_.output_f32 ? 1e-6 : p_.element == Element::F16 ? 3.5e-4 : 2.5e-3;
         const bool exact = case_.numbers == Numbers::Whole && !p_.silu;
         if (p_.output) {
             problem.expectations.push_back({"output", returned(), exact ? 0 : rounding / 2,
@@ -115,12 +114,12 @@ class Convolution {
   private:
     static size_t size(int64_t value) { return static_cast<size_t>(value); }
     Element stored() const {
-        if (p_.element == ConvElement::F8E4M3) return Element::F8E4M3;
-        return p_.element == ConvElement::F16 ? Element::F16 : Element::Bf16;
+        if (p_.element == Element::F8E4M3) return Element::F8E4M3;
+        return p_.element == Element::F16 ? Element::F16 : Element::BF16;
     }
     Element returned() const {
         if (p_.output_f32) return Element::F32;
-        return p_.element == ConvElement::F16 ? Element::F16 : Element::Bf16;
+        return p_.element == Element::F16 ? Element::F16 : Element::BF16;
     }
     size_t output_elements() const { return size(p_.h_out() * p_.w_out() * p_.c_out); }
     std::vector<float> channels(const Frames& values) const {
@@ -170,7 +169,7 @@ class Convolution {
 };
 
 /// "Same" padding with `taps` x `taps`.
-FourWaveConvProblem square(ConvElement element, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t taps = 3) {
+FourWaveConvProblem square(Element element, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t taps = 3) {
     const int64_t pad = taps / 2;
     return {.element = element,
             .h = h,
@@ -187,7 +186,7 @@ FourWaveConvProblem square(ConvElement element, int64_t h, int64_t w, int64_t c_
 
 /// A 3x3 on few pixels, with channels that the path and tile of `kernel` are for; rows and channels end within a tile.
 Case case_of(const gfx950::ConvKernel& kernel) {
-    const bool fp8 = kernel.element == ConvElement::F8E4M3;
+    const bool fp8 = kernel.element == Element::F8E4M3;
     int64_t c_in = 3;
     if (kernel.path == ConvPath::Uniform) c_in = kernel.tile.bk;
     if (kernel.path == ConvPath::Chunks) c_in = fp8 ? 48 : 24;
@@ -200,7 +199,7 @@ Case case_of(const gfx950::ConvKernel& kernel) {
 }
 
 std::vector<Case> features() {
-    using enum ConvElement;
+    using enum Element;
     constexpr ConvTile kSmall{64, 64, 32}, kLarge{128, 128, 64};
     std::vector<Case> cases;
     const auto add = [&](std::string name, FourWaveConvProblem problem, Case rest = {}) {
@@ -208,28 +207,28 @@ std::vector<Case> features() {
         rest.problem = problem;
         cases.push_back(std::move(rest));
     };
-    FourWaveConvProblem p = square(Bf16, 12, 11, 64, 64);
+    FourWaveConvProblem p = square(BF16, 12, 11, 64, 64);
     p.stride_h = p.stride_w = 2;
     add("stride 2", p, {.overrides = {.tile = kLarge}});
     p.pad_top = p.pad_left = 0;
     add("stride 2, padding behind only", p, {.overrides = {.tile = kSmall}});
-    p = square(Bf16, 10, 9, 48, 40);
+    p = square(BF16, 10, 9, 48, 40);
     p.dilation_h = p.dilation_w = 2;
     p.pad_top = p.pad_bottom = p.pad_left = p.pad_right = 2;
     add("dilation 2", p);
     add("1x1", square(F16, 13, 7, 96, 72, 1));
-    add("5x5", square(Bf16, 9, 9, 16, 16, 5));
+    add("5x5", square(BF16, 9, 9, 16, 16, 5));
     add("7x7, padding 3", square(F16, 8, 10, 8, 24, 7));
-    add("100 channels", square(Bf16, 7, 9, 100, 66));
-    add("384 channels", square(Bf16, 4, 5, 384, 64), {.overrides = {.tile = ConvTile{64, 64, 128}}});
+    add("100 channels", square(BF16, 7, 9, 100, 66));
+    add("384 channels", square(BF16, 4, 5, 384, 64), {.overrides = {.tile = ConvTile{64, 64, 128}}});
     add("no padding, normal numbers",
         [] {
-            auto valid = square(Bf16, 9, 10, 32, 64);
+            auto valid = square(BF16, 9, 10, 32, 64);
             valid.pad_top = valid.pad_bottom = valid.pad_left = valid.pad_right = 0;
             return valid;
         }(),
         {.numbers = Numbers::Normal});
-    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+    for (const Element element : {BF16, F16, F8E4M3}) {
         p = square(element, 6, 7, element == F8E4M3 ? 128 : 64, 64);
         p.q = p.frames = 3;
         p.source = true;
@@ -239,17 +238,17 @@ std::vector<Case> features() {
         p.bias = false;
         add("causal 3x3x3, SiLU, no bias", p, {.numbers = Numbers::Normal, .input_frames = 3});
     }
-    p = square(Bf16, 6, 9, 16, 40);
+    p = square(BF16, 6, 9, 16, 40);
     p.q = p.frames = 3;
     add("causal 3x3x3 of 16 channels", p, {.input_frames = 3});
-    p = square(Bf16, 8, 8, 96, 192, 1);
+    p = square(BF16, 8, 8, 96, 192, 1);
     p.q = 3;
     p.frames = 2;
     add("3x1x1", p, {.input_frames = 2});
-    p = square(Bf16, 5, 6, 64, 96);
+    p = square(BF16, 5, 6, 64, 96);
     p.upsample = true;
     add("upsampling in the loader", p, {.overrides = {.tile = kLarge}});
-    p = square(Bf16, 8, 9, 96, 96);
+    p = square(BF16, 8, 9, 96, 96);
     p.norm = true;
     add("norm and SiLU beside", p, {.numbers = Numbers::Normal});
     p.output = false;
@@ -257,10 +256,10 @@ std::vector<Case> features() {
     add("norm instead", p, {.numbers = Numbers::Normal});
     p = square(F16, 40, 40, 32, 136, 1);
     add("order of workgroups by XCD", p, {.overrides = {.tile = kSmall}, .xcd_chunk = 2, .group_m = 4});
-    p = square(Bf16, 9, 9, 96, 3);
+    p = square(BF16, 9, 9, 96, 3);
     p.output_f32 = true;
     add("a decoder's head: three channels as float32", p, {.numbers = Numbers::Normal});
-    add("one pixel", square(Bf16, 1, 1, 64, 1));
+    add("one pixel", square(BF16, 1, 1, 64, 1));
     return cases;
 }
 

@@ -8,15 +8,10 @@
 
 namespace kinetograph::emulator {
 
-uint32_t bytes_of(Element element) {
-    if (element == Element::F8E4M3) return 1;
-    return element == Element::U32 || element == Element::F32 ? 4 : 2;
-}
-
 Frames::Frames(Element element, size_t frames, size_t elements)
     : element_(element),
       elements_(elements),
-      pitch_((elements * bytes_of(element) + 15) / 16 * 16),
+      pitch_((elements * element_bytes(element) + 15) / 16 * 16),
       memory_(frames * pitch_ / 16) {
     for (size_t i = 0; i < frames; ++i) {
         inputs_.push_back(bytes().data() + i * pitch_);
@@ -26,20 +21,21 @@ Frames::Frames(Element element, size_t frames, size_t elements)
 
 double Frames::get(size_t frame, size_t index) const {
     uint32_t bits = 0;
-    std::memcpy(&bits, inputs_[frame] + index * bytes_of(element_), bytes_of(element_));
+    std::memcpy(&bits, inputs_[frame] + index * element_bytes(element_), element_bytes(element_));
     switch (element_) {
         case Element::U32:
             return bits;
         case Element::F32:
             return std::bit_cast<float>(bits);
-        case Element::Bf16:
+        case Element::BF16:
             return isa::amd::from_bf16(bits);
         case Element::F16:
             return isa::amd::from_f16(bits);
         case Element::F8E4M3:
             return isa::amd::from_f8e4m3(bits);
+        default:
+            return 0;
     }
-    return 0;
 }
 
 void Frames::set(size_t frame, size_t index, float value) {
@@ -51,7 +47,7 @@ void Frames::set(size_t frame, size_t index, float value) {
         case Element::F32:
             bits = std::bit_cast<uint32_t>(value);
             break;
-        case Element::Bf16:
+        case Element::BF16:
             bits = isa::amd::to_bf16(value);
             break;
         case Element::F16:
@@ -60,8 +56,10 @@ void Frames::set(size_t frame, size_t index, float value) {
         case Element::F8E4M3:
             bits = isa::amd::to_f8e4m3(value);
             break;
+        default:
+            break;
     }
-    std::memcpy(outputs_[frame] + index * bytes_of(element_), &bits, bytes_of(element_));
+    std::memcpy(outputs_[frame] + index * element_bytes(element_), &bits, element_bytes(element_));
 }
 
 Frames& Frames::fill_normal(uint32_t seed) {
@@ -82,7 +80,7 @@ Frames& Frames::fill_whole(uint32_t seed, int largest) {
 }
 
 std::vector<double> Frames::reference(const std::function<double(size_t, size_t)>& value) const {
-    const size_t pitch = pitch_ / bytes_of(element_);
+    const size_t pitch = pitch_ / element_bytes(element_);
     std::vector<double> result(frames() * pitch, 0.0);
     for (size_t frame = 0; frame < frames(); ++frame)
         for (size_t i = 0; i < elements_; ++i) result[frame * pitch + i] = value(frame, i);

@@ -8,7 +8,6 @@
 namespace kinetograph::emulator {
 
 /// Bytes of one element.
-uint32_t bytes_of(Element element);
 
 /// Frames one behind the other, each at a multiple of 16 bytes, as a kernel and a reference see them. Zero at first.
 class Frames {

@@ -15,10 +15,8 @@
 namespace kinetograph::emulator {
 namespace {
 
-using gfx950::Storage;
-
-Element element_of(Storage storage) {
-    return storage == Storage::F32 ? Element::F32 : storage == Storage::Bf16 ? Element::Bf16 : Element::F16;
+Element element_of(Element storage) {
+    return storage == Element::F32 ? Element::F32 : storage == Element::BF16 ? Element::BF16 : Element::F16;
 }
 
 template <class Params>
@@ -33,11 +31,11 @@ void add(ProblemWriter& writer, const std::string& name, const gfx950::LaunchSha
 }
 
 /// ||found - exact|| / ||exact|| of values rounded once to the storage, with some room for float32 arithmetic.
-double rounding(Storage storage) { return storage == Storage::F32 ? 1e-6 : storage == Storage::Bf16 ? 2.5e-3 : 3.2e-4; }
+double rounding(Element storage) { return storage == Element::F32 ? 1e-6 : storage == Element::BF16 ? 2.5e-3 : 3.2e-4; }
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
-void add_rms_norm(ProblemWriter& writer, Storage storage, size_t channels, bool with_silu) {
+void add_rms_norm(ProblemWriter& writer, Element storage, size_t channels, bool with_silu) {
     const size_t frames = 2, pixels = 37;
     Frames input(element_of(storage), frames, pixels * channels),
         output(element_of(storage), frames, pixels * channels);
@@ -62,7 +60,7 @@ void add_rms_norm(ProblemWriter& writer, Storage storage, size_t channels, bool 
 }
 
 /// Three launches; each problem begins with what the host model's launch before it has left.
-void add_attention(ProblemWriter& writer, Storage storage, size_t tokens, size_t channels, uint32_t compute_units) {
+void add_attention(ProblemWriter& writer, Element storage, size_t tokens, size_t channels, uint32_t compute_units) {
     const gfx950::AttentionProblem problem{static_cast<int64_t>(tokens), static_cast<int64_t>(channels), storage,
                                            compute_units};
     const gfx950::AttentionPlan plan = gfx950::plan(problem);
@@ -90,7 +88,7 @@ void add_attention(ProblemWriter& writer, Storage storage, size_t tokens, size_t
     }
     auto reference = output.reference([&](size_t, size_t e) { return result[e]; });
     // The weights are rounded to 16 bits before they meet the values.
-    const double allowed = storage == Storage::F32 ? 2e-6 : 2 * rounding(storage);
+    const double allowed = storage == Element::F32 ? 2e-6 : 2 * rounding(storage);
 
     const std::string name = fmt::format("attention of {} tokens, {} channels", tokens, channels);
     add(writer, name + ": values", plan.values, params.values, buffers, {"workspace", Element::U32, 0, {}, 0});
@@ -105,7 +103,7 @@ void add_attention(ProblemWriter& writer, Storage storage, size_t tokens, size_t
     }
 }
 
-void add_upsample(ProblemWriter& writer, Storage storage, size_t channels) {
+void add_upsample(ProblemWriter& writer, Element storage, size_t channels) {
     const size_t height = 3, width = 5;
     Frames input(element_of(storage), 2, height * width * channels),
         output(element_of(storage), 2, 4 * height * width * channels);
@@ -124,7 +122,7 @@ void add_upsample(ProblemWriter& writer, Storage storage, size_t channels) {
 
 void add_copy_rows(ProblemWriter& writer, size_t row_bytes, int64_t alignment) {
     const size_t rows = 21;
-    Frames input(Element::Bf16, 2, rows * row_bytes), output(Element::Bf16, 2, rows * row_bytes / 2);
+    Frames input(Element::BF16, 2, rows * row_bytes), output(Element::BF16, 2, rows * row_bytes / 2);
     input.fill_normal(5);
     const gfx950::CopyRowsProblem problem{.frames = 2,
                                           .rows = static_cast<int64_t>(rows),
@@ -137,11 +135,11 @@ void add_copy_rows(ProblemWriter& writer, size_t row_bytes, int64_t alignment) {
         [&](size_t frame, size_t e) { return input.get(frame, e / elements * 2 * elements + e % elements); });
     add(writer, fmt::format("rows of {} bytes copied out of rows of {}", row_bytes, 2 * row_bytes),
         launch_shape(problem), make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
-        {{"input", input.bytes()}, {"output", output.bytes()}}, {"output", Element::Bf16, 0, std::move(reference), 0});
+        {{"input", input.bytes()}, {"output", output.bytes()}}, {"output", Element::BF16, 0, std::move(reference), 0});
 }
 
 /// 3x3x3 taps, causal in time, stride 2 and dilation 2 in width, columns beyond the last tap.
-void add_im2col(ProblemWriter& writer, Storage storage, size_t channels) {
+void add_im2col(ProblemWriter& writer, Element storage, size_t channels) {
     gfx950::Im2colProblem problem;
     problem.frames = {.size = 2, .taps = 3, .pad_before = 2};
     problem.height = {.size = 4, .taps = 3, .pad_before = 1, .pad_after = 1};
@@ -170,7 +168,7 @@ void add_im2col(ProblemWriter& writer, Storage storage, size_t channels) {
         {"matrix", matrix.element(), 0, std::move(reference), 0});
 }
 
-void add_unpack_latent(ProblemWriter& writer, Storage storage, size_t pixels, size_t channels) {
+void add_unpack_latent(ProblemWriter& writer, Element storage, size_t pixels, size_t channels) {
     Frames latent(Element::F32, 2, pixels * channels), output(element_of(storage), 2, pixels * channels);
     Frames scale(Element::F32, 1, channels), shift(Element::F32, 1, channels);
     latent.fill_normal(7);
@@ -189,7 +187,7 @@ void add_unpack_latent(ProblemWriter& writer, Storage storage, size_t pixels, si
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
-void add_sum(ProblemWriter& writer, Storage storage, size_t elements) {
+void add_sum(ProblemWriter& writer, Element storage, size_t elements) {
     Frames a(element_of(storage), 2, elements), b(element_of(storage), 2, elements),
         output(element_of(storage), 2, elements);
     a.fill_normal(10);
@@ -202,7 +200,7 @@ void add_sum(ProblemWriter& writer, Storage storage, size_t elements) {
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
-void add_store_f32(ProblemWriter& writer, Storage storage, size_t pixels, size_t channels, bool planar) {
+void add_store_f32(ProblemWriter& writer, Element storage, size_t pixels, size_t channels, bool planar) {
     Frames input(element_of(storage), 2, pixels * channels), output(Element::F32, 2, pixels * channels);
     input.fill_normal(12);
     const gfx950::StoreF32Problem problem{
@@ -216,7 +214,7 @@ void add_store_f32(ProblemWriter& writer, Storage storage, size_t pixels, size_t
         {{"input", input.bytes()}, {"output", output.bytes()}}, {"output", Element::F32, 0, std::move(reference), 0});
 }
 
-void add_picture(ProblemWriter& writer, Storage storage, gfx950::Picture picture) {
+void add_picture(ProblemWriter& writer, Element storage, gfx950::Picture picture) {
     const size_t pixels = 101;
     const bool bytes = picture == gfx950::Picture::Rgba8;
     Frames input(element_of(storage), 2, pixels * 3),
@@ -232,12 +230,12 @@ void add_picture(ProblemWriter& writer, Storage storage, gfx950::Picture picture
     add(writer, bytes ? "pictures of bytes" : "pictures of halves", launch_shape(problem),
         make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
         {{"input", input.bytes()}, {"output", output.bytes()}},
-        {"output", bytes ? Element::U32 : Element::F16, 0, std::move(reference), rounding(Storage::F16)});
+        {"output", bytes ? Element::U32 : Element::F16, 0, std::move(reference), rounding(Element::F16)});
 }
 
 int write_problems(const char* path) {
     ProblemWriter writer(path);
-    for (const Storage storage : {Storage::Bf16, Storage::F16, Storage::F32}) {
+    for (const Element storage : {Element::BF16, Element::F16, Element::F32}) {
         add_rms_norm(writer, storage, 96, true);
         add_rms_norm(writer, storage, 50, false);
         add_attention(writer, storage, 75, 64, 1);
@@ -253,18 +251,18 @@ int write_problems(const char* path) {
         add_picture(writer, storage, gfx950::Picture::Rgba8);
         add_picture(writer, storage, gfx950::Picture::Rgba16F);
     }
-    add_rms_norm(writer, Storage::Bf16, 384, true);
-    add_attention(writer, Storage::Bf16, 130, 104, 256);
-    add_attention(writer, Storage::Bf16, 40, 384, 1);
-    add_attention(writer, Storage::F32, 40, 200, 1);
-    add_upsample(writer, Storage::Bf16, 6);
-    add_upsample(writer, Storage::Bf16, 3);
+    add_rms_norm(writer, Element::BF16, 384, true);
+    add_attention(writer, Element::BF16, 130, 104, 256);
+    add_attention(writer, Element::BF16, 40, 384, 1);
+    add_attention(writer, Element::F32, 40, 200, 1);
+    add_upsample(writer, Element::BF16, 6);
+    add_upsample(writer, Element::BF16, 3);
     add_copy_rows(writer, 48, 16);
     add_copy_rows(writer, 12, 4);
     add_copy_rows(writer, 10, 2);
-    add_im2col(writer, Storage::Bf16, 16);
-    add_im2col(writer, Storage::F32, 3);
-    add_im2col(writer, Storage::F16, 3);
+    add_im2col(writer, Element::BF16, 16);
+    add_im2col(writer, Element::F32, 3);
+    add_im2col(writer, Element::F16, 3);
     return writer.finish();
 }
 

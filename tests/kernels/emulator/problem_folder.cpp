@@ -16,14 +16,15 @@ const char* name_of(Element element) {
             return "u32";
         case Element::F32:
             return "f32";
-        case Element::Bf16:
+        case Element::BF16:
             return "bf16";
         case Element::F16:
             return "f16";
         case Element::F8E4M3:
             return "f8e4m3";
+        default:
+            return "";
     }
-    return "";
 }
 
 /// Where in the parameters a device address stands: every aligned word that points into a buffer of the problem.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,8 +13,6 @@
 /// Hands kernel launches to run_problems.py, which executes the compiled kernel in an instruction emulator. Parameters,
 /// buffers and what must come out are made here, once; the other side only executes and compares.
 namespace kinetograph::emulator {
-
-enum class Element : uint8_t { U32, F32, Bf16, F16, F8E4M3 };
 
 /// What a launch must have left in a buffer.
 struct Expectation {

@@ -1,6 +1,6 @@
-/// One small kernel for every group of wrappers in kernels/isa/amd, compiled for the chip and for the host: the compiled
-/// ones run in an instruction emulator, the others in the host model, and both must leave the same bits. What one of the
-/// two models has wrong, the other shows.
+/// One small kernel for every group of wrappers in kernels/isa/amd, compiled for the chip and for the host: the
+/// compiled ones run in an instruction emulator, the others in the host model, and both must leave the same bits. What
+/// one of the two models has wrong, the other shows.
 
 #include <kinetograph/kernels/isa/amd/buffer.hpp>
 #include <kinetograph/kernels/isa/amd/cross_lane.hpp>
@@ -59,7 +59,8 @@ KG_KERNEL(conform_lds_writes, Params, 128, 1) {
     store_16(make_buffer(params.d, params.bytes), slice(4, 2), read_lds_16(lds, (127u - thread) * 16u));
 }
 
-/// Loads and stores of every width, some of their lanes beyond the descriptors' sizes, with and without a scalar offset.
+/// Loads and stores of every width, some of their lanes beyond the descriptors' sizes, with and without a scalar
+/// offset.
 KG_KERNEL(conform_buffers, Params, 64, 1) {
     const Buffer input = make_buffer(params.a, params.bytes);
     const Buffer some = make_buffer(params.a, params.bytes / 2);
@@ -79,8 +80,8 @@ KG_KERNEL(conform_mfma_bf16, Params, 64, 1) {
     const Buffer output = make_buffer(params.d, params.bytes);
     Accumulator sum = bits_as_accumulator(load_16(output, slice(4)));
     for (uint32_t k = 0; k < params.count; ++k) {
-        sum = mfma_16x16x32<MatrixType::Bf16>(load_16(make_buffer(params.a, params.bytes), slice(4), k * 1024),
-                                              load_16(make_buffer(params.b, params.bytes), slice(4), k * 1024), sum);
+        sum = mfma_16x16x32<Element::BF16>(load_16(make_buffer(params.a, params.bytes), slice(4), k * 1024),
+                                           load_16(make_buffer(params.b, params.bytes), slice(4), k * 1024), sum);
     }
     store_16(output, slice(4), bits_as_words(sum));
 }
@@ -88,8 +89,8 @@ KG_KERNEL(conform_mfma_f16, Params, 64, 1) {
     const Buffer output = make_buffer(params.d, params.bytes);
     Accumulator sum = bits_as_accumulator(load_16(output, slice(4)));
     for (uint32_t k = 0; k < params.count; ++k) {
-        sum = mfma_16x16x32<MatrixType::F16>(load_16(make_buffer(params.a, params.bytes), slice(4), k * 1024),
-                                             load_16(make_buffer(params.b, params.bytes), slice(4), k * 1024), sum);
+        sum = mfma_16x16x32<Element::F16>(load_16(make_buffer(params.a, params.bytes), slice(4), k * 1024),
+                                          load_16(make_buffer(params.b, params.bytes), slice(4), k * 1024), sum);
     }
     store_16(output, slice(4), bits_as_words(sum));
 }

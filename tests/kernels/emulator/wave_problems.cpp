@@ -60,7 +60,7 @@ uint32_t small_float_bits(int value, int exponent_bias, int mantissa_bits, int s
 }
 
 uint32_t element_bits(Element element, int value) {
-    if (element == Element::Bf16) return bf16_bits(static_cast<float>(value));
+    if (element == Element::BF16) return bf16_bits(static_cast<float>(value));
     return element == Element::F16 ? small_float_bits(value, 15, 10, 15) : small_float_bits(value, 7, 3, 7);
 }
 
@@ -159,7 +159,7 @@ int write_problems(const char* path) {
     add(writer, "LDS writes of some lanes", "conform_lds_writes", {1}, 0, Memory(4096, 4));
     add(writer, "LDS writes in two workgroups", "conform_lds_writes", {2}, 0, Memory(4096, 5));
     add(writer, "buffer loads and stores of every width", "conform_buffers", {1}, 0, Memory(4096, 6));
-    for (const Element element : {Element::Bf16, Element::F16, Element::F8E4M3})
+    for (const Element element : {Element::BF16, Element::F16, Element::F8E4M3})
         for (const uint32_t steps : {1u, 5u}) add_matrix_product(writer, element, steps, 7 + steps);
     add(writer, "conversions", "conform_conversions", {1}, 0, floats_to_convert(20));
     add(writer, "conversions in two workgroups", "conform_conversions", {2}, 0, floats_to_convert(21));

@@ -43,11 +43,11 @@ inline uint32_t encode(Element element, int value) {
     static constexpr uint32_t kE4M3[] = {0, 0x38, 0x40, 0x44, 0x48}, kE5M2[] = {0, 0x3c, 0x40, 0x42, 0x44};
     const uint32_t size = static_cast<uint32_t>(value < 0 ? -value : value);
     switch (element) {
-        case Element::Float16:
+        case Element::F16:
             return kHalf[size] | (value < 0 ? 0x8000u : 0);
-        case Element::BFloat16:
+        case Element::BF16:
             return kBFloat[size] | (value < 0 ? 0x8000u : 0);
-        case Element::Float8E4M3:
+        case Element::F8E4M3:
             return kE4M3[size] | (value < 0 ? 0x80u : 0);
         default:
             return kE5M2[size] | (value < 0 ? 0x80u : 0);

@@ -14,7 +14,7 @@ struct Shared {
     uint32_t columns;
 };
 
-constexpr uint32_t kInstruction = tcgen05_instruction(Element::BFloat16, Element::BFloat16, 128, 32);
+constexpr uint32_t kInstruction = tcgen05_instruction(Element::BF16, Element::BF16, 128, 32);
 
 /// What a kernel with one mistake starts from: 128 threads, operands written, 32 columns allocated at `d`.
 struct Ready {
@@ -22,9 +22,7 @@ struct Ready {
     uint32_t d;
     uint64_t a, b;
 
-    void multiply(bool accumulate = false) const {
-        tcgen05::mma<1, Element::BFloat16>(d, a, b, kInstruction, accumulate);
-    }
+    void multiply(bool accumulate = false) const { tcgen05::mma<1, Element::BF16>(d, a, b, kInstruction, accumulate); }
     bool issuer() const { return thread_index() == 64; }
     uint32_t row() const { return (32 * warp_index() << 16) | d; }
     void end() const {
@@ -44,8 +42,8 @@ struct Tcgen05Faults : testing::Test {
                 fence_barrier_init();
             }
             if (warp_index() == 0) tcgen05::alloc<1>(&shared.columns, 32);
-            write_tile(shared.a, a, 0, 128, Element::BFloat16, Swizzle::Span128, 1024, 128);
-            write_tile(shared.b, b, 0, 32, Element::BFloat16, Swizzle::Span128, 1024, 128);
+            write_tile(shared.a, a, 0, 128, Element::BF16, Swizzle::Span128, 1024, 128);
+            write_tile(shared.b, b, 0, 32, Element::BF16, Swizzle::Span128, 1024, 128);
             fence_async_shared();
             sync_cta();
             tcgen05::fence_after_sync();
@@ -232,7 +230,7 @@ TEST_F(Tcgen05Faults, FreeingColumnsThatAProductStillWritesIsCaught) {
 
 TEST_F(Tcgen05Faults, ColumnsOutsideTheAllocationAreCaught) {
     expect("are not inside one allocation", [](const Ready& ready) {
-        if (ready.issuer()) tcgen05::mma<1, Element::BFloat16>(ready.d + 16, ready.a, ready.b, kInstruction, false);
+        if (ready.issuer()) tcgen05::mma<1, Element::BF16>(ready.d + 16, ready.a, ready.b, kInstruction, false);
     });
 }
 
@@ -261,14 +259,14 @@ TEST_F(Tcgen05Faults, AWgmmaDescriptorIsCaught) {
         const OperandTile tile{
             .address = shared_address(ready.shared.a), .group_stride = 1024, .swizzle = Swizzle::Span128};
         if (ready.issuer())
-            tcgen05::mma<1, Element::BFloat16>(ready.d, wgmma_descriptor(tile), ready.b, kInstruction, false);
+            tcgen05::mma<1, Element::BF16>(ready.d, wgmma_descriptor(tile), ready.b, kInstruction, false);
     });
 }
 
 TEST_F(Tcgen05Faults, AWgmmaLayoutCodeIsCaught) {
     expect("layout code 1 is none of 0 (no swizzle), 2 (128B), 4 (64B), 6 (32B)", [](const Ready& ready) {
         const uint64_t wrong = (ready.b & ~(7ull << 61)) | 1ull << 61;
-        if (ready.issuer()) tcgen05::mma<1, Element::BFloat16>(ready.d, ready.a, wrong, kInstruction, false);
+        if (ready.issuer()) tcgen05::mma<1, Element::BF16>(ready.d, ready.a, wrong, kInstruction, false);
     });
 }
 
@@ -279,14 +277,14 @@ TEST_F(Tcgen05Faults, SwappedStridesAreCaught) {
                                .swizzle = Swizzle::Span128,
                                .chunk_stride = 1024};
         if (ready.issuer())
-            tcgen05::mma<1, Element::BFloat16>(ready.d, tcgen05_descriptor(tile), ready.b, kInstruction, false);
+            tcgen05::mma<1, Element::BF16>(ready.d, tcgen05_descriptor(tile), ready.b, kInstruction, false);
     });
 }
 
 TEST_F(Tcgen05Faults, AShapeThatDoesNotExistIsCaught) {
     expect("cta_group::1 has no shape M 256, N 32", [](const Ready& ready) {
-        const uint32_t wrong = tcgen05_instruction(Element::BFloat16, Element::BFloat16, 256, 32);
-        if (ready.issuer()) tcgen05::mma<1, Element::BFloat16>(ready.d, ready.a, ready.b, wrong, false);
+        const uint32_t wrong = tcgen05_instruction(Element::BF16, Element::BF16, 256, 32);
+        if (ready.issuer()) tcgen05::mma<1, Element::BF16>(ready.d, ready.a, ready.b, wrong, false);
     });
 }
 

@@ -43,15 +43,15 @@ bool element_at(const Case& test, uint32_t rank, uint32_t lane, uint32_t column,
 class Tcgen05Shapes : public testing::TestWithParam<Case> {};
 
 INSTANTIATE_TEST_SUITE_P(Each, Tcgen05Shapes,
-                         testing::Values(Case{"Bf16M128N64", 1, 128, 64, Element::BFloat16, Swizzle::Span128},
-                                         Case{"Bf16M128N96Swizzle64", 1, 128, 96, Element::BFloat16, Swizzle::Span64},
-                                         Case{"HalfM64N32Swizzle32", 1, 64, 32, Element::Float16, Swizzle::Span32},
-                                         Case{"Bf16M128N16NoSwizzle", 1, 128, 16, Element::BFloat16, Swizzle::None},
-                                         Case{"E4M3M128N32", 1, 128, 32, Element::Float8E4M3, Swizzle::Span128},
-                                         Case{"E5M2M128N32Swizzle64", 1, 128, 32, Element::Float8E5M2, Swizzle::Span64},
-                                         Case{"PairBf16M256N128", 2, 256, 128, Element::BFloat16, Swizzle::Span128},
-                                         Case{"PairE4M3M256N64", 2, 256, 64, Element::Float8E4M3, Swizzle::Span128},
-                                         Case{"PairHalfM128N64", 2, 128, 64, Element::Float16, Swizzle::Span128}),
+                         testing::Values(Case{"Bf16M128N64", 1, 128, 64, Element::BF16, Swizzle::Span128},
+                                         Case{"Bf16M128N96Swizzle64", 1, 128, 96, Element::BF16, Swizzle::Span64},
+                                         Case{"HalfM64N32Swizzle32", 1, 64, 32, Element::F16, Swizzle::Span32},
+                                         Case{"Bf16M128N16NoSwizzle", 1, 128, 16, Element::BF16, Swizzle::None},
+                                         Case{"E4M3M128N32", 1, 128, 32, Element::F8E4M3, Swizzle::Span128},
+                                         Case{"E5M2M128N32Swizzle64", 1, 128, 32, Element::F8E5M2, Swizzle::Span64},
+                                         Case{"PairBf16M256N128", 2, 256, 128, Element::BF16, Swizzle::Span128},
+                                         Case{"PairE4M3M256N64", 2, 256, 64, Element::F8E4M3, Swizzle::Span128},
+                                         Case{"PairHalfM128N64", 2, 128, 64, Element::F16, Swizzle::Span128}),
                          [](const auto& test) { return test.param.name; });
 
 /// Every thread checks its lane's row of the accumulator, 16 columns at a time.
@@ -125,14 +125,16 @@ TEST_P(Tcgen05Shapes, TheAccumulatorIsTheProductInItsDocumentedLayout) {
     const Case& test = GetParam();
     const auto of_group = [&]<int kGroup>() {
         switch (test.element) {
-            case Element::Float16:
-                return multiply<kGroup, Element::Float16>(test);
-            case Element::BFloat16:
-                return multiply<kGroup, Element::BFloat16>(test);
-            case Element::Float8E4M3:
-                return multiply<kGroup, Element::Float8E4M3>(test);
-            case Element::Float8E5M2:
-                return multiply<kGroup, Element::Float8E5M2>(test);
+            case Element::F16:
+                return multiply<kGroup, Element::F16>(test);
+            case Element::BF16:
+                return multiply<kGroup, Element::BF16>(test);
+            case Element::F8E4M3:
+                return multiply<kGroup, Element::F8E4M3>(test);
+            case Element::F8E5M2:
+                return multiply<kGroup, Element::F8E5M2>(test);
+            default:
+                return;
         }
     };
     if (test.group == 1) {

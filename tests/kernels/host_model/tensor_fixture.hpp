@@ -29,7 +29,7 @@ struct CodedTensor {
     }
 
     TensorMapDesc map(MapMode mode, Swizzle swizzle) {
-        TensorMapDesc desc = dense_map(mode, MapElement::UInt16, elements.data(), rank, size);
+        TensorMapDesc desc = dense_map(mode, Element::U16, elements.data(), rank, size);
         desc.swizzle = swizzle;
         return desc;
     }

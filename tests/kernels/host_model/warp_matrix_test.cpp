@@ -221,7 +221,7 @@ TEST(MultiplyAdd, FragmentsLieAsDocumented) {
                     const uint32_t one = 0x3f80u << (k % 2 * 16), three = 0x4040u << (k % 2 * 16);
                     if (g == m % 8 && t == k % 8 / 2) a[m / 8 + k / 8 * 2] = one;
                     if (g == n && t == k % 8 / 2) b[k / 8] = three;
-                    multiply_add<Element::BFloat16>(d, a, b);
+                    multiply_add<Element::BF16>(d, a, b);
                     for (uint32_t i = 0; i < 4; ++i) {
                         const bool hit = g + i / 2 * 8 == m && 2 * t + i % 2 == n;
                         EXPECT_EQ(d[i], static_cast<float>(i + 1 + (hit ? 3 : 0)));
@@ -237,7 +237,7 @@ TEST(MultiplyAdd, TakesFloat16) {
         const uint32_t word = float16_bits(0.5f) | float16_bits(-2.0f) << 16;
         const uint32_t a[4] = {word, word, word, word}, b[2] = {word, word};
         float d[4] = {};
-        multiply_add<Element::Float16>(d, a, b);
+        multiply_add<Element::F16>(d, a, b);
         for (const float value : d) EXPECT_EQ(value, 8 * (0.25f + 4.0f));
     });
 }
@@ -265,11 +265,11 @@ TEST(WarpTiles, LoadedAndMultipliedAtOnceAreThoseOfSingleInstructions) {
         }
         float d[2][4][4], single[4];
         for (uint32_t i = 0; i < 32; ++i) d[i / 16][i / 4 % 4][i % 4] = static_cast<float>(i);
-        multiply_add<Element::BFloat16>(d, a, b);
+        multiply_add<Element::BF16>(d, a, b);
         for (uint32_t i = 0; i < 2; ++i) {
             for (uint32_t j = 0; j < 4; ++j) {
                 for (uint32_t k = 0; k < 4; ++k) single[k] = static_cast<float>((i * 4 + j) * 4 + k);
-                multiply_add<Element::BFloat16>(single, a[i], b[j]);
+                multiply_add<Element::BF16>(single, a[i], b[j]);
                 EXPECT_TRUE(std::equal(single, single + 4, d[i][j])) << i << ", " << j;
             }
         }

@@ -203,10 +203,10 @@ void in_a_wave(WaveBody body) {
 TEST(Mfma, FollowsTheDocumentedLayoutOfSixteenBitElements) {
     in_a_wave([](const WaveParams&) {
         expect_product(32, 16, to_bf16, [](const uint32_t* a, const uint32_t* b) {
-            return mfma_16x16x32<MatrixType::Bf16>(operand<Packed16>(a), operand<Packed16>(b), kOnes);
+            return mfma_16x16x32<Element::BF16>(operand<Packed16>(a), operand<Packed16>(b), kOnes);
         });
         expect_product(32, 16, to_f16, [](const uint32_t* a, const uint32_t* b) {
-            return mfma_16x16x32<MatrixType::F16>(operand<Packed16>(a), operand<Packed16>(b), kOnes);
+            return mfma_16x16x32<Element::F16>(operand<Packed16>(a), operand<Packed16>(b), kOnes);
         });
     });
 }

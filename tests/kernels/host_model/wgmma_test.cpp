@@ -58,22 +58,22 @@ void multiply_tile(Swizzle swizzle, uint32_t pitch) {
 }
 
 TEST(Wgmma, MultipliesTilesOfEverySwizzle) {
-    multiply_tile<64, Element::BFloat16>(Swizzle::Span128, 8);
-    multiply_tile<64, Element::BFloat16>(Swizzle::Span64, 8);
-    multiply_tile<64, Element::BFloat16>(Swizzle::Span32, 8);
-    multiply_tile<64, Element::BFloat16>(Swizzle::None, 8);
+    multiply_tile<64, Element::BF16>(Swizzle::Span128, 8);
+    multiply_tile<64, Element::BF16>(Swizzle::Span64, 8);
+    multiply_tile<64, Element::BF16>(Swizzle::Span32, 8);
+    multiply_tile<64, Element::BF16>(Swizzle::None, 8);
 }
 
 TEST(Wgmma, MultipliesHalfPrecisionAndManyWidths) {
-    multiply_tile<16, Element::Float16>(Swizzle::Span128, 8);
-    multiply_tile<96, Element::BFloat16>(Swizzle::Span64, 8);
-    multiply_tile<256, Element::Float16>(Swizzle::Span128, 8);
+    multiply_tile<16, Element::F16>(Swizzle::Span128, 8);
+    multiply_tile<96, Element::BF16>(Swizzle::Span64, 8);
+    multiply_tile<256, Element::F16>(Swizzle::Span128, 8);
 }
 
 TEST(Wgmma, GroupsOfRowsMayLieAHalosPitchApart) {
-    multiply_tile<32, Element::BFloat16>(Swizzle::Span128, 10);
-    multiply_tile<32, Element::BFloat16>(Swizzle::Span64, 9);
-    multiply_tile<32, Element::BFloat16>(Swizzle::Span32, 12);
+    multiply_tile<32, Element::BF16>(Swizzle::Span128, 10);
+    multiply_tile<32, Element::BF16>(Swizzle::Span64, 9);
+    multiply_tile<32, Element::BF16>(Swizzle::Span32, 12);
 }
 
 TEST(Wgmma, AStartShiftedByWholeRowsReadsTheShiftedTileWithoutBaseOffset) {
@@ -83,8 +83,8 @@ TEST(Wgmma, AStartShiftedByWholeRowsReadsTheShiftedTileWithoutBaseOffset) {
         launch.seed = shift;
         const auto outcome = host_model::run(launch, [&] {
             auto& shared = shared_as<Shared>();
-            write_tile(shared.a, halo, 0, 80, Element::BFloat16, Swizzle::Span128, 1024, 128);
-            write_tile(shared.b, b, 0, 16, Element::BFloat16, Swizzle::Span128, 1024, 128);
+            write_tile(shared.a, halo, 0, 80, Element::BF16, Swizzle::Span128, 1024, 128);
+            write_tile(shared.b, b, 0, 16, Element::BF16, Swizzle::Span128, 1024, 128);
             fence_async_shared();
             sync_cta();
             float d[8];
@@ -94,8 +94,8 @@ TEST(Wgmma, AStartShiftedByWholeRowsReadsTheShiftedTileWithoutBaseOffset) {
                     return wgmma_descriptor(
                         {.address = address + k * 32, .group_stride = 1024, .swizzle = Swizzle::Span128});
                 };
-                wgmma::mma<16, Element::BFloat16>(d, tile(shared_address(shared.a) + shift * 128),
-                                                  tile(shared_address(shared.b)), k != 0);
+                wgmma::mma<16, Element::BF16>(d, tile(shared_address(shared.a) + shift * 128),
+                                              tile(shared_address(shared.b)), k != 0);
             }
             wgmma::commit();
             wgmma::wait<0>();
@@ -114,20 +114,20 @@ TEST(Wgmma, TakesAFromRegisters) {
     const Matrix a(64, 16, 5), b(32, 64, 6);
     expect_runs(kWarpgroup, [&] {
         auto& shared = shared_as<Shared>();
-        write_tile(shared.b, b, 0, 32, Element::BFloat16, Swizzle::Span128, 1024, 128);
+        write_tile(shared.b, b, 0, 32, Element::BF16, Swizzle::Span128, 1024, 128);
         fence_async_shared();
         sync_cta();
         uint32_t fragment[4];
         for (uint32_t j = 0; j < 4; ++j) {
             const uint32_t row = 16 * warp_index() + lane_index() / 4 + 8 * (j % 2),
                            k = 2 * (lane_index() % 4) + 8 * (j / 2);
-            fragment[j] = encode(Element::BFloat16, a.at(row, k)) | encode(Element::BFloat16, a.at(row, k + 1)) << 16;
+            fragment[j] = encode(Element::BF16, a.at(row, k)) | encode(Element::BF16, a.at(row, k + 1)) << 16;
         }
         float d[16];
         wgmma::fence();
         const uint64_t tile =
             wgmma_descriptor({.address = shared_address(shared.b), .group_stride = 1024, .swizzle = Swizzle::Span128});
-        wgmma::mma<32, Element::BFloat16>(d, fragment, tile, false);
+        wgmma::mma<32, Element::BF16>(d, fragment, tile, false);
         wgmma::commit();
         wgmma::wait<0>();
         wgmma::take(d);
@@ -140,8 +140,8 @@ struct WgmmaFaults : testing::Test {
     void expect(const std::string& sentence, const std::function<void(Shared&, uint64_t, uint64_t)>& kernel) const {
         expect_fault(kWarpgroup, sentence, [&] {
             auto& shared = shared_as<Shared>();
-            write_tile(shared.a, a, 0, 64, Element::BFloat16, Swizzle::Span128, 1024, 128);
-            write_tile(shared.b, b, 0, 16, Element::BFloat16, Swizzle::Span128, 1024, 128);
+            write_tile(shared.a, a, 0, 64, Element::BF16, Swizzle::Span128, 1024, 128);
+            write_tile(shared.b, b, 0, 16, Element::BF16, Swizzle::Span128, 1024, 128);
             fence_async_shared();
             sync_cta();
             const auto tile = [](const uint8_t* at) {
@@ -158,7 +158,7 @@ TEST_F(WgmmaFaults, AccumulatorsReadBeforeTheirGroupWasWaitedForAreCaught) {
     expect("reads accumulators of wgmma.mma_async at wgmma_test.cpp", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, a, b, false);
+        wgmma::mma<16, Element::BF16>(d, a, b, false);
         wgmma::commit();
         wgmma::take(d);
         wgmma::wait<0>();
@@ -169,7 +169,7 @@ TEST_F(WgmmaFaults, WaitingForTheWrongNumberOfGroupsIsCaught) {
     expect("before wgmma.wait_group has waited for their group", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, a, b, false);
+        wgmma::mma<16, Element::BF16>(d, a, b, false);
         wgmma::commit();
         wgmma::wait<1>();
         wgmma::take(d);
@@ -180,14 +180,14 @@ TEST_F(WgmmaFaults, AccumulatorsInFlightHoldPoison) {
     bool poisoned = false;
     const Outcome outcome = host_model::run(kWarpgroup, [&] {
         auto& shared = shared_as<Shared>();
-        write_tile(shared.a, a, 0, 64, Element::BFloat16, Swizzle::Span128, 1024, 128);
+        write_tile(shared.a, a, 0, 64, Element::BF16, Swizzle::Span128, 1024, 128);
         fence_async_shared();
         sync_cta();
         const uint64_t tile =
             wgmma_descriptor({.address = shared_address(shared.a), .group_stride = 1024, .swizzle = Swizzle::Span128});
         float d[8] = {};
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, tile, tile, true);
+        wgmma::mma<16, Element::BF16>(d, tile, tile, true);
         wgmma::commit();
         if (thread_index() == 0) poisoned = d[3] != d[3];
         wgmma::wait<0>();
@@ -199,7 +199,7 @@ TEST_F(WgmmaFaults, AccumulatorsInFlightHoldPoison) {
 TEST_F(WgmmaFaults, AMissingFenceIsCaught) {
     expect("without a wgmma.fence", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
-        wgmma::mma<16, Element::BFloat16>(d, a, b, false);
+        wgmma::mma<16, Element::BF16>(d, a, b, false);
     });
 }
 
@@ -207,7 +207,7 @@ TEST_F(WgmmaFaults, AMissingCommitIsCaught) {
     expect("is in no committed group", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, a, b, false);
+        wgmma::mma<16, Element::BF16>(d, a, b, false);
         wgmma::wait<0>();
     });
 }
@@ -216,7 +216,7 @@ TEST_F(WgmmaFaults, ABaseOffsetIsCaught) {
     expect("A: the descriptor's base_offset is 3", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, a | 3ull << 49, b, false);
+        wgmma::mma<16, Element::BF16>(d, a | 3ull << 49, b, false);
     });
 }
 
@@ -226,7 +226,7 @@ TEST_F(WgmmaFaults, ATcgen05DescriptorIsCaught) {
         float d[8];
         wgmma::fence();
         const OperandTile tile{.address = shared_address(shared.b), .group_stride = 1024, .swizzle = Swizzle::Span128};
-        wgmma::mma<16, Element::BFloat16>(d, a, tcgen05_descriptor(tile), false);
+        wgmma::mma<16, Element::BF16>(d, a, tcgen05_descriptor(tile), false);
     });
 }
 
@@ -237,7 +237,7 @@ TEST_F(WgmmaFaults, SwappedStridesAreCaught) {
         wgmma::fence();
         const OperandTile tile{
             .address = shared_address(shared.a), .group_stride = 16, .swizzle = Swizzle::Span128, .chunk_stride = 1024};
-        wgmma::mma<16, Element::BFloat16>(d, wgmma_descriptor(tile), b, false);
+        wgmma::mma<16, Element::BF16>(d, wgmma_descriptor(tile), b, false);
     });
 }
 
@@ -246,7 +246,7 @@ TEST_F(WgmmaFaults, AStepOverTheEndOfTheSwizzledRowIsCaught) {
            [](Shared&, uint64_t a, uint64_t b) {
                float d[8];
                wgmma::fence();
-               wgmma::mma<16, Element::BFloat16>(d, a + 7, b, false);
+               wgmma::mma<16, Element::BF16>(d, a + 7, b, false);
            });
 }
 
@@ -254,7 +254,7 @@ TEST_F(WgmmaFaults, AnOperandNobodyHasWrittenIsCaught) {
     expect("which neither TMA nor store_shared has written", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, a, b + (8192 >> 4), false);
+        wgmma::mma<16, Element::BF16>(d, a, b + (8192 >> 4), false);
     });
 }
 
@@ -262,7 +262,7 @@ TEST_F(WgmmaFaults, AnOperandOutsideSharedMemoryIsCaught) {
     expect("outside the CTA's", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, a, (b & ~0x3fffull) | 0x3fc0, false);
+        wgmma::mma<16, Element::BF16>(d, a, (b & ~0x3fffull) | 0x3fc0, false);
     });
 }
 
@@ -270,7 +270,7 @@ TEST_F(WgmmaFaults, OverwritingATileThatAProductStillReadsIsCaught) {
     expect("writes shared memory", [](Shared& shared, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, a, b, false);
+        wgmma::mma<16, Element::BF16>(d, a, b, false);
         wgmma::commit();
         if (thread_index() == 0) store_shared(shared.a + 64, uint8_t{0});
         wgmma::wait<0>();
@@ -281,7 +281,7 @@ TEST_F(WgmmaFaults, ThreadsMustPassTheSameDescriptors) {
     expect("threads of one warpgroup pass different operands", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();
-        wgmma::mma<16, Element::BFloat16>(d, a + (warp_index() == 2 ? 2 : 0), b, false);
+        wgmma::mma<16, Element::BF16>(d, a + (warp_index() == 2 ? 2 : 0), b, false);
     });
 }
 
@@ -304,7 +304,7 @@ TEST(WgmmaSwizzleFault, ADescriptorOfAnotherSwizzleThanTheLoadsIsCaught) {
         wgmma::fence();
         const uint64_t tile =
             wgmma_descriptor({.address = shared_address(shared.a), .group_stride = 512, .swizzle = Swizzle::Span64});
-        wgmma::mma<16, Element::BFloat16>(d, tile, tile, false);
+        wgmma::mma<16, Element::BF16>(d, tile, tile, false);
     });
 }
 

@@ -43,10 +43,10 @@ TEST(Descriptors, Tcgen05HasItsConstantAndItsOwnLayoutCodes) {
 }
 
 TEST(Descriptors, TheInstructionDescriptorNamesFormatsAndShape) {
-    EXPECT_EQ(tcgen05_instruction(Element::BFloat16, Element::BFloat16, 128, 256),
+    EXPECT_EQ(tcgen05_instruction(Element::BF16, Element::BF16, 128, 256),
               (1u << 4) | (1u << 7) | (1u << 10) | (32u << 17) | (8u << 24));
-    EXPECT_EQ(tcgen05_instruction(Element::Float16, Element::Float16, 256, 96), (1u << 4) | (12u << 17) | (16u << 24));
-    EXPECT_EQ(tcgen05_instruction(Element::Float8E4M3, Element::Float8E5M2, 64, 8),
+    EXPECT_EQ(tcgen05_instruction(Element::F16, Element::F16, 256, 96), (1u << 4) | (12u << 17) | (16u << 24));
+    EXPECT_EQ(tcgen05_instruction(Element::F8E4M3, Element::F8E5M2, 64, 8),
               (1u << 4) | (1u << 10) | (1u << 17) | (4u << 24));
 }
 

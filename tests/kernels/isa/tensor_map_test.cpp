@@ -12,12 +12,12 @@ namespace {
 alignas(16) uint16_t memory[16];
 
 TensorMapDesc tiled() {
-    TensorMapDesc desc = dense_map(MapMode::Tiled, MapElement::BFloat16, memory, 4, {96, 30, 20, 2});
+    TensorMapDesc desc = dense_map(MapMode::Tiled, Element::BF16, memory, 4, {96, 30, 20, 2});
     desc.box = {64, 10, 4, 1};
     return desc;
 }
 TensorMapDesc im2col() {
-    TensorMapDesc desc = dense_map(MapMode::Im2col, MapElement::BFloat16, memory, 5, {96, 30, 20, 8, 2});
+    TensorMapDesc desc = dense_map(MapMode::Im2col, Element::BF16, memory, 5, {96, 30, 20, 8, 2});
     desc.swizzle = Swizzle::Span128;
     desc.lower_corner = {-1, -1, -2};
     desc.upper_corner = {-1, -1, -2};
@@ -73,7 +73,7 @@ TEST(TensorMap, EveryLimitOfTheEncodeCallsIsNamedWhenItIsBroken) {
 }
 
 TEST(TensorMap, CornersOfRankFourReachFurther) {
-    TensorMapDesc desc = dense_map(MapMode::Im2col, MapElement::BFloat16, memory, 4, {64, 300, 300, 1});
+    TensorMapDesc desc = dense_map(MapMode::Im2col, Element::BF16, memory, 4, {64, 300, 300, 1});
     desc.channels_per_pixel = desc.pixels_per_column = 64;
     desc.lower_corner = {-128, -128, 0};
     desc.upper_corner = {127, 127, 0};
@@ -86,10 +86,10 @@ TEST(TensorMap, CornersOfRankFourReachFurther) {
 TEST(TensorMap, EncodeArgumentsAreTheDriversNumbers) {
 #if __has_include(<cuda.h>)
     EXPECT_EQ(encode_arguments(tiled()).data_type, static_cast<uint32_t>(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16));
-    const std::pair<MapElement, uint32_t> types[] = {{MapElement::UInt8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
-                                                     {MapElement::UInt16, CU_TENSOR_MAP_DATA_TYPE_UINT16},
-                                                     {MapElement::Float16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
-                                                     {MapElement::Float32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
+    const std::pair<Element, uint32_t> types[] = {{Element::U8, CU_TENSOR_MAP_DATA_TYPE_UINT8},
+                                                  {Element::U16, CU_TENSOR_MAP_DATA_TYPE_UINT16},
+                                                  {Element::F16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16},
+                                                  {Element::F32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32}};
     for (const auto& [element, number] : types) {
         TensorMapDesc desc = tiled();
         desc.element = element;

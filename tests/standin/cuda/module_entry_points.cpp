@@ -71,18 +71,18 @@ Status check_shape(const standin::Function& function, const standin::KernelCall&
     return Status::Success;
 }
 
-std::optional<isa::MapElement> map_element(TensorMapDataType type) {
+std::optional<Element> map_element(TensorMapDataType type) {
     switch (type) {
         case TensorMapDataType::Uint8:
-            return isa::MapElement::UInt8;
+            return Element::U8;
         case TensorMapDataType::Uint16:
-            return isa::MapElement::UInt16;
+            return Element::U16;
         case TensorMapDataType::Float16:
-            return isa::MapElement::Float16;
+            return Element::F16;
         case TensorMapDataType::Bfloat16:
-            return isa::MapElement::BFloat16;
+            return Element::BF16;
         case TensorMapDataType::Float32:
-            return isa::MapElement::Float32;
+            return Element::F32;
         default:
             return std::nullopt;
     }

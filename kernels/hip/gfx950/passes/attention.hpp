@@ -29,23 +29,23 @@ struct AttentionTile {
 };
 
 /// Eight elements a lane along the axis that a product sums over.
-template <Storage kStorage>
+template <Element kElement>
 struct AttentionOperand {
-    Packed16 chunks[bytes_of(kStorage) / 2];
+    Packed16 chunks[element_bytes(kElement) / 2];
 };
 
 /// D += A^T B over 32 summed elements. float32: eight products of four, the lanes' elements in turn.
-template <Storage kStorage>
-KG_DEVICE amd::Accumulator multiply(const AttentionOperand<kStorage>& a, const AttentionOperand<kStorage>& b,
+template <Element kElement>
+KG_DEVICE amd::Accumulator multiply(const AttentionOperand<kElement>& a, const AttentionOperand<kElement>& b,
                                     amd::Accumulator sum) {
-    if constexpr (kStorage == Storage::F32) {
+    if constexpr (kElement == Element::F32) {
         KG_UNROLL for (uint32_t i = 0; i < 8; ++i) {
             sum = amd::mfma_16x16x4_f32(amd::bits_as<float>(Lanes<uint32_t>(a.chunks[i / 4][i % 4])),
                                         amd::bits_as<float>(Lanes<uint32_t>(b.chunks[i / 4][i % 4])), sum);
         }
         return sum;
     } else {
-        constexpr auto kType = kStorage == Storage::Bf16 ? amd::MatrixType::Bf16 : amd::MatrixType::F16;
+        constexpr auto kType = kElement == Element::BF16 ? Element::BF16 : Element::F16;
         return amd::mfma_16x16x32<kType>(a.chunks[0], b.chunks[0], sum);
     }
 }
@@ -66,12 +66,12 @@ struct AttentionKernel {
     static constexpr uint32_t kChunk = 16 / Config::kBytes;  ///< elements
     using KeyTile = AttentionTile<Config::kWidth / kChunk, kOperandChunks>;
     using ValueTile = AttentionTile<Config::kKeys / kChunk, kOperandChunks>;
-    using Operand = AttentionOperand<Config::kStorage>;
+    using Operand = AttentionOperand<Config::kElement>;
     static constexpr uint32_t kSteps = Config::kWidth / 32;      ///< products along the channels of a score
     static constexpr uint32_t kScoreTiles = Config::kKeys / 16;  ///< 16 x 16 scores of a tile
     static constexpr uint32_t kOutputTiles = Config::kWidth / 16;
     /// Operands on their way from LDS: as long as a read takes, six products of 16 cycles, or two of 256.
-    static constexpr uint32_t kAhead = Config::kStorage == Storage::F32 ? 2 : 6;
+    static constexpr uint32_t kAhead = Config::kElement == Element::F32 ? 2 : 6;
 
     const AttentionParams& params;
     amd::LdsPlace lds = amd::allocate_lds<Config::kLdsBytes>();
@@ -183,7 +183,7 @@ struct AttentionKernel {
         amd::schedule_fence();
         KG_UNROLL for (uint32_t n = 0; n < kProducts; ++n) {
             const uint32_t j = n % kScoreTiles, later = n + kAhead;
-            scores[j] = multiply<Config::kStorage>(keys.take(n), query[n / kScoreTiles], scores[j]);
+            scores[j] = multiply<Config::kElement>(keys.take(n), query[n / kScoreTiles], scores[j]);
             if (later < kProducts) keys.ask(later, later % kScoreTiles, later / kScoreTiles);
             amd::schedule_fence();
         }
@@ -232,14 +232,14 @@ struct AttentionKernel {
     /// the weights add to one.
     KG_DEVICE void keep(const Lanes<float> (&weight)[4], uint32_t j, Operand& operand) {
         KG_UNROLL for (uint32_t e = 0; e < 4; e += 2) {
-            if constexpr (Config::kStorage == Storage::F32) {
+            if constexpr (Config::kElement == Element::F32) {
                 operand.chunks[j % 2][e] = amd::bits_as<uint32_t>(weight[e]);
                 operand.chunks[j % 2][e + 1] = amd::bits_as<uint32_t>(weight[e + 1]);
                 sum = sum + weight[e] + weight[e + 1];
             } else {
-                const Lanes<uint32_t> pair = pack_pair<Config::kStorage>(weight[e], weight[e + 1]);
+                const Lanes<uint32_t> pair = pack_pair<Config::kElement>(weight[e], weight[e + 1]);
                 operand.chunks[0][j % 2 * 2 + e / 2] = pair;
-                sum = sum + widen<Config::kStorage>(pair) + widen<Config::kStorage>(pair >> 16u);
+                sum = sum + widen<Config::kElement>(pair) + widen<Config::kElement>(pair >> 16u);
             }
         }
     }
@@ -251,7 +251,7 @@ struct AttentionKernel {
         amd::schedule_fence();
         KG_UNROLL for (uint32_t n = 0; n < kProducts; ++n) {
             const uint32_t d = n % kOutputTiles, later = n + kAhead;
-            output[d] = multiply<Config::kStorage>(values.take(n), weights[n / kOutputTiles], output[d]);
+            output[d] = multiply<Config::kElement>(values.take(n), weights[n / kOutputTiles], output[d]);
             if (later < kProducts) values.ask(later, later % kOutputTiles, later / kOutputTiles);
             amd::schedule_fence();
         }
@@ -269,12 +269,12 @@ struct AttentionKernel {
             Lanes<float> values[4];
             KG_UNROLL for (uint32_t e = 0; e < 4; ++e) values[e] = output[d][e] * inverse;
             const Lanes<uint32_t> offset = element_offset(token, d, Config::kBytes);
-            if constexpr (Config::kStorage == Storage::F32) {
-                amd::store_16(buffer, offset, narrow_unit<Storage::F32>(values));
+            if constexpr (Config::kElement == Element::F32) {
+                amd::store_16(buffer, offset, narrow_unit<Element::F32>(values));
             } else {
                 Packed8 packed;
-                packed[0] = pack_pair<Config::kStorage>(values[0], values[1]);
-                packed[1] = pack_pair<Config::kStorage>(values[2], values[3]);
+                packed[0] = pack_pair<Config::kElement>(values[0], values[1]);
+                packed[1] = pack_pair<Config::kElement>(values[2], values[3]);
                 amd::store_8(buffer, offset, packed);
             }
         }
@@ -286,7 +286,7 @@ struct AttentionKernel {
         KG_UNROLL for (uint32_t d = 0; d < kOutputTiles; ++d) {
             Lanes<float> values[4];
             KG_UNROLL for (uint32_t e = 0; e < 4; ++e) values[e] = output[d][e];
-            amd::store_16(sums, element_offset(token, d, 4), narrow_unit<Storage::F32>(values));
+            amd::store_16(sums, element_offset(token, d, 4), narrow_unit<Element::F32>(values));
         }
         const amd::Buffer rows = amd::make_buffer(params.partial_rows + split * params.tokens * 2, params.tokens * 8);
         Packed8 row;
@@ -358,7 +358,7 @@ KG_DEVICE void transpose_values(const AttentionValuesParams& params) {
 }
 
 /// Four channels of a token a lane.
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE void join_splits(const AttentionJoinParams& params) {
     const uint32_t elements = params.tokens * params.channels;
     const Lanes<uint32_t> first =
@@ -385,13 +385,13 @@ KG_DEVICE void join_splits(const AttentionJoinParams& params) {
     }
     const Lanes<float> inverse = amd::reciprocal(sum);
     KG_UNROLL for (uint32_t e = 0; e < 4; ++e) values[e] = values[e] * inverse;
-    const amd::Buffer output = amd::make_buffer(params.output, elements * bytes_of(kStorage));
-    if constexpr (kStorage == Storage::F32) {
-        amd::store_16(output, first * 4u, narrow_unit<Storage::F32>(values));
+    const amd::Buffer output = amd::make_buffer(params.output, elements * element_bytes(kElement));
+    if constexpr (kElement == Element::F32) {
+        amd::store_16(output, first * 4u, narrow_unit<Element::F32>(values));
     } else {
         Packed8 packed;
-        packed[0] = pack_pair<kStorage>(values[0], values[1]);
-        packed[1] = pack_pair<kStorage>(values[2], values[3]);
+        packed[0] = pack_pair<kElement>(values[0], values[1]);
+        packed[1] = pack_pair<kElement>(values[2], values[3]);
         amd::store_8(output, first * 2u, packed);
     }
 }

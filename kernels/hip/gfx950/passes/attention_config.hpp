@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/hip/gfx950/passes/storage.hpp>
+#include <kinetograph/kernels/conv/element.hpp>
 
 /// Attention of one frame, one head as wide as the channels: softmax(q k^T / sqrt(C)) v in one sweep over the keys, no
 /// token-by-token matrix in memory. A workgroup has 128 queries, a wave 16; keys and values come in tiles through LDS.
@@ -24,11 +24,11 @@
 /// Registers a lane at kWidth 384, 16-bit: 96 for O^T, 48 for Q, 16 for S^T, 8 for P: two waves a SIMD (256 registers).
 namespace kinetograph::gfx950 {
 
-template <Storage kStorageOf, uint32_t kWidthOf>
+template <Element kElementOf, uint32_t kWidthOf>
 struct AttentionConfig {
-    static constexpr Storage kStorage = kStorageOf;
+    static constexpr Element kElement = kElementOf;
     static constexpr uint32_t kWidth = kWidthOf;  ///< channels, padded by zeros: 64, 128, 256, 384
-    static constexpr uint32_t kBytes = bytes_of(kStorage);
+    static constexpr uint32_t kBytes = element_bytes(kElement);
     static constexpr uint32_t kWaves = 8;
     static constexpr uint32_t kThreads = 64 * kWaves;
     static constexpr uint32_t kQueries = 16 * kWaves;  ///< of a workgroup

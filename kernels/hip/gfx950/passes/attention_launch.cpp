@@ -6,12 +6,12 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-using AnyConfig = AttentionConfig<Storage::Bf16, 64>;  // for what all of them share
+using AnyConfig = AttentionConfig<Element::BF16, 64>;  // for what all of them share
 constexpr std::array<uint32_t, 4> kWidths{64, 128, 256, 384};
 constexpr uint32_t kMostSplits = 16;
 constexpr uint32_t kPaddedTokens = 64;  // a tile's keys at most
 
-uint32_t tile_keys(const AttentionProblem& problem) { return 128 / bytes_of(problem.storage); }
+uint32_t tile_keys(const AttentionProblem& problem) { return 128 / element_bytes(problem.storage); }
 
 uint32_t width_of(const AttentionProblem& problem) {
     return *std::find_if(kWidths.begin(), kWidths.end(),
@@ -31,7 +31,7 @@ uint32_t attention_splits(const AttentionProblem& problem) {
     const uint64_t blocks = workgroups(tokens, AnyConfig::kQueries), tiles = workgroups(tokens, tile_keys(problem));
     // Half of the matrix rate (4096 FLOP a clock and compute unit in 16 bits, 256 in float32); 8 TB/s at 2.4 GHz.
     const double flop = 4.0 * AnyConfig::kQueries * tile_keys(problem) * width_of(problem);
-    const double tile_clocks = flop / (problem.storage == Storage::F32 ? 128 : 2048);
+    const double tile_clocks = flop / (problem.storage == Element::F32 ? 128 : 2048);
     const double join_clocks = 8.0 * static_cast<double>(problem.tokens * problem.channels) / 3333;
     uint32_t best = 1;
     double least = 0;
@@ -55,15 +55,15 @@ Refusal refusal(const AttentionProblem& problem) {
                " channels: the kernels take multiples of 8 up to " + std::to_string(kWidths.back());
     }
     if (problem.tokens > static_cast<int64_t>(kMostFrameBytes)) return refuse_bytes(pass, "qkv", problem.tokens);
-    const int64_t element = bytes_of(problem.storage);
+    const int64_t element = element_bytes(problem.storage);
     if (auto refused = refuse_bytes(pass, "qkv", problem.tokens * 3 * problem.channels * element)) return refused;
     return refuse_bytes(pass, "transposed values", int64_t{width_of(problem)} * padded_tokens(problem) * element);
 }
 
 AttentionPlan plan(const AttentionProblem& problem) {
     const auto tokens = static_cast<uint64_t>(problem.tokens);
-    const uint32_t keys = tile_keys(problem), element = bytes_of(problem.storage);
-    const std::string type = name_of(problem.storage);
+    const uint32_t keys = tile_keys(problem), element = element_bytes(problem.storage);
+    const std::string type = element_name(problem.storage);
     AttentionPlan plan;
     plan.width = width_of(problem);
     plan.padded_tokens = padded_tokens(problem);

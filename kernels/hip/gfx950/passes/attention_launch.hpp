@@ -9,7 +9,7 @@ namespace kinetograph::gfx950 {
 struct AttentionProblem {
     int64_t tokens = 0;
     int64_t channels = 0;  ///< a multiple of 8, at most 384
-    Storage storage = Storage::Bf16;
+    Element storage = Element::BF16;
     uint32_t compute_units = 256;  ///< of the device: the keys are split until it is busy
 };
 

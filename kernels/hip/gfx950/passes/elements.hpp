@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/hip/gfx950/passes/storage.hpp>
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/isa/amd/buffer.hpp>
 #include <kinetograph/kernels/isa/amd/math.hpp>
 
@@ -13,14 +13,14 @@ using isa::amd::Packed16;
 using isa::amd::Packed8;
 
 /// Elements of a unit.
-template <Storage kStorage>
-inline constexpr uint32_t kPerUnit = 16 / bytes_of(kStorage);
+template <Element kElement>
+inline constexpr uint32_t kPerUnit = 16 / element_bytes(kElement);
 
 /// Two floats as one register: bf16 and fp16 pairs, the first in the low bits.
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE Lanes<uint32_t> pack_pair(const Lanes<float>& first, const Lanes<float>& second) {
-    static_assert(kStorage != Storage::F32);
-    if constexpr (kStorage == Storage::Bf16) {
+    static_assert(kElement != Element::F32);
+    if constexpr (kElement == Element::BF16) {
         return amd::pack_bf16(first, second);
     } else {
         return amd::pack_f16(first, second);
@@ -28,31 +28,31 @@ KG_DEVICE Lanes<uint32_t> pack_pair(const Lanes<float>& first, const Lanes<float
 }
 
 /// The value in the low bits of a register.
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE Lanes<float> widen(const Lanes<uint32_t>& bits) {
-    if constexpr (kStorage == Storage::F32) {
+    if constexpr (kElement == Element::F32) {
         return amd::bits_as<float>(bits);
-    } else if constexpr (kStorage == Storage::Bf16) {
+    } else if constexpr (kElement == Element::BF16) {
         return amd::low_bf16(bits);
     } else {
         return amd::low_f16(bits);
     }
 }
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE Lanes<uint32_t> narrow(const Lanes<float>& value) {
-    if constexpr (kStorage == Storage::F32) {
+    if constexpr (kElement == Element::F32) {
         return amd::bits_as<uint32_t>(value);
     } else {
-        return pack_pair<kStorage>(value, Lanes<float>(0.0f));
+        return pack_pair<kElement>(value, Lanes<float>(0.0f));
     }
 }
 
-template <Storage kStorage>
-KG_DEVICE void widen_unit(const Packed16& unit, Lanes<float> (&values)[kPerUnit<kStorage>]) {
+template <Element kElement>
+KG_DEVICE void widen_unit(const Packed16& unit, Lanes<float> (&values)[kPerUnit<kElement>]) {
     KG_UNROLL for (uint32_t i = 0; i < 4; ++i) {
-        if constexpr (kStorage == Storage::F32) {
+        if constexpr (kElement == Element::F32) {
             values[i] = amd::bits_as<float>(Lanes<uint32_t>(unit[i]));
-        } else if constexpr (kStorage == Storage::Bf16) {
+        } else if constexpr (kElement == Element::BF16) {
             values[2 * i] = amd::low_bf16(unit[i]);
             values[2 * i + 1] = amd::high_bf16(unit[i]);
         } else {
@@ -61,34 +61,34 @@ KG_DEVICE void widen_unit(const Packed16& unit, Lanes<float> (&values)[kPerUnit<
         }
     }
 }
-template <Storage kStorage>
-KG_DEVICE Packed16 narrow_unit(const Lanes<float> (&values)[kPerUnit<kStorage>]) {
+template <Element kElement>
+KG_DEVICE Packed16 narrow_unit(const Lanes<float> (&values)[kPerUnit<kElement>]) {
     Packed16 unit;
     KG_UNROLL for (uint32_t i = 0; i < 4; ++i) {
-        if constexpr (kStorage == Storage::F32) {
+        if constexpr (kElement == Element::F32) {
             unit[i] = amd::bits_as<uint32_t>(values[i]);
         } else {
-            unit[i] = pack_pair<kStorage>(values[2 * i], values[2 * i + 1]);
+            unit[i] = pack_pair<kElement>(values[2 * i], values[2 * i + 1]);
         }
     }
     return unit;
 }
 
 /// One element a lane.
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE Lanes<float> load_element(amd::Buffer buffer, const Lanes<uint32_t>& offset) {
-    if constexpr (kStorage == Storage::F32) {
-        return widen<kStorage>(amd::load_4(buffer, offset));
+    if constexpr (kElement == Element::F32) {
+        return widen<kElement>(amd::load_4(buffer, offset));
     } else {
-        return widen<kStorage>(amd::load_2(buffer, offset));
+        return widen<kElement>(amd::load_2(buffer, offset));
     }
 }
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE void store_element(amd::Buffer buffer, const Lanes<uint32_t>& offset, const Lanes<float>& value) {
-    if constexpr (kStorage == Storage::F32) {
-        amd::store_4(buffer, offset, narrow<kStorage>(value));
+    if constexpr (kElement == Element::F32) {
+        amd::store_4(buffer, offset, narrow<kElement>(value));
     } else {
-        amd::store_2(buffer, offset, narrow<kStorage>(value));
+        amd::store_2(buffer, offset, narrow<kElement>(value));
     }
 }
 

@@ -15,9 +15,9 @@ LaunchShape shape(const char* pass, int64_t unit, int64_t units, int64_t grid_y,
             workgroups(static_cast<uint64_t>(units)), static_cast<uint32_t>(grid_y), static_cast<uint32_t>(grid_z)};
 }
 
-int64_t pixel_bytes(const UpsampleProblem& problem) { return problem.channels * bytes_of(problem.storage); }
-int64_t pixel_bytes(const Im2colProblem& problem) { return problem.channels * bytes_of(problem.storage); }
-int64_t row_bytes(const Im2colProblem& problem) { return problem.columns * bytes_of(problem.storage); }
+int64_t pixel_bytes(const UpsampleProblem& problem) { return problem.channels * element_bytes(problem.storage); }
+int64_t pixel_bytes(const Im2colProblem& problem) { return problem.channels * element_bytes(problem.storage); }
+int64_t row_bytes(const Im2colProblem& problem) { return problem.columns * element_bytes(problem.storage); }
 
 int64_t unit_of(const CopyRowsProblem& problem) {
     return unit_of(
@@ -109,7 +109,7 @@ Refusal refusal(const Im2colProblem& problem) {
 LaunchShape launch_shape(const Im2colProblem& problem) {
     const int64_t unit = unit_of(std::gcd(pixel_bytes(problem), row_bytes(problem)));
     const int64_t of_tap = problem.height.taps * problem.width.taps * pixel_bytes(problem);
-    const int64_t beyond = (problem.columns - problem.taps()) * bytes_of(problem.storage);
+    const int64_t beyond = (problem.columns - problem.taps()) * element_bytes(problem.storage);
     return shape("im2col", unit, problem.pixels * std::max(of_tap, beyond) / unit,
                  problem.frames.taps + (beyond > 0 ? 1 : 0), problem.frames.output());
 }

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_moves_params.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
-#include <kinetograph/kernels/hip/gfx950/passes/storage.hpp>
 
 namespace kinetograph::gfx950 {
 
@@ -11,7 +11,7 @@ struct UpsampleProblem {
     int64_t frames = 1;
     int64_t height = 0, width = 0;  ///< of the input
     int64_t channels = 0;
-    Storage storage = Storage::Bf16;
+    Element storage = Element::BF16;
 };
 Refusal refusal(const UpsampleProblem& problem);
 LaunchShape launch_shape(const UpsampleProblem& problem);
@@ -37,7 +37,7 @@ struct Im2colProblem {
     };
     Axis frames, height, width;
     int64_t channels = 0;
-    Storage storage = Storage::Bf16;
+    Element storage = Element::BF16;
     int64_t columns = 0;                  ///< of the matrix, K or more; those beyond K become zero
     int64_t first_pixel = 0, pixels = 0;  ///< of every output frame
 

@@ -6,51 +6,51 @@
 namespace kinetograph::gfx950 {
 
 /// A lane makes kPer channels of a pixel, neighbouring lanes neighbouring pixels: the planes are read in whole lines.
-template <Storage kStorage, uint32_t kPer>
+template <Element kElement, uint32_t kPer>
 KG_DEVICE void unpack_latent(const UnpackLatentParams& params) {
-    constexpr uint32_t kElement = bytes_of(kStorage);
+    constexpr uint32_t kBytes = element_bytes(kElement);
     const uint32_t frame = amd::workgroup_index().y, elements = params.pixels * params.channels;
     const amd::Buffer from = amd::make_buffer(params.frames.input[frame], elements * 4);
-    const amd::Buffer to = amd::make_buffer(params.frames.output[frame], elements * kElement);
+    const amd::Buffer to = amd::make_buffer(params.frames.output[frame], elements * kBytes);
     const amd::Buffer scales = amd::make_buffer(params.scale, params.channels * 4);
     const amd::Buffer shifts = amd::make_buffer(params.shift, params.channels * 4);
     const Lanes<uint32_t> lane = lane_of_grid(), pixel = lane % params.pixels, first = lane / params.pixels * kPer;
     Lanes<float> values[kPer];
     KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) {
         const Lanes<uint32_t> channel = first + e;
-        values[e] = widen<Storage::F32>(
+        values[e] = widen<Element::F32>(
             amd::load_4(from, only_if(channel < params.channels, (channel * params.pixels + pixel) * 4u)));
-        if (params.scale != nullptr) values[e] = values[e] * widen<Storage::F32>(amd::load_4(scales, channel * 4u));
-        if (params.shift != nullptr) values[e] = values[e] + widen<Storage::F32>(amd::load_4(shifts, channel * 4u));
+        if (params.scale != nullptr) values[e] = values[e] * widen<Element::F32>(amd::load_4(scales, channel * 4u));
+        if (params.shift != nullptr) values[e] = values[e] + widen<Element::F32>(amd::load_4(shifts, channel * 4u));
     }
-    const Lanes<uint32_t> offset = only_if(first < params.channels, (pixel * params.channels + first) * kElement);
+    const Lanes<uint32_t> offset = only_if(first < params.channels, (pixel * params.channels + first) * kBytes);
     if constexpr (kPer == 1) {
-        store_element<kStorage>(to, offset, values[0]);
+        store_element<kElement>(to, offset, values[0]);
     } else {
-        amd::store_16(to, offset, narrow_unit<kStorage>(values));
+        amd::store_16(to, offset, narrow_unit<kElement>(values));
     }
 }
 
-template <Storage kStorage, uint32_t kPer>
+template <Element kElement, uint32_t kPer>
 KG_DEVICE void add_frames(const AddFramesParams& params) {
-    constexpr uint32_t kBytes = kPer * bytes_of(kStorage);
-    const uint32_t frame = amd::workgroup_index().y, bytes = params.elements * bytes_of(kStorage);
+    constexpr uint32_t kBytes = kPer * element_bytes(kElement);
+    const uint32_t frame = amd::workgroup_index().y, bytes = params.elements * element_bytes(kElement);
     const amd::Buffer a = amd::make_buffer(params.frames.input[frame], bytes);
     const amd::Buffer b = amd::make_buffer(params.other[frame], bytes);
     const amd::Buffer sum = amd::make_buffer(params.frames.output[frame], bytes);
     const Lanes<uint32_t> offset = lane_of_grid() * kBytes;
     if constexpr (kPer == 1) {
-        store_element<kStorage>(
+        store_element<kElement>(
             sum, offset,
-            amd::fma(load_element<kStorage>(b, offset), Lanes<float>(params.beta), load_element<kStorage>(a, offset)));
+            amd::fma(load_element<kElement>(b, offset), Lanes<float>(params.beta), load_element<kElement>(a, offset)));
     } else {
         Lanes<float> values[kPer], others[kPer];
-        widen_unit<kStorage>(amd::load_16(a, offset), values);
-        widen_unit<kStorage>(amd::load_16(b, offset), others);
+        widen_unit<kElement>(amd::load_16(a, offset), values);
+        widen_unit<kElement>(amd::load_16(b, offset), others);
         KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) {
             values[e] = amd::fma(others[e], Lanes<float>(params.beta), values[e]);
         }
-        amd::store_16(sum, offset, narrow_unit<kStorage>(values));
+        amd::store_16(sum, offset, narrow_unit<kElement>(values));
     }
 }
 
@@ -61,40 +61,41 @@ KG_DEVICE Lanes<float> limited(const Lanes<float>& value, float limit) {
 }
 
 /// Four elements a lane where a frame is a multiple of them and not planar, else one.
-template <Storage kStorage, uint32_t kPer>
+template <Element kElement, uint32_t kPer>
 KG_DEVICE void store_f32(const StoreF32Params& params) {
     const uint32_t frame = amd::workgroup_index().y, elements = params.pixels * params.channels;
-    const amd::Buffer from = amd::make_buffer(params.frames.input[frame], elements * bytes_of(kStorage));
+    const amd::Buffer from = amd::make_buffer(params.frames.input[frame], elements * element_bytes(kElement));
     const amd::Buffer to = amd::make_buffer(params.frames.output[frame], elements * 4);
     const Lanes<uint32_t> lane = lane_of_grid();
     if constexpr (kPer == 1) {
         Lanes<uint32_t> source = lane;
         if (params.planar != 0) source = lane % params.pixels * params.channels + lane / params.pixels;
-        const Lanes<float> value = load_element<kStorage>(from, only_if(lane < elements, source * bytes_of(kStorage)));
-        amd::store_4(to, lane * 4u, narrow<Storage::F32>(limited(value, params.limit)));
+        const Lanes<float> value =
+            load_element<kElement>(from, only_if(lane < elements, source * element_bytes(kElement)));
+        amd::store_4(to, lane * 4u, narrow<Element::F32>(limited(value, params.limit)));
     } else {
         Lanes<float> values[4];
-        if constexpr (kStorage == Storage::F32) {
-            widen_unit<kStorage>(amd::load_16(from, lane * 16u), values);
+        if constexpr (kElement == Element::F32) {
+            widen_unit<kElement>(amd::load_16(from, lane * 16u), values);
         } else {
             const Packed8 pairs = amd::load_8(from, lane * 8u);
             KG_UNROLL for (uint32_t i = 0; i < 2; ++i) {
-                values[2 * i] = widen<kStorage>(pairs[i]);
-                values[2 * i + 1] = widen<kStorage>(pairs[i] >> 16u);
+                values[2 * i] = widen<kElement>(pairs[i]);
+                values[2 * i + 1] = widen<kElement>(pairs[i] >> 16u);
             }
         }
         KG_UNROLL for (uint32_t e = 0; e < 4; ++e) values[e] = limited(values[e], params.limit);
-        amd::store_16(to, lane * 16u, narrow_unit<Storage::F32>(values));
+        amd::store_16(to, lane * 16u, narrow_unit<Element::F32>(values));
     }
 }
 
 /// Red, green and blue of the lane's pixel.
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE void load_pixel(const StorePictureParams& params, Lanes<float> (&rgb)[3]) {
-    const uint32_t bytes = params.pixels * 3 * bytes_of(kStorage);
+    const uint32_t bytes = params.pixels * 3 * element_bytes(kElement);
     const amd::Buffer from = amd::make_buffer(params.frames.input[amd::workgroup_index().y], bytes);
     KG_UNROLL for (uint32_t c = 0; c < 3; ++c) {
-        rgb[c] = load_element<kStorage>(from, (lane_of_grid() * 3u + c) * bytes_of(kStorage));
+        rgb[c] = load_element<kElement>(from, (lane_of_grid() * 3u + c) * element_bytes(kElement));
     }
 }
 
@@ -105,19 +106,19 @@ KG_DEVICE Lanes<uint32_t> unorm8(const Lanes<float>& value) {
     return Lanes<uint32_t>(amd::min<float>(low, 255.0f) + 0.5f);
 }
 
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE void store_rgba8(const StorePictureParams& params) {
     Lanes<float> rgb[3];
-    load_pixel<kStorage>(params, rgb);
+    load_pixel<kElement>(params, rgb);
     const amd::Buffer to = amd::make_buffer(params.frames.output[amd::workgroup_index().y], params.pixels * 4);
     amd::store_4(to, lane_of_grid() * 4u, unorm8(rgb[0]) | unorm8(rgb[1]) << 8u | unorm8(rgb[2]) << 16u | 0xff00'0000u);
 }
 
 /// [-1, 1] to [0, 1], beyond limited, NaN 0; alpha 1.
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE void store_rgba16f(const StorePictureParams& params) {
     Lanes<float> rgb[3];
-    load_pixel<kStorage>(params, rgb);
+    load_pixel<kElement>(params, rgb);
     KG_UNROLL for (uint32_t c = 0; c < 3; ++c) {
         const Lanes<float> scaled = amd::fma(rgb[c], Lanes<float>(0.5f), Lanes<float>(0.5f));
         rgb[c] = amd::min<float>(amd::select<float>(scaled > 0.0f, scaled, 0.0f), 1.0f);

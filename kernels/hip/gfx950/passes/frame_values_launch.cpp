@@ -5,14 +5,14 @@ namespace kinetograph::gfx950 {
 namespace {
 
 /// `whole`: a lane takes `per_lane` elements; else the kernel that takes one.
-LaunchShape shape(const char* pass, Storage storage, int64_t frames, int64_t elements, bool whole, int64_t per_lane) {
-    std::string kernel = std::string("kinetograph_") + pass + "_" + name_of(storage);
+LaunchShape shape(const char* pass, Element storage, int64_t frames, int64_t elements, bool whole, int64_t per_lane) {
+    std::string kernel = std::string("kinetograph_") + pass + "_" + element_name(storage);
     if (!whole) kernel += "_any";
     const int64_t lanes = whole ? elements / per_lane : elements;
     return {"frame_values", std::move(kernel), workgroups(static_cast<uint64_t>(lanes)), static_cast<uint32_t>(frames)};
 }
 
-int64_t per_unit(Storage storage) { return 16 / bytes_of(storage); }
+int64_t per_unit(Element storage) { return 16 / element_bytes(storage); }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTa
 
 Refusal refusal(const AddFramesProblem& problem) {
     if (auto refused = refuse_frames("adding frames", problem.frames)) return refused;
-    return refuse_bytes("adding frames", "a frame", problem.elements * bytes_of(problem.storage));
+    return refuse_bytes("adding frames", "a frame", problem.elements * element_bytes(problem.storage));
 }
 LaunchShape launch_shape(const AddFramesProblem& problem) {
     const int64_t unit = per_unit(problem.storage);

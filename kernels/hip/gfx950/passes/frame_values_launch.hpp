@@ -1,8 +1,8 @@
 #pragma once
 
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_params.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
-#include <kinetograph/kernels/hip/gfx950/passes/storage.hpp>
 #include <limits>
 
 namespace kinetograph::gfx950 {
@@ -10,7 +10,7 @@ namespace kinetograph::gfx950 {
 /// Planar float32 latents to channel-last frames: latent * scale + shift. Frames 16-byte aligned, here and below.
 struct UnpackLatentProblem {
     int64_t frames = 1, pixels = 0, channels = 0;
-    Storage storage = Storage::Bf16;  ///< of the output
+    Element storage = Element::BF16;  ///< of the output
 };
 Refusal refusal(const UnpackLatentProblem& problem);
 LaunchShape launch_shape(const UnpackLatentProblem& problem);
@@ -21,7 +21,7 @@ UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTa
 /// a + beta * b.
 struct AddFramesProblem {
     int64_t frames = 1, elements = 0;
-    Storage storage = Storage::Bf16;
+    Element storage = Element::BF16;
     float beta = 1;
 };
 Refusal refusal(const AddFramesProblem& problem);
@@ -32,7 +32,7 @@ AddFramesParams make_params(const AddFramesProblem& problem, const FrameTable& f
 /// Frames to float32 in [-limit, limit], channel-last as they are or planar.
 struct StoreF32Problem {
     int64_t frames = 1, pixels = 0, channels = 0;
-    Storage storage = Storage::Bf16;  ///< of the input
+    Element storage = Element::BF16;  ///< of the input
     bool planar = false;
     float limit = std::numeric_limits<float>::infinity();
 };
@@ -47,7 +47,7 @@ enum class Picture : uint8_t {
 };
 struct StorePictureProblem {
     int64_t frames = 1, pixels = 0;
-    Storage storage = Storage::F32;  ///< of the input
+    Element storage = Element::F32;  ///< of the input
     Picture picture = Picture::Rgba8;
 };
 Refusal refusal(const StorePictureProblem& problem);

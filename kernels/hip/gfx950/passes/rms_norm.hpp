@@ -11,12 +11,12 @@ KG_DEVICE Lanes<float> silu(const Lanes<float>& x) { return x * amd::reciprocal(
 
 /// kUnitBytes 16: a lane reads whole units, rows are a multiple of 16 bytes. Otherwise one element at a time. A lane
 /// has kUnits of a pixel.
-template <Storage kStorage, uint32_t kUnitBytes, uint32_t kUnits>
+template <Element kElement, uint32_t kUnitBytes, uint32_t kUnits>
 struct RmsNormKernel {
-    static constexpr uint32_t kPer = kUnitBytes / bytes_of(kStorage);  ///< elements of a unit
+    static constexpr uint32_t kPer = kUnitBytes / element_bytes(kElement);  ///< elements of a unit
 
     const RmsNormParams& params;
-    uint32_t row_bytes = params.channels * bytes_of(kStorage);
+    uint32_t row_bytes = params.channels * element_bytes(kElement);
     Lanes<uint32_t> sub = amd::lane_index() % params.lanes;  ///< of the lanes that share a pixel
     amd::Buffer input, output;
     Lanes<float> gamma[kUnits][kPer];
@@ -50,16 +50,16 @@ struct RmsNormKernel {
 
     KG_DEVICE void load(const Lanes<uint32_t>& offset, Lanes<float> (&values)[kPer]) const {
         if constexpr (kUnitBytes == 16) {
-            widen_unit<kStorage>(amd::load_16(input, offset), values);
+            widen_unit<kElement>(amd::load_16(input, offset), values);
         } else {
-            values[0] = load_element<kStorage>(input, offset);
+            values[0] = load_element<kElement>(input, offset);
         }
     }
     KG_DEVICE void store(const Lanes<uint32_t>& offset, const Lanes<float> (&values)[kPer]) const {
         if constexpr (kUnitBytes == 16) {
-            amd::store_16(output, offset, narrow_unit<kStorage>(values));
+            amd::store_16(output, offset, narrow_unit<kElement>(values));
         } else {
-            store_element<kStorage>(output, offset, values[0]);
+            store_element<kElement>(output, offset, values[0]);
         }
     }
 
@@ -107,21 +107,21 @@ struct RmsNormKernel {
     }
 };
 
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE void rms_norm_units(const RmsNormParams& params) {
-    if (params.units_per_lane == 1) return RmsNormKernel<kStorage, 16, 1>(params).run();
-    if (params.units_per_lane == 2) return RmsNormKernel<kStorage, 16, 2>(params).run();
-    if (params.units_per_lane == 3) return RmsNormKernel<kStorage, 16, 3>(params).run();
-    RmsNormKernel<kStorage, 16, 4>(params).run();
+    if (params.units_per_lane == 1) return RmsNormKernel<kElement, 16, 1>(params).run();
+    if (params.units_per_lane == 2) return RmsNormKernel<kElement, 16, 2>(params).run();
+    if (params.units_per_lane == 3) return RmsNormKernel<kElement, 16, 3>(params).run();
+    RmsNormKernel<kElement, 16, 4>(params).run();
 }
 
 /// units_per_lane is 1, 4 or 16; a row may end before.
-template <Storage kStorage>
+template <Element kElement>
 KG_DEVICE void rms_norm_elements(const RmsNormParams& params) {
-    constexpr uint32_t kElement = bytes_of(kStorage);
-    if (params.units_per_lane == 1) return RmsNormKernel<kStorage, kElement, 1>(params).run();
-    if (params.units_per_lane == 4) return RmsNormKernel<kStorage, kElement, 4>(params).run();
-    RmsNormKernel<kStorage, kElement, 16>(params).run();
+    constexpr uint32_t kBytes = element_bytes(kElement);
+    if (params.units_per_lane == 1) return RmsNormKernel<kElement, kBytes, 1>(params).run();
+    if (params.units_per_lane == 4) return RmsNormKernel<kElement, kBytes, 4>(params).run();
+    RmsNormKernel<kElement, kBytes, 16>(params).run();
 }
 
 }  // namespace kinetograph::gfx950

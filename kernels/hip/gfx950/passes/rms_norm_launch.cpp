@@ -11,12 +11,12 @@ constexpr uint32_t kMostUnits = 4;  // 16-byte units that a lane holds
 
 }  // namespace
 
-RmsNormLanes rms_norm_lanes(int64_t channels, Storage storage) {
-    const auto bytes = static_cast<uint32_t>(channels) * bytes_of(storage);
+RmsNormLanes rms_norm_lanes(int64_t channels, Element storage) {
+    const auto bytes = static_cast<uint32_t>(channels) * element_bytes(storage);
     if (bytes % 16 != 0) {
         const uint32_t lanes = std::min(kWaveLanes, std::bit_ceil(static_cast<uint32_t>(channels)));
         const uint32_t elements = workgroups(static_cast<uint64_t>(channels), lanes);
-        return {bytes_of(storage), lanes, elements == 1 ? 1u : elements <= 4 ? 4u : 16u};
+        return {element_bytes(storage), lanes, elements == 1 ? 1u : elements <= 4 ? 4u : 16u};
     }
     const uint32_t units = bytes / 16;
     RmsNormLanes best{16, kWaveLanes, workgroups(units, kWaveLanes)};
@@ -34,13 +34,13 @@ Refusal refusal(const RmsNormProblem& problem) {
         return pass + " of " + std::to_string(problem.channels) + " channels: the lanes of a wave hold 1 to " +
                std::to_string(kRmsNormMostChannels);
     }
-    return refuse_bytes(pass, "a frame", problem.pixels * problem.channels * bytes_of(problem.storage));
+    return refuse_bytes(pass, "a frame", problem.pixels * problem.channels * element_bytes(problem.storage));
 }
 
 LaunchShape launch_shape(const RmsNormProblem& problem) {
     const RmsNormLanes split = rms_norm_lanes(problem.channels, problem.storage);
     const uint32_t pixels = kRmsNormWaves * kRmsNormRounds * (kWaveLanes / split.lanes);  // of a workgroup
-    std::string kernel = std::string("kinetograph_rms_norm_") + name_of(problem.storage);
+    std::string kernel = std::string("kinetograph_rms_norm_") + element_name(problem.storage);
     if (split.unit_bytes != 16) kernel += "_any";
     return {"rms_norm", std::move(kernel), workgroups(static_cast<uint64_t>(problem.pixels), pixels),
             static_cast<uint32_t>(problem.frames)};

@@ -10,7 +10,7 @@ struct RmsNormProblem {
     int64_t frames = 1;
     int64_t pixels = 0;    ///< of a frame
     int64_t channels = 0;  ///< 1 to 1024
-    Storage storage = Storage::Bf16;
+    Element storage = Element::BF16;
     bool silu = false;
 };
 
@@ -21,7 +21,7 @@ struct RmsNormLanes {
     uint32_t units_per_lane = 1;  ///< the last lanes may have fewer
 };
 /// As few idle lanes as can be; among equals the most lanes, whose accesses lie side by side.
-RmsNormLanes rms_norm_lanes(int64_t channels, Storage storage);
+RmsNormLanes rms_norm_lanes(int64_t channels, Element storage);
 
 Refusal refusal(const RmsNormProblem& problem);
 LaunchShape launch_shape(const RmsNormProblem& problem);

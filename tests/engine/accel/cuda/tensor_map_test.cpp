@@ -24,8 +24,7 @@ struct CudaTensorMaps : Gpu {
     }
     /// [2, 4, 16, 24, 96] bf16, NDHWC, as a causal 3x3x3 convolution reads it.
     isa::TensorMapDesc causal() const {
-        auto desc =
-            isa::dense_map(isa::MapMode::Im2col, isa::MapElement::BFloat16, tensor->data(), 5, {96, 24, 16, 4, 2});
+        auto desc = isa::dense_map(isa::MapMode::Im2col, Element::BF16, tensor->data(), 5, {96, 24, 16, 4, 2});
         desc.swizzle = isa::Swizzle::Span64;
         desc.lower_corner = {-1, -1, -2};
         desc.upper_corner = {-1, -1, -2};
@@ -34,8 +33,7 @@ struct CudaTensorMaps : Gpu {
         return desc;
     }
     isa::TensorMapDesc filter(std::uint32_t rank) const {
-        auto desc =
-            isa::dense_map(isa::MapMode::Tiled, isa::MapElement::BFloat16, tensor->data(), rank, {96, 27, 8, 4, 2});
+        auto desc = isa::dense_map(isa::MapMode::Tiled, Element::BF16, tensor->data(), rank, {96, 27, 8, 4, 2});
         desc.swizzle = isa::Swizzle::Span128;
         desc.box = {64, 1, 8, 2, 1};
         return desc;

@@ -44,9 +44,9 @@ TEST(Choice, UsesNarrowTilesWhereWideOnesWouldLeaveSmsIdle) {
 
 TEST(Choice, FindsKernelsOfOtherElementsAndSaysWhenThereAreNone) {
     Conv2dProblemShape shape = layer(64, 64, 128, 128);
-    shape.element = isa::Element::Float16;
+    shape.element = Element::F16;
     EXPECT_EQ(chosen(shape, Activation::Frames2d).substr(0, 11), "conv2d_fp16");
-    shape.element = isa::Element::Float8E4M3;
+    shape.element = Element::F8E4M3;
     EXPECT_EQ(chosen(shape, Activation::Frames2d, Source::Residual).substr(0, 11), "conv2d_e4m3");
     EXPECT_EQ(chosen(shape, Activation::Window3d), "none");
 }

@@ -27,11 +27,11 @@ uint32_t to_e4m3(float value) {
     return value < 0 ? best | 0x80u : best;
 }
 
-double half_step(isa::Value value) {
+double half_step(Element value) {
     switch (value) {
-        case isa::Value::BFloat16:
+        case Element::BF16:
             return std::ldexp(1.0, -8);  // 8 significant bits
-        case isa::Value::Float16:
+        case Element::F16:
             return std::ldexp(1.0, -11);
         default:
             return std::ldexp(1.0, -24);
@@ -40,40 +40,40 @@ double half_step(isa::Value value) {
 
 }  // namespace
 
-uint32_t to_bits(isa::Element element, float value) {
+uint32_t to_bits(Element element, float value) {
     switch (element) {
-        case isa::Element::BFloat16:
+        case Element::BF16:
             return isa::bfloat16_bits(value);
-        case isa::Element::Float16:
+        case Element::F16:
             return isa::float16_bits(value);
         default:
             return to_e4m3(value);
     }
 }
 
-float from_bits(isa::Element element, uint32_t bits) {
+float from_bits(Element element, uint32_t bits) {
     switch (element) {
-        case isa::Element::BFloat16:
+        case Element::BF16:
             return isa::float_of(bits << 16);
-        case isa::Element::Float16:
+        case Element::F16:
             return isa::from_float16(bits);
         default:
             return e4m3(bits);
     }
 }
 
-float load_value(isa::Value value, const uint8_t* bytes, size_t index) {
+float load_value(Element value, const uint8_t* bytes, size_t index) {
     uint32_t bits = 0;
-    std::memcpy(&bits, bytes + index * isa::value_bytes(value), isa::value_bytes(value));
-    if (value == isa::Value::Float32) return isa::float_of(bits);
-    return value == isa::Value::BFloat16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
+    std::memcpy(&bits, bytes + index * element_bytes(value), element_bytes(value));
+    if (value == Element::F32) return isa::float_of(bits);
+    return value == Element::BF16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
 }
 
-void store_value(isa::Value value, uint8_t* bytes, size_t index, float number) {
+void store_value(Element value, uint8_t* bytes, size_t index, float number) {
     uint32_t bits = isa::bits_of(number);
-    if (value == isa::Value::BFloat16) bits = isa::bfloat16_bits(number);
-    if (value == isa::Value::Float16) bits = isa::float16_bits(number);
-    std::memcpy(bytes + index * isa::value_bytes(value), &bits, isa::value_bytes(value));
+    if (value == Element::BF16) bits = isa::bfloat16_bits(number);
+    if (value == Element::F16) bits = isa::float16_bits(number);
+    std::memcpy(bytes + index * element_bytes(value), &bits, element_bytes(value));
 }
 
 size_t Guarded::offset() const {
@@ -94,7 +94,7 @@ ConvNumbers::ConvNumbers(const ConvCase& conv) : conv_(conv) {
 }
 
 size_t ConvNumbers::output_bytes() const {
-    return static_cast<size_t>(conv_.shape.pixels() * conv_.shape.c_out) * isa::value_bytes(conv_.output);
+    return static_cast<size_t>(conv_.shape.pixels() * conv_.shape.c_out) * element_bytes(conv_.output);
 }
 
 void ConvNumbers::fill_inputs() {
@@ -120,7 +120,7 @@ void ConvNumbers::fill_inputs() {
     std::generate(source_values_.begin(), source_values_.end(), draw);
     std::generate(bias.begin(), bias.end(), draw);
 
-    const uint32_t bytes = isa::element_bytes(p.element);
+    const uint32_t bytes = element_bytes(p.element);
     const auto store = [&](std::vector<float>& values, std::vector<uint8_t>& stored) {
         stored.resize(values.size() * bytes);
         for (size_t i = 0; i < values.size(); ++i) {
@@ -131,7 +131,7 @@ void ConvNumbers::fill_inputs() {
     };
     store(activation_values_, activation);
     store(filter_values_, filter);
-    source.resize(source_values_.size() * isa::value_bytes(conv_.source_value));
+    source.resize(source_values_.size() * element_bytes(conv_.source_value));
     for (size_t i = 0; i < source_values_.size(); ++i) {
         store_value(conv_.source_value, source.data(), i, source_values_[i]);
         source_values_[i] = load_value(conv_.source_value, source.data(), i);

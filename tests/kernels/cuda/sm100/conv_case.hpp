@@ -23,8 +23,8 @@ struct ConvCase {
     Numbers numbers = Numbers::Random;
     bool bias = true;
     float alpha = 1, beta = 0;
-    isa::Value output = isa::Value::BFloat16;
-    isa::Value source_value = isa::Value::BFloat16;
+    Element output = Element::BF16;
+    Element source_value = Element::BF16;
     bool source = false;                  ///< a tensor C is there
     bool source_is_sum = false;           ///< added before bias and function, with weight 1
     bool rounds_before_function = false;  ///< EpilogueForm::AfterSharedMemory
@@ -74,9 +74,9 @@ class ConvNumbers {
 };
 
 /// Storage formats; rounding to nearest even.
-uint32_t to_bits(isa::Element element, float value);
-float from_bits(isa::Element element, uint32_t bits);
-float load_value(isa::Value value, const uint8_t* bytes, size_t index);
-void store_value(isa::Value value, uint8_t* bytes, size_t index, float number);
+uint32_t to_bits(Element element, float value);
+float from_bits(Element element, uint32_t bits);
+float load_value(Element value, const uint8_t* bytes, size_t index);
+void store_value(Element value, uint8_t* bytes, size_t index, float number);
 
 }  // namespace kinetograph::sm100

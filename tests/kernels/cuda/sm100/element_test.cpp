@@ -4,13 +4,10 @@
 namespace kinetograph::sm100 {
 namespace {
 
-using isa::Element;
-using isa::Value;
-
-constexpr PresetOptions kHalf{.element = Element::Float16, .output = Value::Float16};
-constexpr PresetOptions kHalfPair{.filters = 256, .element = Element::Float16, .output = Value::Float16};
-constexpr PresetOptions kByte{.element = Element::Float8E4M3};
-constexpr PresetOptions kBytePair{.filters = 256, .element = Element::Float8E4M3};
+constexpr PresetOptions kHalf{.element = Element::F16, .output = Element::F16};
+constexpr PresetOptions kHalfPair{.filters = 256, .element = Element::F16, .output = Element::F16};
+constexpr PresetOptions kByte{.element = Element::F8E4M3};
+constexpr PresetOptions kBytePair{.filters = 256, .element = Element::F8E4M3};
 
 TEST(Conv2dHalf, AgreesOn3x3) { expect_agrees<one_sm_128b(kHalf)>({same2d(1, 9, 17, 64, 128, 3, 3)}); }
 TEST(Conv2dHalf, AgreesWith96Channels) { expect_agrees<one_sm_64b(kHalf)>({same2d(1, 9, 17, 96, 136, 3, 3)}); }
@@ -42,11 +39,11 @@ TEST(Conv2dE4m3, ScalesByTheProductOfTheQuantisationSteps) {
 }
 
 TEST(Conv2dOutput, StoresFloat32) {
-    expect_agrees<one_sm_128b({.output = Value::Float32})>({same2d(1, 9, 17, 64, 136, 3, 3)});
-    expect_agrees<two_sm_128b({.filters = 128, .output = Value::Float32})>({same2d(2, 9, 17, 64, 136, 3, 3)});
+    expect_agrees<one_sm_128b({.output = Element::F32})>({same2d(1, 9, 17, 64, 136, 3, 3)});
+    expect_agrees<two_sm_128b({.filters = 128, .output = Element::F32})>({same2d(2, 9, 17, 64, 136, 3, 3)});
 }
 TEST(Conv2dOutput, StoresBfloat16OfHalfOperands) {
-    expect_agrees<one_sm_128b({.element = Element::Float16})>({same2d(1, 9, 17, 64, 136, 3, 3)});
+    expect_agrees<one_sm_128b({.element = Element::F16})>({same2d(1, 9, 17, 64, 136, 3, 3)});
 }
 
 }  // namespace

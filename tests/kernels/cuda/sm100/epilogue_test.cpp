@@ -6,8 +6,6 @@
 namespace kinetograph::sm100 {
 namespace {
 
-using isa::Value;
-
 double silu(double value) { return value / (1 + std::exp(-value)); }
 using SiluInRegisters = Silu<EpilogueForm::InRegisters>;
 using SiluAfterSharedMemory = Silu<EpilogueForm::AfterSharedMemory>;
@@ -36,19 +34,18 @@ TEST(Conv2dResidual, AddsCToAOneTapFilterWhosePrologueIsOneStage) {
     expect_agrees<kResidual>({.shape = same2d(3, 8, 16, 64, 128, 1, 1), .beta = 1});
 }
 TEST(Conv2dResidual, AddsHalfToHalf) {
-    expect_agrees<one_sm_128b({.element = isa::Element::Float16,
-                               .output = Value::Float16,
-                               .source_value = Value::Float16,
-                               .source = Source::Residual})>({.shape = kShape, .beta = 2});
+    expect_agrees<one_sm_128b(
+        {.element = Element::F16, .output = Element::F16, .source_value = Element::F16, .source = Source::Residual})>(
+        {.shape = kShape, .beta = 2});
 }
 TEST(Conv2dResidual, AddsFloat32ToFloat32AndToBfloat16) {
-    expect_agrees<one_sm_128b({.output = Value::Float32, .source_value = Value::Float32, .source = Source::Residual})>(
+    expect_agrees<one_sm_128b({.output = Element::F32, .source_value = Element::F32, .source = Source::Residual})>(
         {.shape = kShape, .beta = 1});
-    expect_agrees<one_sm_128b({.source_value = Value::Float32, .source = Source::Residual})>(
+    expect_agrees<one_sm_128b({.source_value = Element::F32, .source = Source::Residual})>(
         {.shape = kShape, .beta = 1});
 }
 TEST(Conv2dResidual, AddsToFp8Products) {
-    expect_agrees<one_sm_128b({.element = isa::Element::Float8E4M3, .source = Source::Residual})>(
+    expect_agrees<one_sm_128b({.element = Element::F8E4M3, .source = Source::Residual})>(
         {.shape = same2d(2, 9, 17, 128, 136, 3, 3), .alpha = 0.25f, .beta = 1});
 }
 
@@ -67,8 +64,7 @@ TEST(Conv2dEpilogue, AppliesTheFunctionAfterSharedMemoryBeforeTheResidual) {
     expect_agrees<kPairResidual>({.shape = kShape, .beta = 1, .function = silu}, SiluAfterSharedMemory{});
 }
 TEST(Conv2dEpilogue, AppliesTheFunctionAfterSharedMemoryToFloat32) {
-    expect_agrees<one_sm_128b({.output = Value::Float32})>({.shape = kShape, .function = silu},
-                                                           SiluAfterSharedMemory{});
+    expect_agrees<one_sm_128b({.output = Element::F32})>({.shape = kShape, .function = silu}, SiluAfterSharedMemory{});
 }
 
 #if KG_HOST_MODEL  // these functions point into host memory
@@ -86,7 +82,7 @@ template <EpilogueForm kWhere, Conv2dConfig kConfig>
 void expect_right_places() {
     ConvCase conv{.shape = kShape, .numbers = Numbers::Integers, .bias = false, .source = true};
     conv.output = kConfig.output;
-    conv.source_value = Value::Float32;
+    conv.source_value = Element::F32;
     conv.beta = 1;
     ConvNumbers numbers(conv);  // the table plays the residual of the reference
     Guarded output(numbers.output_bytes());
@@ -104,7 +100,7 @@ void expect_right_places() {
 TEST(Conv2dEpilogue, TellsTheFunctionItsPixelAndChannel) {
     expect_right_places<EpilogueForm::InRegisters, kPlain>();
     expect_right_places<EpilogueForm::InRegisters, two_sm_128b({.filters = 128})>();
-    expect_right_places<EpilogueForm::AfterSharedMemory, one_sm_128b({.output = Value::Float32})>();
+    expect_right_places<EpilogueForm::AfterSharedMemory, one_sm_128b({.output = Element::F32})>();
 }
 
 /// Writes down what was stored.
@@ -147,7 +143,7 @@ TEST(Conv2dEpilogue, SumsTheStoredValuesOfEveryChannel) {
     for (size_t k = 0; k < sums.size(); ++k) {
         float expected = 0;  // integers of at most 8 bits after rounding: exact in any order
         for (size_t i = k; i < output.size() / 2; i += sums.size()) {
-            expected += load_value(Value::BFloat16, output.data(), i);
+            expected += load_value(Element::BF16, output.data(), i);
         }
         EXPECT_EQ(sums[k], expected) << "channel " << k;
     }
@@ -157,8 +153,8 @@ TEST(Conv2dEpilogue, SumsTheStoredValuesOfEveryChannel) {
 
 TEST(Conv2dResidual, ReadsAndWritesTheSameTensor) {
     constexpr auto kSum =
-        one_sm_128b({.output = Value::Float32, .source_value = Value::Float32, .source = Source::Accumulate});
-    ConvCase conv{.shape = kShape, .output = Value::Float32, .source_value = Value::Float32};
+        one_sm_128b({.output = Element::F32, .source_value = Element::F32, .source = Source::Accumulate});
+    ConvCase conv{.shape = kShape, .output = Element::F32, .source_value = Element::F32};
     conv.source = conv.source_is_sum = true;
     ConvNumbers numbers(conv);
     Guarded output(numbers.output_bytes());

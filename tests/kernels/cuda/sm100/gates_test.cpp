@@ -33,7 +33,7 @@ void expect_each(std::span<const Conv2dGate> gates, const Conv2dProblemShape& sh
 }
 
 const std::vector<Decline> kOfEveryForm{
-    {"e5m2", [](auto& p) { p.element = isa::Element::Float8E5M2; }, "bf16, fp16 or fp8 e4m3 (fp8 e5m2)"},
+    {"e5m2", [](auto& p) { p.element = Element::F8E5M2; }, "bf16, fp16 or fp8 e4m3 (fp8 e5m2)"},
     {"groups", [](auto& p) { p.groups = 4; }, "groups 1 (groups 4)"},
     {"C_in 100", [](auto& p) { p.c_in = 100; }, "C_in a multiple of 32 (C_in 100)"},
     {"C_out 3", [](auto& p) { p.c_out = 3; }, "C_out a multiple of 8 (C_out 3)"},
@@ -78,7 +78,7 @@ TEST(Gates, OfWindowsDeclineEachAlone) {
 
 TEST(Gates, OfQsliceDeclineEachAlone) {
     expect_each(qslice_gates(), kConv3d,
-                {{"fp16", [](auto& p) { p.element = isa::Element::Float16; }, "bf16 (fp16)"},
+                {{"fp16", [](auto& p) { p.element = Element::F16; }, "bf16 (fp16)"},
                  {"stride", [](auto& p) { p.stride.h = 2; }, "stride 1 (stride 1, 2, 1)"},
                  {"dilation", [](auto& p) { p.dilation.w = 2; }, "dilation 1 (dilation 1, 1, 2)"},
                  {"groups", [](auto& p) { p.groups = 2; }, "groups 1 (groups 2)"},

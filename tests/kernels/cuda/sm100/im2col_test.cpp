@@ -16,7 +16,7 @@ std::string run_pass(uint64_t threads, uint64_t seed, const Body& body) {
 /// The steps one after another; `workspace` small enough makes several chunks.
 template <Conv2dConfig kBase>
 void expect_product_agrees(ConvCase conv, uint64_t workspace = 1 << 20) {
-    constexpr uint32_t kElementBytes = isa::element_bytes(kBase.element);
+    constexpr uint32_t kElementBytes = element_bytes(kBase.element);
     constexpr Conv2dConfig kProduct = im2col_config(kBase);
     conv.shape.element = kBase.element;
     ConvNumbers numbers(conv);
@@ -47,9 +47,7 @@ void expect_product_agrees(ConvCase conv, uint64_t workspace = 1 << 20) {
             home.bias = numbers.bias.empty() ? nullptr : numbers.bias.data();
             home.alpha = conv.alpha;
             home.beta = conv.beta;
-            ASSERT_EQ(
-                run_pass(home.rows * home.group_filters, seed, [&home] { bring_home<isa::Value::BFloat16>(home); }),
-                "");
+            ASSERT_EQ(run_pass(home.rows * home.group_filters, seed, [&home] { bring_home<Element::BF16>(home); }), "");
         }
         ASSERT_EQ(numbers.judge(output), "") << "seed " << seed;
         ASSERT_TRUE(matrix.intact() && sums.intact());
@@ -81,8 +79,7 @@ TEST(Im2colProduct, AddsTheResidualAndScales) {
     expect_product_agrees<kBase>({.shape = same2d(1, 9, 17, 20, 12, 3, 3), .alpha = 0.5f, .beta = -1, .source = true});
 }
 TEST(Im2colProduct, AgreesInFp8) {
-    expect_product_agrees<one_sm_64b({.filters = 64, .element = isa::Element::Float8E4M3})>(
-        {same2d(1, 9, 17, 24, 12, 3, 3)});
+    expect_product_agrees<one_sm_64b({.filters = 64, .element = Element::F8E4M3})>({same2d(1, 9, 17, 24, 12, 3, 3)});
 }
 
 /// Groups against what they mean: a dense filter with zeros between groups.
@@ -114,12 +111,11 @@ TEST(Im2colProduct, TreatsGroupsAsADenseFilterWithZerosBetweenThem) {
         const std::string fault =
             run_once<im2col_config(kBase)>(step.product, Conv2dEpilogueArguments<NoEpilogue>{}, 0);
         ASSERT_EQ(fault, "");
-        ASSERT_EQ(
-            run_pass(step.home.rows * step.home.group_filters, 0, [&] { bring_home<isa::Value::BFloat16>(step.home); }),
-            "");
+        ASSERT_EQ(run_pass(step.home.rows * step.home.group_filters, 0, [&] { bring_home<Element::BF16>(step.home); }),
+                  "");
     }
     const auto value = [](const std::vector<uint8_t>& bytes, int64_t index) {
-        return load_value(isa::Value::BFloat16, bytes.data(), static_cast<size_t>(index));
+        return load_value(Element::BF16, bytes.data(), static_cast<size_t>(index));
     };
     for (int64_t pixel = 0; pixel < 63; ++pixel) {
         for (int64_t f = 0; f < kFilters; ++f) {
@@ -134,8 +130,8 @@ TEST(Im2colProduct, TreatsGroupsAsADenseFilterWithZerosBetweenThem) {
                 }
             }
             uint8_t rounded[2] = {};
-            store_value(isa::Value::BFloat16, rounded, 0, static_cast<float>(sum));
-            ASSERT_EQ(value(output, pixel * kFilters + f), load_value(isa::Value::BFloat16, rounded, 0))
+            store_value(Element::BF16, rounded, 0, static_cast<float>(sum));
+            ASSERT_EQ(value(output, pixel * kFilters + f), load_value(Element::BF16, rounded, 0))
                 << "pixel " << pixel << " filter " << f;
         }
     }

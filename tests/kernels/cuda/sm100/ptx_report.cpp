@@ -50,7 +50,7 @@ std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::
     };
     const std::string group = "cta_group::" + std::to_string(config.cta_group);
     const std::string other = "cta_group::" + std::to_string(3 - config.cta_group);
-    const std::string kind = isa::element_bytes(config.element) == 2 ? ".kind::f16" : ".kind::f8f6f4";
+    const std::string kind = element_bytes(config.element) == 2 ? ".kind::f16" : ".kind::f8f6f4";
     must_hold("tcgen05.mma." + group + kind + " ");
     must_not_hold("tcgen05.mma." + other);
     must_hold("tcgen05.alloc." + group);

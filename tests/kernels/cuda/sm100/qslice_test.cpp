@@ -138,7 +138,7 @@ TEST(Qslice, FusedSumsSurviveACancellationThatRoundedSlicesDoNot) {
         ConvNumbers numbers(conv);
         // Filter tap (0, 1, 1) becomes +64 on channel 0, tap (2, 1, 1) -64, and channel 0 is 64 everywhere.
         const auto put = [](std::vector<uint8_t>& bytes, size_t index, float value) {
-            store_value(isa::Value::BFloat16, bytes.data(), index, value);
+            store_value(Element::BF16, bytes.data(), index, value);
         };
         for (size_t i = 0; i < numbers.activation.size() / 2; i += 64) put(numbers.activation, i, 64);
         for (size_t k = 0; k < 64; ++k) {
@@ -162,12 +162,12 @@ TEST(Qslice, FusedSumsSurviveACancellationThatRoundedSlicesDoNot) {
                 const int64_t h = pixel / p.w + tap / 3 % 3 - 1, w = pixel % p.w + tap % 3 - 1;
                 if (h < 0 || h >= p.h || w < 0 || w >= p.w) continue;
                 for (int64_t c = 0; c < 64; ++c) {
-                    exact += double{load_value(isa::Value::BFloat16, numbers.activation.data(),
+                    exact += double{load_value(Element::BF16, numbers.activation.data(),
                                                static_cast<size_t>(((tap / 9 * p.h + h) * p.w + w) * 64 + c))} *
-                             load_value(isa::Value::BFloat16, numbers.filter.data(), static_cast<size_t>(tap * 64 + c));
+                             load_value(Element::BF16, numbers.filter.data(), static_cast<size_t>(tap * 64 + c));
                 }
             }
-            const double found = load_value(isa::Value::BFloat16, output.data(), static_cast<size_t>(pixel * 64));
+            const double found = load_value(Element::BF16, output.data(), static_cast<size_t>(pixel * 64));
             sum += (found - exact) * (found - exact);
         }
         error[static_cast<size_t>(form)] = std::sqrt(sum / static_cast<double>(p.pixels()));

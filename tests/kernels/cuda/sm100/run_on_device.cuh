@@ -25,7 +25,7 @@ inline const testing::Environment* const kNeedsBlackwell = testing::AddGlobalTes
 
 /// Bytes from the first element of a map's tensor to the end of its last.
 inline size_t extent_bytes(const isa::TensorMapDesc& map) {
-    size_t bytes = map.size[0] * isa::map_element_bytes(map.element);
+    size_t bytes = map.size[0] * element_bytes(map.element);
     for (uint32_t axis = 1; axis < map.rank; ++axis) bytes += (map.size[axis] - 1) * map.stride_bytes[axis - 1];
     return bytes;
 }

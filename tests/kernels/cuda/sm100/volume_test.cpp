@@ -40,7 +40,7 @@ TEST(Causal3d, AgreesWithTemporalStrideAndDilation) {
 }
 TEST(Causal3d, AgreesWithResidualAndFp8) {
     expect_agrees<one_sm_64b(
-        {.element = isa::Element::Float8E4M3, .activation = Activation::Volume3d, .source = Source::Residual})>(
+        {.element = Element::F8E4M3, .activation = Activation::Volume3d, .source = Source::Residual})>(
         {.shape = causal(1, 3, 5, 9, 64, 64, 3, 2), .beta = 1});
 }
 TEST(Causal3d, AgreesInAClusterThatShares) {

@@ -6,9 +6,6 @@
 namespace kinetograph::sm80 {
 namespace {
 
-using isa::Element;
-using isa::Value;
-
 struct AttentionCase {
     uint32_t tokens = 1, frames = 1;
     double spread = 1;      ///< of the queries: large ones make sharp weights and moving maxima
@@ -19,8 +16,8 @@ struct AttentionCase {
 /// Runs it; what is wrong, or "". |error|: half a step of the result, and half a step of each weight.
 template <Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None>
 std::string disagreement(const AttentionCase& attention, uint64_t seed) {
-    constexpr Value kValue = kElement == Element::BFloat16 ? Value::BFloat16 : Value::Float16;
-    const double half_step = std::ldexp(1.0, kElement == Element::BFloat16 ? -8 : -11);
+    constexpr Element kValue = kElement == Element::BF16 ? Element::BF16 : Element::F16;
+    const double half_step = std::ldexp(1.0, kElement == Element::BF16 ? -8 : -11);
     const uint32_t tokens = attention.tokens, channels = attention.channels == 0 ? kChannels : attention.channels;
     Frames qkv = random_frames(attention.frames, int64_t{tokens} * 3 * channels, kValue, tokens);
     Frames output(attention.frames, int64_t{tokens} * channels * 2, 9);
@@ -93,18 +90,16 @@ void expect_agrees(const AttentionCase& attention, uint64_t schedules = 3) {
     }
 }
 
-TEST(AttentionPass, AgreesWithFp64OnTheDecodersWidth) { expect_agrees<Element::BFloat16, 384>({.tokens = 70}, 1); }
+TEST(AttentionPass, AgreesWithFp64OnTheDecodersWidth) { expect_agrees<Element::BF16, 384>({.tokens = 70}, 1); }
 TEST(AttentionPass, AgreesAtEveryRaggedEdge) {
     for (const uint32_t tokens : {1u, 31u, 32u, 33u, 64u, 65u, 100u}) {
-        expect_agrees<Element::BFloat16, 64>({.tokens = tokens});
+        expect_agrees<Element::BF16, 64>({.tokens = tokens});
     }
 }
-TEST(AttentionPass, TakesSeveralFramesAndFloat16) {
-    expect_agrees<Element::Float16, 128>({.tokens = 40, .frames = 3}, 1);
-}
+TEST(AttentionPass, TakesSeveralFramesAndFloat16) { expect_agrees<Element::F16, 128>({.tokens = 40, .frames = 3}, 1); }
 TEST(AttentionPass, FillsUpANarrowerHeadWithZeros) {
-    expect_agrees<Element::BFloat16, 64>({.tokens = 70, .channels = 8});
-    expect_agrees<Element::Float16, 128>({.tokens = 40, .frames = 2, .channels = 96}, 1);
+    expect_agrees<Element::BF16, 64>({.tokens = 70, .channels = 8});
+    expect_agrees<Element::F16, 128>({.tokens = 40, .frames = 2, .channels = 96}, 1);
 }
 TEST(AttentionPass, TakesTheNarrowestKernelThatHoldsTheHead) {
     EXPECT_EQ(attention_width(8), 64u);
@@ -113,7 +108,7 @@ TEST(AttentionPass, TakesTheNarrowestKernelThatHoldsTheHead) {
     EXPECT_EQ(attention_width(384), 384u);
     for (const int64_t refused : {-8, 0, 4, 100, 392}) EXPECT_EQ(attention_width(refused), 0u) << refused;
 }
-TEST(AttentionPass, FollowsMaximaThatMove) { expect_agrees<Element::BFloat16, 64>({.tokens = 160, .spread = 12}); }
+TEST(AttentionPass, FollowsMaximaThatMove) { expect_agrees<Element::BF16, 64>({.tokens = 160, .spread = 12}); }
 
 // A picture of 1280x720 has 14,400 tokens. Queries sharpened so that a few keys, anywhere among them, make the sum.
 TEST(AttentionPass, MeetsTwentyThousandKeys) {
@@ -122,13 +117,13 @@ TEST(AttentionPass, MeetsTwentyThousandKeys) {
 #else
     constexpr uint32_t kTokens = 20'000;
 #endif
-    expect_agrees<Element::BFloat16, 64>({.tokens = kTokens, .spread = 12, .tiles = 1}, 1);
+    expect_agrees<Element::BF16, 64>({.tokens = kTokens, .spread = 12, .tiles = 1}, 1);
 }
 
 template <AttentionFault kFault>
 void expect_caught(const std::string& sentence) {
     for (uint64_t seed = 0; seed < 6; ++seed) {
-        const std::string wrong = disagreement<Element::BFloat16, 64, kFault>({.tokens = 100}, seed);
+        const std::string wrong = disagreement<Element::BF16, 64, kFault>({.tokens = 100}, seed);
         EXPECT_NE(wrong.find(sentence), std::string::npos) << "seed " << seed << ": " << wrong;
     }
 }

@@ -10,16 +10,14 @@
 namespace kinetograph::sm80 {
 namespace {
 
-isa::Value narrow(isa::Element element) {
-    return element == isa::Element::BFloat16 ? isa::Value::BFloat16 : isa::Value::Float16;
-}
+Element narrow(Element element) { return element == Element::BF16 ? Element::BF16 : Element::F16; }
 
 /// Largest relative error of one rounding: 8, 11 and 24 significant bits.
-double half_step(isa::Value value) {
-    return std::ldexp(1.0, value == isa::Value::BFloat16 ? -8 : value == isa::Value::Float16 ? -11 : -24);
+double half_step(Element value) {
+    return std::ldexp(1.0, value == Element::BF16 ? -8 : value == Element::F16 ? -11 : -24);
 }
 
-double rounded(isa::Value value, double number) {
+double rounded(Element value, double number) {
     uint8_t bytes[4] = {};
     store_value(value, bytes, 0, number);
     return load_value(value, bytes, 0);
@@ -31,19 +29,19 @@ size_t at(int64_t index) { return static_cast<size_t>(index); }
 
 }  // namespace
 
-double load_value(isa::Value value, const uint8_t* bytes, size_t index) {
+double load_value(Element value, const uint8_t* bytes, size_t index) {
     uint32_t bits = 0;
-    std::memcpy(&bits, bytes + index * isa::value_bytes(value), isa::value_bytes(value));
-    if (value == isa::Value::Float32) return isa::float_of(bits);
-    return value == isa::Value::BFloat16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
+    std::memcpy(&bits, bytes + index * element_bytes(value), element_bytes(value));
+    if (value == Element::F32) return isa::float_of(bits);
+    return value == Element::BF16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
 }
 
-void store_value(isa::Value value, uint8_t* bytes, size_t index, double number) {
+void store_value(Element value, uint8_t* bytes, size_t index, double number) {
     const auto single = static_cast<float>(number);
     uint32_t bits = isa::bits_of(single);
-    if (value == isa::Value::BFloat16) bits = isa::bfloat16_bits(single);
-    if (value == isa::Value::Float16) bits = isa::float16_bits(single);
-    std::memcpy(bytes + index * isa::value_bytes(value), &bits, isa::value_bytes(value));
+    if (value == Element::BF16) bits = isa::bfloat16_bits(single);
+    if (value == Element::F16) bits = isa::float16_bits(single);
+    std::memcpy(bytes + index * element_bytes(value), &bits, element_bytes(value));
 }
 
 Frames::Frames(int64_t count, int64_t bytes, uint32_t seed)
@@ -81,7 +79,7 @@ std::vector<const void*> Frames::const_addresses() const {
 }
 
 ConvNumbers::ConvNumbers(const ConvCase& conv)
-    : conv_(conv), value_(conv.epilogue.float32 ? isa::Value::Float32 : narrow(conv.shape.element)) {
+    : conv_(conv), value_(conv.epilogue.float32 ? Element::F32 : narrow(conv.shape.element)) {
     exact_ = conv.numbers != Numbers::Random && !conv.epilogue.silu;
     draw();
     sum();
@@ -90,7 +88,7 @@ ConvNumbers::ConvNumbers(const ConvCase& conv)
 
 void ConvNumbers::draw() {
     const ConvShape& p = conv_.shape;
-    const isa::Value stored = narrow(p.element);
+    const Element stored = narrow(p.element);
     std::mt19937 dice(conv_.seed);
     std::normal_distribution<float> normal;
     std::uniform_int_distribution<int> small(-4, 4);
@@ -120,7 +118,7 @@ void ConvNumbers::draw() {
 
     out_elements_ = p.empty() ? 0 : at(p.h_out() * p.w_out() * p.c_out);
     const int64_t frames = p.empty() ? 0 : p.frames_out(),
-                  bytes = static_cast<int64_t>(out_elements_) * isa::value_bytes(value_);
+                  bytes = static_cast<int64_t>(out_elements_) * element_bytes(value_);
     if (conv_.epilogue.norm != Norm::Instead) output = Frames(frames, bytes, conv_.seed + 1);
     if (conv_.epilogue.norm != Norm::None) normed = Frames(frames, bytes, conv_.seed + 2);
     if (conv_.residual) residual = Frames(frames, bytes, conv_.seed + 3);
@@ -128,7 +126,7 @@ void ConvNumbers::draw() {
     for (size_t frame = 0; frame < at(frames); ++frame) {
         for (size_t i = 0; i < out_elements_; ++i) {
             if (conv_.residual) store_value(value_, residual.frame(frame), i, number());
-            if (conv_.addend) store_value(isa::Value::Float32, addend.frame(frame), i, number());
+            if (conv_.addend) store_value(Element::F32, addend.frame(frame), i, number());
         }
     }
 }
@@ -137,7 +135,7 @@ void ConvNumbers::draw() {
 void ConvNumbers::sum() {
     const ConvShape& p = conv_.shape;
     if (p.empty()) return;
-    const isa::Value stored = narrow(p.element);
+    const Element stored = narrow(p.element);
     const auto filters = at(p.c_out), channels = at(p.c_in);
     const bool folds = p.upsample == Upsample::SubPixel;  // there the folded sums are rounded, not these
     std::vector<double> by_tap(filter_.size());           // [tap][c_in][c_out]
@@ -186,7 +184,7 @@ void ConvNumbers::finish() {
     for (size_t i = 0; i < sums_.size(); ++i) {
         const size_t frame = i / out_elements_, element = i % out_elements_;
         double value = sums_[i];
-        if (conv_.addend) value += load_value(isa::Value::Float32, addend.frame(frame), element);
+        if (conv_.addend) value += load_value(Element::F32, addend.frame(frame), element);
         if (conv_.bias) value += bias_[i % at(p.c_out)];
         const double before = value;
         if (conv_.epilogue.silu) value = silu(value);

@@ -74,7 +74,7 @@ class ConvNumbers {
                              const std::vector<double>& allowed, const char* name, bool exact) const;
 
     ConvCase conv_;
-    isa::Value value_;
+    Element value_;
     std::vector<float> filter_, bias_, gamma_;
     std::vector<uint16_t> packed_;
     std::vector<double> sums_, magnitudes_, expected_, allowed_, expected_norm_, allowed_norm_;
@@ -83,7 +83,7 @@ class ConvNumbers {
 };
 
 /// One element of a frame of that type.
-double load_value(isa::Value value, const uint8_t* bytes, size_t index);
-void store_value(isa::Value value, uint8_t* bytes, size_t index, double number);
+double load_value(Element value, const uint8_t* bytes, size_t index);
+void store_value(Element value, uint8_t* bytes, size_t index, double number);
 
 }  // namespace kinetograph::sm80

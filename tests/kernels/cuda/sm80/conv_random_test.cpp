@@ -22,7 +22,7 @@ ConvCase random_case(uint32_t seed) {
     p.w = pick({1, 4, 7, 10, 17});
     p.c_in = pick({3, 8, 16, 24, 32, 40, 48, 50, 64, 96});
     p.c_out = pick({1, 3, 8, 16, 31, 48, 64, 70, 96, 100});
-    p.element = chance(4) ? isa::Element::Float16 : isa::Element::BFloat16;
+    p.element = chance(4) ? Element::F16 : Element::BF16;
     if (chance(6)) {
         p.upsample = Upsample::SubPixel;
         p.r = p.s = 3;

@@ -123,9 +123,9 @@ TEST(ConvNorm, BehindTheResidualAndOfFewerChannelsThanTheTile) {
 TEST(ConvNorm, APixelOfZerosStaysZero) {
     ConvCase conv{same2d(1, 4, 4, 32, 64, 1, 1), {.norm = Norm::Beside, .norm_silu = false}, Numbers::Coded, false};
     ConvNumbers numbers(conv);
-    for (size_t i = 0; i < 32; ++i) store_value(isa::Value::BFloat16, numbers.input.frame(0), i, 0);
+    for (size_t i = 0; i < 32; ++i) store_value(Element::BF16, numbers.input.frame(0), i, 0);
     EXPECT_EQ(run_kernel(kSmall, numbers.launches(bf16_64x64), 1), "");
-    for (size_t k = 0; k < 64; ++k) EXPECT_EQ(load_value(isa::Value::BFloat16, numbers.normed.frame(0), k), 0);
+    for (size_t k = 0; k < 64; ++k) EXPECT_EQ(load_value(Element::BF16, numbers.normed.frame(0), k), 0);
 }
 
 TEST(ConvUpsample, Nearest2xIsFoldedIntoTheLoader) {

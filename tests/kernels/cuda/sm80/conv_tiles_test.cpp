@@ -26,7 +26,7 @@ TEST(ConvTiles, SmallLayersTakeSmallTilesSoThatEverySmHasWork) {
 }
 TEST(ConvTiles, TheTypeDecidesBeforeTheShape) {
     ConvShape shape = same2d(1, 704, 1280, 192, 192, 3, 3);
-    shape.element = isa::Element::Float16;
+    shape.element = Element::F16;
     EXPECT_EQ(chosen(shape).substr(0, 14), "sm80_conv_f16_");
 }
 TEST(ConvTiles, ChannelsDecideHowWideACopyIs) {
@@ -62,9 +62,9 @@ TEST(ConvTiles, EveryReasonToDeclineIsNamed) {
     ConvShape shape = same2d(1, 16, 16, 96, 200, 3, 3);
     EXPECT_EQ(declined(shape, {}), "");
     EXPECT_EQ(declined(shape, {.norm = Norm::Instead}), "no tile holds 200 channels for the norm");
-    shape.element = isa::Element::Float8E4M3;
+    shape.element = Element::F8E4M3;
     EXPECT_EQ(declined(shape, {}), "elements of bf16 or fp16 are needed");
-    shape.element = isa::Element::Float16;
+    shape.element = Element::F16;
     shape.q = kMaxConvFrameTaps + 1;
     EXPECT_EQ(declined(shape, {}), "65 temporal taps; a launch has room for 64");
     shape.q = 3;

@@ -8,16 +8,14 @@
 namespace kinetograph::sm80 {
 namespace {
 
-using isa::Value;
-
-template <Value kValue>
+template <Element kValue>
 void expect_norm(uint32_t pixels, uint32_t channels, bool silu, uint32_t shift = 0) {
     Frames frames = random_frames(2, int64_t{pixels} * channels + shift, kValue, channels);
     for (uint32_t c = 0; c < channels && pixels > 1; ++c) store_value(kValue, frames.frame(1), shift + channels + c, 0);
     const Frames before = frames;
     FrameTable table = table_of(frames, frames);
     for (size_t i = 0; i < 2; ++i) {
-        table.output[i] = static_cast<uint8_t*>(table.output[i]) + shift * isa::value_bytes(kValue);
+        table.output[i] = static_cast<uint8_t*>(table.output[i]) + shift * element_bytes(kValue);
         table.input[i] = table.output[i];  // in place
     }
     std::vector<float> gamma(channels);
@@ -45,16 +43,16 @@ void expect_norm(uint32_t pixels, uint32_t channels, bool silu, uint32_t shift =
 }
 
 TEST(RmsNormPass, AgreesWithFp64InPlaceForEveryType) {
-    expect_norm<Value::BFloat16>(13, 96, true);
-    expect_norm<Value::BFloat16>(9, 384, false);
-    expect_norm<Value::Float16>(13, 33, true);
-    expect_norm<Value::Float32>(3, 7, false);
-    expect_norm<Value::Float32>(5, 20, true);
-    expect_norm<Value::Float32>(1, 1, false);
+    expect_norm<Element::BF16>(13, 96, true);
+    expect_norm<Element::BF16>(9, 384, false);
+    expect_norm<Element::F16>(13, 33, true);
+    expect_norm<Element::F32>(3, 7, false);
+    expect_norm<Element::F32>(5, 20, true);
+    expect_norm<Element::F32>(1, 1, false);
 }
 TEST(RmsNormPass, TakesFramesThatAreNotAlignedToItsVectors) {
-    expect_norm<Value::BFloat16>(17, 64, true, 1);
-    expect_norm<Value::Float32>(17, 64, false, 3);
+    expect_norm<Element::BF16>(17, 64, true, 1);
+    expect_norm<Element::F32>(17, 64, false, 3);
 }
 
 template <class Unit>
@@ -87,10 +85,10 @@ TEST(UpsamplePass, MakesEveryPixelFourInEveryUnit) {
     expect_upsampled<uint16_t>(4, 9, 6);
 }
 
-template <Value kValue>
+template <Element kValue>
 void expect_unpacked(uint32_t pixels, uint32_t channels, bool scaled) {
-    const Frames latent = random_frames(1, int64_t{pixels} * channels, Value::Float32, pixels);
-    Frames output(1, int64_t{pixels} * channels * isa::value_bytes(kValue), 3);
+    const Frames latent = random_frames(1, int64_t{pixels} * channels, Element::F32, pixels);
+    Frames output(1, int64_t{pixels} * channels * element_bytes(kValue), 3);
     std::vector<float> scale(channels, 1.5f), shift(channels);
     for (uint32_t c = 0; c < channels; ++c) shift[c] = static_cast<float>(c) - 2;
     const UnpackLatentParams params{table_of(latent, output), scaled ? scale.data() : nullptr,
@@ -101,30 +99,30 @@ void expect_unpacked(uint32_t pixels, uint32_t channels, bool scaled) {
     EXPECT_TRUE(output.intact());
     for (uint32_t i = 0; i < pixels * channels; ++i) {
         const uint32_t c = i % channels, pixel = i / channels;
-        const double value = load_value(Value::Float32, latent.frame(0), c * pixels + pixel);
+        const double value = load_value(Element::F32, latent.frame(0), c * pixels + pixel);
         const double expected = scaled ? value * 1.5 + double{shift[c]} : value;
         ASSERT_NEAR(load_value(kValue, output.frame(0), i), expected, allowed_error(kValue, expected)) << i;
     }
 }
 
 TEST(UnpackLatentPass, TurnsPlanesIntoPixels) {
-    expect_unpacked<Value::BFloat16>(300, 16, true);
-    expect_unpacked<Value::Float16>(65, 4, false);
-    expect_unpacked<Value::Float32>(31, 16, true);
+    expect_unpacked<Element::BF16>(300, 16, true);
+    expect_unpacked<Element::F16>(65, 4, false);
+    expect_unpacked<Element::F32>(31, 16, true);
 }
 
 TEST(StoreFloatPass, LimitsAndKeepsNan) {
-    Frames input = random_frames(2, 300, Value::BFloat16, 5), output(2, 1200, 6);
-    store_value(Value::BFloat16, input.frame(1), 7, std::nan(""));
-    store_value(Value::BFloat16, input.frame(1), 8, -std::numeric_limits<double>::infinity());
+    Frames input = random_frames(2, 300, Element::BF16, 5), output(2, 1200, 6);
+    store_value(Element::BF16, input.frame(1), 7, std::nan(""));
+    store_value(Element::BF16, input.frame(1), 8, -std::numeric_limits<double>::infinity());
     const StoreFloatParams params{table_of(input, output), 300, 0.75f};
     ASSERT_EQ(run_pass(
-                  elements_launch(300, 2), [&] { StoreFloatKernel<Value::BFloat16>::run(params); }, 1),
+                  elements_launch(300, 2), [&] { StoreFloatKernel<Element::BF16>::run(params); }, 1),
               "");
     EXPECT_TRUE(output.intact());
     for (size_t i = 0; i < 600; ++i) {
-        const double value = load_value(Value::BFloat16, input.frame(i / 300), i % 300);
-        const double found = load_value(Value::Float32, output.frame(i / 300), i % 300);
+        const double value = load_value(Element::BF16, input.frame(i / 300), i % 300);
+        const double found = load_value(Element::F32, output.frame(i / 300), i % 300);
         if (std::isnan(value)) {
             EXPECT_TRUE(std::isnan(found));
         } else {
@@ -138,10 +136,10 @@ TEST(StorePicturePass, RoundsToNearestAndIsOpaque) {
         -2.0f, -1.0f, -0.99609375f, 0.0f, 0.5f, 1.0f, 7.0f, std::numeric_limits<float>::quiet_NaN(), 0.25f};
     constexpr std::array<uint32_t, 9> kBytes{0, 0, 0, 128, 191, 255, 255, 0, 159};  // (x + 1) * 127.5, halves up
     Frames input(1, 36, 1), output(1, 12, 2);
-    for (size_t i = 0; i < 9; ++i) store_value(Value::Float32, input.frame(0), i, double{kValues[i]});
+    for (size_t i = 0; i < 9; ++i) store_value(Element::F32, input.frame(0), i, double{kValues[i]});
     const StorePictureParams params{table_of(input, output), 3};
     ASSERT_EQ(run_pass(
-                  elements_launch(3, 1), [&] { StorePictureKernel<Value::Float32>::run(params); }, 1),
+                  elements_launch(3, 1), [&] { StorePictureKernel<Element::F32>::run(params); }, 1),
               "");
     EXPECT_TRUE(output.intact());
     for (size_t i = 0; i < 12; ++i) {
@@ -151,9 +149,9 @@ TEST(StorePicturePass, RoundsToNearestAndIsOpaque) {
 
 TEST(SlicePasses, SumInFloat32AndRoundOnce) {
     constexpr uint32_t kElements = 15 * 24;
-    const Frames first = random_frames(2, kElements, Value::BFloat16, 1),
-                 second = random_frames(2, kElements, Value::BFloat16, 2);
-    const Frames residual = random_frames(2, kElements, Value::BFloat16, 3);
+    const Frames first = random_frames(2, kElements, Element::BF16, 1),
+                 second = random_frames(2, kElements, Element::BF16, 2);
+    const Frames residual = random_frames(2, kElements, Element::BF16, 3);
     Frames sums(2, kElements * 4, 4), output(2, kElements * 2, 5);
     const std::vector<float> bias = [] {
         std::vector<float> made(24);
@@ -164,7 +162,7 @@ TEST(SlicePasses, SumInFloat32AndRoundOnce) {
     for (const Frames* slice : {&first, &second}) {
         const AddSliceParams params{table_of(*slice, sums), kElements, slice == &first ? 1u : 0u};
         ASSERT_EQ(run_pass(
-                      launch, [&] { AddSliceKernel<Value::BFloat16>::run(params); }, 1),
+                      launch, [&] { AddSliceKernel<Element::BF16>::run(params); }, 1),
                   "");
     }
     for (const bool plain : {false, true}) {
@@ -172,19 +170,19 @@ TEST(SlicePasses, SumInFloat32AndRoundOnce) {
                                   plain ? 0u : 1u,        0.5f};
         for (size_t frame = 0; frame < 2 && !plain; ++frame) params.residual[frame] = residual.frame(frame);
         ASSERT_EQ(run_pass(
-                      launch, [&] { FinishSlicesKernel<Value::BFloat16>::run(params); }, 1),
+                      launch, [&] { FinishSlicesKernel<Element::BF16>::run(params); }, 1),
                   "");
         for (size_t i = 0; i < size_t{2} * kElements; ++i) {
             const size_t frame = i / kElements, element = i % kElements;
             const auto at = [&](const Frames& frames) {
-                return load_value(Value::BFloat16, frames.frame(frame), element);
+                return load_value(Element::BF16, frames.frame(frame), element);
             };
             double expected = at(first) + at(second);
             if (!plain) {
                 expected += double{bias[element % 24]};
                 expected = expected / (1 + std::exp(-expected)) + 0.5 * at(residual);
             }
-            ASSERT_NEAR(at(output), expected, allowed_error(Value::BFloat16, expected)) << i;
+            ASSERT_NEAR(at(output), expected, allowed_error(Element::BF16, expected)) << i;
         }
     }
     EXPECT_TRUE(sums.intact() && output.intact());

@@ -34,8 +34,8 @@ inline FrameTable table_of(const Frames& input, Frames& output) {
 }
 
 /// `count` normal numbers in each frame, rounded to the type.
-inline Frames random_frames(int64_t frames, int64_t count, isa::Value value, uint32_t seed) {
-    Frames made(frames, count * isa::value_bytes(value), seed);
+inline Frames random_frames(int64_t frames, int64_t count, Element value, uint32_t seed) {
+    Frames made(frames, count * element_bytes(value), seed);
     std::mt19937 dice(seed);
     std::normal_distribution<double> normal;
     for (size_t frame = 0; frame < made.size(); ++frame) {
@@ -45,8 +45,8 @@ inline Frames random_frames(int64_t frames, int64_t count, isa::Value value, uin
 }
 
 /// One rounding to bf16 (8 significant bits), fp16 (11) or fp32 (24), and fp32 arithmetic before it.
-inline double allowed_error(isa::Value value, double expected) {
-    const int bits = value == isa::Value::BFloat16 ? 8 : value == isa::Value::Float16 ? 11 : 20;
+inline double allowed_error(Element value, double expected) {
+    const int bits = value == Element::BF16 ? 8 : value == Element::F16 ? 11 : 20;
     return std::ldexp(std::abs(expected), -bits) * 1.01 + 2e-6;
 }
 

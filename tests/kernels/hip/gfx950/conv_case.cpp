@@ -20,39 +20,41 @@ using isa::amd::to_f8e4m3;
 constexpr uint16_t kPoison = 0xffff;  // NaN in bf16 and in fp16
 constexpr size_t kGuard = 64;         // values behind a frame that nobody may touch
 
-uint32_t encode(ConvElement element, float value) {
+uint32_t encode(Element element, float value) {
     switch (element) {
-        case ConvElement::Bf16:
+        case Element::BF16:
             return to_bf16(value);
-        case ConvElement::F16:
+        case Element::F16:
             return to_f16(value);
-        case ConvElement::F8E4M3:
+        case Element::F8E4M3:
             return to_f8e4m3(value);
+        default:
+            return 0;
     }
-    return 0;
 }
 
-float decode(ConvElement element, uint32_t bits) {
+float decode(Element element, uint32_t bits) {
     switch (element) {
-        case ConvElement::Bf16:
+        case Element::BF16:
             return from_bf16(bits);
-        case ConvElement::F16:
+        case Element::F16:
             return from_f16(bits);
-        case ConvElement::F8E4M3:
+        case Element::F8E4M3:
             return from_f8e4m3(bits);
+        default:
+            return 0;
     }
-    return 0;
 }
 
-float rounded(ConvElement element, float value) { return decode(element, encode(element, value)); }
+float rounded(Element element, float value) { return decode(element, encode(element, value)); }
 
 /// Of the output: fp16 stays, everything else goes out as bf16.
-uint16_t encode_output(ConvElement element, double value) {
+uint16_t encode_output(Element element, double value) {
     const auto single = static_cast<float>(value);
-    return static_cast<uint16_t>(element == ConvElement::F16 ? to_f16(single) : to_bf16(single));
+    return static_cast<uint16_t>(element == Element::F16 ? to_f16(single) : to_bf16(single));
 }
-float decode_output(ConvElement element, uint16_t bits) {
-    return element == ConvElement::F16 ? from_f16(bits) : from_bf16(bits);
+float decode_output(Element element, uint16_t bits) {
+    return element == Element::F16 ? from_f16(bits) : from_bf16(bits);
 }
 
 /// Value `index` of an output frame.
@@ -63,17 +65,12 @@ double output_value(const FourWaveConvProblem& problem, const std::vector<uint16
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
-const char* name(ConvElement element) {
-    constexpr std::array<const char*, 3> kNames = {"bf16", "fp16", "fp8"};
-    return kNames[static_cast<size_t>(element)];
-}
-
 }  // namespace
 
 std::string describe(const ConvCase& conv) {
     const FourWaveConvProblem& p = conv.problem;
     const auto number = [](int64_t value) { return std::to_string(value); };
-    std::string text = std::string(name(p.element)) + " " + number(p.frames) + "x" + number(p.h) + "x" + number(p.w) +
+    std::string text = std::string(element_name(p.element)) + " " + number(p.frames) + "x" + number(p.h) + "x" + number(p.w) +
                        "x" + number(p.c_in);
     text += (p.upsample ? " upsampled" : "") + std::string(" -> ") + number(p.c_out) + ", taps " + number(p.q) + "x" +
             number(p.r) + "x" + number(p.s);
@@ -100,13 +97,13 @@ void ConvRun::make_data() {
     const FourWaveConvProblem& p = case_.problem;
     std::mt19937 random(static_cast<uint32_t>(p.c_in * 131 + p.c_out * 17 + p.h * 7 + p.q));
     const bool whole = case_.data == Data::Integer;
-    const auto draw = [&](ConvElement element, float scale) {
+    const auto draw = [&](Element element, float scale) {
         if (whole) return static_cast<float>(static_cast<int>(random() % 9) - 4);
         return rounded(element, scale * (static_cast<float>(random() % 2001) / 1000.0f - 1.0f));
     };
     inputs_.resize(case_.input_frames);
     images_.resize(case_.input_frames);
-    const size_t bytes = p.element == ConvElement::F8E4M3 ? 1 : 2;
+    const size_t bytes = p.element == Element::F8E4M3 ? 1 : 2;
     for (int64_t frame = 0; frame < case_.input_frames; ++frame) {
         auto& values = inputs_[frame];
         values.resize(p.h * p.w * p.c_in);
@@ -125,15 +122,15 @@ void ConvRun::make_data() {
     const int64_t depth = p.q * p.r * p.s * p.c_in;
     weights_.resize(depth * p.c_out);
     const float scale = 1.0f / std::sqrt(static_cast<float>(depth) / 3);
-    for (float& weight : weights_) weight = draw(p.element, p.element == ConvElement::F8E4M3 ? 0.25f : scale);
+    for (float& weight : weights_) weight = draw(p.element, p.element == Element::F8E4M3 ? 0.25f : scale);
     if (case_.data == Data::Indexed) {  // output channel k copies one tap and channel of the input
         std::fill(weights_.begin(), weights_.end(), 0.0f);
         for (int64_t k = 0; k < p.c_out; ++k) weights_[(k * 37 + 11) % depth * p.c_out + k] = 1.0f;
     }
     if (p.bias) bias_.resize(p.c_out);
-    for (float& value : bias_) value = draw(ConvElement::Bf16, 1.0f);
+    for (float& value : bias_) value = draw(Element::BF16, 1.0f);
     if (p.norm) gamma_.resize(p.c_out);
-    for (float& value : gamma_) value = draw(ConvElement::Bf16, 1.0f);
+    for (float& value : gamma_) value = draw(Element::BF16, 1.0f);
     if (p.source) source_.resize(p.frames);
     for (auto& frame : source_) {
         frame.resize(p.h_out() * p.w_out() * p.c_out);
@@ -287,7 +284,7 @@ std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::ve
     // One rounding of bf16 is 1.65e-3 of the norm (2^-11 / 2^-8 of that for fp16) and half an ulp of the largest value
     // at most; a norm rounds twice. A missing tap or column is twenty times that (kernels.md, section 8).
     // float32 keeps the errors of its sums, of 2^-24 a term.
-    const double unit = p.output_f32 ? 0x1p-17 : p.element == ConvElement::F16 ? 0x1p-11 : 0x1p-8;
+    const double unit = p.output_f32 ? 0x1p-17 : p.element == Element::F16 ? 0x1p-11 : 0x1p-8;
     const double relative = exact ? 0 : 0.65 * unit * (p.norm ? 1.5 : 1);
     const double absolute = exact ? 0 : unit * (p.norm ? 4 : 1) * largest;
     if (std::sqrt(error) <= relative * std::sqrt(norm) && worst <= absolute) return {};

@@ -27,7 +27,7 @@ struct Summing {
 };
 
 TEST(FourWaveConvEpilogue, AnObserverSeesEveryValueOnceBeforeItIsRounded) {
-    using Config = FourWaveConvConfig<MatrixType::Bf16, 64, 64, 32, ConvLoader::Uniform>;
+    using Config = FourWaveConvConfig<Element::BF16, 64, 64, 32, ConvLoader::Uniform>;
     const host_model::ModelKernel kernel{
         "observed", sizeof(FourWaveConvParams), Config::kThreads, [](const void* params) {
             FourWaveConv<Config, Summing>::run(*static_cast<const FourWaveConvParams*>(params));

@@ -12,15 +12,15 @@ namespace {
 
 constexpr uint64_t kSchedules = 6;  // twice each of late, at once and mixed landing
 
-template <ConvLoader kLoader, ConvFault kFault, MatrixType kType = MatrixType::Bf16>
+template <ConvLoader kLoader, ConvFault kFault, Element kType = Element::BF16>
 host_model::ModelKernel faulty() {
-    using Config = FourWaveConvConfig<kType, 64, 64, kType == MatrixType::F8E4M3 ? 128 : 32, kLoader, kFault>;
+    using Config = FourWaveConvConfig<kType, 64, 64, kType == Element::F8E4M3 ? 128 : 32, kLoader, kFault>;
     return {"faulty", sizeof(FourWaveConvParams), Config::kThreads,
             [](const void* params) { FourWaveConv<Config>::run(*static_cast<const FourWaveConvParams*>(params)); }};
 }
 
-ConvCase padded(int64_t c_in, ConvElement element = ConvElement::Bf16) {
-    const uint32_t bk = element == ConvElement::F8E4M3 ? 128 : 32;
+ConvCase padded(int64_t c_in, Element element = Element::BF16) {
+    const uint32_t bk = element == Element::F8E4M3 ? 128 : 32;
     return {.problem = {.element = element,
                         .h = 9,
                         .w = 13,
@@ -69,8 +69,8 @@ TEST(FourWaveConvFaults, TheFaultlessTemplateOfTheseTestsIsRight) {
 
 TEST(FourWaveConvFaults, AMissingWaitBeforeReadingLds) {
     expect_stopped(padded(64), faulty<ConvLoader::Uniform, ConvFault::NoWaitBeforeRead>(), "waited for it");
-    expect_stopped(padded(128, ConvElement::F8E4M3),
-                   faulty<ConvLoader::Uniform, ConvFault::NoWaitBeforeRead, MatrixType::F8E4M3>(), "waited for it");
+    expect_stopped(padded(128, Element::F8E4M3),
+                   faulty<ConvLoader::Uniform, ConvFault::NoWaitBeforeRead, Element::F8E4M3>(), "waited for it");
 }
 
 TEST(FourWaveConvFaults, AWaitForOneLoadLessThanNeeded) {
@@ -139,8 +139,8 @@ TEST(FourWaveConvFaults, AFilterPaddedByNaN) {
 
 TEST(FourWaveConvFaults, AnOperandWithTheLanesOfItsNeighbour) {
     expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::WrongLaneMapping>());
-    expect_wrong(padded(128, ConvElement::F8E4M3),
-                 faulty<ConvLoader::Uniform, ConvFault::WrongLaneMapping, MatrixType::F8E4M3>());
+    expect_wrong(padded(128, Element::F8E4M3),
+                 faulty<ConvLoader::Uniform, ConvFault::WrongLaneMapping, Element::F8E4M3>());
 }
 
 TEST(FourWaveConvFaults, ASwizzleOnOneSideOnly) {

@@ -108,18 +108,18 @@ TEST(ConvTiles, ANormTakesATileOfAllChannels) {
 }
 
 TEST(ConvTiles, ThePathIsTheWidestAccessThatCrossesNoPixel) {
-    const auto path = [](ConvElement element, int64_t c_in) {
+    const auto path = [](Element element, int64_t c_in) {
         Problem problem = layer(8, 8, c_in, 64);
         problem.element = element;
         return path_of(problem);
     };
-    EXPECT_EQ(path(ConvElement::Bf16, 96), ConvPath::Uniform);
-    EXPECT_EQ(path(ConvElement::Bf16, 16), ConvPath::Chunks);
-    EXPECT_EQ(path(ConvElement::Bf16, 100), ConvPath::Pieces);
-    EXPECT_EQ(path(ConvElement::Bf16, 3), ConvPath::Elements);
-    EXPECT_EQ(path(ConvElement::F8E4M3, 96), ConvPath::Chunks);
-    EXPECT_EQ(path(ConvElement::F8E4M3, 100), ConvPath::Pieces);
-    EXPECT_EQ(path(ConvElement::F8E4M3, 3), ConvPath::Elements);
+    EXPECT_EQ(path(Element::BF16, 96), ConvPath::Uniform);
+    EXPECT_EQ(path(Element::BF16, 16), ConvPath::Chunks);
+    EXPECT_EQ(path(Element::BF16, 100), ConvPath::Pieces);
+    EXPECT_EQ(path(Element::BF16, 3), ConvPath::Elements);
+    EXPECT_EQ(path(Element::F8E4M3, 96), ConvPath::Chunks);
+    EXPECT_EQ(path(Element::F8E4M3, 100), ConvPath::Pieces);
+    EXPECT_EQ(path(Element::F8E4M3, 3), ConvPath::Elements);
 }
 
 TEST(ConvTiles, EveryKernelIsRegisteredUnderItsName) {
@@ -132,7 +132,7 @@ TEST(ConvTiles, EveryKernelIsRegisteredUnderItsName) {
 }
 
 TEST(ConvTiles, EveryPathHasAKernelOfEveryChosenTile) {
-    for (const ConvElement element : {ConvElement::Bf16, ConvElement::F16, ConvElement::F8E4M3}) {
+    for (const Element element : {Element::BF16, Element::F16, Element::F8E4M3}) {
         for (const int64_t c_in : {3, 16, 20, 36, 96, 128}) {
             for (const int64_t size : {8, 100, 800}) {
                 for (const int64_t c_out : {3, 96, 200, 384}) {

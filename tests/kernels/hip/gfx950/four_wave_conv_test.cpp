@@ -5,7 +5,7 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-using enum ConvElement;
+using enum Element;
 using Problem = FourWaveConvProblem;
 
 constexpr uint64_t kSchedules = 3;  // late, at once and mixed landing
@@ -38,8 +38,7 @@ struct Pads {
 };
 
 /// An odd image, so that rows end inside tiles.
-Problem conv2d(ConvElement element, int64_t c_in, int64_t c_out, int64_t taps, Pads pad, int64_t h = 9,
-               int64_t w = 13) {
+Problem conv2d(Element element, int64_t c_in, int64_t c_out, int64_t taps, Pads pad, int64_t h = 9, int64_t w = 13) {
     return {.element = element,
             .h = h,
             .w = w,
@@ -55,7 +54,7 @@ Problem conv2d(ConvElement element, int64_t c_in, int64_t c_out, int64_t taps, P
 
 /// 3x3 and padded by 1, without which `change` makes it another.
 template <class Change>
-Problem same(ConvElement element, int64_t c_in, int64_t c_out, const Change& change) {
+Problem same(Element element, int64_t c_in, int64_t c_out, const Change& change) {
     Problem problem = conv2d(element, c_in, c_out, 3, {1, 1, 1, 1});
     change(problem);
     return problem;
@@ -95,7 +94,7 @@ TEST(FourWaveConv, EveryKernelCopiesIndexedValuesToTheBit) {
 }
 
 TEST(FourWaveConv, SumsOfIntegersAreExact) {
-    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+    for (const Element element : {BF16, F16, F8E4M3}) {
         for (const int64_t c_in : {3, 16, 36, 64, 128}) {
             expect_agrees({.problem = conv2d(element, c_in, 33, 3, {1, 1, 1, 1}), .data = Data::Integer});
             if (HasFatalFailure()) return;
@@ -104,7 +103,7 @@ TEST(FourWaveConv, SumsOfIntegersAreExact) {
 }
 
 TEST(FourWaveConv, AgreesForEveryNumberOfInputChannels) {
-    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+    for (const Element element : {BF16, F16, F8E4M3}) {
         for (const int64_t c_in : {1, 3, 4, 7, 8, 16, 48, 64, 96, 100, 128, 160, 384}) {
             expect_agrees({.problem = conv2d(element, c_in, 40, 3, {1, 1, 1, 1}, 7, 9)}, c_in > 100 ? 2 : kSchedules);
             if (HasFatalFailure()) return;
@@ -114,15 +113,15 @@ TEST(FourWaveConv, AgreesForEveryNumberOfInputChannels) {
 
 TEST(FourWaveConv, AgreesForFiltersFromOneTapToSevenByFive) {
     expect_all_agree({
-        {.problem = conv2d(Bf16, 64, 64, 1, {0, 0, 0, 0})},
-        {.problem = conv2d(Bf16, 3, 24, 1, {0, 0, 0, 0})},
+        {.problem = conv2d(BF16, 64, 64, 1, {0, 0, 0, 0})},
+        {.problem = conv2d(BF16, 3, 24, 1, {0, 0, 0, 0})},
         {.problem = conv2d(F8E4M3, 16, 32, 2, {0, 1, 0, 1})},
-        {.problem = conv2d(Bf16, 16, 32, 5, {2, 2, 2, 2})},
+        {.problem = conv2d(BF16, 16, 32, 5, {2, 2, 2, 2})},
         {.problem = conv2d(F16, 32, 32, 7, {3, 3, 3, 3})},
-        {.problem = conv2d(Bf16, 3, 32, 7, {3, 3, 3, 3})},
-        {.problem = same(Bf16, 48, 64, [](Problem& p) { p.r = 7, p.s = 5, p.pad_top = p.pad_bottom = 3; })},
-        {.problem = same(Bf16, 96, 16, [](Problem& p) { p.s = 1, p.pad_left = p.pad_right = 0; })},
-        {.problem = same(Bf16, 64, 16, [](Problem& p) { p.r = 1, p.pad_top = p.pad_bottom = 0; })},
+        {.problem = conv2d(BF16, 3, 32, 7, {3, 3, 3, 3})},
+        {.problem = same(BF16, 48, 64, [](Problem& p) { p.r = 7, p.s = 5, p.pad_top = p.pad_bottom = 3; })},
+        {.problem = same(BF16, 96, 16, [](Problem& p) { p.s = 1, p.pad_left = p.pad_right = 0; })},
+        {.problem = same(BF16, 64, 16, [](Problem& p) { p.r = 1, p.pad_top = p.pad_bottom = 0; })},
     });
 }
 
@@ -130,66 +129,66 @@ TEST(FourWaveConv, AgreesForStridesAndDilations) {
     const auto stride2 = [](Problem& p) { p.stride_h = p.stride_w = 2; };
     const auto dilation2 = [](Problem& p) { p.dilation_h = p.dilation_w = p.pad_top = p.pad_bottom = 2; };
     expect_all_agree({
-        {.problem = same(Bf16, 64, 64, stride2)},
+        {.problem = same(BF16, 64, 64, stride2)},
         {.problem = same(F16, 48, 64, stride2)},
-        {.problem = same(Bf16, 100, 20, stride2)},
+        {.problem = same(BF16, 100, 20, stride2)},
         {.problem = same(F8E4M3, 128, 64, stride2)},
-        {.problem = same(Bf16, 64, 64, dilation2)},
+        {.problem = same(BF16, 64, 64, dilation2)},
         {.problem = same(F8E4M3, 48, 64, dilation2)},
-        {.problem = same(Bf16, 3, 64, dilation2)},
-        {.problem = same(Bf16, 32, 32, [](Problem& p) { p.stride_h = 3, p.stride_w = 2, p.dilation_w = 3; })},
+        {.problem = same(BF16, 3, 64, dilation2)},
+        {.problem = same(BF16, 32, 32, [](Problem& p) { p.stride_h = 3, p.stride_w = 2, p.dilation_w = 3; })},
     });
 }
 
 TEST(FourWaveConv, AgreesForPaddingOfEverySide) {
     expect_all_agree({
-        {.problem = conv2d(Bf16, 64, 64, 3, {0, 0, 0, 0})},
-        {.problem = conv2d(Bf16, 64, 64, 3, {2, 2, 2, 2})},
-        {.problem = conv2d(Bf16, 64, 64, 3, {3, 3, 3, 3})},
+        {.problem = conv2d(BF16, 64, 64, 3, {0, 0, 0, 0})},
+        {.problem = conv2d(BF16, 64, 64, 3, {2, 2, 2, 2})},
+        {.problem = conv2d(BF16, 64, 64, 3, {3, 3, 3, 3})},
         {.problem = conv2d(F16, 64, 64, 3, {0, 1, 0, 1})},
-        {.problem = conv2d(Bf16, 48, 64, 3, {3, 0, 1, 2})},
+        {.problem = conv2d(BF16, 48, 64, 3, {3, 0, 1, 2})},
         {.problem = conv2d(F8E4M3, 128, 64, 3, {1, 0, 3, 0})},
-        {.problem = conv2d(Bf16, 64, 64, 7, {3, 3, 3, 3}, 2, 3)},  // a filter larger than the image
+        {.problem = conv2d(BF16, 64, 64, 7, {3, 3, 3, 3}, 2, 3)},  // a filter larger than the image
     });
 }
 
 TEST(FourWaveConv, AgreesForRaggedPixelsAndChannels) {
     expect_all_agree({
-        {.problem = conv2d(Bf16, 64, 3, 3, {1, 1, 1, 1})},
-        {.problem = conv2d(Bf16, 64, 1, 3, {1, 1, 1, 1}, 1, 1)},
-        {.problem = conv2d(Bf16, 32, 257, 1, {0, 0, 0, 0}, 5, 3)},
-        {.problem = conv2d(Bf16, 32, 130, 3, {1, 1, 1, 1}, 16, 17), .overrides = {.tile = ConvTile{128, 128, 32}}},
-        {.problem = conv2d(Bf16, 32, 258, 1, {0, 0, 0, 0}, 13, 11), .overrides = {.tile = ConvTile{128, 256, 32}}},
+        {.problem = conv2d(BF16, 64, 3, 3, {1, 1, 1, 1})},
+        {.problem = conv2d(BF16, 64, 1, 3, {1, 1, 1, 1}, 1, 1)},
+        {.problem = conv2d(BF16, 32, 257, 1, {0, 0, 0, 0}, 5, 3)},
+        {.problem = conv2d(BF16, 32, 130, 3, {1, 1, 1, 1}, 16, 17), .overrides = {.tile = ConvTile{128, 128, 32}}},
+        {.problem = conv2d(BF16, 32, 258, 1, {0, 0, 0, 0}, 13, 11), .overrides = {.tile = ConvTile{128, 256, 32}}},
         {.problem = conv2d(F16, 64, 67, 3, {1, 1, 1, 1}, 8, 8)},
         {.problem = conv2d(F8E4M3, 128, 66, 3, {1, 1, 1, 1}, 9, 15)},
     });
 }
 
 TEST(FourWaveConv, AgreesInThreeDimensionsWithCausalFrames) {
-    const auto causal = [](ConvElement element, int64_t c_in, int64_t c_out, int64_t q, int64_t frames, int64_t taps) {
+    const auto causal = [](Element element, int64_t c_in, int64_t c_out, int64_t q, int64_t frames, int64_t taps) {
         Problem problem = conv2d(element, c_in, c_out, taps, {taps / 2, taps / 2, taps / 2, taps / 2}, 6, 7);
         problem.q = q;
         problem.frames = frames;
         return ConvCase{.problem = problem, .input_frames = frames};
     };
     expect_all_agree({
-        causal(Bf16, 64, 64, 3, 4, 3),
-        causal(Bf16, 96, 96, 3, 3, 3),
-        causal(Bf16, 48, 64, 3, 3, 3),
-        causal(Bf16, 16, 32, 3, 2, 3),
-        causal(Bf16, 3, 32, 3, 2, 3),
-        causal(Bf16, 100, 32, 3, 2, 3),
+        causal(BF16, 64, 64, 3, 4, 3),
+        causal(BF16, 96, 96, 3, 3, 3),
+        causal(BF16, 48, 64, 3, 3, 3),
+        causal(BF16, 16, 32, 3, 2, 3),
+        causal(BF16, 3, 32, 3, 2, 3),
+        causal(BF16, 100, 32, 3, 2, 3),
         causal(F16, 32, 32, 3, 3, 3),
         causal(F8E4M3, 128, 32, 3, 2, 3),
         causal(F8E4M3, 20, 32, 3, 2, 3),
-        causal(Bf16, 64, 128, 3, 2, 1),  // time convolution
-        causal(Bf16, 32, 16, 2, 5, 3),
-        causal(Bf16, 16, 16, 5, 4, 1),
+        causal(BF16, 64, 128, 3, 2, 1),  // time convolution
+        causal(BF16, 32, 16, 2, 5, 3),
+        causal(BF16, 16, 16, 5, 4, 1),
     });
 }
 
 TEST(FourWaveConv, TakesMoreFramesThanOneLaunchNames) {
-    Problem problem = conv2d(Bf16, 32, 16, 1, {0, 0, 0, 0}, 3, 5);
+    Problem problem = conv2d(BF16, 32, 16, 1, {0, 0, 0, 0}, 3, 5);
     problem.q = 3;
     problem.frames = 45;
     expect_agrees({.problem = problem, .input_frames = 45});
@@ -198,16 +197,16 @@ TEST(FourWaveConv, TakesMoreFramesThanOneLaunchNames) {
 TEST(FourWaveConv, ReadsTheSmallImageThroughANearestUpsampling) {
     const auto upsampled = [](Problem& p) { p.upsample = true; };
     expect_all_agree({
-        {.problem = same(Bf16, 64, 64, upsampled)},
-        {.problem = same(Bf16, 48, 32, upsampled)},
+        {.problem = same(BF16, 64, 64, upsampled)},
+        {.problem = same(BF16, 48, 32, upsampled)},
         {.problem = same(F16, 20, 32, upsampled)},
         {.problem = same(F8E4M3, 128, 32, upsampled)},
-        {.problem = same(Bf16, 3, 32, [](Problem& p) { p.upsample = true, p.stride_h = p.stride_w = 2; })},
+        {.problem = same(BF16, 3, 32, [](Problem& p) { p.upsample = true, p.stride_h = p.stride_w = 2; })},
     });
 }
 
 TEST(FourWaveConv, EveryFormOfTheEpilogueAgrees) {
-    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+    for (const Element element : {BF16, F16, F8E4M3}) {
         for (int form = 0; form < 8; ++form) {
             for (const int64_t c_out : {64, 19}) {
                 Problem problem = conv2d(element, element == F8E4M3 ? 128 : 32, c_out, 3, {1, 1, 1, 1});
@@ -223,7 +222,7 @@ TEST(FourWaveConv, EveryFormOfTheEpilogueAgrees) {
 }
 
 TEST(FourWaveConv, StoresFloat32WithoutRounding) {
-    for (const ConvElement element : {Bf16, F16, F8E4M3}) {
+    for (const Element element : {BF16, F16, F8E4M3}) {
         for (const int64_t c_out : {3, 64}) {
             Problem problem = conv2d(element, 48, c_out, 3, {1, 1, 1, 1});
             problem.output_f32 = true;
@@ -239,7 +238,7 @@ TEST(FourWaveConv, StoresFloat32WithoutRounding) {
 TEST(FourWaveConv, NormsItsOutputOverTheChannelsOfATile) {
     for (const int64_t c_out : {16, 64, 96, 99, 128, 192, 256}) {
         for (const bool beside : {false, true}) {
-            Problem problem = conv2d(c_out == 64 ? F16 : Bf16, 32, c_out, 3, {1, 1, 1, 1});
+            Problem problem = conv2d(c_out == 64 ? F16 : BF16, 32, c_out, 3, {1, 1, 1, 1});
             problem.norm = true;
             problem.output = beside;
             problem.norm_silu = c_out != 96;
@@ -252,13 +251,13 @@ TEST(FourWaveConv, NormsItsOutputOverTheChannelsOfATile) {
 
 TEST(FourWaveConv, ALargeGridIsRemappedAndStillCoversEveryTile) {
     expect_agrees(
-        {.problem = conv2d(Bf16, 32, 6, 1, {0, 0, 0, 0}, 129, 517), .overrides = {.tile = ConvTile{64, 64, 32}}}, 1);
+        {.problem = conv2d(BF16, 32, 6, 1, {0, 0, 0, 0}, 129, 517), .overrides = {.tile = ConvTile{64, 64, 32}}}, 1);
 }
 
 TEST(FourWaveConv, AnEmptyProblemLaunchesNothing) {
     for (const Problem& problem :
-         {conv2d(Bf16, 64, 64, 3, {1, 1, 1, 1}, 0, 5), conv2d(Bf16, 64, 0, 3, {1, 1, 1, 1}),
-          conv2d(Bf16, 64, 64, 5, {0, 0, 0, 0}, 4, 9), same(Bf16, 64, 64, [](Problem& p) { p.frames = 0; })}) {
+         {conv2d(BF16, 64, 64, 3, {1, 1, 1, 1}, 0, 5), conv2d(BF16, 64, 0, 3, {1, 1, 1, 1}),
+          conv2d(BF16, 64, 64, 5, {0, 0, 0, 0}, 4, 9), same(BF16, 64, 64, [](Problem& p) { p.frames = 0; })}) {
         const ConvPlanResult planned = plan_four_wave_conv(problem);
         ASSERT_EQ(planned.error, "");
         EXPECT_TRUE(launches(*planned.plan, {}).empty());

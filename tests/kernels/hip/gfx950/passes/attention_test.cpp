@@ -40,7 +40,7 @@ Exact exact(const AttentionProblem& problem, const TestFrames& qkv) {
 /// A frame's launches, one after the other; the first fault.
 std::string attend(const AttentionProblem& problem, const TestFrames& qkv, TestFrames& output, uint64_t seed) {
     const AttentionPlan made = plan(problem);
-    TestFrames workspace(Storage::F32, 1, made.workspace_bytes / 4);
+    TestFrames workspace(Element::F32, 1, made.workspace_bytes / 4);
     const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
     auto fault = run_in_model(made.values, params.values, seed).fault;
     if (!fault) fault = run_in_model(made.attend, params.attend, seed).fault;
@@ -68,8 +68,8 @@ void expect_attention(const AttentionProblem& problem, const TestFrames& qkv) {
             power += want[e] * want[e];
             worst = std::max(worst, std::abs(difference));
         }
-        const double limit = (problem.storage == Storage::Bf16  ? 4e-3
-                              : problem.storage == Storage::F16 ? 5e-4
+        const double limit = (problem.storage == Element::BF16  ? 4e-3
+                              : problem.storage == Element::F16 ? 5e-4
                                                                 : 2e-6) +
                              largest_score * 0x1p-22;
         EXPECT_LT(std::sqrt(error / power), limit) << "seed " << seed;
@@ -78,7 +78,7 @@ void expect_attention(const AttentionProblem& problem, const TestFrames& qkv) {
 }
 
 void expect_attention(const AttentionProblem& problem, float deviation = 1) {
-    SCOPED_TRACE(std::string(name_of(problem.storage)) + ", " + std::to_string(problem.tokens) + " tokens of " +
+    SCOPED_TRACE(std::string(element_name(problem.storage)) + ", " + std::to_string(problem.tokens) + " tokens of " +
                  std::to_string(problem.channels));
     TestFrames qkv(problem.storage, 1, static_cast<size_t>(problem.tokens * 3 * problem.channels));
     qkv.fill(static_cast<uint64_t>(problem.tokens), deviation);
@@ -86,7 +86,7 @@ void expect_attention(const AttentionProblem& problem, float deviation = 1) {
 }
 
 TEST(AttentionGfx950, AgreesWithFp64ReferenceAtAnyNumberOfTokens) {
-    for (const Storage storage : kStorages) {
+    for (const Element storage : kStorages) {
         for (const int64_t tokens : {1, 2, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200, 257}) {
             expect_attention({tokens, 32, storage, 1});
         }
@@ -94,7 +94,7 @@ TEST(AttentionGfx950, AgreesWithFp64ReferenceAtAnyNumberOfTokens) {
 }
 
 TEST(AttentionGfx950, AgreesAtEveryWidth) {
-    for (const Storage storage : kStorages) {
+    for (const Element storage : kStorages) {
         for (const int64_t channels : {8, 24, 64, 96, 128, 200, 256, 384}) {
             expect_attention({70, channels, storage, 1});
         }
@@ -102,7 +102,7 @@ TEST(AttentionGfx950, AgreesAtEveryWidth) {
 }
 
 TEST(AttentionGfx950, JoinsSplitsOfTheKeys) {
-    for (const Storage storage : kStorages) {
+    for (const Element storage : kStorages) {
         for (const int64_t tokens : {65, 130, 321}) {
             const AttentionProblem problem{tokens, 96, storage, 256};
             EXPECT_GT(plan(problem).splits, 1u);
@@ -113,7 +113,7 @@ TEST(AttentionGfx950, JoinsSplitsOfTheKeys) {
 
 TEST(AttentionGfx950, SurvivesScoresThatGrowWithEveryTile) {
     for (const uint32_t compute_units : {1u, 256u}) {
-        const AttentionProblem problem{300, 64, Storage::F32, compute_units};
+        const AttentionProblem problem{300, 64, Element::F32, compute_units};
         TestFrames qkv(problem.storage, 1, 300 * 3 * 64);
         qkv.fill(5);
         for (size_t token = 0; token < 300; ++token) {
@@ -127,17 +127,17 @@ TEST(AttentionGfx950, SurvivesScoresThatGrowWithEveryTile) {
 }
 
 TEST(AttentionGfx950, SurvivesScoresThatOnlyTheMaximumMakesFinite) {
-    expect_attention({150, 64, Storage::F32, 1}, 8);  // scores of several hundred: e^300 is no float32
+    expect_attention({150, 64, Element::F32, 1}, 8);  // scores of several hundred: e^300 is no float32
 }
 
 /// Reads of the tiles with a width whose rows are whole laps of the banks.
 TEST(AttentionGfx950, ReadsLdsWithoutBankConflicts) {
     for (const int64_t channels : {64, 128, 256, 384}) {
-        const AttentionProblem problem{128, channels, Storage::Bf16, 1};
+        const AttentionProblem problem{128, channels, Element::BF16, 1};
         const AttentionPlan made = plan(problem);
         TestFrames qkv(problem.storage, 1, static_cast<size_t>(128 * 3 * channels)),
             output(problem.storage, 1, static_cast<size_t>(128 * channels)),
-            workspace(Storage::F32, 1, made.workspace_bytes / 4);
+            workspace(Element::F32, 1, made.workspace_bytes / 4);
         qkv.fill(1);
         const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
         ASSERT_EQ(run_in_model(made.values, params.values, 0).fault.value_or(""), "");
@@ -193,10 +193,10 @@ struct WaitsBehindTheBarrier {
 /// The kernel with that synchronisation is stopped under every schedule, with this sentence.
 template <class Sync>
 void expect_fault(const std::string& sentence) {
-    using Config = AttentionConfig<Storage::Bf16, 128>;
-    const AttentionProblem problem{300, 128, Storage::Bf16, 1};
+    using Config = AttentionConfig<Element::BF16, 128>;
+    const AttentionProblem problem{300, 128, Element::BF16, 1};
     TestFrames qkv(problem.storage, 1, 300 * 3 * 128), output(problem.storage, 1, 300 * 128);
-    TestFrames workspace(Storage::F32, 1, plan(problem).workspace_bytes / 4);
+    TestFrames workspace(Element::F32, 1, plan(problem).workspace_bytes / 4);
     qkv.fill(2);
     const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
     const host_model::ModelKernel kernel{
@@ -221,9 +221,9 @@ TEST(AttentionGfx950Faults, ASlotIsFilledWhileReadsOfItAreStillOut) { expect_fau
 TEST(AttentionGfx950Faults, SharesAreWaitedForBehindTheBarrier) { expect_fault<WaitsBehindTheBarrier>("reads LDS"); }
 
 TEST(AttentionGfx950Faults, ValuesInAnotherOrderOfKeysGiveAnotherResult) {
-    const AttentionProblem problem{64, 64, Storage::F32, 1};
+    const AttentionProblem problem{64, 64, Element::F32, 1};
     TestFrames qkv(problem.storage, 1, 64 * 192), output(problem.storage, 1, 64 * 64);
-    TestFrames workspace(Storage::F32, 1, plan(problem).workspace_bytes / 4);
+    TestFrames workspace(Element::F32, 1, plan(problem).workspace_bytes / 4);
     qkv.fill(4);
     for (size_t c = 0; c < 64; ++c) {  // transposed, but each key at its own place
         for (size_t key = 0; key < 64; ++key) workspace.set(0, c * 64 + key, qkv.get(0, key * 192 + 128 + c));
@@ -244,7 +244,7 @@ TEST(AttentionGfx950Faults, ValuesInAnotherOrderOfKeysGiveAnotherResult) {
 
 TEST(AttentionGfx950Launch, SplitsTheKeysUntilTheDeviceIsBusy) {
     const auto splits = [](int64_t tokens, uint32_t compute_units) {
-        return attention_splits({tokens, 384, Storage::Bf16, compute_units});
+        return attention_splits({tokens, 384, Element::BF16, compute_units});
     };
     EXPECT_EQ(splits(64, 256), 1u);     // one tile
     EXPECT_EQ(splits(128, 1), 1u);      // nobody else to share it with
@@ -255,7 +255,7 @@ TEST(AttentionGfx950Launch, SplitsTheKeysUntilTheDeviceIsBusy) {
 
 TEST(AttentionGfx950Launch, LeavesNoSplitWithoutKeys) {
     for (int64_t tokens = 1; tokens < 3000; tokens += 13) {
-        const AttentionPlan made = plan({tokens, 64, Storage::F16, 256});
+        const AttentionPlan made = plan({tokens, 64, Element::F16, 256});
         EXPECT_LT((made.splits - 1) * made.split_tokens, tokens);
         EXPECT_GE(made.splits * made.split_tokens, tokens);
         EXPECT_GE(made.padded_tokens, tokens);

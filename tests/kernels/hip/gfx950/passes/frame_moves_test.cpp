@@ -5,7 +5,7 @@ namespace kinetograph::gfx950 {
 namespace {
 
 TEST(UpsampleGfx950, MakesEveryPixelATwoByTwoBlock) {
-    for (const Storage storage : kStorages) {
+    for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 3, 6, 8, 12, 96, 200}) {
             for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 1}, {3, 5}, {2, 40}}) {
                 const UpsampleProblem problem{3, height, width, channels, storage};
@@ -37,14 +37,14 @@ TEST(UpsampleGfx950, TakesTheLargestUnitThatDividesAPixel) {
     EXPECT_EQ(launch_shape(UpsampleProblem{1, 4, 4, 96}).kernel, "kinetograph_upsample_nearest2x_16");
     EXPECT_EQ(launch_shape(UpsampleProblem{1, 4, 4, 6}).kernel, "kinetograph_upsample_nearest2x_4");
     EXPECT_EQ(launch_shape(UpsampleProblem{1, 4, 4, 3}).kernel, "kinetograph_upsample_nearest2x_2");
-    EXPECT_EQ(launch_shape(UpsampleProblem{1, 4, 4, 3, Storage::F32}).kernel, "kinetograph_upsample_nearest2x_4");
+    EXPECT_EQ(launch_shape(UpsampleProblem{1, 4, 4, 3, Element::F32}).kernel, "kinetograph_upsample_nearest2x_4");
     EXPECT_EQ(*refusal(UpsampleProblem{1, 70000, 4, 8}), "upsampling of 70000 rows: a grid has 1 to 65535");
 }
 
 /// A time_conv's 2 C channels to the two frames that they are.
 TEST(CopyRowsGfx950, SplitsTheHalvesOfPixelsIntoTwoFrames) {
     for (const int64_t channels : {1, 3, 8, 14, 96}) {
-        const Storage storage = Storage::Bf16;
+        const Element storage = Element::BF16;
         const auto c = static_cast<size_t>(channels);
         TestFrames both(storage, 2, 35 * 2 * c), frames(storage, 4, 35 * c);
         both.fill(2);
@@ -70,7 +70,7 @@ TEST(CopyRowsGfx950, SplitsTheHalvesOfPixelsIntoTwoFrames) {
 }
 
 TEST(CopyRowsGfx950, LeavesWhatLiesBetweenTheRows) {
-    TestFrames input(Storage::F32, 1, 40), output(Storage::F32, 1, 60);
+    TestFrames input(Element::F32, 1, 40), output(Element::F32, 1, 60);
     input.fill(3);
     const CopyRowsProblem problem{1, 5, 16, 32, 48};
     expect_pass(
@@ -127,7 +127,7 @@ void expect_im2col(const Im2colProblem& problem) {
 TEST(Im2colGfx950, GathersWhatEveryTapMeets) {
     using Axis = Im2colProblem::Axis;
     const Axis single{}, same3{7, 3, 1, 1, 1, 1}, history{4, 3};
-    for (const Storage storage : {Storage::F32, Storage::Bf16}) {
+    for (const Element storage : {Element::F32, Element::BF16}) {
         for (const int64_t channels : {1, 3, 6, 8, 16}) {
             const auto k = [&](int64_t taps) { return taps * channels; };
             // 3x3, causal 3x3x3 over frames given with their history, and causal with padding frames instead.
@@ -144,11 +144,11 @@ TEST(Im2colGfx950, GathersWhatEveryTapMeets) {
 }
 
 TEST(Im2colGfx950, RefusesWhatHasNoOutput) {
-    EXPECT_EQ(*refusal(Im2colProblem{{}, {2, 5, 1, 1, 1, 1}, {5}, 8, Storage::Bf16, 40, 0, 5}),
+    EXPECT_EQ(*refusal(Im2colProblem{{}, {2, 5, 1, 1, 1, 1}, {5}, 8, Element::BF16, 40, 0, 5}),
               "im2col: no output along the height: size 2, padding 1 and 1, 5 taps, dilation 1, stride 1");
-    EXPECT_EQ(*refusal(Im2colProblem{{}, {4}, {5}, 8, Storage::Bf16, 8, 10, 15}),
+    EXPECT_EQ(*refusal(Im2colProblem{{}, {4}, {5}, 8, Element::BF16, 8, 10, 15}),
               "im2col of pixels 10 to 25 of an output frame of 20");
-    EXPECT_EQ(*refusal(Im2colProblem{{}, {4}, {5}, 8, Storage::Bf16, 7, 0, 20}),
+    EXPECT_EQ(*refusal(Im2colProblem{{}, {4}, {5}, 8, Element::BF16, 7, 0, 20}),
               "im2col of 8 taps and channels into 7 columns");
 }
 

@@ -8,11 +8,11 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(UnpackLatentGfx950, ScalesShiftsAndTransposes) {
-    for (const Storage storage : kStorages) {
+    for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 3, 16, 20, 48}) {
             for (const bool scaled : {false, true}) {
                 const size_t pixels = 77, c = static_cast<size_t>(channels);
-                TestFrames latent(Storage::F32, 2, pixels * c), output(storage, 2, pixels * c);
+                TestFrames latent(Element::F32, 2, pixels * c), output(storage, 2, pixels * c);
                 latent.fill(1);
                 std::vector<float> scale(c), shift(c);
                 for (size_t i = 0; i < c; ++i) {
@@ -44,7 +44,7 @@ TEST(UnpackLatentGfx950, ScalesShiftsAndTransposes) {
 }
 
 TEST(AddFramesGfx950, AddsInFloat32AndRoundsOnce) {
-    for (const Storage storage : kStorages) {
+    for (const Element storage : kStorages) {
         for (const int64_t elements : {1, 7, 8, 500, 2048, 2052}) {
             TestFrames a(storage, 3, static_cast<size_t>(elements)), b = a, sum = a;
             a.fill(1);
@@ -70,11 +70,11 @@ TEST(AddFramesGfx950, AddsInFloat32AndRoundsOnce) {
 }
 
 TEST(StoreF32Gfx950, WidensClampsAndKeepsNan) {
-    for (const Storage storage : kStorages) {
+    for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 3, 8}) {
             for (const bool planar : {false, true}) {
                 const size_t pixels = 101, c = static_cast<size_t>(channels);
-                TestFrames input(storage, 2, pixels * c), output(Storage::F32, 2, pixels * c);
+                TestFrames input(storage, 2, pixels * c), output(Element::F32, 2, pixels * c);
                 input.fill(4);
                 input.set(1, 5, kNan);
                 input.set(1, 6, -INFINITY);
@@ -119,8 +119,8 @@ std::vector<float> telling_values() {
 TEST(StorePictureGfx950, Rgba8IsBitForBitTheCpusRounding) {
     const std::vector<float> values = telling_values();
     const size_t pixels = values.size();
-    for (const Storage storage : kStorages) {
-        TestFrames input(storage, 2, pixels * 3), output(Storage::F32, 2, pixels);
+    for (const Element storage : kStorages) {
+        TestFrames input(storage, 2, pixels * 3), output(Element::F32, 2, pixels);
         for (size_t e = 0; e < pixels * 3; ++e) {
             input.set(0, e, values[e / 3]);
             input.set(1, e, values[(e * 7 + 3) % pixels]);
@@ -145,8 +145,8 @@ TEST(StorePictureGfx950, Rgba8IsBitForBitTheCpusRounding) {
 TEST(StorePictureGfx950, Rgba16FIsHalfInZeroToOne) {
     const std::vector<float> values = telling_values();
     const size_t pixels = values.size();
-    for (const Storage storage : kStorages) {
-        TestFrames input(storage, 1, pixels * 3), output(Storage::F16, 1, pixels * 4);
+    for (const Element storage : kStorages) {
+        TestFrames input(storage, 1, pixels * 3), output(Element::F16, 1, pixels * 4);
         for (size_t e = 0; e < pixels * 3; ++e) input.set(0, e, values[(e * 5 + 1) % pixels]);
         const StorePictureProblem problem{1, static_cast<int64_t>(pixels), storage, Picture::Rgba16F};
         expect_pass(
@@ -167,10 +167,10 @@ TEST(StorePictureGfx950, Rgba16FIsHalfInZeroToOne) {
 TEST(FrameValuesGfx950, TakeWholeUnitsWhereTheyCan) {
     EXPECT_EQ(launch_shape(UnpackLatentProblem{1, 60, 16}).kernel, "kinetograph_unpack_latent_bf16");
     EXPECT_EQ(launch_shape(UnpackLatentProblem{1, 60, 20}).kernel, "kinetograph_unpack_latent_bf16_any");
-    EXPECT_EQ(launch_shape(AddFramesProblem{1, 24, Storage::F16}).kernel, "kinetograph_add_frames_f16");
-    EXPECT_EQ(launch_shape(AddFramesProblem{1, 25, Storage::F16}).kernel, "kinetograph_add_frames_f16_any");
+    EXPECT_EQ(launch_shape(AddFramesProblem{1, 24, Element::F16}).kernel, "kinetograph_add_frames_f16");
+    EXPECT_EQ(launch_shape(AddFramesProblem{1, 25, Element::F16}).kernel, "kinetograph_add_frames_f16_any");
     EXPECT_EQ(launch_shape(StoreF32Problem{1, 8, 3}).kernel, "kinetograph_store_f32_bf16");
-    EXPECT_EQ(launch_shape(StoreF32Problem{1, 8, 3, Storage::Bf16, true}).kernel, "kinetograph_store_f32_bf16_any");
+    EXPECT_EQ(launch_shape(StoreF32Problem{1, 8, 3, Element::BF16, true}).kernel, "kinetograph_store_f32_bf16_any");
     EXPECT_EQ(launch_shape(StorePictureProblem{1, 8}).kernel, "kinetograph_store_rgba8_f32");
     EXPECT_EQ(*refusal(StorePictureProblem{0, 8}), "storing a picture of 0 frames in one launch, which takes 1 to 16");
 }

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
-#include <kinetograph/kernels/hip/gfx950/passes/storage.hpp>
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 #include <kinetograph/kernels/host_model/wave_launch.hpp>
 #include <random>
@@ -21,8 +21,8 @@ inline constexpr uint64_t kSchedules = 3;  // late, early and mixed landing
 /// Frames apart from each other in memory, 16-byte aligned; everything begins as NaN.
 class TestFrames {
   public:
-    TestFrames(Storage storage, size_t frames, size_t elements) : storage_(storage), elements_(elements) {
-        const size_t bytes = elements * bytes_of(storage) + 2 * kGuard;
+    TestFrames(Element storage, size_t frames, size_t elements) : storage_(storage), elements_(elements) {
+        const size_t bytes = elements * element_bytes(storage) + 2 * kGuard;
         memory_.assign(frames, std::vector<Block>((bytes + 15) / 16));
         poison();
     }
@@ -46,18 +46,18 @@ class TestFrames {
         for (auto& frame : memory_) std::memset(frame.data(), 0xff, frame.size() * sizeof(Block));
     }
     float get(size_t frame_index, size_t element) const {
-        const std::byte* const at = frame(frame_index) + element * bytes_of(storage_);
+        const std::byte* const at = frame(frame_index) + element * element_bytes(storage_);
         float value = 0;
         uint16_t bits = 0;
-        std::memcpy(storage_ == Storage::F32 ? static_cast<void*>(&value) : &bits, at, bytes_of(storage_));
-        return storage_ == Storage::F32    ? value
-               : storage_ == Storage::Bf16 ? tensor::from_bf16(bits)
+        std::memcpy(storage_ == Element::F32 ? static_cast<void*>(&value) : &bits, at, element_bytes(storage_));
+        return storage_ == Element::F32    ? value
+               : storage_ == Element::BF16 ? tensor::from_bf16(bits)
                                            : tensor::from_f16(bits);
     }
     void set(size_t frame_index, size_t element, float value) {
-        std::byte* const at = frame(frame_index) + element * bytes_of(storage_);
-        const uint16_t bits = storage_ == Storage::F16 ? tensor::to_f16(value) : tensor::to_bf16(value);
-        std::memcpy(at, storage_ == Storage::F32 ? static_cast<const void*>(&value) : &bits, bytes_of(storage_));
+        std::byte* const at = frame(frame_index) + element * element_bytes(storage_);
+        const uint16_t bits = storage_ == Element::F16 ? tensor::to_f16(value) : tensor::to_bf16(value);
+        std::memcpy(at, storage_ == Element::F32 ? static_cast<const void*>(&value) : &bits, element_bytes(storage_));
     }
     /// Normal numbers of this deviation.
     void fill(uint64_t seed, float deviation = 1) {
@@ -70,7 +70,7 @@ class TestFrames {
     void expect_guards() const {
         for (size_t i = 0; i < frames(); ++i) {
             const std::byte* const begin = frame(i);
-            const std::byte* const end = begin + elements_ * bytes_of(storage_);
+            const std::byte* const end = begin + elements_ * element_bytes(storage_);
             for (size_t b = 1; b <= kGuard; ++b) {
                 ASSERT_EQ(begin[-static_cast<std::ptrdiff_t>(b)], std::byte{0xff}) << "before frame " << i;
                 ASSERT_EQ(end[b - 1], std::byte{0xff}) << "behind frame " << i;
@@ -83,7 +83,7 @@ class TestFrames {
     struct alignas(16) Block {
         std::byte bytes[16];
     };
-    Storage storage_;
+    Element storage_;
     size_t elements_;
     std::vector<std::vector<Block>> memory_;
 };
@@ -112,12 +112,12 @@ void expect_pass(const LaunchShape& shape, const Params& params, const Before& b
 
 /// How far a result of float32 arithmetic, rounded once, may lie from `exact`: half a unit in the last place of the
 /// storage, and some of float32's.
-inline double tolerance(Storage storage, double exact) {
-    const double rounding = storage == Storage::F32 ? 0 : storage == Storage::Bf16 ? 0x1p-9 : 0x1p-12;
-    const double smallest = storage == Storage::F16 ? 0x1p-25 : 1e-38;
+inline double tolerance(Element storage, double exact) {
+    const double rounding = storage == Element::F32 ? 0 : storage == Element::BF16 ? 0x1p-9 : 0x1p-12;
+    const double smallest = storage == Element::F16 ? 0x1p-25 : 1e-38;
     return std::abs(exact) * (rounding * 2 + 4e-6) + smallest;
 }
 
-inline constexpr Storage kStorages[] = {Storage::F32, Storage::Bf16, Storage::F16};
+inline constexpr Element kStorages[] = {Element::F32, Element::BF16, Element::F16};
 
 }  // namespace kinetograph::gfx950

@@ -47,9 +47,9 @@ void expect_norm(const RmsNormProblem& problem, const TestFrames& input, TestFra
 }
 
 TEST(RmsNormGfx950, AgreesWithFp64ReferenceForEveryWidth) {
-    for (const Storage storage : kStorages) {
+    for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 3, 4, 8, 16, 17, 32, 40, 64, 96, 100, 128, 192, 384, 520, 768, 999, 1024}) {
-            SCOPED_TRACE(name_of(storage));
+            SCOPED_TRACE(element_name(storage));
             const RmsNormProblem problem{1, channels % 3 == 0 ? 67 : 130, channels, storage, channels % 2 == 0};
             TestFrames input(storage, 1, static_cast<size_t>(problem.pixels * channels)), output = input;
             input.fill(static_cast<uint64_t>(channels));
@@ -61,7 +61,7 @@ TEST(RmsNormGfx950, AgreesWithFp64ReferenceForEveryWidth) {
 
 TEST(RmsNormGfx950, ReadsAndWritesFramesWhereverTheyLie) {
     for (const int64_t frames : {2, 5, 16}) {
-        const RmsNormProblem problem{frames, 33, 96, Storage::Bf16, true};
+        const RmsNormProblem problem{frames, 33, 96, Element::BF16, true};
         TestFrames input(problem.storage, static_cast<size_t>(frames), 33 * 96), output = input;
         input.fill(7);
         expect_norm(problem, input, output);
@@ -69,7 +69,7 @@ TEST(RmsNormGfx950, ReadsAndWritesFramesWhereverTheyLie) {
 }
 
 TEST(RmsNormGfx950, HasNoEpsilonUnderTheRootAndLeavesZerosZero) {
-    const RmsNormProblem problem{1, 3, 96, Storage::F32, false};
+    const RmsNormProblem problem{1, 3, 96, Element::F32, false};
     TestFrames input(problem.storage, 1, 3 * 96), output = input;
     input.fill(3);
     for (size_t c = 0; c < 96; ++c) {
@@ -82,7 +82,7 @@ TEST(RmsNormGfx950, HasNoEpsilonUnderTheRootAndLeavesZerosZero) {
 }
 
 TEST(RmsNormGfx950, AFrameMayBeItsOwnOutput) {
-    const RmsNormProblem problem{1, 50, 100, Storage::Bf16, true};
+    const RmsNormProblem problem{1, 50, 100, Element::BF16, true};
     const std::vector<float> gamma = make_gamma(100);
     TestFrames input(problem.storage, 1, 5000);
     input.fill(9);
@@ -100,11 +100,11 @@ TEST(RmsNormGfx950, AFrameMayBeItsOwnOutput) {
 
 TEST(RmsNormGfx950, KeepsEveryLaneBusyAtTheDecodersWidths) {
     for (const int64_t channels : {32, 64, 96, 128, 192, 384, 512, 768, 1024}) {
-        const RmsNormLanes split = rms_norm_lanes(channels, Storage::Bf16);
+        const RmsNormLanes split = rms_norm_lanes(channels, Element::BF16);
         EXPECT_EQ(split.unit_bytes, 16u);
         EXPECT_EQ(split.lanes * split.units_per_lane * 8, channels);
     }
-    const RmsNormLanes odd = rms_norm_lanes(100, Storage::Bf16);
+    const RmsNormLanes odd = rms_norm_lanes(100, Element::BF16);
     EXPECT_EQ(odd.unit_bytes, 2u);
     EXPECT_EQ(odd.lanes, 64u);
     EXPECT_EQ(odd.units_per_lane, 4u);

@@ -1,13 +1,12 @@
-// ConvProblem: one convolution, said completely: shapes, steps, padding, element types, epilogue.
 #pragma once
 
-#include <kinetograph/compute/tensor/tensor.hpp>
-#include <kinetograph/engine/base/result.hpp>
-
 #include <cstdint>
+#include <kinetograph/kernels/conv/element.hpp>
 #include <string>
 #include <string_view>
 
+/// ConvProblem: one convolution, said completely: shapes, steps, padding, element types, epilogue. The only description
+/// of a convolution in the house, from the command line to the kernels' host code; no addresses.
 namespace kinetograph::conv {
 
 /// One number an axis: depth (time), height, width.
@@ -29,7 +28,7 @@ struct Filter {
     friend bool operator==(const Filter&, const Filter&) = default;
 };
 
-/// Applied to conv + bias, before the residual. Silu: x / (1 + exp(-x)).
+/// Applied to the scaled sum + bias, before the residual. Silu: x / (1 + exp(-x)).
 enum class Activation : std::uint8_t { None, Silu };
 std::string_view to_string(Activation activation);
 
@@ -41,11 +40,13 @@ enum class Norm : std::uint8_t {
     Instead,  ///< the output itself is not stored
 };
 
-/// output = activation(conv(input, filter) + bias) + beta * residual: a cross-correlation with zero padding, as
-/// PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one rounding to `output_dtype` at the end.
+/// output = activation(alpha * scale * conv(input, filter) + bias) + beta * residual: a cross-correlation with zero
+/// padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one rounding to `output_dtype` at the
+/// end.
 ///
 /// input     [n, d, h, w, c_in]                  dtype
 /// filter    [k, c_in / groups, q, r, s]         dtype (given as float32, rounded once)
+/// scale     [k]                                 float32; 1 without channel_scales
 /// bias      [k]                                 float32
 /// residual  [n, d_out, h_out, w_out, k]         output_dtype
 /// output    [n, d_out, h_out, w_out, k]         output_dtype
@@ -57,8 +58,10 @@ struct ConvProblem {
     Dhw stride, dilation;
     Padding pad;
     std::int64_t groups = 1;
-    tensor::DType dtype = tensor::DType::BF16;         ///< of activations and filter: F32, BF16, F16, F8E4M3
-    tensor::DType output_dtype = tensor::DType::BF16;  ///< F32, or equal to dtype; BF16 for F8E4M3
+    Element dtype = Element::BF16;         ///< of activations and filter: F32, BF16, F16, F8E4M3
+    Element output_dtype = Element::BF16;  ///< F32, or equal to dtype; BF16 for F8E4M3
+    float alpha = 1;                       ///< the product of the operands' quantisation steps, for fp8
+    bool channel_scales = false;           ///< a factor for each output channel besides
     bool bias = true;
     bool residual = false;
     float beta = 1;
@@ -66,9 +69,20 @@ struct ConvProblem {
     Norm norm = Norm::None;
     Activation norm_activation = Activation::Silu;
 
+    /// 0 where the filter does not fit once, as for sizes below 1.
     std::int64_t d_out() const;
     std::int64_t h_out() const;
     std::int64_t w_out() const;
+    std::int64_t h_seen() const { return upsample ? 2 * h : h; }  ///< of the image that the taps see
+    std::int64_t w_seen() const { return upsample ? 2 * w : w; }
+    std::int64_t frames_in() const { return n * d; }
+    std::int64_t frames_out() const { return n * d_out(); }
+    std::int64_t pixels_out() const { return h_out() * w_out(); }  ///< of one output frame
+    std::int64_t taps() const { return filter.q * filter.r * filter.s; }
+    /// Nothing to compute: no pixel or no filter.
+    bool empty() const { return n <= 0 || filter.k <= 0 || d_out() * pixels_out() <= 0; }
+    /// alpha 1 and no factors for channels.
+    bool unscaled() const { return alpha == 1 && !channel_scales; }
 
     std::uint64_t input_frame_bytes() const;   ///< one [h, w, c_in] block
     std::uint64_t output_frame_bytes() const;  ///< one [h_out, w_out, k] block
@@ -76,13 +90,15 @@ struct ConvProblem {
 
     /// 2 x multiply-adds, taps in the padding included.
     double flops() const;
-    /// Errors: InvalidArgument naming the field, its value and what was wanted; OutOfRange above 2^31 - 1 elements of
-    /// one frame.
-    Result<void> validate() const;
     /// "1x6x36x64x128 bf16 * 128x3x3x3 pad 0,0,1,1,1,1 + bias, silu, + residual -> 1x4x36x64x128 bf16"
     std::string to_string() const;
 
     friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 };
+
+/// The input frame (of d) under temporal tap `q` of output frame `t`; below 0 or from d on: padding.
+inline std::int64_t input_frame(const ConvProblem& problem, std::int64_t t, std::int64_t q) {
+    return t * problem.stride.d + q * problem.dilation.d - problem.pad.front;
+}
 
 }  // namespace kinetograph::conv

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace kinetograph::conv {
+
+/// What gates, costs and plans read of a device, there or only described.
+struct Chip {
+    std::string kind;          ///< of its driver: "cuda", "hip", "cpu"
+    std::string architecture;  ///< "sm_90", "gfx950"
+    std::string features;      ///< of a CPU: "avx2 avx512f"
+    std::uint32_t compute_units = 0;
+    std::uint32_t shared_bytes_per_block = 0;
+    double clocks_per_second = 0;
+    double memory_bytes_per_second = 0;
+
+    /// 90 of "sm_90"; 0 for what is no CUDA device.
+    int cuda_architecture() const;
+};
+
+}  // namespace kinetograph::conv

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/chip.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
+#include <span>
+
+/// Gates: the conditions under which a method takes a problem, as a list that a person can read and the program prints.
+namespace kinetograph::conv {
+
+/// What gates look at: the problem and the chip that shall run it.
+struct Subject {
+    const ConvProblem& problem;
+    const Chip& chip;
+};
+
+struct Gate {
+    std::string_view requirement;          ///< "groups 1": what must hold
+    bool (*holds)(const Subject&);         ///<
+    std::string (*value)(const Subject&);  ///< "4": what was met
+};
+
+/// "wants groups 1, met 4; wants bf16, met F32": requirement and value of every gate that does not hold; "" if all do.
+std::string reasons(std::span<const Gate> gates, const Subject& subject);
+
+/// How values name element types: "F8_E4M3".
+std::string_view element_spelling(Element element);
+
+inline std::string met_dtype(const Subject& s) { return std::string(element_spelling(s.problem.dtype)); }
+/// Its architecture if it is a device of `kind`, else its kind.
+inline std::string met_chip(const Subject& s, std::string_view kind) {
+    return s.chip.kind == kind ? s.chip.architecture : s.chip.kind;
+}
+std::string met(const Dhw& axes);  ///< "1,2,2"
+
+// Gates of several methods.
+inline constexpr Gate kNoUpsampling{"an input as it lies in memory",
+                                    [](const Subject& s) { return !s.problem.upsample; },
+                                    [](const Subject&) { return std::string("one to upsample"); }};
+inline constexpr Gate kUngrouped{"groups 1", [](const Subject& s) { return s.problem.groups == 1; },
+                                 [](const Subject& s) { return std::to_string(s.problem.groups); }};
+inline constexpr Gate kBf16{"bf16", [](const Subject& s) { return s.problem.dtype == Element::BF16; }, met_dtype};
+inline constexpr Gate kBf16OrF16{
+    "bf16 or fp16",
+    [](const Subject& s) { return s.problem.dtype == Element::BF16 || s.problem.dtype == Element::F16; }, met_dtype};
+inline constexpr Gate kUnscaled{"sums without scales", [](const Subject& s) { return s.problem.unscaled(); },
+                                [](const Subject& s) {
+                                    return s.problem.channel_scales ? std::string("a scale for each channel")
+                                                                    : "alpha " + std::to_string(s.problem.alpha);
+                                }};
+
+}  // namespace kinetograph::conv

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <functional>
+#include <kinetograph/kernels/conv/gate.hpp>
+#include <kinetograph/kernels/conv/tensors.hpp>
+#include <kinetograph/kernels/isa/tensor_map.hpp>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+/// ConvPlan: how a chip runs one convolution. Pure host code: a plan is a function of problem and chip, and its steps
+/// are one of the call's addresses.
+namespace kinetograph::conv {
+
+/// A kernel's one parameter, by value.
+struct alignas(64) Arguments {
+    std::array<std::byte, 4096> storage;  ///< 4 KiB: what every driver takes
+    std::uint32_t bytes = 0;
+
+    template <class Params>
+    static Arguments of(const Params& params) {
+        static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= sizeof(storage) &&
+                      alignof(Params) <= 64);
+        Arguments arguments;
+        std::memcpy(arguments.storage.data(), &params, sizeof(Params));
+        arguments.bytes = sizeof(Params);
+        return arguments;
+    }
+    /// A copy of what of() was given.
+    template <class Params>
+    Params as() const {
+        assert(bytes == sizeof(Params));
+        Params params;
+        std::memcpy(&params, storage.data(), sizeof(Params));
+        return params;
+    }
+    std::span<const std::byte> span() const { return std::span(storage).first(bytes); }
+};
+
+/// One kernel of the plan over a grid.
+struct ConvLaunch {
+    std::uint32_t kernel = 0;                       ///< of ConvPlan::kernels
+    std::array<std::uint32_t, 3> grid{1, 1, 1};     ///< CTAs
+    std::array<std::uint32_t, 3> cluster{1, 1, 1};  ///< CTAs
+    std::uint32_t threads = 0;                      ///< of a CTA
+    std::uint32_t shared_bytes = 0;                 ///< dynamic, of a CTA
+    Arguments arguments;
+
+    bool empty() const { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0; }
+};
+/// A frame from place to place on the device.
+struct ConvCopy {
+    std::byte* to = nullptr;
+    const std::byte* from = nullptr;
+    std::uint64_t bytes = 0;
+};
+using ConvStep = std::variant<ConvLaunch, ConvCopy>;
+
+/// Makes the tensor map of a description: the driver's call, or the host model's.
+using EncodeMap = std::function<isa::TensorMap(const isa::TensorMapDesc&)>;
+
+struct KernelName {
+    std::string_view kernel;  ///< entry point: "sm80_conv_bf16_128x96"
+    std::string_view image;   ///< fat binary or code object that holds it: "conv_bf16"
+};
+
+/// How a plan's kernels want the parameters: apart from the plan, because one packing serves any number of frames.
+struct ParameterPacking {
+    std::string layout;  ///< plans of one convolution with equal layouts read the same bytes
+    std::function<PackedParameters(const ConvParameters&)> pack;
+};
+
+struct ConvPlan {
+    std::vector<KernelName> kernels;  ///< that steps launch, each once
+    std::uint64_t workspace_bytes = 0;
+    double seconds = 0;  ///< predicted
+    ParameterPacking packing;
+    /// The steps of one call, to be enqueued in order in one stream; each launch waits for what is before it.
+    std::function<std::vector<ConvStep>(const ConvTensors&, const ParameterAddresses&, const EncodeMap&)> steps;
+};
+
+/// A way to convolve on some chips, called <method>-<chip>. Its gates say what it takes; plan() is for what they let
+/// through.
+struct ConvMethod {
+    std::string_view name;     ///< "implicit-gemm-sm80"
+    std::string_view summary;  ///< one line for people
+    std::span<const Gate> gates;
+    ConvPlan (*plan)(const ConvProblem&, const Chip&);
+};
+
+}  // namespace kinetograph::conv

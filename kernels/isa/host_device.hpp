@@ -1,0 +1,10 @@
+#pragma once
+
+/// Functions that kernels and their hosts both call.
+#if defined(__CUDACC__)
+#define KG_HOST_DEVICE __host__ __device__ constexpr
+#elif defined(__HIP__)
+#define KG_HOST_DEVICE __attribute__((host, device)) constexpr
+#else
+#define KG_HOST_DEVICE constexpr
+#endif
