@@ -1,4 +1,4 @@
-#include <kinetograph/compute/tensor/mapped_file.hpp>
+#include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/compute/tensor/safetensors_header.hpp>
@@ -13,7 +13,7 @@ namespace kinetograph::tensor {
 
 struct SafetensorsFile::State {
     std::string name;
-    std::optional<MappedFile> mapping;  // absent when somebody else owns the bytes
+    std::optional<FileContents> contents;  // absent where `bytes` belong to the caller
     std::span<const std::byte> bytes;
     std::vector<NamedTensor> tensors;
     std::map<std::string, std::string> metadata;
@@ -49,13 +49,19 @@ std::string_view guess_content(std::span<const std::byte> bytes) {
     return found == kImpostors.end() ? "something other than safetensors, or damaged" : found->what;
 }
 
+/// The number in the first eight bytes, which are there.
+std::uint64_t header_length(std::span<const std::byte> bytes) {
+    std::uint64_t length = 0;
+    for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    return length;
+}
+
 Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
     if (bytes.size() < kLengthBytes) {
         return fail(ErrorCode::Corrupt, "{}: truncated: {} bytes, a safetensors file starts with 8 of header length",
                     file, bytes.size());
     }
-    std::uint64_t length = 0;
-    for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    const std::uint64_t length = header_length(bytes);
     if (length > kLongestHeader) {
         return fail(ErrorCode::Corrupt, "{}: header of {} bytes is above the limit of {}: this is {}", file, length,
                     kLongestHeader, guess_content(bytes));
@@ -122,11 +128,17 @@ Result<void> check_coverage(std::span<const NamedTensor> tensors, std::span<cons
 
 }  // namespace
 
+/// The header first: a file that breaks the format is refused before its tensors are read.
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
-    auto mapping = MappedFile::open(path);
-    if (!mapping) return fail(std::move(mapping).error());
-    auto file = parse(mapping->bytes(), path.string());
-    if (file) file->state_->mapping = *std::move(mapping);
+    constexpr std::size_t kToGuessBy = 64;
+    KG_TRY(auto contents, FileContents::open(path));
+    KG_CHECK(contents.read_first(kToGuessBy));
+    const std::size_t size = contents.bytes().size();
+    const std::uint64_t header = size < kLengthBytes ? 0 : header_length(contents.bytes());
+    if (header <= kLongestHeader) KG_CHECK(contents.read_first(kLengthBytes + header));
+    KG_TRY(auto file, parse(contents.bytes(), path.string()));
+    KG_CHECK(contents.read_first(size));
+    file.state_->contents = std::move(contents);
     return file;
 }
 

@@ -1,4 +1,4 @@
-// safetensors files: a checked, memory-mapped reader and a writer that never leaves half a file.
+// safetensors files: a checked reader and a writer that never leaves half a file.
 // Format: https://huggingface.co/docs/safetensors (u64 header length, JSON header, tensor bytes).
 #pragma once
 
@@ -16,14 +16,15 @@ struct NamedTensor {
     TensorView view;
 };
 
-/// An open file. Views point into the mapping, at any alignment, and live as long as the object (a move keeps them).
-/// The file must not shrink meanwhile: see MappedFile.
+/// A file in memory. Views point into it, at any alignment, and live as long as the object (a move keeps them); what
+/// happens to the file on the disk after open() does not reach them.
 class SafetensorsFile {
   public:
-    /// Errors: NotFound, Io; InvalidArgument for a folder or device; Corrupt with the file, the tensor and what is
-    /// wrong: truncated file, header longer than the file or than 100 MB, malformed JSON (see
-    /// parse_safetensors_header), unknown dtype, offsets that overlap, leave holes, run backwards or past the end, a
-    /// byte count that does not match shape and dtype, a duplicate name.
+    /// Errors: NotFound, Io; InvalidArgument for a folder or device; OutOfMemory where the file does not fit into what
+    /// is free; Corrupt with the file, the tensor and what is wrong: truncated file or one that becomes so while it is
+    /// read, header longer than the file or than 100 MB, malformed JSON (see parse_safetensors_header), unknown dtype,
+    /// offsets that overlap, leave holes, run backwards or past the end, a byte count that does not match shape and
+    /// dtype, a duplicate name.
     static Result<SafetensorsFile> open(const std::filesystem::path& path);
     /// The same checks on bytes in memory, which must outlive the object; `name` stands for the file in errors.
     static Result<SafetensorsFile> parse(std::span<const std::byte> bytes, std::string_view name);

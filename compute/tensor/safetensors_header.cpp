@@ -14,6 +14,7 @@ namespace kinetograph::tensor {
 namespace {
 
 constexpr std::size_t kMostDimensions = 32;
+constexpr std::size_t kMostEntries = 100'000;  // ten times what the largest published checkpoints have
 
 /// Receives the JSON parser's events. The header has one fixed form three levels deep, so "where are we" is an
 /// enumerator and any event that does not belong there ends the parse.
@@ -51,6 +52,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
                 return start_entry(name);
             case Place::Metadata:
                 key_ = name;
+                if (header_.metadata.size() == kMostEntries) return reject("more than {} texts", kMostEntries);
                 return !header_.metadata.contains(key_) || reject("{} occurs twice", quoted_name(key_));
             default:
                 return start_field(name);
@@ -113,6 +115,10 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     bool start_entry(string_t& name) {
         if (!names_.insert(name).second) {
             error_ = Error{ErrorCode::Corrupt, fmt::format("{}: tensor {} occurs twice", file_, quoted_name(name))};
+            return false;
+        }
+        if (header_.entries.size() == kMostEntries) {
+            error_ = Error{ErrorCode::Corrupt, fmt::format("{}: more than {} tensors", file_, kMostEntries)};
             return false;
         }
         in_metadata_ = name == "__metadata__";

@@ -1,6 +1,6 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
-#include <kinetograph/compute/tensor/replacing_file.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
 
 #include <array>
 #include <nlohmann/json.hpp>

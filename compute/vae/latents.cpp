@@ -13,7 +13,7 @@ namespace kinetograph::vae {
 namespace {
 
 constexpr std::int64_t kLargestSide = 1024;  // 8192 pixels of video
-constexpr double kHighestFps = 1000;
+constexpr double kLowestFps = 0.01, kHighestFps = 1000;
 
 /// [C,T,h,w] of a view that may have a batch axis of 1.
 Result<tensor::Shape> clip_shape(const tensor::TensorView& view, std::string_view file) {
@@ -55,9 +55,10 @@ Result<void> check_finite(const tensor::TensorView& view, const tensor::Shape& s
 Result<double> parse_fps(const std::string& text, std::string_view file) {
     double fps = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fps);
-    if (error != std::errc() || end != text.data() + text.size() || !(fps > 0) || fps > kHighestFps) {
-        return fail(ErrorCode::InvalidArgument, "{}: metadata fps: {} is not a number above 0 and up to {}", file,
-                    tensor::quoted_name(text), kHighestFps);
+    const bool in_range = fps >= kLowestFps && fps <= kHighestFps;  // a NaN is not
+    if (error != std::errc() || end != text.data() + text.size() || !in_range) {
+        return fail(ErrorCode::InvalidArgument, "{}: metadata fps: {} is not a number from {} to {}", file,
+                    tensor::quoted_name(text), kLowestFps, kHighestFps);
     }
     return fps;
 }

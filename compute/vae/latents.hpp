@@ -12,7 +12,7 @@ struct Latents {
     std::string name;  ///< the file, for messages
     std::int64_t channels = 0, frames = 0, height = 0, width = 0;
     std::vector<float> values;
-    double fps = 24.0;               ///< of the decoded video; the file's metadata "fps" if present
+    double fps = 24.0;               ///< of the decoded video, 0.01 to 1000; the file's metadata "fps" if present
     std::uint64_t content_hash = 0;  ///< XXH3-64 of the file
 
     /// Reads tensor `latents` [C,T,h,w] or [1,C,T,h,w] (F32, F16, BF16).

@@ -1,10 +1,9 @@
+#include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/engine/present/png.hpp>
 
 #include <png.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 namespace kinetograph::present {
@@ -40,25 +39,15 @@ Result<void> write_png(const std::filesystem::path& path, const PictureView& pic
     image.height = picture.height;
     image.format = opaque ? PNG_FORMAT_RGB : PNG_FORMAT_RGBA;
 
-    std::filesystem::path partial = path;
-    partial += fmt::format(".{}.part", ::getpid());
+    KG_TRY(auto file, ReplacingFile::create(path));
     const void* pixels = opaque ? rgb.data() : picture.rgba.data();
     errno = 0;
-    if (png_image_write_to_file(&image, partial.c_str(), 0, pixels, 0, nullptr) == 0) {
+    if (png_image_write_to_file(&image, file.partial_path().c_str(), 0, pixels, 0, nullptr) == 0) {
         const int error = errno;
-        std::error_code ignored;
-        std::filesystem::remove(partial, ignored);
-        return fail(ErrorCode::Io, "cannot write {}: {}", path.string(),
-                    error != 0 ? std::strerror(error) : image.message);
+        return fail(ErrorCode::Io, "{}: cannot write: {}", path.string(),
+                    error != 0 ? std::generic_category().message(error) : image.message);
     }
-    std::error_code error;
-    std::filesystem::rename(partial, path, error);
-    if (error) {
-        std::error_code ignored;
-        std::filesystem::remove(partial, ignored);
-        return fail(ErrorCode::Io, "cannot write {}: {}", path.string(), error.message());
-    }
-    return {};
+    return file.commit();
 }
 
 Result<Picture> read_png(const std::filesystem::path& path) {

@@ -1,12 +1,9 @@
+#include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 namespace kinetograph::profile {
 
@@ -39,24 +36,10 @@ std::string to_chrome_trace(std::span<const Span> spans) {
 }
 
 Result<void> write_chrome_trace(const std::filesystem::path& path, std::span<const Span> spans) {
-    std::filesystem::path partial = path;
-    partial += fmt::format(".{}.part", ::getpid());
-    {
-        std::ofstream file(partial, std::ios::binary);
-        file << to_chrome_trace(spans);
-        file.flush();
-        if (!file) {
-            std::error_code ignored;
-            std::filesystem::remove(partial, ignored);
-            return fail(ErrorCode::Io, "cannot write {}", path.string());
-        }
-    }
-    std::error_code error;
-    std::filesystem::rename(partial, path, error);
-    if (!error) return {};
-    std::error_code ignored;
-    std::filesystem::remove(partial, ignored);
-    return fail(ErrorCode::Io, "cannot write {}: {}", path.string(), error.message());
+    KG_TRY(auto file, ReplacingFile::create(path));
+    const std::string text = to_chrome_trace(spans);
+    KG_CHECK(file.write(std::as_bytes(std::span(text))));
+    return file.commit();
 }
 
 }  // namespace kinetograph::profile

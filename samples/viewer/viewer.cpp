@@ -1,6 +1,6 @@
 #include <kinetograph/samples/viewer/viewer.hpp>
 
-#include <kinetograph/compute/tensor/replacing_file.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
@@ -285,7 +285,7 @@ Result<ViewerSummary> Viewer::finish() {
 /// What is written when the run ends must not fail only then.
 Result<void> check_writable(const std::filesystem::path& path) {
     if (path.empty()) return {};
-    auto claimed = tensor::ReplacingFile::create(path);
+    auto claimed = ReplacingFile::create(path);
     return claimed ? Result<void>{} : fail(std::move(claimed.error()));
 }
 

@@ -8,7 +8,7 @@ namespace kinetograph::cli {
 
 Result<TextOutput> TextOutput::create(std::string_view path) {
     if (path == "-") return TextOutput(std::nullopt);
-    KG_TRY(auto file, tensor::ReplacingFile::create(path));
+    KG_TRY(auto file, ReplacingFile::create(path));
     return TextOutput(std::move(file));
 }
 

@@ -1,7 +1,7 @@
 // Text results (JSON, Graphviz) to a file or to standard output.
 #pragma once
 
-#include <kinetograph/compute/tensor/replacing_file.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
 
 #include <optional>
 #include <string_view>
@@ -17,8 +17,8 @@ class TextOutput {
     Result<void> write(std::string_view text);
 
   private:
-    explicit TextOutput(std::optional<tensor::ReplacingFile> file) : file_(std::move(file)) {}
-    std::optional<tensor::ReplacingFile> file_;  // nothing: standard output
+    explicit TextOutput(std::optional<ReplacingFile> file) : file_(std::move(file)) {}
+    std::optional<ReplacingFile> file_;  // nothing: standard output
 };
 
 /// Standard output, whole or an Error: Io.

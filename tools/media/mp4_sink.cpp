@@ -1,4 +1,4 @@
-#include <kinetograph/compute/tensor/replacing_file.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/tools/media/mp4_sink.hpp>
 #include <kinetograph/tools/media/rgb24.hpp>
 
@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include <array>
+#include <cmath>
 #include <string>
 
 namespace kinetograph::media {
@@ -43,6 +44,15 @@ std::string libav_message(int error) {
     return text.data();
 }
 
+/// A rate within 0.0005 of 1000/1001 of a whole number is that of NTSC, however many digits of it were written down.
+AVRational frame_rate(double fps) {
+    constexpr double kNtsc = 1000.0 / 1001.0, kTolerance = 0.0005;
+    const auto whole = std::lround(fps / kNtsc);
+    if (whole > 0 && whole <= 60 && std::abs(static_cast<double>(whole) * kNtsc - fps) < kTolerance)
+        return {static_cast<int>(1000 * whole), 1001};
+    return av_d2q(fps, 60'000);
+}
+
 /// The encoder, ready for frames of `format`; the best one that opens.
 Result<CodecContext> open_encoder(std::string_view out, const ClipFormat& format, bool global_header) {
     std::string refusals;
@@ -52,7 +62,7 @@ Result<CodecContext> open_encoder(std::string_view out, const ClipFormat& format
         CodecContext encoder(avcodec_alloc_context3(codec));
         encoder->width = static_cast<int>(format.width);
         encoder->height = static_cast<int>(format.height);
-        encoder->framerate = av_d2q(format.fps, 60'000);
+        encoder->framerate = frame_rate(format.fps);
         encoder->time_base = av_inv_q(encoder->framerate);
         encoder->sample_aspect_ratio = {1, 1};
         encoder->pix_fmt = AV_PIX_FMT_YUV420P;
@@ -93,13 +103,13 @@ class Mp4Sink final : public FrameSink {
             return fail(ErrorCode::InvalidArgument, "{}: {}x{} is odd, yuv420p needs even sides", out, format.width,
                         format.height);
         }
-        KG_TRY(auto file, tensor::ReplacingFile::create(out));
+        KG_TRY(auto file, ReplacingFile::create(out));
         auto sink = std::make_unique<Mp4Sink>(std::move(file), format);
         KG_CHECK(sink->open());
         return sink;
     }
 
-    Mp4Sink(tensor::ReplacingFile file, const ClipFormat& format) : file_(std::move(file)), format_(format) {}
+    Mp4Sink(ReplacingFile file, const ClipFormat& format) : file_(std::move(file)), format_(format) {}
 
     Result<void> write(std::span<const float> hwc) override {
         to_rgb24(hwc, rgb_);
@@ -173,7 +183,7 @@ class Mp4Sink final : public FrameSink {
         return fail(ErrorCode::Io, "{}: {}: {}", file_.target().string(), what, libav_message(error));
     }
 
-    tensor::ReplacingFile file_;  // declared first: removed after the muxer has let go of it
+    ReplacingFile file_;  // declared first: removed after the muxer has let go of it
     ClipFormat format_;
     FormatContext output_;
     CodecContext encoder_;

@@ -1,5 +1,5 @@
-#include <kinetograph/compute/tensor/replacing_file.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/tools/media/safetensors_sink.hpp>
 
 #include <array>
@@ -39,7 +39,7 @@ class SafetensorsSink final : public FrameSink {
                                                       {3, format_.frames, format_.height, format_.width},
                                                       reinterpret_cast<const std::byte*>(cthw_.data()),
                                                       cthw_.size() * sizeof(float)}}};
-        return tensor::write_safetensors(out_, tensors, {{"fps", fmt::format("{:g}", format_.fps)}});
+        return tensor::write_safetensors(out_, tensors, {{"fps", fmt::format("{}", format_.fps)}});
     }
 
   private:
@@ -52,7 +52,7 @@ class SafetensorsSink final : public FrameSink {
 }  // namespace
 
 Result<std::unique_ptr<FrameSink>> create_safetensors_sink(std::string_view out, const ClipFormat& format) {
-    const auto probe = tensor::ReplacingFile::create(out);  // an unwritable place is told now, not after the decode
+    const auto probe = ReplacingFile::create(out);  // an unwritable place is told now, not after the decode
     if (!probe) return fail(probe.error());
     const auto elements = static_cast<std::size_t>(3 * format.frames * format.height * format.width);
     try {

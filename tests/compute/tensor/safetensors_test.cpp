@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstring>
+#include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/tests/compute/tensor/safetensors_bytes.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
@@ -248,6 +250,64 @@ TEST(Safetensors, OpensAFileFromDiskAndKeepsItsViewsWhenMoved) {
     EXPECT_EQ(moved.find("a"), view);
     EXPECT_EQ(std::memcmp(view->data, "hi", 2), 0);
     EXPECT_EQ(moved.name(), path.string());
+}
+
+TEST(Safetensors, KeepsItsTensorsWhenTheFileIsTruncatedAfterwards) {
+    const TemporaryFolder folder;
+    const std::string data(1 << 20, 'x');  // of many pages
+    const auto path =
+        folder.write("clip.safetensors",
+                     safetensors_bytes(R"({"a":{"dtype":"U8","shape":[1048576],"data_offsets":[0,1048576]}})", data));
+    const auto file = SafetensorsFile::open(path);
+    ASSERT_TRUE(file) << file.error().message;
+    std::filesystem::resize_file(path, 100);
+    EXPECT_EQ(std::memcmp(file->find("a")->data, data.data(), data.size()), 0);
+}
+
+TEST(FileContents, SaysThatAFileBecameShorterWhileItWasRead) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("clip.safetensors", std::string(8192, 'x'));
+    auto contents = FileContents::open(path);
+    ASSERT_TRUE(contents) << contents.error().message;
+    ASSERT_TRUE(contents->read_first(1000));
+    std::filesystem::resize_file(path, 5000);
+    const auto read = contents->read_first(8192);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, ErrorCode::Corrupt);
+    EXPECT_EQ(read.error().message, path.string() + ": became shorter while it was read: 5000 bytes came of 8192");
+}
+
+TEST(FileContents, RefusesAFileThatDoesNotFitIntoMemoryBeforeReadingIt) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("sparse.safetensors", "");
+    std::filesystem::resize_file(path, std::uintmax_t{1} << 42U);  // 4 TiB, none of them on the disk
+    const auto contents = FileContents::open(path);
+    ASSERT_FALSE(contents);
+    EXPECT_EQ(contents.error().code, ErrorCode::OutOfMemory);
+    EXPECT_NE(contents.error().message.find("4398046511104 bytes"), std::string::npos) << contents.error().message;
+}
+
+TEST(Safetensors, RefusesAHostileHeaderOf99MegabytesWithinSeconds) {
+    std::string header = "{";
+    for (int i = 0; header.size() < 99'000'000; ++i)
+        header += fmt::format(R"("{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}},)", i);
+    header.back() = '}';
+    const std::string bytes = safetensors_bytes(header);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto file = SafetensorsFile::parse(std::as_bytes(std::span(bytes)), "hostile.safetensors");
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().message, "hostile.safetensors: more than 100000 tensors");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(Safetensors, RefusesMoreMetadataThanAnyToolWrites) {
+    std::string header = R"({"__metadata__":{)";
+    for (int i = 0; i <= 100'000; ++i) header += fmt::format(R"("{}":"",)", i);
+    header.back() = '}';
+    const std::string bytes = safetensors_bytes(header + "}");
+    const auto file = SafetensorsFile::parse(std::as_bytes(std::span(bytes)), "hostile.safetensors");
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().message, "hostile.safetensors: header, __metadata__: more than 100000 texts");
 }
 
 TEST(Safetensors, SaysWhyAPathCannotBeOpened) {

@@ -52,15 +52,24 @@ TEST(Mp4Sink, ColoursSurviveTheWayThroughTheFileAndItsTags) {
     }
 }
 
-TEST(Mp4Sink, KeepsANonIntegerRateExactly) {
+TEST(Mp4Sink, KeepsEveryRateAndThoseOfNtscExactlyHoweverTheyAreWritten) {
     const TemporaryFolder folder;
     const auto path = folder.path() / "film.mp4";
-    auto sink =
-        media::create_mp4_sink(path.string(), {.width = kWidth, .height = kHeight, .frames = 2, .fps = 24000.0 / 1001});
-    ASSERT_TRUE(sink) << sink.error().message;
-    for (int i = 0; i < 2; ++i) ASSERT_TRUE((*sink)->write(colour_quarters()));
-    ASSERT_TRUE((*sink)->finish());
-    EXPECT_NEAR(read_video(path).fps, 24000.0 / 1001, 1e-9);
+    for (const auto& [fps, expected] : {std::pair(24000.0 / 1001, 24000.0 / 1001),
+                                        {23.976, 24000.0 / 1001},
+                                        {23.976023976, 24000.0 / 1001},
+                                        {29.97, 30000.0 / 1001},
+                                        {12.5, 12.5},
+                                        {0.01, 0.01},
+                                        {24.0, 24.0},
+                                        {1000.0, 1000.0}}) {
+        auto sink =
+            media::create_mp4_sink(path.string(), {.width = kWidth, .height = kHeight, .frames = 2, .fps = fps});
+        ASSERT_TRUE(sink) << sink.error().message;
+        for (int i = 0; i < 2; ++i) ASSERT_TRUE((*sink)->write(colour_quarters()));
+        ASSERT_TRUE((*sink)->finish());
+        EXPECT_NEAR(read_video(path).fps, expected, 1e-9);
+    }
 }
 
 TEST(Mp4Sink, LeavesNothingBehindWhenItIsDestroyedUnfinished) {

@@ -3,14 +3,21 @@
 
 #include <kinetograph/engine/base/result.hpp>
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 
-namespace kinetograph::tensor {
+namespace kinetograph {
+
+/// Whether both names mean one file, which may not be there yet: writing to one of them would write to the other.
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
 /// Bytes go to a hidden file beside the target (".kinetograph-PID-N.partial"); commit() renames it into
 /// place. Destroyed without commit(), or after a failure, it leaves nothing behind and an older target untouched.
+/// A file that is replaced hands its mode on; a new one gets 0666 less the umask.
 /// Every error is Io: the path and the system's reason, or that the target exists and is no regular file (a rename
 /// would put a file in the place of a device or pipe). A process that is killed leaves its hidden file.
 class ReplacingFile {
@@ -30,11 +37,12 @@ class ReplacingFile {
     Result<void> commit();
 
   private:
-    ReplacingFile(std::filesystem::path target, std::filesystem::path partial, int fd);
+    ReplacingFile(std::filesystem::path target, std::filesystem::path partial, int fd, std::optional<mode_t> mode);
     tl::unexpected<Error> system_failure(std::string_view verb, int error) const;
 
     std::filesystem::path target_, partial_;
-    int fd_;  // -1 once closed; partial_ is empty once renamed or moved from
+    int fd_;                      // -1 once closed; partial_ is empty once renamed or moved from
+    std::optional<mode_t> mode_;  // of the file that is replaced
 };
 
-}  // namespace kinetograph::tensor
+}  // namespace kinetograph

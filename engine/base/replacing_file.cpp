@@ -1,6 +1,7 @@
-#include <kinetograph/compute/tensor/replacing_file.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,9 +9,11 @@
 #include <system_error>
 #include <utility>
 
-namespace kinetograph::tensor {
+namespace kinetograph {
 
 namespace {
+
+constexpr mode_t kPermissions = 0777;
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
     return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -31,30 +34,46 @@ void flush_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+    std::error_code error;
+    if (std::filesystem::equivalent(one, other, error)) return true;
+    const std::filesystem::path place = std::filesystem::weakly_canonical(one, error);
+    if (error) return one == other;
+    const std::filesystem::path other_place = std::filesystem::weakly_canonical(other, error);
+    return error ? one == other : place == other_place;
+}
+
 Result<ReplacingFile> ReplacingFile::create(const std::filesystem::path& path) {
     std::error_code ignored;
     std::filesystem::path target = std::filesystem::canonical(path, ignored);  // empty unless the target exists
     if (target.empty()) target = path;
-    if (std::filesystem::exists(target, ignored) && !std::filesystem::is_regular_file(target, ignored)) {
+    struct stat status {};
+    const bool replaces = ::stat(target.c_str(), &status) == 0;
+    if (replaces && !S_ISREG(status.st_mode)) {
         return fail(ErrorCode::Io, "{}: cannot write: exists and is not a regular file", path.string());
     }
+    const auto kept_mode = replaces ? std::optional<mode_t>(status.st_mode & kPermissions) : std::nullopt;
+    // Never readable by more people than the file it replaces; the owner's bits let a library open it by name.
+    const mode_t mode = kept_mode ? *kept_mode | S_IRUSR | S_IWUSR : 0666;
     for (;;) {
         std::filesystem::path partial = next_partial_name(target);
-        const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0) return ReplacingFile(std::move(target), std::move(partial), fd);
+        const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0) return ReplacingFile(std::move(target), std::move(partial), fd, kept_mode);
         if (errno != EEXIST) {
             return fail(ErrorCode::Io, "{}: cannot create: {}", path.string(), std::generic_category().message(errno));
         }
     }
 }
 
-ReplacingFile::ReplacingFile(std::filesystem::path target, std::filesystem::path partial, int fd)
-    : target_(std::move(target)), partial_(std::move(partial)), fd_(fd) {}
+ReplacingFile::ReplacingFile(std::filesystem::path target, std::filesystem::path partial, int fd,
+                             std::optional<mode_t> mode)
+    : target_(std::move(target)), partial_(std::move(partial)), fd_(fd), mode_(mode) {}
 
 ReplacingFile::ReplacingFile(ReplacingFile&& other) noexcept
     : target_(std::move(other.target_)),
       partial_(std::exchange(other.partial_, {})),
-      fd_(std::exchange(other.fd_, -1)) {}
+      fd_(std::exchange(other.fd_, -1)),
+      mode_(other.mode_) {}
 
 ReplacingFile::~ReplacingFile() {
     if (fd_ >= 0) ::close(fd_);
@@ -76,6 +95,8 @@ Result<void> ReplacingFile::write(std::span<const std::byte> bytes) {
 }
 
 Result<void> ReplacingFile::commit() {
+    if (mode_ && ::fchmod(fd_, *mode_) != 0 && errno != EPERM)  // a file system without modes
+        return system_failure("set the mode", errno);
     if (::fsync(fd_) != 0) return system_failure("flush", errno);
     if (::close(std::exchange(fd_, -1)) != 0) return system_failure("close", errno);
     if (::rename(partial_.c_str(), target_.c_str()) != 0) return system_failure("rename into place", errno);
@@ -84,4 +105,4 @@ Result<void> ReplacingFile::commit() {
     return {};
 }
 
-}  // namespace kinetograph::tensor
+}  // namespace kinetograph

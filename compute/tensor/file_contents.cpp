@@ -1,0 +1,82 @@
+#include <kinetograph/compute/tensor/file_contents.hpp>
+#include <kinetograph/engine/base/host_memory.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace kinetograph::tensor {
+
+namespace {
+
+tl::unexpected<Error> system_failure(const std::filesystem::path& path, int error) {
+    return fail(error == ENOENT ? ErrorCode::NotFound : ErrorCode::Io, "{}: {}", path.string(),
+                std::generic_category().message(error));
+}
+
+}  // namespace
+
+Result<FileContents> FileContents::open(const std::filesystem::path& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not block us here
+    if (file < 0) return system_failure(path, errno);
+    FileContents contents(path, file, {});  // closes it on every way out
+    struct stat status {};
+    if (::fstat(file, &status) != 0) return system_failure(path, errno);
+    if (!S_ISREG(status.st_mode)) return fail(ErrorCode::InvalidArgument, "{}: not a regular file", path.string());
+    if (status.st_size == 0) return contents;  // mmap refuses a length of 0
+
+    const auto size = static_cast<std::size_t>(status.st_size);
+    const std::uint64_t free = available_host_memory();
+    void* address =
+        size > free ? MAP_FAILED : ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED)
+        return fail(ErrorCode::OutOfMemory, "{}: {} bytes, {} bytes of memory are free", path.string(), size, free);
+    contents.bytes_ = {static_cast<std::byte*>(address), size};
+    return contents;
+}
+
+Result<void> FileContents::read_first(std::size_t count) {
+    const std::size_t end = std::min(count, bytes_.size());
+    while (read_ < end) {
+        const ssize_t got = ::read(file_, bytes_.data() + read_, end - read_);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return system_failure(path_, errno);
+        if (got == 0)
+            return fail(ErrorCode::Corrupt, "{}: became shorter while it was read: {} bytes came of {}", path_.string(),
+                        read_, bytes_.size());
+        read_ += static_cast<std::size_t>(got);
+    }
+    if (read_ == bytes_.size()) close();
+    return {};
+}
+
+void FileContents::close() {
+    if (file_ >= 0) ::close(std::exchange(file_, -1));
+}
+
+FileContents::FileContents(FileContents&& other) noexcept
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      bytes_(std::exchange(other.bytes_, {})),
+      read_(other.read_) {}
+
+FileContents& FileContents::operator=(FileContents&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(file_, other.file_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(read_, other.read_);
+    return *this;
+}
+
+FileContents::~FileContents() {
+    close();
+    if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+}  // namespace kinetograph::tensor

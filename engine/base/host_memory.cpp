@@ -1,0 +1,70 @@
+#include <kinetograph/engine/base/host_memory.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace kinetograph {
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// The file's first word; nothing if that is no number ("max") or there is no file.
+std::optional<std::uint64_t> read_number(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    std::uint64_t value = 0;
+    return file >> value ? std::optional(value) : std::nullopt;
+}
+
+/// The number after the word `name` in a file of lines "name value".
+std::optional<std::uint64_t> read_named(const std::filesystem::path& path, std::string_view name) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        const std::size_t end = line.find_first_of(": ");
+        if (line.substr(0, end) == name) return std::stoull(line.substr(line.find_first_of("0123456789", end)));
+    }
+    return std::nullopt;
+}
+
+std::uint64_t left_in(const std::filesystem::path& group) {
+    auto limit = read_number(group / "memory.max"), used = read_number(group / "memory.current");
+    if (!limit) limit = read_number(group / "memory.limit_in_bytes");
+    if (!used) used = read_number(group / "memory.usage_in_bytes");
+    if (!limit || !used) return kNoLimit;
+    const std::uint64_t droppable = read_named(group / "memory.stat", "inactive_file").value_or(0);
+    return *limit - std::min(*limit, *used - std::min(*used, droppable));
+}
+
+/// The group of this process in the hierarchy that has a memory controller: "0::/a/b", or "7:memory:/a/b".
+std::filesystem::path own_group() {
+    std::ifstream file("/proc/self/cgroup");
+    for (std::string line; std::getline(file, line);) {
+        const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+        if (second == std::string::npos) continue;
+        const std::string controllers = line.substr(first + 1, second - first - 1);
+        if (controllers.empty() || controllers.find("memory") != std::string::npos) return line.substr(second + 1);
+    }
+    return "/";
+}
+
+}  // namespace
+
+std::uint64_t left_in_control_group(const std::filesystem::path& root, const std::filesystem::path& group) {
+    std::uint64_t left = left_in(root);  // where a container's own group is mounted as the root
+    for (std::filesystem::path at = group.relative_path(); !at.empty(); at = at.parent_path())
+        left = std::min(left, left_in(root / at));
+    return left;
+}
+
+std::uint64_t available_host_memory() {
+    std::uint64_t available = kNoLimit;
+    if (const auto kibibytes = read_named("/proc/meminfo", "MemAvailable")) available = 1024 * *kibibytes;
+    const std::filesystem::path group = own_group();
+    for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/memory"})
+        available = std::min(available, left_in_control_group(root, group));
+    return available;
+}
+
+}  // namespace kinetograph
