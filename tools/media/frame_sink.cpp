@@ -6,19 +6,11 @@
 
 namespace kinetograph::media {
 
-std::optional<OutputKind> output_kind(std::string_view out) {
-    if (out == "-") return OutputKind::RawRgb;
-    if (out.ends_with(".mp4")) return OutputKind::Mp4;
-    if (out.ends_with(".png")) return OutputKind::PngSequence;
-    if (out.ends_with(".safetensors")) return OutputKind::Safetensors;
-    return std::nullopt;
-}
-
 Result<std::unique_ptr<FrameSink>> create_sink(std::string_view out, const ClipFormat& format) {
     const std::optional<OutputKind> kind = output_kind(out);
     if (!kind) {
-        return fail(ErrorCode::InvalidArgument, "output {}: the name must end in .mp4, .png or .safetensors, or be -",
-                    out);
+        return fail(ErrorCode::InvalidArgument,
+                    "output {}: must be a name that ends in .mp4, .png or .safetensors, or -", out);
     }
     switch (*kind) {
         case OutputKind::Mp4:

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
+#include <kinetograph/tools/media/output_kind.hpp>
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -17,16 +17,6 @@ struct ClipFormat {
     std::int64_t frames = 0;             ///< in the whole clip
     double fps = 24.0;
 };
-
-/// What the name of an output asks for.
-enum class OutputKind : std::uint8_t {
-    Mp4,          ///< `clip.mp4`: H.264, or MPEG-4 part 2 where libavcodec has no H.264 encoder
-    PngSequence,  ///< `frames/%05d.png`: one file a frame, numbered from 0; `clip.png` means `clip-%05d.png`
-    Safetensors,  ///< `clip.safetensors`: `frames` F32 [3, T, H, W]
-    RawRgb,       ///< `-`: 8-bit rgb24 on standard output, frame after frame
-};
-/// Nothing for a name that asks for none of them.
-std::optional<OutputKind> output_kind(std::string_view out);
 
 /// Takes frames in order. Destroyed before finish() has succeeded, it leaves nothing behind (standard output excepted).
 class FrameSink {

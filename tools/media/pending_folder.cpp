@@ -22,11 +22,12 @@ Result<PendingFolder> PendingFolder::create_beside(const std::filesystem::path& 
 
 PendingFolder::PendingFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
-PendingFolder::PendingFolder(PendingFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+PendingFolder::PendingFolder(PendingFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), keep_(other.keep_) {}
 
 PendingFolder::~PendingFolder() {
     std::error_code ignored;  // nothing is left to do about a folder that cannot be removed
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    if (!path_.empty() && !keep_) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace kinetograph::media

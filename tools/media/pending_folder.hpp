@@ -15,13 +15,16 @@ class PendingFolder {
 
     PendingFolder(PendingFolder&& other) noexcept;
     PendingFolder& operator=(PendingFolder&&) = delete;
-    ~PendingFolder();  ///< removes it with everything that is still inside
+    ~PendingFolder();  ///< removes it with everything that is still inside, unless keep() was called
 
     const std::filesystem::path& path() const { return path_; }
+    /// For contents that are nowhere else: the folder and everything in it outlive this object.
+    void keep() { keep_ = true; }
 
   private:
     explicit PendingFolder(std::filesystem::path path);
     std::filesystem::path path_;  ///< empty once moved from
+    bool keep_ = false;
 };
 
 }  // namespace kinetograph::media

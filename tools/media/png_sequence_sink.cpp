@@ -1,6 +1,7 @@
 #include <kinetograph/compute/vae/decode_queue.hpp>
 #include <kinetograph/engine/present/png.hpp>
 #include <kinetograph/tools/media/pending_folder.hpp>
+#include <kinetograph/tools/media/png_names.hpp>
 #include <kinetograph/tools/media/png_sequence_sink.hpp>
 
 #include <string>
@@ -10,10 +11,28 @@
 namespace kinetograph::media {
 namespace {
 
+Result<void> move(const std::filesystem::path& from, const std::filesystem::path& to) {
+    std::error_code error;
+    std::filesystem::rename(from, to, error);
+    if (error) return fail(ErrorCode::Io, "{}: cannot be put in place: {}", to.string(), error.message());
+    return {};
+}
+
+/// After a sequence of `frames` pictures comes nothing that looks like a part of it.
+Result<void> check_end(const PngNames& names, std::int64_t frames) {
+    const std::filesystem::path next = names.path(frames);
+    std::error_code ignored;
+    if (std::filesystem::symlink_status(next, ignored).type() == std::filesystem::file_type::not_found) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "{} is there: it would go on after the {} frames of this clip; remove the older pictures or choose "
+                "another name",
+                next.string(), frames);
+}
+
 class PngSequenceSink final : public FrameSink {
   public:
-    PngSequenceSink(std::string pattern, PendingFolder folder, const ClipFormat& format)
-        : pattern_(std::move(pattern)),
+    PngSequenceSink(PngNames names, PendingFolder folder, const ClipFormat& format)
+        : names_(std::move(names)),
           folder_(std::move(folder)),
           format_(format),
           rgba_(static_cast<std::size_t>(4 * format.width * format.height)) {}
@@ -26,53 +45,74 @@ class PngSequenceSink final : public FrameSink {
     }
 
     Result<void> finish() override {
-        std::vector<std::filesystem::path> moved;
-        for (std::int64_t index = 0; index < written_; ++index) {
-            const std::filesystem::path target = *png_frame_path(pattern_, index);
-            std::error_code error;
-            std::filesystem::rename(pending(index), target, error);
-            if (error) {
-                for (const auto& path : moved) std::filesystem::remove(path, error);
-                return fail(ErrorCode::Io, "{}: cannot be put in place: {}", target.string(), error.message());
-            }
-            moved.push_back(target);
+        KG_CHECK(check_end(names_, written_));
+        std::int64_t placed = 0;
+        Result<void> done;
+        while (placed < written_ && (done = put_in_place(placed))) ++placed;
+        while (!done && placed > 0) take_back(--placed);
+        if (stranded_ > 0) {
+            folder_.keep();
+            return fail(done.error().code, "{}; {} older pictures could not be put back and lie in {}",
+                        done.error().message, stranded_, folder_.path().string());
         }
-        return {};
+        return done;
     }
 
   private:
     std::filesystem::path pending(std::int64_t index) const { return folder_.path() / fmt::format("{}.png", index); }
+    std::filesystem::path older(std::int64_t index) const { return folder_.path() / fmt::format("{}.older", index); }
 
-    std::string pattern_;
+    /// Whole or not at all.
+    Result<void> put_in_place(std::int64_t index) {
+        const std::filesystem::path target = names_.path(index);
+        std::error_code ignored;
+        const auto type = std::filesystem::symlink_status(target, ignored).type();
+        if (type == std::filesystem::file_type::directory)
+            return fail(ErrorCode::Io, "{}: cannot be put in place: a folder is there", target.string());
+        const bool replaces = type != std::filesystem::file_type::not_found;
+        if (replaces) {
+            keep_mode(target, pending(index));
+            KG_CHECK(move(target, older(index)));
+        }
+        auto moved = move(pending(index), target);
+        if (!moved && replaces) restore(index);
+        return moved;
+    }
+
+    static void keep_mode(const std::filesystem::path& from, const std::filesystem::path& to) {
+        std::error_code error;  // a file system without modes
+        const auto status = std::filesystem::status(from, error);
+        if (!error) std::filesystem::permissions(to, status.permissions(), error);
+    }
+
+    void take_back(std::int64_t index) {
+        std::error_code ignored;
+        const auto type = std::filesystem::symlink_status(older(index), ignored).type();
+        if (type == std::filesystem::file_type::not_found)
+            std::filesystem::remove(names_.path(index), ignored);
+        else
+            restore(index);
+    }
+
+    void restore(std::int64_t index) {
+        if (!move(older(index), names_.path(index))) ++stranded_;
+    }
+
+    PngNames names_;
     PendingFolder folder_;
     ClipFormat format_;
     std::int64_t written_ = 0;
+    std::int64_t stranded_ = 0;       // older pictures that are only in the folder
     std::vector<std::uint8_t> rgba_;  // [height, width, 4]
 };
 
 }  // namespace
 
-Result<std::filesystem::path> png_frame_path(std::string_view pattern, std::int64_t index) {
-    const std::filesystem::path path(pattern);
-    std::string name = path.filename().string();
-    if (name.find('%') == std::string::npos) name = path.stem().string() + "-%05d" + path.extension().string();
-    const std::size_t begin = name.find('%');
-    const bool padded =
-        name.size() > begin + 3 && name[begin + 1] == '0' && name[begin + 2] >= '1' && name[begin + 2] <= '9';
-    const std::size_t end = begin + (padded ? 3 : 1);  // of the 'd'
-    if (name[end] != 'd' || name.find('%', end) != std::string::npos ||
-        path.parent_path().string().find('%') != std::string::npos) {
-        return fail(ErrorCode::InvalidArgument,
-                    "output {}: the file name must hold one number, as in frames/%05d.png, and no other %", pattern);
-    }
-    const int digits = padded ? name[begin + 2] - '0' : 1;
-    return path.parent_path() / fmt::format("{}{:0{}}{}", name.substr(0, begin), index, digits, name.substr(end + 1));
-}
-
 Result<std::unique_ptr<FrameSink>> create_png_sequence_sink(std::string_view pattern, const ClipFormat& format) {
-    KG_TRY(auto first, png_frame_path(pattern, 0));
-    KG_TRY(auto folder, PendingFolder::create_beside(first));
-    return std::make_unique<PngSequenceSink>(std::string(pattern), std::move(folder), format);
+    KG_TRY(auto names, PngNames::parse(pattern));
+    KG_CHECK(check_end(names, format.frames));
+    KG_TRY(auto folder, PendingFolder::create_beside(names.path(0)));
+    return std::make_unique<PngSequenceSink>(std::move(names), std::move(folder), format);
 }
 
 }  // namespace kinetograph::media

@@ -3,16 +3,12 @@
 
 #include <kinetograph/tools/media/frame_sink.hpp>
 
-#include <filesystem>
-
 namespace kinetograph::media {
 
-/// The file of frame `index` (from 0) for a pattern with one `%d` or `%05d` in its file name; a plain name gets
-/// `-%05d` in front of its extension. Errors: InvalidArgument for any other use of %.
-Result<std::filesystem::path> png_frame_path(std::string_view pattern, std::int64_t index);
-
-/// Writes into a folder beside the pattern's; finish() moves the files to their names.
-/// Errors: those of png_frame_path; Io naming the path.
+/// Writes into a folder beside the pattern's; finish() moves the files to their names. Where one cannot be put in
+/// place, all older pictures are put back. Pictures of an older sequence that would go on after this one's last are the
+/// user's to remove: a reader of the numbered files could not tell the two apart.
+/// Errors: those of PngNames::parse; InvalidArgument naming the first picture that would go on; Io naming the path.
 Result<std::unique_ptr<FrameSink>> create_png_sequence_sink(std::string_view pattern, const ClipFormat& format);
 
 }  // namespace kinetograph::media

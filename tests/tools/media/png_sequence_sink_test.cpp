@@ -1,26 +1,37 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <kinetograph/engine/present/png.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tools/media/png_names.hpp>
 #include <kinetograph/tools/media/png_sequence_sink.hpp>
 
 namespace kinetograph::test {
 namespace {
 
-TEST(PngFramePath, PutsTheNumberWhereThePatternSaysAndWithThatManyDigits) {
-    EXPECT_EQ(media::png_frame_path("out/f%05d.png", 7), "out/f00007.png");
-    EXPECT_EQ(media::png_frame_path("out/f%d.png", 12), "out/f12.png");
-    EXPECT_EQ(media::png_frame_path("%02d.png", 123), "123.png");
+TEST(PngNames, PutTheNumberWhereThePatternSaysAndWithThatManyDigits) {
+    EXPECT_EQ(media::PngNames::parse("out/f%05d.png")->path(7), "out/f00007.png");
+    EXPECT_EQ(media::PngNames::parse("out/f%d.png")->path(12), "out/f12.png");
+    EXPECT_EQ(media::PngNames::parse("%02d.png")->path(123), "123.png");
 }
 
-TEST(PngFramePath, GivesAPlainNameFiveDigitsInFrontOfItsExtension) {
-    EXPECT_EQ(media::png_frame_path("out/clip.png", 3), "out/clip-00003.png");
+TEST(PngNames, GiveAPlainNameFiveDigitsInFrontOfItsExtension) {
+    EXPECT_EQ(media::PngNames::parse("out/clip.png")->path(3), "out/clip-00003.png");
 }
 
-TEST(PngFramePath, RefusesEveryOtherUseOfAPercentSign) {
-    for (const char* pattern : {"%d%d.png", "%s.png", "100%.png", "a%5d.png", "dir%d/a%d.png", "dir%d/a.png"}) {
-        EXPECT_FALSE(media::png_frame_path(pattern, 0)) << pattern;
-    }
+TEST(PngNames, RefuseEveryOtherUseOfAPercentSignAndANameThatIsAnExtension) {
+    for (const char* pattern :
+         {"%d%d.png", "%s.png", "100%.png", "a%5d.png", "dir%d/a%d.png", "dir%d/a.png", ".png", "frames/.png", "", "%"})
+        EXPECT_FALSE(media::PngNames::parse(pattern)) << pattern;
+}
+
+TEST(PngNames, KnowTheirOwnFilesByName) {
+    const auto names = *media::PngNames::parse("out/f%02d.png");
+    EXPECT_EQ(names.index_of("f07.png"), 7);
+    EXPECT_EQ(names.index_of("f123.png"), 123);
+    for (const char* other : {"f7.png", "f007.png", "f-1.png", "f.png", "g07.png", "f07.jpg", "f07.png.png", ""})
+        EXPECT_FALSE(names.index_of(other)) << other;
 }
 
 TEST(PngSequenceSink, ShowsNoFileUntilTheClipIsComplete) {
@@ -49,19 +60,52 @@ TEST(PngSequenceSink, LeavesNothingBehindWhenItIsDestroyedUnfinished) {
     EXPECT_EQ(folder.count_entries(), 0U);
 }
 
-TEST(PngSequenceSink, TakesBackTheFilesItMovedWhenOneCannotBePutInPlace) {
+/// What finish() says of `frames` grey pictures to `pattern`.
+Result<void> write_sequence(const std::filesystem::path& pattern, std::int64_t frames) {
+    auto sink = media::create_png_sequence_sink(pattern.string(), {.width = 2, .height = 2, .frames = frames});
+    if (!sink) return fail(sink.error());
+    for (std::int64_t i = 0; i < frames; ++i) EXPECT_TRUE((*sink)->write(std::vector<float>(12, 0.0F)));
+    return (*sink)->finish();
+}
+
+std::string contents(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(PngSequenceSink, PutsOlderPicturesBackWhenOneOfItsOwnCannotBePutInPlace) {
     const TemporaryFolder folder;
-    std::filesystem::create_directories(folder.path() / "1.png" / "occupied");  // a folder stands where frame 1 goes
-    {
-        auto sink = media::create_png_sequence_sink((folder.path() / "%d.png").string(),
-                                                    {.width = 2, .height = 2, .frames = 2});
-        ASSERT_TRUE(sink) << sink.error().message;
-        for (int i = 0; i < 2; ++i) ASSERT_TRUE((*sink)->write(std::vector<float>(12, 0.0F)));
-        const auto finished = (*sink)->finish();
-        ASSERT_FALSE(finished);
-        EXPECT_NE(finished.error().message.find("1.png"), std::string::npos) << finished.error().message;
-    }
-    EXPECT_FALSE(std::filesystem::exists(folder.path() / "0.png"));
+    folder.write("0.png", "an older picture");
+    std::filesystem::create_directories(folder.path() / "2.png" / "occupied");  // a folder stands where frame 2 goes
+    const auto finished = write_sequence(folder.path() / "%d.png", 3);
+    ASSERT_FALSE(finished);
+    EXPECT_EQ(finished.error().message,
+              (folder.path() / "2.png").string() + ": cannot be put in place: a folder is there");
+    EXPECT_EQ(contents(folder.path() / "0.png"), "an older picture");
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "1.png"));
+    EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(PngSequenceSink, ReplacesOlderPicturesAndKeepsTheirModes) {
+    const TemporaryFolder folder;
+    const auto older = folder.write("0.png", "an older picture");
+    std::filesystem::permissions(older, std::filesystem::perms{0600});
+    const auto finished = write_sequence(folder.path() / "%d.png", 2);
+    ASSERT_TRUE(finished) << finished.error().message;
+    EXPECT_TRUE(present::read_png(older));
+    EXPECT_EQ(std::filesystem::status(older).permissions(), std::filesystem::perms{0600});
+    EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(PngSequenceSink, RefusesToEndWhereOlderPicturesGoOn) {
+    const TemporaryFolder folder;
+    const auto next = folder.write("2.png", "an older picture");
+    const auto finished = write_sequence(folder.path() / "%d.png", 2);
+    ASSERT_FALSE(finished);
+    EXPECT_EQ(finished.error().message,
+              next.string() +
+                  " is there: it would go on after the 2 frames of this clip; remove the older pictures or "
+                  "choose another name");
     EXPECT_EQ(folder.count_entries(), 1U);
 }
 

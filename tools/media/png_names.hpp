@@ -1,0 +1,32 @@
+// PngNames: the file names of a picture sequence.
+#pragma once
+
+#include <kinetograph/engine/base/result.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kinetograph::media {
+
+class PngNames {
+  public:
+    /// `pattern` has one `%d` or `%05d` in its file name; a plain name gets `-%05d` in front of its extension.
+    /// Errors: InvalidArgument for any other use of %, and for a name that is an extension only.
+    static Result<PngNames> parse(std::string_view pattern);
+
+    /// Of frame `index`, from 0.
+    std::filesystem::path path(std::int64_t index) const;
+    /// The frame whose file has the name `name`, without its folder; nothing if none has.
+    std::optional<std::int64_t> index_of(std::string_view name) const;
+    const std::filesystem::path& folder() const { return folder_; }
+
+  private:
+    std::filesystem::path folder_;
+    std::string prefix_, suffix_;
+    int digits_ = 1;  ///< at least
+};
+
+}  // namespace kinetograph::media
