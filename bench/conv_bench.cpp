@@ -43,7 +43,7 @@ void run(benchmark::State& state, const ConvShape& shape, std::string_view backe
 void add(const std::string& name, const ConvShape& shape) {
     const auto device = accel::cpu::create_device();
     for (const DispatchRow& row : explain(device->info(), shape.problem)) {
-        if (!row.open || row.candidate == "reference") continue;
+        if (!row.open || row.candidate == "reference-cpu") continue;
         const char* dtype = shape.problem.dtype == tensor::DType::F32 ? "f32" : "bf16";
         const char* layout = shape.seam == 0 ? "" : "/ring";
         benchmark::RegisterBenchmark(

@@ -170,7 +170,7 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     exact.output_dtype = DType::F32;
     const auto host = accel::cpu::create_device();
     KG_TRY(auto tested, Bound::create(device, problem, parameters, options.backend));
-    KG_TRY(auto reference, Bound::create(*host, exact, parameters, "reference"));
+    KG_TRY(auto reference, Bound::create(*host, exact, parameters, "reference-cpu"));
     fill(tested.input, 1, random);
     fill(tested.residual, 1, random);
     copy_values(tested.input, reference.input);

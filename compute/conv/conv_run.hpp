@@ -9,7 +9,7 @@
 namespace kinetograph::conv {
 
 struct ConvRunOptions {
-    std::string_view backend = {};  ///< empty: the first open candidate
+    std::string_view backend = {};  ///< empty: the best open candidate
     int repeats = 10;               ///< timed runs after one that is not, at least 1
     std::uint64_t seed = 1;
 };

@@ -1,6 +1,8 @@
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/norm_after.hpp>
+#include <kinetograph/compute/conv/planned.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 
 #include <algorithm>
@@ -18,6 +20,11 @@ Result<void> check_parameters(const ConvProblem& problem, const ConvParameters& 
     if (parameters.bias.size() != bias) {
         return fail(ErrorCode::InvalidArgument, "convolution {}: bias has {} elements, wanted {}", problem.to_string(),
                     parameters.bias.size(), bias);
+    }
+    const std::uint64_t scales = problem.channel_scales ? static_cast<std::uint64_t>(problem.filter.k) : 0;
+    if (parameters.scales.size() != scales) {
+        return fail(ErrorCode::InvalidArgument, "convolution {}: there are {} channel scales, wanted {}",
+                    problem.to_string(), parameters.scales.size(), scales);
     }
     const std::uint64_t gamma = problem.norm == Norm::None ? 0 : static_cast<std::uint64_t>(problem.filter.k);
     if (parameters.gamma.size() != gamma) {
@@ -43,24 +50,37 @@ Result<DispatchRow> row_of(std::string_view backend, const std::vector<DispatchR
     return fail(ErrorCode::InvalidArgument, "convolution: no back end is called \"{}\"; there are {}", backend, known);
 }
 
+Result<std::unique_ptr<Convolution>> create_bare(const Candidate& candidate, accel::Device& device,
+                                                 const ConvProblem& problem, Weights& weights) {
+    if (candidate.plan == nullptr) return candidate.create(device, problem, weights);
+    return create_planned(device, problem, candidate.plan(problem, chip_of(device.info())), candidate.name, weights);
+}
+
 /// A candidate that does not norm its own output gets a pass over it.
 Result<std::unique_ptr<Convolution>> create_from(const Candidate& candidate, accel::Device& device,
-                                                 const ConvProblem& problem, const ConvParameters& parameters) {
-    if (problem.norm == Norm::None || candidate.norms) return candidate.create(device, problem, parameters);
+                                                 const ConvProblem& problem, Weights& weights) {
+    if (problem.norm == Norm::None || candidate.norms) return create_bare(candidate, device, problem, weights);
     ConvProblem bare = problem;
     bare.norm = Norm::None;
-    auto made = candidate.create(device, bare, {parameters.filter, parameters.bias});
-    if (!made) return made;
-    return create_norm_after(problem, std::move(*made), parameters.gamma);
+    KG_TRY(auto made, create_bare(candidate, device, bare, weights));
+    return create_norm_after(problem, std::move(made), weights.gamma());
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, const ConvProblem& problem,
                                                          const ConvParameters& parameters, const ConvOptions& options) {
-    KG_CHECK(conv::validate(problem));
+    KG_CHECK(validate(problem));
     KG_CHECK(check_parameters(problem, parameters));
+    const auto copy = [](std::span<const float> values) { return std::vector<float>(values.begin(), values.end()); };
+    Weights weights(HostParameters{copy(parameters.filter), copy(parameters.bias), copy(parameters.gamma),
+                                   copy(parameters.scales)});
+    return create(device, problem, weights, options);
+}
 
+Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, const ConvProblem& problem,
+                                                         Weights& weights, const ConvOptions& options) {
+    KG_CHECK(validate(problem));
     std::vector<DispatchRow> rows = explain(device.info(), problem);
     if (!options.backend.empty()) {
         KG_TRY(auto row, row_of(options.backend, rows));
@@ -68,17 +88,14 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
     }
     for (DispatchRow& row : rows) {
         if (!row.open) continue;
-        const auto candidate = std::find_if(candidates().begin(), candidates().end(),
-                                            [&](const Candidate& c) { return c.name == row.candidate; });
-        auto made = create_from(*candidate, device, problem, parameters);
+        const auto candidate = std::ranges::find(candidates(), row.candidate, &Candidate::name);
+        auto made = create_from(*candidate, device, problem, weights);
         if (made || made.error().code != ErrorCode::Unsupported) return made;
         row.open = false;
         row.reason = made.error().message;
     }
     return fail(nothing_open(problem, rows));
 }
-
-std::unique_ptr<Convolution> Convolution::with_frames(std::int64_t) const { return nullptr; }
 
 Result<void> Convolution::enqueue(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors) const {
     const auto inputs = static_cast<std::uint64_t>(problem_.n * problem_.d);

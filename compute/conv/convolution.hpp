@@ -1,6 +1,7 @@
 // Convolution: a ConvProblem bound to a device and its parameters, ready to be enqueued again and again.
 #pragma once
 
+#include <kinetograph/compute/conv/weights.hpp>
 #include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/kernels/conv/problem.hpp>
@@ -12,14 +13,18 @@
 namespace kinetograph::conv {
 
 struct ConvOptions {
-    std::string_view backend = {};  ///< a candidate's name (dispatch.hpp); empty: the first open one
+    std::string_view backend = {};  ///< a candidate's name (dispatch.hpp); empty: the best open one
 };
 
 class Convolution {
   public:
-    /// Picks a candidate, packs the parameters (which are read during the call only) and makes everything that
-    /// enqueue() needs later. Errors: those of ConvProblem::validate; InvalidArgument (parameter sizes, an unknown back
-    /// end's name); Unsupported (no candidate open, or not the one asked for; the message lists each with its reason).
+    /// Picks a candidate, packs the parameters (or takes what `weights` holds in its layout) and makes everything that
+    /// enqueue() needs later. What runs is a function of device and problem. Errors: those of validate();
+    /// InvalidArgument (parameter sizes, an unknown back end's name); Unsupported (no candidate open, or not the one
+    /// asked for; the message lists each with its reason).
+    static Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
+                                                       Weights& weights, const ConvOptions& options = {});
+    /// The same with parameters of its own, which are read during the call only.
     static Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
                                                        const ConvParameters& parameters,
                                                        const ConvOptions& options = {});
@@ -35,10 +40,6 @@ class Convolution {
     /// addresses are copied before it returns. The object must live until the stream has passed the call.
     /// Errors: InvalidArgument (a wrong number of frames, a missing workspace), naming the pass.
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors) const;
-
-    /// The same convolution over `frames` input frames a sample, on the same packed parameters; null where the back end
-    /// packs for one number of frames: then create() it anew. Independent of this object's life.
-    virtual std::unique_ptr<Convolution> with_frames(std::int64_t frames) const;
 
   protected:
     explicit Convolution(const ConvProblem& problem) : problem_(problem) {}

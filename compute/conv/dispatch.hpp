@@ -1,8 +1,10 @@
-// Dispatch: the ordered list of convolution back ends, the gates before each, and why one was taken.
+// Dispatch: the list of convolution methods, the gates before each, what each would take, and why one was taken.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/kernels/conv/plan.hpp>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,41 +12,35 @@
 
 namespace kinetograph::conv {
 
-/// What gates look at: the problem and the device that shall run it.
-struct DispatchSubject {
-    const ConvProblem& problem;
-    const accel::DeviceInfo& device;
-};
-
-/// One condition of a candidate, as a person reads it.
-template <class Subject>
-struct Gate {
-    std::string_view requirement;          ///< "groups 1": what must hold
-    bool (*holds)(const Subject&);         ///<
-    std::string (*value)(const Subject&);  ///< "groups 4": what was met
-};
-
-/// One back end: open when all its gates hold.
+/// One method: open when all its gates hold. A chip's is a plan, run by create_planned(); the CPU's are created.
 struct Candidate {
-    std::string_view name;     ///< what ConvOptions::backend takes
+    std::string_view name;     ///< <method>-<chip>: what ConvOptions::backend takes
     std::string_view summary;  ///< one line for people
-    std::span<const Gate<DispatchSubject>> gates;
+    std::span<const Gate> gates;
+    ConvPlan (*plan)(const ConvProblem&, const Chip&) = nullptr;
     /// Makes the convolution. Unsupported from here is a decline too: a library's own refusal.
-    Result<std::unique_ptr<Convolution>> (*create)(accel::Device&, const ConvProblem&, const ConvParameters&);
-    bool norms = false;  ///< norms its output while it is in the cache; the others get a pass over it
+    Result<std::unique_ptr<Convolution>> (*create)(accel::Device&, const ConvProblem&, Weights&) = nullptr;
+    bool norms = true;        ///< norms its output; others get a pass over it
+    bool rounds_once = true;  ///< as ConvProblem says; others rank after those
 };
 
-/// All candidates, best first. Every problem that validates is open to the last one.
+/// All candidates: the chips' methods, then the CPU's, best first. Every problem that validates is open to the last
+/// one.
 std::span<const Candidate> candidates();
 
 /// One row of the explanation.
 struct DispatchRow {
     std::string_view candidate;
     bool open = false;
-    std::string reason;  ///< of a closed one: requirement and value of every gate that fails
+    std::string reason = {};             ///< of a closed one: requirement and value of every gate that fails
+    std::optional<double> seconds = {};  ///< that an open one's plan predicts; none without a model
+    bool rounds_once = true;
 };
 
-/// What dispatch would decide, row by row in the list's order; the first open row is the choice.
+/// What dispatch would decide: the open rows first, by predicted seconds (in the list's order where they are equal or
+/// there is no model; after them those that round more than once), then the closed ones in the list's order. The first
+/// row is the choice, if it is open.
+std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem);
 std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem);
 /// The rows as a table for a terminal.
 std::string to_string(std::span<const DispatchRow> rows);

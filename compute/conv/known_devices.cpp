@@ -11,13 +11,13 @@ using accel::Kind;
 constexpr std::uint64_t kGiB = 1ULL << 30U;
 
 constexpr std::array kDevices = std::to_array<KnownDevice>({
-    {"sm_80", "NVIDIA A100", Kind::Cuda, 80 * kGiB, 108, 163 << 10U},
-    {"sm_86", "NVIDIA GeForce RTX 3090", Kind::Cuda, 24 * kGiB, 82, 99 << 10U},
-    {"sm_89", "NVIDIA GeForce RTX 4090", Kind::Cuda, 24 * kGiB, 128, 99 << 10U},
-    {"sm_90", "NVIDIA H200", Kind::Cuda, 141 * kGiB, 132, 227 << 10U},
-    {"sm_100", "NVIDIA B200", Kind::Cuda, 180 * kGiB, 148, 227 << 10U},
-    {"sm_120", "NVIDIA GeForce RTX 5090", Kind::Cuda, 32 * kGiB, 170, 99 << 10U},
-    {"gfx950", "AMD Instinct MI355X", Kind::Hip, 288 * kGiB, 256, 160 << 10U},
+    {"sm_80", "NVIDIA A100", Kind::Cuda, 80 * kGiB, 108, 163 << 10U, 1.41e9, 2.0e12},
+    {"sm_86", "NVIDIA GeForce RTX 3090", Kind::Cuda, 24 * kGiB, 82, 99 << 10U, 1.7e9, 0.94e12},
+    {"sm_89", "NVIDIA GeForce RTX 4090", Kind::Cuda, 24 * kGiB, 128, 99 << 10U, 2.52e9, 1.01e12},
+    {"sm_90", "NVIDIA H200", Kind::Cuda, 141 * kGiB, 132, 227 << 10U, 1.8e9, 4.8e12},
+    {"sm_100", "NVIDIA B200", Kind::Cuda, 180 * kGiB, 148, 227 << 10U, 1.86e9, 8e12},
+    {"sm_120", "NVIDIA GeForce RTX 5090", Kind::Cuda, 32 * kGiB, 170, 99 << 10U, 2.41e9, 1.79e12},
+    {"gfx950", "AMD Instinct MI355X", Kind::Hip, 288 * kGiB, 256, 160 << 10U, 2.4e9, 8e12},
 });
 
 }  // namespace
@@ -37,6 +37,19 @@ std::optional<accel::DeviceInfo> describe_known_device(std::string_view architec
     info.shared_bytes_per_block = known->shared_bytes_per_block;
     info.wave_size = known->kind == Kind::Hip ? 64 : 32;
     return info;
+}
+
+Chip chip_of(const accel::DeviceInfo& device) {
+    const auto* known = std::ranges::find(kDevices, std::string_view(device.architecture), &KnownDevice::architecture);
+    if (known == kDevices.end())
+        known = std::ranges::find(kDevices, std::string_view("sm_90"), &KnownDevice::architecture);
+    return {.kind = std::string(accel::to_string(device.kind)),
+            .architecture = device.architecture,
+            .features = device.features,
+            .compute_units = std::max(device.compute_units, 1U),
+            .shared_bytes_per_block = device.shared_bytes_per_block,
+            .clocks_per_second = known->clocks_per_second,
+            .memory_bytes_per_second = known->memory_bytes_per_second};
 }
 
 }  // namespace kinetograph::conv

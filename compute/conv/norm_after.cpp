@@ -8,12 +8,6 @@ class NormAfter final : public Convolution {
   public:
     NormAfter(const ConvProblem& problem, std::unique_ptr<Convolution> bare, std::span<const float> gamma)
         : Convolution(problem), bare_(std::move(bare)), gamma_(gamma.begin(), gamma.end()) {}
-    std::unique_ptr<Convolution> with_frames(std::int64_t frames) const override {
-        ConvProblem other = problem();
-        other.d = frames;
-        auto bare = bare_->with_frames(frames);
-        return bare == nullptr ? nullptr : std::make_unique<NormAfter>(other, std::move(bare), gamma_);
-    }
     std::string_view backend() const override { return bare_->backend(); }
     std::uint64_t workspace_bytes() const override {
         const ConvProblem& p = problem();

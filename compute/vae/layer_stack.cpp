@@ -43,8 +43,6 @@ Result<std::unique_ptr<LayerStack>> LayerStack::create(accel::Device& device, St
     return stack;
 }
 
-/// The kind that most steps are comes first: a back end chooses its kernels by the first problem that it is asked, and
-/// keeps them for other numbers of frames, so that a frame's values do not depend on how many are made at a time.
 std::vector<StepKind> LayerStack::kinds() const {
     std::vector<StepKind> result;
     for (std::int64_t frames = 1; frames <= desc_.max_frames; ++frames)

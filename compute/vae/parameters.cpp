@@ -1,56 +1,50 @@
 #include <kinetograph/compute/vae/parameters.hpp>
 #include <kinetograph/engine/accel/upload.hpp>
 
+#include <algorithm>
 #include <cassert>
 
 namespace kinetograph::vae {
 
-namespace {
-
-bool equal_but_for_frames(conv::ConvProblem one, const conv::ConvProblem& other) {
-    one.d = other.d;
-    return one == other;
+conv::HostParameters Parameters::host_parameters(const std::string& key, OutputChannels channels,
+                                                 const std::string& norm_key) const {
+    assert(load_ && "every convolution of a step is made before detach()");
+    const std::vector<float> filter = load_(key + ".weight"), bias = load_(key + ".bias");
+    const auto per_channel = static_cast<std::ptrdiff_t>(filter.size() / bias.size());
+    const auto all = static_cast<std::ptrdiff_t>(bias.size());
+    const std::ptrdiff_t first = channels.first, end = channels.count > 0 ? first + channels.count : all;
+    return {.filter = {filter.begin() + first * per_channel, filter.begin() + end * per_channel},
+            .bias = {bias.begin() + first, bias.begin() + end},
+            .gamma = norm_key.empty() ? std::vector<float>{} : load_(norm_key + ".gamma"),
+            .scales = {}};
 }
-
-}  // namespace
 
 Result<const conv::Convolution*> Parameters::convolution(const std::string& key, const conv::ConvProblem& problem,
                                                          OutputChannels channels, const std::string& norm_key) {
-    const auto [first, last] = convolutions_.equal_range(key);
-    for (auto it = first; it != last; ++it)
-        if (it->second.first_channel == channels.first && it->second.convolution->problem() == problem)
-            return it->second.convolution.get();
-    for (auto it = first; it != last; ++it) {
-        const conv::Convolution& other = *it->second.convolution;
-        if (it->second.first_channel != channels.first || !equal_but_for_frames(other.problem(), problem)) continue;
-        if (auto shared = other.with_frames(problem.d))
-            return convolutions_.emplace(key, Bound{channels.first, false, std::move(shared)})
-                ->second.convolution.get();
+    const auto [first, last] = layers_.equal_range(key);
+    auto layer = std::find_if(first, last, [&](const auto& entry) {
+        return entry.second.channels == channels && entry.second.norm_key == norm_key;
+    });
+    if (layer == last) {
+        auto weights = std::make_unique<conv::Weights>(
+            [this, key, channels, norm_key] { return host_parameters(key, channels, norm_key); });
+        layer = layers_.emplace(key, Layer{channels, norm_key, std::move(weights), {}});
     }
-
-    assert(load_ && "every convolution of a step is made before detach()");
-    const std::vector<float> filter = load_(key + ".weight");
-    const std::vector<float> bias = load_(key + ".bias");
-    const auto begin = static_cast<std::size_t>(channels.first);
-    const auto count = channels.count > 0 ? static_cast<std::size_t>(channels.count) : bias.size();
-    const std::vector<float> gamma =
-        problem.norm == conv::Norm::None ? std::vector<float>{} : load_(norm_key + ".gamma");
-    const std::size_t per_channel = filter.size() / bias.size();
-    auto created =
-        conv::Convolution::create(device_, problem,
-                                  {.filter = std::span(filter).subspan(begin * per_channel, count * per_channel),
-                                   .bias = std::span(bias).subspan(begin, count),
-                                   .gamma = gamma});
+    auto& convolutions = layer->second.convolutions;
+    const auto made = std::ranges::find(convolutions, problem, [](const auto& one) { return one->problem(); });
+    if (made != convolutions.end()) return made->get();
+    auto created = conv::Convolution::create(device_, problem, *layer->second.weights);
     if (!created) return fail(std::move(created.error()), key);
-    return convolutions_.emplace(key, Bound{channels.first, true, std::move(*created)})->second.convolution.get();
+    return convolutions.emplace_back(std::move(*created)).get();
 }
 
 std::uint64_t Parameters::bytes() const {
     std::uint64_t bytes = 0;
-    for (const auto& [key, bound] : convolutions_) {
-        if (!bound.packed) continue;
-        const conv::ConvProblem& problem = bound.convolution->problem();
-        bytes += static_cast<std::uint64_t>(problem.filter_elements()) * tensor::bytes_per_element(problem.dtype);
+    for (const auto& [key, layer] : layers_) {
+        if (layer.convolutions.empty()) continue;
+        const conv::ConvProblem& problem = layer.convolutions.front()->problem();
+        bytes += static_cast<std::uint64_t>(layer.weights->packings() * problem.filter_elements()) *
+                 element_bytes(problem.dtype);
     }
     return bytes;
 }

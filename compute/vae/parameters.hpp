@@ -16,6 +16,7 @@ namespace kinetograph::vae {
 struct OutputChannels {
     std::int64_t first = 0;
     std::int64_t count = 0;  ///< 0: all
+    friend bool operator==(const OutputChannels&, const OutputChannels&) = default;
 };
 
 /// A tensor as float32 in PyTorch's shape order; the name is known to exist.
@@ -40,14 +41,19 @@ class Parameters {
     std::uint64_t bytes() const;  ///< of all packed filters, estimated from their element counts
 
   private:
-    struct Bound {
-        std::int64_t first_channel;
-        bool packed;  ///< has parameters of its own; the others share those of an earlier one
-        std::unique_ptr<conv::Convolution> convolution;
+    /// A layer's weights and its convolutions over different numbers of frames.
+    struct Layer {
+        OutputChannels channels;
+        std::string norm_key;
+        std::unique_ptr<conv::Weights> weights;
+        std::vector<std::unique_ptr<conv::Convolution>> convolutions;
     };
+    conv::HostParameters host_parameters(const std::string& key, OutputChannels channels,
+                                         const std::string& norm_key) const;
+
     accel::Device& device_;
     LoadTensor load_;
-    std::multimap<std::string, Bound> convolutions_;
+    std::multimap<std::string, Layer> layers_;
     std::map<std::string, std::unique_ptr<accel::Memory>> constants_;
 };
 

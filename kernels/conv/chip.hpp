@@ -19,4 +19,9 @@ struct Chip {
     int cuda_architecture() const;
 };
 
+/// What a launch takes besides, in predictions: the shortest layer that was measured on an H200 (docs/performance.md),
+/// next to nothing to compute, took 4 us. It tells plans of several launches from those of one; other chips' is
+/// unknown.
+inline constexpr double kLaunchSeconds = 4e-6;
+
 }  // namespace kinetograph::conv

@@ -63,8 +63,8 @@ using ConvStep = std::variant<ConvLaunch, ConvCopy>;
 using EncodeMap = std::function<isa::TensorMap(const isa::TensorMapDesc&)>;
 
 struct KernelName {
-    std::string_view kernel;  ///< entry point: "sm80_conv_bf16_128x96"
-    std::string_view image;   ///< fat binary or code object that holds it: "conv_bf16"
+    std::string kernel;      ///< entry point: "sm80_conv_bf16_128x96"
+    std::string_view image;  ///< fat binary or code object that holds it: "conv_bf16"
 };
 
 /// How a plan's kernels want the parameters: apart from the plan, because one packing serves any number of frames.
@@ -89,6 +89,7 @@ struct ConvMethod {
     std::string_view summary;  ///< one line for people
     std::span<const Gate> gates;
     ConvPlan (*plan)(const ConvProblem&, const Chip&);
+    bool rounds_once = true;  ///< as ConvProblem says; else for who asks by name
 };
 
 }  // namespace kinetograph::conv

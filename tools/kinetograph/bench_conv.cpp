@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t kLatentChannels = 16;
 
 struct ConvBench {
-    ConvRequest request;
-    bool one_problem = false;  ///< `request` instead of a decoder's
+    conv::ConvProblem problem;
+    bool one_problem = false;  ///< `problem` instead of a decoder's
     FrameSize size{.width = 1280, .height = 704};
     std::int64_t dim = 96;
     std::string layer;  ///< part of the names of those wanted; empty: all
@@ -49,11 +49,11 @@ struct LayerResult {
 
 Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& bench, const accel::DeviceInfo& device) {
     if (bench.one_problem) {
-        const conv::ConvProblem problem = bench.request.problem();
+        const conv::ConvProblem& problem = bench.problem;
         KG_CHECK(conv::validate(problem));
         return std::vector<DecoderConvolution>{{convolution_name(problem), problem, 1}};
     }
-    auto all = decoder_convolutions(bench.dim, kLatentChannels, bench.size.latents(), bench.request.dtype,
+    auto all = decoder_convolutions(bench.dim, kLatentChannels, bench.size.latents(), bench.problem.dtype,
                                     device.kind != accel::Kind::Cpu);
     std::vector<std::string> names(all.size());
     std::ranges::transform(all, names.begin(), &DecoderConvolution::name);
@@ -70,7 +70,7 @@ std::vector<std::string> wanted_backends(const ConvBench& bench, const accel::De
     if (!bench.backend.empty()) return {bench.backend};
     std::vector<std::string> names;
     for (const conv::DispatchRow& row : conv::explain(device, problem))
-        if (row.open && row.candidate != "reference") names.emplace_back(row.candidate);
+        if (row.open && row.candidate != "reference-cpu") names.emplace_back(row.candidate);
     return names;
 }
 
@@ -115,7 +115,7 @@ std::string to_text(const ConvBench& bench, const accel::DeviceInfo& device, std
 nlohmann::ordered_json to_json(const ConvBench& bench, const accel::DeviceInfo& device,
                                std::span<const LayerResult> layers) {
     nlohmann::ordered_json json = report_head("conv", bench.command_line, device);
-    json["dtype"] = tensor::to_string(bench.request.dtype);
+    json["dtype"] = tensor::to_string(bench.problem.dtype);
     if (!bench.one_problem) {
         json["width"] = bench.size.width;
         json["height"] = bench.size.height;
@@ -181,7 +181,7 @@ void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_
     auto arguments = std::make_shared<ConvBench>();
     arguments->command_line = command_line;
     CLI::App* command = bench.add_subcommand("conv", "Time every convolution of a decoding step, or one problem");
-    const ProblemOptions problem = add_conv_options(*command, arguments->request);
+    const ProblemOptions problem = add_conv_options(*command, arguments->problem);
     problem.input->needs(problem.filter);
     problem.filter->needs(problem.input);
     add_frame_size(*command, arguments->size)->excludes(problem.input);

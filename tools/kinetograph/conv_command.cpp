@@ -15,7 +15,7 @@ namespace kinetograph::cli {
 namespace {
 
 struct ConvArguments {
-    ConvRequest request;
+    conv::ConvProblem problem;
     LaneChoice lane = LaneChoice::Auto;
     std::string backend;
     int repeats = 10;
@@ -27,7 +27,10 @@ struct ConvArguments {
 nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
     auto list = nlohmann::ordered_json::array();
     for (const conv::DispatchRow& row : rows)
-        list.push_back({{"candidate", row.candidate}, {"open", row.open}, {"reason", row.reason}});
+        list.push_back({{"candidate", row.candidate},
+                        {"open", row.open},
+                        {"reason", row.reason},
+                        {"predicted_seconds", row.seconds ? nlohmann::ordered_json(*row.seconds) : nullptr}});
     return list;
 }
 
@@ -65,7 +68,7 @@ Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem
 }
 
 Result<void> run(const ConvArguments& arguments) {
-    const conv::ConvProblem problem = arguments.request.problem();
+    const conv::ConvProblem& problem = arguments.problem;
     KG_CHECK(conv::validate(problem));
     if (!arguments.described_device.empty()) return explain_for(arguments, problem);
     KG_TRY(auto device, open_lane(arguments.lane));
@@ -109,16 +112,16 @@ std::string architectures() {
 void add_conv(CLI::App& app, Action& action) {
     auto arguments = std::make_shared<ConvArguments>();
     CLI::App* command = app.add_subcommand("conv", "Run one convolution, compare with the fp64 reference, time it");
-    const ProblemOptions options = add_conv_options(*command, arguments->request);
+    const ProblemOptions options = add_conv_options(*command, arguments->problem);
     options.input->required();
     options.filter->required();
     add_lane_option(*command, arguments->lane);
-    add_backend_option(*command, arguments->backend, "Run this candidate instead of the first open one");
+    add_backend_option(*command, arguments->backend, "Run this candidate instead of the best open one");
     command->add_option("--repeats", arguments->repeats, "Timed runs (default 10)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");
     command->add_flag("--explain", arguments->explain,
-                      "Print the dispatch list: who would run it, who declines and why");
+                      "Print the dispatch list: predicted times of who would run it, reasons of who would not");
     command
         ->add_option("--for", arguments->described_device,
                      "Explain for a GPU of this architecture, there or not; runs nothing")

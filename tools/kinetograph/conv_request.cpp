@@ -3,6 +3,7 @@
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 
 #include <algorithm>
+#include <memory>
 
 namespace kinetograph::cli {
 namespace {
@@ -14,40 +15,42 @@ const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32},
                                                    {"fp16", tensor::DType::F16},
                                                    {"fp8", tensor::DType::F8E4M3}};
 
-}  // namespace
-
-conv::ConvProblem ConvRequest::problem() const {
-    return {.n = input[0],
-            .d = input[1],
-            .h = input[2],
-            .w = input[3],
-            .c_in = input[4],
-            .upsample = upsample,
-            .filter = {.k = filter[0], .q = filter[1], .r = filter[2], .s = filter[3]},
-            .stride = {.d = stride[0], .h = stride[1], .w = stride[2]},
-            .dilation = {.d = dilation[0], .h = dilation[1], .w = dilation[2]},
-            .pad = {.front = pad[0], .back = pad[1], .top = pad[2], .bottom = pad[3], .left = pad[4], .right = pad[5]},
-            .groups = groups,
-            .dtype = dtype,
-            .output_dtype = dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : dtype,
-            .residual = residual,
-            .activation = activation};
+/// `name a,b,c` sets the fields `to`; a text of any other form is bad usage.
+template <std::size_t N>
+CLI::Option* add_fields(CLI::App& command, const std::string& name, const std::array<std::int64_t*, N>& to,
+                        const std::string& form, const std::string& description) {
+    auto values = std::make_shared<std::array<std::int64_t, N>>();
+    return add_numbers(command, name, *values, form, description)->each([values, to](const std::string& text) {
+        const auto numbers = *parse_numbers<N>(text);
+        for (std::size_t i = 0; i < N; ++i) *to[i] = numbers[i];
+    });
 }
 
-ProblemOptions add_conv_options(CLI::App& command, ConvRequest& request) {
+}  // namespace
+
+ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
     ProblemOptions options;
-    options.input = add_numbers(command, "--input", request.input, "N,D,H,W,C", "Activations");
-    options.filter =
-        add_numbers(command, "--filter", request.filter, "K,Q,R,S", "Output channels; taps in time, rows, columns");
-    add_numbers(command, "--stride", request.stride, "d,h,w", "Default 1,1,1");
-    add_numbers(command, "--dilation", request.dilation, "d,h,w", "Default 1,1,1");
-    add_numbers(command, "--pad", request.pad, "front,back,top,bottom,left,right",
-                "Zeros around the input (default none)");
-    command.add_option("--groups", request.groups, "Of channels that see only each other (default 1)")->type_name("N");
-    command.add_flag("--upsample", request.upsample, "The taps see the input doubled in rows and columns");
-    command.add_flag("--residual", request.residual, "Add a residual after the activation");
-    add_choice(command, "--activation", request.activation, kActivations, "After the bias (default none)");
-    add_choice(command, "--dtype", request.dtype, kDTypes, "Of activations and filter (default bf16)");
+    options.input =
+        add_fields(command, "--input", std::array{&p.n, &p.d, &p.h, &p.w, &p.c_in}, "N,D,H,W,C", "Activations");
+    options.filter = add_fields(command, "--filter", std::array{&p.filter.k, &p.filter.q, &p.filter.r, &p.filter.s},
+                                "K,Q,R,S", "Output channels; taps in time, rows, columns");
+    add_fields(command, "--stride", std::array{&p.stride.d, &p.stride.h, &p.stride.w}, "d,h,w", "Default 1,1,1");
+    add_fields(command, "--dilation", std::array{&p.dilation.d, &p.dilation.h, &p.dilation.w}, "d,h,w",
+               "Default 1,1,1");
+    add_fields(command, "--pad",
+               std::array{&p.pad.front, &p.pad.back, &p.pad.top, &p.pad.bottom, &p.pad.left, &p.pad.right},
+               "front,back,top,bottom,left,right", "Zeros around the input (default none)");
+    command.add_option("--groups", p.groups, "Of channels that see only each other (default 1)")->type_name("N");
+    command.add_flag("--upsample", p.upsample, "The taps see the input doubled in rows and columns");
+    command.add_option("--alpha", p.alpha, "Scales the sums before the bias (default 1)")->type_name("X");
+    command.add_flag("--residual", p.residual, "Add a residual after the activation");
+    command.add_option("--beta", p.beta, "Scales the residual (default 1)")->type_name("X");
+    add_choice(command, "--activation", p.activation, kActivations, "After the bias (default none)");
+    add_choice(command, "--dtype", p.dtype, kDTypes, "Of activations and filter (default bf16)")
+        ->each([&p](const std::string& word) {
+            const tensor::DType dtype = kDTypes.at(word);
+            p.output_dtype = dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : dtype;
+        });
     return options;
 }
 

@@ -9,7 +9,7 @@
 namespace kinetograph::cli {
 
 struct ConvTimingOptions {
-    std::string_view backend;  ///< empty: the first open candidate
+    std::string_view backend;  ///< empty: the best open candidate
     int repeats = 20;          ///< that count, after two that do not
 };
 

@@ -70,12 +70,7 @@ class DirectConvolution final : public Convolution {
         }
     }
 
-    std::string_view backend() const override { return "direct"; }
-    std::unique_ptr<Convolution> with_frames(std::int64_t frames) const override {
-        ConvProblem other = problem();
-        other.d = frames;
-        return std::make_unique<DirectConvolution>(other, packed_);
-    }
+    std::string_view backend() const override { return "direct-cpu"; }
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(threads_ * thread_bytes()); }
 
   private:
@@ -272,9 +267,13 @@ class DirectConvolution final : public Convolution {
 
 }  // namespace
 
-Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem,
-                                            const ConvParameters& parameters) {
-    return std::make_unique<DirectConvolution>(problem, std::make_shared<const Packed>(problem, parameters));
+Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem, Weights& weights) {
+    const bool bf16 = problem.dtype == DType::BF16;
+    KG_TRY(auto packed, weights.packed<Packed>(bf16 ? "blocks of bf16" : "blocks of f32",
+                                               [&](const ConvParameters& parameters) -> Result<Packed> {
+                                                   return Packed(problem, parameters);
+                                               }));
+    return std::make_unique<DirectConvolution>(problem, std::move(packed));
 }
 
 }  // namespace kinetograph::conv::direct

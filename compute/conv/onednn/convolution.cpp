@@ -15,7 +15,7 @@ class OneDnnConvolution final : public Convolution {
   public:
     OneDnnConvolution(const ConvProblem& problem, const ConvParameters& parameters)
         : Convolution(problem), primitives_(problem, parameters) {}
-    std::string_view backend() const override { return "onednn"; }
+    std::string_view backend() const override { return "onednn-cpu"; }
     std::uint64_t workspace_bytes() const override {
         const ConvProblem& p = problem();
         return p.filter.q == 1 && !primitives_.finished_by_loop()
@@ -113,9 +113,8 @@ class OneDnnConvolution final : public Convolution {
 
 }  // namespace
 
-Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem,
-                                            const ConvParameters& parameters) {
-    auto made = std::make_unique<OneDnnConvolution>(problem, parameters);
+Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem, Weights& weights) {
+    auto made = std::make_unique<OneDnnConvolution>(problem, weights.load().view());
     KG_CHECK(made->make_whole());
     return made;
 }

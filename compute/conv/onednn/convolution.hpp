@@ -9,14 +9,13 @@ namespace kinetograph::conv::onednn {
 /// float32 sum where a ring's seam runs through its taps.
 /// workspace: one output frame of float32 when the filter has more than one temporal tap.
 /// Errors: Unsupported when the library has no implementation.
-Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
-                                            const ConvParameters& parameters);
+Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem, Weights& weights);
 
 /// For bf16 where the library has none: widens the frames under an output frame's taps to float32, convolves in
 /// float32, rounds once.
 /// workspace: the widened frames and one output frame of float32.
 /// Errors: Unsupported when the library has no implementation.
 Result<std::unique_ptr<Convolution>> create_widened(accel::Device& device, const ConvProblem& problem,
-                                                    const ConvParameters& parameters);
+                                                    Weights& weights);
 
 }  // namespace kinetograph::conv::onednn

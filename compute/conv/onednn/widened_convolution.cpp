@@ -33,7 +33,7 @@ class WidenedConvolution final : public Convolution {
           input_elements_(problem.h * problem.w * problem.c_in),
           output_elements_(problem.h_out() * problem.w_out() * problem.filter.k),
           primitives_(widened(problem), {.filter = rounded(parameters.filter), .bias = parameters.bias}) {}
-    std::string_view backend() const override { return "onednn-f32"; }
+    std::string_view backend() const override { return "onednn-f32-cpu"; }
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(span_frames() * input_elements_ + output_elements_) * sizeof(float);
     }
@@ -122,9 +122,8 @@ class WidenedConvolution final : public Convolution {
 
 }  // namespace
 
-Result<std::unique_ptr<Convolution>> create_widened(accel::Device&, const ConvProblem& problem,
-                                                    const ConvParameters& parameters) {
-    auto made = std::make_unique<WidenedConvolution>(problem, parameters);
+Result<std::unique_ptr<Convolution>> create_widened(accel::Device&, const ConvProblem& problem, Weights& weights) {
+    auto made = std::make_unique<WidenedConvolution>(problem, weights.load().view());
     KG_CHECK(made->make_whole());
     return made;
 }

@@ -18,10 +18,12 @@ double silu(double x) { return x / (1 + std::exp(-x)); }
 class ReferenceConvolution final : public Convolution {
   public:
     ReferenceConvolution(const ConvProblem& problem, const ConvParameters& parameters)
-        : Convolution(problem), bias_(parameters.bias.begin(), parameters.bias.end()) {
+        : Convolution(problem),
+          bias_(parameters.bias.begin(), parameters.bias.end()),
+          scales_(parameters.scales.begin(), parameters.scales.end()) {
         pack(parameters.filter);
     }
-    std::string_view backend() const override { return "reference"; }
+    std::string_view backend() const override { return "reference-cpu"; }
     std::uint64_t workspace_bytes() const override { return 0; }
 
   private:
@@ -118,7 +120,7 @@ class ReferenceConvolution final : public Convolution {
         const ConvProblem& p = problem();
         const std::int64_t pixel = (y * p.w_out() + x) * p.filter.k;
         for (std::int64_t k = 0; k < p.filter.k; ++k) {
-            double value = sums[k] + (p.bias ? bias_[k] : 0.0F);
+            double value = p.alpha * (p.channel_scales ? scales_[k] : 1.0F) * sums[k] + (p.bias ? bias_[k] : 0.0F);
             if (p.activation == Activation::Silu) value = silu(value);
             if (p.residual) value += p.beta * load_element(frames.residual[frame], pixel + k, p.output_dtype);
             store_element(frames.output[frame], pixel + k, p.output_dtype, value);
@@ -126,14 +128,13 @@ class ReferenceConvolution final : public Convolution {
     }
 
     std::vector<double> filter_;
-    std::vector<float> bias_;
+    std::vector<float> bias_, scales_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem,
-                                            const ConvParameters& parameters) {
-    return std::make_unique<ReferenceConvolution>(problem, parameters);
+Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem, Weights& weights) {
+    return std::make_unique<ReferenceConvolution>(problem, weights.load().view());
 }
 
 }  // namespace kinetograph::conv::reference

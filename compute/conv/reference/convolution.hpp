@@ -6,7 +6,6 @@
 namespace kinetograph::conv::reference {
 
 /// Errors: none beyond those that Convolution::create has checked.
-Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
-                                            const ConvParameters& parameters);
+Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem, Weights& weights);
 
 }  // namespace kinetograph::conv::reference

@@ -99,17 +99,23 @@ bool fits_path(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
     return false;
 }
 
-/// Rounds of workgroups over the whole device, each as long as its loop.
-int64_t estimated_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+const LoopCost& cost_of(const ConvKernel& kernel) {
     const std::span<const LoopCost> costs =
-        p.element == Element::F8E4M3 ? std::span<const LoopCost>(kCosts8) : std::span<const LoopCost>(kCosts16);
-    const auto cost = std::find_if(costs.begin(), costs.end(), [&](const LoopCost& row) {
-        return row.tile == kernel.tile && row.path == kernel.path;
-    });
-    const int64_t tiles =
-        p.frames * ceil_div(p.h_out() * p.w_out(), kernel.tile.bm) * ceil_div(p.c_out, kernel.tile.bn);
-    const int64_t trips = ceil_div(p.q * ceil_div(taps_c(p), kernel.tile.bk), 2);
-    return ceil_div(tiles, kComputeUnits * cost->workgroups) * (trips * cost->trip + cost->around);
+        kernel.element == Element::F8E4M3 ? std::span<const LoopCost>(kCosts8) : std::span<const LoopCost>(kCosts16);
+    return *std::find_if(costs.begin(), costs.end(),
+                         [&](const LoopCost& row) { return row.tile == kernel.tile && row.path == kernel.path; });
+}
+
+/// Of a round of workgroups, as long as its loop.
+int64_t round_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+    const LoopCost& cost = cost_of(kernel);
+    return ceil_div(p.q * ceil_div(taps_c(p), kernel.tile.bk), 2) * cost.trip + cost.around;
+}
+
+/// Clocks a pixel where the grid has no end.
+double endless_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+    const auto tiles = static_cast<double>(ceil_div(p.c_out, kernel.tile.bn)) / kernel.tile.bm;
+    return tiles * static_cast<double>(round_clocks(p, kernel)) / static_cast<double>(cost_of(kernel).workgroups);
 }
 
 /// The widest path for k blocks of that length.
@@ -118,6 +124,19 @@ ConvPath path_of(const FourWaveConvProblem& p, uint32_t bk) {
         if (fits_path(p, path, bk)) return path;
     }
     return ConvPath::Elements;
+}
+
+/// The kernel of that path (or of the problem's own) that holds the problem, is `wanted`, and costs least.
+template <class Wanted, class Cost>
+const ConvKernel* least_of(const FourWaveConvProblem& p, std::optional<ConvPath> path, const Wanted& wanted,
+                           const Cost& cost) {
+    const ConvKernel* best = nullptr;
+    for (const ConvKernel& kernel : kKernels) {
+        if (kernel.element != p.element || kernel.path != path.value_or(path_of(p, kernel.tile.bk))) continue;
+        if (!fits_path(p, kernel.path, kernel.tile.bk) || (p.norm && kernel.tile.bn < p.c_out)) continue;
+        if (wanted(kernel) && (best == nullptr || cost(p, kernel) < cost(p, *best))) best = &kernel;
+    }
+    return best;
 }
 
 FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile) {
@@ -231,18 +250,23 @@ std::vector<std::string> declined(const FourWaveConvProblem& p) {
 
 ConvPath path_of(const FourWaveConvProblem& p) { return path_of(p, p.element == Element::F8E4M3 ? 128 : 32); }
 
+int64_t estimated_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+    const int64_t tiles =
+        p.frames * ceil_div(p.h_out() * p.w_out(), kernel.tile.bm) * ceil_div(p.c_out, kernel.tile.bn);
+    return ceil_div(tiles, kComputeUnits * cost_of(kernel).workgroups) * round_clocks(p, kernel);
+}
+
 const ConvKernel* choose_kernel(const FourWaveConvProblem& p, std::optional<ConvPath> path) {
-    const ConvKernel* best = nullptr;
-    int64_t least = 0;
-    for (const ConvKernel& kernel : kKernels) {
-        if (kernel.element != p.element || kernel.path != path.value_or(path_of(p, kernel.tile.bk))) continue;
-        if (!fits_path(p, kernel.path, kernel.tile.bk) || (p.norm && kernel.tile.bn < p.c_out)) continue;
-        const int64_t clocks = estimated_clocks(p, kernel);
-        if (best != nullptr && clocks >= least) continue;
-        best = &kernel;
-        least = clocks;
-    }
-    return best;
+    return least_of(
+        p, path, [](const ConvKernel&) { return true; }, estimated_clocks);
+}
+
+const ConvKernel* choose_kernel_for_packing(const FourWaveConvProblem& p) {
+    const ConvKernel* const endless = least_of(
+        p, {}, [](const ConvKernel&) { return true; }, endless_clocks);
+    if (endless == nullptr) return nullptr;
+    return least_of(
+        p, {}, [&](const ConvKernel& kernel) { return kernel.tile.bk == endless->tile.bk; }, estimated_clocks);
 }
 
 ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const ConvOverrides& overrides) {

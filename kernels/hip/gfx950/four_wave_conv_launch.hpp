@@ -72,6 +72,13 @@ std::span<const ConvKernel> conv_kernels();
 /// times the clocks of their loops. Null where no kernel of the path takes the channels, or holds those of a norm.
 const ConvKernel* choose_kernel(const FourWaveConvProblem& problem, std::optional<ConvPath> path = {});
 
+/// The same among kernels of one k block, which a packed filter is made for: the least of all kernels on a grid without
+/// end. It is a function of channels and taps, so that one packing serves any number and size of frames.
+const ConvKernel* choose_kernel_for_packing(const FourWaveConvProblem& problem);
+
+/// Clocks of 256 compute units that the problem takes with that kernel.
+int64_t estimated_clocks(const FourWaveConvProblem& problem, const ConvKernel& kernel);
+
 /// A problem that is not declined, bound to a kernel. Everything but addresses.
 struct FourWaveConvPlan {
     FourWaveConvProblem problem;

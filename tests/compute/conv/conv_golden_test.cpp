@@ -15,15 +15,17 @@ TEST_P(ConvGolden, EveryStoredCaseIsReproduced) {
     EXPECT_GE(expect_golden_cases(*device, GetParam()), 27);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllBackends, ConvGolden,
-    testing::Values(Combination{"reference", DType::F32, DType::F32},
-                    Combination{"reference", DType::BF16, DType::BF16}, Combination{"direct", DType::F32, DType::F32},
-                    Combination{"direct", DType::BF16, DType::BF16}, Combination{"direct", DType::BF16, DType::F32},
-                    Combination{"onednn", DType::F32, DType::F32}, Combination{"onednn", DType::BF16, DType::BF16},
-                    Combination{"onednn", DType::BF16, DType::F32},
-                    Combination{"onednn-f32", DType::BF16, DType::BF16}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(AllBackends, ConvGolden,
+                         testing::Values(Combination{"reference-cpu", DType::F32, DType::F32},
+                                         Combination{"reference-cpu", DType::BF16, DType::BF16},
+                                         Combination{"direct-cpu", DType::F32, DType::F32},
+                                         Combination{"direct-cpu", DType::BF16, DType::BF16},
+                                         Combination{"direct-cpu", DType::BF16, DType::F32},
+                                         Combination{"onednn-cpu", DType::F32, DType::F32},
+                                         Combination{"onednn-cpu", DType::BF16, DType::BF16},
+                                         Combination{"onednn-cpu", DType::BF16, DType::F32},
+                                         Combination{"onednn-f32-cpu", DType::BF16, DType::BF16}),
+                         name_of);
 
 }  // namespace
 }  // namespace kinetograph::conv

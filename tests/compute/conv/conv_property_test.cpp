@@ -37,14 +37,16 @@ TEST_P(ConvProperty, TakesEveryNumberFromItsOwnPlace) {
     EXPECT_GE(expect_places(*device_, GetParam(), shapes(13, kShapes / 2)), 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllBackends, ConvProperty,
-    testing::Values(Combination{"direct", DType::F32, DType::F32}, Combination{"direct", DType::BF16, DType::BF16},
-                    Combination{"direct", DType::BF16, DType::F32}, Combination{"onednn", DType::F32, DType::F32},
-                    Combination{"onednn", DType::BF16, DType::BF16}, Combination{"onednn", DType::BF16, DType::F32},
-                    Combination{"onednn-f32", DType::BF16, DType::BF16},
-                    Combination{"onednn-f32", DType::BF16, DType::F32}),
-    name_of);
+INSTANTIATE_TEST_SUITE_P(AllBackends, ConvProperty,
+                         testing::Values(Combination{"direct-cpu", DType::F32, DType::F32},
+                                         Combination{"direct-cpu", DType::BF16, DType::BF16},
+                                         Combination{"direct-cpu", DType::BF16, DType::F32},
+                                         Combination{"onednn-cpu", DType::F32, DType::F32},
+                                         Combination{"onednn-cpu", DType::BF16, DType::BF16},
+                                         Combination{"onednn-cpu", DType::BF16, DType::F32},
+                                         Combination{"onednn-f32-cpu", DType::BF16, DType::BF16},
+                                         Combination{"onednn-f32-cpu", DType::BF16, DType::F32}),
+                         name_of);
 
 }  // namespace
 }  // namespace kinetograph::conv

@@ -35,19 +35,19 @@ TEST(ConvRunTest, MeasuresAFloat32ConvolutionToBeAlmostExact) {
 
 TEST(ConvRunTest, MeasuresTheRoundingOfABf16Output) {
     const auto device = accel::cpu::create_device();
-    const auto run = run_problem(*device, small_problem(DType::BF16), {.backend = "onednn-f32", .repeats = 1});
+    const auto run = run_problem(*device, small_problem(DType::BF16), {.backend = "onednn-f32-cpu", .repeats = 1});
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_LE(run->relative_l2, 2.5e-3);
     EXPECT_GE(run->relative_l2, 1e-4);  // a bf16 output cannot be closer: the comparison is not with itself
-    EXPECT_EQ(run->backend, "onednn-f32");
+    EXPECT_EQ(run->backend, "onednn-f32-cpu");
 }
 
 TEST(ConvRunTest, MeasuresTheRoundingOfTheNarrowerFormats) {
     const auto device = accel::cpu::create_device();
     const auto half = run_problem(*device, small_problem(DType::F16), {.repeats = 1});
     ASSERT_TRUE(half) << half.error().message;
-    EXPECT_EQ(half->backend, "reference");  // the only one on the CPU that takes it
-    EXPECT_LE(half->relative_l2, 3e-4);     // 11 bits
+    EXPECT_EQ(half->backend, "reference-cpu");  // the only one on the CPU that takes it
+    EXPECT_LE(half->relative_l2, 3e-4);         // 11 bits
     EXPECT_GE(half->relative_l2, 1e-5);
     ConvProblem p = small_problem(DType::F8E4M3);
     p.output_dtype = DType::BF16;
@@ -78,7 +78,7 @@ TEST(ConvRunTest, UpsamplingOnTheWayIsTheConvolutionOfTheUpsampledImage) {
                 large[(y * doubled.w + x) * p.c_in + c] = small[(y / 2 * p.w + x / 2) * p.c_in + c];
     const auto run = [&](const ConvProblem& problem, const std::vector<float>& image) {
         const auto convolution =
-            Convolution::create(*device, problem, {filter, bias}, {.backend = "reference"}).value();
+            Convolution::create(*device, problem, {filter, bias}, {.backend = "reference-cpu"}).value();
         const auto stream = device->create_stream("test").value();
         std::vector<float> output(problem.h_out() * problem.w_out() * problem.filter.k, -77.0F);
         const auto* input = reinterpret_cast<const std::byte*>(image.data());
@@ -93,11 +93,11 @@ TEST(ConvRunTest, UpsamplingOnTheWayIsTheConvolutionOfTheUpsampledImage) {
 TEST(ConvRunTest, GivesTheSameNumbersForTheSameSeedOnly) {
     const auto device = accel::cpu::create_device();
     const auto first =
-        run_problem(*device, small_problem(DType::BF16), {.backend = "reference", .repeats = 1, .seed = 5});
+        run_problem(*device, small_problem(DType::BF16), {.backend = "reference-cpu", .repeats = 1, .seed = 5});
     const auto again =
-        run_problem(*device, small_problem(DType::BF16), {.backend = "reference", .repeats = 1, .seed = 5});
+        run_problem(*device, small_problem(DType::BF16), {.backend = "reference-cpu", .repeats = 1, .seed = 5});
     const auto other =
-        run_problem(*device, small_problem(DType::BF16), {.backend = "reference", .repeats = 1, .seed = 6});
+        run_problem(*device, small_problem(DType::BF16), {.backend = "reference-cpu", .repeats = 1, .seed = 6});
     ASSERT_TRUE(first && again && other);
     EXPECT_EQ(first->max_abs_reference, again->max_abs_reference);
     EXPECT_NE(first->max_abs_reference, other->max_abs_reference);

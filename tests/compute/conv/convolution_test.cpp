@@ -56,6 +56,31 @@ TEST_F(ConvolutionTest, RefusesABiasThatTheProblemDoesNotHave) {
     EXPECT_NE(made.error().message.find("bias has 16 elements, wanted 0"), std::string::npos) << made.error().message;
 }
 
+TEST_F(ConvolutionTest, ScalesTheSumsByAlphaAndByChannelBeforeTheBias) {
+    ConvProblem p;
+    p.h = p.w = 1;
+    p.c_in = 2;
+    p.filter = {3};
+    p.dtype = p.output_dtype = DType::F32;
+    p.alpha = 0.5F;
+    p.channel_scales = true;
+    const std::vector<float> filter{1, 2, 3, 4, 5, 6}, bias{10, 20, 30}, scales{1, 2, 4};
+    const auto made = Convolution::create(*device_, p, ConvParameters{filter, bias, {}, scales}).value();
+    const float input[] = {2, 10};
+    float output[3] = {};
+    const std::byte* from = reinterpret_cast<const std::byte*>(input);
+    std::byte* to = reinterpret_cast<std::byte*>(output);
+    ASSERT_TRUE(made->enqueue(*stream_, "scaled", {.input = {&from, 1}, .output = {&to, 1}, .residual = {}}));
+    ASSERT_TRUE(stream_->synchronize());
+    EXPECT_EQ(output[0], 0.5F * 22 + 10);
+    EXPECT_EQ(output[1], 0.5F * 2 * 46 + 20);
+    EXPECT_EQ(output[2], 0.5F * 4 * 70 + 30);
+    const auto missing = Convolution::create(*device_, p, ConvParameters{filter, bias});
+    ASSERT_FALSE(missing);
+    EXPECT_NE(missing.error().message.find("there are 0 channel scales, wanted 3"), std::string::npos)
+        << missing.error().message;
+}
+
 TEST_F(ConvolutionTest, RefusesAMissingGamma) {
     ConvProblem p = causal_problem();
     p.norm = Norm::Beside;
@@ -79,8 +104,8 @@ TEST_F(ConvolutionTest, NormsItsOutputBitForBitAsASeparatePassDoes) {
             const auto beside = test.run(*device_, *stream_, {}).value();
             test.shape.problem.norm = Norm::Instead;
             EXPECT_EQ(test.run(*device_, *stream_, {}).value().normed, beside.normed);
-            EXPECT_EQ(test.run(*device_, *stream_, "onednn-f32").has_value(), dtype == DType::BF16);
-            const auto after = test.run(*device_, *stream_, "reference").value();
+            EXPECT_EQ(test.run(*device_, *stream_, "onednn-f32-cpu").has_value(), dtype == DType::BF16);
+            const auto after = test.run(*device_, *stream_, "reference-cpu").value();
             EXPECT_EQ(after.normed, beside.normed) << k;  // integers: all back ends store the same output
         }
     }
@@ -107,13 +132,14 @@ TEST_F(ConvolutionTest, OverAnotherNumberOfFramesSharesThePackedFilterAndOutlive
         EXPECT_TRUE(stream_->synchronize());
         return std::pair(output.values(), normed.values());
     };
-    for (const std::string_view backend : {"direct", "reference"}) {
-        const auto fresh = Convolution::create(*device_, shorter, {filter, bias, gamma}, {.backend = backend});
+    for (const std::string_view backend : {"direct-cpu", "reference-cpu"}) {
+        const auto fresh =
+            Convolution::create(*device_, shorter, ConvParameters{filter, bias, gamma}, {.backend = backend});
         if (!fresh) GTEST_SKIP() << fresh.error().message;
-        auto first = Convolution::create(*device_, p, {filter, bias, gamma}, {.backend = backend}).value();
-        const auto other = first->with_frames(shorter.d);
-        ASSERT_EQ(other != nullptr, backend == "direct");
-        if (other == nullptr) continue;
+        Weights weights(HostParameters{filter, bias, gamma, {}});
+        auto first = Convolution::create(*device_, p, weights, {.backend = backend}).value();
+        const auto other = Convolution::create(*device_, shorter, weights, {.backend = backend}).value();
+        EXPECT_EQ(weights.packings(), backend == "direct-cpu" ? 1 : 2);
         first.reset();
         EXPECT_EQ(other->problem(), shorter);
         EXPECT_EQ(run(*other), run(**fresh));
@@ -133,14 +159,14 @@ TEST_F(ConvolutionTest, RefusesAnUnknownBackendAndNamesTheKnownOnes) {
 TEST_F(ConvolutionTest, SaysWhyTheBackendAskedForIsClosed) {
     ConvProblem p = causal_problem();
     p.groups = 2;
-    const auto made = make(p, "direct");
+    const auto made = make(p, "direct-cpu");
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, ErrorCode::Unsupported);
     EXPECT_NE(made.error().message.find("wants groups 1, met 2"), std::string::npos) << made.error().message;
 }
 
 TEST_F(ConvolutionTest, RefusesTheWrongNumberOfFramesNamingThePass) {
-    const auto convolution = make(causal_problem(), "reference").value();
+    const auto convolution = make(causal_problem(), "reference-cpu").value();
     const std::vector<const std::byte*> input(5);
     const std::vector<std::byte*> output(4);
     const auto enqueued =
@@ -154,7 +180,7 @@ TEST_F(ConvolutionTest, RefusesTheWrongNumberOfFramesNamingThePass) {
 }
 
 TEST_F(ConvolutionTest, RefusesAMissingWorkspace) {
-    const auto convolution = make(causal_problem(), "onednn").value();
+    const auto convolution = make(causal_problem(), "onednn-cpu").value();
     ASSERT_GT(convolution->workspace_bytes(), 0);
     TestFrames input(1, 6, 4 * 5 * 8, DType::F32, FrameLayout::Dense);
     TestFrames output(1, 4, 4 * 5 * 16, DType::F32, FrameLayout::Dense);
@@ -192,7 +218,7 @@ TEST_F(ConvolutionTest, CopiesTheFrameAddressesBeforeEnqueueReturns) {
 TEST_F(ConvolutionTest, LeavesAResidualInPlaceWhenItIsTheOutput) {
     ConvProblem p = causal_problem();
     p.residual = true;
-    for (const std::string_view backend : {"direct", "onednn", "reference"}) {
+    for (const std::string_view backend : {"direct-cpu", "onednn-cpu", "reference-cpu"}) {
         const auto convolution = make(p, backend);
         if (!convolution) continue;  // no AVX-512 here
         const auto workspace = device_->allocate("workspace", (*convolution)->workspace_bytes() + 64).value();

@@ -1,11 +1,11 @@
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace kinetograph::conv {
@@ -34,16 +34,10 @@ accel::DeviceInfo h200() {
     return info;
 }
 
-constexpr std::array kForCuda =
-    std::to_array<std::string_view>({"implicit-gemm", "q-slice", "q-slice-rounded", "im2col-cuda"});
-
-bool is_for_cuda(std::string_view candidate) { return std::ranges::find(kForCuda, candidate) != kForCuda.end(); }
-bool is_for_gfx950(std::string_view candidate) { return candidate == "four-wave" || candidate == "im2col"; }
-
-/// The kind of device that a candidate is for.
+/// The kind of device that a candidate is for, by the chip in its name.
 accel::Kind kind_of(std::string_view candidate) {
-    if (is_for_cuda(candidate)) return accel::Kind::Cuda;
-    return is_for_gfx950(candidate) ? accel::Kind::Hip : accel::Kind::Cpu;
+    if (candidate.ends_with("-sm80")) return accel::Kind::Cuda;
+    return candidate.ends_with("-gfx950") ? accel::Kind::Hip : accel::Kind::Cpu;
 }
 
 /// A device to which every candidate for its kind is open.
@@ -76,98 +70,122 @@ struct Decline {
 };
 
 void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
+void halve(ConvProblem& p, accel::DeviceInfo&) { p.alpha = 0.5F; }
 
 const Decline kDeclines[] = {
-    {"implicit-gemm", "wants a CUDA device since sm_80, met sm_75",
+    {"implicit-gemm-sm80", "wants a CUDA device since sm_80, met sm_75",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
-    {"implicit-gemm", "wants bf16 or fp16, met F8_E4M3",
+    {"implicit-gemm-sm80", "wants bf16 or fp16, met F8_E4M3",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
-    {"implicit-gemm", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
-    {"implicit-gemm", "wants what one launch of the kernel holds, met 65 temporal taps; a launch has room for 64",
+    {"implicit-gemm-sm80", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"implicit-gemm-sm80", "wants temporal taps that one launch has room for, met 65; there is room for 64",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
-    {"four-wave", "wants a gfx950 device, met gfx942",
+    {"implicit-gemm-sm80", "wants sums without scales, met alpha 0.500000", halve},
+    {"q-slice-sm80", "wants sums without scales, met a scale for each channel",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.channel_scales = true; }},
+    {"im2col-sm80", "wants sums without scales, met alpha 0.500000", halve},
+    {"four-wave-gfx950", "wants sums without scales, met alpha 0.500000", halve},
+    {"im2col-gfx950", "wants sums without scales, met alpha 0.500000", halve},
+    {"direct-cpu", "wants sums without scales, met alpha 0.500000", halve},
+    {"onednn-cpu", "wants sums without scales, met alpha 0.500000", halve},
+    {"onednn-f32-cpu", "wants sums without scales, met alpha 0.500000", halve},
+    {"four-wave-gfx950", "wants a gfx950 device, met gfx942",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "gfx942"; }},
-    {"four-wave", "wants bf16, fp16 or fp8, met F32",
+    {"four-wave-gfx950", "wants bf16, fp16 or fp8, met F32",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
-    {"four-wave", "wants what one launch of the kernel holds, met 65 temporal taps: a launch names at most 64 frames",
+    {"four-wave-gfx950",
+     "wants what one launch of the kernel holds, met 65 temporal taps: a launch names at most 64 frames",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
-    {"q-slice", "wants a CUDA device since sm_80, met hip",
+    {"q-slice-sm80", "wants a CUDA device since sm_80, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
-    {"q-slice", "wants an input as it lies in memory, met one to upsample", upsample},
-    {"q-slice", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
-    {"q-slice", "wants bf16, met F16",
+    {"q-slice-sm80", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"q-slice-sm80", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"q-slice-sm80", "wants bf16, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
-    {"q-slice", "wants stride 1, met 1,2,1", [](ConvProblem& p, accel::DeviceInfo&) { p.stride.h = 2; }},
-    {"q-slice", "wants dilation 1, met 1,1,2", [](ConvProblem& p, accel::DeviceInfo&) { p.dilation.w = 2; }},
-    {"q-slice", "wants more than one temporal tap, met 1", [](ConvProblem& p, accel::DeviceInfo&) { p.filter.q = 1; }},
-    {"q-slice", "wants more than one tap in a frame, met 1x1",
+    {"q-slice-sm80", "wants stride 1, met 1,2,1", [](ConvProblem& p, accel::DeviceInfo&) { p.stride.h = 2; }},
+    {"q-slice-sm80", "wants dilation 1, met 1,1,2", [](ConvProblem& p, accel::DeviceInfo&) { p.dilation.w = 2; }},
+    {"q-slice-sm80", "wants more than one temporal tap, met 1",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.filter.q = 1; }},
+    {"q-slice-sm80", "wants more than one tap in a frame, met 1x1",
      [](ConvProblem& p, accel::DeviceInfo&) { p.filter.r = p.filter.s = 1; }},
-    {"q-slice", "wants no temporal padding, met 2 in front and 0 behind",
+    {"q-slice-sm80", "wants no temporal padding, met 2 in front and 0 behind",
      [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 2; }},
-    {"q-slice", "wants input channels a multiple of 32, met 48",
+    {"q-slice-sm80", "wants input channels a multiple of 32, met 48",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 48; }},
-    {"q-slice", "wants output channels a multiple of 8, met 3",
+    {"q-slice-sm80", "wants output channels a multiple of 8, met 3",
      [](ConvProblem& p, accel::DeviceInfo&) { p.filter.k = 3; }},
-    {"im2col-cuda", "wants a CUDA device since sm_80, met sm_75",
+    {"im2col-sm80", "wants a CUDA device since sm_80, met sm_75",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
-    {"im2col-cuda", "wants bf16 or fp16, met F32",
+    {"im2col-sm80", "wants bf16 or fp16, met F32",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
-    {"im2col", "wants an input as it lies in memory, met one to upsample", upsample},
-    {"im2col", "wants a gfx950 device, met cuda",
+    {"im2col-gfx950", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"im2col-gfx950", "wants a gfx950 device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
-    {"im2col", "wants bf16 or fp16, met F8_E4M3", [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
-    {"im2col", "wants no norm, met one", [](ConvProblem& p, accel::DeviceInfo&) { p.norm = Norm::Beside; }},
-    {"direct", "wants an input as it lies in memory, met one to upsample", upsample},
-    {"direct", "wants a CPU device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
-    {"direct", "wants fp32 or bf16, met F16",
+    {"im2col-gfx950", "wants bf16 or fp16, met F8_E4M3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+    {"im2col-gfx950",
+     "wants a matrix whose parts descriptors span, met im2col: an input frame of 2147483648 bytes; a buffer "
+     "descriptor spans 1 to 2147483392",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.h = 1024;
+         p.w = 32768;
+     }},
+    {"im2col-gfx950", "wants no norm, met one", [](ConvProblem& p, accel::DeviceInfo&) { p.norm = Norm::Beside; }},
+    {"direct-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"direct-cpu", "wants a CPU device, met cuda",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+    {"direct-cpu", "wants fp32 or bf16, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
-    {"direct", "wants AVX-512, met avx2",
+    {"direct-cpu", "wants AVX-512, met avx2",
      [](ConvProblem& p, accel::DeviceInfo& d) {
          p.dtype = p.output_dtype = DType::F32;
          d.features = "avx2";
      }},
-    {"direct", "wants AVX512_BF16 for bf16, met avx2 avx512f",
+    {"direct-cpu", "wants AVX512_BF16 for bf16, met avx2 avx512f",
      [](ConvProblem&, accel::DeviceInfo& d) { d.features = "avx2 avx512f"; }},
-    {"direct", "wants an even number of input channels in a group for bf16, met 3",
+    {"direct-cpu", "wants an even number of input channels in a group for bf16, met 3",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
-    {"direct", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
-    {"onednn", "wants an input as it lies in memory, met one to upsample", upsample},
-    {"onednn", "wants a CPU device, met hip", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
-    {"onednn", "wants fp32 or bf16, met F8_E4M3", [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
-    {"onednn", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
+    {"direct-cpu", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"onednn-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"onednn-cpu", "wants a CPU device, met hip",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
+    {"onednn-cpu", "wants fp32 or bf16, met F8_E4M3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+    {"onednn-cpu", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.d = p.filter.q = 1;
          p.pad.front = 1;
      }},
-    {"onednn", "wants a filter no larger than the image, met 3x5 on 8x4",
+    {"onednn-cpu", "wants a filter no larger than the image, met 3x5 on 8x4",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.w = 4;
          p.filter.s = 5;
          p.pad.left = 2;
      }},
-    {"onednn", "wants AVX-512 for bf16, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
-    {"onednn", "wants an even number of input channels in a group for bf16, met 17",
+    {"onednn-cpu", "wants AVX-512 for bf16, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
+    {"onednn-cpu", "wants an even number of input channels in a group for bf16, met 17",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 17; }},
-    {"onednn-f32", "wants an input as it lies in memory, met one to upsample", upsample},
-    {"onednn-f32", "wants a CPU device, met hip",
+    {"onednn-f32-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"onednn-f32-cpu", "wants a CPU device, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
-    {"onednn-f32", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
+    {"onednn-f32-cpu",
+     "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.d = p.filter.q = 1;
          p.pad.front = 1;
      }},
-    {"onednn-f32", "wants a filter no larger than the image, met 5x3 on 4x8",
+    {"onednn-f32-cpu", "wants a filter no larger than the image, met 5x3 on 4x8",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.h = 4;
          p.filter.r = 3;
          p.dilation.h = 2;
          p.pad.top = 2;
      }},
-    {"onednn-f32", "wants bf16 activations, met F32",
+    {"onednn-f32-cpu", "wants bf16 activations, met F32",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
-    {"reference", "wants a CPU device, met cuda",
+    {"reference-cpu", "wants a CPU device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
-    {"reference", "wants fp32 or bf16 frames to norm, met F16",
+    {"reference-cpu", "wants fp32 or bf16 frames to norm, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.dtype = p.output_dtype = DType::F16;
          p.norm = Norm::Beside;
@@ -196,7 +214,7 @@ TEST(ConvDispatch, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
 }
 
 TEST(ConvDispatch, EveryGateIsInTheListOfDeclines) {
-    std::set<const Gate<DispatchSubject>*> lists;  // forms of one back end share theirs
+    std::set<const Gate*> lists;  // forms of one back end share theirs
     std::size_t gates = 0;
     for (const Candidate& candidate : candidates()) {
         if (candidate.name.ends_with("-sm100")) continue;  // dispatch_sm100_test.cpp
@@ -210,29 +228,76 @@ TEST(ConvDispatch, NamesAllClosedGatesOfACandidateAtOnce) {
     problem.groups = 2;
     accel::DeviceInfo device = capable_cpu();
     device.features = "avx2";
-    EXPECT_EQ(row_of("direct", device, problem).reason,
+    EXPECT_EQ(row_of("direct-cpu", device, problem).reason,
               "wants AVX-512, met avx2; wants AVX512_BF16 for bf16, met avx2; wants groups 1, met 2");
 }
 
 TEST(ConvDispatch, PrintsOneLineACandidate) {
-    const DispatchRow rows[] = {{"direct", false, "wants groups 1, met 2"}, {"reference", true, ""}};
+    const DispatchRow rows[] = {{"direct-cpu", false, "wants groups 1, met 2", {}},
+                                {"implicit-gemm-sm80", true, "", 1.25e-3},
+                                {"reference-cpu", true, "", {}}};
     EXPECT_EQ(to_string(rows),
-              "  direct     closed: wants groups 1, met 2\n"
-              "  reference  open\n");
+              "  direct-cpu          closed: wants groups 1, met 2\n"
+              "  implicit-gemm-sm80  open, 1.250 ms predicted\n"
+              "  reference-cpu       open\n");
 }
 
 TEST(ConvDispatch, TriesOneLaunchThenSlicesThenTheMatrixOfTaps) {
     ConvProblem problem = easy_problem();
-    const auto first_open = [&] {
-        for (const DispatchRow& row : explain(h200(), problem))
-            if (row.open) return row.candidate;
-        return std::string_view();
-    };
-    EXPECT_EQ(first_open(), "implicit-gemm");
+    problem.h = problem.w = 256;
+    const accel::DeviceInfo device = describe_known_device("sm_90").value();
+    const auto first_open = [&] { return explain(device, problem).front().candidate; };
+    EXPECT_EQ(first_open(), "implicit-gemm-sm80");
     problem.filter.q = problem.d = 65;  // more temporal taps than one launch names frames
-    EXPECT_EQ(first_open(), "q-slice");
+    EXPECT_EQ(first_open(), "q-slice-sm80");
     problem.groups = 4;
-    EXPECT_EQ(first_open(), "im2col-cuda");
+    EXPECT_EQ(first_open(), "im2col-sm80");
+}
+
+TEST(ConvDispatch, RanksOpenCandidatesByPredictedSeconds) {
+    for (const std::string_view architecture : {"sm_90", "gfx950"}) {
+        const auto rows = explain(describe_known_device(architecture).value(), easy_problem());
+        double before = 0;
+        for (const DispatchRow& row : rows) {
+            if (!row.open || row.candidate.starts_with("q-slice-rounded")) continue;
+            ASSERT_TRUE(row.seconds) << row.candidate;
+            EXPECT_GE(*row.seconds, before) << row.candidate;
+            before = *row.seconds;
+        }
+        EXPECT_GT(before, 0) << architecture;
+        EXPECT_TRUE(std::ranges::is_partitioned(rows, &DispatchRow::open));
+    }
+}
+
+TEST(ConvDispatch, RanksWhatRoundsMoreThanOnceAfterWhatRoundsOnce) {
+    std::vector<DispatchRow> rows = explain(describe_known_device("sm_90").value(), easy_problem());
+    std::erase_if(rows, [](const DispatchRow& row) { return !row.open; });
+    EXPECT_EQ(rows.back().candidate, "q-slice-rounded-sm80");
+}
+
+TEST(ConvDispatch, KeepsTheListsOrderWhereThereIsNoModel) {
+    std::vector<std::string_view> open;
+    for (const DispatchRow& row : explain(capable_cpu(), easy_problem()))
+        if (row.open) open.push_back(row.candidate);
+    EXPECT_EQ(open, (std::vector<std::string_view>{"direct-cpu", "onednn-cpu", "onednn-f32-cpu", "reference-cpu"}));
+}
+
+/// A decoder takes the plan of one launch, whatever its step makes of the layer.
+TEST(ConvDispatch, GivesTheLayersOfADecoderToTheImplicitGemmOnAnH200) {
+    const accel::DeviceInfo device = describe_known_device("sm_90").value();
+    for (const std::int64_t frames : {1, 2, 4, 8})
+        for (const std::int64_t channels : {96, 192, 384})
+            for (const Norm norm : {Norm::None, Norm::Beside, Norm::Instead}) {
+                ConvProblem p;
+                p.d = frames + 2;
+                p.h = 704 * 96 / channels;
+                p.w = 1280 * 96 / channels;
+                p.c_in = channels;
+                p.filter = {channels, 3, 3, 3};
+                p.pad = {0, 0, 1, 1, 1, 1};
+                p.norm = norm;
+                EXPECT_EQ(explain(device, p).front().candidate, "implicit-gemm-sm80") << p.to_string();
+            }
 }
 
 TEST(ConvDispatch, TakesTheFirstOpenCandidate) {
@@ -243,7 +308,7 @@ TEST(ConvDispatch, TakesTheFirstOpenCandidate) {
     const std::vector<float> filter(problem.filter_elements()), bias(problem.filter.k);
     const auto made = Convolution::create(*device, problem, {filter, bias});
     ASSERT_TRUE(made) << made.error().message;
-    EXPECT_EQ((*made)->backend(), "onednn");
+    EXPECT_EQ((*made)->backend(), "onednn-cpu");
 }
 
 TEST(ConvDispatch, FallsToTheReferenceWhenTheLibraryDeclines) {
@@ -255,7 +320,7 @@ TEST(ConvDispatch, FallsToTheReferenceWhenTheLibraryDeclines) {
     const std::vector<float> filter(problem.filter_elements()), bias(problem.filter.k);
     const auto made = Convolution::create(*device, problem, {filter, bias});
     ASSERT_TRUE(made) << made.error().message;
-    EXPECT_EQ((*made)->backend(), "reference");
+    EXPECT_EQ((*made)->backend(), "reference-cpu");
 }
 
 }  // namespace

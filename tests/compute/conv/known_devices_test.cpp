@@ -22,6 +22,17 @@ TEST(KnownDevices, LackArchitecturesThatNoKernelIsWrittenFor) {
     EXPECT_FALSE(describe_known_device(""));
 }
 
+TEST(KnownDevices, GiveTheRatesOfAChipToWhatHasItsArchitecture) {
+    accel::DeviceInfo info = *describe_known_device("sm_100");
+    info.compute_units = 20;
+    const Chip chip = chip_of(info);
+    EXPECT_EQ(chip.compute_units, 20U);
+    EXPECT_EQ(chip.cuda_architecture(), 100);
+    EXPECT_EQ(chip.memory_bytes_per_second, 8e12);
+    info.architecture = "sm_87";
+    EXPECT_EQ(chip_of(info).memory_bytes_per_second, 4.8e12) << "an H200's, for what is not in the list";
+}
+
 TEST(KnownDevices, OfAmdOpenTheCandidatesOfAmdOnly) {
     ConvProblem p;
     p.d = 3;
@@ -29,7 +40,7 @@ TEST(KnownDevices, OfAmdOpenTheCandidatesOfAmdOnly) {
     p.c_in = 32;
     p.filter = {32, 3, 3, 3};
     for (const DispatchRow& row : explain(*describe_known_device("gfx950"), p))
-        EXPECT_EQ(row.open, row.candidate == "four-wave" || row.candidate == "im2col") << row.candidate;
+        EXPECT_EQ(row.open, row.candidate == "four-wave-gfx950" || row.candidate == "im2col-gfx950") << row.candidate;
 }
 
 }  // namespace

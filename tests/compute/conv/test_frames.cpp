@@ -183,7 +183,7 @@ std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stre
     const ConvProblem& p = shape.problem;
     copy(input, exact.input, p.h * p.w * p.c_in);
     copy(residual, exact.residual, p.h_out() * p.w_out() * p.filter.k);
-    return exact.run(device, stream, "reference").value().values;
+    return exact.run(device, stream, "reference-cpu").value().values;
 }
 
 std::vector<float> normed_reference(const ConvProblem& problem, const std::vector<float>& values,

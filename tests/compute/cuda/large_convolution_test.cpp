@@ -85,7 +85,7 @@ class CudaLargeConvolution : public test::CudaGpu {
         for (float& value : bias) value = static_cast<float>(0.1 * uniform(random));
 
         const auto convolution = Convolution::create(*device_, p, {filter, bias}).value();
-        EXPECT_EQ(convolution->backend(), "implicit-gemm");
+        EXPECT_EQ(convolution->backend(), "implicit-gemm-sm80");
         const std::int64_t outputs = p.h_out() * p.w_out() * p.filter.k;
         const RollingFrames input(*device_, *stream, p.d, p.h * p.w * p.c_in, p.dtype);
         const RollingFrames residual(*device_, *stream, p.residual ? p.d_out() : 0, outputs, p.output_dtype);

@@ -1,8 +1,10 @@
 // Q-slice on CUDA in both forms against the fp64 reference: how far each may be from it, and that neither takes a
 // number from a wrong place.
-#include <kinetograph/compute/conv/cuda/q_slice.hpp>
 #include <kinetograph/compute/conv/element.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/compute/conv/planned.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/kernels/cuda/sm80/plan.hpp>
 #include <kinetograph/tests/compute/conv/conv_properties.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
@@ -15,7 +17,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::string_view kFused = "q-slice", kRounded = "q-slice-rounded";
+constexpr std::string_view kFused = "q-slice-sm80", kRounded = "q-slice-rounded-sm80";
 
 float bf16(float value) { return static_cast<float>(rounded_element(value, DType::BF16)); }
 
@@ -223,9 +225,12 @@ TEST_F(CudaQSlice, OverAnotherNumberOfFramesGivesEachFrameTheSameBits) {
     const ConvProblem& p = test.shape.problem;
     const auto stream = device_->create_stream("test").value();
     for (const std::string_view backend : {kFused, kRounded}) {
-        auto whole = Convolution::create(*device_, p, {test.filter, test.bias}, {.backend = backend}).value();
+        Weights weights(HostParameters{test.filter, test.bias, {}, {}});
+        auto whole = Convolution::create(*device_, p, weights, {.backend = backend}).value();
         const auto before = device_->bytes_allocated();
-        const auto one = whole->with_frames(3);
+        ConvProblem shorter = p;
+        shorter.d = 3;
+        const auto one = Convolution::create(*device_, shorter, weights, {.backend = backend}).value();
         EXPECT_EQ(device_->bytes_allocated(), before);
         ASSERT_EQ(one->problem().d_out(), 1);
         EXPECT_EQ(one->backend(), backend);
@@ -252,7 +257,7 @@ TEST_F(CudaQSlice, LeavesAResidualInPlaceWhenItIsTheOutput) {
     TestConvolution test(shape);
     fill_random(test);
     const auto stream = device_->create_stream("test").value();
-    for (const std::string_view backend : {kFused, kRounded, std::string_view("im2col-cuda")}) {
+    for (const std::string_view backend : {kFused, kRounded, std::string_view("im2col-sm80")}) {
         const auto in_place = test.run_in_place(*device_, *stream, backend);
         ASSERT_TRUE(in_place) << in_place.error().message;
         EXPECT_EQ(*in_place, run(test, backend).values) << backend;
@@ -273,11 +278,13 @@ TEST_F(CudaQSlice, GivesTheSameBitsInBandsOfAnyHeight) {
         fill_random(test);
         const ConvProblem& p = shape.problem;
         const auto stream = device_->create_stream("test").value();
-        for (const cuda::QSliceForm form : {cuda::QSliceForm::FusedSums, cuda::QSliceForm::RoundedSlices}) {
-            const auto whole = run(test, form == cuda::QSliceForm::FusedSums ? kFused : kRounded);
+        for (const sm80::QSliceForm form : {sm80::QSliceForm::FusedSums, sm80::QSliceForm::RoundedSlices}) {
+            const auto whole = run(test, form == sm80::QSliceForm::FusedSums ? kFused : kRounded);
             for (const std::int64_t rows : {1, 2, 4, 5}) {
-                const auto made = cuda::create_q_slice_in_bands(*device_, p, {test.filter, test.bias, test.gamma}, form,
-                                                                static_cast<std::uint64_t>(rows * p.w * 24 * 4));
+                Weights weights(HostParameters{test.filter, test.bias, test.gamma, {}});
+                const auto bytes = static_cast<std::uint64_t>(rows * p.w * 24 * 4);
+                const auto made = create_planned(
+                    *device_, p, sm80::plan_q_slice(p, chip_of(device_->info()), form, bytes), "bands", weights);
                 const auto banded = test.run(*device_, *stream, **made);
                 ASSERT_TRUE(banded) << banded.error().message;
                 EXPECT_EQ(banded->values, whole.values) << rows;

@@ -10,11 +10,11 @@ using BenchOnCuda = OnStandinCuda;
 
 TEST_F(BenchOnCuda, TimesAConvolutionByReplayingARowOfLaunches) {
     const auto json = run_json({"bench", "conv", "--lane", "cuda", "--input", "1,1,2,2,16", "--filter", "16,1,1,1",
-                                "--repeats", "1", "--backend", "implicit-gemm"},
+                                "--repeats", "1", "--backend", "implicit-gemm-sm80"},
                                options_);
     EXPECT_EQ(json.at("machine").at("lane"), "cuda");
     const auto& result = json.at("layers").front().at("backends").front();
-    EXPECT_EQ(result.at("backend"), "implicit-gemm");
+    EXPECT_EQ(result.at("backend"), "implicit-gemm-sm80");
     EXPECT_EQ(result.at("replayed"), true);
     EXPECT_EQ(result.at("tensors_in_turn"), 32);
     EXPECT_GT(result.at("seconds").get<double>(), 0);

@@ -83,7 +83,7 @@ TEST(BenchConv, TimesEveryConvolutionOfAStepOnEveryOpenBackEnd) {
         double best = 1e9;
         for (const auto& result : layer.at("backends")) {
             const double seconds = result.at("seconds");
-            EXPECT_NE(result.at("backend"), "reference");
+            EXPECT_NE(result.at("backend"), "reference-cpu");
             EXPECT_NEAR(result.at("tflops").get<double>(), layer.at("flops").get<double>() / seconds / 1e12, 1e-9);
             EXPECT_EQ(result.at("seconds_of_repeats").at("count"), 2);
             best = std::min(best, seconds);
@@ -99,26 +99,26 @@ TEST(BenchConv, TimesEveryConvolutionOfAStepOnEveryOpenBackEnd) {
 
 TEST(BenchConv, NamesLayersByChannelsTapsAndOutputAndTimesThoseThatAreAskedFor) {
     const auto json = run_json({"bench", "conv", "--lane", "cpu", "--size", "48x32", "--dim", "32", "--repeats", "1",
-                                "--layer", "32>32", "--backend", "direct"});
+                                "--layer", "32>32", "--backend", "direct-cpu"});
     ASSERT_EQ(json.at("layers").size(), 1U);
     const auto& layer = json.at("layers").front();
     EXPECT_EQ(layer.at("layer"), "32>32 3x3x3, 4x32x48");
     EXPECT_EQ(layer.at("launches"), 6);
     EXPECT_EQ(layer.at("problem"), "1x6x32x48x32 bf16 * 32x3x3x3 pad 0,0,1,1,1,1 + bias -> 1x4x32x48x32 bf16");
     ASSERT_EQ(layer.at("backends").size(), 1U);
-    EXPECT_EQ(layer.at("backends").front().at("backend"), "direct");
+    EXPECT_EQ(layer.at("backends").front().at("backend"), "direct-cpu");
     EXPECT_TRUE(json.at("seconds_per_step").is_null());  // of one layer only
 }
 
 TEST(BenchConv, TimesOneProblemGivenByFlags) {
     const auto json = run_json({"bench", "conv", "--lane", "cpu", "--input", "1,3,5,7,8", "--filter", "16,3,3,3",
                                 "--pad", "0,0,1,1,1,1", "--residual", "--activation", "silu", "--dtype", "fp32",
-                                "--repeats", "3", "--backend", "reference"});
+                                "--repeats", "3", "--backend", "reference-cpu"});
     ASSERT_EQ(json.at("layers").size(), 1U);
     const auto& layer = json.at("layers").front();
     EXPECT_EQ(layer.at("layer"), "8>16 3x3x3, 1x5x7");
     EXPECT_EQ(layer.at("bytes"), 4 * (3 * 5 * 7 * 8 + 16 * 8 * 27 + 2 * 5 * 7 * 16));
-    EXPECT_EQ(layer.at("backends").front().at("backend"), "reference");
+    EXPECT_EQ(layer.at("backends").front().at("backend"), "reference-cpu");
 }
 
 TEST(BenchConv, RefusesALayerThatDoesNotExistWithTheListOfThoseThatDo) {
@@ -130,7 +130,7 @@ TEST(BenchConv, RefusesALayerThatDoesNotExistWithTheListOfThoseThatDo) {
 
 TEST(BenchConv, ReportsABackEndThatDeclinesAndFails) {
     const auto result = run_program({"bench", "conv", "--lane", "cpu", "--size", "48x32", "--dim", "32", "--layer",
-                                     "32>3 ", "--backend", "implicit-gemm", "--json", "-"});
+                                     "32>3 ", "--backend", "implicit-gemm-sm80", "--json", "-"});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.messages.find("32>3 3x3x3, 4x32x48: "), std::string::npos) << result.messages;
     const auto json = nlohmann::json::parse(result.out);

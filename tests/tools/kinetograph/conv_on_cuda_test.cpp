@@ -14,22 +14,22 @@ class ConvProgramOnCuda : public OnStandinCuda {
 };
 
 TEST_F(ConvProgramOnCuda, RunsEveryBackEndByNameAndComparesItWithTheReference) {
-    for (const std::string backend : {"implicit-gemm", "q-slice", "q-slice-rounded", "im2col-cuda"}) {
+    for (const std::string backend : {"implicit-gemm-sm80", "q-slice-sm80", "q-slice-rounded-sm80", "im2col-sm80"}) {
         const auto json = run_json(problem(backend), options_);
         EXPECT_EQ(json.at("backend"), backend);
         EXPECT_EQ(json.at("lane"), "cuda");
-        EXPECT_LT(json.at("relative_l2").get<double>(), backend == "q-slice-rounded" ? 4e-3 : 2.5e-3) << backend;
+        EXPECT_LT(json.at("relative_l2").get<double>(), backend == "q-slice-rounded-sm80" ? 4e-3 : 2.5e-3) << backend;
         EXPECT_GT(json.at("relative_l2").get<double>(), 0) << backend;
     }
 }
 
 TEST_F(ConvProgramOnCuda, NamesTheDeviceAndCountsItsUnits) {
-    const auto result = run_program(problem("implicit-gemm"), options_);
+    const auto result = run_program(problem("implicit-gemm-sm80"), options_);
     EXPECT_NE(result.out.find("implicit-gemm (Stand-in H200, 132 compute units)"), std::string::npos) << result.out;
 }
 
 TEST_F(ConvProgramOnCuda, SaysWhyQSliceDeclines) {
-    auto arguments = problem("q-slice");
+    auto arguments = problem("q-slice-sm80");
     for (std::string& argument : arguments)
         if (argument == "0,0,1,1,1,1") argument = "2,0,1,1,1,1";
     const auto result = run_program(arguments, options_);

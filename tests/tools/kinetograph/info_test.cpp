@@ -21,7 +21,7 @@ TEST(InfoProgram, NamesTheProcessorEveryLaneAndWhyOneIsOff) {
         const bool built_without = code.at("compiler").get<std::string>().starts_with("built without");
         EXPECT_EQ(code.at("images") == 0, built_without) << code;
     }
-    EXPECT_EQ(json.at("convolution_backends").back().at("name"), "reference");
+    EXPECT_EQ(json.at("convolution_backends").back().at("name"), "reference-cpu");
     const auto topology = json.at("topology").get<std::string>();
     EXPECT_TRUE(topology.rfind("staged: ", 0) == 0 || topology.rfind("headless: ", 0) == 0) << topology;
 }

@@ -51,14 +51,14 @@ TEST(ConvProgram, AgreesWithTheReferenceAndSaysWhoRanIt) {
 TEST(ConvProgram, RunsTheBackEndThatWasAskedFor) {
     const std::vector<std::string> problem{"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--dtype", "fp32"};
     auto arguments = problem;
-    arguments.insert(arguments.end(), {"--backend", "reference"});
-    EXPECT_EQ(run_json(arguments).at("backend"), "reference");
+    arguments.insert(arguments.end(), {"--backend", "reference-cpu"});
+    EXPECT_EQ(run_json(arguments).at("backend"), "reference-cpu");
 }
 
 TEST(ConvProgram, ExplainPrintsTheDispatchListWithTheReferenceLast) {
     const auto result = run_program({"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--explain"});
     EXPECT_EQ(result.exit_code, 0) << result.messages;
-    EXPECT_NE(result.out.find("reference"), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("reference-cpu"), std::string::npos) << result.out;
     EXPECT_NE(result.out.find("TFLOP/s"), std::string::npos) << result.out;
 }
 
@@ -68,7 +68,7 @@ TEST(ConvProgram, ExplainsForAGpuThatIsNotThereAndRunsNothing) {
     const auto text = run_program(problem);
     EXPECT_EQ(text.exit_code, 0) << text.messages;
     EXPECT_NE(text.out.find("on AMD Instinct MI355X (gfx950), described, not opened:"), std::string::npos) << text.out;
-    EXPECT_NE(text.out.find("four-wave"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("four-wave-gfx950"), std::string::npos) << text.out;
     EXPECT_EQ(text.out.find("TFLOP/s"), std::string::npos) << text.out;
 
     const auto json = run_json(problem);
@@ -86,8 +86,8 @@ TEST(ConvProgram, ExplainsWhyGroupsAndUpsamplingCloseABackEnd) {
             if (row.at("candidate") == candidate) return row.at("reason").get<std::string>();
         return std::string();
     };
-    EXPECT_NE(reason_of("four-wave").find("4 groups"), std::string::npos) << reason_of("four-wave");
-    EXPECT_NE(reason_of("im2col").find("one to upsample"), std::string::npos) << reason_of("im2col");
+    EXPECT_NE(reason_of("four-wave-gfx950").find("4 groups"), std::string::npos) << reason_of("four-wave-gfx950");
+    EXPECT_NE(reason_of("im2col-gfx950").find("one to upsample"), std::string::npos) << reason_of("im2col-gfx950");
 }
 
 TEST(ConvProgram, NamesTheArchitecturesThatItCanExplainFor) {

@@ -1,14 +1,14 @@
 // The SM100 back ends, whole: from a ConvProblem through dispatch, filter packing, tensor maps of the driver and
 // launches by name to numbers, on a stand-in driver that poses as a B200 and runs the kernels in the host model.
 #include <kinetograph/compute/conv/conv_run.hpp>
-#include <kinetograph/compute/conv/cuda/sm100_launch.hpp>
-#include <kinetograph/compute/conv/cuda/sm100_problem.hpp>
-#include <kinetograph/compute/conv/cuda/sm100_sums.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/cuda/device.hpp>
+#include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
+#include <kinetograph/kernels/cuda/sm100/pack.hpp>
 #include <kinetograph/kernels/cuda/sm100/qslice_conv3d.hpp>
+#include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
 #include <kinetograph/tests/compute/conv/conv_properties.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
 #include <kinetograph/tests/standin/standin.hpp>
@@ -109,6 +109,17 @@ TEST_F(Sm100Convolution, ImagesOfTheNarrowerFormatsAgree) {
     const auto run = run_problem(*device_, eighth, {.backend = "conv2d-sm100", .repeats = 1});
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_LE(run->relative_l2, 2.5e-3);  // of the bf16 output: both sides start from the same fp8 numbers
+}
+
+TEST_F(Sm100Convolution, ScalesItsSumsByAlpha) {
+    for (const std::string_view backend :
+         {"conv2d-sm100", "conv3d-sm100", "q-slice-sm100", "q-slice-rounded-sm100", "im2col-sm100"}) {
+        ConvProblem p = backend == "conv2d-sm100" ? image(32, 64).problem : causal(32, 64).problem;
+        p.alpha = 0.375F;
+        const auto run = run_problem(*device_, p, {.backend = backend, .repeats = 1});
+        ASSERT_TRUE(run) << run.error().message;
+        EXPECT_LE(run->relative_l2, 5e-3) << backend;
+    }
 }
 
 TEST_F(Sm100Convolution, VolumesAgreeInOneLaunchWhereverTheirFramesLie) {
@@ -255,11 +266,11 @@ TEST_F(Sm100Convolution, OverAnotherNumberOfFramesSharesThePackedFilterAndAgrees
             [](std::int64_t frame, std::int64_t i) { return static_cast<float>((7 * frame + i) % 11) - 5; });
         ConvProblem longer = shape.problem;
         longer.d = 5;
-        auto made = Convolution::create(*device_, longer, {test.filter, test.bias}, {.backend = backend});
+        Weights weights(HostParameters{test.filter, test.bias, {}, {}});
+        auto made = Convolution::create(*device_, longer, weights, {.backend = backend});
         ASSERT_TRUE(made) << made.error().message;
         const auto before = device_->bytes_allocated();
-        const auto other = (*made)->with_frames(3);
-        ASSERT_NE(other, nullptr) << backend;
+        const auto other = Convolution::create(*device_, shape.problem, weights, {.backend = backend}).value();
         EXPECT_EQ(device_->bytes_allocated(), before);
         EXPECT_EQ(other->problem(), shape.problem);
         made->reset();
@@ -269,26 +280,32 @@ TEST_F(Sm100Convolution, OverAnotherNumberOfFramesSharesThePackedFilterAndAgrees
     }
 }
 
-TEST_F(Sm100Convolution, OverMoreFramesThanAWindowHoldsIsMadeAnew) {
-    const ConvProblem p = causal(32, 64).problem;
-    const std::vector<float> filter(static_cast<std::size_t>(p.filter_elements())), bias(64);
-    const auto made = Convolution::create(*device_, p, {filter, bias}, {.backend = "conv3d-sm100"}).value();
-    EXPECT_NE(made->with_frames(8), nullptr);
-    EXPECT_EQ(made->with_frames(9), nullptr);
+/// Frames that no window holds go to another method, on the same packed filter.
+TEST_F(Sm100Convolution, OverMoreFramesThanAWindowHoldsSharesThePackedFilterToo) {
+    ConvProblem p = causal(32, 64).problem;
+    Weights weights(HostParameters{
+        std::vector<float>(static_cast<std::size_t>(p.filter_elements())), std::vector<float>(64), {}, {}});
+    p.d = 8;
+    const auto window = Convolution::create(*device_, p, weights, {.backend = "conv3d-sm100"});
+    EXPECT_TRUE(window);
+    p.d = 9;
+    EXPECT_FALSE(Convolution::create(*device_, p, weights, {.backend = "conv3d-sm100"}));
+    EXPECT_TRUE(Convolution::create(*device_, p, weights, {.backend = "q-slice-sm100"}));
+    EXPECT_EQ(weights.packings(), 1);
 }
 
 TEST_F(Sm100Convolution, IsWhatAB200IsGivenFirst) {
-    const auto first_open = [&](const ConvProblem& problem) {
-        for (const DispatchRow& row : explain(device_->info(), problem))
-            if (row.open) return row.candidate;
-        return std::string_view();
+    const auto first_open = [&](ConvProblem problem) {
+        problem.h = 352;
+        problem.w = 640;
+        return explain(device_->info(), problem).front().candidate;
     };
     EXPECT_EQ(first_open(image(96, 96).problem), "conv2d-sm100");
     EXPECT_EQ(first_open(causal(96, 96).problem), "conv3d-sm100");
     ConvProblem many = causal(96, 96).problem;
     many.d = 9;
     EXPECT_EQ(first_open(many), "q-slice-sm100");
-    EXPECT_EQ(first_open(causal(96, 3).problem), "implicit-gemm");
+    EXPECT_EQ(first_open(causal(96, 3).problem), "implicit-gemm-sm80");
     ConvProblem groups = causal(96, 96).problem;
     groups.groups = 2;
     EXPECT_EQ(first_open(groups), "im2col-sm100");
@@ -315,7 +332,7 @@ TEST(Sm100Filters, ArePackedChannelsFastestAndRoundedOnce) {
     p.filter = {2, 2, 1, 3};
     std::vector<float> filter(static_cast<std::size_t>(p.filter_elements()));
     for (std::size_t i = 0; i < filter.size(); ++i) filter[i] = static_cast<float>(i) + 0.25F;
-    const auto packed = cuda::sm100_filter(p, filter);
+    const auto packed = sm100::pack_filter(p, filter);
     ASSERT_EQ(packed.size(), filter.size() * 2);
     for (std::size_t k = 0; k < 2; ++k)
         for (std::size_t c = 0; c < 32; ++c)
@@ -325,7 +342,7 @@ TEST(Sm100Filters, ArePackedChannelsFastestAndRoundedOnce) {
                 ASSERT_EQ(bits, tensor::to_bf16(filter[(k * 32 + c) * 6 + tap])) << k << ' ' << c << ' ' << tap;
             }
     p.dtype = DType::F8E4M3;
-    EXPECT_EQ(cuda::sm100_filter(p, filter).size(), filter.size());
+    EXPECT_EQ(sm100::pack_filter(p, filter).size(), filter.size());
 }
 
 /// The launches of sums are planned with configs that follow from the image kernel's, and run kernels that are built
@@ -334,7 +351,7 @@ TEST(Sm100Sums, ArePlannedAsTheirKernelsAreBuilt) {
     for (const std::int64_t channels : {32, 64, 96, 384})
         for (const std::int64_t pixels : {35, 10'000, 900'000}) {
             const sm100::Conv2dProblemShape shape{.h = 1, .w = pixels, .c_in = channels, .c_out = channels};
-            const cuda::Sm100SumEntries entries = cuda::choose_sums(shape, {});
+            const sm100::SumEntries entries = sm100::choose_sums(shape, {});
             const sm100::QsliceConfigs planned = sm100::qslice_configs(entries.image->config);
             const auto expect_same = [](const sm100::Conv2dConfig& a, const sm100::Conv2dConfig& b) {
                 EXPECT_EQ(a.stages, b.stages);
@@ -359,7 +376,7 @@ TEST(Sm100Sums, ArePlannedAsTheirKernelsAreBuilt) {
 TEST(Sm100Entries, OfProductsAreWhatAPlanMakesOfThem) {
     for (const std::string_view sums : {"first", "fp16", "e4m3"})
         for (const std::string_view form : {"1sm_128b", "1sm_64b", "2sm_128b", "2sm_64b"}) {
-            const auto* const entry = cuda::find_entry(fmt::format("conv2d_{}_sum_{}", sums, form));
+            const auto* const entry = sm100::find_entry(fmt::format("conv2d_{}_sum_{}", sums, form));
             ASSERT_NE(entry, nullptr) << sums << form;
             const sm100::Conv2dConfig planned = sm100::im2col_config(entry->config);
             EXPECT_EQ(planned.output, entry->config.output);
@@ -370,12 +387,12 @@ TEST(Sm100Entries, OfProductsAreWhatAPlanMakesOfThem) {
 }
 
 TEST(Sm100Entries, LieInTheFatBinaryOfTheirSource) {
-    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Frames2d_1sm_128b_n64")), "conv2d_frames");
-    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Volume3d_2sm_64b_n96_residual")), "conv2d_volumes");
-    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_Window3d_2sm_128b_n256")), "conv2d_windows");
-    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_silu_Volume3d_1sm_128b_residual")), "conv2d_silu");
-    EXPECT_EQ(cuda::binary_of(*cuda::find_entry("conv2d_next_sum_1sm_64b")), "conv2d_variants");
-    EXPECT_EQ(cuda::find_entry("conv2d_of_nobody"), nullptr);
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_Frames2d_1sm_128b_n64")).image, "conv2d_frames");
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_Volume3d_2sm_64b_n96_residual")).image, "conv2d_volumes");
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_Window3d_2sm_128b_n256")).image, "conv2d_windows");
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_silu_Volume3d_1sm_128b_residual")).image, "conv2d_silu");
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_next_sum_1sm_64b")).image, "conv2d_variants");
+    EXPECT_EQ(sm100::find_entry("conv2d_of_nobody"), nullptr);
 }
 
 }  // namespace

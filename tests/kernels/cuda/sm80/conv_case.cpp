@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <kinetograph/kernels/cuda/sm80/conv_filter.hpp>
+#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/isa/convert.hpp>
 #include <numeric>
 #include <random>
 
 namespace kinetograph::sm80 {
 namespace {
-
-Element narrow(Element element) { return element == Element::BF16 ? Element::BF16 : Element::F16; }
 
 /// Largest relative error of one rounding: 8, 11 and 24 significant bits.
 double half_step(Element value) {
@@ -44,6 +44,18 @@ void store_value(Element value, uint8_t* bytes, size_t index, double number) {
     std::memcpy(bytes + index * element_bytes(value), &bits, element_bytes(value));
 }
 
+ConvProblem ConvCase::problem() const {
+    ConvProblem p = shape;
+    p.bias = bias;
+    p.residual = residual;
+    p.beta = epilogue.beta;
+    p.activation = epilogue.silu ? conv::Activation::Silu : conv::Activation::None;
+    p.norm = epilogue.norm;
+    p.norm_activation = epilogue.norm_silu ? conv::Activation::Silu : conv::Activation::None;
+    p.output_dtype = epilogue.float32 ? Element::F32 : p.dtype;
+    return p;
+}
+
 Frames::Frames(int64_t count, int64_t bytes, uint32_t seed)
     : bytes_(at(bytes)), slot_((at(bytes) + 2 * kGap - 1) / kGap * kGap), places_(at(count)) {
     std::iota(places_.begin(), places_.end(), size_t{0});
@@ -66,20 +78,19 @@ bool Frames::intact() const {
     return true;
 }
 
-std::vector<void*> Frames::addresses() {
-    std::vector<void*> all(size());
-    for (size_t i = 0; i < size(); ++i) all[i] = frame(i);
+std::vector<std::byte*> Frames::addresses() {
+    std::vector<std::byte*> all(size());
+    for (size_t i = 0; i < size(); ++i) all[i] = reinterpret_cast<std::byte*>(frame(i));
     return all;
 }
 
-std::vector<const void*> Frames::const_addresses() const {
-    std::vector<const void*> all(size());
-    for (size_t i = 0; i < size(); ++i) all[i] = frame(i);
+std::vector<const std::byte*> Frames::const_addresses() const {
+    std::vector<const std::byte*> all(size());
+    for (size_t i = 0; i < size(); ++i) all[i] = reinterpret_cast<const std::byte*>(frame(i));
     return all;
 }
 
-ConvNumbers::ConvNumbers(const ConvCase& conv)
-    : conv_(conv), value_(conv.epilogue.float32 ? Element::F32 : narrow(conv.shape.element)) {
+ConvNumbers::ConvNumbers(const ConvCase& conv) : conv_(conv), problem_(conv.problem()), value_(problem_.output_dtype) {
     exact_ = conv.numbers != Numbers::Random && !conv.epilogue.silu;
     draw();
     sum();
@@ -87,8 +98,8 @@ ConvNumbers::ConvNumbers(const ConvCase& conv)
 }
 
 void ConvNumbers::draw() {
-    const ConvShape& p = conv_.shape;
-    const Element stored = narrow(p.element);
+    const ConvProblem& p = problem_;
+    const Element stored = p.dtype;
     std::mt19937 dice(conv_.seed);
     std::normal_distribution<float> normal;
     std::uniform_int_distribution<int> small(-4, 4);
@@ -104,19 +115,20 @@ void ConvNumbers::draw() {
             store_value(stored, input.frame(frame), i, conv_.numbers == Numbers::Coded ? code : number());
         }
     }
-    filter_.assign(at(p.c_out * p.c_in * p.taps()), 0.0f);
+    filter_.assign(at(p.filter.k * p.c_in * p.taps()), 0.0f);
     if (conv_.numbers == Numbers::Coded) {
-        for (int64_t k = 0; k < p.c_out; ++k) filter_[at((k * p.c_in + k * 7 % p.c_in) * p.taps() + k % p.taps())] = 1;
+        for (int64_t k = 0; k < p.filter.k; ++k)
+            filter_[at((k * p.c_in + k * 7 % p.c_in) * p.taps() + k % p.taps())] = 1;
     } else {
         std::generate(filter_.begin(), filter_.end(), number);
     }
-    packed_ = pack_filter(p, filter_.data());
-    bias_.resize(conv_.bias ? at(p.c_out) : 0);
+    packed_ = pack_filter(p, filter_);
+    bias_.resize(conv_.bias ? at(p.filter.k) : 0);
     std::generate(bias_.begin(), bias_.end(), number);
-    gamma_.resize(conv_.epilogue.norm == Norm::None ? 0 : at(p.c_out));
+    gamma_.resize(conv_.epilogue.norm == Norm::None ? 0 : at(p.filter.k));
     std::generate(gamma_.begin(), gamma_.end(), number);
 
-    out_elements_ = p.empty() ? 0 : at(p.h_out() * p.w_out() * p.c_out);
+    out_elements_ = p.empty() ? 0 : at(p.h_out() * p.w_out() * p.filter.k);
     const int64_t frames = p.empty() ? 0 : p.frames_out(),
                   bytes = static_cast<int64_t>(out_elements_) * element_bytes(value_);
     if (conv_.epilogue.norm != Norm::Instead) output = Frames(frames, bytes, conv_.seed + 1);
@@ -133,12 +145,12 @@ void ConvNumbers::draw() {
 
 /// The convolution in fp64, straight from its definition on the (upsampled) image; nothing is folded here.
 void ConvNumbers::sum() {
-    const ConvShape& p = conv_.shape;
+    const ConvProblem& p = problem_;
     if (p.empty()) return;
-    const Element stored = narrow(p.element);
-    const auto filters = at(p.c_out), channels = at(p.c_in);
-    const bool folds = p.upsample == Upsample::SubPixel;  // there the folded sums are rounded, not these
-    std::vector<double> by_tap(filter_.size());           // [tap][c_in][c_out]
+    const Element stored = p.dtype;
+    const auto filters = at(p.filter.k), channels = at(p.c_in);
+    const bool folds = upsample_of(p) == Upsample::SubPixel;  // there the folded sums are rounded, not these
+    std::vector<double> by_tap(filter_.size());               // [tap][c_in][c_out]
     for (size_t k = 0; k < filters; ++k) {
         for (size_t c = 0; c < channels; ++c) {
             for (size_t tap = 0; tap < at(p.taps()); ++tap) {
@@ -147,20 +159,21 @@ void ConvNumbers::sum() {
             }
         }
     }
+    const int64_t scale = p.upsample ? 2 : 1;
     sums_.assign(at(p.frames_out()) * out_elements_, 0.0);
     magnitudes_.assign(sums_.size(), 0.0);
     for (int64_t pixel = 0; pixel < p.frames_out() * p.h_out() * p.w_out(); ++pixel) {
         const int64_t x = pixel % p.w_out(), y = pixel / p.w_out() % p.h_out();
         const int64_t t = pixel / (p.w_out() * p.h_out()) % p.d_out(), n = pixel / (p.w_out() * p.h_out() * p.d_out());
         for (int64_t tap = 0; tap < p.taps(); ++tap) {
-            const int64_t in_t = t * p.stride.d - p.pad_front.d + tap / (p.r * p.s) * p.dilation.d;
-            const int64_t in_y = y * p.stride.h - p.pad_front.h + tap / p.s % p.r * p.dilation.h;
-            const int64_t in_x = x * p.stride.w - p.pad_front.w + tap % p.s * p.dilation.w;
-            if (in_t < 0 || in_t >= p.d || in_y < 0 || in_y >= p.scale() * p.h || in_x < 0 || in_x >= p.scale() * p.w) {
+            const int64_t in_t = t * p.stride.d - p.pad.front + tap / (p.filter.r * p.filter.s) * p.dilation.d;
+            const int64_t in_y = y * p.stride.h - p.pad.top + tap / p.filter.s % p.filter.r * p.dilation.h;
+            const int64_t in_x = x * p.stride.w - p.pad.left + tap % p.filter.s * p.dilation.w;
+            if (in_t < 0 || in_t >= p.d || in_y < 0 || in_y >= p.h_seen() || in_x < 0 || in_x >= p.w_seen()) {
                 continue;
             }
             const uint8_t* frame = input.frame(at(n * p.d + in_t));
-            const size_t place = at((in_y / p.scale() * p.w + in_x / p.scale()) * p.c_in);
+            const size_t place = at((in_y / scale * p.w + in_x / scale) * p.c_in);
             for (size_t c = 0; c < channels; ++c) {
                 const double value = load_value(stored, frame, place + c);
                 const double* row = by_tap.data() + (at(tap) * channels + c) * filters;
@@ -176,16 +189,16 @@ void ConvNumbers::sum() {
 /// The epilogue, and what rounding may change: `lost` of fp32 additions, half a step of the output, and, where the
 /// filter was folded, half a step of every folded weight.
 void ConvNumbers::finish() {
-    const ConvShape& p = conv_.shape;
+    const ConvProblem& p = problem_;
     const double lost = static_cast<double>(p.taps() * p.c_in + 4) * std::ldexp(1.0, -24);
-    const double folded = p.upsample == Upsample::SubPixel ? half_step(narrow(p.element)) : 0;
+    const double folded = upsample_of(p) == Upsample::SubPixel ? half_step(p.dtype) : 0;
     expected_.resize(sums_.size());
     allowed_.resize(sums_.size());
     for (size_t i = 0; i < sums_.size(); ++i) {
         const size_t frame = i / out_elements_, element = i % out_elements_;
         double value = sums_[i];
         if (conv_.addend) value += load_value(Element::F32, addend.frame(frame), element);
-        if (conv_.bias) value += bias_[i % at(p.c_out)];
+        if (conv_.bias) value += bias_[i % at(p.filter.k)];
         const double before = value;
         if (conv_.epilogue.silu) value = silu(value);
         if (conv_.residual) value += double{conv_.epilogue.beta} * load_value(value_, residual.frame(frame), element);
@@ -197,12 +210,12 @@ void ConvNumbers::finish() {
     if (conv_.epilogue.norm == Norm::None) return;
     expected_norm_.resize(sums_.size());
     allowed_norm_.resize(sums_.size());
-    for (size_t i = 0; i < sums_.size(); i += at(p.c_out)) norm_pixel(i);
+    for (size_t i = 0; i < sums_.size(); i += at(p.filter.k)) norm_pixel(i);
 }
 
 /// One pixel's norm, of the rounded values; any of them may have been rounded the other way.
 void ConvNumbers::norm_pixel(size_t first) {
-    const auto channels = at(conv_.shape.c_out);
+    const auto channels = at(problem_.filter.k);
     double squares = 0, error = 0;
     for (size_t c = 0; c < channels; ++c) {
         const double value = rounded(value_, expected_[first + c]);
@@ -225,19 +238,18 @@ void ConvNumbers::norm_pixel(size_t first) {
     }
 }
 
-std::vector<ConvLaunch> ConvNumbers::launches(const ConvConfig& config) {
+std::vector<conv::ConvLaunch> ConvNumbers::launches(const ConvConfig& config) {
     const auto inputs = input.const_addresses(), residuals = residual.const_addresses();
     const auto addends = addend.const_addresses();
     const auto outputs = output.addresses(), norms = normed.addresses();
-    return plan_conv(config, conv_.shape, conv_.epilogue,
-                     {.input = inputs,
-                      .output = outputs,
-                      .residual = residuals,
-                      .addend = addends,
-                      .normed = norms,
-                      .filter = packed_.data(),
-                      .bias = bias_.empty() ? nullptr : bias_.data(),
-                      .gamma = gamma_.empty() ? nullptr : gamma_.data()});
+    return conv_launches(
+        config, problem_,
+        {.input = inputs, .output = outputs, .residual = residuals, .workspace = nullptr, .normed = norms},
+        {.filter = packed_.data(),
+         .bias = bias_.empty() ? nullptr : bias_.data(),
+         .gamma = gamma_.empty() ? nullptr : gamma_.data(),
+         .scales = nullptr},
+        addends);
 }
 
 void ConvNumbers::poison_outputs() {
@@ -257,7 +269,7 @@ std::string ConvNumbers::judge() const {
 std::string ConvNumbers::judge_frames(const Frames& frames, const std::vector<double>& expected,
                                       const std::vector<double>& allowed, const char* name, bool exact) const {
     if (!frames.intact()) return std::string(name) + ": bytes outside the frames were written";
-    const auto filters = at(conv_.shape.c_out);
+    const auto filters = at(problem_.filter.k);
     double error = 0, norm = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
         const double found = load_value(value_, frames.frame(i / out_elements_), i % out_elements_);
@@ -273,7 +285,7 @@ std::string ConvNumbers::judge_frames(const Frames& frames, const std::vector<do
     }
     // One rounding to bf16 costs 1.65e-3 of the norm; folded weights and a norm of rounded values as much again each,
     // in quadrature 2.9e-3.
-    const bool again = conv_.shape.upsample == Upsample::SubPixel || conv_.epilogue.norm != Norm::None;
+    const bool again = upsample_of(problem_) == Upsample::SubPixel || conv_.epilogue.norm != Norm::None;
     if (norm > 0 && std::sqrt(error / norm) > (again ? 3.5e-3 : 2.5e-3))
         return std::string(name) + ": relative norm of the error";
     return "";

@@ -1,8 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <kinetograph/kernels/cuda/sm80/conv_launch.hpp>
-#include <kinetograph/kernels/cuda/sm80/conv_problem.hpp>
+#include <kinetograph/kernels/cuda/sm80/plan.hpp>
 #include <string>
 #include <vector>
 
@@ -15,12 +14,26 @@ enum class Numbers : uint8_t {
     Coded,     ///< activations name their position, each filter picks one tap and channel: a swapped axis shows
 };
 
+using conv::ConvProblem;
+using conv::Norm;
+
+/// What a case asks of its problem's epilogue.
+struct Epilogue {
+    bool silu = false;
+    float beta = 1;
+    Norm norm = Norm::None;
+    bool norm_silu = true;
+    bool float32 = false;  ///< the output; otherwise of the problem's element
+};
+
 struct ConvCase {
-    ConvShape shape;
-    ConvEpilogue epilogue{};
+    ConvProblem shape;
+    Epilogue epilogue{};
     Numbers numbers = Numbers::Random;
     bool bias = true, residual = false, addend = false;
     uint32_t seed = 1;
+
+    ConvProblem problem() const;  ///< shape and epilogue
 };
 
 /// Frames that lie in shuffled order between bytes that nobody may touch, all poisoned with NaN.
@@ -33,8 +46,8 @@ class Frames {
     size_t size() const { return places_.size(); }
     void poison();
     bool intact() const;  ///< every byte outside the frames is still poison
-    std::vector<void*> addresses();
-    std::vector<const void*> const_addresses() const;
+    std::vector<std::byte*> addresses();
+    std::vector<const std::byte*> const_addresses() const;
 
   private:
     static constexpr size_t kGap = 256;  ///< also the alignment of a frame
@@ -55,7 +68,7 @@ class ConvNumbers {
     explicit ConvNumbers(const ConvCase& conv);
 
     const ConvCase& conv() const { return conv_; }
-    std::vector<ConvLaunch> launches(const ConvConfig& config);
+    std::vector<conv::ConvLaunch> launches(const ConvConfig& config);
     void poison_outputs();
     /// The first thing that is wrong with what was stored, or "".
     std::string judge() const;
@@ -74,9 +87,10 @@ class ConvNumbers {
                              const std::vector<double>& allowed, const char* name, bool exact) const;
 
     ConvCase conv_;
+    ConvProblem problem_;
     Element value_;
     std::vector<float> filter_, bias_, gamma_;
-    std::vector<uint16_t> packed_;
+    std::vector<std::byte> packed_;
     std::vector<double> sums_, magnitudes_, expected_, allowed_, expected_norm_, allowed_norm_;
     size_t out_elements_ = 0;  ///< of one frame
     bool exact_ = false;

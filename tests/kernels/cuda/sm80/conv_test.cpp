@@ -29,17 +29,15 @@ TEST(Conv, AgreesWithAnEvenFilter) { expect_agrees({same2d(1, 9, 9, 32, 64, 2, 4
 TEST(Conv, AgreesWithAnImageSmallerThanTheFilter) { expect_agrees({same2d(1, 2, 1, 32, 64, 5, 5)}); }
 
 TEST(Conv, AgreesWithStrideAndPaddingOnOneSide) {
-    ConvShape shape = same2d(1, 12, 13, 32, 64, 3, 3);
+    ConvProblem shape = same2d(1, 12, 13, 32, 64, 3, 3);
     shape.stride = {1, 2, 2};
-    shape.pad_front = {0, 0, 0};
-    shape.pad_back = {0, 1, 1};
+    shape.pad = {0, 0, 0, 1, 0, 1};
     expect_agrees({shape});
 }
 TEST(Conv, AgreesWithDilation) {
-    ConvShape shape = same2d(1, 12, 13, 32, 64, 3, 3);
+    ConvProblem shape = same2d(1, 12, 13, 32, 64, 3, 3);
     shape.dilation = {1, 2, 3};
-    shape.pad_front = {0, 2, 3};
-    shape.pad_back = {0, 2, 3};
+    shape.pad = {0, 0, 2, 2, 3, 3};
     expect_agrees({shape});
 }
 
@@ -52,26 +50,26 @@ TEST(Conv, PutsEveryTapAndChannelWhereItBelongs) {
 TEST(ConvCausal, AgreesOn3x3x3) { expect_agrees({causal3d(4, 5, 9, 32, 64, 3, 3)}); }
 TEST(ConvCausal, AgreesOn3x1x1With96Channels) { expect_agrees({causal3d(3, 7, 9, 96, 96, 3, 1)}); }
 TEST(ConvCausal, AgreesWithHistoryInPlaceOfPadding) {
-    ConvShape shape = causal3d(6, 5, 9, 32, 64, 3, 3);  // 2 frames of history, 4 new ones, in shuffled places
-    shape.pad_front.d = 0;
+    ConvProblem shape = causal3d(6, 5, 9, 32, 64, 3, 3);  // 2 frames of history, 4 new ones, in shuffled places
+    shape.pad.front = 0;
     expect_agrees({shape});
 }
 TEST(ConvCausal, AgreesWithStrideAndDilationInTime) {
-    ConvShape shape = causal3d(7, 5, 5, 32, 64, 3, 1);
+    ConvProblem shape = causal3d(7, 5, 5, 32, 64, 3, 1);
     shape.stride.d = 2;
     shape.dilation.d = 2;
-    shape.pad_front.d = 3;
+    shape.pad.front = 3;
     expect_agrees({shape});
 }
 TEST(ConvCausal, AgreesWithTwoSamples) {
-    ConvShape shape = causal3d(3, 5, 5, 32, 64, 3, 3);
+    ConvProblem shape = causal3d(3, 5, 5, 32, 64, 3, 3);
     shape.n = 2;
     expect_agrees({shape});
 }
 TEST(ConvCausal, AnOutputFrameWhoseTapsAllMeetPaddingIsTheBias) {
-    ConvShape shape = causal3d(2, 5, 5, 32, 64, 2, 1);
-    shape.pad_front.d = 3;
-    shape.pad_back.d = 2;
+    ConvProblem shape = causal3d(2, 5, 5, 32, 64, 2, 1);
+    shape.pad.front = 3;
+    shape.pad.back = 2;
     expect_agrees({shape});
 }
 TEST(ConvCausal, MoreFramesThanOneLaunchHolds) {
@@ -129,21 +127,22 @@ TEST(ConvNorm, APixelOfZerosStaysZero) {
 }
 
 TEST(ConvUpsample, Nearest2xIsFoldedIntoTheLoader) {
-    ConvShape shape = same2d(1, 5, 7, 32, 48, 3, 3);
-    shape.upsample = Upsample::Nearest2x;
+    ConvProblem shape = same2d(1, 5, 7, 32, 48, 3, 3);
+    shape.upsample = true;
+    shape.pad = {0, 0, 1, 1, 2, 0};  // no sub-pixels
     expect_agrees({shape}, "sm80_conv_bf16_64x64_by4");
     expect_agrees({shape, {}, Numbers::Coded}, "sm80_conv_bf16_64x64_by4");
 }
 TEST(ConvUpsample, FourFiltersOnTheSmallImageGiveTheSame) {
-    ConvShape shape = same2d(1, 5, 7, 32, 48, 3, 3);
-    shape.upsample = Upsample::SubPixel;
+    ConvProblem shape = same2d(1, 5, 7, 32, 48, 3, 3);
+    shape.upsample = true;
     expect_agrees({shape});
     expect_agrees({shape, {}, Numbers::Integers});
     expect_agrees({shape, {}, Numbers::Coded});
 }
 TEST(ConvUpsample, SubPixelsInTimeWithResidualAndNorm) {
-    ConvShape shape = causal3d(3, 4, 5, 16, 64, 3, 3);
-    shape.upsample = Upsample::SubPixel;
+    ConvProblem shape = causal3d(3, 4, 5, 16, 64, 3, 3);
+    shape.upsample = true;
     expect_agrees({shape, {.silu = true, .norm = Norm::Beside}, Numbers::Random, true, true});
 }
 
@@ -158,8 +157,10 @@ TEST(ConvSlices, AddInPlace) {
     auto launches = numbers.launches(bf16_64x64);
     numbers.output = numbers.addend;
     for (ConvLaunch& launch : launches) {
-        launch.params.output[0] = numbers.output.frame(0);
-        launch.params.addend[0] = numbers.output.frame(0);
+        auto params = launch.arguments.as<ConvParams>();
+        params.output[0] = numbers.output.frame(0);
+        params.addend[0] = numbers.output.frame(0);
+        launch.arguments = conv::Arguments::of(params);
     }
     EXPECT_EQ(run_kernel(kSmall, launches, 2), "");
     EXPECT_EQ(numbers.judge(), "");
@@ -168,15 +169,15 @@ TEST(ConvSlices, AddInPlace) {
 TEST(ConvTile, EveryTileAgreesAlsoWhenRagged) {
     for (const NamedConvConfig& named : conv_configs()) {
         const int64_t c_in = named.config.copy_bytes == 16 ? 40 : named.config.copy_bytes == 4 ? 10 : 5;
-        ConvShape shape = same2d(1, 9, 31, c_in, named.config.bn + 8, 3, 1);
-        shape.element = named.config.element;
+        ConvProblem shape = same2d(1, 9, 31, c_in, named.config.bn + 8, 3, 1);
+        shape.dtype = named.config.element;
         EXPECT_EQ(disagreement({shape, {.silu = true}, Numbers::Random, true, true}, named.kernel, 1), "");
         EXPECT_EQ(disagreement({shape, {}, Numbers::Integers}, named.kernel, 1), "");
     }
 }
 
 TEST(ConvEmpty, NothingToComputeIsNothingToLaunch) {
-    for (ConvShape shape : {same2d(0, 4, 4, 8, 8, 3, 3), same2d(1, 0, 4, 8, 8, 3, 3), same2d(1, 4, 4, 8, 0, 3, 3)}) {
+    for (ConvProblem shape : {same2d(0, 4, 4, 8, 8, 3, 3), same2d(1, 0, 4, 8, 8, 3, 3), same2d(1, 4, 4, 8, 0, 3, 3)}) {
         ConvNumbers numbers({shape});
         EXPECT_TRUE(numbers.launches(bf16_64x64).empty());
     }

@@ -15,11 +15,11 @@ std::string run_kernel(std::string_view kernel, const std::vector<ConvLaunch>& l
 }
 
 std::string disagreement(const ConvCase& conv, std::string_view kernel, uint64_t schedules) {
-    if (const std::string reason = declined(conv.shape, conv.epilogue); !reason.empty()) return "declined: " + reason;
+    const ConvProblem problem = conv.problem();
     const auto configs = conv_configs();
     const auto named = std::ranges::find(configs, kernel, &NamedConvConfig::kernel);
-    const NamedConvConfig& taken =
-        named != configs.end() ? *named : choose_config(conv.shape, conv.epilogue, ConvChip{.sm_count = 4});
+    if (named == configs.end() && !some_tile_fits(problem)) return "no tile fits";
+    const NamedConvConfig& taken = named != configs.end() ? *named : choose_config(problem, chip_of_sms(4, 163 * 1024));
     ConvNumbers numbers(conv);
     const auto launches = numbers.launches(taken.config);
     for (uint64_t seed = 0; seed < schedules; ++seed) {

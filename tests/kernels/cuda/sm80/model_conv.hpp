@@ -1,21 +1,21 @@
 #pragma once
 
 #include <kinetograph/kernels/cuda/sm80/conv_kernel.hpp>
-#include <kinetograph/kernels/cuda/sm80/conv_tiles.hpp>
+#include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
 
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
-#include <kinetograph/tests/kernels/cuda/same_padding.hpp>
 
 #include "conv_case.hpp"
 
 /// Runs the convolution on the host model under several schedules and judges every one.
 namespace kinetograph::sm80 {
 
+using conv::ConvLaunch;
 using host_model::kSchedules;
 
 inline host_model::Launch model_launch(const ConvLaunch& launch, uint64_t seed) {
-    return {.grid = {launch.grid[0], launch.grid[1], 1},
+    return {.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
             .threads = launch.threads,
             .shared_bytes = launch.shared_bytes,
             .seed = seed};
@@ -25,8 +25,9 @@ inline host_model::Launch model_launch(const ConvLaunch& launch, uint64_t seed) 
 template <ConvConfig kConfig, ConvFault kFault = ConvFault::None>
 std::string run_once(const std::vector<ConvLaunch>& launches, uint64_t seed) {
     for (const ConvLaunch& launch : launches) {
+        const auto params = launch.arguments.as<ConvParams>();
         const auto outcome =
-            host_model::run(model_launch(launch, seed), [&launch] { ConvKernel<kConfig, kFault>::run(launch.params); });
+            host_model::run(model_launch(launch, seed), [&params] { ConvKernel<kConfig, kFault>::run(params); });
         if (outcome.fault) return *outcome.fault;
         if (outcome.bank_conflicts != 0) return std::to_string(outcome.bank_conflicts) + " bank conflicts";
     }
@@ -39,18 +40,36 @@ std::string run_kernel(std::string_view kernel, const std::vector<ConvLaunch>& l
 /// Agreement with the fp64 reference under every schedule, or what is wrong. `kernel`: empty for the chosen tile.
 std::string disagreement(const ConvCase& conv, std::string_view kernel = "", uint64_t schedules = kSchedules);
 
-/// A 2-D convolution with "same" padding.
-inline ConvShape same2d(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
-    return same_padding<ConvShape>(n, h, w, c_in, c_out, r, s);
+/// A chip of `sms` SMs with so much shared memory for a CTA, the rates of an H200.
+inline conv::Chip chip_of_sms(uint32_t sms, uint32_t shared_bytes) {
+    return {.kind = "cuda",
+            .architecture = "sm_90",
+            .features = {},
+            .compute_units = sms,
+            .shared_bytes_per_block = shared_bytes,
+            .clocks_per_second = 1.8e9,
+            .memory_bytes_per_second = 4.8e12};
+}
+
+/// A 2-D convolution with "same" padding; an even filter has the larger half behind.
+inline ConvProblem same2d(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
+    ConvProblem p;
+    p.n = n;
+    p.h = h;
+    p.w = w;
+    p.c_in = c_in;
+    p.filter = {c_out, 1, r, s};
+    p.pad = {0, 0, (r - 1) / 2, r / 2, (s - 1) / 2, s / 2};
+    return p;
 }
 
 /// A causal 3-D convolution: d frames with q - 1 frames of zeros before them.
-inline ConvShape causal3d(int64_t d, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t q, int64_t r) {
-    ConvShape shape = same2d(1, h, w, c_in, c_out, r, r);
-    shape.d = d;
-    shape.q = q;
-    shape.pad_front.d = q - 1;
-    return shape;
+inline ConvProblem causal3d(int64_t d, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t q, int64_t r) {
+    ConvProblem p = same2d(1, h, w, c_in, c_out, r, r);
+    p.d = d;
+    p.filter.q = q;
+    p.pad.front = q - 1;
+    return p;
 }
 
 }  // namespace kinetograph::sm80

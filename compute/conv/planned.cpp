@@ -1,0 +1,85 @@
+#include <kinetograph/compute/conv/kernels.hpp>
+#include <kinetograph/compute/conv/planned.hpp>
+#include <kinetograph/engine/accel/cuda/tensor_map.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace kinetograph::conv {
+namespace {
+
+accel::Extent3 extent(const std::array<std::uint32_t, 3>& sizes) { return {sizes[0], sizes[1], sizes[2]}; }
+
+class PlannedConvolution final : public Convolution {
+  public:
+    PlannedConvolution(const ConvProblem& problem, ConvPlan plan, std::string_view method,
+                       std::shared_ptr<Kernels> kernels, std::vector<std::shared_ptr<accel::Kernel>> loaded,
+                       std::shared_ptr<const DeviceParameters> parameters)
+        : Convolution(problem),
+          plan_(std::move(plan)),
+          method_(method),
+          kernels_(std::move(kernels)),
+          loaded_(std::move(loaded)),
+          parameters_(std::move(parameters)) {}
+
+    std::string_view backend() const override { return method_; }
+    std::uint64_t workspace_bytes() const override { return plan_.workspace_bytes; }
+
+  private:
+    Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
+                                 const ConvTensors& tensors) const override {
+        std::optional<Error> trouble;
+        const auto encode = [&](const isa::TensorMapDesc& desc) {
+            auto map = accel::cuda::encode_tensor_map(kernels_->device(), pass_name, desc);
+            if (map) return *map;
+            if (!trouble) trouble = std::move(map.error());
+            return isa::TensorMap{};
+        };
+        const std::vector<ConvStep> steps = plan_.steps(tensors, parameters_->addresses(), encode);
+        if (trouble) return fail(std::move(*trouble));
+        for (const ConvStep& step : steps) {
+            if (const auto* copy = std::get_if<ConvCopy>(&step)) {
+                stream.copy(copy->to, copy->from, copy->bytes);
+            } else {
+                launch(stream, pass_name, std::get<ConvLaunch>(step));
+            }
+        }
+        return {};
+    }
+
+    void launch(accel::Stream& stream, std::string_view pass_name, const ConvLaunch& launch) const {
+        if (launch.empty()) return;  // a launch without CTAs is an error to the driver
+        stream.launch({pass_name,
+                       *loaded_[launch.kernel],
+                       extent(launch.grid),
+                       {launch.threads, 1, 1},
+                       extent(launch.cluster),
+                       launch.shared_bytes,
+                       launch.arguments.span()});
+    }
+
+    ConvPlan plan_;
+    std::string_view method_;
+    std::shared_ptr<Kernels> kernels_;
+    std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's
+    std::shared_ptr<const DeviceParameters> parameters_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
+                                                    std::string_view method, Weights& weights) {
+    auto kernels = Kernels::of(device);
+    std::vector<std::shared_ptr<accel::Kernel>> loaded;
+    for (const KernelName& name : plan.kernels) {
+        KG_TRY(auto kernel, kernels->get(name.image, name.kernel));
+        loaded.push_back(std::move(kernel));
+    }
+    KG_TRY(auto parameters, weights.packed<DeviceParameters>(plan.packing.layout, [&](const ConvParameters& given) {
+        return DeviceParameters::upload(device, plan.packing.pack(given));
+    }));
+    return std::make_unique<PlannedConvolution>(problem, std::move(plan), method, std::move(kernels), std::move(loaded),
+                                                std::move(parameters));
+}
+
+}  // namespace kinetograph::conv

@@ -1,0 +1,14 @@
+// A convolution by a chip's plan: its kernels loaded, its parameters packed, its steps enqueued call by call.
+#pragma once
+
+#include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/kernels/conv/plan.hpp>
+
+namespace kinetograph::conv {
+
+/// `method` names it. Errors: Unsupported (this build has not the kernels), those of the device; enqueue(): those of
+/// encoding a tensor map (an address that is not a multiple of 16).
+Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
+                                                    std::string_view method, Weights& weights);
+
+}  // namespace kinetograph::conv

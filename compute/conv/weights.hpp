@@ -1,0 +1,61 @@
+// Weights: the parameters of one convolution, packed on a device once for every layout that its plans ask for.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/base/result.hpp>
+#include <kinetograph/kernels/conv/tensors.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace kinetograph::conv {
+
+/// Owned, in host memory; empty where the problem has none.
+struct HostParameters {
+    std::vector<float> filter, bias, gamma, scales;
+    ConvParameters view() const { return {filter, bias, gamma, scales}; }
+};
+
+/// Shared by all convolutions of one layer, whatever their number of frames. Used by one thread at a time.
+class Weights {
+  public:
+    /// `load` gives the parameters whenever a layout is packed that was not packed before.
+    explicit Weights(std::function<HostParameters()> load) : load_(std::move(load)) {}
+    explicit Weights(HostParameters parameters);
+
+    /// What `pack(const ConvParameters&)` made of the parameters when that layout was first asked for: a Result of
+    /// Packed. The type belongs to the layout. Errors: those of `pack`.
+    template <class Packed, class Pack>
+    Result<std::shared_ptr<const Packed>> packed(const std::string& layout, const Pack& pack) {
+        auto& entry = packed_[layout];
+        if (entry == nullptr) {
+            KG_TRY(auto made, pack(load().view()));
+            entry = std::make_shared<const Packed>(std::move(made));
+        }
+        return std::static_pointer_cast<const Packed>(entry);
+    }
+
+    /// The parameters themselves, for back ends that pack into objects of their own.
+    HostParameters load();
+    std::vector<float> gamma() const { return load_().gamma; }
+    /// How often they were loaded: packings that there are.
+    int packings() const { return packings_; }
+
+  private:
+    std::function<HostParameters()> load_;
+    int packings_ = 0;
+    std::map<std::string, std::shared_ptr<const void>> packed_;
+};
+
+/// PackedParameters on a device; null where there are none.
+struct DeviceParameters {
+    std::unique_ptr<accel::Memory> filter, bias, gamma, scales;
+    ParameterAddresses addresses() const;
+
+    /// Errors: those of accel::upload.
+    static Result<DeviceParameters> upload(accel::Device& device, const PackedParameters& packed);
+};
+
+}  // namespace kinetograph::conv

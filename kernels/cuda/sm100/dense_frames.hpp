@@ -1,0 +1,31 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/plan.hpp>
+
+/// A convolution's tensors as dense blocks, for plans that take one address a tensor.
+namespace kinetograph::sm100 {
+
+/// Where the dense copies lie in a workspace.
+struct DenseRoom {
+    uint64_t input = 0, output = 0, residual = 0;  ///< offsets, each at the beginning of a part
+    uint64_t end = 0;
+};
+/// Room from `first` on.
+DenseRoom dense_room(const conv::ConvProblem& problem, uint64_t first);
+
+/// [n, d, h, w, c_in], [n, d_out, h_out, w_out, k], the same or null.
+struct DenseTensors {
+    std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    std::byte* residual = nullptr;
+};
+
+/// The frames themselves where they follow one another in memory, otherwise copies of them in the workspace. `stored`
+/// are the output frames.
+DenseTensors append_gather(std::vector<conv::ConvStep>& steps, const conv::ConvProblem& problem,
+                           const conv::ConvTensors& tensors, std::span<std::byte* const> stored, const DenseRoom& room);
+/// Takes an output that was made in the workspace to its frames.
+void append_scatter(std::vector<conv::ConvStep>& steps, const conv::ConvProblem& problem,
+                    std::span<std::byte* const> stored, const std::byte* output);
+
+}  // namespace kinetograph::sm100

@@ -1,0 +1,101 @@
+#include <kinetograph/kernels/cuda/sm100/gates.hpp>
+
+#include <kinetograph/kernels/cuda/fat_binaries.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
+#include <kinetograph/kernels/cuda/sm100/shape.hpp>
+
+namespace kinetograph::sm100 {
+namespace {
+
+using conv::Gate;
+using conv::Subject;
+
+constexpr Gate kOnSm100{"an sm_100 or sm_103 device",
+                        [](const Subject& s) { return s.chip.cuda_architecture() / 10 == 10; },
+                        [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
+
+// Half a minute of compiling and 6 MiB, so builds carry them where their architectures say so.
+constexpr Gate kInBuild{"kernels for sm_100f in this build",
+                        [](const Subject&) { return !cuda::fat_binary("conv2d_frames").empty(); },
+                        [](const Subject&) { return std::string(cuda::fat_binary_compiler()); }};
+
+constexpr Gate kNarrowOutput{
+    "an output of 16 bits", [](const Subject& s) { return s.problem.output_dtype != Element::F32; },
+    [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }};
+
+bool multiplies(Element element) {
+    return element == Element::BF16 || element == Element::F16 || element == Element::F8E4M3;
+}
+constexpr Gate kElement{"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); },
+                        conv::met_dtype};
+constexpr Gate kOneScale{"one scale for all channels", [](const Subject& s) { return !s.problem.channel_scales; },
+                         [](const Subject&) { return std::string("a scale for each"); }};
+
+/// The kernel's gates that the problem fails, "" for none or an element that no kernel here multiplies.
+std::string failed(std::span<const Conv2dGate> gates, const Subject& s) {
+    return multiplies(s.problem.dtype) ? declined(gates, shape_of(s.problem)) : "";
+}
+std::string failed_value(std::span<const Conv2dGate> gates, const Subject& s) {
+    return "a problem that fails " + failed(gates, s);
+}
+
+constexpr Gate kConv2d[] = {
+    kOnSm100,
+    kInBuild,
+    conv::kNoUpsampling,
+    kNarrowOutput,
+    kElement,
+    kOneScale,
+    {"bf16 before an activation",
+     [](const Subject& s) {
+         return s.problem.activation == conv::Activation::None || s.problem.dtype == Element::BF16;
+     },
+     conv::met_dtype},
+    {"what the 2-D kernel holds", [](const Subject& s) { return failed(gates(Activation::Frames2d), s).empty(); },
+     [](const Subject& s) { return failed_value(gates(Activation::Frames2d), s); }},
+};
+
+constexpr Gate kConv3d[] = {
+    kOnSm100,
+    kInBuild,
+    conv::kNoUpsampling,
+    kNarrowOutput,
+    conv::kBf16,
+    kOneScale,
+    {"what one launch over frames holds",
+     [](const Subject& s) { return failed(gates(Activation::Window3d), s).empty(); },
+     [](const Subject& s) { return failed_value(gates(Activation::Window3d), s); }},
+};
+
+constexpr Gate kQSlice[] = {
+    kOnSm100,
+    kInBuild,
+    conv::kNoUpsampling,
+    kNarrowOutput,
+    conv::kBf16,
+    kOneScale,
+    {"what Q-slice splits", [](const Subject& s) { return failed(qslice_gates(), s).empty(); },
+     [](const Subject& s) { return failed_value(qslice_gates(), s); }},
+};
+
+constexpr Gate kIm2col[] = {
+    kOnSm100,
+    kInBuild,
+    conv::kNoUpsampling,
+    kElement,
+    kOneScale,
+    {"no activation before an fp32 output",
+     [](const Subject& s) {
+         return s.problem.activation == conv::Activation::None || s.problem.output_dtype != Element::F32;
+     },
+     [](const Subject& s) { return std::string(to_string(s.problem.activation)); }},
+};
+
+}  // namespace
+
+std::span<const Gate> conv2d_gates() { return kConv2d; }
+std::span<const Gate> conv3d_gates() { return kConv3d; }
+std::span<const Gate> q_slice_gates() { return kQSlice; }
+std::span<const Gate> im2col_gates() { return kIm2col; }
+
+}  // namespace kinetograph::sm100

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/gate.hpp>
+
+/// What the methods of this folder take, with reasons.
+namespace kinetograph::sm100 {
+
+std::span<const conv::Gate> conv2d_gates();
+std::span<const conv::Gate> conv3d_gates();
+std::span<const conv::Gate> q_slice_gates();
+std::span<const conv::Gate> im2col_gates();
+
+}  // namespace kinetograph::sm100

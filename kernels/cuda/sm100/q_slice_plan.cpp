@@ -1,0 +1,143 @@
+#include <kinetograph/kernels/cuda/sm100/dense_frames.hpp>
+#include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
+#include <kinetograph/kernels/cuda/sm100/pack.hpp>
+#include <kinetograph/kernels/cuda/sm100/plan.hpp>
+#include <kinetograph/kernels/cuda/sm100/qslice_conv3d.hpp>
+#include <kinetograph/kernels/cuda/sm100/shape.hpp>
+#include <kinetograph/kernels/cuda/sm100/slice_passes.hpp>
+#include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
+#include <kinetograph/kernels/cuda/sm80/cost.hpp>
+
+namespace kinetograph::sm100 {
+namespace {
+
+using conv::ConvPlan;
+using conv::ConvProblem;
+using conv::ConvStep;
+using conv::ConvTensors;
+
+// Functions without members leave the parameters as they are.
+using FinishParams = FinishSlicesParams<NoEpilogue>;
+static_assert(sizeof(FinishParams) == sizeof(FinishSlicesParams<SiluInRegisters>));
+
+/// What the steps of one form launch, as places in the plan's kernels.
+struct SliceKernels {
+    const Conv2dEntry *image = nullptr, *first_sum = nullptr, *next_sum = nullptr, *last_sum = nullptr;
+    static constexpr uint32_t kSlice = 0, kAccumulate = 1;                // RoundedSlices
+    static constexpr uint32_t kFirstSum = 0, kNextSum = 1, kLastSum = 2;  // FusedSums
+    uint32_t finish = 0;
+};
+
+int64_t values_of(const ConvProblem& p) { return p.frames_out() * p.pixels_out() * p.filter.k; }
+
+/// fp32 sums, then bf16 slices, then dense copies.
+DenseRoom room_of(const ConvProblem& p, QsliceForm form) {
+    return dense_room(p, static_cast<uint64_t>(values_of(p) * (form == QsliceForm::RoundedSlices ? 6 : 4)));
+}
+
+template <class Params>
+ConvStep pass(uint32_t kernel, uint64_t values, const Params& params) {
+    return conv::ConvLaunch{.kernel = kernel,
+                            .grid = {slice_pass_blocks(values), 1, 1},
+                            .threads = kPassThreads,
+                            .arguments = conv::Arguments::of(params)};
+}
+
+/// A pass has to finish where the last sum's epilogue cannot.
+bool pass_finishes(const ConvProblem& problem, QsliceForm form) {
+    return form == QsliceForm::RoundedSlices || problem.residual || problem.activation != conv::Activation::None;
+}
+
+ConvStep step_of(const QsliceWork& work, const QsliceTensors& where, const SliceKernels& kernels,
+                 const ConvProblem& problem, const conv::ParameterAddresses& parameters,
+                 const conv::EncodeMap& encode) {
+    const auto values = static_cast<uint64_t>(values_of(problem));
+    const EntryEpilogue bare{.alpha = problem.alpha};
+    switch (work.step) {
+        case QsliceStep::Slice:
+            return entry_launch(*kernels.image, SliceKernels::kSlice, work.launch, bare, encode);
+        case QsliceStep::FirstSum:
+            return entry_launch(*kernels.first_sum, SliceKernels::kFirstSum, work.launch, bare, encode);
+        case QsliceStep::NextSum:
+            return entry_launch(*kernels.next_sum, SliceKernels::kNextSum, work.launch, bare, encode);
+        case QsliceStep::LastSum:
+            return entry_launch(*kernels.last_sum, SliceKernels::kLastSum, work.launch,
+                                {.bias = parameters.bias, .alpha = problem.alpha}, encode);
+        case QsliceStep::Accumulate:
+            return pass(SliceKernels::kAccumulate, values,
+                        AccumulateSliceParams{.sums = static_cast<float*>(where.sums),
+                                              .slice = static_cast<const uint32_t*>(where.slice),
+                                              .values = values,
+                                              .first = work.first});
+        case QsliceStep::Finish:
+            break;
+    }
+    return pass(kernels.finish, values,
+                FinishParams{.sums = static_cast<const float*>(where.sums),
+                             .bias = parameters.bias,
+                             .source = static_cast<uint32_t*>(where.source),
+                             .output = static_cast<uint32_t*>(where.output),
+                             .values = values,
+                             .c_out = static_cast<uint32_t>(problem.filter.k),
+                             .beta = problem.beta,
+                             .function = {}});
+}
+
+ConvPlan plan_form(const ConvProblem& problem, const conv::Chip& chip, QsliceForm form) {
+    Conv2dProblemShape image = shape_of(problem);
+    image.n *= image.d_out();
+    image.d = image.q = 1;
+    const SumEntries entries = choose_sums(image, rates_of(chip));
+    SliceKernels kernels{entries.image, entries.first_sum, entries.next_sum, entries.last_sum};
+
+    ConvPlan plan;
+    if (form == QsliceForm::FusedSums) {
+        plan.kernels = {kernel_name(*entries.first_sum), kernel_name(*entries.next_sum),
+                        kernel_name(*entries.last_sum)};
+    } else {
+        plan.kernels = {kernel_name(*entries.image), {"qslice_accumulate", "slice_passes"}};
+    }
+    const auto slices = static_cast<double>(problem.filter.q), values = static_cast<double>(values_of(problem));
+    const Conv2dConfig& slice = form == QsliceForm::FusedSums ? entries.next_sum->config : entries.image->config;
+    plan.seconds = slices * (static_cast<double>(problem.n) * conv::kLaunchSeconds +
+                             estimate(slice, image, rates_of(chip)).seconds);
+    if (form == QsliceForm::RoundedSlices)
+        plan.seconds += slices * (conv::kLaunchSeconds + sm80::traffic_seconds(10 * values, chip));
+    if (pass_finishes(problem, form)) {
+        const bool silu = problem.activation == conv::Activation::Silu;
+        kernels.finish = static_cast<uint32_t>(plan.kernels.size());
+        plan.kernels.push_back({silu ? "qslice_finish_silu" : "qslice_finish", "slice_passes"});
+        plan.seconds += conv::kLaunchSeconds + sm80::traffic_seconds((problem.residual ? 8 : 6) * values, chip);
+    }
+    plan.workspace_bytes = room_of(problem, form).end;
+    plan.packing = filter_packing(problem);
+    plan.steps = [kernels, problem, form](const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
+                                          const conv::EncodeMap& encode) {
+        std::vector<ConvStep> steps;
+        const DenseTensors dense = append_gather(steps, problem, tensors, tensors.output, room_of(problem, form));
+        const QsliceTensors where{.activation = dense.input,
+                                  .filter = const_cast<std::byte*>(parameters.filter),
+                                  .output = dense.output,
+                                  .source = dense.residual,
+                                  .sums = tensors.workspace,
+                                  .slice = tensors.workspace + values_of(problem) * 4};
+        const Finisher finisher = problem.activation == conv::Activation::None ? Finisher::LastSum : Finisher::Pass;
+        for (const QsliceWork& work : plan_qslice(kernels.image->config, shape_of(problem), where, form, finisher))
+            steps.push_back(step_of(work, where, kernels, problem, parameters, encode));
+        append_scatter(steps, problem, tensors.output, dense.output);
+        return steps;
+    };
+    return plan;
+}
+
+}  // namespace
+
+ConvPlan plan_q_slice(const ConvProblem& problem, const conv::Chip& chip) {
+    return plan_form(problem, chip, QsliceForm::FusedSums);
+}
+
+ConvPlan plan_rounded_q_slice(const ConvProblem& problem, const conv::Chip& chip) {
+    return plan_form(problem, chip, QsliceForm::RoundedSlices);
+}
+
+}  // namespace kinetograph::sm100

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+
+/// The kernels that work on fp32 sums in memory, and the image kernel of the same shape.
+namespace kinetograph::sm100 {
+
+/// One CTA or a pair, one swizzle; bf16 inputs. All four take the same tiles.
+struct SumEntries {
+    const Conv2dEntry* image = nullptr;      ///< bf16 out: the config from which the others' follow
+    const Conv2dEntry* first_sum = nullptr;  ///< sums out
+    const Conv2dEntry* next_sum = nullptr;   ///< sums in and out
+    const Conv2dEntry* last_sum = nullptr;   ///< sums in, bf16 out
+};
+
+/// The cheapest of those that are built for a 2-D shape in bf16, by estimate.
+SumEntries choose_sums(const Conv2dProblemShape& image, const ChipRates& rates);
+/// The entry that writes the sums of a matrix product most cheaply: [rows, k] as an image of one row, in bf16, fp16 or
+/// fp8 e4m3.
+const Conv2dEntry& choose_product(const Conv2dProblemShape& product, const ChipRates& rates);
+
+}  // namespace kinetograph::sm100

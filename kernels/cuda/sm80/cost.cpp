@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <kinetograph/kernels/cuda/sm80/conv_configs.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_rows.hpp>
+#include <kinetograph/kernels/cuda/sm80/cost.hpp>
+#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+
+namespace kinetograph::sm80 {
+namespace {
+
+using conv::Chip;
+using conv::ConvProblem;
+using conv::Norm;
+
+#define KG_NAMED(name, ...) NamedConvConfig{"sm80_conv_" #name, name},
+constexpr std::array kConfigs{KG_SM80_CONV_CONFIGS_BF16(KG_NAMED) KG_SM80_CONV_CONFIGS_F16(KG_NAMED)};
+#undef KG_NAMED
+
+int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+/// Clocks of an SM, for one CTA: fitted to the times of 13 layers of the Wan 2.1 decoder on an H200 (sm_90, 1.8 GHz),
+/// which they meet within 6 to 16 % (root mean square), docs/performance.md. Narrow copies have not been fitted: only
+/// one tile each can take what needs them.
+struct TileClocks {
+    uint32_t bm, bn;
+    double multiply;  ///< of the pipes, for 64 elements of K
+    double finish;    ///< of the pipes, besides
+    double alone;     ///< from one 64 elements of K to the next when the CTA has the SM to itself
+    double start;     ///< besides, when it is alone
+};
+constexpr std::array kTileClocks{
+    TileClocks{128, 128, 1290, 5731, 1240, 15516}, TileClocks{128, 96, 927, 3682, 978, 20359},
+    TileClocks{128, 64, 651, 4817, 925, 159},      TileClocks{128, 32, 440, 2340, 1115, 10717},
+    TileClocks{128, 16, 262, 2668, 1388, 4582},    TileClocks{64, 192, 964, 7177, 2017, 38},
+    TileClocks{64, 96, 526, 2716, 631, 486},       TileClocks{64, 64, 375, 2060, 2181, 4783},
+};
+const TileClocks& clocks_of(const ConvConfig& config) {
+    const auto found = std::ranges::find_if(
+        kTileClocks, [&](const TileClocks& tile) { return tile.bm == config.bm && tile.bn == config.bn; });
+    assert(found != kTileClocks.end());
+    return *found;
+}
+
+/// Bytes that one copy of input channels may have. Copies of 16 bytes go with MaskedRow, others with PlacedRow.
+uint32_t widest_copy(const ConvProblem& p) {
+    const bool masked =
+        upsample_of(p) != Upsample::Nearest2x && p.filter.r <= kMostMaskedTaps && p.filter.s <= kMostMaskedTaps;
+    if (p.c_in % 8 == 0 && masked) return 16;
+    return p.c_in % 2 == 0 ? 4 : 2;
+}
+
+/// Of the element, with the copies that the channels ask for.
+bool copies(const ConvConfig& config, const ConvProblem& problem) {
+    return config.element == problem.dtype && config.copy_bytes == widest_copy(problem);
+}
+
+/// Filters of the narrowest tile that holds all channels of a pixel; 0 where none does.
+uint32_t norm_width(const ConvProblem& problem) {
+    uint32_t width = 0;
+    for (const NamedConvConfig& named : kConfigs) {
+        const ConvConfig& c = named.config;
+        if (copies(c, problem) && c.bn >= problem.filter.k && (width == 0 || c.bn < width)) width = c.bn;
+    }
+    return width;
+}
+
+}  // namespace
+
+std::span<const NamedConvConfig> conv_configs() { return kConfigs; }
+
+bool fits(const ConvConfig& config, const ConvProblem& problem) {
+    return copies(config, problem) && (problem.norm == Norm::None || config.bn == norm_width(problem));
+}
+
+bool some_tile_fits(const ConvProblem& problem) {
+    return std::ranges::any_of(kConfigs, [&](const NamedConvConfig& named) { return fits(named.config, problem); });
+}
+
+uint32_t resident_ctas(const ConvConfig& config, const Chip& chip) {
+    constexpr uint32_t kOfTheSystem = 1024;  // what a block cannot have of an SM's shared memory
+    const uint32_t by_memory = (chip.shared_bytes_per_block + kOfTheSystem) / (shared_bytes(config) + kOfTheSystem);
+    return std::max(1u, std::min(by_memory, config.ctas_per_sm));
+}
+
+int64_t conv_ctas(const ConvConfig& config, const ConvProblem& p) {
+    const bool sub_pixel = upsample_of(p) == Upsample::SubPixel;
+    const int64_t pixels = sub_pixel ? p.h * p.w : p.pixels_out();
+    return ceil_div(pixels, config.bm) * ceil_div(p.filter.k, config.bn) * p.frames_out() * (sub_pixel ? 4 : 1);
+}
+
+double conv_seconds(const ConvConfig& config, const ConvProblem& p, const Chip& chip) {
+    const TileClocks clocks = clocks_of(config);
+    const int64_t taps = upsample_of(p) == Upsample::SubPixel ? p.filter.q * 4 : p.taps();
+    const auto depth = static_cast<double>(taps * padded_channels(p.c_in)) / 64;
+    // CTAs of one SM share its pipes; a few of them do not fill these, and each takes at least its own latency.
+    const auto together = [&](int64_t ctas) {
+        const double shared = static_cast<double>(ctas) * (clocks.multiply * depth + clocks.finish);
+        return ctas == 0 ? 0.0 : std::max(shared, clocks.alone * depth + clocks.start);
+    };
+    const int64_t resident = resident_ctas(config, chip), slots = chip.compute_units * resident;
+    const int64_t ctas = conv_ctas(config, p), waves = ctas / slots;
+    const double all =
+        static_cast<double>(waves) * together(resident) + together(ceil_div(ctas % slots, int64_t{chip.compute_units}));
+    return all / chip.clocks_per_second;
+}
+
+double traffic_seconds(double bytes, const Chip& chip) { return bytes / chip.memory_bytes_per_second; }
+
+const NamedConvConfig& choose_config(const ConvProblem& problem, const Chip& chip) {
+    const NamedConvConfig* best = nullptr;
+    double least = 0;
+    for (const NamedConvConfig& named : kConfigs) {
+        if (!fits(named.config, problem)) continue;
+        const double seconds = conv_seconds(named.config, problem, chip);
+        if (best == nullptr || seconds < least) {
+            best = &named;
+            least = seconds;
+        }
+    }
+    assert(best != nullptr);
+    return *best;
+}
+
+}  // namespace kinetograph::sm80

@@ -1,0 +1,54 @@
+#include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
+#include <kinetograph/kernels/cuda/sm80/gates.hpp>
+
+namespace kinetograph::sm80 {
+namespace {
+
+using conv::Gate;
+using conv::Subject;
+
+constexpr Gate kImplicitGemm[] = {
+    kSinceSm80,
+    conv::kBf16OrF16,
+    conv::kUnscaled,
+    conv::kUngrouped,
+    {"temporal taps that one launch has room for",
+     [](const Subject& s) { return s.problem.filter.q <= kMaxConvFrameTaps; },
+     [](const Subject& s) {
+         return std::to_string(s.problem.filter.q) + "; there is room for " + std::to_string(kMaxConvFrameTaps);
+     }},
+};
+
+constexpr Gate kQSlice[] = {
+    kSinceSm80,
+    conv::kNoUpsampling,
+    conv::kUngrouped,
+    conv::kBf16,
+    conv::kUnscaled,
+    {"stride 1", [](const Subject& s) { return s.problem.stride.all(1); },
+     [](const Subject& s) { return conv::met(s.problem.stride); }},
+    {"dilation 1", [](const Subject& s) { return s.problem.dilation.all(1); },
+     [](const Subject& s) { return conv::met(s.problem.dilation); }},
+    {"more than one temporal tap", [](const Subject& s) { return s.problem.filter.q > 1; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.q); }},
+    {"more than one tap in a frame", [](const Subject& s) { return s.problem.filter.r * s.problem.filter.s > 1; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.r) + 'x' + std::to_string(s.problem.filter.s); }},
+    {"no temporal padding", [](const Subject& s) { return s.problem.pad.front == 0 && s.problem.pad.back == 0; },
+     [](const Subject& s) {
+         return std::to_string(s.problem.pad.front) + " in front and " + std::to_string(s.problem.pad.back) + " behind";
+     }},
+    {"input channels a multiple of 32", [](const Subject& s) { return s.problem.c_in % 32 == 0; },
+     [](const Subject& s) { return std::to_string(s.problem.c_in); }},
+    {"output channels a multiple of 8", [](const Subject& s) { return s.problem.filter.k % 8 == 0; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
+};
+
+constexpr Gate kIm2col[] = {kSinceSm80, conv::kBf16OrF16, conv::kUnscaled};
+
+}  // namespace
+
+std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate> q_slice_gates() { return kQSlice; }
+std::span<const Gate> im2col_gates() { return kIm2col; }
+
+}  // namespace kinetograph::sm80

@@ -1,0 +1,91 @@
+#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/isa/convert.hpp>
+
+namespace kinetograph::sm80 {
+namespace {
+
+using conv::ConvProblem;
+
+uint16_t rounded(Element element, float value) {
+    return static_cast<uint16_t>(element == Element::BF16 ? isa::bfloat16_bits(value) : isa::float16_bits(value));
+}
+
+/// Of three taps on the doubled axis, those that read stored pixel `tap` (0 or 1) of the two under a position of this
+/// parity: an even position has its first tap on the pixel before, an odd one its last tap on the pixel behind.
+struct Taps {
+    int64_t first, end;
+};
+constexpr Taps folded_taps(int64_t parity, int64_t tap) {
+    const int64_t split = parity == 0 ? 1 : 2;
+    return tap == 0 ? Taps{0, split} : Taps{split, 3};
+}
+
+}  // namespace
+
+int64_t packed_filter_bytes(const ConvProblem& p) {
+    const int64_t taps = upsample_of(p) == Upsample::SubPixel ? 4 * p.filter.q * 4 : p.taps();
+    return p.filter.k * taps * padded_channels(p.c_in) * 2;
+}
+
+std::vector<std::byte> pack_filter(const ConvProblem& p, std::span<const float> filter) {
+    std::vector<std::byte> packed(static_cast<size_t>(packed_filter_bytes(p)));
+    const bool folds = upsample_of(p) == Upsample::SubPixel;
+    const int64_t parities = folds ? 4 : 1, r = folds ? 2 : p.filter.r, s = folds ? 2 : p.filter.s;
+    const int64_t channels = padded_channels(p.c_in);
+    const auto given = [&](int64_t k, int64_t c, int64_t tap_q, int64_t tap_r, int64_t tap_s) {
+        const int64_t row = ((k * p.c_in + c) * p.filter.q + tap_q) * p.filter.r + tap_r;
+        return filter[static_cast<size_t>(row * p.filter.s + tap_s)];
+    };
+    const auto folded = [&](int64_t parity, int64_t k, int64_t c, int64_t tap_q, int64_t tap_r, int64_t tap_s) {
+        const Taps rows = folded_taps(parity / 2, tap_r), columns = folded_taps(parity % 2, tap_s);
+        float sum = 0;
+        for (int64_t row = rows.first; row < rows.end; ++row) {
+            for (int64_t column = columns.first; column < columns.end; ++column) {
+                sum += given(k, c, tap_q, row, column);
+            }
+        }
+        return sum;
+    };
+    const int64_t taps = p.filter.q * r * s;
+    for (int64_t row = 0; row < parities * p.filter.k; ++row) {
+        const int64_t parity = row / p.filter.k, k = row % p.filter.k;
+        for (int64_t tap = 0; tap < taps; ++tap) {
+            const int64_t tap_q = tap / (r * s), tap_r = tap / s % r, tap_s = tap % s;
+            for (int64_t c = 0; c < p.c_in; ++c) {
+                const float value =
+                    folds ? folded(parity, k, c, tap_q, tap_r, tap_s) : given(k, c, tap_q, tap_r, tap_s);
+                const uint16_t bits = rounded(p.dtype, value);
+                std::memcpy(packed.data() + ((row * taps + tap) * channels + c) * 2, &bits, 2);
+            }
+        }
+    }
+    return packed;
+}
+
+std::vector<float> slice_filter(const ConvProblem& p, std::span<const float> filter, int64_t q) {
+    const int64_t taps = p.filter.r * p.filter.s, rows = p.filter.k * p.c_in;
+    std::vector<float> slice;
+    slice.reserve(static_cast<size_t>(rows * taps));
+    for (int64_t row = 0; row < rows; ++row) {
+        const auto first = filter.begin() + (row * p.filter.q + q) * taps;
+        slice.insert(slice.end(), first, first + taps);
+    }
+    return slice;
+}
+
+int64_t im2col_columns(const ConvProblem& p) { return (p.taps() * p.c_in + 31) / 32 * 32; }
+
+std::vector<float> im2col_filter(const ConvProblem& p, std::span<const float> filter) {
+    const int64_t taps = p.taps(), c_group = p.c_in / p.groups, k_group = p.filter.k / p.groups;
+    const int64_t columns = im2col_columns(p);
+    std::vector<float> dense(static_cast<size_t>(p.filter.k * columns), 0.0F);
+    for (int64_t k = 0; k < p.filter.k; ++k)
+        for (int64_t c = 0; c < c_group; ++c)
+            for (int64_t tap = 0; tap < taps; ++tap)
+                dense[static_cast<size_t>(k * columns + tap * p.c_in + k / k_group * c_group + c)] =
+                    filter[static_cast<size_t>((k * c_group + c) * taps + tap)];
+    return dense;
+}
+
+}  // namespace kinetograph::sm80

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <algorithm>
+#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
+#include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
+
+/// The passes of frame_passes.cu as steps of a plan.
+namespace kinetograph::sm80 {
+
+/// A pass over any number of frames as launches of `kernel` over as many as a launch takes: params.frames is filled in,
+/// and `shape(frames)` is the launch over so many.
+template <class Params, class Shape>
+void append_pass(std::vector<conv::ConvStep>& steps, uint32_t kernel, Params params,
+                 std::span<const std::byte* const> input, std::span<std::byte* const> output, const Shape& shape) {
+    for (size_t first = 0; first < input.size(); first += kMaxPassFrames) {
+        const size_t count = std::min<size_t>(kMaxPassFrames, input.size() - first);
+        params.frames = {};
+        std::copy_n(input.begin() + static_cast<ptrdiff_t>(first), count, params.frames.input);
+        std::copy_n(output.begin() + static_cast<ptrdiff_t>(first), count, params.frames.output);
+        const PassLaunch launch = shape(static_cast<uint32_t>(count));
+        if (launch.empty()) continue;
+        steps.emplace_back(conv::ConvLaunch{.kernel = kernel,
+                                            .grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+                                            .threads = launch.threads,
+                                            .shared_bytes = launch.shared_bytes,
+                                            .arguments = conv::Arguments::of(params)});
+    }
+}
+
+/// The RMS norm of a convolution's output as a pass of its own after it, for kernels whose tiles do not hold all
+/// channels.
+conv::KernelName norm_kernel(const conv::ConvProblem& problem);
+void append_norm(std::vector<conv::ConvStep>& steps, uint32_t kernel, const conv::ConvProblem& problem,
+                 const float* gamma, std::span<std::byte* const> stored, std::span<std::byte* const> normed);
+/// Of memory.
+double norm_seconds(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+}  // namespace kinetograph::sm80

@@ -1,0 +1,139 @@
+#include <kinetograph/kernels/cuda/sm80/plan.hpp>
+
+#include <cmath>
+#include <kinetograph/kernels/cuda/sm80/cost.hpp>
+#include <kinetograph/kernels/cuda/sm80/gates.hpp>
+#include <kinetograph/kernels/cuda/sm80/im2col_plan.hpp>
+#include <kinetograph/kernels/cuda/sm80/implicit_gemm_plan.hpp>
+#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+
+namespace kinetograph::sm80 {
+namespace {
+
+using conv::Activation;
+using conv::Chip;
+using conv::ConvLaunch;
+using conv::ConvPlan;
+using conv::ConvProblem;
+using conv::ConvTensors;
+using conv::Norm;
+using conv::ParameterAddresses;
+
+uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
+int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
+
+uint32_t flags_of(const ConvProblem& p, const ConvTensors& tensors, const ParameterAddresses& parameters,
+                  bool has_addend) {
+    uint32_t flags = 0;
+    if (parameters.bias != nullptr) flags |= kConvBias;
+    if (p.activation == Activation::Silu) flags |= kConvSilu;
+    if (!tensors.residual.empty()) flags |= kConvResidual;
+    if (has_addend) flags |= kConvAddend;
+    if (p.norm != Norm::Instead) flags |= kConvOutput;
+    if (p.norm != Norm::None) flags |= kConvNorm;
+    if (p.norm_activation == Activation::Silu) flags |= kConvNormSilu;
+    if (p.output_dtype == Element::F32) flags |= kConvFloat32;
+    return flags;
+}
+
+/// All but the frames.
+ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const ParameterAddresses& parameters) {
+    const Upsample upsample = upsample_of(p);
+    const bool sub_pixel = upsample == Upsample::SubPixel;
+    const int64_t seen = upsample == Upsample::Nearest2x ? 2 : 1;
+    ConvParams params{};
+    params.filter = parameters.filter;
+    params.bias = parameters.bias;
+    params.gamma = parameters.gamma;
+    params.h = u32(seen * p.h);
+    params.w = u32(seen * p.w);
+    params.w_stored = u32(p.w);
+    params.upsample = u32(seen - 1);
+    params.c_in = u32(p.c_in);
+    params.c_out = u32(p.filter.k);
+    params.c_padded = u32(padded_channels(p.c_in));
+    params.q = u32(p.filter.q);
+    params.r = u32(sub_pixel ? 2 : p.filter.r);
+    params.s = u32(sub_pixel ? 2 : p.filter.s);
+    params.w_out = u32(sub_pixel ? p.w : p.w_out());
+    params.pixels = u32(sub_pixel ? p.h * p.w : p.pixels_out());
+    params.parities = sub_pixel ? 4 : 1;
+    params.n_tiles = u32((p.filter.k + config.bn - 1) / config.bn);
+    params.stride_h = i32(p.stride.h);
+    params.stride_w = i32(p.stride.w);
+    params.dilation_h = i32(p.dilation.h);
+    params.dilation_w = i32(p.dilation.w);
+    params.pad_top = i32(p.pad.top);
+    params.pad_left = i32(p.pad.left);
+    params.beta = p.beta;
+    params.sqrt_c_out = std::sqrt(static_cast<float>(p.filter.k));
+    return params;
+}
+
+/// The input frames under the taps of output frame `frame`; null where they meet the padding.
+void place_taps(const ConvProblem& p, std::span<const std::byte* const> input, int64_t frame, const void** taps) {
+    const int64_t sample = frame / p.d_out(), t = frame % p.d_out();
+    for (int64_t q = 0; q < p.filter.q; ++q) {
+        const int64_t from = conv::input_frame(p, t, q);
+        taps[q] = from < 0 || from >= p.d ? nullptr : input[static_cast<size_t>(sample * p.d + from)];
+    }
+}
+
+ConvPlan plan_fused_q_slice(const ConvProblem& problem, const Chip& chip) {
+    return plan_q_slice(problem, chip, QSliceForm::FusedSums);
+}
+ConvPlan plan_rounded_q_slice(const ConvProblem& problem, const Chip& chip) {
+    return plan_q_slice(problem, chip, QSliceForm::RoundedSlices);
+}
+
+}  // namespace
+
+std::span<const conv::ConvMethod> methods() {
+    static const conv::ConvMethod kMethods[] = {
+        {"implicit-gemm-sm80", "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place",
+         implicit_gemm_gates(), plan_implicit_gemm},
+        {"q-slice-sm80", "a 2-D implicit GEMM a temporal tap, its epilogue adding fp32 sums", q_slice_gates(),
+         plan_fused_q_slice},
+        {"q-slice-rounded-sm80", "a 2-D implicit GEMM a temporal tap, its bf16 results added by a pass",
+         q_slice_gates(), plan_rounded_q_slice, false},
+        {"im2col-sm80", "a matrix of all taps and its product on any NVIDIA GPU since sm_80", im2col_gates(),
+         plan_im2col},
+    };
+    return kMethods;
+}
+
+std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
+                                      const ParameterAddresses& parameters, std::span<const std::byte* const> addend) {
+    std::vector<ConvLaunch> launches;
+    if (problem.empty()) return launches;
+    const int64_t frames = problem.frames_out(), q = problem.filter.q;
+    assert(q <= kMaxConvFrameTaps && tensors.input.size() == static_cast<size_t>(problem.frames_in()));
+    assert(tensors.output.size() == static_cast<size_t>(problem.norm == Norm::Instead ? 0 : frames));
+    assert(problem.norm == Norm::None || (config.bn >= problem.filter.k && parameters.gamma != nullptr));
+
+    ConvParams common = shape_params(config, problem, parameters);
+    common.flags = flags_of(problem, tensors, parameters, !addend.empty());
+    const int64_t room = std::min<int64_t>(kMaxConvFrames, kMaxConvFrameTaps / q);
+    launches.reserve(static_cast<size_t>((frames + room - 1) / room));
+    for (int64_t first = 0; first < frames; first += room) {
+        const int64_t count = std::min(room, frames - first);
+        ConvParams params = common;
+        for (int64_t i = 0; i < count; ++i) {
+            const auto frame = static_cast<size_t>(first + i);
+            place_taps(problem, tensors.input, first + i, params.input + i * q);
+            if (!tensors.output.empty()) params.output[i] = tensors.output[frame];
+            if (!tensors.residual.empty()) params.residual[i] = tensors.residual[frame];
+            if (!addend.empty()) params.addend[i] = addend[frame];
+            if (!tensors.normed.empty()) params.normed[i] = tensors.normed[frame];
+        }
+        const uint32_t m_tiles = (common.pixels + config.bm - 1) / config.bm;
+        launches.push_back({.grid = {m_tiles * common.n_tiles, u32(count) * common.parities, 1},
+                            .threads = threads(config),
+                            .shared_bytes = shared_bytes(config),
+                            .arguments = conv::Arguments::of(params)});
+    }
+    return launches;
+}
+
+}  // namespace kinetograph::sm80

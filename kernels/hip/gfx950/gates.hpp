@@ -1,0 +1,11 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/gate.hpp>
+
+/// What the methods of this folder take, with reasons.
+namespace kinetograph::gfx950 {
+
+std::span<const conv::Gate> four_wave_gates();
+std::span<const conv::Gate> im2col_gates();
+
+}  // namespace kinetograph::gfx950
