@@ -74,7 +74,7 @@ struct ParameterPacking {
 };
 
 struct ConvPlan {
-    std::vector<KernelName> kernels;  ///< that steps launch, each once
+    std::vector<KernelName> kernels;  ///< that steps launch, by their places here
     std::uint64_t workspace_bytes = 0;
     double seconds = 0;  ///< predicted
     ParameterPacking packing;

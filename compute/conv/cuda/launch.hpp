@@ -39,11 +39,4 @@ void launch_frames(accel::Stream& stream, std::string_view pass_name, accel::Ker
     }
 }
 
-/// The ending of kernels for elements of that type: "bf16", "f16", "f32"; empty for other types.
-inline std::string_view element_suffix(tensor::DType dtype) {
-    if (dtype == tensor::DType::BF16) return "bf16";
-    if (dtype == tensor::DType::F16) return "f16";
-    return dtype == tensor::DType::F32 ? "f32" : "";
-}
-
 }  // namespace kinetograph::conv::cuda

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernel
             "attention of {} channels in {}: the kernels for CUDA take BF16 and F16, and multiples of 8 channels "
             "up to 384",
             problem.channels, tensor::to_string(problem.dtype));
-    const std::string_view element = conv::cuda::element_suffix(problem.dtype);
+    const std::string_view element = element_name(problem.dtype);
     auto kernel =
         kernels->get(fmt::format("attention_{}", element), fmt::format("sm80_attention_{}_{}", element, width));
     if (!kernel) return fail(std::move(kernel.error()));

@@ -34,7 +34,7 @@ Result<std::shared_ptr<accel::Kernel>> load(conv::Kernels& kernels, const std::s
 
 Result<void> load(conv::Kernels& kernels, std::string_view pass, TypedKernels& loaded) {
     for (std::size_t i = 0; i < kTypes.size(); ++i) {
-        KG_TRY(auto kernel, load(kernels, fmt::format("{}_{}", pass, conv::cuda::element_suffix(kTypes[i]))));
+        KG_TRY(auto kernel, load(kernels, fmt::format("{}_{}", pass, element_name(kTypes[i]))));
         loaded.of_type[i] = std::move(kernel);
     }
     return {};

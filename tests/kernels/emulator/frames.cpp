@@ -1,6 +1,7 @@
 #include "frames.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cstdio>
 #include <cstring>
@@ -21,7 +22,7 @@ Frames::Frames(Element element, size_t frames, size_t elements)
 
 double Frames::get(size_t frame, size_t index) const {
     uint32_t bits = 0;
-    std::memcpy(&bits, inputs_[frame] + index * element_bytes(element_), element_bytes(element_));
+    std::memcpy(&bits, inputs_[frame] + index * element_bytes(element_), std::min(element_bytes(element_), 4U));
     switch (element_) {
         case Element::U32:
             return bits;
@@ -59,7 +60,7 @@ void Frames::set(size_t frame, size_t index, float value) {
         default:
             break;
     }
-    std::memcpy(outputs_[frame] + index * element_bytes(element_), &bits, element_bytes(element_));
+    std::memcpy(outputs_[frame] + index * element_bytes(element_), &bits, std::min(element_bytes(element_), 4U));
 }
 
 Frames& Frames::fill_normal(uint32_t seed) {

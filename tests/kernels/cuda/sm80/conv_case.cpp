@@ -31,7 +31,7 @@ size_t at(int64_t index) { return static_cast<size_t>(index); }
 
 double load_value(Element value, const uint8_t* bytes, size_t index) {
     uint32_t bits = 0;
-    std::memcpy(&bits, bytes + index * element_bytes(value), element_bytes(value));
+    std::memcpy(&bits, bytes + index * element_bytes(value), std::min(element_bytes(value), 4U));
     if (value == Element::F32) return isa::float_of(bits);
     return value == Element::BF16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
 }
@@ -41,7 +41,7 @@ void store_value(Element value, uint8_t* bytes, size_t index, double number) {
     uint32_t bits = isa::bits_of(single);
     if (value == Element::BF16) bits = isa::bfloat16_bits(single);
     if (value == Element::F16) bits = isa::float16_bits(single);
-    std::memcpy(bytes + index * element_bytes(value), &bits, element_bytes(value));
+    std::memcpy(bytes + index * element_bytes(value), &bits, std::min(element_bytes(value), 4U));
 }
 
 ConvProblem ConvCase::problem() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <cmath>
 #include <cstring>
@@ -49,7 +50,8 @@ class TestFrames {
         const std::byte* const at = frame(frame_index) + element * element_bytes(storage_);
         float value = 0;
         uint16_t bits = 0;
-        std::memcpy(storage_ == Element::F32 ? static_cast<void*>(&value) : &bits, at, element_bytes(storage_));
+        std::memcpy(storage_ == Element::F32 ? static_cast<void*>(&value) : &bits, at,
+                    std::min(element_bytes(storage_), 4U));
         return storage_ == Element::F32    ? value
                : storage_ == Element::BF16 ? tensor::from_bf16(bits)
                                            : tensor::from_f16(bits);
@@ -57,7 +59,8 @@ class TestFrames {
     void set(size_t frame_index, size_t element, float value) {
         std::byte* const at = frame(frame_index) + element * element_bytes(storage_);
         const uint16_t bits = storage_ == Element::F16 ? tensor::to_f16(value) : tensor::to_bf16(value);
-        std::memcpy(at, storage_ == Element::F32 ? static_cast<const void*>(&value) : &bits, element_bytes(storage_));
+        std::memcpy(at, storage_ == Element::F32 ? static_cast<const void*>(&value) : &bits,
+                    std::min(element_bytes(storage_), 4U));
     }
     /// Normal numbers of this deviation.
     void fill(uint64_t seed, float deviation = 1) {
