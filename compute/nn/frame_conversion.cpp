@@ -3,6 +3,8 @@
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <type_traits>
 #include <vector>
 
@@ -19,14 +21,32 @@ inline float clamped(float value, float limit) {
     return raised > limit ? limit : raised;
 }
 
-KINETOGRAPH_CPU_CLONES void store(const float* input, float* output, std::int64_t count, float limit) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) output[i] = clamped(input[i], limit);
+/// 1 for an infinity and for NaN.
+inline std::uint32_t not_finite(float value) {
+    constexpr std::uint32_t kExponent = 0x7F800000U;
+    return (std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent ? 1U : 0U;
 }
 
-KINETOGRAPH_CPU_CLONES void store(const std::uint16_t* input, float* output, std::int64_t count, float limit) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) output[i] = clamped(tensor::from_bf16(input[i]), limit);
+/// Returns whether a value is not finite.
+KINETOGRAPH_CPU_CLONES bool store(const float* input, float* output, std::int64_t count, float limit) {
+    std::uint32_t bad = 0;
+#pragma omp simd reduction(| : bad)
+    for (std::int64_t i = 0; i < count; ++i) {
+        bad |= not_finite(input[i]);
+        output[i] = clamped(input[i], limit);
+    }
+    return bad != 0;
+}
+
+KINETOGRAPH_CPU_CLONES bool store(const std::uint16_t* input, float* output, std::int64_t count, float limit) {
+    std::uint32_t bad = 0;
+#pragma omp simd reduction(| : bad)
+    for (std::int64_t i = 0; i < count; ++i) {
+        const float value = tensor::from_bf16(input[i]);
+        bad |= not_finite(value);
+        output[i] = clamped(value, limit);
+    }
+    return bad != 0;
 }
 
 template <class Element>
@@ -96,23 +116,25 @@ Result<void> enqueue_store_f32(accel::Stream& stream, std::string_view pass_name
         return fail(ErrorCode::InvalidArgument, "pass \"{}\": frames of {}, wanted F32 or BF16", pass_name,
                     tensor::to_string(work.dtype));
     }
-    stream.enqueue(pass_name,
-                   [input = std::vector(work.input.begin(), work.input.end()), output = work.output,
-                    elements = work.elements, dtype = work.dtype, limit = work.limit]() -> Result<void> {
-                       const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
-                       const std::int64_t tasks = blocks * static_cast<std::int64_t>(input.size());
+    stream.enqueue(
+        pass_name,
+        [input = std::vector(work.input.begin(), work.input.end()), output = work.output, elements = work.elements,
+         dtype = work.dtype, limit = work.limit, flag = work.not_finite]() -> Result<void> {
+            const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
+            const std::int64_t tasks = blocks * static_cast<std::int64_t>(input.size());
 #pragma omp parallel for schedule(static)
-                       for (std::int64_t task = 0; task < tasks; ++task) {
-                           const std::int64_t frame = task / blocks, first = task % blocks * kBlock;
-                           const std::int64_t count = std::min(kBlock, elements - first);
-                           float* to = output + frame * elements + first;
-                           if (dtype == DType::F32)
-                               store(reinterpret_cast<const float*>(input[frame]) + first, to, count, limit);
-                           else
-                               store(reinterpret_cast<const std::uint16_t*>(input[frame]) + first, to, count, limit);
-                       }
-                       return {};
-                   });
+            for (std::int64_t task = 0; task < tasks; ++task) {
+                const std::int64_t frame = task / blocks, first = task % blocks * kBlock;
+                const std::int64_t count = std::min(kBlock, elements - first);
+                float* to = output + frame * elements + first;
+                const bool bad =
+                    dtype == DType::F32
+                        ? store(reinterpret_cast<const float*>(input[frame]) + first, to, count, limit)
+                        : store(reinterpret_cast<const std::uint16_t*>(input[frame]) + first, to, count, limit);
+                if (bad && flag != nullptr) std::atomic_ref(*flag).store(1, std::memory_order_relaxed);
+            }
+            return {};
+        });
     return {};
 }
 

@@ -1,5 +1,6 @@
 #include <kinetograph/compute/stream/frame_stream.hpp>
 
+#include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 
 #include <pthread.h>
@@ -69,13 +70,14 @@ FrameStream::~FrameStream() {
 
 void FrameStream::run() {
     while (!stop_) {
-        if (auto begun = follow_restart() ? decoder_->begin_clip(decoded_generation_) : Result<void>{}; !begun) {
-            end(std::move(begun.error()));
-        } else if (auto more = decode_next(); !more) {
+        auto more = without_exceptions("decoding", [this]() -> Result<bool> {
+            if (follow_restart()) KG_CHECK(decoder_->begin_clip(decoded_generation_));
+            return decode_next();
+        });
+        if (!more)
             end(std::move(more.error()));
-        } else if (!*more) {
+        else if (!*more)
             end(std::nullopt);
-        }
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return stop_ || !at_end_; });
     }

@@ -27,8 +27,10 @@ struct FrameStreamStats {
 };
 
 /// Decodes ahead on a thread of its own, up to the number of slots, and never drops a frame: a reader that is slow
-/// makes the decoder wait. On an adopted device it submits to the copy lane's queue from its thread, so the application
-/// lends the lock of that queue (vulkan::AdoptedQueue::mutex) or a queue of its own.
+/// makes the decoder wait. An Error of the decoder ends the clip after the frames before it: they can be taken, then
+/// try_take() returns the Error again and again, until restart() begins anew. On an adopted device it submits to the
+/// copy lane's queue from its thread, so the application lends the lock of that queue (vulkan::AdoptedQueue::mutex) or
+/// a queue of its own.
 ///
 ///   const auto frame = stream.try_take();  ->  a submission that waits for frame->ready, reads frame->image, and
 ///   signals a semaphore of the application's  ->  stream.release(*frame, {semaphore, nullptr, value})

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/vae/decode_queue.hpp>
 
 #include <kinetograph/compute/nn/frame_conversion.hpp>
+#include <kinetograph/engine/base/exceptions.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -114,7 +115,8 @@ class ThreadedDecodeQueue final : public DecodeQueue {
             const std::int64_t latent = next_latent_;
             const bool reset = std::exchange(reset_wanted_, false);
             lock.unlock();
-            Result<std::vector<Frame>> frames = decode(latent, generation, reset);
+            Result<std::vector<Frame>> frames =
+                without_exceptions("decoding", [&] { return decode(latent, generation, reset); });
             lock.lock();
             if (generation != generation_) continue;  // restarted meanwhile: what was decoded is of the past
             if (frames)
@@ -142,6 +144,7 @@ class ThreadedDecodeQueue final : public DecodeQueue {
             frame.rgba.resize(elements / 3 * 4);
             to_rgba8(step.thwc.subspan(static_cast<std::size_t>(i) * elements, elements), frame.rgba);
             frame.decoded_at = host_now();
+            frame.not_finite = step.not_finite;
             frames.push_back(std::move(frame));
         }
         step_time_ = step.duration;

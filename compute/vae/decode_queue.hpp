@@ -18,6 +18,7 @@ struct Frame {
     std::int64_t width = 0, height = 0;
     Nanoseconds presentation_time{};  ///< from the clip's start: index / fps
     Nanoseconds decoded_at{};         ///< host axis
+    std::int64_t not_finite = 0;      ///< values of its step that were infinite or no number: black here
     std::vector<std::uint8_t> rgba;   ///< [height, width, 4], sRGB-encoded as the model makes it, alpha 255
 };
 
@@ -44,7 +45,7 @@ class DecodeQueue {
     virtual ~DecodeQueue() = default;
 
     /// The next frame in order, or nothing if none is ready. Never blocks on decoding.
-    /// An Error from the decoder is returned once all frames before it are taken.
+    /// An Error from the decoder is returned once all frames before it are taken, and from then on until restart().
     virtual Result<std::optional<Frame>> try_pop() = 0;
     /// Blocks until a frame is ready or the clip is finished (nothing then).
     virtual Result<std::optional<Frame>> pop() = 0;

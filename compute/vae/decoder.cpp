@@ -1,6 +1,9 @@
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/compute/vae/layer_stack.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 namespace kinetograph::vae {
@@ -23,6 +26,21 @@ namespace {
 
 constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
 
+/// The widest convolution at full size reads 2 * dim channels, and no frame of one has more than 2^31 - 1 elements.
+Result<void> check_size(LatentSize size, std::int64_t dim) {
+    for (const std::int64_t side : {size.height, size.width})
+        if (side < 1 || side > kLargestSide)
+            return fail(ErrorCode::InvalidArgument, "latents of {}x{}: each side must be 1 to {} latent pixels",
+                        size.width, size.height, kLargestSide);
+    const std::int64_t most = std::numeric_limits<std::int32_t>::max() / (2 * dim),
+                       pixels = 64 * size.width * size.height;
+    if (pixels > most)
+        return fail(ErrorCode::InvalidArgument,
+                    "latents of {}x{} are {} pixels of video, a decoder of width {} takes up to {}", size.width,
+                    size.height, pixels, dim, most);
+    return {};
+}
+
 /// What activations are stored in; nothing where the lane has no such passes.
 std::optional<tensor::DType> dtype_of(Precision precision, accel::Kind lane) {
     const bool cpu = lane == accel::Kind::Cpu;
@@ -39,46 +57,75 @@ std::optional<tensor::DType> dtype_of(Precision precision, accel::Kind lane) {
     return std::nullopt;
 }
 
+float largest(tensor::DType dtype) {
+    return dtype == tensor::DType::F16 ? 65504.0F : std::numeric_limits<float>::max();  // bf16's is as large
+}
+
+/// Latents of a few deviations must fit the type that they are stored in.
+Result<void> check_statistics(const std::vector<float>& std, const std::vector<float>& mean, tensor::DType dtype) {
+    constexpr double kDeviations = 8;
+    for (std::size_t channel = 0; channel < std.size(); ++channel)
+        if (std::abs(double{mean[channel]}) + kDeviations * std[channel] > largest(dtype))
+            return fail(ErrorCode::InvalidArgument,
+                        "latents_mean {:g} and latents_std {:g} of channel {} are too large for {}, which ends at {:g}",
+                        mean[channel], std[channel], channel, tensor::to_string(dtype), largest(dtype));
+    return {};
+}
+
 class StackDecoder final : public Decoder {
   public:
     StackDecoder(accel::Device& device, std::unique_ptr<LayerStack> stack)
         : device_(device), stack_(std::move(stack)) {}
 
     Result<DecodedFrames> step(std::span<const float> latent) override {
-        KG_CHECK(check_finite(latent));
+        KG_CHECK(check_latent(latent));
         const StepKind kind = stack_->next_kind(1);
         const StepShape shape = output_shape(stack_->desc(), kind);
         const Nanoseconds begin = host_now();
-        KG_TRY(const auto output, stack_->step(latent, 1));
+        KG_TRY(const auto output, kept(stack_->step(latent, 1)));
         DecodedFrames frames{next_frame_, shape.frames, shape.height, shape.width, output, host_now() - begin};
+        if (!stack_->step_is_finite())
+            frames.not_finite = std::ranges::count_if(output, [](float value) { return !std::isfinite(value); });
         advance(shape);
         return frames;
     }
 
     Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) override {
-        KG_CHECK(check_finite(latent));
+        KG_CHECK(check_latent(latent));
         const StepShape shape = output_shape(stack_->desc(), stack_->next_kind(1));
-        auto values = stack_->trace(latent, 1, module);
+        auto values = kept(stack_->trace(latent, 1, module));
         if (values) advance(shape);
         return values;
+    }
+
+    std::vector<std::string> modules() const override {
+        std::vector<std::string> modules;
+        for (const Layer& layer : stack_->desc().layers)
+            modules.push_back(layer.op == LayerOp::Head ? layer.key + ".2" : layer.key);
+        return modules;
     }
 
     Result<void> reset() override {
         next_frame_ = 0;
         next_latent_ = 0;
-        return stack_->reset();
+        broken_.reset();
+        return kept(stack_->reset());
     }
 
     Result<void> attach(DeviceOutput output) override {
         next_frame_ = 0;
         next_latent_ = 0;
-        return stack_->attach(std::move(output));
+        broken_.reset();
+        return kept(stack_->attach(std::move(output)));
     }
 
     Result<EnqueuedStep> enqueue(const DeviceStep& step) override {
+        if (broken_) return fail(*broken_);
         const StepShape shape = output_shape(stack_->desc(), stack_->next_kind(1));
-        KG_TRY(auto execution, stack_->enqueue(step, 1));
-        const EnqueuedStep enqueued{next_frame_, shape.frames, execution};
+        auto execution = stack_->enqueue(step, 1);
+        if (!execution && execution.error().code != ErrorCode::InvalidArgument) broken_ = execution.error();
+        if (!execution) return fail(std::move(execution.error()));
+        const EnqueuedStep enqueued{next_frame_, shape.frames, *execution};
         advance(shape);
         return enqueued;
     }
@@ -92,8 +139,17 @@ class StackDecoder final : public Decoder {
     StackMemory memory() const override { return stack_->memory(); }
 
   private:
-    Result<void> check_finite(std::span<const float> latent) const {
-        return vae::check_finite(latent, next_latent_, stack_->desc().height * stack_->desc().width);
+    /// What is refused here leaves the clip as it is.
+    Result<void> check_latent(std::span<const float> latent) const {
+        if (broken_) return fail(*broken_);
+        KG_CHECK(stack_->check_input(latent, 1));
+        return check_finite(latent, next_latent_, stack_->desc().height * stack_->desc().width);
+    }
+    /// An Error after that may have left anything in the histories.
+    template <class T>
+    Result<T> kept(Result<T> result) {
+        if (!result) broken_ = result.error();
+        return result;
     }
     void advance(const StepShape& shape) {
         next_frame_ += shape.frames;
@@ -104,9 +160,28 @@ class StackDecoder final : public Decoder {
     std::unique_ptr<LayerStack> stack_;
     std::int64_t next_frame_ = 0;
     std::int64_t next_latent_ = 0;
+    std::optional<Error> broken_;  ///< what ended the clip
 };
 
 }  // namespace
+
+/// What is not finite stays so on the way to the picture: a module is found by halving.
+Result<std::string> first_module_not_finite(Decoder& decoder, const Latents& clip, std::int64_t step) {
+    const std::vector<std::string> modules = decoder.modules();
+    std::size_t first = 0, end = modules.size();
+    while (first < end) {
+        const std::size_t middle = first + (end - first) / 2;
+        KG_CHECK(decoder.reset());
+        for (std::int64_t t = 0; t < step; ++t) KG_CHECK(decoder.step(clip.frame(t)));
+        KG_TRY(const auto values, decoder.trace(clip.frame(step), modules[middle]));
+        if (std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    KG_CHECK(decoder.reset());
+    return first < modules.size() ? modules[first] : std::string();
+}
 
 Result<void> check_fit(const Decoder& decoder, const Latents& clip) {
     const LatentSize size = decoder.latent_size();
@@ -127,10 +202,7 @@ Result<std::unique_ptr<Decoder>> Decoder::create(accel::Device& device, const Ch
     if (!dtype)
         return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs {}", to_string(options.precision),
                     accel::to_string(lane), lane == accel::Kind::Cpu ? "fp32 and bf16" : "bf16 and fp16");
-    for (const std::int64_t side : {size.height, size.width})
-        if (side < 1 || side > kLargestSide)
-            return fail(ErrorCode::InvalidArgument, "latents of {}x{}: each side must be 1 to {} latent pixels",
-                        size.width, size.height, kLargestSide);
+    KG_CHECK(check_size(size, checkpoint.dim()));
 
     StackDesc desc;
     desc.layers = wan21_layers(checkpoint.dim(), checkpoint.z_dim());
@@ -141,6 +213,8 @@ Result<std::unique_ptr<Decoder>> Decoder::create(accel::Device& device, const Ch
     if (options.latents == LatentScale::Normalized) {
         desc.scale = checkpoint.latents_std();
         desc.shift = checkpoint.latents_mean();
+        if (auto fits = check_statistics(desc.scale, desc.shift, *dtype); !fits)
+            return fail(std::move(fits.error()), checkpoint.name());
     }
     auto stack = LayerStack::create(
         device, std::move(desc), [&checkpoint](const std::string& name) { return checkpoint.load(name); },

@@ -12,6 +12,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace kinetograph::vae {
 
@@ -42,12 +44,19 @@ struct DecodedFrames {
     std::int64_t height = 0, width = 0;
     std::span<const float> thwc;  ///< [count, height, width, 3] float32, nominal range [-1, 1]
     Nanoseconds duration{};       ///< of the step
+    std::int64_t not_finite = 0;  ///< values that are infinite or no number: overflow, from latents that were finite
 };
 
+/// An Error that step(), trace() and enqueue() return before anything runs (InvalidArgument) leaves the clip as it was:
+/// the step can be tried again. Every other Error ends the clip: its streaming state is lost, and each further step
+/// returns that Error until reset() or attach() begins a new clip. One that these return too is the device's, and is
+/// mended by a new device only.
 class Decoder {
   public:
     /// Loads and repacks the parameters; nothing is compiled or allocated later, except on the first step of each kind.
-    /// Errors: Unsupported (precision, architecture), InvalidArgument (size: sides 1 to 1024), OutOfMemory (states the
+    /// Errors: Unsupported (precision, architecture), InvalidArgument (size: sides 1 to 1024, together up to
+    /// (2^31 - 1) / (2 * dim) pixels of video, 11 million at the published width; statistics of latents
+    /// that are too large for the precision), OutOfMemory (states the
     /// bytes needed before starting).
     static Result<std::unique_ptr<Decoder>> create(accel::Device& device, const Checkpoint& checkpoint, LatentSize size,
                                                    const DecoderOptions& options = {});
@@ -75,6 +84,8 @@ class Decoder {
     /// Runs step(), then returns one module's output, for tests and for `--trace`: name as in the checkpoint
     /// ("decoder.middle.1"), contents [T, H, W, C] float32. Empty when the module did not run.
     virtual Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) = 0;
+    /// What trace() takes, in the order in which it runs.
+    virtual std::vector<std::string> modules() const = 0;
 
     virtual LatentSize latent_size() const = 0;
     virtual const graph::Plan* plan() const = 0;  ///< of the last step; null before the first
@@ -85,6 +96,11 @@ class Decoder {
     /// device that nobody else allocates on.
     virtual StackMemory memory() const = 0;
 };
+
+/// The first module whose output in step `step` of the clip is not finite; empty if all are. Decodes the clip up to
+/// that step a few times over, and leaves the decoder at a clip's beginning. Errors: those of reset(), step() and
+/// trace().
+Result<std::string> first_module_not_finite(Decoder& decoder, const Latents& clip, std::int64_t step);
 
 /// Whether the decoder takes the clip. Errors: InvalidArgument (a clip of another size than the decoder's, without
 /// frames, or with too few values).

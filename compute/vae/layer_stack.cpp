@@ -66,7 +66,8 @@ Result<void> LayerStack::plan_memory() {
         KG_TRY(auto plan, graph::compile(frame, compile_options()));
         memory_.transients =
             std::max(memory_.transients, plan.arena_bytes[static_cast<std::size_t>(graph::MemoryDomain::Accelerator)]);
-        memory_.io = std::max(memory_.io, whole_pages(sizes.input.bytes) + whole_pages(sizes.output.bytes));
+        memory_.io =
+            std::max(memory_.io, whole_pages(sizes.input.bytes) + whole_pages(sizes.output.bytes) + whole_pages(1));
         plans_.insert_or_assign(kind, std::move(plan));
     }
     parameters_.detach();
@@ -105,6 +106,7 @@ Result<void> LayerStack::allocate(profile::Recorder* recorder) {
     for (const StepKind kind : kinds()) most = std::max(most, output_shape(desc_, kind).elements());
     KG_TRY(auto input, device_.allocate_pinned("latents", f32_bytes(input_elements(desc_, desc_.max_frames))));
     KG_TRY(auto output, device_.allocate_pinned("frames", f32_bytes(most)));
+    KG_TRY(not_finite_, device_.allocate_pinned("not finite", sizeof(std::uint32_t)));
     input_ = std::move(input);
     output_ = std::move(output);
     return {};
@@ -133,7 +135,8 @@ FindKept LayerStack::find_kept() {
 
 Result<void> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
     const StepMemory memory{.input = whole(*input_, f32_bytes(input_elements(desc_, kind.frames))),
-                            .output = whole(*output_, f32_bytes(output_shape(desc_, kind).elements()))};
+                            .output = whole(*output_, f32_bytes(output_shape(desc_, kind).elements())),
+                            .not_finite = reinterpret_cast<std::uint32_t*>(not_finite_->data())};
     KG_TRY(auto declared, declare_step(frame, desc_, kind, {parameters_, *operators_, find_kept()}, memory, trace));
     return {};
 }
@@ -159,6 +162,7 @@ Result<graph::FrameGraph*> LayerStack::step_graph(StepKind kind) {
 
 Result<void> LayerStack::run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames) {
     std::memcpy(input_->host_data(), input.data(), f32_bytes(input_elements(desc_, frames)));
+    std::memset(not_finite_->host_data(), 0, sizeof(std::uint32_t));
     KG_TRY(const auto execution, executor_->execute(frame));
     KG_CHECK(executor_->wait(execution));
     first_ = false;
@@ -173,19 +177,19 @@ Result<void> check_frames(const StackDesc& desc, std::int64_t frames) {
                 frames);
 }
 
-Result<void> check_input(const StackDesc& desc, std::span<const float> input, std::int64_t frames) {
-    KG_CHECK(check_frames(desc, frames));
-    const auto wanted = input_elements(desc, frames);
+}  // namespace
+
+Result<void> LayerStack::check_input(std::span<const float> input, std::int64_t frames) const {
+    KG_CHECK(check_frames(desc_, frames));
+    const auto wanted = input_elements(desc_, frames);
     if (static_cast<std::int64_t>(input.size()) != wanted)
         return fail(ErrorCode::InvalidArgument, "{} latent frame(s) of {}x{}x{} are {} values, {} were given", frames,
-                    desc.layers.front().c_in, desc.height, desc.width, wanted, input.size());
+                    desc_.layers.front().c_in, desc_.height, desc_.width, wanted, input.size());
     return {};
 }
 
-}  // namespace
-
 Result<std::span<const float>> LayerStack::step(std::span<const float> input, std::int64_t frames) {
-    KG_CHECK(check_input(desc_, input, frames));
+    KG_CHECK(check_input(input, frames));
     const StepKind kind = next_kind(frames);
     KG_TRY(auto frame, step_graph(kind));
     KG_CHECK(run(*frame, input, frames));
@@ -193,9 +197,15 @@ Result<std::span<const float>> LayerStack::step(std::span<const float> input, st
                      static_cast<std::size_t>(output_shape(desc_, kind).elements()));
 }
 
+bool LayerStack::step_is_finite() const {
+    std::uint32_t flag = 0;
+    std::memcpy(&flag, not_finite_->host_data(), sizeof(flag));
+    return flag == 0;
+}
+
 Result<std::vector<float>> LayerStack::trace(std::span<const float> input, std::int64_t frames,
                                              std::string_view module) {
-    KG_CHECK(check_input(desc_, input, frames));
+    KG_CHECK(check_input(input, frames));
     TraceRequest request{std::string(module), nullptr, 0};
     graph::FrameGraph frame;
     KG_CHECK(declare(frame, next_kind(frames), &request));

@@ -23,9 +23,12 @@ class LayerStack {
     ~LayerStack();
 
     /// Runs one step on input [frames, c_in, h, w] and blocks until its output [T, H, W, C] is in memory; the span is
-    /// valid until the next call. Errors: InvalidArgument (element count, more than max_frames), and those of the
-    /// passes.
+    /// valid until the next call; step_is_finite() tells of its values. Errors: InvalidArgument (element count, more
+    /// than max_frames), and those of the passes.
     Result<std::span<const float>> step(std::span<const float> input, std::int64_t frames);
+    bool step_is_finite() const;  ///< of the last step(): no value of its output is infinite or NaN
+    /// Whether step() takes the input; the stack stays as it is. Errors: InvalidArgument, as of step().
+    Result<void> check_input(std::span<const float> input, std::int64_t frames) const;
     /// The same step, with the output of `module` copied out; empty if the module did not run.
     Result<std::vector<float>> trace(std::span<const float> input, std::int64_t frames, std::string_view module);
     Result<void> reset();
@@ -73,7 +76,9 @@ class LayerStack {
     std::map<StepKind, graph::FrameGraph> graphs_;
     std::optional<DeviceOutput> device_output_;  ///< of steps on the device
     std::map<StepKind, DeviceGraph> device_graphs_;
-    std::unique_ptr<accel::Memory> input_, output_;  ///< pinned: the passes at both ends read and write them in place
+    /// Pinned: the passes at both ends read and write them in place. The flag is 0, or 1 once the last pass has stored
+    /// a value that is not finite.
+    std::unique_ptr<accel::Memory> input_, output_, not_finite_;
     mutable Parameters parameters_;
     std::unique_ptr<nn::Operators> operators_;
     std::unique_ptr<accel::AcceleratorMemory> arena_;

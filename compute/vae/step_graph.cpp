@@ -85,7 +85,7 @@ class StepDeclaration {
         if (memory.device != nullptr)
             write_frames(x.bare, *memory.device, memory.frames);
         else
-            write_output(x.bare, memory.output);
+            write_output(x.bare, memory);
         if (error_) return fail(std::move(*error_));
         return imports_;
     }
@@ -350,9 +350,9 @@ class StepDeclaration {
     }
 
     /// The caller's memory gets the result as float32, clamped where the stack says so.
-    void write_output(const Tensor& x, const graph::Physical& memory) {
+    void write_output(const Tensor& x, const StepMemory& memory) {
         const graph::Buffer output =
-            frame_.import_buffer("frames", {memory.bytes, 64, graph::MemoryDomain::Accelerator}, memory);
+            frame_.import_buffer("frames", {memory.output.bytes, 64, graph::MemoryDomain::Accelerator}, memory.output);
         struct Data {
             Tensor in;
             graph::Buffer out;
@@ -363,12 +363,13 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = pass.write(output, Access::KernelWrite);
             },
-            [limit = limit(), operators = &operators_](const Data& d, accel::PassContext& lane) {
+            [limit = limit(), not_finite = memory.not_finite, operators = &operators_](const Data& d,
+                                                                                       accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 report(lane.stream(), lane.pass_name(),
                        operators->store_f32(lane.stream(), lane.pass_name(),
                                             {input, reinterpret_cast<float*>(lane.address(d.out)),
-                                             d.in.pixels() * d.in.channels, d.in.dtype, limit}));
+                                             d.in.pixels() * d.in.channels, d.in.dtype, limit, not_finite}));
             });
         frame_.export_contents(data.out);
     }

@@ -37,6 +37,7 @@ struct StackDesc {
 struct StepMemory {
     graph::Physical input;                      ///< [frames, c_in, h, w] float32
     graph::Physical output;                     ///< [frames_out, H, W, c_out] float32; unused in a step on the device
+    std::uint32_t* not_finite = nullptr;        ///< on the device: becomes 1 if a value of `output` is not finite
     const DeviceOutput* device = nullptr;       ///< a step on the device: what becomes of its frames
     std::span<const graph::Physical> frames{};  ///< of such a step, where memory is given for them
 };

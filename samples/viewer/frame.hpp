@@ -41,6 +41,7 @@ struct Frame {
     std::int64_t width = 0, height = 0;  ///< pixels
     Nanoseconds presentation_time{};     ///< from the clip's start
     Nanoseconds decoded_at{};            ///< host axis
+    bool is_finite = true;               ///< false: its step made infinities or NaN, which are black
     std::variant<HostPixels, std::shared_ptr<LentImage>> pixels;
 };
 

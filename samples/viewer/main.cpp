@@ -44,7 +44,10 @@ int main(int argc, char** argv) try {
                summary->frames_late, summary->frames_dropped,
                std::chrono::duration<double>(summary->first_frame).count());
     for (const std::string& message : summary->validation_messages) fmt::print(stderr, "{}\n", message);
-    return summary->validation_messages.empty() ? 0 : 1;
+    if (summary->frames_not_finite > 0)
+        fmt::print(stderr, "kinetograph-viewer: {} of the frames shown hold values that are not finite\n",
+                   summary->frames_not_finite);
+    return summary->validation_messages.empty() && summary->frames_not_finite == 0 ? 0 : 1;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "kinetograph-viewer: %s\n", error.what());
     return 1;

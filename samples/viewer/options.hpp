@@ -34,7 +34,7 @@ struct ViewerOptions {
 
     std::uint32_t width = 1280, height = 720;  ///< of the window, or of the pictures when headless
     bool full_screen = false;
-    bool loop = false;
+    bool loop = false;  ///< start over at the clip's end; with `headless`, `frames` says when it ends
     double speed = 1.0;
     bool overlay = true;      ///< profiler shown at first
     bool validation = false;  ///< Vulkan validation layers; their messages come back in the summary
@@ -53,7 +53,8 @@ struct ViewerSummary {
     std::uint64_t frames_shown = 0;
     std::uint64_t frames_late = 0;
     std::uint64_t frames_dropped = 0;
-    Nanoseconds first_frame{};  ///< from the start to the first decoded frame on show
+    std::uint64_t frames_not_finite = 0;  ///< shown, of steps that made infinities or NaN
+    Nanoseconds first_frame{};            ///< from the start to the first decoded frame on show
     Nanoseconds total{};
     std::vector<std::string> validation_messages;
 };

@@ -19,6 +19,7 @@ Result<std::optional<Frame>> QueuedClip::try_take() {
                  .height = (*frame)->height,
                  .presentation_time = (*frame)->presentation_time,
                  .decoded_at = (*frame)->decoded_at,
+                 .is_finite = (*frame)->not_finite == 0,
                  .pixels = std::move((*frame)->rgba)};
 }
 

@@ -1,3 +1,4 @@
+#include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/samples/viewer/session.hpp>
 
 #include <algorithm>
@@ -26,11 +27,11 @@ void Session::open(std::filesystem::path latents, Nanoseconds now) {
 
 /// A decoder tells what memory it needs by what its device holds before and after: none goes in between.
 void Session::start_next_load() {
-    loading_ = std::async(std::launch::async,
-                          [this, latents = std::move(*next_), loop = loop_, leaving = std::exchange(retired_, {})] {
-                              for (const auto& clip : leaving) clip.wait();
-                              return Loaded{latents, source_.open(latents, loop)};
-                          });
+    loading_ = std::async(
+        std::launch::async, [this, latents = std::move(*next_), loop = loop_, leaving = std::exchange(retired_, {})] {
+            for (const auto& clip : leaving) clip.wait();
+            return Loaded{latents, without_exceptions(latents.string(), [&] { return source_.open(latents, loop); })};
+        });
     next_.reset();
 }
 

@@ -10,6 +10,7 @@
 #include <kinetograph/samples/viewer/stage.hpp>
 
 #include <algorithm>
+#include <array>
 #include <thread>
 
 namespace kinetograph::viewer {
@@ -57,6 +58,7 @@ class Viewer {
     RateMeter rate_;
     Nanoseconds started_{}, last_turn_{}, first_frame_{}, virtual_now_{};
     Nanoseconds frame_age_{};
+    std::uint64_t frames_not_finite_ = 0;
     std::string title_;
     bool screenshot_wanted_ = false;
     bool had_events_ = false;
@@ -141,6 +143,10 @@ Result<bool> Viewer::move_on(Nanoseconds now) {
     }
     if (*moved) {
         rate_.count(now);
+        if (!session_.frame()->is_finite) {
+            ++frames_not_finite_;
+            session_.toast("the decoder makes values that are not finite", true, now);
+        }
         if (first_frame_ == Nanoseconds{}) first_frame_ = now - started_;
     }
     return moved;
@@ -266,6 +272,7 @@ Result<ViewerSummary> Viewer::finish() {
     summary.frames_shown = session_.counters().shown;
     summary.frames_late = session_.counters().late;
     summary.frames_dropped = session_.counters().dropped;
+    summary.frames_not_finite = frames_not_finite_;
     summary.first_frame = first_frame_;
     summary.total = host_now() - started_;
     if (!options_.screenshot.empty()) {
@@ -289,12 +296,28 @@ Result<void> check_writable(const std::filesystem::path& path) {
     return claimed ? Result<void>{} : fail(std::move(claimed.error()));
 }
 
+/// What is written must not be what is read, nor written twice.
+Result<void> check_distinct(const ViewerOptions& options) {
+    const std::array<std::filesystem::path, 4> files{options.screenshot, options.trace, options.latents,
+                                                     options.weights};
+    for (std::size_t output = 0; output < 2; ++output)
+        for (std::size_t other = output + 1; other < files.size(); ++other)
+            if (!files[output].empty() && !files[other].empty() && is_same_file(files[output], files[other]))
+                return fail(ErrorCode::InvalidArgument, "{} would overwrite {}", files[output].string(),
+                            files[other].string());
+    return {};
+}
+
 }  // namespace
 
 Result<ViewerSummary> run(const ViewerOptions& options, ClipSource& source, profile::Recorder& recorder) {
     if (options.width == 0 || options.height == 0 || !(options.speed > 0.0))  // nan is not
         return fail(ErrorCode::InvalidArgument, "the viewer needs a size and a speed above 0, not {} x {} at {}",
                     options.width, options.height, options.speed);
+    if (options.headless && options.loop && options.frames == 0)
+        return fail(ErrorCode::InvalidArgument,
+                    "a clip that loops without a window ends after a number of frames, and none is given");
+    KG_CHECK(check_distinct(options));
     for (const auto& path : {options.screenshot, options.trace})
         if (auto writable = check_writable(path); !writable) return fail(std::move(writable.error()));
     return Viewer(options, source, recorder).run();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <new>
 #include <thread>
 
 namespace kinetograph::viewer::testing {
@@ -131,6 +132,7 @@ Result<std::unique_ptr<DecodingClip>> FakeSource::open(const std::filesystem::pa
     opening.pass();
     const auto clip = clips.find(latents.string());
     if (clip == clips.end()) return fail(ErrorCode::NotFound, "{}: no such clip", latents.string());
+    if (clip->second.throws) throw std::bad_alloc();
     return std::make_unique<QueuedClip>(std::make_unique<FakeQueue>(*this, clip->second, latents.string(), loop));
 }
 

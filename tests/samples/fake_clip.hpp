@@ -16,6 +16,7 @@ struct FakeClip {
     double fps = 24.0;
     Nanoseconds step{};                      ///< time between two frames becoming ready
     std::optional<std::int64_t> fails_at{};  ///< index of the frame that an Error comes instead of
+    bool throws = false;                     ///< when it is opened
 };
 
 /// Pixels of frame `index`: smooth gradients that move, no two frames alike.

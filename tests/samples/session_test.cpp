@@ -52,6 +52,17 @@ TEST_F(Sessions, SaysThatItOpensAndDecodesUntilTheFirstFrameIsThere) {
     EXPECT_FALSE(session.waiting_for_first_frame(now_));
 }
 
+TEST_F(Sessions, SurviveASourceThatThrows) {
+    source_.clips["a"] = {.throws = true};
+    source_.clips["b"] = {.width = 16, .height = 16};
+    Session session(source_, false, 1.0);
+    session.open("a", now_);
+    ASSERT_TRUE(run_until(session, [&] { return !last_; }));
+    EXPECT_EQ(last_.error().message, "a: the host is out of memory");
+    session.open("b", now_);
+    ASSERT_TRUE(run_until(session, [&] { return session.frame() != nullptr; }));
+}
+
 TEST_F(Sessions, NeverBlocksOnASlowClip) {
     source_.clips["a"] = {.width = 16, .height = 16};
     source_.opening.close();

@@ -124,10 +124,12 @@ class CudaOperators final : public Operators {
         output.reserve(work.input.size());
         for (std::size_t i = 0; i < work.input.size(); ++i)
             output.push_back(reinterpret_cast<std::byte*>(work.output + static_cast<std::int64_t>(i) * work.elements));
-        launch_frames(stream, pass_name, *kernel,
-                      sm80::StoreFloatParams{.frames = {}, .elements = u32(work.elements), .limit = work.limit},
-                      work.input, output,
-                      [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.elements), frames); });
+        launch_frames(
+            stream, pass_name, *kernel,
+            sm80::StoreFloatParams{
+                .frames = {}, .elements = u32(work.elements), .limit = work.limit, .not_finite = work.not_finite},
+            work.input, output,
+            [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.elements), frames); });
         return {};
     }
 

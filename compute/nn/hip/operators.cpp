@@ -65,12 +65,16 @@ class HipOperators final : public Operators {
         std::vector<std::byte*> output;
         for (std::size_t i = 0; i < work.input.size(); ++i)
             output.push_back(reinterpret_cast<std::byte*>(work.output + static_cast<std::int64_t>(i) * work.elements));
-        return launch_in_parts(
-            *kernels_, stream, pass_name,
-            gfx950::StoreF32Problem{
-                .pixels = work.elements, .channels = 1, .storage = storage, .planar = false, .limit = work.limit},
-            work.input, output,
-            [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
+        return launch_in_parts(*kernels_, stream, pass_name,
+                               gfx950::StoreF32Problem{.pixels = work.elements,
+                                                       .channels = 1,
+                                                       .storage = storage,
+                                                       .planar = false,
+                                                       .limit = work.limit,
+                                                       .not_finite = work.not_finite},
+                               work.input, output, [](const auto& problem, const auto& frames) {
+                                   return gfx950::make_params(problem, frames);
+                               });
     }
 
     Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,

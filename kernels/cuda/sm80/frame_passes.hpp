@@ -174,6 +174,8 @@ struct StoreFloatKernel {
         const uint32_t index = thread_of_row();
         if (index >= params.elements) return;
         const float value = load_element<kValue>(params.frames.input[isa::block_index().y], index);
+        const bool finite = value - value == 0.0f;
+        if (!finite && params.not_finite != nullptr) isa::store_global(params.not_finite, 1u);
         const float raised = value < -params.limit ? -params.limit : value;  // NaN fails both comparisons and stays
         store_element<Element::F32>(params.frames.output[isa::block_index().y], index,
                                     raised > params.limit ? params.limit : raised);

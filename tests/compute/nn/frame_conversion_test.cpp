@@ -102,6 +102,25 @@ TEST_F(FrameConversionTest, WithoutALimitStoresWhatIsThere) {
     EXPECT_EQ(values, (std::vector<float>{-50, 50, 150}));
 }
 
+TEST_F(FrameConversionTest, FlagsAValueThatIsNotFiniteInWhicheverBlockAndFrame) {
+    constexpr std::int64_t kElements = 40'000;  // several blocks
+    std::vector<float> values(2 * kElements);
+    for (const DType dtype : {DType::F32, DType::BF16}) {
+        for (const float bad :
+             {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38F}) {
+            for (const std::int64_t at : {std::int64_t{0}, kElements - 1}) {
+                TestFrames frames(1, 2, kElements, dtype, FrameLayout::Dense);
+                frames.fill([&](std::int64_t frame, std::int64_t i) { return frame == 1 && i == at ? bad : 0.5F; });
+                const auto inputs = frames.readable();
+                std::uint32_t flag = 0;
+                ASSERT_TRUE(enqueue_store_f32(*stream_, "store", {inputs, values.data(), kElements, dtype, 1, &flag}));
+                ASSERT_TRUE(stream_->synchronize());
+                EXPECT_EQ(flag, std::isfinite(bad) ? 0U : 1U) << bad << " at " << at;
+            }
+        }
+    }
+}
+
 TEST_F(FrameConversionTest, RefusesToStoreNowhereNamingThePass) {
     TestFrames frame(1, 1, 3, DType::F32, FrameLayout::Dense);
     const auto inputs = frame.readable();

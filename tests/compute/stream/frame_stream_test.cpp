@@ -162,6 +162,54 @@ INSTANTIATE_TEST_SUITE_P(Cases, Streams, ::testing::ValuesIn(testing::all_cases(
 
 class HeadlessStreams : public Streams {};
 
+/// Another decoder, until its third step.
+class ThrowingDecoder final : public vae::Decoder {
+  public:
+    explicit ThrowingDecoder(std::unique_ptr<vae::Decoder> other) : other_(std::move(other)) {}
+    Result<vae::DecodedFrames> step(std::span<const float> latent) override { return other_->step(latent); }
+    Result<void> reset() override {
+        steps_ = 0;
+        return other_->reset();
+    }
+    Result<void> attach(vae::DeviceOutput output) override { return other_->attach(std::move(output)); }
+    Result<vae::EnqueuedStep> enqueue(const vae::DeviceStep& step) override {
+        if (++steps_ == 3) throw std::bad_alloc();
+        return other_->enqueue(step);
+    }
+    accel::AcceleratorLane& lane() override { return other_->lane(); }
+    Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) override {
+        return other_->trace(latent, module);
+    }
+    std::vector<std::string> modules() const override { return other_->modules(); }
+    vae::LatentSize latent_size() const override { return other_->latent_size(); }
+    const graph::Plan* plan() const override { return other_->plan(); }
+    Result<graph::Plan> compile_plan(int kind) const override { return other_->compile_plan(kind); }
+    std::uint64_t peak_device_bytes() const override { return other_->peak_device_bytes(); }
+    vae::StackMemory memory() const override { return other_->memory(); }
+
+  private:
+    std::unique_ptr<vae::Decoder> other_;
+    int steps_ = 0;
+};
+
+TEST_P(HeadlessStreams, TurnAnExceptionOfTheDecoderIntoAnErrorAfterTheFramesBeforeItUntilRestart) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    const vae::Latents clip = small_clip(6);
+    expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
+    auto stream = FrameStream::create(*bridge_, std::make_unique<ThrowingDecoder>(small_decoder(*accelerator_)), clip);
+    ASSERT_TRUE(stream) << stream.error().message;
+    stream_ = std::move(*stream);
+    for (int round = 0; round < 2; ++round) {
+        ASSERT_NO_FATAL_FAILURE(expect_frames(0, 5));
+        for (int i = 0; i < 3; ++i) {
+            const auto failed = take();
+            ASSERT_FALSE(failed);
+            EXPECT_EQ(failed.error().message, "decoding: the host is out of memory");
+        }
+        stream_->restart();
+    }
+}
+
 TEST_P(HeadlessStreams, HandOutTheAcceleratorsOwnMemoryAndTimeline) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     ASSERT_NO_FATAL_FAILURE(start(small_clip(6)));

@@ -21,6 +21,7 @@ class CountingDecoder final : public Decoder {
         : delay_(delay), start_(std::move(start)) {}
     Result<DecodedFrames> step(std::span<const float> latent) override {
         if (latent[0] < 0) return fail(ErrorCode::InvalidArgument, "latent frame {} is negative", steps_);
+        if (latent[0] > 1000) throw std::runtime_error("a library threw");
         if (start_.valid()) start_.wait();
         std::this_thread::sleep_for(delay_);
         const std::int64_t count = steps_ == 0 ? 1 : 4;
@@ -38,6 +39,7 @@ class CountingDecoder final : public Decoder {
     Result<EnqueuedStep> enqueue(const DeviceStep&) override { return fail(ErrorCode::Unsupported, "no device"); }
     accel::AcceleratorLane& lane() override { std::abort(); }
     Result<std::vector<float>> trace(std::span<const float>, std::string_view) override { return std::vector<float>{}; }
+    std::vector<std::string> modules() const override { return {}; }
     LatentSize latent_size() const override { return {1, 1}; }
     const graph::Plan* plan() const override { return nullptr; }
     Result<graph::Plan> compile_plan(int) const override { return fail(ErrorCode::Unsupported, "no graph"); }
@@ -136,6 +138,21 @@ TEST(DecodeQueues, ReportTheDecodersErrorAfterTheFramesBeforeIt) {
     const auto error = frames->pop();
     ASSERT_FALSE(error);
     EXPECT_EQ(error.error().message, "latent frame 2 is negative");
+}
+
+TEST(DecodeQueues, TurnAnExceptionOfTheDecoderIntoAnErrorThatStaysUntilRestart) {
+    Latents broken = clip(3);
+    broken.values[1] = 1001;
+    const auto frames = std::move(*DecodeQueue::create(std::make_unique<CountingDecoder>(), broken));
+    for (int round = 0; round < 2; ++round) {
+        ASSERT_TRUE(frames->pop()->has_value());
+        for (int i = 0; i < 3; ++i) {
+            const auto error = frames->pop();
+            ASSERT_FALSE(error);
+            EXPECT_EQ(error.error().message, "decoding: a library threw");
+        }
+        frames->restart();
+    }
 }
 
 TEST(DecodeQueues, RefuseAClipOfAnotherSizeThanTheDecoders) {

@@ -60,6 +60,12 @@ KG_DEVICE Lanes<float> limited(const Lanes<float>& value, float limit) {
     return amd::select<float>(raised > limit, limit, raised);
 }
 
+/// `residue` is value - value, or a sum of such: 0, and NaN where a value is not finite.
+KG_DEVICE void flag_not_finite(const StoreF32Params& params, const Lanes<float>& residue) {
+    const amd::Buffer flag = amd::make_buffer(params.not_finite, params.not_finite != nullptr ? 4 : 0);
+    amd::store_4(flag, only_if(residue != 0.0f, Lanes<uint32_t>(0u)), Lanes<uint32_t>(1u));
+}
+
 /// Four elements a lane where a frame is a multiple of them and not planar, else one.
 template <Element kElement, uint32_t kPer>
 KG_DEVICE void store_f32(const StoreF32Params& params) {
@@ -72,6 +78,7 @@ KG_DEVICE void store_f32(const StoreF32Params& params) {
         if (params.planar != 0) source = lane % params.pixels * params.channels + lane / params.pixels;
         const Lanes<float> value =
             load_element<kElement>(from, only_if(lane < elements, source * element_bytes(kElement)));
+        flag_not_finite(params, value - value);
         amd::store_4(to, lane * 4u, narrow<Element::F32>(limited(value, params.limit)));
     } else {
         Lanes<float> values[4];
@@ -84,7 +91,12 @@ KG_DEVICE void store_f32(const StoreF32Params& params) {
                 values[2 * i + 1] = widen<kElement>(pairs[i] >> 16u);
             }
         }
-        KG_UNROLL for (uint32_t e = 0; e < 4; ++e) values[e] = limited(values[e], params.limit);
+        Lanes<float> residue = 0.0f;
+        KG_UNROLL for (uint32_t e = 0; e < 4; ++e) {
+            residue = residue + (values[e] - values[e]);
+            values[e] = limited(values[e], params.limit);
+        }
+        flag_not_finite(params, residue);
         amd::store_16(to, lane * 16u, narrow_unit<Element::F32>(values));
     }
 }

@@ -54,8 +54,12 @@ LaunchShape launch_shape(const StoreF32Problem& problem) {
     return shape("store_f32", problem.storage, problem.frames, elements, !problem.planar && elements % 4 == 0, 4);
 }
 StoreF32Params make_params(const StoreF32Problem& problem, const FrameTable& frames) {
-    return {frames, static_cast<uint32_t>(problem.pixels), static_cast<uint32_t>(problem.channels),
-            problem.planar ? 1u : 0u, problem.limit};
+    return {frames,
+            static_cast<uint32_t>(problem.pixels),
+            static_cast<uint32_t>(problem.channels),
+            problem.planar ? 1u : 0u,
+            problem.limit,
+            problem.not_finite};
 }
 
 Refusal refusal(const StorePictureProblem& problem) {

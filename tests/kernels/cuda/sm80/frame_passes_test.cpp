@@ -115,11 +115,13 @@ TEST(StoreFloatPass, LimitsAndKeepsNan) {
     Frames input = random_frames(2, 300, Element::BF16, 5), output(2, 1200, 6);
     store_value(Element::BF16, input.frame(1), 7, std::nan(""));
     store_value(Element::BF16, input.frame(1), 8, -std::numeric_limits<double>::infinity());
-    const StoreFloatParams params{table_of(input, output), 300, 0.75f};
+    uint32_t flag = 0;
+    const StoreFloatParams params{table_of(input, output), 300, 0.75f, &flag};
     ASSERT_EQ(run_pass(
                   elements_launch(300, 2), [&] { StoreFloatKernel<Element::BF16>::run(params); }, 1),
               "");
     EXPECT_TRUE(output.intact());
+    EXPECT_EQ(flag, 1u);
     for (size_t i = 0; i < 600; ++i) {
         const double value = load_value(Element::BF16, input.frame(i / 300), i % 300);
         const double found = load_value(Element::F32, output.frame(i / 300), i % 300);
@@ -129,6 +131,17 @@ TEST(StoreFloatPass, LimitsAndKeepsNan) {
             EXPECT_EQ(found, std::clamp(value, -0.75, 0.75));
         }
     }
+}
+
+TEST(StoreFloatPass, LeavesTheFlagAloneWhereAllValuesAreFinite) {
+    Frames input = random_frames(2, 300, Element::F32, 5), output(2, 1200, 6);
+    store_value(Element::F32, input.frame(1), 299, std::numeric_limits<float>::max());
+    uint32_t flag = 0;
+    const StoreFloatParams params{table_of(input, output), 300, 0.75f, &flag};
+    ASSERT_EQ(run_pass(
+                  elements_launch(300, 2), [&] { StoreFloatKernel<Element::F32>::run(params); }, 1),
+              "");
+    EXPECT_EQ(flag, 0u);
 }
 
 TEST(StorePicturePass, RoundsToNearestAndIsOpaque) {

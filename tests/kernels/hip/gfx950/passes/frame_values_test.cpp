@@ -79,7 +79,7 @@ TEST(StoreF32Gfx950, WidensClampsAndKeepsNan) {
                 input.set(1, 5, kNan);
                 input.set(1, 6, -INFINITY);
                 for (const float limit : {1.0f, INFINITY}) {
-                    const StoreF32Problem problem{2, 101, channels, storage, planar, limit};
+                    const StoreF32Problem problem{2, 101, channels, storage, planar, limit, nullptr};
                     ASSERT_EQ(refusal(problem).value_or(""), "");
                     expect_pass(
                         launch_shape(problem), make_params(problem, frame_table(input.inputs(), output.outputs())),
@@ -100,6 +100,27 @@ TEST(StoreF32Gfx950, WidensClampsAndKeepsNan) {
                         });
                     if (HasFatalFailure()) return;
                 }
+            }
+        }
+    }
+}
+
+TEST(StoreF32Gfx950, FlagsAValueThatIsNotFiniteWhereverItLies) {
+    for (const Element storage : kStorages) {
+        for (const int64_t channels : {1, 8}) {
+            for (const float value : {kNan, INFINITY, -INFINITY, 1e30f}) {
+                const size_t elements = 101 * static_cast<size_t>(channels);
+                TestFrames input(storage, 2, elements), output(Element::F32, 2, elements);
+                input.fill(4);
+                input.set(1, elements - 1, value);
+                uint32_t flag = 7;
+                StoreF32Problem problem{2, 101, channels, storage};
+                problem.not_finite = &flag;
+                const bool is_finite = std::isfinite(input.get(1, elements - 1));
+                expect_pass(
+                    launch_shape(problem), make_params(problem, frame_table(input.inputs(), output.outputs())),
+                    [&] { flag = 0; }, [&] { EXPECT_EQ(flag, is_finite ? 0u : 1u) << value; });
+                if (HasFatalFailure()) return;
             }
         }
     }
