@@ -136,11 +136,6 @@ inline constexpr unsigned kExternalMemoryDedicated = 1;
 enum class CaptureMode : int { Global = 0, ThreadLocal = 1, Relaxed = 2 };
 enum class CaptureStatus : int { None = 0, Active = 1, Invalidated = 2 };
 
-/// Tags of a launch's `extra`: all arguments in one buffer.
-inline void* const kLaunchEnd = nullptr;
-inline void* const kLaunchBufferPointer = reinterpret_cast<void*>(1);
-inline void* const kLaunchBufferSize = reinterpret_cast<void*>(2);
-
 /// CUlaunchAttribute; members of the value that we do not write are skipped by size.
 enum class LaunchAttributeId : int { ClusterDimension = 4 };
 struct LaunchAttribute {

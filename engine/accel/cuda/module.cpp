@@ -67,7 +67,7 @@ std::optional<std::uint32_t> CudaModule::argument_bytes(FunctionHandle function)
     const auto& ask = context_->cuda().cuFuncGetParamInfo;
     std::size_t offset = 0, bytes = 0;
     if (!ask.present() || ask(function, 0, &offset, &bytes) != Status::Success) return std::nullopt;
-    return static_cast<std::uint32_t>(offset + bytes);
+    return static_cast<std::uint32_t>(bytes);
 }
 
 Result<void> CudaModule::lift_limits(FunctionHandle function, const KernelInfo& info) const {

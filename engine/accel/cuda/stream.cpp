@@ -98,13 +98,12 @@ Result<void> CudaStream::enqueue_kernel(const Launch& launch) {
                               .stream = handle_,
                               .attributes = &attribute,
                               .attribute_count = clusters ? 1U : 0U};
-    // The driver copies the arguments; its interface only forgot the const.
-    std::size_t bytes = launch.arguments.size();
-    std::array<void*, 5> extra{kLaunchBufferPointer, const_cast<std::byte*>(launch.arguments.data()), kLaunchBufferSize,
-                               &bytes, kLaunchEnd};
+    // The one parameter by its address: in a buffer of all parameters, a struct with tensor maps would not begin at 0. The
+    // driver copies it; its interface only forgot the const.
+    void* parameter = const_cast<std::byte*>(launch.arguments.data());
     const Current current(*context_);
     const Driver& driver = context_->driver();
-    return driver.call(driver->cuLaunchKernelEx, &config, kernel.function(), nullptr, extra.data());
+    return driver.call(driver->cuLaunchKernelEx, &config, kernel.function(), &parameter, nullptr);
 }
 
 Result<void> CudaStream::enqueue_fill(std::byte* address, std::byte value, std::uint64_t bytes) {

@@ -271,41 +271,41 @@ TEST_F(CudaRules, ChecksWhatALaunchSays) {
     EXPECT_EQ(cuda().cuModuleGetFunction(&function, module, "no such kernel"), Status::NotFound);
     ASSERT_EQ(cuda().cuModuleGetFunction(&function, module, "standin_spin"), Status::Success);
     const standin::SpinParams params{1};
-    const auto launch = [&](LaunchConfig config, std::size_t bytes, std::uint32_t cluster) {
+    const auto launch = [&](LaunchConfig config, std::uint32_t cluster) {
         LaunchAttribute attribute{};
         attribute.id = LaunchAttributeId::ClusterDimension;
         attribute.cluster = {cluster, 1, 1};
         config.stream = stream;
         config.attributes = &attribute;
         config.attribute_count = 1;
-        void* extra[]{kLaunchBufferPointer, const_cast<standin::SpinParams*>(&params), kLaunchBufferSize, &bytes,
-                      kLaunchEnd};
-        return cuda().cuLaunchKernelEx(&config, function, nullptr, extra);
+        void* parameter = const_cast<standin::SpinParams*>(&params);
+        return cuda().cuLaunchKernelEx(&config, function, &parameter, nullptr);
     };
     LaunchConfig good{};
     good.grid_x = 16, good.grid_y = good.grid_z = 1;
     good.block_x = 64, good.block_y = good.block_z = 1;
+    good.stream = stream;
     LaunchConfig config = good;
-    EXPECT_EQ(launch(good, sizeof(params), 8), Status::Success);
-    EXPECT_EQ(launch(good, sizeof(params), 3), Status::InvalidClusterSize);
-    EXPECT_EQ(launch(good, sizeof(params), 16), Status::InvalidClusterSize) << "more than every chip takes";
-    if (!real()) {  // which takes what there is
-        EXPECT_EQ(launch(good, 4, 1), Status::InvalidValue);
-        expect_complaint("standin_spin launched with 4 bytes of arguments, it takes 8");
+    EXPECT_EQ(launch(good, 8), Status::Success);
+    EXPECT_EQ(launch(good, 3), Status::InvalidClusterSize);
+    EXPECT_EQ(launch(good, 16), Status::InvalidClusterSize) << "more than every chip takes";
+    if (!real()) {  // which would read it from a null pointer
+        EXPECT_EQ(cuda().cuLaunchKernelEx(&good, function, nullptr, nullptr), Status::InvalidValue);
+        expect_complaint("standin_spin launched without the address of its parameter");
     }
     config.grid_y = 0;
-    EXPECT_EQ(launch(config, sizeof(params), 1), Status::InvalidValue);
+    EXPECT_EQ(launch(config, 1), Status::InvalidValue);
     config = good;
     config.block_x = 1025;
-    EXPECT_EQ(launch(config, sizeof(params), 1), Status::InvalidValue);
+    EXPECT_EQ(launch(config, 1), Status::InvalidValue);
     config = good;
     config.dynamic_shared_bytes = (48U << 10U) + 1;
-    EXPECT_EQ(launch(config, sizeof(params), 1), Status::InvalidValue) << "nobody has set the attribute";
+    EXPECT_EQ(launch(config, 1), Status::InvalidValue) << "nobody has set the attribute";
     ASSERT_EQ(cuda().cuFuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedBytes, 64 << 10), Status::Success);
-    EXPECT_EQ(launch(config, sizeof(params), 1), Status::Success);
+    EXPECT_EQ(launch(config, 1), Status::Success);
     ASSERT_EQ(cuda().cuFuncSetAttribute(function, FunctionAttribute::NonPortableClusterSizeAllowed, 1),
               Status::Success);
-    EXPECT_EQ(launch(good, sizeof(params), 16), Status::Success);
+    EXPECT_EQ(launch(good, 16), Status::Success);
     EXPECT_EQ(cuda().cuFuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedBytes, 228 << 10),
               Status::InvalidValue)
         << "more than the chip has";

@@ -42,19 +42,8 @@ Status load(const void* image, standin::Module& module) {
     return Status::Success;
 }
 
-/// The arguments in one buffer, which extra names, or the only parameter's address; null where a driver would not know
-/// their size.
-std::optional<std::span<const std::byte>> arguments_of(const standin::Kernel& kernel, void** parameters, void** extra) {
-    if ((parameters != nullptr) == (extra != nullptr)) return std::nullopt;
-    if (parameters != nullptr) return std::span(static_cast<const std::byte*>(parameters[0]), kernel.argument_bytes);
-    const std::byte* start = nullptr;
-    std::size_t bytes = 0;
-    for (void** tag = extra; *tag != kLaunchEnd; tag += 2) {
-        if (*tag == kLaunchBufferPointer) start = static_cast<const std::byte*>(tag[1]);
-        if (*tag == kLaunchBufferSize) bytes = *static_cast<const std::size_t*>(tag[1]);
-    }
-    return std::span(start, bytes);
-}
+/// Where the driver says that a kernel's one parameter begins: a struct aligned to 64 bytes does not begin at 0.
+constexpr std::size_t kParameterOffset = 48;
 
 /// The shape of a launch; Success where a chip would run it.
 Status check_shape(const standin::Function& function, const standin::KernelCall& call) {
@@ -215,7 +204,7 @@ STANDIN_EXPORT Status cuFuncGetParamInfo(FunctionHandle function, std::size_t in
                                          std::size_t* bytes) {
     STANDIN_ENTER(HealthyContext);
     if (index != 0) return Status::InvalidValue;  // every kernel takes one struct
-    *offset = 0;
+    *offset = kParameterOffset;
     if (bytes != nullptr) *bytes = of(function)->kernel.argument_bytes;
     return Status::Success;
 }
@@ -227,12 +216,11 @@ STANDIN_EXPORT Status cuLaunchKernelEx(const LaunchConfig* config, FunctionHandl
     if (unknown(machine().streams, stream, __func__)) return Status::InvalidHandle;
     if (of(function)->module->device != stream->device) return Status::InvalidHandle;
     const standin::Kernel& kernel = of(function)->kernel;
-    const auto given = arguments_of(kernel, parameters, extra);
-    if (!given || given->size() != kernel.argument_bytes) {
-        machine().complain(fmt::format("{} launched with {} bytes of arguments, it takes {}", kernel.name,
-                                       given ? given->size() : 0, kernel.argument_bytes));
+    if (parameters == nullptr || extra != nullptr) {  // in one buffer, the struct would not begin at its start
+        machine().complain(fmt::format("{} launched without the address of its parameter", kernel.name));
         return Status::InvalidValue;
     }
+    const std::span given(static_cast<const std::byte*>(parameters[0]), kernel.argument_bytes);
     standin::KernelCall call{.grid = {config->grid_x, config->grid_y, config->grid_z},
                              .block = {config->block_x, config->block_y, config->block_z},
                              .dynamic_shared_bytes = config->dynamic_shared_bytes};
@@ -241,7 +229,7 @@ STANDIN_EXPORT Status cuLaunchKernelEx(const LaunchConfig* config, FunctionHandl
         call.cluster = {attribute.cluster.x, attribute.cluster.y, attribute.cluster.z};
     }
     STANDIN_LEAVE_UNLESS(check_shape(*of(function), call));
-    return stream->push(standin::launch(kernel, call, *given));
+    return stream->push(standin::launch(kernel, call, given));
 }
 
 STANDIN_EXPORT Status cuTensorMapEncodeTiled(TensorMap* map, TensorMapDataType type, std::uint32_t rank, void* address,
