@@ -45,17 +45,21 @@ else()
     message(STATUS "Fat binaries for CUDA: OFF, nvcc not found")
 endif()
 
-# kinetograph_fat_binaries(OUTPUTS a.cu b.cu ... [FAMILY 100]): compiles each source (beside the CMakeLists.txt) to a.fatbin, and
-# what ptxas says of registers, shared memory and spills to a.fatbin.txt. OUTPUTS becomes the list of .fatbin files, empty without
-# nvcc. FAMILY: for that family of chips alone (sm_100f: sm_100 and sm_103), whose instructions no other has; empty unless its
-# first chip is among the architectures.
+# kinetograph_fat_binaries(OUTPUTS a.cu b.cu ... [FAMILY 100 | CHIP 90]): compiles each source (beside the CMakeLists.txt) to
+# a.fatbin, and what ptxas says of registers, shared memory and spills to a.fatbin.txt. OUTPUTS becomes the list of .fatbin files,
+# empty without nvcc. For chips alone whose instructions no other has, and empty unless the chip is among the architectures:
+# FAMILY, those of one family (sm_100f: sm_100 and sm_103); CHIP, one (sm_90a).
 function(kinetograph_fat_binaries outputs)
-    cmake_parse_arguments(ARG "" "FAMILY" "" ${ARGN})
+    cmake_parse_arguments(ARG "" "FAMILY;CHIP" "" ${ARGN})
     set(binaries "")
     set(targets "")
     if(ARG_FAMILY)
         if(ARG_FAMILY IN_LIST KINETOGRAPH_CUDA_CHIPS)
             set(targets -gencode "arch=compute_${ARG_FAMILY}f,code=sm_${ARG_FAMILY}f")
+        endif()
+    elseif(ARG_CHIP)
+        if(ARG_CHIP IN_LIST KINETOGRAPH_CUDA_CHIPS)
+            set(targets -gencode "arch=compute_${ARG_CHIP}a,code=sm_${ARG_CHIP}a")
         endif()
     elseif(KINETOGRAPH_CUDA_CHIPS)
         foreach(chip IN LISTS KINETOGRAPH_CUDA_CHIPS)

@@ -5,6 +5,7 @@
 #include <kinetograph/compute/conv/reference/convolution.hpp>
 #include <kinetograph/kernels/cuda/sm100/plan.hpp>
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/plan.hpp>
 #include <kinetograph/kernels/hip/gfx950/plan.hpp>
 
 #include <fmt/format.h>
@@ -124,7 +125,7 @@ constexpr Candidate kCpu[] = {
 /// A new chip is one line here.
 std::vector<Candidate> all_candidates() {
     std::vector<Candidate> all;
-    for (const auto& methods : {sm100::methods(), sm80::methods(), gfx950::methods()})
+    for (const auto& methods : {sm100::methods(), sm90::methods(), sm80::methods(), gfx950::methods()})
         for (const ConvMethod& method : methods)
             all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, method.rounds_once});
     all.insert(all.end(), std::begin(kCpu), std::end(kCpu));

@@ -33,7 +33,11 @@ Result<std::shared_ptr<accel::Kernel>> Kernels::get(std::string_view image, std:
     if (const auto found = kernels_.find(kernel); found != kernels_.end()) return found->second;
     KG_TRY(auto loaded, module(image, kernel));
     auto found = loaded->kernel(kernel);
-    if (found) kernels_.emplace(kernel, *found);
+    if (found) {
+        kernels_.emplace(kernel, *found);
+    } else if (found.error().code == ErrorCode::NotFound) {  // a build without it: another method does the work
+        found.error().code = ErrorCode::Unsupported;
+    }
     return found;
 }
 

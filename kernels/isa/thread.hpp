@@ -45,6 +45,21 @@ KG_DEVICE Index3 grid_size() {
 /// A thread of its warp, 0..31.
 KG_DEVICE uint32_t lane_index() { return thread_index() % kWarpLanes; }
 
+/// `value`, computed here each time: the compiler may not keep it in a register from one iteration to the next.
+KG_DEVICE uint32_t recomputed(uint32_t value) {
+#if !KG_HOST_MODEL
+    asm volatile("" : "+r"(value));
+#endif
+    return value;
+}
+
+/// The compiler moves no load across this point: what it could start together otherwise would not fit the registers.
+KG_DEVICE void limit_loads_in_flight() {
+#if !KG_HOST_MODEL
+    asm volatile("" ::: "memory");
+#endif
+}
+
 /// The warp of this thread in its CTA, uniform by construction; all 32 lanes must call it. PTX ISA, shfl.sync (the
 /// compiler then knows that it is uniform).
 KG_DEVICE uint32_t warp_index(KG_SITE_ONLY) {

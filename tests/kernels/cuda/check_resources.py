@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compares what ptxas said of every kernel (nvcc -Xptxas -v) with resources.json: registers at most as planned on every
-architecture, no spills, no local memory, no kernel unplanned or missing. Prints the table.
+architecture, no spills, no local memory, no wgmma that waits for the one before, no setmaxnreg left out, no kernel
+unplanned or missing. Prints the table.
 
-check_resources.py resources.json 80 90 ... [--plant spill|registers|unplanned|missing] -- a.fatbin.txt ...
+check_resources.py resources.json 80 90 ... [--plant spill|registers|serialised|unplanned|missing] -- a.fatbin.txt ...
 """
 import json
 import re
@@ -11,6 +12,8 @@ import sys
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\w+)'")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 REGISTERS = re.compile(r"Used (\d+) registers")
+# ptxas: C7508 ignores setmaxnreg; C7510, C7512, C7514, C7520 serialise wgmma.
+ADVICE = re.compile(r"\b(C75(?:08|10|12|14|20))\b[^\n]*")
 
 
 def kernels_of(report):
@@ -39,7 +42,8 @@ def plant(fault, found):
         del found[first]
 
 
-def complaints(planned, chips, found):
+def complaints(planned, chips, found, advice):
+    yield from advice
     for (kernel, chip), used in sorted(found.items()):
         if kernel not in planned:
             yield f"{kernel} for sm_{chip}: not in resources.json"
@@ -62,15 +66,20 @@ def main(arguments):
         fault = options.pop(options.index("--plant") + 1)
         options.remove("--plant")
     found = {}
+    advice = []
     for path in reports:
         with open(path) as file:
-            found.update(kernels_of(file.read()))
-    if fault is not None:
+            report = file.read()
+        found.update(kernels_of(report))
+        advice += [match[0] for match in ADVICE.finditer(report)]
+    if fault == "serialised":
+        advice.append("C7510: planted")
+    elif fault is not None:
         plant(fault, found)
     for kernel in planned:
         row = " ".join(f"sm_{chip} {found.get((kernel, chip), {'registers': 0})['registers']:3}" for chip in options)
         print(f"{kernel:28} registers: {row}  (at most {planned[kernel]})")
-    wrong = list(complaints(planned, options, found))
+    wrong = list(complaints(planned, options, found, advice))
     print("\n".join(wrong) if wrong else f"{len(found)} kernels as planned")
     return 1 if wrong else 0
 

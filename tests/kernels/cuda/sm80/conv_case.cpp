@@ -238,18 +238,22 @@ void ConvNumbers::norm_pixel(size_t first) {
     }
 }
 
+TensorAddresses ConvNumbers::addresses() {
+    return {.input = input.const_addresses(),
+            .residual = residual.const_addresses(),
+            .addend = addend.const_addresses(),
+            .output = output.addresses(),
+            .normed = normed.addresses()};
+}
+
 std::vector<conv::ConvLaunch> ConvNumbers::launches(const ConvConfig& config) {
-    const auto inputs = input.const_addresses(), residuals = residual.const_addresses();
-    const auto addends = addend.const_addresses();
-    const auto outputs = output.addresses(), norms = normed.addresses();
-    return conv_launches(
-        config, problem_,
-        {.input = inputs, .output = outputs, .residual = residuals, .workspace = nullptr, .normed = norms},
-        {.filter = packed_.data(),
-         .bias = bias_.empty() ? nullptr : bias_.data(),
-         .gamma = gamma_.empty() ? nullptr : gamma_.data(),
-         .scales = nullptr},
-        addends);
+    const TensorAddresses at = addresses();
+    return conv_launches(config, problem_, at.tensors(),
+                         {.filter = packed_.data(),
+                          .bias = bias_.empty() ? nullptr : bias_.data(),
+                          .gamma = gamma_.empty() ? nullptr : gamma_.data(),
+                          .scales = nullptr},
+                         at.addend);
 }
 
 void ConvNumbers::poison_outputs() {

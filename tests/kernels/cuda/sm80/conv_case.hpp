@@ -62,6 +62,16 @@ class Frames {
     std::vector<Block> storage_;
 };
 
+/// Where a case's frames lie.
+struct TensorAddresses {
+    std::vector<const std::byte*> input, residual, addend;
+    std::vector<std::byte*> output, normed;
+
+    conv::ConvTensors tensors() const {
+        return {.input = input, .output = output, .residual = residual, .workspace = nullptr, .normed = normed};
+    }
+};
+
 /// Inputs in their storage types, room for the outputs, and what must come out.
 class ConvNumbers {
   public:
@@ -69,6 +79,11 @@ class ConvNumbers {
 
     const ConvCase& conv() const { return conv_; }
     std::vector<conv::ConvLaunch> launches(const ConvConfig& config);
+    TensorAddresses addresses();
+    /// As given, in PyTorch's order.
+    conv::ConvParameters parameters() const {
+        return {.filter = filter_, .bias = bias_, .gamma = gamma_, .scales = {}};
+    }
     void poison_outputs();
     /// The first thing that is wrong with what was stored, or "".
     std::string judge() const;

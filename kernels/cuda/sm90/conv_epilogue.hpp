@@ -1,0 +1,205 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_multiply.hpp>
+#include <kinetograph/kernels/isa/barrier.hpp>
+#include <kinetograph/kernels/isa/fence.hpp>
+#include <kinetograph/kernels/isa/global_memory.hpp>
+#include <kinetograph/kernels/isa/math.hpp>
+#include <kinetograph/kernels/isa/shuffle.hpp>
+#include <kinetograph/kernels/isa/tma.hpp>
+
+/// From one warpgroup's accumulators to memory: + bias -> SiLU -> + beta * residual -> round -> store, and the RMS norm
+/// of the rounded values -> SiLU -> store. Block by block through shared memory; TMA moves residuals in and results
+/// out, and clips them at the edges of the image.
+///
+/// Staging buffers are handed from tile to tile. The residual of the next tile arrives in the buffers that this tile's
+/// results have left:
+///
+///   buffer      0        1        2        3        4
+///   raw         block 0  block 1  block 2  block 3
+///   normed      block 1  block 2  block 3           block 0     with both; in place of raw when it is not stored
+namespace kinetograph::sm90 {
+
+template <ConvConfig kConfig, ConvFault kFault>
+class EpilogueRole {
+  public:
+    using Smem = ConvSmem<kConfig>;
+    static constexpr ConvConfig c = kConfig;
+    static constexpr Element kValue = c.element;
+
+    KG_DEVICE EpilogueRole(const ConvParams& params, Smem& smem, uint32_t consumer)
+        : p_(params), smem_(smem), consumer_(consumer) {}
+
+    /// Hands the staging buffers to tile `index` of warpgroup `consumer`: its residual is on its way when there is one.
+    /// One thread.
+    KG_DEVICE static void prepare(const ConvParams& p, Smem& smem, uint32_t index, uint32_t consumer) {
+        isa::mbarrier::Barrier& ready = smem.staging_ready[consumer];
+        if ((p.flags & kConvResidual) == 0) return isa::mbarrier::arrive(ready);
+        const ConvTile tile = tile_at<kConfig>(p, index);
+        isa::mbarrier::arrive_expect(ready, blocks(c) * staging_bytes(c));
+        for (uint32_t block = 0; block < blocks(c); ++block) {
+            for (uint32_t piece = 0; piece < staging_pieces(c); ++piece) {
+                isa::tma::load_tiled<5>(smem.staging[block] + piece * kPieceBytes, p.residual[tile.frame],
+                                        place(tile, block, piece), ready);
+            }
+        }
+    }
+
+    /// `sequence`: which of the CTA's tiles this is; `next`: index of the tile after it, `tiles` or more if none is.
+    KG_DEVICE void run(Accumulators<kConfig>& sums, const ConvTile& tile, uint32_t sequence, uint32_t next,
+                       uint32_t tiles) {
+        if constexpr (kFault != ConvFault::NoStagingWait) {
+            isa::mbarrier::wait(smem_.staging_ready[consumer_], sequence / kConsumers & 1u);
+        }
+        KG_UNROLL
+        for (uint32_t block = 0; block < blocks(c); ++block) finish_block(sums[block], tile, block);
+        if (!stores()) return;
+        if constexpr (kFault != ConvFault::NoStoreWait) isa::tma::wait_stores_read<0>();
+        if (next < tiles) prepare(p_, smem_, next, consumer_ ^ 1u);
+    }
+
+  private:
+    static constexpr uint32_t kPieceRow = piece_channels(c) * 2, kPieceBytes = kBlockPixels * kPieceRow;
+    static constexpr uint32_t kGroups = c.bn / 8;  ///< groups of 8 channels: four accumulators of a thread
+    static constexpr uint32_t kLoadGroups = 4;     ///< whose bias, gamma or residual is loaded at once
+    static constexpr uint32_t kSpare = blocks(c);
+    using Sums = float[c.bn / 2];
+
+    KG_DEVICE bool has(uint32_t flag) const { return (p_.flags & flag) != 0; }
+    /// The one thread of the warpgroup that issues its stores.
+    KG_DEVICE static bool stores() { return isa::thread_index() % 128 == 0; }
+    KG_DEVICE void sync() {
+        if (consumer_ == 0) {
+            isa::sync_named(1, 128);
+        } else {
+            isa::sync_named(2, 128);
+        }
+    }
+
+    KG_DEVICE static isa::tma::Coordinates<5> place(const ConvTile& tile, uint32_t block, uint32_t piece) {
+        return {{static_cast<int32_t>(tile.n + piece * piece_channels(c)), tile.px(),
+                 tile.x + static_cast<int32_t>(block % c.blocks_x * kBlockSide), tile.py(),
+                 tile.y + static_cast<int32_t>(block / c.blocks_x * kBlockSide)}};
+    }
+
+    /// Where the 4 bytes of this thread's two channels of group 0 lie in a piece, in row lane / 4 of its warp's 16.
+    /// Eight rows further on the swizzle repeats, and a group is a chunk of 16 bytes: bits of the XOR alone.
+    KG_DEVICE static uint32_t first_word() {
+        const uint32_t row = isa::thread_index() % 128 / 32 * 16 + isa::lane_index() / 4;
+        return isa::recomputed(isa::swizzled(staging_swizzle(c), row * kPieceRow) + isa::lane_index() % 4 * 4);
+    }
+    /// Accumulators i and i + 1 of this thread in a staging buffer.
+    KG_DEVICE uint32_t* staged(uint32_t buffer, uint32_t first, uint32_t i) {
+        const uint32_t group = i / 4, half = i / 2 % 2;
+        const uint32_t chunk = group * 16 % kPieceRow, piece = group * 16 / kPieceRow;
+        return reinterpret_cast<uint32_t*>(smem_.staging[buffer] + (first ^ chunk) + piece * kPieceBytes +
+                                           half * 8 * kPieceRow);
+    }
+
+    /// Every step goes over all of the block's values without a branch between them, so that the latencies of its loads
+    /// and functions overlap.
+    KG_DEVICE void finish_block(Sums& sums, const ConvTile& tile, uint32_t block) {
+        const bool raw = has(kConvOutput), norm = has(kConvNorm);
+        if (raw && norm && block > 0) {  // the buffer that raw results of the block before have left
+            if (stores()) isa::tma::wait_stores_read<1>();
+            sync();
+        }
+        if (has(kConvBias)) add_bias(sums, tile.n);
+        if (has(kConvSilu)) activate(sums);
+        const uint32_t first = first_word();
+        if (has(kConvResidual)) add_residual(sums, block, first);
+        round(sums);
+        if (raw) stage(sums, block, first);
+        const uint32_t normed = !raw ? block : block == 0 ? kSpare : block - 1;
+        if (norm) {
+            scale_to_norm(sums, tile.n);
+            if (has(kConvNormSilu)) activate(sums);
+            stage(sums, normed, first);
+        }
+        if constexpr (kFault != ConvFault::NoStagingFence) isa::fence_async_shared();
+        if constexpr (kFault != ConvFault::NoStagingBarrier) sync();
+        if (!stores()) return;
+        if (raw) store(p_.output[tile.frame], tile, block, block);
+        if (norm) store(p_.normed[tile.frame], tile, block, normed);
+    }
+
+    KG_DEVICE void add_bias(Sums& sums, uint32_t n) {
+        KG_UNROLL
+        for (uint32_t group = 0; group < kGroups; ++group) {
+            if (group % kLoadGroups == 0) isa::limit_loads_in_flight();
+            const Pair bias = channels(p_.bias, n, group);
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) sums[group * 4 + i] += bias.at[i % 2];
+        }
+    }
+
+    KG_DEVICE static void activate(Sums& sums) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::silu(sums[i]);
+    }
+
+    KG_DEVICE void add_residual(Sums& sums, uint32_t block, uint32_t first) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < c.bn / 2; i += 2) {
+            if (i % (4 * kLoadGroups) == 0) isa::limit_loads_in_flight();
+            float residual[2];
+            isa::unpack_word<kValue>(isa::load_shared(staged(block, first, i)), residual);
+            sums[i] += p_.beta * residual[0];
+            sums[i + 1] += p_.beta * residual[1];
+        }
+    }
+
+    /// What storing keeps of the values.
+    KG_DEVICE static void round(Sums& sums) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < c.bn / 2; i += 2) isa::unpack_word<kValue>(isa::pack_word<kValue>(sums + i), sums + i);
+    }
+
+    KG_DEVICE void stage(const Sums& sums, uint32_t buffer, uint32_t first) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < c.bn / 2; i += 2)
+            isa::store_shared(staged(buffer, first, i), isa::pack_word<kValue>(sums + i));
+    }
+
+    /// A pixel's channels lie in the four lanes that share lane / 4.
+    KG_DEVICE void scale_to_norm(Sums& sums, uint32_t n) {
+        float scale[2] = {0, 0};
+        KG_UNROLL
+        for (uint32_t i = 0; i < c.bn / 2; ++i) scale[i / 2 % 2] += sums[i] * sums[i];
+        KG_UNROLL
+        for (float& sum : scale) {
+            sum += isa::shuffle_xor(sum, 1);
+            sum += isa::shuffle_xor(sum, 2);
+            const float length = isa::square_root(sum);
+            sum = p_.sqrt_c_out / (length > 1e-12f ? length : 1e-12f);
+        }
+        KG_UNROLL
+        for (uint32_t group = 0; group < kGroups; ++group) {
+            if (group % kLoadGroups == 0) isa::limit_loads_in_flight();
+            const Pair gamma = channels(p_.gamma, n, group);
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) sums[group * 4 + i] *= scale[i / 2] * gamma.at[i % 2];
+        }
+    }
+
+    struct alignas(8) Pair {
+        float at[2];
+    };
+    /// This thread's two channels of a group.
+    KG_DEVICE static Pair channels(const float* values, uint32_t n, uint32_t group) {
+        return isa::load_global<Pair>(values + n + group * 8 + isa::lane_index() % 4 * 2);
+    }
+
+    KG_DEVICE void store(const isa::TensorMap& map, const ConvTile& tile, uint32_t block, uint32_t buffer) {
+        KG_UNROLL
+        for (uint32_t piece = 0; piece < staging_pieces(c); ++piece)
+            isa::tma::store_tiled<5>(map, place(tile, block, piece), smem_.staging[buffer] + piece * kPieceBytes);
+        isa::tma::commit_stores();
+    }
+
+    const ConvParams& p_;
+    Smem& smem_;
+    uint32_t consumer_;
+};
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_epilogue.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_load.hpp>
+
+/// The implicit-GEMM forward convolution on Hopper: D[pixels, c_out] = A[pixels, taps * c_in] * B[c_out, taps *
+/// c_in]^T, A never stored. Persistent and warp-specialised; one source for the chip and for host_model.
+///
+/// The input of a tile arrives once for all taps of the image: a rectangle of pixels with its halo, whose rows a tap's
+/// matrix descriptor addresses at a shifted start. Two consumer warpgroups take tiles in turn, so that one's epilogue
+/// hides behind the other's products. Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM); PTX ISA, wgmma, Strides.
+namespace kinetograph::sm90 {
+
+/// Grid: any number of CTAs up to the number of tiles, along x; kThreads threads.
+template <ConvConfig kConfig, ConvFault kFault = ConvFault::None>
+struct ConvKernel {
+    static constexpr ConvConfig c = kConfig;
+    using Smem = ConvSmem<kConfig>;
+    using Epilogue = EpilogueRole<kConfig, kFault>;
+    // Registers of a thread: 128 * 40 + 256 * 232 = 64,512 of the SM's 65,536.
+    static constexpr uint32_t kLoadRegisters = 40, kConsumerRegisters = 232;
+
+    KG_DEVICE static void run(const ConvParams& params) {
+        auto& smem = isa::shared_as<Smem>();
+        if (isa::thread_index() == 0) initialise_barriers(smem);
+        isa::sync_cta();
+        const uint32_t warp = isa::warp_index();
+        if (warp < 4) {
+            isa::lower_registers<kLoadRegisters>();
+            if (warp == 0 && isa::elect_one()) LoadRole<kConfig, kFault>::input(params, smem);
+            if (warp == 1 && isa::elect_one()) LoadRole<kConfig, kFault>::filter(params, smem);
+        } else {
+            isa::raise_registers<kConsumerRegisters>();
+            consume(params, smem, warp / 4 - 1);
+        }
+    }
+
+  private:
+    KG_DEVICE static void initialise_barriers(Smem& smem) {
+        constexpr uint32_t kWarps = 4;  // of a warpgroup, each of which arrives once
+        for (auto& barrier : smem.input_full) isa::mbarrier::init(barrier, 1);
+        for (auto& barrier : smem.input_empty) isa::mbarrier::init(barrier, kWarps);
+        for (auto& barrier : smem.filter_full) isa::mbarrier::init(barrier, 1);
+        for (auto& barrier : smem.filter_empty) isa::mbarrier::init(barrier, kWarps);
+        for (auto& barrier : smem.turn) isa::mbarrier::init(barrier, kWarps);
+        for (auto& barrier : smem.staging_ready) isa::mbarrier::init(barrier, 1);
+        if constexpr (kFault != ConvFault::NoBarrierInitFence) isa::fence_barrier_init();
+    }
+
+    /// Every second tile of this CTA, from its first product to its last store.
+    KG_DEVICE static void consume(const ConvParams& params, Smem& smem, uint32_t consumer) {
+        const uint32_t tiles = tile_count(params), step = isa::grid_size().x, first = isa::block_index().x;
+        MultiplyRole<kConfig, kFault> multiply(smem, consumer);
+        Epilogue epilogue(params, smem, consumer);
+        if (consumer == 0 && isa::thread_index() % 128 == 0 && first < tiles) Epilogue::prepare(params, smem, first, 0);
+        if (consumer == 1 && first < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, first)));
+        uint32_t sequence = consumer;
+        for (uint32_t index = first + consumer * step; index < tiles; index += 2 * step, sequence += 2) {
+            const ConvTile tile = tile_at<kConfig>(params, index);
+            const uint32_t next = index + step;
+            Accumulators<kConfig> sums;
+            multiply.run(sums, k_blocks(params, tile), sequence / 2);
+            if (next < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, next)));
+            epilogue.run(sums, tile, sequence, next, tiles);
+        }
+    }
+};
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_tiles.hpp>
+#include <kinetograph/kernels/isa/wgmma.hpp>
+
+/// The main loop of one warpgroup: one tile's products, out of the two rings into its accumulators.
+namespace kinetograph::sm90 {
+
+/// accumulators[block][i]: of an 8 x 8 block, laid out as wgmma.hpp says.
+template <ConvConfig kConfig>
+using Accumulators = float[blocks(kConfig)][kConfig.bn / 2];
+
+template <ConvConfig kConfig, ConvFault kFault>
+class MultiplyRole {
+  public:
+    using Smem = ConvSmem<kConfig>;
+    static constexpr ConvConfig c = kConfig;
+
+    KG_DEVICE MultiplyRole(Smem& smem, uint32_t consumer) : smem_(smem), consumer_(consumer) {}
+
+    /// Passes over the stages of a tile that the other warpgroup computes.
+    KG_DEVICE void skip(uint32_t k_blocks) {
+        input_.advance(k_blocks);
+        filter_.advance(k_blocks * tap_groups(c));
+    }
+
+    /// Computes a tile of `k_blocks` blocks of K; `turn`: how many tiles this warpgroup has computed before. Its
+    /// last products are under way when the other warpgroup's first ones begin.
+    ///
+    ///   warpgroup 0   tile 0 ......| epilogue 0 ......   | tile 2 ......| epilogue 2
+    ///   warpgroup 1                | tile 1 .............| epilogue 1 ......    | tile 3
+    KG_DEVICE void run(Accumulators<kConfig>& sums, uint32_t k_blocks, uint32_t turn) {
+        if constexpr (kFault != ConvFault::NoOrder) {
+            isa::mbarrier::wait(smem_.turn[consumer_], consumer_ == 0 ? (turn & 1u) ^ 1u : turn & 1u);
+        }
+        clear(sums);
+        if (k_blocks == 0) {  // every tap meets the padding
+            hand_over();
+            KG_UNROLL
+            for (uint32_t i = 0; i < blocks(c); ++i) isa::wgmma::take(sums[i]);
+            return;
+        }
+        uint32_t done_filter = 0, done_input = 0;  // slots of the batch before, to be released when it is over
+        for (uint32_t block = 0; block < k_blocks; ++block) {
+            if constexpr (kFault != ConvFault::NoInputWait) {
+                isa::mbarrier::wait(smem_.input_full[input_.slot], input_.parity);
+            }
+            const uint32_t halo = isa::shared_address(smem_.input[input_.slot]);
+            KG_UNROLL
+            for (uint32_t group = 0; group < tap_groups(c); ++group) {
+                if constexpr (kFault != ConvFault::NoFilterWait) {
+                    constexpr uint32_t kFlip = kFault == ConvFault::WrongFilterPhase ? 1u : 0u;
+                    isa::mbarrier::wait(smem_.filter_full[filter_.slot], filter_.parity ^ kFlip);
+                }
+                if (group == tap_groups(c) - 1 && block + 1 == k_blocks) hand_over();
+                isa::wgmma::fence();
+                multiply_stage(sums, halo, isa::shared_address(smem_.filter[filter_.slot]), group);
+                isa::wgmma::commit();
+                if constexpr (kFault == ConvFault::ReleasesEarly) {
+                    release(smem_.filter_empty[filter_.slot]);
+                } else {
+                    isa::wgmma::wait<1>();
+                    if (block != 0 || group != 0) release(smem_.filter_empty[done_filter]);
+                }
+                if (group == 0 && block != 0) release(smem_.input_empty[done_input]);
+                done_filter = filter_.slot;
+                filter_.advance();
+            }
+            done_input = input_.slot;
+            input_.advance();
+        }
+        if constexpr (kFault != ConvFault::NoFinalWait) isa::wgmma::wait<0>();
+        if constexpr (kFault != ConvFault::ReleasesEarly) release(smem_.filter_empty[done_filter]);
+        release(smem_.input_empty[done_input]);
+        KG_UNROLL
+        for (uint32_t i = 0; i < blocks(c); ++i) isa::wgmma::take(sums[i]);
+    }
+
+  private:
+    /// Zeros to add to, so that no value of the tile before is kept in its place until the first product.
+    KG_DEVICE static void clear(Accumulators<kConfig>& sums) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < blocks(c); ++i) {
+            KG_UNROLL
+            for (float& sum : sums[i]) sum = 0;
+            isa::wgmma::pin(sums[i]);
+        }
+    }
+
+    /// The products of one filter stage. A tap's rows of the halo begin (r * pitch + s) rows further on; groups of 8
+    /// pixels are one pitch apart.
+    KG_DEVICE static void multiply_stage(Accumulators<kConfig>& sums, uint32_t halo, uint32_t filters, uint32_t group) {
+        constexpr uint32_t kPitch = halo_columns(c), kRow = row_bytes(c);
+        constexpr uint32_t kShift = kFault == ConvFault::RowShiftOffByOne ? 1u : 0u;
+        constexpr uint32_t kGroup = kFault == ConvFault::WrongPitch ? kBlockSide * kRow : kPitch * kRow;
+        KG_UNROLL
+        for (uint32_t tap = 0; tap < c.stage_taps; ++tap) {
+            const uint32_t at = group * c.stage_taps + tap, r = at / c.side, s = at % c.side;
+            KG_UNROLL
+            for (uint32_t step = 0; step < c.channels / 16; ++step) {
+                const uint64_t b = isa::wgmma_descriptor({.address = filters + tap * c.bn * kRow + step * 32,
+                                                          .group_stride = kBlockSide * kRow,
+                                                          .swizzle = swizzle(c)});
+                KG_UNROLL
+                for (uint32_t block = 0; block < blocks(c); ++block) {
+                    const uint32_t y = block / c.blocks_x * kBlockSide + r, x = block % c.blocks_x * kBlockSide + s;
+                    const uint64_t a =
+                        isa::wgmma_descriptor({.address = halo + (y * kPitch + x + kShift) * kRow + step * 32,
+                                               .group_stride = kGroup,
+                                               .swizzle = swizzle(c)});
+                    isa::wgmma::mma<c.bn, c.element>(sums[block], a, b, true);
+                }
+            }
+        }
+    }
+
+    /// One arrival a warp.
+    KG_DEVICE static void release(isa::mbarrier::Barrier& empty) {
+        if (isa::lane_index() == 0) isa::mbarrier::arrive(empty);
+    }
+
+    /// Every stage of this tile has been waited for, by every lane: what lands next is the other warpgroup's.
+    KG_DEVICE void hand_over() {
+        isa::sync_warp();
+        if (isa::lane_index() == 0) isa::mbarrier::arrive(smem_.turn[consumer_ ^ 1u]);
+    }
+
+    Smem& smem_;
+    uint32_t consumer_;
+    Ring<c.input_stages> input_;
+    Ring<c.filter_stages> filter_;
+};
+
+}  // namespace kinetograph::sm90

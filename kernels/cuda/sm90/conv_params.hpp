@@ -1,0 +1,52 @@
+#pragma once
+
+#include <kinetograph/kernels/isa/tensor_map.hpp>
+#include <type_traits>
+
+/// What one launch of ConvKernel reads, by value, as a `const __grid_constant__` parameter; filled in by
+/// conv_launch.cpp.
+namespace kinetograph::sm90 {
+
+/// Frames of one launch: outputs, the inputs under them (2 of history and as many new ones), taps in time.
+inline constexpr uint32_t kMaxOutputs = 6, kMaxInputs = 8, kMaxTemporalTaps = 3;
+
+/// The epilogue's parts that a launch has.
+enum ConvFlags : uint32_t {
+    kConvBias = 1,
+    kConvSilu = 2,
+    kConvResidual = 4,
+    kConvOutput = 8,  ///< the rounded values are stored
+    kConvNorm = 16,   ///< their RMS norm is stored; one tile holds all channels
+    kConvNormSilu = 32,
+};
+
+/// Where an output frame's taps in time read: only those that meet a frame are listed.
+struct FrameTaps {
+    uint32_t count = 0;
+    uint8_t input[kMaxTemporalTaps] = {};  ///< index into ConvParams::input
+    uint8_t q[kMaxTemporalTaps] = {};
+};
+
+/// Maps of stored results have the axes {c, px, x, py, y}: one parity (px, py) of the pixels, whole images with parity
+/// axes of size 1.
+struct ConvParams {
+    isa::TensorMap input[kMaxInputs];      ///< {c_in, w, h} of one frame; box: a tile's halo of one block of K
+    isa::TensorMap filter;                 ///< {c_in, c_out, taps (q, r, s), parities}; box: one stage
+    isa::TensorMap output[kMaxOutputs];    ///< box: one piece of an 8 x 8 block
+    isa::TensorMap residual[kMaxOutputs];  ///< as output
+    isa::TensorMap normed[kMaxOutputs];    ///< as output
+    FrameTaps taps[kMaxOutputs];
+    const float* bias;   ///< [c_out rounded up to whole tiles], or null
+    const float* gamma;  ///< likewise, of the norm
+    uint32_t frames;     ///< outputs
+    uint32_t tiles_x, tiles_y, tiles_n;
+    uint32_t parities;          ///< 1, or 4: sub-pixel positions, each with filters of its own
+    uint32_t channel_blocks;    ///< blocks of K under one tap
+    int32_t pad_top, pad_left;  ///< of parity (0, 0); a parity's own offset is subtracted
+    uint32_t flags;             ///< ConvFlags
+    float beta;
+    float sqrt_c_out;
+};
+static_assert(std::is_trivially_copyable_v<ConvParams> && sizeof(ConvParams) <= 4096, "4 KiB of kernel parameters");
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_smem.hpp>
+#include <kinetograph/kernels/isa/thread.hpp>
+
+/// Which tiles a CTA computes, in which order, and where the rings stand after each.
+namespace kinetograph::sm90 {
+
+/// Where a tile lies.
+struct ConvTile {
+    uint32_t frame, n;  ///< output frame; first filter
+    uint32_t parity;    ///< 2 * py + px
+    int32_t x, y;       ///< first pixel, of the image that the tiles walk
+    KG_DEVICE int32_t px() const { return static_cast<int32_t>(parity & 1u); }
+    KG_DEVICE int32_t py() const { return static_cast<int32_t>(parity >> 1); }
+};
+
+KG_DEVICE uint32_t tile_count(const ConvParams& p) { return p.tiles_x * p.tiles_y * p.frames * p.parities * p.tiles_n; }
+
+/// Filters innermost, then parities, then frames: tiles that run at the same time share their input in the L2.
+template <ConvConfig kConfig>
+KG_DEVICE ConvTile tile_at(const ConvParams& p, uint32_t index) {
+    const uint32_t n = index % p.tiles_n, with_parity = index / p.tiles_n;
+    const uint32_t parity = with_parity % p.parities, with_frame = with_parity / p.parities;
+    const uint32_t frame = with_frame % p.frames, place = with_frame / p.frames;
+    return {frame, n * kConfig.bn, parity, static_cast<int32_t>(place % p.tiles_x * tile_columns(kConfig)),
+            static_cast<int32_t>(place / p.tiles_x * tile_rows(kConfig))};
+}
+
+/// A position in a ring of stages.
+template <uint32_t kStages>
+struct Ring {
+    uint32_t slot = 0, parity = 0;
+    KG_DEVICE void advance() {
+        if (++slot == kStages) {
+            slot = 0;
+            parity ^= 1u;
+        }
+    }
+    KG_DEVICE void advance(uint32_t count) {
+        slot += count;
+        parity ^= slot / kStages & 1u;
+        slot %= kStages;
+    }
+};
+
+/// Blocks of K of a tile: what it takes of the input ring; of the filter ring it takes tap_groups as many.
+KG_DEVICE uint32_t k_blocks(const ConvParams& p, const ConvTile& tile) {
+    return p.taps[tile.frame].count * p.channel_blocks;
+}
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <array>
+#include <kinetograph/kernels/cuda/sm80/cost.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
+#include <kinetograph/kernels/cuda/sm90/cost.hpp>
+
+namespace kinetograph::sm90 {
+namespace {
+
+#define KG_SM90_BF16_ROW(name, element, ...) \
+    NamedConvConfig{"sm90_conv_bf16_" #name, tile_config(Element::element, __VA_ARGS__)},
+#define KG_SM90_F16_ROW(name, element, ...) \
+    NamedConvConfig{"sm90_conv_f16_" #name, tile_config(Element::element, __VA_ARGS__)},
+constexpr std::array kConfigs{KG_SM90_TILES(KG_SM90_BF16_ROW, BF16) KG_SM90_TILES(KG_SM90_F16_ROW, F16)};
+#undef KG_SM90_BF16_ROW
+#undef KG_SM90_F16_ROW
+
+// Fitted to an H200, whose clock descriptions of the chip give as 1.8 GHz; while the tensor cores are busy, power holds
+// it lower.
+constexpr double kDescribedClocksPerSecond = 1.8e9, kLoadedClocksPerSecond = 1.5e9;
+constexpr double kIssueEfficiency = 0.97;
+constexpr double kLaunchSeconds = 4e-6;
+// Clocks of an epilogue for each filter of a block.
+constexpr double kStoreClocks = 15, kNormClocks = 17, kResidualClocks = 3;
+
+int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+int64_t side_of(const conv::ConvProblem& p) { return p.upsample ? 2 : p.filter.r; }
+
+/// Read and written once each.
+double traffic_bytes(const conv::ConvProblem& p) {
+    const auto outputs = static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
+    const double stores = p.norm == conv::Norm::Beside ? 2 : 1, loads = p.residual ? 1 : 0;
+    return static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) + (stores + loads) * outputs;
+}
+
+}  // namespace
+
+std::span<const NamedConvConfig> conv_configs() { return kConfigs; }
+
+Walk walk_of(const conv::ConvProblem& p) { return p.upsample ? Walk{p.h, p.w, 4} : Walk{p.h_out(), p.w_out(), 1}; }
+
+int64_t conv_tiles(const ConvConfig& c, const conv::ConvProblem& p) {
+    const Walk walk = walk_of(p);
+    return ceil_div(walk.h, tile_rows(c)) * ceil_div(walk.w, tile_columns(c)) * walk.parities * p.frames_out() *
+           ceil_div(p.filter.k, c.bn);
+}
+
+double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {
+    const int64_t side = side_of(p);
+    const auto steps = static_cast<double>(p.filter.q * side * side * ceil_div(p.c_in, c.channels) * c.channels / 16);
+    const double products = steps * blocks(c) * c.bn / 2 / kIssueEfficiency;
+    const double clocks_per_filter = kStoreClocks + (p.norm == conv::Norm::None ? 0 : kNormClocks) +
+                                     (p.norm == conv::Norm::Beside ? kStoreClocks : 0) +
+                                     (p.residual ? kResidualClocks : 0);
+    const double epilogue = clocks_per_filter * blocks(c) * c.bn;
+    // The two warpgroups overlap: a tile takes the longer of its halves, the last one both.
+    const auto turns = static_cast<double>(ceil_div(conv_tiles(c, p), std::max<int64_t>(chip.compute_units, 1)));
+    const double clocks = turns * std::max(products, epilogue) + std::min(products, epilogue);
+    const double rate = chip.clocks_per_second > 0 ? chip.clocks_per_second / kDescribedClocksPerSecond : 1;
+    return kLaunchSeconds +
+           std::max(clocks / (kLoadedClocksPerSecond * rate), sm80::traffic_seconds(traffic_bytes(p), chip));
+}
+
+bool fits(const ConvConfig& c, const conv::ConvProblem& p) {
+    const int64_t channels = p.c_in % 64 == 0 ? 64 : 32;
+    return c.element == p.dtype && c.side == side_of(p) && c.channels == channels &&
+           (p.norm == conv::Norm::None || c.bn >= p.filter.k);
+}
+
+const NamedConvConfig* choose_config(const conv::ConvProblem& problem, const conv::Chip& chip) {
+    const NamedConvConfig* best = nullptr;
+    double least = 0;
+    for (const NamedConvConfig& named : kConfigs) {
+        if (!fits(named.config, problem)) continue;
+        const double seconds = conv_seconds(named.config, problem, chip);
+        if (best == nullptr || seconds < least) {
+            best = &named;
+            least = seconds;
+        }
+    }
+    return best;
+}
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/gate.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
+
+/// Which of the compiled tiles a convolution takes, and how long it will run.
+namespace kinetograph::sm90 {
+
+struct NamedConvConfig {
+    std::string_view kernel;  ///< entry point in the fat binary: "sm90_conv_bf16_n96_32x8_3_32"
+    ConvConfig config;
+};
+
+/// All that are compiled.
+std::span<const NamedConvConfig> conv_configs();
+
+/// Pixels along rows and columns that the tiles walk: an output frame, or one parity of an upsampled one.
+struct Walk {
+    int64_t h, w, parities;
+};
+Walk walk_of(const conv::ConvProblem& problem);
+
+/// Tiles of the whole problem.
+int64_t conv_tiles(const ConvConfig& config, const conv::ConvProblem& problem);
+
+/// Seconds that the problem takes with that tile, without a norm pass after it: the longer of its tiles in turn and of
+/// its traffic; by constants that were fitted to measurements on an H200.
+double conv_seconds(const ConvConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
+
+/// Whether that tile can do it: its element, its taps, its blocks of channels, and for a norm all filters. Blocks of
+/// channels follow from c_in alone, so that every tile adds in the same order.
+bool fits(const ConvConfig& config, const conv::ConvProblem& problem);
+
+/// The cheapest tile that fits; null if none does.
+const NamedConvConfig* choose_config(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+}  // namespace kinetograph::sm90

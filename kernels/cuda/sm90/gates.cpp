@@ -1,0 +1,85 @@
+#include <kinetograph/kernels/cuda/fat_binaries.hpp>
+#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/cuda/sm90/gates.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
+
+namespace kinetograph::sm90 {
+namespace {
+
+using conv::Gate;
+using conv::Subject;
+
+constexpr Gate kOnSm90{"an sm_90 device", [](const Subject& s) { return s.chip.cuda_architecture() == 90; },
+                       [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
+// Builds carry them where their architectures say so.
+constexpr Gate kInBuild{"kernels for sm_90a in this build",
+                        [](const Subject&) { return !cuda::fat_binary("narrow_conv").empty(); },
+                        [](const Subject&) { return std::string(cuda::fat_binary_compiler()); }};
+// Tensor maps want pixels that begin at multiples of 16 bytes.
+constexpr Gate kInputChannels{"input channels a multiple of 8",
+                              [](const Subject& s) { return s.problem.c_in % 8 == 0; },
+                              [](const Subject& s) { return std::to_string(s.problem.c_in); }};
+constexpr Gate kStride1{"stride 1", [](const Subject& s) { return s.problem.stride.all(1); },
+                        [](const Subject& s) { return conv::met(s.problem.stride); }};
+constexpr Gate kDilation1{"dilation 1", [](const Subject& s) { return s.problem.dilation.all(1); },
+                          [](const Subject& s) { return conv::met(s.problem.dilation); }};
+constexpr Gate kTaps{
+    "1x1 or 3x3 taps in a frame",
+    [](const Subject& s) {
+        const conv::Filter& f = s.problem.filter;
+        return f.r == f.s && (f.r == 1 || f.r == 3);
+    },
+    [](const Subject& s) { return std::to_string(s.problem.filter.r) + 'x' + std::to_string(s.problem.filter.s); }};
+constexpr Gate kTemporalTaps{"temporal taps that one launch has room for",
+                             [](const Subject& s) { return s.problem.filter.q <= kMaxTemporalTaps; },
+                             [](const Subject& s) {
+                                 return std::to_string(s.problem.filter.q) + "; there is room for " +
+                                        std::to_string(kMaxTemporalTaps);
+                             }};
+
+constexpr Gate kImplicitGemm[] = {
+    kOnSm90,
+    kInBuild,
+    conv::kBf16OrF16,
+    {"an output of the input's type", [](const Subject& s) { return s.problem.output_dtype == s.problem.dtype; },
+     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }},
+    conv::kUnscaled,
+    conv::kUngrouped,
+    kInputChannels,
+    {"output channels a multiple of 8", [](const Subject& s) { return s.problem.filter.k % 8 == 0; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
+    kStride1,
+    kDilation1,
+    kTaps,
+    kTemporalTaps,
+    {"upsampling by four 2x2 convolutions: 3x3 taps with padding 1",
+     [](const Subject& s) { return !s.problem.upsample || sm80::upsample_of(s.problem) == sm80::Upsample::SubPixel; },
+     [](const Subject& s) { return s.problem.to_string(); }},
+};
+
+constexpr Gate kNarrowGemm[] = {
+    kOnSm90,
+    kInBuild,
+    conv::kBf16OrF16,
+    conv::kUnscaled,
+    conv::kUngrouped,
+    conv::kNoUpsampling,
+    kInputChannels,
+    {"taps of the image times output channels at most 32",
+     [](const Subject& s) { return s.problem.filter.r * s.problem.filter.s * s.problem.filter.k <= kNarrowColumns; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.r * s.problem.filter.s * s.problem.filter.k); }},
+    kStride1,
+    kDilation1,
+    kTaps,
+    kTemporalTaps,
+    {"neither residual nor norm",
+     [](const Subject& s) { return !s.problem.residual && s.problem.norm == conv::Norm::None; },
+     [](const Subject& s) { return std::string(s.problem.residual ? "a residual" : "a norm"); }},
+};
+
+}  // namespace
+
+std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate> narrow_gemm_gates() { return kNarrowGemm; }
+
+}  // namespace kinetograph::sm90

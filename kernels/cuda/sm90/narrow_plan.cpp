@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cstring>
+#include <kinetograph/kernels/cuda/sm80/cost.hpp>
+#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
+#include <kinetograph/kernels/isa/convert.hpp>
+
+namespace kinetograph::sm90 {
+namespace {
+
+using conv::ConvLaunch;
+using conv::ConvProblem;
+using isa::TensorMapDesc;
+
+uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
+uint64_t u64(int64_t value) { return static_cast<uint64_t>(value); }
+int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+TensorMapDesc input_map(const ConvProblem& p, const std::byte* frame) {
+    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(frame), 3,
+                                       {u64(p.c_in), u64(p.w), u64(p.h)});
+    map.swizzle = isa::Swizzle::Span64;
+    map.box = {kNarrowChannels, kNarrowRowPixels, kNarrowRows};
+    return map;
+}
+
+TensorMapDesc filter_map(const ConvProblem& p, const std::byte* packed) {
+    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(packed), 3,
+                                       {u64(sm80::padded_channels(p.c_in)), kNarrowColumns, u64(p.filter.q)});
+    map.swizzle = isa::Swizzle::Span64;
+    map.box = {kNarrowChannels, kNarrowColumns, 1};
+    return map;
+}
+
+int64_t tiles_x(const ConvProblem& p) { return ceil_div(p.w_out(), kNarrowRowPixels - p.filter.s + 1); }
+int64_t tiles_y(const ConvProblem& p) { return ceil_div(p.h_out(), kNarrowRows - p.filter.r + 1); }
+
+/// The pixels of a tile come out of the second-level cache once a temporal tap, at this rate on an H200.
+constexpr double kCacheBytesPerSecond = 8.5e12;
+constexpr double kLaunchSeconds = 4e-6;
+
+double seconds_of(const ConvProblem& p, const conv::Chip& chip) {
+    const auto tiles = static_cast<double>(tiles_x(p) * tiles_y(p) * p.frames_out());
+    const auto blocks = static_cast<double>(p.filter.q * ceil_div(p.c_in, kNarrowChannels));
+    const double cached = tiles * blocks * (kNarrowPixels + kNarrowColumns) * kNarrowChannels * 2;
+    const double moved = static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
+                         static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
+    return kLaunchSeconds + std::max(cached / kCacheBytesPerSecond, sm80::traffic_seconds(moved, chip));
+}
+
+}  // namespace
+
+std::vector<std::byte> pack_narrow_filter(const ConvProblem& p, std::span<const float> filter) {
+    const int64_t channels = sm80::padded_channels(p.c_in), taps = p.filter.r * p.filter.s;
+    std::vector<std::byte> packed(u64(p.filter.q * kNarrowColumns * channels * 2));
+    for (int64_t k = 0; k < p.filter.k; ++k) {
+        for (int64_t c = 0; c < p.c_in; ++c) {
+            for (int64_t q = 0; q < p.filter.q; ++q) {
+                for (int64_t tap = 0; tap < taps; ++tap) {
+                    const float value = filter[u64(((k * p.c_in + c) * p.filter.q + q) * taps + tap)];
+                    const auto bits = static_cast<uint16_t>(p.dtype == Element::BF16 ? isa::bfloat16_bits(value)
+                                                                                     : isa::float16_bits(value));
+                    const int64_t row = q * kNarrowColumns + tap * p.filter.k + k;
+                    std::memcpy(packed.data() + (row * channels + c) * 2, &bits, 2);
+                }
+            }
+        }
+    }
+    return packed;
+}
+
+conv::ConvPlan plan_narrow_gemm(const ConvProblem& problem, const conv::Chip& chip) {
+    conv::ConvPlan plan;
+    const bool wide = problem.filter.r == 3;
+    const bool bf16 = problem.dtype == Element::BF16;
+    plan.kernels = {{bf16 ? (wide ? "sm90_narrow_bf16_3" : "sm90_narrow_bf16_1")
+                          : (wide ? "sm90_narrow_f16_3" : "sm90_narrow_f16_1"),
+                     "narrow_conv"}};
+    plan.seconds = seconds_of(problem, chip);
+    plan.packing.layout = std::string("taps as columns ") + element_name(problem.dtype);
+    plan.packing.pack = [problem](const conv::ConvParameters& parameters) {
+        return conv::packed_with(pack_narrow_filter(problem, parameters.filter), parameters);
+    };
+    plan.steps = [problem, sms = chip.compute_units](const conv::ConvTensors& tensors,
+                                                     const conv::ParameterAddresses& parameters,
+                                                     const conv::EncodeMap& encode) {
+        std::vector<conv::ConvStep> steps;
+        for (ConvLaunch& launch : narrow_launches(problem, tensors, parameters, sms, encode))
+            steps.emplace_back(std::move(launch));
+        return steps;
+    };
+    return plan;
+}
+
+std::vector<ConvLaunch> narrow_launches(const ConvProblem& problem, const conv::ConvTensors& tensors,
+                                        const conv::ParameterAddresses& parameters, uint32_t sms,
+                                        const conv::EncodeMap& encode) {
+    std::vector<ConvLaunch> launches;
+    if (problem.empty()) return launches;
+    NarrowConvParams common{};
+    common.filter = encode(filter_map(problem, parameters.filter));
+    common.bias = problem.bias ? parameters.bias : nullptr;
+    common.tiles_x = u32(tiles_x(problem));
+    common.tiles_y = u32(tiles_y(problem));
+    common.channel_blocks = u32(ceil_div(problem.c_in, kNarrowChannels));
+    common.c_out = u32(problem.filter.k);
+    common.h_out = u32(problem.h_out());
+    common.w_out = u32(problem.w_out());
+    common.pad_top = static_cast<int32_t>(problem.pad.top);
+    common.pad_left = static_cast<int32_t>(problem.pad.left);
+    common.silu = problem.activation == conv::Activation::Silu ? 1 : 0;
+    common.float32 = problem.output_dtype == Element::F32 ? 1 : 0;
+    for (const FrameRun& run : frame_runs(problem)) {
+        NarrowConvParams params = common;
+        params.frames = u32(run.count);
+        std::copy(run.taps.begin(), run.taps.end(), params.taps);
+        for (int64_t i = 0; i < run.inputs; ++i)
+            params.input[i] = encode(input_map(problem, tensors.input[u64(run.first_input + i)]));
+        for (int64_t i = 0; i < run.count; ++i) params.output[i] = tensors.output[u64(run.first_output + i)];
+        launches.push_back({.grid = {std::min(params.tiles_x * params.tiles_y * params.frames, sms), 1, 1},
+                            .threads = kThreads,
+                            .shared_bytes = sizeof(NarrowSmem),
+                            .arguments = conv::Arguments::of(params)});
+    }
+    return launches;
+}
+
+}  // namespace kinetograph::sm90

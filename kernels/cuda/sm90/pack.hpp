@@ -1,0 +1,15 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/plan.hpp>
+
+/// Parameters as ConvKernel reads them, packed once when a model is loaded.
+namespace kinetograph::sm90 {
+
+/// Filter as sm80::pack_filter stores it: [parity][k][q][r][s][c_in rounded up to 8]; bias and gamma with zeros up to
+/// the end of the widest tile.
+conv::PackedParameters pack_parameters(const conv::ConvProblem& problem, const conv::ConvParameters& parameters);
+
+/// What distinguishes its results: plans with equal layouts share them.
+std::string packing_layout(const conv::ConvProblem& problem);
+
+}  // namespace kinetograph::sm90

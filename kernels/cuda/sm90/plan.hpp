@@ -1,0 +1,21 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
+
+/// The convolutions of this folder as plans. Pure host code.
+namespace kinetograph::sm90 {
+
+/// implicit-gemm-sm90.
+std::span<const conv::ConvMethod> methods();
+
+/// One launch of ConvKernel for `problem` in that tile; several if its frames do not fit into the parameters of one, in
+/// any order; none if it is empty. The tile fits (cost.hpp), and `sms` CTAs share the tiles of a launch. Addresses are
+/// multiples of 16. Arguments: ConvParams, whose maps `encode` makes.
+std::vector<conv::ConvLaunch> conv_launches(const ConvConfig& config, const conv::ConvProblem& problem,
+                                            const conv::ConvTensors& tensors,
+                                            const conv::ParameterAddresses& parameters, uint32_t sms,
+                                            const conv::EncodeMap& encode);
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include "model_conv.hpp"
+
+namespace kinetograph::sm90 {
+namespace {
+
+using sm80::causal3d;
+using sm80::same2d;
+
+struct Layer {
+    ConvProblem problem;
+    std::string_view tile;
+    double milliseconds;  ///< measured on an H200, docs/performance.md
+};
+
+ConvProblem with(ConvProblem p, Norm norm, bool residual) {
+    p.norm = norm;
+    p.residual = residual;
+    p.pad.front = 0;
+    return p;
+}
+ConvProblem upsampled(ConvProblem p) {
+    p.upsample = true;
+    p.norm = Norm::Beside;
+    return p;
+}
+
+/// Layers of the Wan 2.1 decoder at 1280x704 with their epilogues: the tile that is chosen, and the model's error.
+TEST(Sm90Cost, ChoosesTheFastestTileOfEveryLayerAndPredictsItWithinAQuarter) {
+    const Layer layers[] = {
+        {with(causal3d(3, 88, 160, 384, 384, 3, 3), Norm::None, true), "sm90_conv_bf16_n64_8x40_3_64", 0.142},
+        {with(causal3d(4, 176, 320, 384, 384, 3, 3), Norm::None, true), "sm90_conv_bf16_n128_16x8_3_64", 1.075},
+        {with(causal3d(4, 176, 320, 192, 384, 3, 3), Norm::None, false), "sm90_conv_bf16_n128_16x8_3_64", 0.534},
+        {with(causal3d(6, 352, 640, 192, 192, 3, 3), Norm::Beside, true), "sm90_conv_bf16_n192_16x8_3_64", 2.165},
+        {with(causal3d(6, 704, 1280, 96, 96, 3, 3), Norm::Instead, false), "sm90_conv_bf16_n96_32x8_3_32", 2.199},
+        {upsampled(same2d(4, 176, 320, 384, 192, 3, 3)), "sm90_conv_bf16_n192_16x8_2_64", 0.705},
+        {with(same2d(1, 88, 160, 384, 1152, 1, 1), Norm::None, false), "sm90_conv_bf16_n128_24x8_1_64", 0.032},
+    };
+    const conv::Chip h200 = chip_of_sms(132);
+    for (const Layer& layer : layers) {
+        const NamedConvConfig* chosen = choose_config(layer.problem, h200);
+        ASSERT_NE(chosen, nullptr);
+        EXPECT_EQ(chosen->kernel, layer.tile) << layer.problem.to_string();
+        EXPECT_NEAR(conv_seconds(chosen->config, layer.problem, h200) * 1e3 / layer.milliseconds, 1, 0.25)
+            << layer.problem.to_string();
+    }
+}
+
+TEST(Sm90Cost, NoTileHoldsMoreChannelsForANormThanTheWidest) {
+    EXPECT_NE(choose_config(with(same2d(1, 8, 8, 64, 192, 3, 3), Norm::Beside, false), chip_of_sms(132)), nullptr);
+    EXPECT_EQ(choose_config(with(same2d(1, 8, 8, 64, 200, 3, 3), Norm::Beside, false), chip_of_sms(132)), nullptr);
+}
+
+TEST(Sm90Cost, BlocksOfChannelsFollowFromTheInputAlone) {
+    for (const int64_t c_in : {8, 64, 96, 192, 320}) {
+        for (const NamedConvConfig& named : conv_configs()) {
+            const ConvProblem p = same2d(1, 8, 8, c_in, 64, 3, 3);
+            if (!fits(named.config, p)) continue;
+            EXPECT_EQ(named.config.channels, c_in % 64 == 0 ? 64u : 32u) << named.kernel;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace kinetograph::sm90

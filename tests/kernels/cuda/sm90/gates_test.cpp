@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <kinetograph/kernels/cuda/sm90/gates.hpp>
+
+#include "model_conv.hpp"
+
+namespace kinetograph::sm90 {
+namespace {
+
+/// A change that closes one gate, and the sentence a person reads.
+struct Closed {
+    std::function<void(ConvProblem&, conv::Chip&)> change;
+    std::string reason;
+};
+
+ConvProblem layer() {
+    ConvProblem p = sm80::causal3d(4, 16, 16, 96, 96, 3, 3);
+    p.residual = true;
+    return p;
+}
+ConvProblem head() {
+    ConvProblem p = sm80::causal3d(4, 16, 16, 96, 3, 3, 3);
+    p.output_dtype = Element::F32;
+    return p;
+}
+
+/// All but the one that asks for this build's kernels, which not every build has.
+std::vector<conv::Gate> of_any_build(std::span<const conv::Gate> gates) {
+    std::vector<conv::Gate> rest(gates.begin(), gates.end());
+    std::erase_if(rest, [](const conv::Gate& gate) { return gate.requirement == "kernels for sm_90a in this build"; });
+    EXPECT_EQ(rest.size() + 1, gates.size());
+    return rest;
+}
+
+void expect_closed(std::span<const conv::Gate> all, const ConvProblem& open, const std::vector<Closed>& changes) {
+    const auto gates = of_any_build(all);
+    const conv::Chip h200 = chip_of_sms(132);
+    EXPECT_EQ(conv::reasons(gates, {open, h200}), "");
+    for (const Closed& closed : changes) {
+        ConvProblem problem = open;
+        conv::Chip chip = h200;
+        closed.change(problem, chip);
+        EXPECT_EQ(conv::reasons(gates, {problem, chip}), closed.reason);
+    }
+}
+
+TEST(Sm90Gates, EachOfTheImplicitGemmClosesAlone) {
+    expect_closed(
+        implicit_gemm_gates(), layer(),
+        {{[](ConvProblem&, conv::Chip& chip) { chip.architecture = "sm_89"; }, "wants an sm_90 device, met sm_89"},
+         {[](ConvProblem& p, conv::Chip&) { p.output_dtype = Element::F32; },
+          "wants an output of the input's type, met F32"},
+         {[](ConvProblem& p, conv::Chip&) { p.channel_scales = true; },
+          "wants sums without scales, met a scale for each channel"},
+         {[](ConvProblem& p, conv::Chip&) { p.groups = 2; }, "wants groups 1, met 2"},
+         {[](ConvProblem& p, conv::Chip&) { p.c_in = 100; }, "wants input channels a multiple of 8, met 100"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.k = 100; }, "wants output channels a multiple of 8, met 100"},
+         {[](ConvProblem& p, conv::Chip&) { p.stride.h = 2; }, "wants stride 1, met 1,2,1"},
+         {[](ConvProblem& p, conv::Chip&) { p.dilation.d = 2; }, "wants dilation 1, met 2,1,1"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.s = 1; }, "wants 1x1 or 3x3 taps in a frame, met 3x1"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.q = 4; },
+          "wants temporal taps that one launch has room for, met 4; there is room for 3"}});
+}
+
+TEST(Sm90Gates, EachOfTheNarrowProductClosesAlone) {
+    expect_closed(
+        narrow_gemm_gates(), head(),
+        {{[](ConvProblem& p, conv::Chip&) { p.filter.k = 4; },
+          "wants taps of the image times output channels at most 32, met 36"},
+         {[](ConvProblem& p, conv::Chip&) { p.residual = true; }, "wants neither residual nor norm, met a residual"},
+         {[](ConvProblem& p, conv::Chip&) { p.upsample = true; },
+          "wants an input as it lies in memory, met one to upsample"}});
+}
+
+}  // namespace
+}  // namespace kinetograph::sm90

@@ -1,0 +1,118 @@
+#include "model_conv.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/pack.hpp>
+#include <kinetograph/kernels/cuda/sm90/plan.hpp>
+
+namespace kinetograph::sm90 {
+namespace {
+
+/// A tile by its name: every tile in bf16, and one of each swizzle in fp16, whose kernels differ in an instruction's
+/// name.
+std::string run_kernel(std::string_view kernel, const ModelConv& conv, uint64_t seed) {
+#define KG_RUN(name, element, ...)         \
+    if (kernel == "sm90_conv_bf16_" #name) \
+        return conv.run<ConvKernel<tile_config(Element::element, __VA_ARGS__)>, ConvParams>(seed);
+    KG_SM90_TILES(KG_RUN, BF16)
+#undef KG_RUN
+    if (kernel == "sm90_conv_f16_n96_32x8_3_32")
+        return conv.run<ConvKernel<tile_config(Element::F16, 96, 4, 1, 3, 32)>, ConvParams>(seed);
+    if (kernel == "sm90_conv_f16_n128_24x8_1_64")
+        return conv.run<ConvKernel<tile_config(Element::F16, 128, 3, 1, 1, 64)>, ConvParams>(seed);
+    return "the tests compile no kernel " + std::string(kernel);
+}
+
+std::string run_narrow(const ConvCase& conv, const ModelConv& model, uint64_t seed) {
+    const bool wide = conv.shape.filter.r == 3;
+    if (conv.shape.dtype == Element::F16)
+        return wide ? model.run<NarrowConvKernel<Element::F16, 3>, NarrowConvParams>(seed)
+                    : model.run<NarrowConvKernel<Element::F16, 1>, NarrowConvParams>(seed);
+    return wide ? model.run<NarrowConvKernel<Element::BF16, 3>, NarrowConvParams>(seed)
+                : model.run<NarrowConvKernel<Element::BF16, 1>, NarrowConvParams>(seed);
+}
+
+}  // namespace
+
+conv::Chip chip_of_sms(uint32_t sms) {
+    return {.kind = "cuda",
+            .architecture = "sm_90",
+            .features = {},
+            .compute_units = sms,
+            .shared_bytes_per_block = kSharedLimit,
+            .clocks_per_second = 1.8e9,
+            .memory_bytes_per_second = 4.8e12};
+}
+
+ModelConv::ModelConv(ConvNumbers& numbers, const ConvConfig& config, uint32_t sms)
+    : ModelConv(numbers, config, numbers.addresses(), sms) {}
+
+ModelConv::ModelConv(const ConvNumbers& numbers, const ConvConfig& config, const TensorAddresses& addresses,
+                     uint32_t sms) {
+    const ConvProblem problem = numbers.conv().problem();
+    const auto parameters = place(pack_parameters(problem, numbers.parameters()));
+    launches_ = conv_launches(config, problem, addresses.tensors(), parameters, sms, encode());
+}
+
+ModelConv::ModelConv(ConvNumbers& numbers, uint32_t sms) {
+    const ConvProblem problem = numbers.conv().problem();
+    const auto addresses = numbers.addresses();
+    const auto given = numbers.parameters();
+    const auto parameters = place(conv::packed_with(pack_narrow_filter(problem, given.filter), given));
+    launches_ = narrow_launches(problem, addresses.tensors(), parameters, sms, encode());
+}
+
+host_model::Launch ModelConv::model_launch(const ConvLaunch& launch, uint64_t seed) {
+    return {.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+            .threads = launch.threads,
+            .shared_bytes = launch.shared_bytes,
+            .registers = 168,  // what the kernels are compiled to
+            .seed = seed};
+}
+
+conv::ParameterAddresses ModelConv::place(const conv::PackedParameters& packed) {
+    filter_.resize(packed.filter.size() / sizeof(isa::TensorMap) + 1);
+    std::memcpy(filter_.data(), packed.filter.data(), packed.filter.size());
+    bias_ = packed.bias;
+    gamma_ = packed.gamma;
+    return {.filter = reinterpret_cast<const std::byte*>(filter_.data()),
+            .bias = bias_.empty() ? nullptr : bias_.data(),
+            .gamma = gamma_.empty() ? nullptr : gamma_.data(),
+            .scales = nullptr};
+}
+
+conv::EncodeMap ModelConv::encode() {
+    return [this](const isa::TensorMapDesc& desc) { return host_model::model_map(maps_.emplace_back(desc)); };
+}
+
+std::string tile_disagreement(const ConvCase& conv, std::string_view kernel, uint64_t schedules) {
+    const auto configs = conv_configs();
+    const auto named = std::ranges::find(configs, kernel, &NamedConvConfig::kernel);
+    const NamedConvConfig* tile = named != configs.end() ? &*named : choose_config(conv.problem(), chip_of_sms(4));
+    if (tile == nullptr) return "no tile fits";
+    ConvNumbers numbers(conv);
+    const ModelConv model(numbers, tile->config);
+    for (uint64_t seed = 0; seed < schedules; ++seed) {
+        numbers.poison_outputs();
+        std::string wrong = run_kernel(tile->kernel, model, seed);
+        if (wrong.empty()) wrong = numbers.judge();
+        if (!wrong.empty()) return std::string(tile->kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
+    }
+    return "";
+}
+
+std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules) {
+    ConvNumbers numbers(conv);
+    const ModelConv model(numbers);
+    for (uint64_t seed = 0; seed < schedules; ++seed) {
+        numbers.poison_outputs();
+        std::string wrong = run_narrow(conv, model, seed);
+        if (wrong.empty()) wrong = numbers.judge();
+        if (!wrong.empty()) return "seed " + std::to_string(seed) + ": " + wrong;
+    }
+    return "";
+}
+
+}  // namespace kinetograph::sm90

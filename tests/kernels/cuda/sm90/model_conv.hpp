@@ -1,0 +1,66 @@
+#pragma once
+
+#include <deque>
+#include <kinetograph/kernels/cuda/sm90/conv_kernel.hpp>
+#include <kinetograph/kernels/cuda/sm90/cost.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
+#include <kinetograph/kernels/host_model/launch.hpp>
+
+#include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
+#include <kinetograph/tests/kernels/cuda/sm80/model_conv.hpp>
+
+/// Runs the convolutions on the host model under several schedules and judges every one.
+namespace kinetograph::sm90 {
+
+using conv::ConvLaunch;
+using conv::ConvProblem;
+using conv::Norm;
+using host_model::kSchedules;
+using sm80::ConvCase;
+using sm80::ConvNumbers;
+using sm80::Numbers;
+using sm80::TensorAddresses;
+
+/// A chip of `sms` SMs, the rates of an H200.
+conv::Chip chip_of_sms(uint32_t sms);
+
+/// A case's launches with their parameters packed and their maps made by the model; both live here.
+class ModelConv {
+  public:
+    /// In one tile of ConvKernel.
+    ModelConv(ConvNumbers& numbers, const ConvConfig& config, uint32_t sms = 3);
+    ModelConv(const ConvNumbers& numbers, const ConvConfig& config, const TensorAddresses& addresses, uint32_t sms);
+    /// By NarrowConvKernel.
+    explicit ModelConv(ConvNumbers& numbers, uint32_t sms = 3);
+
+    /// The fault that stopped the run, or "".
+    template <class Kernel, class Params>
+    std::string run(uint64_t seed) const {
+        for (const ConvLaunch& launch : launches_) {
+            const auto params = launch.arguments.as<Params>();
+            const auto outcome = host_model::run(model_launch(launch, seed), [&params] { Kernel::run(params); });
+            if (outcome.fault) return *outcome.fault;
+        }
+        return "";
+    }
+    size_t launches() const { return launches_.size(); }
+
+  private:
+    static host_model::Launch model_launch(const ConvLaunch& launch, uint64_t seed);
+    conv::ParameterAddresses place(const conv::PackedParameters& packed);
+    conv::EncodeMap encode();
+
+    std::vector<ConvLaunch> launches_;
+    std::vector<isa::TensorMap> filter_;  ///< of a map's alignment
+    std::vector<float> bias_, gamma_;
+    std::deque<isa::TensorMapDesc> maps_;
+};
+
+/// Agreement of the chosen tile, or of the one called `kernel`, with the fp64 reference under every schedule, or what
+/// is wrong.
+std::string tile_disagreement(const ConvCase& conv, std::string_view kernel = "", uint64_t schedules = kSchedules);
+
+/// The same of NarrowConvKernel.
+std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules = kSchedules);
+
+}  // namespace kinetograph::sm90
