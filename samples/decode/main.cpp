@@ -3,6 +3,7 @@
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
 
 #include <array>
 #include <cstdio>
@@ -12,6 +13,8 @@ using namespace kinetograph;
 namespace {
 
 Result<void> decode(const char* latents, const char* weights, const char* out) {
+    if (is_same_file(out, latents) || is_same_file(out, weights))
+        return fail(ErrorCode::InvalidArgument, "{} would be overwritten by the frames", out);
     auto clip = vae::Latents::open(latents);
     if (!clip) return fail(clip.error());
     auto checkpoint = vae::Checkpoint::open(weights);
@@ -24,6 +27,8 @@ Result<void> decode(const char* latents, const char* weights, const char* out) {
     for (std::int64_t t = 0; t < clip->frames; ++t) {
         auto step = (*decoder)->step(clip->frame(t));
         if (!step) return fail(step.error());
+        if (step->not_finite > 0)
+            return fail(ErrorCode::OutOfRange, "{} values of latent frame {} are not finite", step->not_finite, t);
         frames.insert(frames.end(), step->thwc.begin(), step->thwc.end());
     }
     const std::array tensors{tensor::NamedTensor{"frames",

@@ -23,6 +23,16 @@ TEST(DecodeSample, WritesEveryFrameAsOneTensor) {
     EXPECT_EQ(file->find("frames")->shape, (tensor::Shape{5, 32, 48, 3}));
 }
 
+TEST(DecodeSample, NeverOverwritesWhatItReads) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors");
+    const std::string before = read_text(clip);
+    const auto result = run_program(SAMPLE_DECODE, {clip, kSmallWeights, clip});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find(clip + " would be overwritten"), std::string::npos) << result.messages;
+    EXPECT_EQ(read_text(clip), before);
+}
+
 TEST(EmbedSample, ShowsEveryFrameOfTheClipInOrder) {
     const TemporaryFolder folder;
     const auto result = run_program(SAMPLE_EMBED, {write_latents(folder, "clip.safetensors"), kSmallWeights});

@@ -3,8 +3,7 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
-#include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
-#include <kinetograph/tools/kinetograph/interrupt.hpp>
+#include <kinetograph/tools/kinetograph/guarded_text.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -29,12 +28,9 @@ class BenchReport {
     Result<void> write(const std::string& text, const nlohmann::ordered_json& json);
 
   private:
-    struct Json {
-        GuardedOutputs file;
-        Interrupt interrupt{[this] { file.discard(); }};
-    };
-    bool prints_text_ = true;
-    std::unique_ptr<Json> json_ = std::make_unique<Json>();
+    BenchReport(GuardedText json, bool prints_text) : json_(std::move(json)), prints_text_(prints_text) {}
+    GuardedText json_;
+    bool prints_text_;
 };
 
 /// {"bench", "commit", "command", "machine"}: what every report begins with.
@@ -43,10 +39,13 @@ nlohmann::ordered_json report_head(std::string_view bench, const std::string& co
 /// The same for people, in one line: "NVIDIA H200, libcuda.so.1 ..., commit ...".
 std::string describe_machine(const accel::DeviceInfo& device);
 
-/// Seconds, sorted.
+/// Seconds or shares, sorted.
 class Samples {
   public:
     void add(double seconds) { seconds_.insert(std::ranges::upper_bound(seconds_, seconds), seconds); }
+    void add(const Samples& others) {
+        for (const double seconds : others.seconds_) add(seconds);
+    }
     bool empty() const { return seconds_.empty(); }
     std::size_t count() const { return seconds_.size(); }
     /// Of an odd number the middle one, of an even number the upper of the two; there is at least one.

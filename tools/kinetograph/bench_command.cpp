@@ -6,15 +6,13 @@
 namespace kinetograph::cli {
 
 Result<BenchReport> BenchReport::create(const std::string& json) {
-    BenchReport report;
-    report.prints_text_ = json != "-";
-    KG_CHECK(report.json_->file.open_text(json));
-    return report;
+    KG_TRY(auto text, GuardedText::create(json));
+    return BenchReport(std::move(text), json != "-");
 }
 
 Result<void> BenchReport::write(const std::string& text, const nlohmann::ordered_json& json) {
     if (prints_text_) KG_CHECK(print(text));
-    return json_->file.has_text() ? json_->file.write_text(json.dump(2) + '\n') : Result<void>{};
+    return json_.wanted() ? json_.write(json_text(json)) : Result<void>{};
 }
 
 nlohmann::ordered_json report_head(std::string_view bench, const std::string& command_line,

@@ -3,9 +3,11 @@
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
+#include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/progress.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
 
+#include <array>
 #include <iterator>
 #include <map>
 
@@ -199,6 +201,9 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
 }
 
 Result<void> run(const DecodeBench& bench) {
+    KG_CHECK(check_distinct(std::array{NamedFile{"LATENTS", bench.latents, NamedFile::Use::Read},
+                                       NamedFile{"--weights", bench.decode.weights, NamedFile::Use::Read},
+                                       NamedFile{"--json", bench.json, NamedFile::Use::Written}}));
     KG_TRY(auto report, BenchReport::create(bench.json));
     KG_TRY(auto device, open_lane(bench.decode.lane));
     const accel::DeviceInfo& info = device->info();

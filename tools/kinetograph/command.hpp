@@ -20,4 +20,7 @@ void add_conv(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action, const std::string& command_line);  ///< which its reports quote
 
+/// All of them. Parsing opens no file and starts nothing; it throws CLI::ParseError and nothing else.
+void add_commands(CLI::App& app, Action& action, const std::string& command_line);
+
 }  // namespace kinetograph::cli

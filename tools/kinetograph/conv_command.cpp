@@ -7,7 +7,7 @@
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/conv_request.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
-#include <kinetograph/tools/kinetograph/text_output.hpp>
+#include <kinetograph/tools/kinetograph/guarded_text.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -48,7 +48,7 @@ std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& d
                                 {"workspace_bytes", run.workspace_bytes},
                                 {"commit", kBuildCommit},
                                 {"dispatch", to_json(rows)}};
-    return json.dump(2) + '\n';
+    return json_text(json);
 }
 
 /// What would be decided on a device that need not be there.
@@ -60,7 +60,7 @@ Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem
         const nlohmann::ordered_json text{{"problem", problem.to_string()}, {"lane", accel::to_string(device.kind)},
                                           {"device", device.name},          {"architecture", device.architecture},
                                           {"commit", kBuildCommit},         {"dispatch", to_json(rows)}};
-        KG_CHECK(json.write(text.dump(2) + '\n'));
+        KG_CHECK(json.write(json_text(text)));
         if (arguments.json == "-") return {};
     }
     return print(fmt::format("{}\non {} ({}), described, not opened:\n{}", problem.to_string(), device.name,
@@ -71,12 +71,8 @@ Result<void> run(const ConvArguments& arguments) {
     const conv::ConvProblem& problem = arguments.problem;
     KG_CHECK(conv::validate(problem));
     if (!arguments.described_device.empty()) return explain_for(arguments, problem);
+    KG_TRY(auto json, GuardedText::create(arguments.json));
     KG_TRY(auto device, open_lane(arguments.lane));
-    std::optional<TextOutput> json;
-    if (!arguments.json.empty()) {
-        KG_TRY(auto file, TextOutput::create(arguments.json));
-        json.emplace(std::move(file));
-    }
     const accel::DeviceInfo& info = device->info();
     const auto rows = conv::explain(info, problem);
     const bool quiet = arguments.json == "-";  // standard output is the JSON's then
@@ -95,8 +91,7 @@ Result<void> run(const ConvArguments& arguments) {
                         result.tflops, result.workspace_bytes));
         if (!printed) return printed;
     }
-    if (json) return json->write(to_json(problem, info, result, rows));
-    return {};
+    return json.wanted() ? json.write(to_json(problem, info, result, rows)) : Result<void>{};
 }
 
 /// "sm_80|sm_86|...": what --for takes.

@@ -5,8 +5,10 @@
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
+#include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/progress.hpp>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -16,7 +18,8 @@ namespace {
 struct DecodeArguments {
     std::string latents;
     std::string out;
-    std::string json;  ///< empty: no statistics wanted
+    std::string json;               ///< empty: no statistics wanted
+    bool allow_not_finite = false;  ///< frames with infinities and NaN are written as they are
     DecodeRequest decode;
 };
 
@@ -28,8 +31,10 @@ struct DecodeTimes {
     Nanoseconds first_frame{};       ///< until it was in memory, loading included
     Nanoseconds steady{};            ///< sum of the steps that give 4 frames
     std::int64_t steady_frames = 0;  ///< that those steps gave
+    std::int64_t not_finite = 0;     ///< values of all frames
 
     void add(const vae::DecodedFrames& frames) {
+        not_finite += frames.not_finite;
         if (frames.first_index == 0) {
             first_frame = host_now() - start;
         } else {
@@ -61,18 +66,32 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
         {"seconds_total", to_seconds(host_now() - times.start)},
         {"seconds_first_frame", to_seconds(times.first_frame)},
         {"fps_steady", fps ? nlohmann::ordered_json(*fps) : nlohmann::ordered_json()},
+        {"values_not_finite", times.not_finite},
         {"peak_device_bytes", decoder.peak_device_bytes()},
         {"stated_device_bytes", device_bytes(decoder.memory(), device.kind)},
         {"commit", kBuildCommit},
     };
-    return stats.dump(2) + '\n';
+    return json_text(stats);
 }
 
-Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, GuardedOutputs& outputs, DecodeTimes& times) {
+/// What to say of step `step`, whose frames hold values that are not finite. The decoder is at a clip's beginning then.
+Error not_finite_error(vae::Decoder& decoder, const vae::Latents& clip, std::int64_t step,
+                       const vae::DecodedFrames& frames) {
+    const std::int64_t first = frames.first_index, last = first + frames.count - 1, values = frames.not_finite;
+    const auto module = vae::first_module_not_finite(decoder, clip, step);
+    return {ErrorCode::OutOfRange,
+            fmt::format(
+                "{}: {} values of frames {} to {} are not finite; {}; --allow-not-finite writes them all the same",
+                clip.name, values, first, last, module ? "the first are made by " + *module : module.error().message)};
+}
+
+Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, bool allow_not_finite, GuardedOutputs& outputs,
+                        DecodeTimes& times) {
     Progress progress(video_frames(clip.frames), "frames");
     for (std::int64_t t = 0; t < clip.frames; ++t) {
         KG_TRY(auto frames, decoder.step(clip.frame(t)));
         times.add(frames);
+        if (frames.not_finite > 0 && !allow_not_finite) return fail(not_finite_error(decoder, clip, t, frames));
         const auto floats = static_cast<std::size_t>(3 * frames.height * frames.width);
         for (std::int64_t i = 0; i < frames.count; ++i) {
             auto written = outputs.write_frame(frames.thwc.subspan(static_cast<std::size_t>(i) * floats, floats));
@@ -84,6 +103,10 @@ Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, Guarded
 }
 
 Result<void> run(const DecodeArguments& arguments) {
+    using Use = NamedFile::Use;
+    KG_CHECK(check_distinct(std::array{
+        NamedFile{"LATENTS", arguments.latents, Use::Read}, NamedFile{"--weights", arguments.decode.weights, Use::Read},
+        NamedFile{"-o", arguments.out, Use::Frames}, NamedFile{"--json", arguments.json, Use::Written}}));
     DecodeTimes times;
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
@@ -100,12 +123,13 @@ Result<void> run(const DecodeArguments& arguments) {
 
     KG_TRY(auto decoder, vae::Decoder::create_for(*device, checkpoint, clip, arguments.decode.decoder));
     state_memory(*decoder, device->info());
-    KG_CHECK(decode_all(*decoder, clip, outputs, times));
+    KG_CHECK(decode_all(*decoder, clip, arguments.allow_not_finite, outputs, times));
     KG_CHECK(outputs.finish_frames());
     if (outputs.has_text()) {
         auto written = outputs.write_text(stats_json(arguments, clip, *decoder, device->info(), times));
         if (!written) return written;
     }
+    if (times.not_finite > 0) spdlog::warn("{} values are not finite", times.not_finite);
     const auto fps = times.fps_steady();
     spdlog::info("{}: {} frames of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
                  arguments.out == "-" ? "standard output" : arguments.out, video_frames(clip.frames), 8 * clip.width,
@@ -130,9 +154,12 @@ void add_decode(CLI::App& app, Action& action) {
         ->required()
         ->type_name("OUT")
         ->check([](const std::string& out) {
-            return media::output_kind(out) ? "" : "must end in .mp4, .png or .safetensors, or be -: " + out;
+            return media::output_kind(out) ? ""
+                                           : "must be a name that ends in .mp4, .png or .safetensors, or -: " + out;
         });
     add_decode_options(*command, arguments->decode);
+    command->add_flag("--allow-not-finite", arguments->allow_not_finite,
+                      "Write frames with infinities and NaN, too, instead of failing");
     command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");
     command->final_callback([arguments, &action] {
         if (arguments->out == "-" && arguments->json == "-") {

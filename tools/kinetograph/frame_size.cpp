@@ -24,7 +24,7 @@ CLI::Option* add_frame_size(CLI::App& command, FrameSize& size) {
     return command
         .add_option_function<std::string>(
             "--size", [&size](const std::string& word) { size = *parse(word); },
-            fmt::format("Of the picture (default {}x{})", size.width, size.height))
+            fmt::format("Of the picture (default {}x{}); up to 11 million pixels at dim 96", size.width, size.height))
         ->check([](const std::string& word) {
             return parse(word) ? "" : word + " is no WIDTHxHEIGHT of multiples of 8 from 8 to 8192";
         })

@@ -2,10 +2,12 @@
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
+#include <kinetograph/tools/kinetograph/guarded_text.hpp>
+#include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
-#include <kinetograph/tools/kinetograph/text_output.hpp>
 
+#include <array>
 #include <map>
 
 namespace kinetograph::cli {
@@ -56,7 +58,9 @@ std::string to_table(const graph::Plan& plan) {
 }
 
 Result<void> run(const GraphArguments& arguments) {
-    KG_TRY(auto out, TextOutput::create(arguments.out));
+    KG_CHECK(check_distinct(std::array{NamedFile{"--weights", arguments.decode.weights, NamedFile::Use::Read},
+                                       NamedFile{"-o", arguments.out, NamedFile::Use::Written}}));
+    KG_TRY(auto out, GuardedText::create(arguments.out));
     KG_TRY(auto device, open_lane(arguments.decode.lane));
     KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
     KG_TRY(auto decoder, vae::Decoder::create(*device, checkpoint, arguments.size.latents(), arguments.decode.decoder));

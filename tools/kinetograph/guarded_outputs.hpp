@@ -11,12 +11,15 @@
 
 namespace kinetograph::cli {
 
-/// Every call is whole before an interruption discards anything: no file lies there that nobody would remove.
+/// Every call that touches a file is whole before an interruption discards anything: no file is left that nobody would
+/// remove. Standard output is not guarded: a reader that has stopped holds a write up for as long as it likes, and
+/// there is nothing to discard.
 class GuardedOutputs {
   public:
     /// Errors: those of media::create_sink.
     Result<void> open_frames(const std::string& out, const media::ClipFormat& format) {
         std::lock_guard lock(mutex_);
+        frames_are_files_ = out != "-";
         KG_TRY(frames_, media::create_sink(out, format));
         return {};
     }
@@ -24,6 +27,7 @@ class GuardedOutputs {
     Result<void> open_text(const std::string& path) {
         if (path.empty()) return {};
         std::lock_guard lock(mutex_);
+        text_is_file_ = path != "-";
         KG_TRY(auto text, TextOutput::create(path));
         text_.emplace(std::move(text));
         return {};
@@ -31,28 +35,33 @@ class GuardedOutputs {
     bool has_text() const { return text_.has_value(); }
 
     Result<void> write_frame(std::span<const float> hwc) {
-        std::lock_guard lock(mutex_);
+        const auto lock = guard(frames_are_files_);
         return frames_->write(hwc);
     }
     Result<void> finish_frames() {
-        std::lock_guard lock(mutex_);
+        const auto lock = guard(frames_are_files_);
         return frames_->finish();
     }
     Result<void> write_text(std::string_view text) {
-        std::lock_guard lock(mutex_);
+        const auto lock = guard(text_is_file_);
         return text_->write(text);
     }
-    /// For the end of an interrupted process: keeps the lock, so that nothing is opened, written or finished any more.
+    /// For the end of an interrupted process: keeps the lock, so that no file is opened, written or finished any more.
     void discard() {
         mutex_.lock();
-        frames_.reset();
-        text_.reset();
+        if (frames_are_files_) frames_.reset();
+        if (text_is_file_) text_.reset();
     }
 
   private:
+    std::unique_lock<std::mutex> guard(bool is_file) {
+        return is_file ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+    }
+
     std::mutex mutex_;
     std::unique_ptr<media::FrameSink> frames_;
     std::optional<TextOutput> text_;
+    bool frames_are_files_ = false, text_is_file_ = false;
 };
 
 }  // namespace kinetograph::cli

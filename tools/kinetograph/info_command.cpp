@@ -165,7 +165,7 @@ Result<void> run(const std::string& path) {
     KG_TRY(auto report, inspect());
     if (path.empty()) return print(to_text(report));
     KG_TRY(auto out, TextOutput::create(path));
-    return out.write(to_json(report).dump(2) + '\n');
+    return out.write(json_text(to_json(report)));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-#include <spdlog/spdlog.h>
+#include <poll.h>
+#include <unistd.h>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
 
-#include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <string_view>
 
 namespace kinetograph::cli {
 namespace {
@@ -11,33 +12,39 @@ namespace {
 sigset_t watched_signals() {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction action {};
+        if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&set, signal);
+    }
     return set;
+}
+
+/// Past the log, whose lock the thread may hold that a full pipe has stopped; not at all if standard error is full too.
+void say_last(std::string_view line) {
+    pollfd error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (poll(&error, 1, 0) != 1 || (error.revents & POLLOUT) == 0) return;
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
 }  // namespace
 
-Interrupt::Interrupt(std::function<void()> discard) : discard_(std::move(discard)) {
-    const sigset_t set = watched_signals();
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+Interrupt::Interrupt(std::function<void()> discard) : signals_(watched_signals()), discard_(std::move(discard)) {
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     thread_ = std::thread([this] { watch(); });
 }
 
 Interrupt::~Interrupt() {
     stopped_ = true;
     thread_.join();
-    const sigset_t set = watched_signals();
-    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
 }
 
 void Interrupt::watch() {
-    const sigset_t set = watched_signals();
     const timespec tick{.tv_sec = 0, .tv_nsec = 20'000'000};  // 20 ms: how long the destructor may wait
     while (!stopped_) {
-        if (sigtimedwait(&set, nullptr, &tick) < 0) continue;
+        if (sigtimedwait(&signals_, nullptr, &tick) < 0) continue;
         discard_();
-        spdlog::error("interrupted; unfinished outputs were discarded");
+        say_last("kinetograph: error: interrupted; unfinished outputs were discarded\n");
         std::_Exit(1);
     }
 }

@@ -1,7 +1,7 @@
 // kinetograph: the program. Exit codes: 0 done, 1 failed, 2 bad usage.
+#include <omp.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 
 #include <csignal>
@@ -10,11 +10,20 @@
 namespace {
 
 constexpr int kDone = 0, kFailed = 1, kBadUsage = 2;
+constexpr int kMostThreadsAProcessor = 8;
 
 /// Messages go to standard error: standard output belongs to tables, JSON and raw frames.
 void set_up_messages() {
     spdlog::set_default_logger(spdlog::stderr_color_mt("kinetograph"));
     spdlog::set_pattern("kinetograph: %^%l%$: %v");
+}
+
+/// OpenMP ends the process where it cannot start the threads that OMP_NUM_THREADS asks for.
+void limit_threads() {
+    const int wanted = omp_get_max_threads(), processors = omp_get_num_procs();
+    if (wanted <= kMostThreadsAProcessor * processors) return;
+    omp_set_num_threads(processors);
+    spdlog::warn("OMP_NUM_THREADS asks for {} threads on {} processors; {} are used", wanted, processors, processors);
 }
 
 std::string command_line(int argc, char** argv) {
@@ -26,18 +35,8 @@ std::string command_line(int argc, char** argv) {
 int run(int argc, char** argv) {
     using namespace kinetograph;
     CLI::App app("Video-VAE latents in, frames out, in real time.", "kinetograph");
-    app.set_version_flag("--version", fmt::format("kinetograph {} ({})", KINETOGRAPH_VERSION, cli::kBuildCommit));
-    app.require_subcommand(1);
-    app.get_formatter()->column_width(34);
-
     cli::Action action;
-    cli::add_view(app, action);
-    cli::add_decode(app, action);
-    cli::add_info(app, action);
-    cli::add_weights(app, action);
-    cli::add_conv(app, action);
-    cli::add_graph(app, action);
-    cli::add_bench(app, action, command_line(argc, argv));
+    cli::add_commands(app, action, command_line(argc, argv));
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -57,8 +56,10 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an Error of write(), told like any other
+    // A reader that goes away and a file beyond the limit of its size are Errors of write(), told like any other.
+    for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
     set_up_messages();
+    limit_threads();
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {

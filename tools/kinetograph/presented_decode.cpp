@@ -8,9 +8,6 @@
 namespace kinetograph::cli {
 namespace {
 
-constexpr std::int64_t kLatents = 4;     // different ones, which take turns
-constexpr std::uint64_t kUncounted = 4;  // steps: the first of each kind, and as many as may be in flight
-
 VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout to, VkAccessFlags2 before,
                               VkAccessFlags2 after) {
     VkImageMemoryBarrier2 barrier{};
@@ -62,21 +59,13 @@ PresentedDecode::~PresentedDecode() = default;
 
 Result<void> PresentedDecode::make(const vae::Checkpoint& checkpoint, vae::LatentSize size,
                                    const vae::DecoderOptions& options) {
-    KG_CHECK(make_latents(checkpoint, size));
+    KG_TRY(latents_, StepLatents::create(bridge_.accelerator(), checkpoint.z_dim(), size));
     KG_TRY(auto decoder, vae::Decoder::create(bridge_.accelerator(), checkpoint, size, options));
     decoder_ = decoder.get();
     auto ring = stream::RingDecoder::create(bridge_, std::move(decoder), {.slots = 12});  // of three steps
     if (!ring) return fail(std::move(ring.error()));
     ring_ = std::move(*ring);
     return make_drawing(size);
-}
-
-Result<void> PresentedDecode::make_latents(const vae::Checkpoint& checkpoint, vae::LatentSize size) {
-    const auto values = vae::synthetic_tensor("latents", {kLatents, checkpoint.z_dim(), size.height, size.width});
-    KG_TRY(latents_, bridge_.accelerator().allocate("latents", values.size() * sizeof(float)));
-    latent_bytes_ = latents_->bytes() / kLatents;
-    KG_TRY(auto stream, bridge_.accelerator().create_stream("latents"));
-    return stream->upload(latents_->data(), std::as_bytes(std::span(values)));
 }
 
 Result<void> PresentedDecode::make_drawing(vae::LatentSize size) {
@@ -91,8 +80,8 @@ Result<void> PresentedDecode::make_drawing(vae::LatentSize size) {
 
 Result<void> PresentedDecode::enqueue_step() {
     constexpr Nanoseconds kLong = std::chrono::seconds(10);
-    const std::byte* address = latents_->data() + steps_ % kLatents * latent_bytes_;
-    KG_TRY(auto stepped, ring_->step({.address = address, .bytes = latent_bytes_, .ready = {}}, kLong));
+    const stream::LatentFrame latent{.address = latents_->of_step(steps_), .bytes = latents_->bytes(), .ready = {}};
+    KG_TRY(auto stepped, ring_->step(latent, kLong));
     if (stepped != stream::Stepped::Enqueued)
         return fail(ErrorCode::DeviceLost, "step {} found no free slots in ten seconds", steps_);
     ++steps_;
@@ -131,15 +120,14 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
     std::optional<graph::Execution> before;
     std::optional<Nanoseconds> ended;
     for (std::int64_t i = 0; i < count; ++i) {
-        const bool counts = steps_ >= kUncounted;
         const Nanoseconds begin = host_now();
         KG_CHECK(enqueue_step());
         const Nanoseconds enqueued = host_now();
         KG_TRY(auto drawn, draw_frames());
-        if (counts) times.host_decode.add(to_seconds(enqueued - begin));
-        if (counts) times.host.add(to_seconds(host_now() - begin));
+        times.host_decode.add(to_seconds(enqueued - begin));
+        times.host.add(to_seconds(host_now() - begin));
         if (before) KG_CHECK(executor_->wait(*before));
-        if (before && ended && counts) times.period.add(to_seconds(host_now() - *ended));
+        if (before && ended) times.period.add(to_seconds(host_now() - *ended));
         if (before) ended = host_now();
         before = drawn;
     }

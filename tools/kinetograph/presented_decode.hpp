@@ -6,10 +6,12 @@
 #include <kinetograph/engine/vulkan/image.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
+#include <kinetograph/tools/kinetograph/step_latents.hpp>
+
+#include <optional>
 
 namespace kinetograph::cli {
 
-/// Of steps that give four frames.
 struct PresentedTimes {
     Samples period;       ///< from the end of one step's last picture to that of the next
     Samples host;         ///< what enqueuing a step and the drawing of its frames takes the host
@@ -38,8 +40,7 @@ class PresentedDecode {
     ~PresentedDecode();
 
     /// `count` steps, two in flight: each is enqueued, its frames are taken and drawn to an image of their size, and
-    /// given back. The first call's first steps, which are of kinds that have not run yet, are not counted.
-    /// Errors: of the decoder and the lanes.
+    /// given back. Errors: of the decoder and the lanes.
     Result<PresentedTimes> run(std::int64_t count);
     /// Between runs.
     PresentedState state() const;
@@ -48,15 +49,13 @@ class PresentedDecode {
   private:
     explicit PresentedDecode(interop::Bridge& bridge) : bridge_(bridge) {}
     Result<void> make(const vae::Checkpoint& checkpoint, vae::LatentSize size, const vae::DecoderOptions& options);
-    Result<void> make_latents(const vae::Checkpoint& checkpoint, vae::LatentSize size);
     Result<void> make_drawing(vae::LatentSize size);
     Result<void> enqueue_step();
     Result<graph::Execution> draw_frames();
     Result<graph::Execution> draw(const interop::FrameRecord& record);
 
     interop::Bridge& bridge_;
-    std::unique_ptr<accel::Memory> latents_;
-    std::uint64_t latent_bytes_ = 0;
+    std::optional<StepLatents> latents_;
     vae::Decoder* decoder_ = nullptr;  ///< the ring's
     std::unique_ptr<stream::RingDecoder> ring_;
     std::unique_ptr<vulkan::Image> picture_;

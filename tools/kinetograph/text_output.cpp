@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 namespace kinetograph::cli {
@@ -16,6 +17,10 @@ Result<void> TextOutput::write(std::string_view text) {
     if (!file_) return print(text);
     KG_CHECK(file_->write(std::as_bytes(std::span(text))));
     return file_->commit();
+}
+
+std::string json_text(const nlohmann::ordered_json& json) {
+    return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 Result<void> print(std::string_view text) {

@@ -3,7 +3,9 @@
 
 #include <kinetograph/engine/base/replacing_file.hpp>
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace kinetograph::cli {
@@ -20,6 +22,9 @@ class TextOutput {
     explicit TextOutput(std::optional<ReplacingFile> file) : file_(std::move(file)) {}
     std::optional<ReplacingFile> file_;  // nothing: standard output
 };
+
+/// A report as text, two blanks a level. Bytes of a name that are not UTF-8 become U+FFFD: a file name may hold any.
+std::string json_text(const nlohmann::ordered_json& json);
 
 /// Standard output, whole or an Error: Io.
 Result<void> print(std::string_view text);

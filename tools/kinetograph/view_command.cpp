@@ -9,7 +9,9 @@
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
+#include <kinetograph/tools/kinetograph/named_files.hpp>
 
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -21,7 +23,8 @@ struct ViewArguments {
     std::string latents;
     DecodeRequest decode;
     FrameSize size{.width = 1280, .height = 720};
-    std::string record;  ///< empty: nothing is recorded
+    std::string record;             ///< empty: nothing is recorded
+    bool allow_not_finite = false;  ///< frames with infinities and NaN are no failure
     viewer::ViewerOptions viewer;
 };
 
@@ -52,6 +55,12 @@ Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& argume
 }
 
 Result<void> run(const ViewArguments& arguments) {
+    using Use = NamedFile::Use;
+    KG_CHECK(check_distinct(std::array{NamedFile{"LATENTS", arguments.latents, Use::Read},
+                                       NamedFile{"--weights", arguments.decode.weights, Use::Read},
+                                       NamedFile{"--record", arguments.record, Use::Frames},
+                                       NamedFile{"--screenshot", arguments.viewer.screenshot.string(), Use::Written},
+                                       NamedFile{"--trace", arguments.viewer.trace.string(), Use::Written}}));
     KG_TRY(auto device, open_lane(arguments.decode.lane));
     viewer::ViewerOptions options = arguments.viewer;
     options.lane = device->info().kind;
@@ -93,6 +102,11 @@ Result<void> run(const ViewArguments& arguments) {
     spdlog::info("{} frames shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}", summary->frames_shown,
                  summary->frames_late, summary->frames_dropped,
                  std::chrono::duration<double>(summary->first_frame).count(), summary->device);
+    if (summary->frames_not_finite > 0 && !arguments.allow_not_finite)
+        return fail(
+            ErrorCode::OutOfRange,
+            "{}: {} of the frames shown hold values that are not finite; kinetograph decode says where they begin",
+            arguments.latents, summary->frames_not_finite);
     if (!summary->validation_messages.empty()) {
         return fail(ErrorCode::InvalidArgument, "the validation layers object: {}",
                     fmt::join(summary->validation_messages, "; "));
@@ -136,8 +150,15 @@ void add_view(CLI::App& app, Action& action) {
     command->add_flag_callback(
         "--no-overlay", [&viewer] { viewer.overlay = false; }, "Start with the profiler hidden");
     command->add_option("--device", viewer.device, "Only a Vulkan device whose name contains this")->type_name("NAME");
+    command->add_flag("--allow-not-finite", arguments->allow_not_finite,
+                      "Frames with infinities and NaN, shown as black, are no failure");
     command->add_flag("--validation", viewer.validation, "Turn the Vulkan validation layers on");
-    command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+    command->final_callback([arguments, &action] {
+        const viewer::ViewerOptions& viewer = arguments->viewer;
+        if (viewer.headless && viewer.loop && viewer.frames == 0)
+            throw CLI::ValidationError("--loop", "without a window nothing would end it: add --frames N");
+        action = [arguments] { return run(*arguments); };
+    });
 }
 
 }  // namespace kinetograph::cli

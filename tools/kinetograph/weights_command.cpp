@@ -1,11 +1,13 @@
 // kinetograph weights: what a checkpoint holds, and what is wrong with it.
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
 #include <kinetograph/tools/kinetograph/text_output.hpp>
 
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -108,6 +110,8 @@ std::string to_text(const std::vector<TensorRow>& rows, const Result<vae::Checkp
 }
 
 Result<void> run(const std::string& spec, const std::string& json) {
+    KG_CHECK(check_distinct(std::array{NamedFile{"CHECKPOINT", spec, NamedFile::Use::Read},
+                                       NamedFile{"--json", json, NamedFile::Use::Written}}));
     const Result<vae::Checkpoint> checkpoint = vae::Checkpoint::open(spec);
     std::vector<TensorRow> rows;
     if (spec.starts_with("synthetic:")) {
@@ -122,7 +126,7 @@ Result<void> run(const std::string& spec, const std::string& json) {
         KG_CHECK(print(to_text(rows, checkpoint)));
     } else {
         KG_TRY(auto out, TextOutput::create(json));
-        KG_CHECK(out.write(to_json(rows, checkpoint).dump(2) + '\n'));
+        KG_CHECK(out.write(json_text(to_json(rows, checkpoint))));
     }
     if (!checkpoint) return fail(checkpoint.error());
     return {};

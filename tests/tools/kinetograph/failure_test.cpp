@@ -82,6 +82,32 @@ TEST(FailedDecode, OfLatentsThatAreNotFiniteSaysSo) {
     expect_failure(folder, decode(clip, folder.path() / "out.mp4"), {clip, "not finite"});
 }
 
+TEST(FailedDecode, OfFiniteLatentsThatOverflowSaysWhereItBeginsUnlessToldOtherwise) {
+    const TemporaryFolder folder;
+    const auto clip = write_tensor(folder, "huge.safetensors", "latents", {16, 2, 4, 6}, 3.3e38F);
+    const auto out = folder.path() / "out.safetensors";
+    expect_failure(folder, decode(clip, out), {clip + ": ", "values of frames 0 to 0 are not finite", "made by "});
+    auto arguments = decode(clip, out);
+    arguments.insert(arguments.end(), {"--allow-not-finite", "--json", "-"});
+    const auto result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_NE(result.messages.find("values are not finite"), std::string::npos) << result.messages;
+    EXPECT_EQ(result.out.find("\"values_not_finite\": 0"), std::string::npos) << result.out;
+    EXPECT_TRUE(std::filesystem::exists(out));
+}
+
+TEST(FailedView, OfFiniteLatentsThatOverflowSaysSoUnlessToldOtherwise) {
+    const TemporaryFolder folder;
+    const auto clip = write_tensor(folder, "huge.safetensors", "latents", {16, 2, 4, 6}, 3.3e38F);
+    std::vector<std::string> arguments{"view", clip, "--weights", kSmallWeights, "--headless"};
+    const auto result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("5 of the frames shown hold values that are not finite"), std::string::npos)
+        << result.messages;
+    arguments.emplace_back("--allow-not-finite");
+    EXPECT_EQ(run_program(arguments).exit_code, 0);
+}
+
 TEST(FailedDecode, WithACheckpointThatLacksTensorsNamesThem) {
     const TemporaryFolder folder;
     const auto clip = write_latents(folder, "clip.safetensors");
@@ -171,6 +197,120 @@ TEST(FailedDecode, InterruptedByTheUserDiscardsItsOutputsAtOnce) {
     EXPECT_EQ(result.exit_code, 1) << result.messages;
     EXPECT_NE(result.messages.find("interrupted"), std::string::npos) << result.messages;
     EXPECT_EQ(folder.count_entries(), 1U);
+}
+
+TEST(FailedDecode, EndsByEverySignalWhileNobodyReadsItsOutput) {
+    const TemporaryFolder folder;
+    auto arguments = decode(write_latents(folder, "clip.safetensors", 400), "-");
+    arguments.insert(arguments.end(), {"--json", folder.path() / "stats.json"});
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        const auto result = run_program(arguments, {.signal = signal, .unread_output = true});
+        EXPECT_EQ(result.exit_code, 1) << "signal " << signal;
+        EXPECT_NE(result.messages.find("interrupted"), std::string::npos) << result.messages;
+        EXPECT_EQ(folder.count_entries(), 1U) << "signal " << signal;
+    }
+}
+
+TEST(FailedDecode, DiscardsItsOutputsWhenTheTerminalGoesAway) {
+    const TemporaryFolder folder;
+    const auto arguments = decode(write_latents(folder, "clip.safetensors", 400), folder.path() / "out.mp4");
+    const auto output_is_open = [&folder] { return folder.count_entries() == 2; };
+    const auto result = run_program(arguments, {.interrupt_when = output_is_open, .signal = SIGHUP});
+    EXPECT_EQ(result.exit_code, 1) << result.messages;
+    EXPECT_EQ(folder.count_entries(), 1U);
+}
+
+TEST(FailedDecode, BeyondTheLimitOfAFilesSizeSaysSoForEveryKind) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors", 8);
+    for (const std::string name : {"out.mp4", "out.safetensors", "f%d.png"}) {
+        const auto result = run_program(decode(clip, folder.path() / name), {.file_limit = 1000});
+        EXPECT_EQ(result.exit_code, 1) << name;
+        EXPECT_NE(result.messages.find("File too large"), std::string::npos) << result.messages;
+        EXPECT_EQ(folder.count_entries(), 1U) << name;
+    }
+}
+
+/// That every role of `roles`, given to an option of `arguments`, is refused with `sentence`, and no file changes.
+void expect_refusal(const std::vector<std::string>& arguments, const std::filesystem::path& precious,
+                    const std::string& sentence) {
+    const std::string before = read_text(precious);
+    const auto result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 1) << sentence;
+    EXPECT_NE(result.messages.find(sentence), std::string::npos)
+        << "wanted: " << sentence << "\nsaid: " << result.messages;
+    EXPECT_EQ(read_text(precious), before) << sentence;
+}
+
+TEST(FailedDecode, NeverOverwritesWhatItReadsOrWritesBesides) {
+    const TemporaryFolder folder;
+    const std::string clip = write_latents(folder, "clip.safetensors");
+    const std::string link = folder.path() / "link.safetensors";
+    std::filesystem::create_symlink("clip.safetensors", link);
+    expect_refusal(decode(clip, clip), clip, "-o " + clip + " would overwrite LATENTS " + clip);
+    expect_refusal(decode(clip, link), clip, "-o " + link + " would overwrite LATENTS " + clip);
+    expect_refusal(decode(link, folder.path() / "." / "clip.safetensors"), clip, "would overwrite LATENTS " + link);
+    expect_refusal(decode("assets.safetensors", clip, clip), clip, "would overwrite --weights " + clip);
+    auto with_json = decode(clip, folder.path() / "out.safetensors");
+    with_json.insert(with_json.end(), {"--json", clip});
+    expect_refusal(with_json, clip, "--json " + clip + " would overwrite LATENTS");
+    with_json.back() = folder.path() / "out.safetensors";
+    expect_refusal(with_json, clip, "would overwrite --json " + with_json.back());
+    auto sequence = decode(clip, folder.path() / "f%02d.png");
+    sequence.insert(sequence.end(), {"--json", folder.path() / "f03.png"});
+    expect_refusal(sequence, clip, "-o " + (folder.path() / "f%02d.png").string() + " would overwrite --json");
+    EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(FailedView, NeverOverwritesWhatItReadsOrWritesBesides) {
+    const TemporaryFolder folder;
+    const std::string clip = write_latents(folder, "clip.safetensors");
+    const auto view = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{"view", clip, "--weights", kSmallWeights, "--headless"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return arguments;
+    };
+    const std::string picture = folder.path() / "f-00002.png";
+    expect_refusal(view({"--trace", clip}), clip, "--trace " + clip + " would overwrite LATENTS " + clip);
+    expect_refusal(view({"--record", clip}), clip, "--record " + clip + " would overwrite LATENTS " + clip);
+    expect_refusal(view({"--record", folder.path() / "f.png", "--screenshot", picture}), clip,
+                   "would overwrite --screenshot " + picture);
+    expect_refusal(view({"--trace", picture, "--screenshot", picture}), clip, "would overwrite");
+}
+
+TEST(FailedInspection, NeverOverwritesTheCheckpoint) {
+    const TemporaryFolder folder;
+    const std::string weights = write_latents(folder, "vae.safetensors");
+    expect_refusal({"weights", weights, "--json", weights}, weights,
+                   "--json " + weights + " would overwrite CHECKPOINT");
+    expect_refusal({"graph", "--weights", weights, "-o", weights}, weights,
+                   "-o " + weights + " would overwrite --weights");
+    expect_refusal({"bench", "decode", "--weights", weights, "--json", weights}, weights, "would overwrite --weights");
+    expect_refusal({"bench", "interop", "--weights", weights, "--json", weights}, weights, "would overwrite --weights");
+}
+
+TEST(FailedDecode, WhereOlderPicturesWouldGoOnAfterItsLastOneNamesTheFirstOfThem) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors");
+    folder.write("f4.png", "of an older sequence");
+    const auto next = folder.write("f5.png", "of an older sequence");
+    expect_failure(folder, decode(clip, folder.path() / "f%d.png"), {next.string() + " is there", "5 frames"});
+    EXPECT_EQ(read_text(folder.path() / "f4.png"), "of an older sequence");
+    EXPECT_EQ(read_text(next), "of an older sequence");
+}
+
+TEST(FailedInspection, InterruptedByTheUserDiscardsItsOutput) {
+    const TemporaryFolder folder;
+    const std::string out = folder.path() / "out";
+    const std::vector<std::string> conv{"conv", "--input",   "1,6,256,256,96", "--filter", "96,3,3,3", "--lane",
+                                        "cpu",  "--repeats", "1000",           "--json",   out};
+    const std::vector<std::string> graph{"graph", "--weights", "synthetic:wan2.1,dim=96", "--lane", "cpu", "-o", out};
+    for (const auto& arguments : {conv, graph}) {
+        const auto result =
+            run_program(arguments, {.interrupt_when = [&folder] { return folder.count_entries() == 1; }});
+        EXPECT_EQ(result.exit_code, 1) << arguments.front() << ": " << result.messages;
+        EXPECT_EQ(folder.count_entries(), 0U) << arguments.front();
+    }
 }
 
 TEST(FailedBench, InterruptedByTheUserDiscardsItsReport) {

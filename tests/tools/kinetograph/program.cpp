@@ -1,6 +1,8 @@
 #include "program.hpp"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <stdexcept>
 #include <thread>
 
 namespace kinetograph::test {
@@ -44,15 +47,55 @@ std::string read_text(const std::filesystem::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
+namespace {
+
+class Pipe {
+  public:
+    Pipe() {
+        if (pipe2(ends_.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+    ~Pipe() {
+        for (const int end : ends_) close(end);
+    }
+    int write_end() const { return ends_[1]; }
+    bool is_full() const {
+        int bytes = 0;
+        return ioctl(ends_[0], FIONREAD, &bytes) == 0 && bytes == fcntl(ends_[0], F_GETPIPE_SZ);
+    }
+
+  private:
+    std::array<int, 2> ends_{};
+};
+
+void interrupt(pid_t child, const std::function<bool()>& when, int signal) {
+    while (!when()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    kill(child, signal);
+    for (int i = 0; i < 4000; ++i) {
+        siginfo_t info{};
+        if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child)
+            return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    kill(child, SIGKILL);
+}
+
+}  // namespace
+
 ProgramResult run_program(const std::string& program, const std::vector<std::string>& arguments,
                           const ProgramOptions& options) {
     const TemporaryFolder folder;
     const auto out = folder.path() / "out", messages = folder.path() / "messages";
+    const Pipe pipe;
     const pid_t child = fork();
     if (child == 0) {
         redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
         redirect(STDOUT_FILENO, out, O_CREAT | O_WRONLY);
         redirect(STDERR_FILENO, messages, O_CREAT | O_WRONLY);
+        if (options.unread_output) dup2(pipe.write_end(), STDOUT_FILENO);
+        const rlimit limit{options.file_limit, options.file_limit};
+        if (options.file_limit != 0) setrlimit(RLIMIT_FSIZE, &limit);
         for (const char* entry : kNoGpu) change_environment(entry);
         for (const std::string& entry : options.environment) change_environment(entry);
         std::vector<char*> argv{const_cast<char*>(program.c_str())};
@@ -61,10 +104,11 @@ ProgramResult run_program(const std::string& program, const std::vector<std::str
         execv(program.c_str(), argv.data());
         _exit(127);
     }
-    if (options.interrupt_when) {
-        while (!options.interrupt_when()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        kill(child, SIGINT);
-    }
+    if (options.unread_output)
+        interrupt(
+            child, [&pipe] { return pipe.is_full(); }, options.signal);
+    else if (options.interrupt_when)
+        interrupt(child, options.interrupt_when, options.signal);
     int status = 0;
     waitpid(child, &status, 0);
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(out), read_text(messages)};

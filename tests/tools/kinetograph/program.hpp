@@ -1,6 +1,8 @@
 // Runs a built program as a script would: arguments in; exit code, standard output and messages out.
 #pragma once
 
+#include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -16,7 +18,10 @@ struct ProgramResult {
 
 struct ProgramOptions {
     std::vector<std::string> environment = {};  ///< "NAME=value", or "NAME" to remove it
-    std::function<bool()> interrupt_when = {};  ///< asked until true, then SIGINT is sent; empty: never
+    std::function<bool()> interrupt_when = {};  ///< asked until true, then `signal` is sent; empty: never
+    int signal = SIGINT;           ///< one that does not end the program within 20 s is followed by SIGKILL
+    bool unread_output = false;    ///< a pipe that nobody reads; `signal` is sent once it is full
+    std::uint64_t file_limit = 0;  ///< bytes that a file may have at most; 0: any
 };
 
 std::string read_text(const std::filesystem::path& path);

@@ -17,7 +17,10 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
         {{"dekode"}, "dekode"},
         {{"decode"}, "required"},
         {{"decode", "a.safetensors", "-o", "b.mp4"}, "--weights is required"},
-        {{"decode", "a.safetensors", "--weights", "w", "-o", "b.avi"}, "must end in .mp4, .png or .safetensors"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", "b.avi"},
+         "must be a name that ends in .mp4, .png or .safetensors"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", ".png"}, "must be a name that ends in"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", "frames/.mp4"}, "must be a name that ends in"},
         {{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "metal"}, "metal"},
         {{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--precision", "int4"}, "int4"},
         {{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--latents", "scaled"}, "scaled"},
@@ -31,6 +34,7 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
         {{"view", "a.safetensors", "--weights", "w", "--speed", "nan"}, "nan is no number from 0.01 to 100"},
         {{"view", "a.safetensors", "--weights", "w", "--speed", "2x"}, "2x is no number from 0.01 to 100"},
         {{"view", "a.safetensors", "--weights", "w", "--frames", "0"}, "--frames"},
+        {{"view", "a.safetensors", "--weights", "w", "--headless", "--loop"}, "nothing would end it: add --frames N"},
         {{"bench"}, "subcommand is required"},
         {{"bench", "decode", "--weights", "w", "--steps", "2"}, "--steps"},
         {{"bench", "decode"}, "--weights is required"},
@@ -56,6 +60,14 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
         EXPECT_NE(result.messages.find(usage.complaint), std::string::npos) << line << "said: " << result.messages;
         EXPECT_TRUE(result.out.empty()) << line;
     }
+}
+
+TEST(Usage, MoreThreadsThanAMachineCanStartAreNotStarted) {
+    const auto result = run_program(
+        {"conv", "--input", "1,3,64,64,16", "--filter", "16,3,3,3", "--pad", "0,0,1,1,1,1", "--lane", "cpu"},
+        {.environment = {"OMP_NUM_THREADS=100000"}});
+    EXPECT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_NE(result.messages.find("OMP_NUM_THREADS asks for 100000 threads"), std::string::npos) << result.messages;
 }
 
 TEST(Usage, HelpAndVersionGoToStandardOutputWithExitCode0) {

@@ -1,0 +1,164 @@
+// Command lines by the thousand, drawn from the words of real ones and from what people never mean to type: each is
+// understood or refused as bad usage, and understanding one touches nothing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tools/kinetograph/command.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace kinetograph::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Command lines that are understood.
+const std::array<Words, 12> kGood{
+    Words{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "cpu", "--json", "s.json"},
+    Words{"decode", "a.safetensors", "--weights", "synthetic:wan2.1,dim=2", "-o", "-", "--no-clamp"},
+    Words{"decode", "a.safetensors", "--weights", "w", "-o", "f%05d.png", "--precision", "bf16", "--latents", "raw"},
+    Words{"view", "a.safetensors", "--weights", "w", "--headless", "--frames", "9", "--loop", "--size", "64x32"},
+    Words{"view", "a.safetensors", "--weights", "w", "--speed", "0.5", "--full-screen", "--trace", "t.json"},
+    Words{"info"},
+    Words{"weights", "w.safetensors", "--json", "-"},
+    Words{"conv", "--input", "1,3,8,8,16", "--filter", "16,3,3,3", "--pad", "0,0,1,1,1,1", "--dtype", "fp32"},
+    Words{"graph", "--weights", "w", "--size", "512x288", "--step", "first", "--dot", "-o", "p.dot"},
+    Words{"bench", "decode", "--weights", "w", "--steps", "3", "--rounds", "2", "--no-passes"},
+    Words{"bench", "conv", "--size", "64x64", "--dim", "32", "--layer", "96>96", "--repeats", "3"},
+    Words{"bench", "interop", "--weights", "w", "--decode-steps", "12", "--at-most", "1.5", "--steps", "10"}};
+
+/// In place of a word: numbers beyond every type, nothing at all, what is no text, options without a value.
+const Words kHostile{"",
+                     "-",
+                     "--",
+                     "---",
+                     "-1",
+                     "0",
+                     "nan",
+                     "inf",
+                     "1e999",
+                     "-1e-300",
+                     "99999999999999999999999999",
+                     "0x10",
+                     "8192x8192",
+                     "8x",
+                     "x8",
+                     "-8x-8",
+                     "99999999999999999999x8",
+                     "1,2,3",
+                     "1,,2,3,4",
+                     "9223372036854775808,1,1,1,1",
+                     ".png",
+                     "%n%s%d.png",
+                     "{}",
+                     "{:>999999999}",
+                     "\xff\xfe",
+                     "--json=",
+                     "--json=-",
+                     "-o",
+                     "-h",
+                     "--help-all",
+                     "@file",
+                     "synthetic:",
+                     "synthetic:wan2.1,dim=-1",
+                     "a b",
+                     "'",
+                     "\"",
+                     "\n",
+                     std::string(5000, 'a'),
+                     std::string(300, '-')};
+
+class CommandLines : public ::testing::Test {
+  protected:
+    /// One of kGood with a few of its words replaced, doubled, dropped or moved.
+    Words draw() {
+        Words words = kGood[pick(kGood.size())];
+        for (std::size_t changes = pick(5); changes > 0 && !words.empty(); --changes) change(words);
+        return words;
+    }
+    std::size_t pick(std::size_t count) { return random_() % count; }
+
+  private:
+    void change(Words& words) {
+        const auto at = static_cast<std::ptrdiff_t>(pick(words.size()));
+        const Words& other = kGood[pick(kGood.size())];
+        switch (pick(6)) {
+            case 0:
+                words[static_cast<std::size_t>(at)] = kHostile[pick(kHostile.size())];
+                break;
+            case 1:
+                words.insert(words.begin() + at, kHostile[pick(kHostile.size())]);
+                break;
+            case 2:
+                words.erase(words.begin() + at);
+                break;
+            case 3:
+                words.insert(words.begin() + at, other[pick(other.size())]);
+                break;
+            case 4:
+                std::swap(words[static_cast<std::size_t>(at)], words[pick(words.size())]);
+                break;
+            default:
+                spoil(words[static_cast<std::size_t>(at)]);
+        }
+    }
+    void spoil(std::string& word) {
+        if (word.empty()) return;
+        word[pick(word.size())] = static_cast<char>(1 + pick(255));
+    }
+    std::mt19937_64 random_{20};  // the same lines in every run
+};
+
+enum class Outcome : std::uint8_t { Understood, Help, Refused };
+
+Outcome parse(const Words& words) {
+    std::vector<const char*> arguments{"kinetograph"};
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    CLI::App app("", "kinetograph");
+    Action action;
+    add_commands(app, action, "");
+    try {
+        app.parse(static_cast<int>(arguments.size()), arguments.data());
+    } catch (const CLI::ParseError& error) {
+        EXPECT_FALSE(action) << "what is refused does nothing";
+        return error.get_exit_code() == 0 ? Outcome::Help : Outcome::Refused;
+    }
+    EXPECT_TRUE(action);
+    return Outcome::Understood;
+}
+
+TEST_F(CommandLines, ThatAreMeantAreUnderstood) {
+    for (const Words& words : kGood) EXPECT_EQ(parse(words), Outcome::Understood) << words.front();
+}
+
+TEST_F(CommandLines, OfAnyWordsAreUnderstoodOrRefusedAndTouchNothing) {
+    constexpr int kLines = 4000;
+    const test::TemporaryFolder folder;
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    int understood = 0, refused = 0;
+    for (int i = 0; i < kLines; ++i) {
+        const Words words = draw();
+        std::string line;
+        for (const std::string& word : words) line += " '" + word + "'";
+        SCOPED_TRACE(line);
+        try {
+            const Outcome outcome = parse(words);
+            understood += outcome == Outcome::Understood ? 1 : 0;
+            refused += outcome == Outcome::Refused ? 1 : 0;
+        } catch (const std::exception& exception) {
+            ADD_FAILURE() << exception.what();
+        }
+        ASSERT_FALSE(HasFailure());
+    }
+    EXPECT_EQ(folder.count_entries(), 0U);
+    std::filesystem::current_path(before);
+    EXPECT_GT(understood, kLines / 10) << "lines that are all refused at once try little";
+    EXPECT_GT(refused, kLines / 10);
+}
+
+}  // namespace
+}  // namespace kinetograph::cli

@@ -1,0 +1,37 @@
+// PlainDecode: steps of a decoder whose frames stay where it writes them: what drawing and interop are compared with.
+#pragma once
+
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/tools/kinetograph/bench.hpp>
+#include <kinetograph/tools/kinetograph/step_latents.hpp>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace kinetograph::cli {
+
+class PlainDecode {
+  public:
+    /// Errors: those of the decoder.
+    static Result<std::unique_ptr<PlainDecode>> create(accel::Device& device, const vae::Checkpoint& checkpoint,
+                                                       vae::LatentSize size, const vae::DecoderOptions& options);
+
+    /// `count` steps, two in flight, as in PresentedDecode::run(): pixels of eight bits on the accelerator, and no
+    /// more. Returns the periods from the end of one step to that of the next: two fewer than steps. Errors: of the
+    /// decoder.
+    Result<Samples> run(std::int64_t count);
+
+  private:
+    PlainDecode(StepLatents latents, std::unique_ptr<vae::Decoder> decoder)
+        : latents_(std::move(latents)), decoder_(std::move(decoder)) {}
+    Result<void> make_frames(accel::Device& device, vae::LatentSize size);
+
+    StepLatents latents_;
+    std::vector<std::unique_ptr<accel::Memory>> frames_;
+    std::vector<graph::Physical> places_;
+    std::unique_ptr<vae::Decoder> decoder_;  ///< whose executor waits before the memory above goes
+    std::uint64_t steps_ = 0;
+};
+
+}  // namespace kinetograph::cli

@@ -1,0 +1,144 @@
+#!/usr/bin/python3
+"""Records what programs of the tree print for people only, as JSON for bench/results.
+
+    tools/record_results.py suite --name tests/engine/accel --device "NVIDIA H200, ..." --output FILE.json PROGRAM ...
+        what GoogleTest programs report: every case that ran, with the properties that it recorded; with --sanitizer
+        FILTER also what compute-sanitizer finds in the cases of that filter
+    tools/record_results.py graph --output bench/results/graph_compile.json build/release/bench/graph_bench
+        medians of the graph compiler's benchmark
+    tools/record_results.py decode --output bench/results/decode_alone_h200.json build/release/.../kinetograph
+        `bench decode` at both sizes, without PyTorch beside it
+
+Results of the other files in bench/results are written by the programs themselves; WRITERS says by which.
+"""
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SIZES = ("832x480", "1280x704")
+
+# Which sources write a record: a recorder here and, for `suite`, the tests whose properties it keeps.
+BENCH = "tools/kinetograph/bench_command.cpp"
+SELF = "tools/record_results.py"
+WRITERS = {
+    "accel_cuda_h200.json": [SELF],
+    "compute_cuda_h200.json": [SELF, "tests/compute/cuda/convolution_test.cpp"],
+    "conv_h200_1280x704.json": ["tools/kinetograph/bench_conv.cpp", BENCH],
+    "conv_h200_832x480.json": ["tools/kinetograph/bench_conv.cpp", BENCH],
+    "cudnn_h200_1280x704.json": ["tools/pytorch_layers.py", "tools/pytorch_decoder.py"],
+    "cudnn_h200_832x480.json": ["tools/pytorch_layers.py", "tools/pytorch_decoder.py"],
+    "decode_alone_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
+    "decode_cpu.json": ["tools/compare_pytorch.py"],
+    "decode_h200.json": ["tools/compare_pytorch.py", "tools/pytorch_decoder.py", "tools/kinetograph/bench_decode.cpp",
+                         BENCH],
+    "graph_compile.json": [SELF],
+    "hopper_conformance_h200.json": ["tests/gpu/hopper_conformance.cpp"],
+    "hopper_conformance_model.json": ["tests/gpu/hopper_model_test.cpp"],
+    "interop_h200.json": ["tools/kinetograph/bench_interop.cpp", BENCH],
+    "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
+    "stream_cuda_h200.json": [SELF, "tests/compute/stream/cuda_stream_test.cpp"],
+}
+
+
+def commit():
+    return subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+
+
+def run_for_json(command, option, environment=None):
+    """What `command` writes to the file that `option` names."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "result.json"
+        subprocess.run([*map(str, command), f"{option}{path}"], check=False, stdout=subprocess.DEVNULL,
+                       env=environment)
+        return json.loads(path.read_text())
+
+
+def cases_of(program, report):
+    """The cases of GoogleTest's report that ran."""
+    known = {"name", "classname", "status", "result", "time", "timestamp", "file", "line", "failures"}
+    cases = []
+    for suite in report["testsuites"]:
+        for case in suite["testsuite"]:
+            if case["result"] != "COMPLETED":
+                continue
+            cases.append({"program": program, "name": f"{case['classname']}.{case['name']}",
+                          "result": "failed" if "failures" in case else "passed",
+                          "seconds": float(case["time"].rstrip("s")),
+                          **{key: value for key, value in case.items() if key not in known}})
+    return cases
+
+
+def suite(options):
+    cases = []
+    for program in options.programs:
+        cases += cases_of(Path(program).name, run_for_json([program, f"--gtest_filter={options.filter}"],
+                                                           "--gtest_output=json:", os.environ))
+    record = {"suite": options.name, "device": options.device, "cases": cases}
+    if options.sanitizer:
+        record["sanitizer_command"] = "compute-sanitizer --tool TOOL PROGRAM --gtest_filter=FILTER"
+        record["sanitizer"] = [{"tool": tool, "program": Path(program).name, "commit": commit(),
+                                "filter": options.sanitizer, "errors": sanitize(tool, program, options.sanitizer)}
+                               for program in options.programs for tool in ("memcheck", "racecheck")]
+    return record
+
+
+def errors_of(report):
+    """The count in a report of compute-sanitizer; None where it did not come to its end."""
+    found = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ", report)
+    return int(found.group(1)) if found else None
+
+
+def sanitize(tool, program, tests):
+    return errors_of(subprocess.run(["compute-sanitizer", "--tool", tool, program, f"--gtest_filter={tests}"],
+                                    check=False, capture_output=True, text=True).stdout)
+
+
+def graph(options):
+    report = run_for_json([*options.programs, "--benchmark_repetitions=15", "--benchmark_min_time=0.1",
+                           "--benchmark_out_format=json"], "--benchmark_out=")
+    runs = {}
+    for run in report["benchmarks"]:
+        if run.get("run_type") == "iteration":
+            runs.setdefault(run["run_name"].split("/")[0], []).append(run)
+    return {"what": "1,000 passes on four lanes: declaring the frame, compiling its plan, starting a known plan again",
+            "machine": f"{report['context']['host_name']}, {report['context']['num_cpus']} processors",
+            "note": f"load {report['context']['load_avg']}: CPU time is the figure",
+            "results": {name: {"cpu_us_median": statistics.median(run["cpu_time"] for run in repeats),
+                               "cpu_us_min": min(run["cpu_time"] for run in repeats),
+                               "wall_us_min": min(run["real_time"] for run in repeats)}
+                        for name, repeats in runs.items()},
+            "limits": {"compile_plan_us": 2000, "reuse_plan_us": 20}}
+
+
+def decode(options):
+    return {"sizes": {size: run_for_json([*options.programs, "bench", "decode", "--lane", "cuda", "--weights",
+                                          "synthetic:wan2.1", "--size", size, "--no-passes", "--rounds", "3", "--json"],
+                                         "") for size in SIZES}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=("suite", "graph", "decode"))
+    parser.add_argument("programs", nargs="+")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--name", default="", help="of a suite: its folder")
+    parser.add_argument("--device", default="", help="of a suite: what it ran on")
+    parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
+    parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
+    options = parser.parse_args()
+    record = {"suite": suite, "graph": graph, "decode": decode}[options.kind](options)
+    record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
+    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
