@@ -17,10 +17,12 @@ class IdleLane final : public LaneBackend {
         benchmark::DoNotOptimize(record.passes.data());
         return {};
     }
-    Result<void> wait(std::uint64_t) override { return {}; }
+    Result<bool> wait(std::uint64_t, Nanoseconds) override { return true; }
+    std::shared_ptr<Timeline> timeline() const override { return timeline_; }
 
   private:
     Lane lane_;
+    std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>();
 };
 
 /// Addresses without memory behind them.

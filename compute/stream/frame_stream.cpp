@@ -123,7 +123,9 @@ Result<std::optional<interop::FrameRecord>> FrameStream::try_take() {
         static_cast<void>(decoder_->ring().release(*record, {}));
         return fail(std::move(status.error()));
     }
-    if (!record && error && decoder_->ring().stats().waiting == 0) return fail(std::move(*error));
+    // Frames that wait behind a lost device are never decoded.
+    const bool is_last = error && (error->code == ErrorCode::DeviceLost || decoder_->ring().stats().waiting == 0);
+    if (!record && is_last) return fail(std::move(*error));
     return record;
 }
 

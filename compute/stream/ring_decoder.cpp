@@ -209,6 +209,7 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
             places_.push_back(slot.buffer->physical());
     }
     if (copier_) bridge_.wait_before_next(lane, last_);  // the copies out of the memory that this step writes
+    const auto enqueuing = clock_.enqueuing();
     KG_CHECK(clock_.begin(lane.stream()));
     auto enqueued = decoder_->enqueue({.latents = {reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes},
                                        .frames = places_,

@@ -67,8 +67,9 @@ class RingDecoder {
     /// The next step is a clip's first; its frames are of the ring's generation `generation` (0 at first). Waits for
     /// the steps that were enqueued.
     Result<void> begin_clip(std::uint64_t generation);
-    /// The first error of the steps so far, without waiting: frames that are ready by now may be wrong if there is one.
-    Result<void> status() const { return decoder_->lane().stream().status(); }
+    /// The first error of the steps so far that is known, without waiting: frames that are ready by now may be wrong if
+    /// there is one.
+    Result<void> status() const { return decoder_->lane().stream().noted(); }
 
     interop::FrameRing& ring() { return *ring_; }
     const interop::FrameRing& ring() const { return *ring_; }

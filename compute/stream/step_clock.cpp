@@ -3,7 +3,7 @@
 namespace kinetograph::stream {
 
 Result<std::shared_ptr<accel::Event>> StepClock::take() {
-    collect();
+    collect_locked();
     if (free_.empty()) return device_.create_event();
     auto event = std::move(free_.back());
     free_.pop_back();
@@ -11,8 +11,8 @@ Result<std::shared_ptr<accel::Event>> StepClock::take() {
 }
 
 Result<void> StepClock::begin(accel::Stream& stream) {
-    std::lock_guard lock(mutex_);
     if (begun_ == nullptr) {  // else that of a step which came to nothing
+        std::lock_guard lock(mutex_);
         KG_TRY(begun_, take());
     }
     stream.record(begun_);
@@ -20,15 +20,26 @@ Result<void> StepClock::begin(accel::Stream& stream) {
 }
 
 Result<std::uint64_t> StepClock::end(accel::Stream& stream, bool is_first) {
-    std::lock_guard lock(mutex_);
-    KG_TRY(auto event, take());
+    const auto take_one = [&] {
+        std::lock_guard lock(mutex_);
+        return take();
+    };
+    KG_TRY(auto event, take_one());
     stream.record(event);
+    std::lock_guard lock(mutex_);
     running_.push_back({std::move(begun_), std::move(event), is_first});
     return ++times_.steps;
 }
 
-/// Reads the steps that the stream has passed.
+/// Reads the steps that the stream has passed, unless the driver may stand still in the enqueuing of one.
 void StepClock::collect() const {
+    const std::unique_lock enqueuing(enqueuing_mutex_, std::try_to_lock);
+    if (!enqueuing) return;
+    std::lock_guard lock(mutex_);
+    collect_locked();
+}
+
+void StepClock::collect_locked() const {
     while (!running_.empty()) {
         Step& step = running_.front();
         const auto begin = step.begin->time(), end = step.end->time();
@@ -46,14 +57,14 @@ void StepClock::collect() const {
 }
 
 StepTimes StepClock::times() const {
-    std::lock_guard lock(mutex_);
     collect();
+    std::lock_guard lock(mutex_);
     return times_;
 }
 
 std::optional<Nanoseconds> StepClock::end_of(std::uint64_t number) const {
-    std::lock_guard lock(mutex_);
     collect();
+    std::lock_guard lock(mutex_);
     if (number == 0 || number > ended_ || ended_ - number >= ends_.size()) return std::nullopt;
     return ends_[number % ends_.size()];
 }

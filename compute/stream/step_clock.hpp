@@ -22,6 +22,9 @@ class StepClock {
   public:
     explicit StepClock(accel::Device& device) : device_(device) {}
 
+    /// Held from begin() to end() by whoever enqueues a step: the driver may stand still in that behind a full queue,
+    /// and readers do not ask it meanwhile.
+    std::unique_lock<std::mutex> enqueuing() { return std::unique_lock(enqueuing_mutex_); }
     /// Around the enqueuing of one step, on its stream.
     Result<void> begin(accel::Stream& stream);
     /// Returns the step's number; the first is 1.
@@ -38,9 +41,11 @@ class StepClock {
     };
     Result<std::shared_ptr<accel::Event>> take();
     void collect() const;
+    void collect_locked() const;
 
     accel::Device& device_;
     std::shared_ptr<accel::Event> begun_;
+    mutable std::mutex enqueuing_mutex_;  ///< before the other
     mutable std::mutex mutex_;
     mutable std::deque<Step> running_;
     mutable std::vector<std::shared_ptr<accel::Event>> free_;

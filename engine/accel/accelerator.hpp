@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/base/clock.hpp>
 #include <kinetograph/engine/base/result.hpp>
+#include <kinetograph/engine/graph/timeline.hpp>
 
 #include <array>
 #include <cstddef>
@@ -55,15 +56,7 @@ struct DeviceInfo {
     Capability can_import_timeline;  ///< Device::import_timeline; where not, a thread of the host relays values
 };
 
-/// A counter that only grows, signalled and waited for by streams and by the host.
-class Timeline {
-  public:
-    virtual ~Timeline() = default;
-    virtual std::uint64_t value() const = 0;
-    /// Blocks the host until the counter reaches `value`, or `timeout` has passed; false on time-out.
-    virtual bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) = 0;
-    virtual void signal(std::uint64_t value) = 0;  ///< from the host
-};
+using graph::Timeline;  ///< signalled and waited for by streams too
 
 /// A point in a stream's work, with its time on the host axis (clock.hpp).
 class Event {
@@ -146,7 +139,9 @@ class Graph {
 ///
 /// Errors: whatever goes wrong in a call or in the work itself stops the stream: later launches, fills, copies and host
 /// functions are skipped until synchronize() has reported the first Error (on a GPU: those that are enqueued once it is
-/// known); waits, signals and event records still happen, so that nobody hangs. The sentence names the pass, the
+/// known); waits, signals and event records still happen, so that nobody hangs. Values that the device was asked to
+/// signal and will not, because it is lost or has refused to, the host signals: at the next status() or synchronize(),
+/// when nothing before them runs any more. Their timelines then say why. The sentence names the pass, the
 /// kernel, the driver's call and the driver's name for the error: `up2.res1.conv1: launching "conv2d_bf16_128x128":
 /// hipModuleLaunchKernel: hipErrorOutOfMemory (2)`. Work that fails while it runs (a kernel's illegal access) is
 /// noticed by a later call and may be named by that.
@@ -166,6 +161,8 @@ class Stream {
     virtual void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
     virtual void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
     virtual void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
+    /// Whether this stream can wait for the timeline: its device has made it, or imported it.
+    virtual bool sees(const Timeline& timeline) const = 0;
     virtual void record(std::shared_ptr<Event> event) = 0;
 
     /// From here to end_capture() calls are written down instead of done. Launches, fills, copies, and, where
@@ -183,8 +180,11 @@ class Stream {
     virtual Result<void> upload(std::byte* to, std::span<const std::byte> from) = 0;
     virtual Result<void> read_back(std::span<std::byte> to, const std::byte* from) = 0;
 
-    /// The first Error since the last synchronize(), without waiting.
+    /// The first Error since the last synchronize(), without waiting for the stream. Any thread.
     virtual Result<void> status() const = 0;
+    /// The same, as far as it is known already: asks nothing of a driver, whose calls may stand still behind a full
+    /// queue. Any thread.
+    virtual Result<void> noted() const = 0;
     /// Blocks the host until the stream is empty; the first Error since the last call, if any, which is then forgotten.
     virtual Result<void> synchronize() = 0;
 };
@@ -217,10 +217,10 @@ class Device {
     virtual Result<std::unique_ptr<Stream>> create_stream(std::string_view name) = 0;
     virtual Result<std::shared_ptr<Timeline>> create_timeline() = 0;
     /// A timeline semaphore of another API (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT); `fd` belongs to the
-    /// device once this has succeeded. Errors: Unsupported (DeviceInfo::can_import_timeline says why), what the driver
+    /// device once this has succeeded. `original` is the same semaphore where it was made, by which the host reads it,
+    /// waits for it and signals it. Errors: Unsupported (DeviceInfo::can_import_timeline says why), what the driver
     /// says.
-    /// On the result only streams wait and signal: the host does so where the semaphore was made.
-    virtual Result<std::shared_ptr<Timeline>> import_timeline(int fd) = 0;
+    virtual Result<std::shared_ptr<Timeline>> import_timeline(int fd, std::shared_ptr<Timeline> original) = 0;
     virtual Result<std::shared_ptr<Event>> create_event() = 0;
 
     /// Loads device code: a cubin, fat binary or PTX (CUDA), a code object or bundle of them (HIP). `image` may go once

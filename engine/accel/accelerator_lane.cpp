@@ -1,5 +1,7 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
+#include <pthread.h>
+
 #include <algorithm>
 
 namespace kinetograph::accel {
@@ -8,6 +10,7 @@ Result<std::unique_ptr<AcceleratorLane>> AcceleratorLane::create(Device& device,
                                                                  Batches batches) {
     KG_TRY(auto stream, device.create_stream("accelerator"));
     KG_TRY(auto timeline, device.create_timeline());
+    timeline->set_name("lane accelerator");
     return std::unique_ptr<AcceleratorLane>(
         new AcceleratorLane(device, std::move(stream), std::move(timeline), recorder, batches));
 }
@@ -19,7 +22,8 @@ AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream,
       recorder_(recorder),
       batches_(batches),
       stream_(std::move(stream)),
-      progress_(std::make_shared<LaneProgress>(timeline_, *stream_)) {
+      watch_([this] { watch(); }) {
+    pthread_setname_np(watch_.native_handle(), "lane watch");
     if (batches_ == Batches::Replayed && !device_.info().can_capture) {
         batches_ = Batches::Eager;
         counts_.declined = device_.info().can_capture.reason;
@@ -27,9 +31,116 @@ AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream,
 }
 
 AcceleratorLane::~AcceleratorLane() {
-    static_cast<void>(stream_->synchronize());  // an error nobody asked for has nobody to be told
-    progress_->end();
-    collect();
+    bool settled = settle();
+    if (!settled && relay_) {
+        relay_->give_up();
+        settled = settle();
+    }
+    {
+        std::lock_guard lock(watch_mutex_);
+        watch_ends_ = true;
+    }
+    watch_wakes_.notify_one();
+    watch_.join();
+    if (settled) {
+        static_cast<void>(stream_->synchronize());  // an error nobody asked for has nobody to be told
+        collect();
+        return;
+    }
+    timeline_->report({ErrorCode::Cancelled, fmt::format("{} has ended at value {}, before value {}", timeline_->name(),
+                                                         timeline_->value(), owed_.load())});
+    for (const auto& timeline : signalled_too_) timeline->signal(owed_);
+    timeline_->signal(owed_);
+    static_cast<void>(stream_.release());  // NOLINT(bugprone-unused-return-value): it waits for ever, and so would we
+}
+
+/// False: what is left waits for points of others at which nothing has moved for kPatience.
+bool AcceleratorLane::settle() {
+    std::vector<std::uint64_t> before;
+    for (Nanoseconds moved = host_now(); host_now() - moved <= graph::kPatience;) {
+        if (timeline_->wait(owed_, graph::kLook)) {
+            if (!owes_a_value()) return true;
+            std::this_thread::sleep_for(graph::kLook / 10);  // the watch has it signalled
+        }
+        const graph::LaneState now = state();
+        std::vector<std::uint64_t> values{now.reached};
+        for (const auto& pending : now.waits) values.push_back(pending.point.timeline->value());
+        if (now.waits.empty() || values != before) moved = host_now();
+        before = std::move(values);
+    }
+    return false;
+}
+
+graph::LaneState AcceleratorLane::state() const {
+    const std::uint64_t reached = timeline_->value();
+    graph::LaneState state{.lane = graph::Lane::Accelerator,
+                           .submitted = owed_,
+                           .reached = reached,
+                           .waits = pending_.unmet(reached),
+                           .error = {}};
+    if (auto noted = stream_->noted(); !noted) state.error = std::move(noted.error());
+    return state;
+}
+
+/// Sleeps while nothing is owed, and makes no call of a driver while values come.
+void AcceleratorLane::watch() {
+    std::unique_lock lock(watch_mutex_);
+    while (!watch_ends_) {
+        watch_sleeps_ = true;
+        watch_wakes_.wait(lock, [&] { return watch_ends_ || owes_a_value(); });
+        watch_sleeps_ = false;
+        const std::uint64_t before = timeline_->value();
+        watch_wakes_.wait_for(lock, graph::kLook, [&] { return watch_ends_; });
+        if (watch_ends_ || !owes_a_value() || timeline_->value() != before) continue;
+        lock.unlock();
+        look_after();
+        lock.lock();
+    }
+}
+
+/// The stream keeps its own promises once it knows that its device is lost.
+void AcceleratorLane::look_after() {
+    static_cast<void>(stream_->status());
+    for (const auto& wait : pending_.unmet(timeline_->value()))
+        if (!wait.point.timeline->status()) release_from_lost(wait);
+}
+
+/// The stream waits on the device for a semaphore that its owner will not signal: another stream does.
+void AcceleratorLane::release_from_lost(const graph::PendingWaits::Wait& wait) {
+    if (auto status = wait.point.timeline->status(); !status) {
+        status.error().message = "a lane that this one waited for: " + status.error().message;
+        timeline_->report(std::move(status.error()));
+    }
+    std::shared_ptr<Timeline> imported;
+    {
+        std::lock_guard lock(points_mutex_);
+        imported = seen(wait.point.timeline);
+    }
+    if (imported == nullptr) return;  // the relay brings it
+    if (auto stream = device_.create_stream("releasing a lane")) {
+        (*stream)->signal(imported, wait.point.value);
+        static_cast<void>((*stream)->synchronize());
+    }
+}
+
+/// Values that were given to the stream are looked after from here on.
+void AcceleratorLane::owe(std::uint64_t value) {
+    owed_ = value;
+    if (watch_sleeps_) wake_watch();
+}
+
+void AcceleratorLane::wake_watch() {
+    { std::lock_guard lock(watch_mutex_); }
+    watch_wakes_.notify_one();
+}
+
+/// With its own timeline the others come, unless the driver has refused to signal them.
+bool AcceleratorLane::owes_a_value() const {
+    const std::uint64_t owed = owed_;
+    if (timeline_->value() < owed) return true;
+    if (stream_->noted()) return false;
+    std::lock_guard lock(points_mutex_);
+    return std::ranges::any_of(signalled_too_, [&](const auto& timeline) { return timeline->value() < owed; });
 }
 
 Result<std::shared_ptr<Event>> AcceleratorLane::take_event() {
@@ -52,58 +163,82 @@ Result<PassEvents> AcceleratorLane::take_events(std::string name) {
 }
 
 Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
-    collect();
     std::lock_guard lock(mutex_);
+    collect_locked();
     auto graph = graph_for(record);  // captures before anything is enqueued
     if (!graph) return fail(std::move(graph.error()));
-    KG_CHECK(*graph != nullptr ? replay(record, **graph) : run_eagerly(record));
+    const std::uint64_t owed = owed_;
+    owe(record.signal);  // from the first call on, which may already stand still
+    if (auto enqueued = *graph != nullptr ? replay(record, **graph) : run_eagerly(record); !enqueued) {
+        owed_ = owed;
+        return enqueued;
+    }
+    {
+        std::lock_guard points(points_mutex_);
+        signals_ = signalled_too_;
+    }
     stream_->signal(timeline_, record.signal);
-    for (const auto& timeline : signalled_too_) stream_->signal(timeline, record.signal);
+    for (const auto& timeline : signals_) stream_->signal(timeline, record.signal);
+    if (!stream_->noted()) wake_watch();  // the driver may have refused a signal
     return {};
 }
 
-std::shared_ptr<Timeline> AcceleratorLane::timeline_of(const graph::LaneBackend& lane) const {
-    const auto* accelerator = dynamic_cast<const AcceleratorLane*>(&lane);
-    if (accelerator != nullptr && &accelerator->device_ == &device_) return accelerator->timeline_;
-    const auto visible = visible_.find(&lane);
-    return visible != visible_.end() ? visible->second : nullptr;
+std::shared_ptr<Timeline> AcceleratorLane::seen(const std::shared_ptr<Timeline>& timeline) const {
+    if (stream_->sees(*timeline)) return timeline;
+    for (const Visible& visible : visible_)
+        if (visible.timeline.lock() == timeline) return visible.imported;
+    return nullptr;
+}
+
+/// Sorts what the batch waits for into what the stream sees and what a relay brings.
+Result<void> AcceleratorLane::resolve_waits(const graph::BatchRecord& record) {
+    std::lock_guard lock(points_mutex_);
+    waits_.clear();
+    relayed_.clear();
+    pending_.forget(timeline_->value());
+    const auto resolve = [&](const graph::Point& point) {
+        if (point.timeline != timeline_) pending_.add(record.signal, point);
+        if (auto own = seen(point.timeline))
+            waits_.push_back({std::move(own), point.value});
+        else
+            relayed_.push_back(point);
+    };
+    for (const graph::ResolvedWait& wait : record.waits) resolve({wait.lane->timeline(), wait.value});
+    for (const graph::Point& point : next_waits_) resolve(point);
+    next_waits_.clear();
+    if (relayed_.empty()) return {};
+    if (!relay_) {
+        auto target = device_.create_timeline();
+        if (!target) return fail(std::move(target.error()), "relay between lanes");
+        relay_ = std::make_unique<graph::Relay>(std::move(*target));
+    }
+    waits_.push_back({relay_->timeline(), relay_->promise(relayed_)});
+    return {};
 }
 
 Result<void> AcceleratorLane::enqueue_waits(const graph::BatchRecord& record) {
-    relayed_.clear();
-    for (const graph::ResolvedWait& wait : record.waits)
-        if (timeline_of(*wait.lane) == nullptr) relayed_.push_back(wait);
-    relayed_.insert(relayed_.end(), other_waits_.begin(), other_waits_.end());
-    if (!relayed_.empty() && !relay_) {
-        KG_TRY(relay_, Relay::create(device_));
-    }
-    for (const graph::ResolvedWait& wait : record.waits)
-        if (auto timeline = timeline_of(*wait.lane)) stream_->wait(std::move(timeline), wait.value);
-    for (Point& point : waits_) stream_->wait(std::move(point.timeline), point.value);
-    if (!relayed_.empty()) stream_->wait(relay_->timeline(), relay_->promise(relayed_));
-    waits_.clear();
-    other_waits_.clear();
+    KG_CHECK(resolve_waits(record));
+    for (graph::Point& point : waits_) stream_->wait(std::move(point.timeline), point.value);
     return {};
 }
 
-void AcceleratorLane::can_see(const graph::LaneBackend& lane, std::shared_ptr<Timeline> timeline) {
-    std::lock_guard lock(mutex_);
-    visible_.insert_or_assign(&lane, std::move(timeline));
+void AcceleratorLane::can_see(const std::shared_ptr<Timeline>& timeline, std::shared_ptr<Timeline> imported) {
+    std::lock_guard lock(points_mutex_);
+    std::erase_if(visible_, [&](const Visible& known) {
+        const auto other = known.timeline.lock();
+        return other == nullptr || other == timeline;
+    });
+    visible_.push_back({timeline, std::move(imported)});
 }
 
 void AcceleratorLane::signal_too(std::shared_ptr<Timeline> timeline) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(points_mutex_);
     signalled_too_.push_back(std::move(timeline));
 }
 
-void AcceleratorLane::wait_before_next(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
-    std::lock_guard lock(mutex_);
-    waits_.push_back({std::move(timeline), value});
-}
-
-void AcceleratorLane::wait_before_next(const graph::ResolvedWait& wait) {
-    std::lock_guard lock(mutex_);
-    other_waits_.push_back(wait);
+void AcceleratorLane::wait_before_next(graph::Point point) {
+    std::lock_guard lock(points_mutex_);
+    next_waits_.push_back(std::move(point));
 }
 
 void AcceleratorLane::execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events) {
@@ -127,7 +262,7 @@ Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
     }
     KG_CHECK(enqueue_waits(record));
     execute(record, timed.passes);
-    if (!record.passes.empty()) ++counts_.eager;
+    if (!record.passes.empty()) count(&BatchCounts::eager);
     if (!timed.passes.empty()) timed_.push_back(std::move(timed));
     return {};
 }
@@ -145,10 +280,11 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     auto captured = capture(record);
     if (!captured) {
         entry.declined = std::move(captured.error());
+        std::lock_guard lock(points_mutex_);
         counts_.declined = entry.declined->message;
         return nullptr;
     }
-    ++counts_.captured;
+    count(&BatchCounts::captured);
     entry.graphs.push_back(std::move(*captured));
     return entry.graphs.back().get();
 }
@@ -200,28 +336,38 @@ Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGrap
     if (timed.done) stream_->record(timed.done);
     graph.signal = record.signal;
     if (timed.replayed != nullptr) ++graph.unread_replays;
-    ++counts_.replayed;
+    count(&BatchCounts::replayed);
     if (recorder_ != nullptr) timed_.push_back(std::move(timed));
     return {};
 }
 
-Result<void> AcceleratorLane::wait(std::uint64_t value) {
-    KG_CHECK(progress_->wait(value));
+Result<bool> AcceleratorLane::wait(std::uint64_t value, Nanoseconds timeout) {
+    KG_TRY(const bool reached, graph::wait_for({timeline_, value}, timeout));
+    if (!reached) return false;
     collect();
-    KG_CHECK(stream_->status());
-    std::lock_guard lock(mutex_);
-    if (relay_ == nullptr) return {};
-    if (auto error = relay_->error()) return fail(std::move(*error));
-    return {};
+    KG_CHECK(stream_->noted());
+    std::lock_guard lock(points_mutex_);
+    if (relay_)
+        if (auto error = relay_->error()) return fail(std::move(*error));
+    return true;
 }
 
 BatchCounts AcceleratorLane::batch_counts() const {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(points_mutex_);
     return counts_;
 }
 
+void AcceleratorLane::count(std::uint64_t BatchCounts::*which) {
+    std::lock_guard lock(points_mutex_);
+    ++(counts_.*which);
+}
+
 void AcceleratorLane::collect() {
-    std::lock_guard lock(mutex_);
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) collect_locked();
+}
+
+void AcceleratorLane::collect_locked() {
     while (!timed_.empty() && collect(timed_.front())) timed_.pop_front();
 }
 

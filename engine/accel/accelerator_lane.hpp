@@ -3,14 +3,15 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/accel/batch_graphs.hpp>
-#include <kinetograph/engine/accel/lane_progress.hpp>
-#include <kinetograph/engine/accel/relay.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/graph/relay.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace kinetograph::accel {
@@ -53,31 +54,36 @@ struct BatchCounts {
 /// elsewhere such a batch is one span named "12 passes from conv_in to head".
 /// A lane whose timeline the device cannot see is waited for by a relay thread, which signals a timeline of the device.
 /// If such a lane fails, the stream goes on with undefined contents, and wait() reports it.
+///
+/// A thread of the lane's looks after it while a value is owed and nothing moves: it finds out that the device is lost,
+/// or another party that the stream waits for, and then has every value brought that others wait for.
 class AcceleratorLane final : public graph::LaneBackend {
   public:
     static Result<std::unique_ptr<AcceleratorLane>> create(Device& device, profile::Recorder* recorder = nullptr,
                                                            Batches batches = Batches::Eager);
+    /// Waits for what was submitted. Work that waits for another party's point at which nothing moves is given up after
+    /// kPatience: the stream is then never released, and the values that it owes are signalled by the host.
     ~AcceleratorLane() override;
     graph::Lane lane() const override { return graph::Lane::Accelerator; }
     Result<void> submit(const graph::BatchRecord& record) override;
+    using LaneBackend::wait;
     /// Errors: those of the stream and of lanes that it waited for; DeviceLost also while the value is not reached.
-    Result<void> wait(std::uint64_t value) override;
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
     Stream& stream() { return *stream_; }
-    const std::shared_ptr<Timeline>& timeline() const { return timeline_; }
-    /// For threads that may still wait for this lane's values when it ends.
-    const std::shared_ptr<LaneProgress>& progress() const { return progress_; }
+    std::shared_ptr<Timeline> timeline() const override { return timeline_; }
+    graph::LaneState state() const override;
     BatchCounts batch_counts() const;
-    /// Records the spans of everything that has completed. submit() and wait() do this too.
+    /// Records the spans of everything that has completed; not while a batch is being submitted. submit() and wait() do
+    /// this too.
     void collect();
     Device& device() const { return device_; }
 
-    /// From now on waits for `lane` on the device: the values of its timeline appear in `timeline` too.
-    void can_see(const graph::LaneBackend& lane, std::shared_ptr<Timeline> timeline);
+    /// From now on waits for the lane of `timeline` on the device: its values appear in `imported` too.
+    void can_see(const std::shared_ptr<Timeline>& timeline, std::shared_ptr<Timeline> imported);
     /// From now on batches signal `timeline` too, which another API sees, with the values of timeline().
     void signal_too(std::shared_ptr<Timeline> timeline);
-    /// Makes the next batch wait for a timeline of this device's, or for a lane, beside what its plan says.
-    void wait_before_next(std::shared_ptr<Timeline> timeline, std::uint64_t value);
-    void wait_before_next(const graph::ResolvedWait& wait);
+    /// Makes the next batch wait for the point beside what its plan says: on the device if it sees the timeline.
+    void wait_before_next(graph::Point point);
 
   private:
     /// Passes whose events the stream may not have passed yet: those of one batch.
@@ -93,39 +99,58 @@ class AcceleratorLane final : public graph::LaneBackend {
     void give_back(std::shared_ptr<Event> event);
     Result<PassEvents> take_events(std::string name);
     Result<std::vector<PassEvents>> take_chained_events(const graph::BatchRecord& record);
-    /// A timeline of this device's in which the lane's values appear; null if there is none.
-    std::shared_ptr<Timeline> timeline_of(const graph::LaneBackend& lane) const;
+    /// A timeline that the stream sees and in which the values of `timeline` appear; null if there is none.
+    std::shared_ptr<Timeline> seen(const std::shared_ptr<Timeline>& timeline) const;
+    void look_after();
+    void release_from_lost(const graph::PendingWaits::Wait& wait);
+    void watch();
+    void owe(std::uint64_t value);
+    void wake_watch();
+    bool owes_a_value() const;
+    bool settle();
+    Result<void> resolve_waits(const graph::BatchRecord& record);
     Result<void> enqueue_waits(const graph::BatchRecord& record);
+    void count(std::uint64_t BatchCounts::*which);
     void execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events);
     Result<void> run_eagerly(const graph::BatchRecord& record);
     Result<BatchGraph*> graph_for(const graph::BatchRecord& record);
     Result<std::unique_ptr<BatchGraph>> capture(const graph::BatchRecord& record);
     Result<void> replay(const graph::BatchRecord& record, BatchGraph& graph);
     bool times_graphs() const;
+    void collect_locked();
     bool collect(Timed& batch);
 
     Device& device_;
     std::shared_ptr<Timeline> timeline_;
     profile::Recorder* recorder_;
     Batches batches_;
-    /// A value of a timeline.
-    struct Point {
-        std::shared_ptr<Timeline> timeline;
-        std::uint64_t value = 0;
+    /// A lane whose values appear in a timeline that the stream sees.
+    struct Visible {
+        std::weak_ptr<Timeline> timeline;
+        std::shared_ptr<Timeline> imported;
     };
-    std::map<const graph::LaneBackend*, std::shared_ptr<Timeline>> visible_;
+    mutable std::mutex points_mutex_;  ///< the next four and counts_; held for no call of a driver
+    std::vector<Visible> visible_;
     std::vector<std::shared_ptr<Timeline>> signalled_too_;
-    std::vector<Point> waits_;                      ///< of the next batch
-    std::vector<graph::ResolvedWait> other_waits_;  ///< of the next batch
-    std::vector<graph::ResolvedWait> relayed_;      ///< of the batch being submitted
-    std::unique_ptr<Relay> relay_;                  ///< made when first needed; outlives the stream
-    mutable std::mutex mutex_;                      ///< submit() and wait() may come from different threads
+    std::vector<graph::Point> next_waits_;       ///< of the next batch
+    std::unique_ptr<graph::Relay> relay_;        ///< made when first needed; outlives the stream
+    std::vector<graph::Point> waits_, relayed_;  ///< of the batch being submitted
+    std::vector<std::shared_ptr<Timeline>> signals_;
+    graph::PendingWaits pending_;
+    /// Spans, events and graphs. submit() holds it across calls of the driver, which may stand still behind a full
+    /// queue: nobody else waits for it.
+    std::mutex mutex_;
     std::deque<Timed> timed_;
     std::vector<std::shared_ptr<Event>> free_events_;
     BatchGraphs graphs_;
     BatchCounts counts_;
-    std::unique_ptr<Stream> stream_;  ///< behind the rest: its worker ends before what its tasks refer to
-    std::shared_ptr<LaneProgress> progress_;
+    std::unique_ptr<Stream> stream_;         ///< behind the rest: its worker ends before what its tasks refer to
+    std::atomic<std::uint64_t> owed_{0};     ///< newest value given to the stream
+    std::atomic<bool> watch_sleeps_{false};  ///< until something is owed again
+    std::mutex watch_mutex_;
+    std::condition_variable watch_wakes_;
+    bool watch_ends_ = false;
+    std::thread watch_;  ///< last: starts when the rest exists
 };
 
 /// Arenas and rings out of Device::allocate. Plans of one executor never run unordered, so they share one arena, which

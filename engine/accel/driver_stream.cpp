@@ -1,5 +1,6 @@
 #include <kinetograph/engine/accel/driver_stream.hpp>
 
+#include <algorithm>
 #include <exception>
 
 namespace kinetograph::accel {
@@ -30,13 +31,16 @@ void DriverStream::note(Error error, std::string_view what) {
 }
 
 /// An error of work that runs is reported by whatever call comes next: it may be about any pass since the last one.
+/// Nothing of the stream runs any more.
 void DriverStream::note_late(Error error) const {
-    std::lock_guard lock(errors_->mutex);
-    if (errors_->first) return;
-    const std::string& newest = errors_->newest_launch;
-    error.message = newest.empty() ? fmt::format("stream \"{}\": {}", name_, error.message)
-                                   : fmt::format("{} or a pass before it: {}", newest, error.message);
-    errors_->first = std::move(error);
+    {
+        std::lock_guard lock(errors_->mutex);
+        const std::string& newest = errors_->newest_launch;
+        error.message = newest.empty() ? fmt::format("stream \"{}\": {}", name_, error.message)
+                                       : fmt::format("{} or a pass before it: {}", newest, error.message);
+        if (!errors_->first) errors_->first = error;
+    }
+    keep_all_promises(error);
 }
 
 void DriverStream::refuse_capture(std::string_view what) {
@@ -111,28 +115,83 @@ void DriverStream::copy(std::byte* to, const std::byte* from, std::uint64_t byte
         note(std::move(copied.error()), fmt::format("copying {} bytes", bytes));
 }
 
+/// Notes a use of the timeline, before the driver is asked for it: a signal that `promises` a value, or a wait (0).
 /// False: it is another device's, which stops the stream.
-bool DriverStream::refer_to(const std::shared_ptr<Timeline>& timeline) {
-    if (timeline && owns(*timeline)) {
-        timelines_.insert(timeline);
-        return true;
+bool DriverStream::refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_t promised) {
+    if (!timeline || !owns(*timeline)) {
+        stop({ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the timeline belongs to another device", name_)});
+        return false;
     }
-    stop({ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the timeline belongs to another device", name_)});
-    return false;
+    std::lock_guard lock(references_mutex_);
+    auto found = references_.find(timeline);
+    if (found == references_.end()) {
+        forget_passed();
+        found = references_.emplace(timeline, Reference{}).first;
+    }
+    found->second.newest_use = ++uses_;
+    if (promised != 0) {
+        found->second.promised = promised;
+        found->second.newest_signal = uses_;
+    }
+    return true;
+}
+
+/// Lets go of timelines that are this stream's alone, behind a signal that it has passed.
+void DriverStream::forget_passed() {
+    std::uint64_t passed = 0;
+    for (const auto& [timeline, reference] : references_)
+        if (reference.promised != 0 && !reference.owed && timeline->value() >= reference.promised)
+            passed = std::max(passed, reference.newest_signal);
+    std::erase_if(references_,
+                  [&](const auto& entry) { return entry.first.use_count() == 1 && entry.second.newest_use <= passed; });
+}
+
+void DriverStream::owe(const std::shared_ptr<Timeline>& timeline) {
+    std::lock_guard lock(references_mutex_);
+    references_[timeline].owed = true;
+}
+
+/// Signals from the host what a device that is lost was asked to signal.
+void DriverStream::keep_all_promises(const Error& lost) const {
+    std::lock_guard lock(references_mutex_);
+    for (auto& [timeline, reference] : references_) {
+        if (reference.promised == 0) continue;
+        timeline->report(lost);
+        timeline->signal(reference.promised);
+        reference.owed = false;
+    }
+}
+
+/// Signals from the host what the driver has refused to, up to the use `passed`, before which nothing runs any more.
+void DriverStream::keep_owed_promises(std::uint64_t passed) const {
+    std::lock_guard lock(references_mutex_);
+    for (auto& [timeline, reference] : references_) {
+        if (!reference.owed || reference.newest_signal > passed) continue;
+        timeline->signal(reference.promised);
+        reference.owed = false;
+    }
+}
+
+std::uint64_t DriverStream::uses() const {
+    std::lock_guard lock(references_mutex_);
+    return uses_;
 }
 
 void DriverStream::wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
     if (capture_) return refuse_capture(fmt::format("waiting for a timeline's value {}", value));
-    if (!refer_to(timeline)) return;
+    if (!refer_to(timeline, 0)) return;
     if (auto enqueued = enqueue_wait(*timeline, value); !enqueued)
         note(std::move(enqueued.error()), fmt::format("stream \"{}\" waiting for value {}", name_, value));
 }
 
 void DriverStream::signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
     if (capture_) return refuse_capture(fmt::format("signalling a timeline's value {}", value));
-    if (!refer_to(timeline)) return;
-    if (auto enqueued = enqueue_signal(*timeline, value); !enqueued)
-        note(std::move(enqueued.error()), fmt::format("stream \"{}\" signalling value {}", name_, value));
+    if (!refer_to(timeline, value)) return;
+    auto enqueued = enqueue_signal(*timeline, value);
+    if (enqueued) return;
+    owe(timeline);
+    note(std::move(enqueued.error()), fmt::format("stream \"{}\" signalling value {}", name_, value));
+    (void)status();  // the host does it now, if nothing before it runs
 }
 
 void DriverStream::record(std::shared_ptr<Event> event) {
@@ -208,9 +267,18 @@ Result<void> DriverStream::read_back(std::span<std::byte> to, const std::byte* f
 Result<void> DriverStream::status() const {
     {
         std::lock_guard lock(capture_mutex_);
-        if (!capture_)
-            if (auto asked = query(); !asked) note_late(std::move(asked.error()));
+        if (!capture_) {
+            const std::uint64_t asked_at = uses();
+            if (auto idle = query(); !idle)
+                note_late(std::move(idle.error()));
+            else if (*idle)
+                keep_owed_promises(asked_at);
+        }
     }
+    return noted();
+}
+
+Result<void> DriverStream::noted() const {
     std::lock_guard lock(errors_->mutex);
     if (errors_->first) return fail(*errors_->first);
     return {};
@@ -221,8 +289,14 @@ Result<void> DriverStream::synchronize() {
         refuse_capture("waiting for the stream");
         return fail(*capture_->error);
     }
-    if (auto passed = block(); !passed) note_late(std::move(passed.error()));
-    timelines_.clear();
+    if (auto passed = block(); !passed)
+        note_late(std::move(passed.error()));
+    else
+        keep_owed_promises(uses());
+    {
+        std::lock_guard lock(references_mutex_);
+        references_.clear();
+    }
     std::lock_guard lock(errors_->mutex);
     if (!errors_->first) return {};
     Error error = std::move(*errors_->first);

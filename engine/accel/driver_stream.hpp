@@ -4,7 +4,7 @@
 
 #include <kinetograph/engine/accel/device_clock.hpp>
 
-#include <set>
+#include <map>
 #include <vector>
 
 namespace kinetograph::accel {
@@ -41,6 +41,7 @@ class DriverStream : public Stream {
     void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) final;
     void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) final;
     void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) final;
+    bool sees(const Timeline& timeline) const final { return owns(timeline); }
     void record(std::shared_ptr<Event> event) final;
     Result<void> begin_capture() final;
     Result<std::shared_ptr<Graph>> end_capture() final;
@@ -48,6 +49,7 @@ class DriverStream : public Stream {
     Result<void> upload(std::byte* to, std::span<const std::byte> from) final;
     Result<void> read_back(std::span<std::byte> to, const std::byte* from) final;
     Result<void> status() const final;
+    Result<void> noted() const final;
     Result<void> synchronize() final;
 
   protected:
@@ -71,6 +73,12 @@ class DriverStream : public Stream {
         std::optional<Error> error;  ///< first call that cannot be captured
         std::vector<std::shared_ptr<DriverEvent>> events;
     };
+    /// A timeline that enqueued work refers to. Uses are counted over the stream's waits and signals.
+    struct Reference {
+        std::uint64_t newest_use = 0, newest_signal = 0;
+        std::uint64_t promised = 0;  ///< the newest value that the stream was asked to signal; 0: none
+        bool owed = false;           ///< the driver has refused to signal it
+    };
     struct HostWork;
 
     // The driver's calls, whose errors name the call; who made it is added by the functions above.
@@ -90,7 +98,7 @@ class DriverStream : public Stream {
     virtual Result<void> enqueue_graph(DriverGraph& graph) = 0;
     virtual Result<void> start_capture() = 0;
     virtual Result<std::unique_ptr<CapturedWork>> finish_capture() = 0;
-    virtual Result<void> query() const = 0;  ///< success while there is work to do
+    virtual Result<bool> query() const = 0;  ///< whether there is no work left to do
     virtual Result<void> block() = 0;
 
     static void run_host_work(void* user_data);
@@ -100,12 +108,19 @@ class DriverStream : public Stream {
     void note_late(Error error) const;
     void refuse_capture(std::string_view what);
     Result<void> check_launch(const Launch& launch) const;
-    bool refer_to(const std::shared_ptr<Timeline>& timeline);
+    bool refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_t promised);
+    void forget_passed();
+    void owe(const std::shared_ptr<Timeline>& timeline);
+    void keep_all_promises(const Error& lost) const;
+    void keep_owed_promises(std::uint64_t passed) const;
+    std::uint64_t uses() const;
 
     std::string name_;
     std::shared_ptr<Errors> errors_ = std::make_shared<Errors>();
-    std::set<std::shared_ptr<Timeline>> timelines_;  ///< that work since the last synchronize() refers to
-    mutable std::mutex capture_mutex_;               ///< asking a capturing stream for its status breaks the capture
+    mutable std::mutex references_mutex_;
+    mutable std::map<std::shared_ptr<Timeline>, Reference> references_;  ///< since the last synchronize()
+    std::uint64_t uses_ = 0;
+    mutable std::mutex capture_mutex_;  ///< asking a capturing stream for its status breaks the capture
     std::optional<Capture> capture_;
 };
 

@@ -1,7 +1,9 @@
 #include <kinetograph/engine/graph/compilation.hpp>
+#include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/graph/prepared_plan.hpp>
 
 #include <cassert>
+#include <cstdio>
 #include <utility>
 
 namespace kinetograph::graph {
@@ -11,6 +13,8 @@ struct Executor::State {
     std::array<MemoryBackend*, kDomainCount> memory{};
     CompileOptions options;
     std::size_t plans_kept = 1;
+    Nanoseconds report_after{};
+    std::function<void(const std::string& text)> report;
 
     std::vector<std::unique_ptr<PreparedPlan>> plans;
     PreparedPlan* current = nullptr;
@@ -26,9 +30,23 @@ struct Executor::State {
     Result<void> check_histories(const FrameGraph& frame, const PreparedPlan& prepared) const;
     Result<void> submit(PreparedPlan& prepared, std::uint64_t execution);
     void resolve_waits(const Batch& batch, const std::array<std::uint64_t, kLaneCount>& before);
-    Result<void> wait_for(const std::array<std::uint64_t, kLaneCount>& values);
+    Result<bool> wait_for(const std::array<std::uint64_t, kLaneCount>& values, std::optional<Nanoseconds> timeout);
+    std::vector<LaneState> states() const;
+    bool settle();
     void forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan);
 };
+
+Result<void> LaneBackend::wait(std::uint64_t value) {
+    for (;;) {
+        KG_TRY(const bool reached, wait(value, kLook));
+        if (reached) return {};
+    }
+}
+
+LaneState LaneBackend::state() const {
+    const std::uint64_t value = timeline()->value();
+    return {.lane = lane(), .submitted = value, .reached = value};
+}
 
 Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
@@ -50,12 +68,18 @@ Result<std::unique_ptr<Executor>> Executor::create(const ExecutorDesc& desc) {
     for (Lane lane : kLanes)
         if (state->lanes[index_of(lane)] == nullptr) state->options.topology.present[index_of(lane)] = false;
     state->plans_kept = std::max<std::size_t>(desc.plans_kept, 1);
+    state->report_after = desc.report_after;
+    state->report = desc.report ? desc.report : [](const std::string& text) { fmt::print(stderr, "{}", text); };
     return std::unique_ptr<Executor>(new Executor(std::move(state)));
 }
 
 Executor::~Executor() {
-    // A lane that fails to wait has stopped; nothing more can be waited for.
-    (void)state_->wait_for(state_->submitted);
+    if (!state_->settle()) {
+        state_->report(fmt::format("given up at the end of an executor:\n{}", describe(state_->states())));
+        // NOLINTNEXTLINE(bugprone-unused-return-value): arenas and rings that devices may still touch stay
+        for (auto& plan : state_->plans) plan.release();
+        return;
+    }
     state_->plans.clear();
     for (const auto& history : state_->histories)
         state_->memory[index_of(history->domain())]->destroy_ring(history->physical());
@@ -79,7 +103,7 @@ Result<HistoryStorage*> Executor::create_history(std::string_view name, const Hi
 }
 
 Result<void> Executor::reset_histories() {
-    KG_CHECK(state_->wait_for(state_->submitted));
+    KG_CHECK(state_->wait_for(state_->submitted, std::nullopt));
     for (const auto& history : state_->histories) {
         KG_CHECK(state_->memory[index_of(history->domain())]->zero(history->physical()));
         history->cursor_ = 0;
@@ -145,7 +169,8 @@ Result<PreparedPlan*> Executor::State::plan_for(const FrameGraph& frame, bool& r
 }
 
 void Executor::State::forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan) {
-    (void)wait_for((*plan)->last_use);  // a lane that fails to wait has stopped and uses nothing any more
+    // A lane that fails to wait has stopped and uses nothing any more.
+    (void)wait_for((*plan)->last_use, std::nullopt);
     if (current == plan->get()) {
         current = nullptr;
         join = true;
@@ -187,17 +212,71 @@ void Executor::State::resolve_waits(const Batch& batch, const std::array<std::ui
     }
 }
 
-Result<void> Executor::State::wait_for(const std::array<std::uint64_t, kLaneCount>& values) {
-    Result<void> result;
+/// One lane after the other; goes on to the next one where one fails. False after `timeout`.
+Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kLaneCount>& values,
+                                       std::optional<Nanoseconds> timeout) {
+    const Nanoseconds begin = host_now();
+    bool told = false;
+    std::optional<Error> error;
     for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
         if (values[lane] == 0) continue;
-        auto done = lanes[lane]->wait(values[lane]);
-        if (!done && result) result = std::move(done);
+        for (;;) {
+            const Nanoseconds waited = host_now() - begin;
+            const Nanoseconds left = timeout ? std::max(*timeout - waited, Nanoseconds{}) : kLook;
+            auto done = lanes[lane]->wait(values[lane], std::min(left, kLook));
+            if (!done && !error) error = std::move(done.error());
+            if (!done || *done) break;
+            if (timeout && left == Nanoseconds{}) return false;
+            if (told || waited < report_after) continue;
+            const auto now = states();
+            const bool stands = std::any_of(now.begin(), now.end(), [](const LaneState& state) {
+                return !state.is_idle() && !state.waits.empty();  // else it works
+            });
+            if (stands) report(fmt::format("waiting for {} s:\n{}", waited.count() / 1'000'000'000, describe(now)));
+            told = stands;
+        }
     }
-    return result;
+    if (error) return fail(std::move(*error));
+    return true;
 }
 
-Result<void> Executor::wait(const Execution& execution) { return state_->wait_for(execution.done); }
+std::vector<LaneState> Executor::State::states() const {
+    std::vector<LaneState> states;
+    for (const LaneBackend* lane : lanes)
+        if (lane != nullptr) states.push_back(lane->state());
+    return states;
+}
+
+/// False: what is left waits for points of others at which nothing has moved for kPatience.
+bool Executor::State::settle() {
+    std::vector<std::uint64_t> before;
+    Nanoseconds moved = host_now();
+    for (;;) {
+        const auto done = wait_for(submitted, kLook);
+        if (!done || *done) return true;  // a lane that fails has stopped
+        std::vector<std::uint64_t> now;
+        bool works = false;
+        for (const LaneState& state : states()) {
+            now.push_back(state.reached);
+            for (const auto& wait : state.waits) now.push_back(wait.point.timeline->value());
+            works |= !state.is_idle() && state.waits.empty();
+        }
+        if (works || now != before) moved = host_now();
+        if (host_now() - moved > kPatience) return false;
+        before = std::move(now);
+    }
+}
+
+Result<void> Executor::wait(const Execution& execution) {
+    KG_CHECK(state_->wait_for(execution.done, std::nullopt));
+    return {};
+}
+
+Result<bool> Executor::wait(const Execution& execution, Nanoseconds timeout) {
+    return state_->wait_for(execution.done, timeout);
+}
+
+std::vector<LaneState> Executor::lane_states() const { return state_->states(); }
 
 Physical Executor::physical(Buffer buffer) const {
     assert(state_->current != nullptr && buffer.resource() < state_->current->resources.size());

@@ -1,8 +1,10 @@
 // Executor: runs plans on lanes. Knows no GPU API; lanes and memory are interfaces that the back ends implement.
 #pragma once
 
+#include <kinetograph/engine/graph/lane_state.hpp>
 #include <kinetograph/engine/graph/plan.hpp>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -44,8 +46,16 @@ class LaneBackend {
     /// On an Error nothing of the batch runs and `record.signal` is not reached: the value comes again with a later
     /// batch.
     virtual Result<void> submit(const BatchRecord& record) = 0;
-    /// Blocks the calling thread until the lane's timeline reaches `value`.
-    virtual Result<void> wait(std::uint64_t value) = 0;
+    /// Blocks the calling thread until the lane's timeline reaches `value`; false after `timeout`. Errors: what kept
+    /// the work from being done, DeviceLost also while the value is not reached.
+    virtual Result<bool> wait(std::uint64_t value, Nanoseconds timeout) = 0;
+    /// The same without a time-out.
+    Result<void> wait(std::uint64_t value);
+    /// The lane's timeline, which outlives it: the values that the lane was given are all reached at the latest when
+    /// the lane ends.
+    virtual std::shared_ptr<Timeline> timeline() const = 0;
+    /// How far it has come, without waiting.
+    virtual LaneState state() const;
 };
 
 /// Physical storage of one plan's transients in one domain. Destroyed only after the lanes have passed its last use.
@@ -104,6 +114,9 @@ struct ExecutorDesc {
     std::vector<std::pair<MemoryDomain, MemoryBackend*>> memory;  ///< outlive the executor
     CompileOptions compile;      ///< lanes that are not in `lanes` count as not present
     std::size_t plans_kept = 4;  ///< recent plans with their memory, >= 1
+    /// After so long in one wait, all lanes are described to `report`, once a wait.
+    Nanoseconds report_after = std::chrono::seconds(5);
+    std::function<void(const std::string& text)> report{};  ///< empty: to standard error
 };
 
 /// What execute() started: every lane's timeline value at which the execution is complete on it (0: not used).
@@ -121,7 +134,9 @@ class Executor {
     static Result<std::unique_ptr<Executor>> create(const ExecutorDesc& desc);
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
-    ~Executor();  ///< waits until all lanes are idle
+    /// Waits until all lanes are idle. Work that waits for another party's point at which nothing moves is given up
+    /// after kPatience: what it may still touch is then never released.
+    ~Executor();
 
     /// Errors: InvalidArgument (no bytes, no slots, no memory back end for the domain), OutOfMemory.
     Result<HistoryStorage*> create_history(std::string_view name, const HistoryStorageDesc& desc);
@@ -138,6 +153,10 @@ class Executor {
 
     /// Blocks until everything of `execution` is done.
     Result<void> wait(const Execution& execution);
+    /// The same for up to `timeout`; false when that has passed.
+    Result<bool> wait(const Execution& execution, Nanoseconds timeout);
+    /// How far every lane has come and what it waits for: for watchdogs. Any thread.
+    std::vector<LaneState> lane_states() const;
 
     /// Storage of an exported or imported resource in the last execution.
     Physical physical(Buffer buffer) const;

@@ -8,6 +8,7 @@ HostLane::~HostLane() {
     {
         std::lock_guard lock(mutex_);
         stop_ = true;
+        stopped_ = host_now();
     }
     submitted_.notify_one();
     thread_.join();
@@ -15,7 +16,9 @@ HostLane::~HostLane() {
 
 Result<void> HostLane::submit(const BatchRecord& record) {
     Job job{.execution = record.execution, .signal = record.signal};
-    job.waits.assign(record.waits.begin(), record.waits.end());
+    for (const ResolvedWait& wait : record.waits)
+        if (wait.lane != this)
+            job.waits.push_back({wait.lane->timeline(), wait.value});  // its own batches run in order
     job.passes.reserve(record.passes.size());
     for (const PassRecord& pass : record.passes) {
         // Copied, because the frame graph may be cleared and the entries rebound before the pass runs.
@@ -24,33 +27,25 @@ Result<void> HostLane::submit(const BatchRecord& record) {
     }
     {
         std::lock_guard lock(mutex_);
-        if (!state_) return state_;
+        KG_CHECK(timeline_->status());
+        newest_ = record.signal;
+        pending_.forget(timeline_->value());
+        for (const Point& point : job.waits) pending_.add(record.signal, point);
         jobs_.push_back(std::move(job));
     }
     submitted_.notify_one();
     return {};
 }
 
-Result<void> HostLane::wait(std::uint64_t value) {
-    std::unique_lock lock(mutex_);
-    reached_.wait(lock, [&] { return value_ >= value; });
-    return state_;
-}
+Result<bool> HostLane::wait(std::uint64_t value, Nanoseconds timeout) { return wait_for({timeline_, value}, timeout); }
 
-std::uint64_t HostLane::value() const {
+LaneState HostLane::state() const {
     std::lock_guard lock(mutex_);
-    return value_;
-}
-
-void HostLane::when_reached(std::uint64_t value, std::function<void()> reached) {
-    {
-        std::lock_guard lock(mutex_);
-        if (value_ < value) {
-            callbacks_.emplace_back(value, std::move(reached));
-            return;
-        }
-    }
-    reached();
+    const std::uint64_t reached = timeline_->value();
+    LaneState state{
+        .lane = Lane::Host, .submitted = newest_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
+    if (auto status = timeline_->status(); !status) state.error = std::move(status.error());
+    return state;
 }
 
 void HostLane::run() {
@@ -63,24 +58,31 @@ void HostLane::run() {
             job = std::move(jobs_.front());
             jobs_.pop_front();
         }
-        const Result<void> waited = wait_for_others(job);
-        if (waited) run_passes(job);
-        reach(job.signal, waited);
+        if (auto waited = wait_for_others(job); waited)
+            run_passes(job);
+        else
+            timeline_->report(std::move(waited.error()));
+        timeline_->signal(job.signal);
     }
 }
 
 Result<void> HostLane::wait_for_others(const Job& job) {
-    {
-        std::lock_guard lock(mutex_);
-        if (!state_) return state_;
-    }
-    for (const ResolvedWait& wait : job.waits) {
-        if (wait.lane == this) continue;  // its own earlier batches have run
-        if (auto done = wait.lane->wait(wait.value); !done)
-            return fail(std::move(done.error()),
-                        fmt::format("lane host, waiting for lane {}", to_string(wait.lane->lane())));
-    }
+    KG_CHECK(timeline_->status());
+    for (const Point& point : job.waits)
+        if (auto done = wait_until_reached(point); !done)
+            return fail(std::move(done.error()), fmt::format("lane host, waiting for {}", point.timeline->name()));
     return {};
+}
+
+/// At its end the lane waits no longer than kPatience for what others have not done.
+Result<void> HostLane::wait_until_reached(const Point& point) {
+    for (;;) {
+        KG_TRY(const bool reached, wait_for(point, kLook));
+        if (reached) return {};
+        std::lock_guard lock(mutex_);
+        if (stop_ && host_now() - stopped_ > kPatience)
+            return fail(ErrorCode::Cancelled, "value {} was never reached", point.value);
+    }
 }
 
 void HostLane::run_passes(const Job& job) {
@@ -90,25 +92,6 @@ void HostLane::run_passes(const Job& job) {
         pass.execute(context);
         if (observer_) observer_(pass.name, job.execution, begin, host_now());
     }
-}
-
-void HostLane::reach(std::uint64_t value, const Result<void>& waited) {
-    std::vector<std::function<void()>> due;
-    {
-        std::lock_guard lock(mutex_);
-        value_ = value;
-        if (!waited && state_) state_ = waited;
-        for (auto callback = callbacks_.begin(); callback != callbacks_.end();) {
-            if (callback->first > value) {
-                ++callback;
-                continue;
-            }
-            due.push_back(std::move(callback->second));
-            callback = callbacks_.erase(callback);
-        }
-    }
-    reached_.notify_all();
-    for (const auto& reached : due) reached();
 }
 
 }  // namespace kinetograph::graph

@@ -17,7 +17,8 @@ class HostLane final : public LaneBackend {
     using Observer =
         std::function<void(std::string_view pass, std::uint64_t execution, Nanoseconds begin, Nanoseconds end)>;
     explicit HostLane(Observer observer = {});
-    ~HostLane() override;  ///< runs what was submitted to its end
+    /// Runs what was submitted to its end, without waiting for points that do not come within kPatience.
+    ~HostLane() override;
     HostLane(const HostLane&) = delete;
     HostLane& operator=(const HostLane&) = delete;
 
@@ -25,12 +26,10 @@ class HostLane final : public LaneBackend {
     /// Errors: the first Error of a lane that was waited for; from then on passes are skipped, values are still
     /// reached.
     Result<void> submit(const BatchRecord& record) override;
-    Result<void> wait(std::uint64_t value) override;
-    /// Timeline value reached so far.
-    std::uint64_t value() const;
-    /// Calls `reached` on the lane's thread once the timeline has reached `value`; at once, on the caller's, if it has
-    /// already. For lanes that cannot wait for a host thread otherwise, such as a queue with a device semaphore.
-    void when_reached(std::uint64_t value, std::function<void()> reached);
+    using LaneBackend::wait;
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
+    std::shared_ptr<Timeline> timeline() const override { return timeline_; }
+    LaneState state() const override;
 
   private:
     struct Pass {
@@ -41,23 +40,24 @@ class HostLane final : public LaneBackend {
     struct Job {
         std::uint64_t execution = 0;
         std::uint64_t signal = 0;
-        std::vector<ResolvedWait> waits{};
+        std::vector<Point> waits{};
         std::vector<Pass> passes{};
         std::vector<PassContext::Entry> entries{};
     };
     void run();
     Result<void> wait_for_others(const Job& job);
+    Result<void> wait_until_reached(const Point& point);
     void run_passes(const Job& job);
-    void reach(std::uint64_t value, const Result<void>& waited);
 
     Observer observer_;
+    std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>("lane host");
+    PendingWaits pending_;
     mutable std::mutex mutex_;
-    std::condition_variable submitted_, reached_;
+    std::condition_variable submitted_;
     std::deque<Job> jobs_;
-    std::vector<std::pair<std::uint64_t, std::function<void()>>> callbacks_;
-    std::uint64_t value_ = 0;
-    Result<void> state_;
+    std::uint64_t newest_ = 0;
     bool stop_ = false;
+    Nanoseconds stopped_{};
     std::thread thread_;  ///< last: starts when the rest exists
 };
 

@@ -5,8 +5,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 namespace kinetograph::interop {
 namespace {
 
@@ -42,41 +40,39 @@ Bridge::Bridge(accel::Device& accelerator, const vulkan::Device* display, Topolo
       choice_(std::move(choice)),
       memory_(accelerator, display, choice_) {}
 
-Bridge::~Bridge() {
-    close();
-    relay_.reset();
-    for (const SharedTimeline& shared : shared_timelines_) display_->retire(shared.semaphore);
-}
+Bridge::~Bridge() { close(); }
 
-Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(VkSemaphore semaphore, std::string_view name) const {
-    KG_TRY(const auto fd, vulkan::export_timeline_fd(*display_, semaphore, name));
-    auto timeline = accelerator_.import_timeline(fd);
+Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(
+    const std::shared_ptr<vulkan::TimelineSemaphore>& semaphore) const {
+    KG_TRY(const auto fd, vulkan::export_timeline_fd(*display_, semaphore->handle(), semaphore->name()));
+    auto timeline = accelerator_.import_timeline(fd, semaphore);
     if (!timeline) {
         ::close(fd);
-        return fail(std::move(timeline.error()), name);
+        return fail(std::move(timeline.error()), semaphore->name());
     }
     return timeline;
 }
 
 /// The semaphore that the lane signals too, made at the first call.
-Result<VkSemaphore> Bridge::share_timeline(accel::AcceleratorLane& lane) {
-    const auto known = std::find_if(shared_timelines_.begin(), shared_timelines_.end(),
-                                    [&](const SharedTimeline& shared) { return shared.own == lane.timeline(); });
-    if (known != shared_timelines_.end()) return known->semaphore;
-    KG_TRY(const auto semaphore, vulkan::create_timeline(*display_, "the accelerator", vulkan::Sharing::Exportable));
+Result<std::shared_ptr<vulkan::TimelineSemaphore>> Bridge::share_timeline(accel::AcceleratorLane& lane) {
+    std::erase_if(shared_timelines_, [](const SharedTimeline& shared) { return shared.semaphore.expired(); });
+    for (const SharedTimeline& shared : shared_timelines_)
+        if (shared.own.lock() == lane.timeline()) return shared.semaphore.lock();
+    KG_TRY(auto semaphore, vulkan::TimelineSemaphore::create(*display_, lane.timeline()->name() + ", exported",
+                                                             vulkan::Sharing::Exportable));
+    KG_TRY(auto imported, import_timeline(semaphore));
+    lane.signal_too(std::move(imported));
     shared_timelines_.push_back({lane.timeline(), semaphore});
-    KG_TRY(auto timeline, import_timeline(semaphore, "the accelerator"));
-    lane.signal_too(std::move(timeline));
     return semaphore;
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
     if (choice_.timelines != Timelines::Shared) return {};
     std::lock_guard lock(mutex_);
-    KG_TRY(auto of_display, import_timeline(display.exported_timeline(), graph::to_string(display.lane())));
-    KG_TRY(const auto of_accelerator, share_timeline(accelerator));
-    accelerator.can_see(display, std::move(of_display));
-    display.can_see(accelerator, of_accelerator);
+    KG_TRY(auto of_display, import_timeline(display.exported_timeline()));
+    KG_TRY(auto of_accelerator, share_timeline(accelerator));
+    accelerator.can_see(display.timeline(), std::move(of_display));
+    display.can_see(accelerator.timeline(), std::move(of_accelerator));
     return {};
 }
 
@@ -87,69 +83,53 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
     return {};
 }
 
+/// In the shared topology the host waits for the accelerator's own timeline: a driver notices slowly what another API
+/// has signalled (ten milliseconds on an H200).
 Result<TimelinePoint> Bridge::point_of(graph::LaneBackend& lane, std::uint64_t value) {
     if (value == 0) return TimelinePoint{};
-    if (const auto* vulkan_lane = dynamic_cast<const vulkan::VulkanLane*>(&lane))
-        return TimelinePoint{vulkan_lane->timeline(), nullptr, value};
-    const auto* accelerator = dynamic_cast<const accel::AcceleratorLane*>(&lane);
-    if (accelerator == nullptr)
-        return fail(ErrorCode::Unsupported, "the {} lane has no timeline that could be seen across the bridge",
-                    graph::to_string(lane.lane()));
-    if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, accelerator->timeline(), value};
+    const auto timeline = lane.timeline();
+    if (const auto* own = dynamic_cast<const vulkan::TimelineSemaphore*>(timeline.get()))
+        return TimelinePoint{own->handle(), nullptr, value};
+    if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, timeline, value};
     std::lock_guard lock(mutex_);
     for (const SharedTimeline& shared : shared_timelines_)
-        if (shared.own == accelerator->timeline()) return TimelinePoint{shared.semaphore, nullptr, value};
+        if (const auto semaphore = shared.semaphore.lock(); semaphore && shared.own.lock() == timeline)
+            return TimelinePoint{semaphore->handle(), timeline, value};
     if (!relay_) {
-        KG_TRY(relay_, vulkan::Relay::create(*display_));
+        KG_TRY(auto target, vulkan::TimelineSemaphore::create(*display_, "points of lanes"));
+        relay_semaphore_ = target->handle();
+        relay_ = std::make_unique<graph::Relay>(std::move(target));
     }
-    const graph::ResolvedWait wait{&followed(*accelerator), value};
-    return TimelinePoint{relay_->semaphore(), nullptr, relay_->promise({&wait, 1})};
+    const graph::Point point{timeline, value};
+    return TimelinePoint{relay_semaphore_, nullptr, relay_->promise({&point, 1})};
 }
 
-FollowedLane& Bridge::followed(const accel::AcceleratorLane& lane) {
-    for (const auto& known : followed_)
-        if (known->follows(lane.progress())) return *known;
-    return *followed_.emplace_back(std::make_unique<FollowedLane>(lane.progress()));
-}
-
-ForeignTimeline& Bridge::foreign(const TimelinePoint& point) {
-    std::lock_guard lock(mutex_);
-    for (const auto& timeline : foreign_)
-        if (timeline->is(point)) return *timeline;
-    return *foreign_.emplace_back(std::make_unique<ForeignTimeline>(display_, point, closing_));
-}
-
-/// A point of the accelerator's progress on its own timeline: a driver notices slowly what another API has signalled
-/// (ten milliseconds on an H200), and the accelerator needs no relay for its own.
-TimelinePoint Bridge::as_accelerators(const TimelinePoint& point) {
-    std::lock_guard lock(mutex_);
-    for (const SharedTimeline& shared : shared_timelines_)
-        if (point.semaphore != VK_NULL_HANDLE && shared.semaphore == point.semaphore)
-            return {VK_NULL_HANDLE, shared.own, point.value};
-    return point;
+/// How the host sees the point.
+std::shared_ptr<graph::Timeline> Bridge::timeline_of(const TimelinePoint& point) const {
+    if (point.semaphore == VK_NULL_HANDLE || point.timeline != nullptr) return point.timeline;
+    return std::make_shared<ApplicationTimeline>(vulkan::TimelineSemaphore::borrow(*display_, point.semaphore),
+                                                 closing_);
 }
 
 bool Bridge::has_reached(const TimelinePoint& point) {
-    return point.is_past() || foreign(as_accelerators(point)).has_reached(point.value);
+    return point.is_past() || timeline_of(point)->value() >= point.value;
 }
 
 Result<void> Bridge::wait(const TimelinePoint& point) {
-    if (point.is_past()) return {};
-    return foreign(as_accelerators(point)).wait(point.value);
+    for (;;) {
+        KG_TRY(const bool reached, wait(point, graph::kLook));
+        if (reached) return {};
+        if (*closing_) return fail(ErrorCode::Cancelled, "the bridge was closed before value {} came", point.value);
+    }
 }
 
 Result<bool> Bridge::wait(const TimelinePoint& point, Nanoseconds timeout) {
     if (point.is_past()) return true;
-    return foreign(as_accelerators(point)).wait(point.value, timeout);
+    return graph::wait_for({timeline_of(point), point.value}, timeout);
 }
 
 void Bridge::wait_before_next(accel::AcceleratorLane& lane, const TimelinePoint& point) {
-    if (has_reached(point)) return;
-    const TimelinePoint own = as_accelerators(point);
-    if (own.semaphore == VK_NULL_HANDLE)
-        lane.wait_before_next(own.timeline, own.value);
-    else
-        lane.wait_before_next({&foreign(own), own.value});
+    if (!has_reached(point)) lane.wait_before_next({timeline_of(point), point.value});
 }
 
 void Bridge::wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point) {
@@ -157,7 +137,8 @@ void Bridge::wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& poi
     if (point.semaphore != VK_NULL_HANDLE)
         lane.wait_before_next(vulkan::ExternalSemaphore{point.semaphore, point.value});
     else
-        lane.wait_before_next(graph::ResolvedWait{&foreign(point), point.value});
+        lane.wait_before_next(
+            graph::Point{std::make_shared<ApplicationTimeline>(point.timeline, closing_), point.value});
 }
 
 }  // namespace kinetograph::interop

@@ -30,7 +30,7 @@ class Bridge {
     ~Bridge();
     /// Ends every wait for a timeline of the application's, now and from now on, with Cancelled: before lanes are
     /// destroyed whose work may wait for points that will not be reached any more.
-    void close() { closing_ = true; }
+    void close() { *closing_ = true; }
 
     const TopologyChoice& choice() const { return choice_; }
     accel::Device& accelerator() const { return accelerator_; }
@@ -60,32 +60,30 @@ class Bridge {
     void wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point);
     bool has_reached(const TimelinePoint& point);   ///< asks, without waiting
     Result<void> wait(const TimelinePoint& point);  ///< blocks the calling thread
-    /// The same for up to `timeout`; false when that has passed.
+    /// The same for up to `timeout`; false when that has passed. Errors: DeviceLost; Cancelled after close().
     Result<bool> wait(const TimelinePoint& point, Nanoseconds timeout);
 
   private:
-    /// An accelerator lane's timeline as a semaphore that both sides see.
+    /// An accelerator lane's timeline as a semaphore that both sides see. Both go with the lane.
     struct SharedTimeline {
-        std::shared_ptr<accel::Timeline> own;  ///< the lane's, with the same values; an address may be a later lane's
-        VkSemaphore semaphore = VK_NULL_HANDLE;
+        std::weak_ptr<graph::Timeline> own;
+        std::weak_ptr<vulkan::TimelineSemaphore> semaphore;
     };
     Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice);
-    Result<VkSemaphore> share_timeline(accel::AcceleratorLane& lane);
-    Result<std::shared_ptr<accel::Timeline>> import_timeline(VkSemaphore semaphore, std::string_view name) const;
-    ForeignTimeline& foreign(const TimelinePoint& point);
-    FollowedLane& followed(const accel::AcceleratorLane& lane);
-    TimelinePoint as_accelerators(const TimelinePoint& point);
+    Result<std::shared_ptr<vulkan::TimelineSemaphore>> share_timeline(accel::AcceleratorLane& lane);
+    Result<std::shared_ptr<accel::Timeline>> import_timeline(
+        const std::shared_ptr<vulkan::TimelineSemaphore>& semaphore) const;
+    std::shared_ptr<graph::Timeline> timeline_of(const TimelinePoint& point) const;
 
     accel::Device& accelerator_;
     const vulkan::Device* display_;
     TopologyChoice choice_;
     SharedMemory memory_;
-    std::atomic<bool> closing_{false};
+    std::shared_ptr<std::atomic<bool>> closing_ = std::make_shared<std::atomic<bool>>(false);
     std::mutex mutex_;
     std::vector<SharedTimeline> shared_timelines_;
-    std::vector<std::unique_ptr<ForeignTimeline>> foreign_;
-    std::vector<std::unique_ptr<FollowedLane>> followed_;  ///< for the relay below, which may still ask when they end
-    std::unique_ptr<vulkan::Relay> relay_;  ///< of lanes that the application cannot see; made when first needed
+    VkSemaphore relay_semaphore_ = VK_NULL_HANDLE;
+    std::unique_ptr<graph::Relay> relay_;  ///< of lanes that the application cannot see; made when first needed
 };
 
 }  // namespace kinetograph::interop

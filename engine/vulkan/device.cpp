@@ -91,10 +91,9 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
     return {};
 }
 
-/// Returns once the queue is done with what it was given before, or after a second: a host's batches may wait for what
-/// the caller does next. The fence is lost then, because the queue still has it.
-void Device::settle(const Queue& queue) const {
-    constexpr Nanoseconds kPatience = std::chrono::seconds(1);
+/// True once the queue is done with what it was given before, or lost; false after kPatience: batches may wait for what
+/// never comes. The fence is lost then, because the queue still has it.
+bool Device::settle(const Queue& queue) const {
     VkFenceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
     VkFence fence = VK_NULL_HANDLE;
@@ -104,29 +103,43 @@ void Device::settle(const Queue& queue) const {
         result = table_->vkQueueSubmit2(queue.handle, 0, nullptr, fence);
     }
     if (result == VK_SUCCESS)
-        result = table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, static_cast<std::uint64_t>(kPatience.count()));
+        result =
+            table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, static_cast<std::uint64_t>(graph::kPatience.count()));
     if (result != VK_TIMEOUT) table_->vkDestroyFence(handle_, fence, nullptr);
+    return result != VK_TIMEOUT;
 }
 
-void Device::settle() const {
+bool Device::settle() const {
+    bool settled = true;
     for (std::size_t i = 0; i < queues_.size(); ++i) {
         const auto same = [&](const Queue& queue) { return queue.handle == queues_[i].handle; };
-        if (std::none_of(queues_.begin(), queues_.begin() + static_cast<std::ptrdiff_t>(i), same)) settle(queues_[i]);
+        const bool seen = std::any_of(queues_.begin(), queues_.begin() + static_cast<std::ptrdiff_t>(i), same);
+        if (!seen && queues_[i].handle != VK_NULL_HANDLE) settled &= settle(queues_[i]);
     }
+    return settled;
 }
 
 Device::~Device() {
-    if (owned_)
-        table_->vkDeviceWaitIdle(handle_);
-    else if (!retired_.empty())
-        settle();
+    const bool settled = (!owned_ && retired_.empty() && kept_.empty()) || settle();
+    if (owned_ && settled) table_->vkDeviceWaitIdle(handle_);
     clock_.reset();
+    if (!settled && (owned_ || !kept_.empty())) {  // what a queue still holds cannot go, nor can the device
+        static_cast<void>(memory_.release());
+        static_cast<void>(new std::vector<std::shared_ptr<const void>>(std::move(kept_)));
+        return;
+    }
+    kept_.clear();
     for (VkSemaphore semaphore : retired_) table_->vkDestroySemaphore(handle_, semaphore, nullptr);
     table_->vkDestroySampler(handle_, nearest_sampler_, nullptr);
     table_->vkDestroySampler(handle_, linear_sampler_, nullptr);
     table_->vkDestroyPipelineCache(handle_, pipeline_cache_, nullptr);
     memory_.reset();
     if (owned_) table_->vkDestroyDevice(handle_, nullptr);
+}
+
+void Device::keep(std::shared_ptr<const void> object) const {
+    std::lock_guard lock(retired_mutex_);
+    if (object) kept_.push_back(std::move(object));
 }
 
 void Device::retire(VkSemaphore semaphore) const {

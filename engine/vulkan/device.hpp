@@ -57,7 +57,8 @@ class Device {
 
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
-    /// Waits until its lanes' work is done; on an adopted device behind the host's batches, a second a queue at most.
+    /// Waits until its queues are done, behind the host's batches on an adopted device; kPatience a queue at most. What
+    /// still runs then, and what it touches, is never released.
     ~Device();
 
     VkDevice handle() const { return handle_; }
@@ -92,6 +93,8 @@ class Device {
     /// behind the batch's last signal. It goes after so many others, or with the device.
     void retire(VkSemaphore semaphore) const;
     static constexpr std::size_t kRetired = 64;
+    /// Keeps what work that was given up may still touch, until the queues are done at the device's end.
+    void keep(std::shared_ptr<const void> object) const;
     /// Records with `record` on the graphics queue, submits and waits: for set-up, not for frames.
     Result<void> run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record) const;
 
@@ -99,8 +102,8 @@ class Device {
     Device(const Instance& instance, DeviceReport report, VkDevice handle, bool owned);
     Result<void> finish(std::span<const std::byte> pipeline_cache);
     void set_queues(std::array<Queue, 3> queues);
-    void settle() const;
-    void settle(const Queue& queue) const;
+    bool settle() const;
+    bool settle(const Queue& queue) const;
 
     const Instance& instance_;
     DeviceReport report_;
@@ -113,6 +116,7 @@ class Device {
     std::vector<std::uint32_t> families_;
     mutable std::mutex retired_mutex_;
     mutable std::deque<VkSemaphore> retired_;  // the oldest first
+    mutable std::vector<std::shared_ptr<const void>> kept_;
     std::unique_ptr<MemoryPool> memory_;
     std::unique_ptr<DeviceClock> clock_;
     VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;

@@ -4,7 +4,6 @@
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
-#include <kinetograph/engine/vulkan/relay.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -106,48 +105,82 @@ Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, gra
                                                        profile::Recorder* recorder, Sharing sharing) {
     assert(PassContext::serves(lane) && "only the three Vulkan lanes run here");
     std::unique_ptr<VulkanLane> result(new VulkanLane(device, lane, recorder));
-    const std::string name = fmt::format("{} lane", graph::to_string(lane));
-    KG_TRY(auto timeline, create_timeline(device, name));
-    result->timeline_ = timeline;
+    const std::string name = fmt::format("lane {}", graph::to_string(lane));
+    KG_TRY(result->timeline_, TimelineSemaphore::create(device, name));
     if (sharing == Sharing::Private) return result;
-    KG_TRY(auto exported, create_timeline(device, name + ", exported", sharing));
-    result->exported_ = exported;
+    KG_TRY(result->exported_, TimelineSemaphore::create(device, name + ", exported", sharing));
     return result;
 }
 
 VulkanLane::~VulkanLane() {
-    if (submitted_ > 0) static_cast<void>(wait(submitted_));
-    relay_.reset();
-    slots_.clear();
-    device_.retire(timeline_);
-    device_.retire(exported_);
+    if (timeline_ == nullptr || settle()) return;
+    if (relay_) relay_->give_up();
+    if (relay_ && settle()) return;
+    // Its commands wait for a point of another party's, and may run yet.
+    for (auto& slot : slots_) device_.keep(std::shared_ptr<Slot>(std::move(slot)));
+    device_.keep(timeline_);
+    device_.keep(exported_);
+    if (relay_) device_.keep(relay_->timeline());
+    for (const Visible& visible : visible_) device_.keep(visible.semaphore);
+}
+
+/// False: what is left waits for points of others at which nothing has moved for kPatience.
+bool VulkanLane::settle() {
+    std::vector<std::uint64_t> before;
+    for (Nanoseconds moved = host_now(); host_now() - moved <= graph::kPatience;) {
+        const auto done = wait(submitted_, graph::kLook);
+        if (!done || *done) return true;
+        const graph::LaneState now = state();
+        std::vector<std::uint64_t> values{now.reached};
+        for (const auto& pending : now.waits) values.push_back(pending.point.timeline->value());
+        if (now.waits.empty() || values != before) moved = host_now();
+        before = std::move(values);
+    }
+    return false;
 }
 
 bool VulkanLane::times_passes() const {
     return recorder_ != nullptr && device_.queue(lane_).timestamp_valid_bits > 0 && device_.clock().available();
 }
 
-std::uint64_t VulkanLane::completed() const {
-    std::uint64_t value = 0;
-    device_.table().vkGetSemaphoreCounterValue(device_.handle(), timeline_, &value);
-    return value;
-}
-
-Result<void> VulkanLane::wait(std::uint64_t value) {
-    VkSemaphoreWaitInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-    info.semaphoreCount = 1;
-    info.pSemaphores = &timeline_;
-    info.pValues = &value;
-    if (const VkResult result = device_.table().vkWaitSemaphores(device_.handle(), &info, UINT64_MAX);
-        result != VK_SUCCESS)
-        return device_.error(result,
-                             fmt::format("waiting for value {} of the {} lane", value, graph::to_string(lane_)));
+Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
+    auto reached = wait_timeline(device_, timeline_->handle(), value, timeout);
+    if (!reached) return fail(std::move(reached.error()), timeline_->name());
+    if (!*reached) return false;
     std::lock_guard lock(mutex_);
     collect_locked();
+    KG_CHECK(status_of_others());
+    return true;
+}
+
+/// What was waited for may have been passed on though it was not done.
+Result<void> VulkanLane::status_of_others() {
+    constexpr std::string_view kWho = "a lane that this one waited for";
     if (relay_)
-        if (auto error = relay_->error()) return fail(*error, "a lane that this one waited for");
+        if (auto error = relay_->error()) return fail(std::move(*error), kWho);
+    for (const Visible& visible : visible_)
+        if (const auto timeline = visible.timeline.lock())
+            if (auto status = timeline->status(); !status) return fail(std::move(status.error()), kWho);
     return {};
+}
+
+graph::LaneState VulkanLane::state() const {
+    std::lock_guard lock(mutex_);
+    const std::uint64_t reached = completed();
+    graph::LaneState state{
+        .lane = lane_, .submitted = submitted_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
+    if (auto status = timeline_->status(); !status) state.error = std::move(status.error());
+    return state;
+}
+
+void VulkanLane::can_see(const std::shared_ptr<graph::Timeline>& timeline,
+                         std::shared_ptr<TimelineSemaphore> semaphore) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(visible_, [&](const Visible& known) {
+        const auto other = known.timeline.lock();
+        return other == nullptr || other == timeline;
+    });
+    visible_.push_back({timeline, std::move(semaphore)});
 }
 
 void VulkanLane::forget_external() {
@@ -366,17 +399,22 @@ void VulkanLane::record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2
     device_.table().vkCmdPipelineBarrier2(commands, &info);
 }
 
-/// The semaphore in which this queue sees the lane's timeline; null if it cannot.
-VkSemaphore VulkanLane::timeline_of(const graph::LaneBackend& lane) const {
-    if (const auto* vulkan_lane = dynamic_cast<const VulkanLane*>(&lane)) return vulkan_lane->timeline_;
-    const auto visible = visible_.find(&lane);
-    return visible != visible_.end() ? visible->second : VK_NULL_HANDLE;
+/// The semaphore in which this queue sees the timeline's values; null if it cannot.
+VkSemaphore VulkanLane::semaphore_of(const graph::Timeline& timeline) const {
+    if (const auto* own = dynamic_cast<const TimelineSemaphore*>(&timeline);
+        own != nullptr && &own->device() == &device_)
+        return own->handle();
+    std::lock_guard lock(mutex_);
+    for (const Visible& visible : visible_)
+        if (visible.timeline.lock().get() == &timeline) return visible.semaphore->handle();
+    return VK_NULL_HANDLE;
 }
 
 bool VulkanLane::waits_for_the_host(const graph::BatchRecord& batch) const {
     if (batch.batch->ordinal == 0 && !other_waits_.empty()) return true;
-    return std::any_of(batch.waits.begin(), batch.waits.end(),
-                       [&](const graph::ResolvedWait& wait) { return timeline_of(*wait.lane) == VK_NULL_HANDLE; });
+    return std::any_of(batch.waits.begin(), batch.waits.end(), [&](const graph::ResolvedWait& wait) {
+        return semaphore_of(*wait.lane->timeline()) == VK_NULL_HANDLE;
+    });
 }
 
 /// Lanes whose timelines this queue sees are waited for on the device; any other by the relay's thread.
@@ -384,25 +422,35 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> infos;
     relayed_.clear();
+    pending_.forget(completed());
     for (const graph::ResolvedWait& wait : batch.waits) {
-        if (const VkSemaphore semaphore = timeline_of(*wait.lane); semaphore != VK_NULL_HANDLE)
+        graph::Point point{wait.lane->timeline(), wait.value};
+        if (wait.lane != this) pending_.add(batch.signal, point);
+        if (const VkSemaphore semaphore = semaphore_of(*point.timeline); semaphore != VK_NULL_HANDLE)
             infos.push_back(semaphore_info(semaphore, wait.value, stages));
         else
-            relayed_.push_back(wait);
+            relayed_.push_back(std::move(point));
     }
     if (batch.batch->ordinal == 0) {
-        for (const ExternalSemaphore& wait : waits_)
+        for (const ExternalSemaphore& wait : waits_) {
             infos.push_back(semaphore_info(wait.semaphore, wait.value, stages));
-        relayed_.insert(relayed_.end(), other_waits_.begin(), other_waits_.end());
+            if (wait.value > 0)
+                pending_.add(batch.signal, {TimelineSemaphore::borrow(device_, wait.semaphore), wait.value});
+        }
+        for (const graph::Point& point : other_waits_) {
+            pending_.add(batch.signal, point);
+            relayed_.push_back(point);
+        }
         waits_.clear();
         other_waits_.clear();
     }
     if (!relayed_.empty()) {
         std::lock_guard lock(mutex_);
         if (!relay_) {
-            KG_TRY(relay_, Relay::create(device_));
+            KG_TRY(auto target, TimelineSemaphore::create(device_, "host relay"));
+            relay_ = std::make_unique<graph::Relay>(std::move(target));
         }
-        infos.push_back(semaphore_info(relay_->semaphore(), relay_->promise(relayed_), stages));
+        infos.push_back(semaphore_info(semaphore_of(*relay_->timeline()), relay_->promise(relayed_), stages));
     }
     return infos;
 }
@@ -410,8 +458,8 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph
 Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
     KG_TRY(const auto waits, resolve_waits(batch));
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
-    std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline_, batch.signal, stages)};
-    if (exported_ != VK_NULL_HANDLE) signals.push_back(semaphore_info(exported_, batch.signal, stages));
+    std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline_->handle(), batch.signal, stages)};
+    if (exported_) signals.push_back(semaphore_info(exported_->handle(), batch.signal, stages));
     if (batch.batch->ordinal + 1 == batch.plan->batches_on_lane[static_cast<std::size_t>(lane_)]) {
         for (const ExternalSemaphore& signal : signals_)
             signals.push_back(semaphore_info(signal.semaphore, signal.value, stages));

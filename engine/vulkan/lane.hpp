@@ -2,11 +2,11 @@
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/graph/relay.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 #include <kinetograph/engine/vulkan/pass_context.hpp>
-#include <kinetograph/engine/vulkan/relay.hpp>
+#include <kinetograph/engine/vulkan/timeline.hpp>
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,27 +31,30 @@ class VulkanLane final : public graph::LaneBackend {
     static Result<std::unique_ptr<VulkanLane>> create(const Device& device, graph::Lane lane,
                                                       profile::Recorder* recorder = nullptr,
                                                       Sharing sharing = Sharing::Private);
-    ~VulkanLane() override;  ///< waits for what it submitted
+    /// Waits for what it submitted. Work that waits for another party's point at which nothing moves is given up after
+    /// kPatience: its command buffers are then never released.
+    ~VulkanLane() override;
 
     graph::Lane lane() const override { return lane_; }
     /// Errors: DeviceLost, OutOfMemory; what a pass handed to PassContext::fail. Nothing of the batch runs then.
     Result<void> submit(const graph::BatchRecord& record) override;
-    Result<void> wait(std::uint64_t value) override;
+    using LaneBackend::wait;
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
+    std::shared_ptr<graph::Timeline> timeline() const override { return timeline_; }
+    graph::LaneState state() const override;
 
-    VkSemaphore timeline() const { return timeline_; }  ///< reaches BatchRecord::signal when the batch is done
+    VkSemaphore semaphore() const { return timeline_->handle(); }  ///< of timeline()
     /// The same values in a semaphore that another API may import; null in a private lane. Two, because validation
     /// layers do not learn from an exported semaphore that work has ended.
-    VkSemaphore exported_timeline() const { return exported_; }
-    /// From now on waits for `lane` on the device: the values of its timeline appear in `timeline` too.
-    void can_see(const graph::LaneBackend& lane, VkSemaphore timeline) {
-        visible_.insert_or_assign(&lane, timeline);  // also where a lane was that is gone
-    }
-    std::uint64_t completed() const;  ///< value that the timeline has reached
+    const std::shared_ptr<TimelineSemaphore>& exported_timeline() const { return exported_; }
+    /// From now on waits for the lane of `timeline` on the device: its values appear in `semaphore` too.
+    void can_see(const std::shared_ptr<graph::Timeline>& timeline, std::shared_ptr<TimelineSemaphore> semaphore);
+    std::uint64_t completed() const { return timeline_->value(); }  ///< value that the timeline has reached
 
     /// Makes the first batch of the next execution on this lane wait for `semaphore` (a swapchain image acquired).
     void wait_before_next(const ExternalSemaphore& semaphore) { waits_.push_back(semaphore); }
-    /// The same for a lane that this queue does not see, by the relay's thread.
-    void wait_before_next(const graph::ResolvedWait& wait) { other_waits_.push_back(wait); }
+    /// The same for a point that this queue does not see, by the relay's thread.
+    void wait_before_next(graph::Point point) { other_waits_.push_back(std::move(point)); }
     /// Makes the last batch of the next execution on this lane signal `semaphore` (ready to present).
     void signal_after_next(const ExternalSemaphore& semaphore) { signals_.push_back(semaphore); }
     /// Forgets those of an execution that did not come to pass.
@@ -70,7 +73,9 @@ class VulkanLane final : public graph::LaneBackend {
     Result<void> record(Slot& slot, const graph::BatchRecord& batch);
     void record_barriers(VkCommandBuffer commands, const graph::PassRecord& pass, const graph::BatchRecord& batch);
     void record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier);
-    VkSemaphore timeline_of(const graph::LaneBackend& lane) const;
+    VkSemaphore semaphore_of(const graph::Timeline& timeline) const;
+    Result<void> status_of_others();
+    bool settle();
     bool waits_for_the_host(const graph::BatchRecord& batch) const;
     Result<void> enqueue(Slot& slot, const graph::BatchRecord& batch);
     Result<std::vector<VkSemaphoreSubmitInfo>> resolve_waits(const graph::BatchRecord& batch);
@@ -79,15 +84,21 @@ class VulkanLane final : public graph::LaneBackend {
     const Device& device_;
     graph::Lane lane_;
     profile::Recorder* recorder_;
-    VkSemaphore timeline_ = VK_NULL_HANDLE, exported_ = VK_NULL_HANDLE;
+    std::shared_ptr<TimelineSemaphore> timeline_, exported_;
+    mutable std::mutex mutex_;  // the next four, and the slots' queries
     std::uint64_t submitted_ = 0;
-    std::mutex mutex_;  // slots_, their queries, and relay_
     std::vector<std::unique_ptr<Slot>> slots_;
+    /// A lane whose values appear in a semaphore of this device's.
+    struct Visible {
+        std::weak_ptr<graph::Timeline> timeline;
+        std::shared_ptr<TimelineSemaphore> semaphore;
+    };
+    std::vector<Visible> visible_;
+    std::unique_ptr<graph::Relay> relay_;  // made when first needed
+    graph::PendingWaits pending_;
     std::vector<ExternalSemaphore> waits_, signals_;
-    std::vector<graph::ResolvedWait> other_waits_;  // with waits_
-    std::map<const graph::LaneBackend*, VkSemaphore> visible_;
-    std::unique_ptr<Relay> relay_;              // made when first needed
-    std::vector<graph::ResolvedWait> relayed_;  // of the batch being submitted
+    std::vector<graph::Point> other_waits_;  // with waits_
+    std::vector<graph::Point> relayed_;      // of the batch being submitted
 };
 
 }  // namespace kinetograph::vulkan

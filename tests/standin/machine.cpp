@@ -142,6 +142,7 @@ std::shared_ptr<ExternalCounter> Machine::import_semaphore(int fd) const {
 }
 
 Status Machine::enter(const char* entry_point) {
+    { std::lock_guard calls(call_mutex_); }
     std::lock_guard lock(mutex_);
     ++calls_[entry_point];
     for (Injection& injection : options_.injections)

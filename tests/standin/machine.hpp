@@ -107,6 +107,7 @@ class Machine final : public Control {
     /// The device has failed: nothing runs any more, and calls on streams answer this.
     Status fault() const { return fault_.load(); }
     Status run_kernel(const std::string& name, const KernelCall& call);
+    std::mutex& call_mutex() { return call_mutex_; }          ///< held while a call stands still
     std::mutex& callback_mutex() { return callback_mutex_; }  ///< one thread of the library runs all callbacks
     void wait_until_idle();                                   ///< all streams, as calls that free memory do
     void pause();                                             ///< now and then, for a moment
@@ -131,6 +132,7 @@ class Machine final : public Control {
     std::atomic<std::uint64_t> kernels_ = 0;
     std::atomic<Status> fault_ = Status();
     std::function<std::shared_ptr<ExternalCounter>(int fd)> import_;
+    std::mutex call_mutex_;
     std::mutex callback_mutex_;
     std::minstd_rand random_;
 };

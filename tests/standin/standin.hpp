@@ -45,8 +45,11 @@ struct Options {
     std::optional<bool> imports_timelines{};  ///< unset: CUDA does; the calls of HIP never do, whatever is said here
     MemoryFiles files = MemoryFiles::Plain;   ///< of imported memory
     double clock_drift_ppm = 60;              ///< of the device's clock against the host's
-    std::uint32_t faulting_launch = 0;        ///< the n-th kernel from now fails while it runs; 0: none
-    std::uint64_t jitter_seed = 1;            ///< of the small pauses between work; 0: none
+    /// Pieces of work that a stream holds; 0: any number. The call that enqueues one more stands still until there is
+    /// room, and with it every other call of the library.
+    std::size_t queue_depth = 0;
+    std::uint32_t faulting_launch = 0;  ///< the n-th kernel from now fails while it runs; 0: none
+    std::uint64_t jitter_seed = 1;      ///< of the small pauses between work; 0: none
     std::vector<Injection> injections{};
 };
 

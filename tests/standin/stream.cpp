@@ -108,11 +108,22 @@ Status Stream::push(Work work) {
     }
     if (const Status fault = Machine::instance().fault(); !fault.ok()) return fault;
     {
-        std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        wait_for_room(lock);
         work_.push_back(std::move(work));
     }
     changed_.notify_all();
     return {};
+}
+
+/// As drivers do whose queue is full: they hold a lock that other calls need.
+void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
+    const std::size_t depth = Machine::instance().options().queue_depth;
+    if (depth == 0 || work_.size() < depth) return;
+    lock.unlock();
+    const std::lock_guard calls(Machine::instance().call_mutex());
+    lock.lock();
+    changed_.wait(lock, [&] { return work_.size() < depth; });
 }
 
 Status Stream::refuse_capture() const {
@@ -151,6 +162,7 @@ void Stream::work_loop() {
         work_.pop_front();
         busy_ = true;
         lock.unlock();
+        if (machine.options().queue_depth != 0) changed_.notify_all();
         if (machine.fault().ok()) {
             machine.pause();
             (void)work();  // a fault is the machine's: it stops every stream

@@ -93,6 +93,7 @@ class Stream {
     std::unique_ptr<Graph> end_capture();
 
   private:
+    void wait_for_room(std::unique_lock<std::mutex>& lock);
     void work_loop();
 
     mutable std::mutex mutex_;

@@ -99,7 +99,7 @@ Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& recor
     auto execution = executor_->execute(frame_);
     if (!execution) return execution;
     const std::uint64_t value = execution->done[static_cast<std::size_t>(graph::Lane::Graphics)];
-    if (auto released = ring_->ring().release(record, {drawing_->timeline(), nullptr, value}); !released)
+    if (auto released = ring_->ring().release(record, {drawing_->semaphore(), nullptr, value}); !released)
         return fail(std::move(released.error()));
     return execution;
 }

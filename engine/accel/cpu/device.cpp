@@ -139,7 +139,7 @@ class CpuDevice final : public Device {
         return std::make_unique<CpuStream>(name);
     }
     Result<std::shared_ptr<Timeline>> create_timeline() override { return std::make_shared<CpuTimeline>(); }
-    Result<std::shared_ptr<Timeline>> import_timeline(int /*fd*/) override {
+    Result<std::shared_ptr<Timeline>> import_timeline(int /*fd*/, std::shared_ptr<Timeline> /*original*/) override {
         return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", info_.name,
                     info_.can_import_timeline.reason);
     }

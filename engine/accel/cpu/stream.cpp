@@ -66,7 +66,7 @@ void CpuStream::copy(std::byte* to, const std::byte* from, std::uint64_t bytes) 
 
 void CpuStream::wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
     push({[this, timeline = std::move(timeline), value] {
-        while (!timeline->wait(value, kStopPoll) && !stopping()) {
+        while (!timeline->wait(value, kStopPoll) && timeline->status() && !stopping()) {
         }
     }});
 }

@@ -26,6 +26,9 @@ class CpuStream final : public Stream {
     void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) override;
     void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) override;
     void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) override;
+    bool sees(const Timeline& timeline) const override {
+        return dynamic_cast<const CpuTimeline*>(&timeline) != nullptr;
+    }
     void record(std::shared_ptr<Event> event) override;
     Result<void> begin_capture() override;
     Result<std::shared_ptr<Graph>> end_capture() override;
@@ -33,6 +36,7 @@ class CpuStream final : public Stream {
     Result<void> upload(std::byte* to, std::span<const std::byte> from) override;
     Result<void> read_back(std::span<std::byte> to, const std::byte* from) override;
     Result<void> status() const override;
+    Result<void> noted() const override { return status(); }
     Result<void> synchronize() override;
 
   private:

@@ -1,25 +1,14 @@
-// Timeline and event of the CPU: a counter under a mutex, a time stamp.
+// Timeline and event of the CPU.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
 namespace kinetograph::accel::cpu {
 
-class CpuTimeline final : public Timeline {
-  public:
-    std::uint64_t value() const override;
-    bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout) override;
-    void signal(std::uint64_t value) override;
-
-  private:
-    mutable std::mutex mutex_;
-    std::condition_variable grown_;
-    std::uint64_t value_ = 0;
-};
+/// What streams of the CPU wait for and signal.
+class CpuTimeline final : public graph::HostTimeline {};
 
 class CpuEvent final : public Event {
   public:

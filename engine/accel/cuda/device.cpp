@@ -119,7 +119,9 @@ class CudaDevice final : public Device {
         return CudaStream::create(context_, name);
     }
     Result<std::shared_ptr<Timeline>> create_timeline() override { return cuda::create_timeline(context_); }
-    Result<std::shared_ptr<Timeline>> import_timeline(int fd) override { return cuda::import_timeline(context_, fd); }
+    Result<std::shared_ptr<Timeline>> import_timeline(int fd, std::shared_ptr<Timeline> original) override {
+        return cuda::import_timeline(context_, fd, std::move(original));
+    }
     Result<std::shared_ptr<Event>> create_event() override {
         KG_TRY(auto clock, this->clock());
         KG_TRY(auto object, EventObject::create(context_));

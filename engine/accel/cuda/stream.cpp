@@ -166,11 +166,11 @@ Result<std::unique_ptr<CapturedWork>> CudaStream::finish_capture() {
     return std::make_unique<CudaCapture>(context_, graph, handle_);
 }
 
-Result<void> CudaStream::query() const {
+Result<bool> CudaStream::query() const {
     const CurrentUncaptured current(*context_);
     const Driver& driver = context_->driver();
     const Status status = driver->cuStreamQuery(handle_);
-    if (status == Status::Success || status == Status::NotReady) return {};
+    if (status == Status::Success || status == Status::NotReady) return status == Status::Success;
     return fail(driver.error(status, "cuStreamQuery"));
 }
 

@@ -38,7 +38,7 @@ class CudaStream final : public DriverStream {
     Result<void> enqueue_graph(DriverGraph& graph) override;
     Result<void> start_capture() override;
     Result<std::unique_ptr<CapturedWork>> finish_capture() override;
-    Result<void> query() const override;
+    Result<bool> query() const override;
     Result<void> block() override;
     Result<void> check_cluster(const Launch& launch) const;
 

@@ -3,8 +3,6 @@
 #include <kinetograph/engine/accel/cuda/memory.hpp>
 #include <kinetograph/engine/accel/host_counter.hpp>
 
-#include <cassert>
-
 namespace kinetograph::accel::cuda {
 
 namespace {
@@ -29,10 +27,8 @@ class PinnedTimeline final : public StreamTimeline {
     }
     Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) override {
         const Driver& driver = context_->driver();
-        auto enqueued = driver.call(driver->cuStreamWriteValue64_v2, stream, device_address(memory_->data()), value,
-                                    kStreamWriteValueDefault);
-        if (!enqueued) signal(value);  // the stream will not: nobody may wait for ever
-        return enqueued;
+        return driver.call(driver->cuStreamWriteValue64_v2, stream, device_address(memory_->data()), value,
+                           kStreamWriteValueDefault);
     }
     const Context& context() const override { return *context_; }
 
@@ -44,23 +40,24 @@ class PinnedTimeline final : public StreamTimeline {
 
 class ImportedTimeline final : public StreamTimeline {
   public:
-    ImportedTimeline(std::shared_ptr<Context> context, ExternalSemaphoreHandle semaphore)
-        : context_(std::move(context)), semaphore_(semaphore) {}
+    ImportedTimeline(std::shared_ptr<Context> context, ExternalSemaphoreHandle semaphore,
+                     std::shared_ptr<Timeline> original)
+        : context_(std::move(context)), semaphore_(semaphore), original_(std::move(original)) {
+        set_name(original_->name());
+    }
     ~ImportedTimeline() override {
         const CurrentUncaptured current(*context_);
         (void)context_->cuda().cuDestroyExternalSemaphore(semaphore_);
     }
 
-    std::uint64_t value() const override {
-        assert(false && "an imported timeline's value is asked for where it was made");
-        return 0;
+    std::uint64_t value() const override { return original_->value(); }
+    bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout) override {
+        return original_->wait(value, timeout);
     }
-    bool wait(std::uint64_t /*value*/, std::optional<Nanoseconds> /*timeout*/) override {
-        assert(false && "the host waits for an imported timeline where it was made");
-        return false;
-    }
-    void signal(std::uint64_t /*value*/) override {
-        assert(false && "the host signals an imported timeline where it was made");
+    void signal(std::uint64_t value) override { original_->signal(value); }
+    Result<void> status() const override {
+        KG_CHECK(Timeline::status());
+        return original_->status();
     }
 
     Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) override {
@@ -80,6 +77,7 @@ class ImportedTimeline final : public StreamTimeline {
   private:
     std::shared_ptr<Context> context_;
     ExternalSemaphoreHandle semaphore_;
+    std::shared_ptr<Timeline> original_;
 };
 
 }  // namespace
@@ -100,7 +98,8 @@ Result<std::shared_ptr<StreamTimeline>> create_timeline(const std::shared_ptr<Co
     return std::make_shared<PinnedTimeline>(context, std::move(memory));
 }
 
-Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd) {
+Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd,
+                                                        std::shared_ptr<Timeline> original) {
     if (!context->info().can_import_timeline)
         return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", context->info().name,
                     context->info().can_import_timeline.reason);
@@ -112,7 +111,7 @@ Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Co
     ExternalSemaphoreHandle semaphore = nullptr;
     if (auto made = driver.call(driver->cuImportExternalSemaphore, &semaphore, &desc); !made)
         return fail(std::move(made.error()), "imported timeline");
-    return std::make_shared<ImportedTimeline>(context, semaphore);
+    return std::make_shared<ImportedTimeline>(context, semaphore, std::move(original));
 }
 
 }  // namespace kinetograph::accel::cuda

@@ -21,8 +21,8 @@ class StreamTimeline : public Timeline {
 /// Errors: Unsupported (the device reports CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS 0), OutOfMemory.
 Result<std::shared_ptr<StreamTimeline>> create_timeline(const std::shared_ptr<Context>& context);
 
-/// A timeline semaphore of another API. Its value is known to that API alone: value(), wait() and signal() of the host
-/// are for its owner to do there, and assert here.
-Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd);
+/// See Device::import_timeline.
+Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd,
+                                                        std::shared_ptr<Timeline> original);
 
 }  // namespace kinetograph::accel::cuda

@@ -104,7 +104,9 @@ class HipDevice final : public Device {
         return HipStream::create(context_, name);
     }
     Result<std::shared_ptr<Timeline>> create_timeline() override { return hip::create_timeline(context_); }
-    Result<std::shared_ptr<Timeline>> import_timeline(int fd) override { return hip::import_timeline(context_, fd); }
+    Result<std::shared_ptr<Timeline>> import_timeline(int fd, std::shared_ptr<Timeline> original) override {
+        return hip::import_timeline(context_, fd, std::move(original));
+    }
     Result<std::shared_ptr<Event>> create_event() override {
         KG_TRY(auto clock, this->clock());
         KG_TRY(auto object, EventObject::create(context_));

@@ -123,10 +123,10 @@ Result<std::unique_ptr<CapturedWork>> HipStream::finish_capture() {
     return std::make_unique<HipCapture>(context_, graph);
 }
 
-Result<void> HipStream::query() const {
+Result<bool> HipStream::query() const {
     (void)context_->make_current();
     const Status status = context_->hip().hipStreamQuery(handle_);
-    if (status == Status::Success || status == Status::NotReady) return {};
+    if (status == Status::Success || status == Status::NotReady) return status == Status::Success;
     return fail(context_->runtime->error(status, "hipStreamQuery"));
 }
 

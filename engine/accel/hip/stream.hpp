@@ -34,7 +34,7 @@ class HipStream final : public DriverStream {
     Result<void> enqueue_graph(DriverGraph& graph) override;
     Result<void> start_capture() override;
     Result<std::unique_ptr<CapturedWork>> finish_capture() override;
-    Result<void> query() const override;
+    Result<bool> query() const override;
     Result<void> block() override;
 
     std::shared_ptr<Context> context_;

@@ -4,8 +4,6 @@
 
 #include <unistd.h>
 
-#include <cassert>
-
 namespace kinetograph::accel::hip {
 
 namespace {
@@ -32,10 +30,8 @@ class SignalTimeline final : public StreamTimeline {
             "hipStreamWaitValue64");
     }
     Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) override {
-        auto enqueued = context_->runtime->check(context_->hip().hipStreamWriteValue64(stream, address_, value, 0),
-                                                 "hipStreamWriteValue64");
-        if (!enqueued) signal(value);  // the stream will not: nobody may wait for ever
-        return enqueued;
+        return context_->runtime->check(context_->hip().hipStreamWriteValue64(stream, address_, value, 0),
+                                        "hipStreamWriteValue64");
     }
     const Context& context() const override { return *context_; }
 
@@ -47,23 +43,24 @@ class SignalTimeline final : public StreamTimeline {
 
 class ImportedTimeline final : public StreamTimeline {
   public:
-    ImportedTimeline(std::shared_ptr<Context> context, ExternalSemaphoreHandle semaphore)
-        : context_(std::move(context)), semaphore_(semaphore) {}
+    ImportedTimeline(std::shared_ptr<Context> context, ExternalSemaphoreHandle semaphore,
+                     std::shared_ptr<Timeline> original)
+        : context_(std::move(context)), semaphore_(semaphore), original_(std::move(original)) {
+        set_name(original_->name());
+    }
     ~ImportedTimeline() override {
         (void)context_->make_current();
         (void)context_->hip().hipDestroyExternalSemaphore(semaphore_);
     }
 
-    std::uint64_t value() const override {
-        assert(false && "an imported timeline's value is asked for where it was made");
-        return 0;
+    std::uint64_t value() const override { return original_->value(); }
+    bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout) override {
+        return original_->wait(value, timeout);
     }
-    bool wait(std::uint64_t /*value*/, std::optional<Nanoseconds> /*timeout*/) override {
-        assert(false && "the host waits for an imported timeline where it was made");
-        return false;
-    }
-    void signal(std::uint64_t /*value*/) override {
-        assert(false && "the host signals an imported timeline where it was made");
+    void signal(std::uint64_t value) override { original_->signal(value); }
+    Result<void> status() const override {
+        KG_CHECK(Timeline::status());
+        return original_->status();
     }
 
     Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) override {
@@ -84,6 +81,7 @@ class ImportedTimeline final : public StreamTimeline {
   private:
     std::shared_ptr<Context> context_;
     ExternalSemaphoreHandle semaphore_;
+    std::shared_ptr<Timeline> original_;
 };
 
 }  // namespace
@@ -109,7 +107,8 @@ Result<std::shared_ptr<StreamTimeline>> create_timeline(const std::shared_ptr<Co
     return std::make_shared<SignalTimeline>(context, static_cast<std::uint64_t*>(counter));
 }
 
-Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd) {
+Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd,
+                                                        std::shared_ptr<Timeline> original) {
     if (!context->info.can_import_timeline)
         return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", context->info.name,
                     context->info.can_import_timeline.reason);
@@ -123,7 +122,7 @@ Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Co
         !made)
         return fail(std::move(made.error()), "imported timeline");
     ::close(fd);  // as for memory: HIP holds a reference of its own
-    return std::make_shared<ImportedTimeline>(context, semaphore);
+    return std::make_shared<ImportedTimeline>(context, semaphore, std::move(original));
 }
 
 }  // namespace kinetograph::accel::hip

@@ -20,8 +20,8 @@ class StreamTimeline : public Timeline {
 /// Unsupported (hipDeviceAttributeCanUseStreamWaitValue is 0), OutOfMemory.
 Result<std::shared_ptr<StreamTimeline>> create_timeline(const std::shared_ptr<Context>& context);
 
-/// A timeline semaphore of another API. Its value is known to that API alone: value(), wait() and signal() of the host
-/// are for its owner to do there, and assert here.
-Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd);
+/// See Device::import_timeline.
+Result<std::shared_ptr<StreamTimeline>> import_timeline(const std::shared_ptr<Context>& context, int fd,
+                                                        std::shared_ptr<Timeline> original);
 
 }  // namespace kinetograph::accel::hip

@@ -33,7 +33,10 @@ class PlainDevice final : public accel::Device {
                                                          const accel::ExternalMemoryDesc& desc) override {
         return inner_->import_memory(name, desc);
     }
-    Result<std::shared_ptr<accel::Timeline>> import_timeline(int fd) override { return inner_->import_timeline(fd); }
+    Result<std::shared_ptr<accel::Timeline>> import_timeline(int fd,
+                                                             std::shared_ptr<accel::Timeline> original) override {
+        return inner_->import_timeline(fd, std::move(original));
+    }
     Result<std::shared_ptr<accel::Module>> load(std::string_view name, std::span<const std::byte> image) override {
         return inner_->load(name, image);
     }

@@ -52,7 +52,7 @@ TEST(CpuDevice, DeclinesDeviceCodeCaptureAndForeignMemorySayingWhy) {
     ASSERT_FALSE(memory);
     EXPECT_EQ(memory.error().code, ErrorCode::Unsupported);
     EXPECT_NE(memory.error().message.find(info.can_import_memory.reason), std::string::npos);
-    const auto timeline = device->import_timeline(3);
+    const auto timeline = device->import_timeline(3, std::make_shared<graph::HostTimeline>());
     ASSERT_FALSE(timeline);
     EXPECT_EQ(timeline.error().code, ErrorCode::Unsupported);
     EXPECT_NE(timeline.error().message.find(info.can_import_timeline.reason), std::string::npos);

@@ -166,7 +166,7 @@ TEST_P(DriverFaults, OfADeviceAreDeclinedWithItsReason) {
     EXPECT_EQ(message_of(device->import_host("frame", {})),
               fmt::format("importing \"frame\" into {}: the device reports {} 0", device_name(),
                           driver.word("hostRegisterSupported", "CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED")));
-    const auto declined = device->import_timeline(3);
+    const auto declined = device->import_timeline(3, std::make_shared<graph::HostTimeline>());
     ASSERT_FALSE(declined);
     EXPECT_EQ(declined.error().code, ErrorCode::Unsupported);
     EXPECT_EQ(declined.error().message,

@@ -17,29 +17,17 @@ class ManualLane final : public LaneBackend {
         submitted = record.signal;
         return {};
     }
-    Result<void> wait(std::uint64_t value) override {
-        std::unique_lock lock(mutex_);
-        moved_.wait(lock, [&] { return value_ >= value || lost_; });
-        if (lost_) return fail(ErrorCode::DeviceLost, "the device is gone");
-        return {};
+    using LaneBackend::wait;
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override {
+        return wait_for({timeline_, value}, timeout);
     }
-    void reach(std::uint64_t value) {
-        std::lock_guard lock(mutex_);
-        value_ = value;
-        moved_.notify_all();
-    }
-    void lose() {
-        std::lock_guard lock(mutex_);
-        lost_ = true;
-        moved_.notify_all();
-    }
+    std::shared_ptr<Timeline> timeline() const override { return timeline_; }
+    void reach(std::uint64_t value) { timeline_->signal(value); }
+    void lose() { timeline_->report({ErrorCode::DeviceLost, "the device is gone"}); }
     std::uint64_t submitted = 0;
 
   private:
-    std::mutex mutex_;
-    std::condition_variable moved_;
-    std::uint64_t value_ = 0;
-    bool lost_ = false;
+    std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>("lane accelerator");
 };
 
 class HostLanes : public ::testing::Test {
@@ -92,18 +80,6 @@ TEST_F(HostLanes, RunPassesInOrderOnceOtherLanesHaveGotThere) {
     ASSERT_TRUE(executor->wait(*second));
     EXPECT_EQ(counted, 12);
     EXPECT_EQ(observed, (std::vector<std::string>{"count 0", "count 1"}));
-}
-
-TEST_F(HostLanes, CallBackWhenAValueIsReachedOrAtOnceIfItHasBeen) {
-    ASSERT_TRUE(execute_hand_over());
-    std::atomic<int> called{0};
-    host.when_reached(1, [&] { called += 1; });
-    EXPECT_EQ(called, 0);
-    accelerator.reach(1);
-    ASSERT_TRUE(host.wait(1));
-    host.when_reached(1, [&] { called += 10; });
-    while (called != 11) std::this_thread::yield();  // the first call comes after value() has been raised
-    EXPECT_EQ(host.value(), 1U);
 }
 
 TEST_F(HostLanes, SkipPassesButReachValuesWhenALaneIsLost) {

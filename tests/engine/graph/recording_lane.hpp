@@ -27,13 +27,16 @@ class RecordingLane final : public LaneBackend {
         submitted.push_back(fmt::format("{}: {}", record.signal, text));
         return {};
     }
-    Result<void> wait(std::uint64_t value) override {
+    using LaneBackend::wait;
+    Result<bool> wait(std::uint64_t value, Nanoseconds) override {
         waited.push_back(value);
-        return {};
+        return true;
     }
+    std::shared_ptr<Timeline> timeline() const override { return timeline_; }
 
   private:
     Lane lane_;
+    std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>();
 };
 
 }  // namespace kinetograph::graph

@@ -84,11 +84,13 @@ class ShuffledLanes::QueuedLane final : public LaneBackend {
         queue.push_back(std::move(job));
         return {};
     }
-    Result<void> wait(std::uint64_t until) override {
+    using LaneBackend::wait;
+    Result<bool> wait(std::uint64_t until, Nanoseconds) override {
         while (value < until)
             if (!all_.run_one()) return fail(ErrorCode::Cancelled, "lane {} waits for ever", to_string(lane_));
-        return {};
+        return true;
     }
+    std::shared_ptr<Timeline> timeline() const override { return timeline_; }
     bool ready() const {
         return !queue.empty() && std::all_of(queue.front().waits.begin(), queue.front().waits.end(), [](auto& wait) {
             return static_cast<QueuedLane*>(wait.lane)->value >= wait.value;
@@ -101,6 +103,7 @@ class ShuffledLanes::QueuedLane final : public LaneBackend {
   private:
     ShuffledLanes& all_;
     Lane lane_;
+    std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>();
 };
 
 ShuffledLanes::ShuffledLanes(std::uint64_t seed) : random_(seed) {

@@ -36,11 +36,13 @@ class IdleLane final : public LaneBackend {
         passes += record.passes.size();
         return {};
     }
-    Result<void> wait(std::uint64_t) override { return {}; }
+    Result<bool> wait(std::uint64_t, Nanoseconds) override { return true; }
+    std::shared_ptr<Timeline> timeline() const override { return timeline_; }
     std::size_t passes = 0;
 
   private:
     Lane lane_;
+    std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>();
 };
 
 TEST(SteadyState, StartingAKnownPlanAllocatesNothing) {

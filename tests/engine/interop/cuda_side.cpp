@@ -50,9 +50,12 @@ std::string library_under_test(const std::string& standin) {
 CudaSide::CudaSide(const std::string& standin)
     : library_(library_under_test(standin)), control_(accel::control_of(library_)) {}
 
-Result<std::unique_ptr<accel::Device>> CudaSide::create_device(const vulkan::Device& display) {
+Result<std::unique_ptr<accel::Device>> CudaSide::create_device(const vulkan::Device& display,
+                                                               standin::Options options) {
     if (control_ != nullptr) {
-        control_->reset({.uuid = display.report().uuid, .files = standin::MemoryFiles::Lavapipe});
+        options.uuid = display.report().uuid;
+        options.files = standin::MemoryFiles::Lavapipe;
+        control_->reset(options);
         control_->import_semaphores([](int fd) { return std::make_shared<SemaphoreCounter>(fd); });
     }
     return accel::cuda::create_device({.library = library_});

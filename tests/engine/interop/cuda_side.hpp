@@ -16,8 +16,8 @@ class CudaSide {
     explicit CudaSide(const std::string& standin);
     bool real() const { return control_ == nullptr; }
 
-    /// The device; on the stand-in, of the UUID of `display`.
-    Result<std::unique_ptr<accel::Device>> create_device(const vulkan::Device& display);
+    /// The device; on the stand-in, with these options and the UUID of `display`.
+    Result<std::unique_ptr<accel::Device>> create_device(const vulkan::Device& display, standin::Options options = {});
     /// What the stand-in objects to once the device is gone; empty: nothing.
     std::string complaints() const;
 

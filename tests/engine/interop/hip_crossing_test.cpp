@@ -1,24 +1,15 @@
 // The staged topology with the HIP lane on one side (on the stand-in runtime, whose pinned memory has another address
 // on the device than on the host) and a real Vulkan device on the other.
-#include "crossing_fixture.hpp"
+#include "scale_crossing.hpp"
 
 #include <kinetograph/tests/engine/accel/hip/standin_fixture.hpp>
-
-#include <bit>
 
 namespace kinetograph::interop {
 namespace {
 
 using accel::hip::control_of;
 using accel::hip::kStandin;
-using testing::kCrossingBytes;
-using testing::kCrossingWords;
 using testing::kFilling;
-
-struct Scale {
-    graph::Buffer in, between, out;
-    graph::History values;
-};
 
 struct Case {
     std::string name;
@@ -27,8 +18,7 @@ struct Case {
 };
 std::ostream& operator<<(std::ostream& out, const Case& chosen) { return out << chosen.name; }
 
-/// The accelerator makes 2 * step + 1 of a step's number, keeps that, and hands on what it kept of the step before.
-class HipCrossing : public testing::CrossingTest, public ::testing::WithParamInterface<Case> {
+class HipCrossing : public testing::ScaleCrossing, public ::testing::WithParamInterface<Case> {
   protected:
     void start(const standin::Options& options, const Case& chosen) {
         control_.reset(options);
@@ -44,15 +34,8 @@ class HipCrossing : public testing::CrossingTest, public ::testing::WithParamInt
         ASSERT_NO_FATAL_FAILURE(start({}, GetParam()));
         ASSERT_EQ(bridge_->choice().topology, Topology::Staged) << bridge_->choice().reason;
         ASSERT_EQ(bridge_->choice().staging, GetParam().staging) << bridge_->choice().reason;
-        kernel_ = accelerator_->load("test kernels", standin::placeholder_image())
-                      .value()
-                      ->kernel("standin_scale_add")
-                      .value();
+        load_kernel();
         make_lanes(GetParam().batches);
-    }
-    void release() override {
-        CrossingTest::release();
-        kernel_.reset();
     }
     void TearDown() override {
         InteropTest::TearDown();
@@ -60,38 +43,8 @@ class HipCrossing : public testing::CrossingTest, public ::testing::WithParamInt
         for (const std::string& complaint : control_.complaints()) ADD_FAILURE() << complaint;
         control_.reset({});
     }
-    std::uint32_t word_of(std::uint32_t step) const override {
-        return std::bit_cast<std::uint32_t>(static_cast<float>(step));
-    }
-    graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::History kept) override {
-        return frame
-            .add_pass<Scale>(
-                "scale", graph::Lane::Accelerator,
-                [&](graph::PassBuilder& pass, Scale& data) {
-                    data.in = pass.read(filled, graph::Access::KernelRead);
-                    data.between = pass.create("between", {.bytes = kCrossingBytes}, graph::Access::KernelWrite);
-                    data.values = pass.push(pass.read(kept, graph::Access::KernelRead), graph::Access::KernelWrite);
-                    data.out = pass.create("out", testing::kCrossingBuffer, graph::Access::KernelWrite);
-                },
-                [this](const Scale& data, accel::PassContext& context) {
-                    launch(context, context.address(data.in), context.address(data.between), 2.0F, 0.0F);
-                    launch(context, context.address(data.between), context.address(data.values, 0), 1.0F, 1.0F);
-                    launch(context, context.address(data.values, -1), context.address(data.out), 1.0F, 0.0F);
-                })
-            .out;
-    }
-    void launch(accel::PassContext& context, const std::byte* in, std::byte* out, float scale, float offset) {
-        const standin::ScaleAddParams params{reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out),
-                                             kCrossingWords, scale, offset};
-        context.stream().launch({.name = context.pass_name(),
-                                 .kernel = *kernel_,
-                                 .grid = {kCrossingWords / 64},
-                                 .block = {64},
-                                 .arguments = accel::bytes_of(params)});
-    }
 
     standin::Control& control_ = control_of(kStandin);
-    std::shared_ptr<accel::Kernel> kernel_;
 };
 
 TEST_P(HipCrossing, EveryStepSeesWhatTheOtherSideHasMade) {

@@ -75,10 +75,10 @@ class InteropTest : public ::testing::Test {
         ASSERT_EQ(choice.timelines, pairing.timelines) << choice.reason;
     }
     /// The CUDA lane on the GPU that draws, memory and timelines shared; skips where a named driver has no device.
-    void open(CudaSide& cuda) {
+    void open(CudaSide& cuda, const standin::Options& options = {}) {
         vulkan::testing::faults().exports_semaphores = !cuda.real();  // NVIDIA's driver exports them itself
         ASSERT_NO_FATAL_FAILURE(open_display());
-        auto device = cuda.create_device(*display_);
+        auto device = cuda.create_device(*display_, options);
         if (!device && cuda.real()) GTEST_SKIP() << device.error().message;
         ASSERT_TRUE(device) << device.error().message;
         accelerator_ = std::move(*device);

@@ -39,7 +39,7 @@ TEST_P(LaterLanes, AtTheAddressOfOneThatIsGoneStartAnew) {
     for (std::uint64_t i = 1; i <= 8; ++i) {  // where addresses are used again, the first two suffice
         auto lane = accel::AcceleratorLane::create(*accelerator_).value();
         ASSERT_TRUE(bridge_->connect(*lane, *drawing_));
-        lane->wait_before_next(gate_, i);
+        lane->wait_before_next({gate_, i});
         submit(*lane, 1);
         const TimelinePoint point = bridge_->point_of(*lane, 1).value();
         const graph::ResolvedWait wait{lane.get(), 1};

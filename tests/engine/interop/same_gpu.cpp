@@ -38,8 +38,9 @@ class MappedMemory final : public accel::Memory {
 /// A Vulkan timeline semaphore, waited for by the stream's own thread, as a GPU's front end would.
 class SemaphoreTimeline final : public accel::Timeline {
   public:
-    explicit SemaphoreTimeline(int fd)
-        : semaphore_(vulkan::testing::semaphore_behind(fd)),
+    SemaphoreTimeline(int fd, std::shared_ptr<accel::Timeline> original)
+        : original_(std::move(original)),
+          semaphore_(vulkan::testing::semaphore_behind(fd)),
           count_(function<PFN_vkGetSemaphoreCounterValue>("vkGetSemaphoreCounterValue")),
           wait_(function<PFN_vkWaitSemaphores>("vkWaitSemaphores")),
           signal_(function<PFN_vkSignalSemaphore>("vkSignalSemaphore")) {
@@ -72,6 +73,7 @@ class SemaphoreTimeline final : public accel::Timeline {
     Function function(const char* name) const {
         return reinterpret_cast<Function>(vulkan::testing::device_function(semaphore_.device, name));
     }
+    std::shared_ptr<accel::Timeline> original_;
     vulkan::testing::ExportedSemaphore semaphore_;
     PFN_vkGetSemaphoreCounterValue count_;
     PFN_vkWaitSemaphores wait_;
@@ -123,9 +125,10 @@ class SameGpu final : public accel::Device {
         count();
         return cpu_->create_timeline();
     }
-    Result<std::shared_ptr<accel::Timeline>> import_timeline(int fd) override {
+    Result<std::shared_ptr<accel::Timeline>> import_timeline(int fd,
+                                                             std::shared_ptr<accel::Timeline> original) override {
         count();
-        return std::make_shared<SemaphoreTimeline>(fd);
+        return std::make_shared<SemaphoreTimeline>(fd, std::move(original));
     }
     Result<std::shared_ptr<accel::Event>> create_event() override {
         count();

@@ -88,7 +88,10 @@ VkResult create_semaphore(VkDevice device, const VkSemaphoreCreateInfo* info, co
     return create(device, info, callbacks, semaphore);
 }
 
+void stop_lost_work(VkDevice device);
+
 void destroy_semaphore(VkDevice device, VkSemaphore semaphore, const VkAllocationCallbacks* callbacks) {
+    stop_lost_work(device);
     if (semaphore != VK_NULL_HANDLE) --faults().semaphores;
     real_device<PFN_vkDestroySemaphore>("vkDestroySemaphore", device)(device, semaphore, callbacks);
 }
@@ -118,7 +121,34 @@ void count_wait() {
 }
 VkResult wait_semaphores(VkDevice device, const VkSemaphoreWaitInfo* info, std::uint64_t timeout) {
     if (timeout > 0) count_wait();
+    if (faults().device_lost) return VK_ERROR_DEVICE_LOST;
     return real_device<PFN_vkWaitSemaphores>("vkWaitSemaphores", device)(device, info, timeout);
+}
+VkResult semaphore_value(VkDevice device, VkSemaphore semaphore, std::uint64_t* value) {
+    const VkResult result =
+        real_device<PFN_vkGetSemaphoreCounterValue>("vkGetSemaphoreCounterValue", device)(device, semaphore, value);
+    return faults().device_lost ? VK_ERROR_DEVICE_LOST : result;
+}
+VkResult signal_semaphore(VkDevice device, const VkSemaphoreSignalInfo* info) {
+    // lavapipe must be told in any case, or it would wait in stop_lost_work() for ever.
+    const VkResult result = real_device<PFN_vkSignalSemaphore>("vkSignalSemaphore", device)(device, info);
+    return faults().device_lost ? VK_ERROR_DEVICE_LOST : result;
+}
+/// What a lost device was given has stopped. lavapipe's goes on: it is let end before what it uses is destroyed.
+void stop_lost_work(VkDevice device) {
+    if (faults().device_lost) real_device<PFN_vkDeviceWaitIdle>("vkDeviceWaitIdle", device)(device);
+}
+void destroy_command_pool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks* callbacks) {
+    stop_lost_work(device);
+    real_device<PFN_vkDestroyCommandPool>("vkDestroyCommandPool", device)(device, pool, callbacks);
+}
+void destroy_buffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks* callbacks) {
+    stop_lost_work(device);
+    real_device<PFN_vkDestroyBuffer>("vkDestroyBuffer", device)(device, buffer, callbacks);
+}
+void free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* callbacks) {
+    stop_lost_work(device);
+    real_device<PFN_vkFreeMemory>("vkFreeMemory", device)(device, memory, callbacks);
 }
 VkResult device_wait_idle(VkDevice device) {
     count_wait();
@@ -183,6 +213,10 @@ VkResult allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, cons
 }
 
 VkResult queue_submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* infos, VkFence fence) {
+    int left = faults().submissions_left;
+    while (left > 0 && !faults().submissions_left.compare_exchange_weak(left, left - 1)) {
+    }
+    if (left == 0) faults().device_lost = true;
     if (faults().device_lost) return VK_ERROR_DEVICE_LOST;
     return real_device<PFN_vkQueueSubmit2>("vkQueueSubmit2", last_device)(queue, count, infos, fence);
 }
@@ -215,6 +249,11 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const
     if (function == "vkGetMemoryHostPointerPropertiesEXT") return as_void(&host_pointer_properties);
     if (function == "vkCreateBuffer") return as_void(&create_buffer);
     if (function == "vkWaitSemaphores") return as_void(&wait_semaphores);
+    if (function == "vkGetSemaphoreCounterValue") return as_void(&semaphore_value);
+    if (function == "vkSignalSemaphore") return as_void(&signal_semaphore);
+    if (function == "vkDestroyCommandPool") return as_void(&destroy_command_pool);
+    if (function == "vkDestroyBuffer") return as_void(&destroy_buffer);
+    if (function == "vkFreeMemory") return as_void(&free_memory);
     if (function == "vkDeviceWaitIdle") return as_void(&device_wait_idle);
     if (function == "vkCreateCommandPool") return as_void(&create_command_pool);
     if (function == "vkCreateDescriptorPool") return as_void(&create_descriptor_pool);
@@ -250,6 +289,12 @@ void Faults::reset() {
     objects = semaphores = 0;
     waits = 0;
     watched = std::thread::id{};
+    submissions_left = -1;
+}
+
+void Faults::recover() {
+    submissions_left = -1;
+    device_lost = false;
 }
 
 ExportedSemaphore semaphore_behind(int fd) {

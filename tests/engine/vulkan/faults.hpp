@@ -22,7 +22,9 @@ struct Faults {
     /// A device that exports timeline semaphores, as lavapipe does not: see semaphore_behind().
     std::atomic<bool> exports_semaphores{false};
     std::atomic<bool> out_of_memory{false};  ///< vkAllocateMemory
-    std::atomic<bool> device_lost{false};    ///< vkQueueSubmit2
+    std::atomic<bool> device_lost{false};    ///< submissions, waits and questions of every kind
+    std::atomic<int> submissions_left{-1};   ///< until device_lost; negative: endless
+    void recover();                          ///< from device_lost, for the next device
     std::atomic<int> allocations{0};         ///< of memory, command pools, descriptor pools and query pools
     std::atomic<int> objects{0};             ///< buffers and semaphores
     std::atomic<int> semaphores{0};          ///< that there are now

@@ -340,21 +340,14 @@ class ManualLane final : public graph::LaneBackend {
   public:
     graph::Lane lane() const override { return graph::Lane::Host; }
     Result<void> submit(const graph::BatchRecord&) override { return {}; }
-    Result<void> wait(std::uint64_t value) override {
-        std::unique_lock lock(mutex_);
-        reached_.wait(lock, [&] { return value_ >= value; });
-        return {};
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override {
+        return graph::wait_for({timeline_, value}, timeout);
     }
-    void reach(std::uint64_t value) {
-        std::lock_guard lock(mutex_);
-        value_ = value;
-        reached_.notify_all();
-    }
+    std::shared_ptr<graph::Timeline> timeline() const override { return timeline_; }
+    void reach(std::uint64_t value) { timeline_->signal(value); }
 
   private:
-    std::mutex mutex_;
-    std::condition_variable reached_;
-    std::uint64_t value_ = 0;
+    std::shared_ptr<graph::HostTimeline> timeline_ = std::make_shared<graph::HostTimeline>();
 };
 
 TEST_F(Lanes, AQueueWaitsForALaneThatVulkanCannotSeeWithoutBlockingTheCaller) {

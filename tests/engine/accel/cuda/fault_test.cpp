@@ -25,7 +25,7 @@ struct CudaFaults : Gpu {
 TEST_F(CudaFaults, OfAnImportedTimelineLeaveTheDescriptorToTheCaller) {
     start({.injections = {{"cuImportExternalSemaphore", 1, Status::NotSupported}}});
     const int fd = ::memfd_create("a semaphore of another API", 0);
-    const auto refused = device->import_timeline(fd);
+    const auto refused = device->import_timeline(fd, std::make_shared<graph::HostTimeline>());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
     EXPECT_EQ(refused.error().message, "imported timeline: cuImportExternalSemaphore: CUDA_ERROR_NOT_SUPPORTED (801)");

@@ -32,7 +32,7 @@ TEST_F(CudaImports, WaitForAndSignalAnotherApisTimeline) {
     auto* const counter =
         static_cast<std::uint64_t*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, mirror, 0));
     {
-        auto theirs = device->import_timeline(fd);
+        auto theirs = device->import_timeline(fd, std::make_shared<graph::HostTimeline>());
         ASSERT_TRUE(theirs) << message_of(theirs);
         EXPECT_EQ(::fcntl(fd, F_GETFD), -1) << "the descriptor is the device's now";
         const auto ours = *device->create_timeline();

@@ -40,7 +40,7 @@ TEST_F(HipDevices, RefuseMoreThanIsFreeNamingWhatWasAskedAndWhatIsFree) {
 
 TEST_F(HipDevices, SayWhenTheDriverPromisesTimelinesAndRefusesThem) {
     start({.imports_timelines = true});  // a driver that promises what it does not keep
-    const auto refused = device->import_timeline(3);
+    const auto refused = device->import_timeline(3, std::make_shared<graph::HostTimeline>());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
     EXPECT_EQ(refused.error().message, "imported timeline: hipImportExternalSemaphore: hipErrorNotSupported (801)");

@@ -1,4 +1,4 @@
-#include <kinetograph/engine/vulkan/relay.hpp>
+#include <kinetograph/engine/vulkan/timeline.hpp>
 
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
@@ -54,16 +54,37 @@ Result<bool> wait_timeline(const Device& device, VkSemaphore timeline, std::uint
     return true;
 }
 
-Result<std::unique_ptr<Relay>> Relay::create(const Device& device) {
-    std::unique_ptr<Relay> relay(new Relay(device));
-    KG_TRY(auto semaphore, create_timeline(device, "host relay"));
-    relay->semaphore_ = semaphore;
-    relay->thread_ =
-        std::make_unique<graph::RelayThread>([raw = relay.get()](std::uint64_t value) { raw->signal(value); });
-    return relay;
+Result<std::shared_ptr<TimelineSemaphore>> TimelineSemaphore::create(const Device& device, std::string name,
+                                                                     Sharing sharing) {
+    KG_TRY(const auto semaphore, create_timeline(device, name, sharing));
+    std::shared_ptr<TimelineSemaphore> timeline(new TimelineSemaphore(device, semaphore, true));
+    timeline->set_name(std::move(name));
+    return timeline;
 }
 
-void Relay::signal(std::uint64_t value) const {
+std::shared_ptr<TimelineSemaphore> TimelineSemaphore::borrow(const Device& device, VkSemaphore semaphore) {
+    std::shared_ptr<TimelineSemaphore> timeline(new TimelineSemaphore(device, semaphore, false));
+    timeline->set_name("a timeline of the application's");
+    return timeline;
+}
+
+TimelineSemaphore::~TimelineSemaphore() {
+    if (owned_) device_.retire(semaphore_);
+}
+
+std::uint64_t TimelineSemaphore::value() const {
+    std::uint64_t value = 0;
+    device_.table().vkGetSemaphoreCounterValue(device_.handle(), semaphore_, &value);
+    return value;
+}
+
+bool TimelineSemaphore::wait(std::uint64_t value, std::optional<Nanoseconds> timeout) {
+    const auto reached = wait_timeline(device_, semaphore_, value, timeout.value_or(Nanoseconds::max()));
+    return reached && *reached;
+}
+
+void TimelineSemaphore::signal(std::uint64_t value) {
+    if (this->value() >= value) return;
     VkSemaphoreSignalInfo info{};
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
     info.semaphore = semaphore_;
@@ -71,9 +92,13 @@ void Relay::signal(std::uint64_t value) const {
     device_.table().vkSignalSemaphore(device_.handle(), &info);
 }
 
-Relay::~Relay() {
-    thread_.reset();
-    device_.retire(semaphore_);
+Result<void> TimelineSemaphore::status() const {
+    KG_CHECK(Timeline::status());
+    std::uint64_t value = 0;
+    if (const VkResult result = device_.table().vkGetSemaphoreCounterValue(device_.handle(), semaphore_, &value);
+        result != VK_SUCCESS)
+        return device_.error(result, "asking " + name() + " for its value");
+    return {};
 }
 
 }  // namespace kinetograph::vulkan

@@ -1,0 +1,25 @@
+// LaneState: how far a lane has come and what it waits for, for people and for watchdogs.
+#pragma once
+
+#include <kinetograph/engine/graph/handles.hpp>
+#include <kinetograph/engine/graph/pending_waits.hpp>
+
+#include <span>
+#include <string>
+
+namespace kinetograph::graph {
+
+struct LaneState {
+    Lane lane = Lane::Host;
+    std::uint64_t submitted = 0, reached = 0;  ///< values of its timeline
+    std::vector<PendingWaits::Wait> waits{};   ///< of unfinished batches, that are not over
+    std::optional<Error> error{};              ///< why it goes no further
+    bool is_idle() const { return reached >= submitted; }
+};
+
+/// "lane graphics: submitted 12, reached 9; batch 10 waits for value 31 of lane accelerator, which is at 30"
+std::string describe(const LaneState& state);
+/// One line a lane.
+std::string describe(std::span<const LaneState> states);
+
+}  // namespace kinetograph::graph

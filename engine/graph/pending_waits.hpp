@@ -1,0 +1,28 @@
+// PendingWaits: what the unfinished batches of a lane wait for.
+#pragma once
+
+#include <kinetograph/engine/graph/timeline.hpp>
+
+#include <vector>
+
+namespace kinetograph::graph {
+
+/// Thread-safe. Once it has grown to what is in flight it allocates nothing.
+class PendingWaits {
+  public:
+    struct Wait {
+        std::uint64_t batch = 0;  ///< the lane's value that the waiting batch signals
+        Point point;
+    };
+    void add(std::uint64_t batch, Point point);
+    /// Drops those of batches up to `reached`.
+    void forget(std::uint64_t reached);
+    /// Those of batches beyond `reached` whose points are not reached yet, oldest batch first.
+    std::vector<Wait> unmet(std::uint64_t reached) const;
+
+  private:
+    mutable std::mutex mutex_;
+    std::vector<Wait> waits_;
+};
+
+}  // namespace kinetograph::graph

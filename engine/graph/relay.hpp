@@ -1,0 +1,59 @@
+// Relay: waits on a thread of the host for points that a device cannot see, and signals a timeline that it can.
+#pragma once
+
+#include <kinetograph/engine/graph/timeline.hpp>
+
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace kinetograph::graph {
+
+/// Promise after promise, in order. A point that fails is passed on all the same, so that nothing hangs, and error()
+/// tells. Once its two lists have grown to what is in flight, a promise allocates nothing. The thread waits in memory
+/// and in vkWaitSemaphores, and makes no call of an accelerator's driver: that may stand still in a full queue that the
+/// relay is to set going.
+class Relay {
+  public:
+    /// Signals `target` with 1, 2, 3, ...
+    explicit Relay(std::shared_ptr<Timeline> target);
+    /// First brings every promised value, without waiting for points that do not come within kPatience.
+    ~Relay();
+    Relay(const Relay&) = delete;
+    Relay& operator=(const Relay&) = delete;
+
+    const std::shared_ptr<Timeline>& timeline() const { return target_; }
+    /// The value of timeline() that will be signalled once all `points`, and those of earlier promises, are reached.
+    std::uint64_t promise(std::span<const Point> points);
+    /// Brings what is promised by now without further waiting: error() says so.
+    void give_up();
+    std::optional<Error> error() const;  ///< the first failure of a point
+
+  private:
+    /// Promises in order: `counts[i]` of `points` belong to the i-th.
+    struct Promises {
+        std::vector<std::size_t> counts;
+        std::vector<Point> points;
+        void clear() {
+            counts.clear();
+            points.clear();
+        }
+    };
+    void run();
+    void wait_for_all(std::span<const Point> points, std::uint64_t value);
+    Result<void> wait_until_reached(const Point& point, std::uint64_t value) const;
+    bool gives_up(std::uint64_t value) const;
+
+    std::shared_ptr<Timeline> target_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    Promises promised_;
+    std::uint64_t newest_ = 0;
+    std::uint64_t given_up_ = 0;  ///< promises up to this one are brought at once
+    bool stop_ = false;
+    Nanoseconds stopped_{};
+    std::optional<Error> error_;
+    std::thread thread_;  ///< last: starts when the rest exists
+};
+
+}  // namespace kinetograph::graph

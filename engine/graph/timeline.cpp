@@ -1,0 +1,60 @@
+#include <kinetograph/engine/graph/timeline.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::graph {
+
+Result<void> Timeline::status() const {
+    if (!reported_.load(std::memory_order_acquire)) return {};
+    std::lock_guard lock(mutex_);
+    return kinetograph::fail(*error_);
+}
+
+void Timeline::report(Error error) {
+    std::lock_guard lock(mutex_);
+    if (error_) return;
+    error_ = std::move(error);
+    reported_.store(true, std::memory_order_release);
+}
+
+std::uint64_t HostTimeline::value() const {
+    std::lock_guard lock(mutex_);
+    return value_;
+}
+
+bool HostTimeline::wait(std::uint64_t value, std::optional<Nanoseconds> timeout) {
+    std::unique_lock lock(mutex_);
+    const auto reached = [&] { return value_ >= value; };
+    if (timeout) return grown_.wait_until(lock, std::chrono::steady_clock::now() + *timeout, reached);
+    grown_.wait(lock, reached);
+    return true;
+}
+
+void HostTimeline::signal(std::uint64_t value) {
+    {
+        std::lock_guard lock(mutex_);
+        if (value <= value_) return;
+        value_ = value;
+    }
+    grown_.notify_all();
+}
+
+Result<bool> wait_for(const Point& point, Nanoseconds timeout) {
+    const Nanoseconds end = host_now() + timeout;
+    for (;;) {
+        const Nanoseconds left = end - host_now();
+        const bool reached = point.timeline->wait(point.value, std::clamp(left, Nanoseconds{}, kLook));
+        KG_CHECK(point.timeline->status());
+        if (reached) return true;
+        if (left <= kLook) return false;
+    }
+}
+
+Result<void> wait_for(const Point& point) {
+    for (;;) {
+        KG_TRY(const bool reached, wait_for(point, kLook));
+        if (reached) return {};
+    }
+}
+
+}  // namespace kinetograph::graph

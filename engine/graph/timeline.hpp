@@ -1,0 +1,74 @@
+// Timeline: a counter that only grows, by which any party learns how far another has come.
+#pragma once
+
+#include <kinetograph/engine/base/clock.hpp>
+#include <kinetograph/engine/base/result.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace kinetograph::graph {
+
+/// Signalled and waited for by lanes and by the host. Thread-safe.
+///
+/// Whoever promises a value brings it: a lane whose device is lost, or that ends before its work, has the host signal
+/// what it has promised and says in status() why. So nobody who waits for a promised value waits for ever.
+class Timeline {
+  public:
+    virtual ~Timeline() = default;
+    /// What it counts, for people: "lane async_compute". Set before others have it.
+    const std::string& name() const { return name_; }
+    void set_name(std::string name) { name_ = std::move(name); }
+    virtual std::uint64_t value() const = 0;
+    /// Blocks the host until the counter reaches `value`, or `timeout` has passed; false on time-out.
+    virtual bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) = 0;
+    virtual void signal(std::uint64_t value) = 0;  ///< from the host
+    /// Why values are reached though the work before them was not done, or will not be reached at all. Asks nothing of
+    /// a driver that could block.
+    virtual Result<void> status() const;
+    /// What status() says from now on; the first Error stays.
+    void report(Error error);
+
+  private:
+    std::string name_ = "a timeline";
+    std::atomic<bool> reported_{false};
+    mutable std::mutex mutex_;
+    std::optional<Error> error_;
+};
+
+/// A counter of the host's own.
+class HostTimeline : public Timeline {
+  public:
+    HostTimeline() = default;
+    explicit HostTimeline(std::string name) { set_name(std::move(name)); }
+    std::uint64_t value() const override;
+    bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) override;
+    void signal(std::uint64_t value) override;
+
+  private:
+    mutable std::mutex mutex_;
+    std::condition_variable grown_;
+    std::uint64_t value_ = 0;
+};
+
+/// A moment in somebody's work: when the timeline reaches the value.
+struct Point {
+    std::shared_ptr<Timeline> timeline;
+    std::uint64_t value = 0;
+    bool reached() const { return timeline->value() >= value; }
+};
+
+/// How often a wait without a time-out looks whether what it waits for may still come.
+inline constexpr Nanoseconds kLook = std::chrono::milliseconds(100);
+/// How long the end of an object waits for points of others at which nothing moves any more.
+inline constexpr Nanoseconds kPatience = std::chrono::seconds(2);
+
+/// Blocks the host until the point is reached, up to `timeout`; false when that has passed. Errors: Timeline::status().
+Result<bool> wait_for(const Point& point, Nanoseconds timeout);
+/// The same without a time-out.
+Result<void> wait_for(const Point& point);
+
+}  // namespace kinetograph::graph

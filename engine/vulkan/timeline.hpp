@@ -1,0 +1,54 @@
+// Timelines of Vulkan: semaphores that queues, the host, and where they are exported other APIs, signal and wait for.
+#pragma once
+
+#include <kinetograph/engine/graph/timeline.hpp>
+
+#include <vulkan/vulkan_core.h>
+
+#include <string_view>
+
+namespace kinetograph::vulkan {
+
+class Device;
+
+/// Whether another API may import a semaphore: as an opaque file descriptor, by export_timeline_fd().
+enum class Sharing : std::uint8_t { Private, Exportable };
+
+/// A timeline semaphore that starts at 0. Errors: Unsupported (exportable, but VK_KHR_external_semaphore_fd is absent).
+Result<VkSemaphore> create_timeline(const Device& device, std::string_view name, Sharing sharing = Sharing::Private);
+
+/// A new opaque file descriptor of an exportable timeline; the importer closes it.
+Result<int> export_timeline_fd(const Device& device, VkSemaphore timeline, std::string_view name);
+
+/// Blocks the calling thread until `timeline` has reached `value`; false after `timeout`.
+Result<bool> wait_timeline(const Device& device, VkSemaphore timeline, std::uint64_t value, Nanoseconds timeout);
+
+/// A timeline semaphore of the engine's or of the application's. The device outlives it.
+class TimelineSemaphore final : public graph::Timeline {
+  public:
+    static Result<std::shared_ptr<TimelineSemaphore>> create(const Device& device, std::string name,
+                                                             Sharing sharing = Sharing::Private);
+    /// Somebody else's, who destroys it when this is gone.
+    static std::shared_ptr<TimelineSemaphore> borrow(const Device& device, VkSemaphore semaphore);
+    ~TimelineSemaphore() override;  ///< Device::retire, if it is the engine's
+    TimelineSemaphore(const TimelineSemaphore&) = delete;
+    TimelineSemaphore& operator=(const TimelineSemaphore&) = delete;
+
+    const Device& device() const { return device_; }
+    VkSemaphore handle() const { return semaphore_; }
+    std::uint64_t value() const override;
+    bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) override;
+    /// Does nothing where the value is reached already. No queue may be about to signal a value below.
+    void signal(std::uint64_t value) override;
+    /// DeviceLost, as soon as the driver knows.
+    Result<void> status() const override;
+
+  private:
+    TimelineSemaphore(const Device& device, VkSemaphore semaphore, bool owned)
+        : device_(device), semaphore_(semaphore), owned_(owned) {}
+    const Device& device_;
+    VkSemaphore semaphore_;
+    bool owned_;
+};
+
+}  // namespace kinetograph::vulkan

@@ -1,0 +1,165 @@
+// A device that is lost in the middle of work that others wait for: every wait ends, with a sentence, and nothing is
+// left behind. Rounds: KINETOGRAPH_LOSS_ROUNDS, 20 of each kind unless it says otherwise; a soak takes 1000.
+#include "scale_crossing.hpp"
+#include "watchdog.hpp"
+
+#include <kinetograph/tests/engine/accel/hip/standin_fixture.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+namespace kinetograph::interop {
+namespace {
+
+struct Side {
+    std::string name;
+    accel::Kind kind = accel::Kind::Cuda;
+    accel::Batches batches = accel::Batches::Eager;
+};
+std::ostream& operator<<(std::ostream& out, const Side& side) { return out << side.name; }
+
+class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterface<Side> {
+  protected:
+    void SetUp() override {
+        ScaleCrossing::SetUp();
+        validation_ = vulkan::Validation::Off;  // its state machine does not know devices that are lost
+        vulkan::testing::faults().exports_semaphores = is_cuda();
+        ASSERT_NO_FATAL_FAILURE(open_display());
+    }
+    void TearDown() override {
+        ScaleCrossing::TearDown();
+        if (!is_cuda()) hip_.reset({});
+    }
+    bool is_cuda() const { return GetParam().kind == accel::Kind::Cuda; }
+
+    void start(const standin::Options& options) {
+        if (!is_cuda()) hip_.reset(options);
+        auto device = is_cuda() ? cuda_.create_device(*display_, options)
+                                : accel::hip::create_device({.library = accel::hip::kStandin});
+        ASSERT_TRUE(device) << device.error().message;
+        accelerator_ = std::move(*device);
+        ASSERT_NO_FATAL_FAILURE(make_bridge());
+        ASSERT_EQ(bridge_->choice().topology, is_cuda() ? Topology::Shared : Topology::Staged)
+            << bridge_->choice().reason;
+        load_kernel();
+        make_lanes(GetParam().batches);
+    }
+    void end() {
+        bridge_->close();
+        release();
+        bridge_.reset();
+        accelerator_.reset();
+        EXPECT_EQ(is_cuda() ? cuda_.complaints() : complaints_of_hip(), "");
+    }
+    std::string complaints_of_hip() const {
+        std::string text;
+        for (const std::string& complaint : hip_.complaints()) text += complaint + "\n";
+        if (hip_.live() != standin::Live{}) text += "something is alive still\n";
+        return text;
+    }
+    /// Steps with two in flight, until one fails; the first error.
+    std::optional<Error> run_until_lost(std::uint32_t steps) {
+        std::optional<graph::Execution> before;
+        for (std::uint32_t step = 1; step <= steps; ++step) {
+            frame_.clear();
+            declare(frame_, step);
+            const auto now = executor_->execute(frame_);
+            if (!now) return now.error();
+            if (before)
+                if (auto done = executor_->wait(*before); !done) return done.error();
+            before = *now;
+        }
+        if (auto done = executor_->wait(*before); !done) return done.error();
+        return std::nullopt;
+    }
+
+    interop::testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
+    standin::Control& hip_ = accel::hip::control_of(accel::hip::kStandin);
+};
+
+TEST_P(Losses, OfTheAcceleratorEndEveryWaitWithTheSentence) {
+    for (const std::uint32_t launch : {1U, 3U, 30U, 75U, 130U, 170U}) {
+        const testing::Watchdog watchdog(fmt::format("a fault in launch {}", launch), std::chrono::seconds(10));
+        ASSERT_NO_FATAL_FAILURE(start({.faulting_launch = launch}));
+        const auto lost = run_until_lost(60);
+        ASSERT_TRUE(lost) << "launch " << launch;
+        EXPECT_EQ(lost->code, ErrorCode::DeviceLost) << lost->message;
+        const char* const wanted = is_cuda() ? "CUDA_ERROR_LAUNCH_FAILED (719)" : "hipErrorLaunchFailure (719)";
+        EXPECT_NE(lost->message.find(wanted), std::string::npos) << lost->message;
+        end();
+    }
+}
+
+/// The call that enqueues stands still, with a lock that all calls of the driver need, until Vulkan has gone on, which
+/// waits for what the accelerator has done before.
+TEST_P(Losses, NorDoesAFullQueueOfTheDriverHoldUpWhatIsToEmptyIt) {
+    const testing::Watchdog watchdog("a full queue", std::chrono::seconds(60));
+    ASSERT_NO_FATAL_FAILURE(start({.queue_depth = 2}));
+    EXPECT_FALSE(run_until_lost(40));
+    end();
+}
+
+/// The driver refuses to signal what Vulkan waits for: the error is told, and Vulkan goes on.
+TEST_P(Losses, OfOneSignalLeaveNobodyWaiting) {
+    const testing::Watchdog watchdog("a refused signal", std::chrono::seconds(60));
+    for (const char* call : {"cuSignalExternalSemaphoresAsync", "cuStreamWriteValue64_v2", "hipStreamWriteValue64"}) {
+        ASSERT_NO_FATAL_FAILURE(start({.injections = {{call, 5, standin::Code::InvalidValue}}}));
+        const auto refused = run_until_lost(20);
+        if ((call[0] == 'c') == is_cuda()) {
+            ASSERT_TRUE(refused) << call;
+            EXPECT_NE(refused->message.find("signalling value 5"), std::string::npos) << refused->message;
+        }
+        end();
+    }
+}
+
+std::uint32_t rounds() {
+    const char* given = std::getenv("KINETOGRAPH_LOSS_ROUNDS");
+    return given != nullptr ? static_cast<std::uint32_t>(std::max(1, std::atoi(given))) : 20;
+}
+
+TEST_P(Losses, AtDrawnMomentsLeaveNothingBehind) {
+    std::minstd_rand random(7);
+    for (std::uint32_t round = 0; round < rounds(); ++round) {
+        const std::uint32_t launch = 1 + static_cast<std::uint32_t>(random()) % 100;
+        const testing::Watchdog watchdog(fmt::format("round {}, a fault in launch {}", round, launch),
+                                         std::chrono::seconds(10));
+        ASSERT_NO_FATAL_FAILURE(start({.faulting_launch = launch, .jitter_seed = 1 + round}));
+        const auto lost = run_until_lost(60);
+        ASSERT_TRUE(lost);
+        EXPECT_EQ(lost->code, ErrorCode::DeviceLost) << lost->message;
+        end();
+    }
+}
+
+/// The accelerator waits on the device for semaphores that a lost Vulkan device will not signal.
+TEST_P(Losses, OfVulkanEndTheAcceleratorsWaitsToo) {
+    std::minstd_rand random(11);
+    for (std::uint32_t round = 0; round < rounds(); ++round) {
+        const std::uint32_t submissions = 1 + static_cast<std::uint32_t>(random()) % 30;
+        const testing::Watchdog watchdog(fmt::format("round {}, Vulkan lost after {} submissions", round, submissions),
+                                         std::chrono::seconds(20));
+        ASSERT_NO_FATAL_FAILURE(start({.jitter_seed = 1 + round}));
+        vulkan::testing::faults().submissions_left = static_cast<int>(submissions);
+        const auto lost = run_until_lost(60);
+        ASSERT_TRUE(lost);
+        EXPECT_EQ(lost->code, ErrorCode::DeviceLost) << lost->message;
+        EXPECT_NE(lost->message.find("was lost while"), std::string::npos) << lost->message;
+        end();
+        display_.reset();  // a lost device is replaced in the same process
+        vulkan::testing::faults().recover();
+        auto display = vulkan::Device::create(*instance_);
+        ASSERT_TRUE(display) << display.error().message;
+        display_ = std::move(*display);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sides, Losses,
+                         ::testing::Values(Side{"Cuda", accel::Kind::Cuda, accel::Batches::Eager},
+                                           Side{"CudaReplayed", accel::Kind::Cuda, accel::Batches::Replayed},
+                                           Side{"Hip", accel::Kind::Hip, accel::Batches::Eager}),
+                         [](const auto& side) { return side.param.name; });
+
+}  // namespace
+}  // namespace kinetograph::interop

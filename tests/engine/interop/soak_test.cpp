@@ -1,0 +1,106 @@
+// Lanes that come and go on one bridge leave nothing behind: no pinned page, semaphore, descriptor or thread.
+// KINETOGRAPH_SOAK_ROUNDS lanes, 200 unless it says otherwise; a soak takes 10000.
+#include "interop_fixture.hpp"
+#include "watchdog.hpp"
+
+#include <kinetograph/tests/engine/accel/device_fixture.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
+namespace kinetograph::interop {
+namespace {
+
+int rounds() {
+    const char* given = std::getenv("KINETOGRAPH_SOAK_ROUNDS");
+    return given != nullptr ? std::max(1, std::atoi(given)) : 200;
+}
+
+/// What a lane may have taken and not given back.
+struct Held {
+    standin::Live live;
+    int semaphores = 0;
+    std::ptrdiff_t files = 0, threads = 0;
+    static std::ptrdiff_t entries(const char* folder) {
+        return std::distance(std::filesystem::directory_iterator(folder), {});
+    }
+    static Held now(const standin::Control& control) {
+        return {control.live(), vulkan::testing::faults().semaphores, entries("/proc/self/fd"),
+                entries("/proc/self/task")};
+    }
+};
+
+class LanesThatComeAndGo : public testing::InteropTest {
+  protected:
+    void open() {
+        validation_ = vulkan::Validation::Off;  // the layers grow with every object
+        ASSERT_NO_FATAL_FAILURE(InteropTest::open(cuda_));
+    }
+    void TearDown() override {
+        InteropTest::TearDown();
+        EXPECT_EQ(cuda_.complaints(), "");
+    }
+    /// A batch without passes: it waits for what it is told to, and signals `value`.
+    static void submit(graph::LaneBackend& lane, std::uint64_t value, std::span<const graph::ResolvedWait> waits = {}) {
+        graph::Batch batch;
+        batch.lane = lane.lane();
+        graph::Plan plan;
+        plan.batches_on_lane[static_cast<std::size_t>(lane.lane())] = 1;
+        ASSERT_TRUE(lane.submit(
+            {.plan = &plan, .batch = &batch, .waits = waits, .passes = {}, .resources = {}, .signal = value}));
+    }
+    std::unique_ptr<vulkan::VulkanLane> make_vulkan_lane() {
+        return vulkan::VulkanLane::create(*display_, graph::Lane::Graphics, nullptr, bridge_->lane_sharing()).value();
+    }
+    void expect_nothing_grows(const std::function<void(std::uint64_t round)>& round) {
+        const standin::Control& control = *accel::control_of(KINETOGRAPH_STANDIN_CUDA_LIBRARY);
+        constexpr int kWarmUp = 2 * vulkan::Device::kRetired;  // until timelines that were retired go again
+        std::uint64_t count = 0;
+        for (int i = 0; i < kWarmUp; ++i) round(++count);
+        const Held before = Held::now(control);
+        for (int i = 0; i < rounds(); ++i) round(++count);
+        const Held after = Held::now(control);
+        EXPECT_EQ(after.live.pinned_allocations, before.live.pinned_allocations);
+        EXPECT_EQ(after.live.semaphores, before.live.semaphores);
+        EXPECT_EQ(after.live, before.live);
+        EXPECT_EQ(after.semaphores, before.semaphores);
+        EXPECT_EQ(after.files, before.files);
+        EXPECT_EQ(after.threads, before.threads);
+    }
+
+    testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
+};
+
+TEST_F(LanesThatComeAndGo, OfTheAcceleratorLeaveNothingOnTheBridgeNorOnTheLaneThatWaitedForThem) {
+    const testing::Watchdog watchdog("lanes", std::chrono::seconds(300));
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto drawing = make_vulkan_lane();
+    expect_nothing_grows([&](std::uint64_t round) {
+        const auto lane = accel::AcceleratorLane::create(*accelerator_).value();
+        ASSERT_TRUE(bridge_->connect(*lane, *drawing));
+        ASSERT_NO_FATAL_FAILURE(submit(*lane, 1));
+        const graph::ResolvedWait wait{lane.get(), 1};
+        ASSERT_NO_FATAL_FAILURE(submit(*drawing, round, {&wait, 1}));
+        ASSERT_TRUE(bridge_->wait(bridge_->point_of(*lane, 1).value()));
+        ASSERT_TRUE(drawing->wait(round));
+    });
+}
+
+TEST_F(LanesThatComeAndGo, OfVulkanLeaveNothingOnTheBridgeNorOnTheLaneThatWaitedForThem) {
+    const testing::Watchdog watchdog("lanes", std::chrono::seconds(300));
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto lane = accel::AcceleratorLane::create(*accelerator_).value();
+    expect_nothing_grows([&](std::uint64_t round) {
+        const auto drawing = make_vulkan_lane();
+        ASSERT_TRUE(bridge_->connect(*lane, *drawing));
+        ASSERT_NO_FATAL_FAILURE(submit(*drawing, 1));
+        const graph::ResolvedWait wait{drawing.get(), 1};
+        ASSERT_NO_FATAL_FAILURE(submit(*lane, round, {&wait, 1}));
+        ASSERT_TRUE(lane->wait(round));
+    });
+}
+
+}  // namespace
+}  // namespace kinetograph::interop
