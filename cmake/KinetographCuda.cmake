@@ -124,6 +124,6 @@ std::string_view fat_binary_compiler() { return "@provenance@"; }
 
 }  // namespace kinetograph::cuda
 ]])
-    set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${ARGN}")
+    set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${ARGN}" SKIP_UNITY_BUILD_INCLUSION TRUE)
     target_sources(${target} PRIVATE "${source}")
 endfunction()

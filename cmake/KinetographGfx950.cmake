@@ -88,6 +88,6 @@ std::string_view code_object_compiler() { return "@provenance@"; }
 
 }  // namespace kinetograph::gfx950
 ]])
-    set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${ARGN}")
+    set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${ARGN}" SKIP_UNITY_BUILD_INCLUSION TRUE)
     target_sources(${target} PRIVATE "${source}")
 endfunction()

@@ -12,7 +12,7 @@ namespace kinetograph::vae {
 
 namespace {
 
-constexpr std::int64_t kLargestSide = 1024;  // 8192 pixels of video
+constexpr std::int64_t kLargestLatentSide = 1024;  // 8192 pixels of video
 constexpr double kLowestFps = 0.01, kHighestFps = 1000;
 
 /// [C,T,h,w] of a view that may have a batch axis of 1.
@@ -33,10 +33,10 @@ Result<tensor::Shape> clip_shape(const tensor::TensorView& view, std::string_vie
     }
     if (shape[0] == 0) return fail(ErrorCode::InvalidArgument, "{}: latents {} have no channels", file, text);
     if (shape[1] == 0) return fail(ErrorCode::InvalidArgument, "{}: latents {} have no frames", file, text);
-    if (shape[2] < 1 || shape[2] > kLargestSide || shape[3] < 1 || shape[3] > kLargestSide) {
+    if (shape[2] < 1 || shape[2] > kLargestLatentSide || shape[3] < 1 || shape[3] > kLargestLatentSide) {
         return fail(ErrorCode::InvalidArgument,
                     "{}: latents {}: frames of {} x {} latent pixels, a side may have 1 to {}", file, text, shape[3],
-                    shape[2], kLargestSide);
+                    shape[2], kLargestLatentSide);
     }
     return shape;
 }

@@ -20,7 +20,7 @@ constexpr uint32_t kTile = 16;
 
 /// d[row][column] += sum over k of a[k][row] * b[k][column].
 template <uint32_t kDepth>
-inline __attribute__((always_inline)) void multiply(float* accumulators, const float* a, const float* b) {
+inline __attribute__((always_inline)) void multiply_tile(float* accumulators, const float* a, const float* b) {
     for (uint32_t row = 0; row < kTile; ++row) {
         float* const d = accumulators + (row % 4) * kWaveLanes + (row / 4) * kTile;
         float sums[kTile];
@@ -91,15 +91,15 @@ KG_CPU_CLONES void multiply_bf16(float* accumulators, const uint32_t* a, const u
     alignas(64) float left[32 * kTile], right[32 * kTile];
     unpack_bf16(left, a);
     unpack_bf16(right, b);
-    multiply<32>(accumulators, left, right);
+    multiply_tile<32>(accumulators, left, right);
 }
 
 KG_CPU_CLONES void multiply_32(float* accumulators, const float* a, const float* b) {
-    multiply<32>(accumulators, a, b);
+    multiply_tile<32>(accumulators, a, b);
 }
 
 KG_CPU_CLONES void multiply_128(float* accumulators, const float* a, const float* b) {
-    multiply<128>(accumulators, a, b);
+    multiply_tile<128>(accumulators, a, b);
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void mfma_16x16x32(float* accumulators, const uint32_t* a, const uint32_t* b, bo
 
 void mfma_16x16x4_f32(float* accumulators, const float* a, const float* b) {
     WaveMachine::current().count_product();
-    multiply<4>(accumulators, a, b);
+    multiply_tile<4>(accumulators, a, b);
 }
 
 void mfma_16x16x128_f8e4m3(float* accumulators, const uint32_t* a, const uint32_t* b) {

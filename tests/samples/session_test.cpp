@@ -11,7 +11,7 @@ namespace kinetograph::viewer {
 namespace {
 
 using testing::FakeSource;
-constexpr Nanoseconds kRefresh = std::chrono::microseconds(16'667);
+constexpr Nanoseconds kDisplayPeriod = std::chrono::microseconds(16'667);
 
 class Sessions : public ::testing::Test {
   protected:
@@ -19,7 +19,7 @@ class Sessions : public ::testing::Test {
     template <class Done>
     bool run_until(Session& session, Done done) {
         for (const Nanoseconds end = host_now() + std::chrono::seconds(30); host_now() < end;) {
-            last_ = session.advance(now_ += std::chrono::milliseconds(1), kRefresh);
+            last_ = session.advance(now_ += std::chrono::milliseconds(1), kDisplayPeriod);
             if (done()) return true;
             std::this_thread::sleep_for(std::chrono::microseconds(100));  // for the threads that open and close clips
         }

@@ -51,20 +51,20 @@ struct DecodeTimes {
 };
 
 /// Everything that was measured.
-struct Measured {
+struct MeasuredInterop {
     std::vector<RouteTimes> routes;
     std::optional<DecodeTimes> decode;
     std::optional<Soak> soak;
 };
 
 /// What one hand-over adds: half of what the way there and back costs more than staying on the accelerator.
-double hand_over(const Measured& measured, double (*figure)(const HandOverTimes&)) {
+double hand_over(const MeasuredInterop& measured, double (*figure)(const HandOverTimes&)) {
     return (figure(measured.routes[1].times) - figure(measured.routes[0].times)) / 2;
 }
 double one_by_one(const HandOverTimes& times) { return times.one_by_one.median(); }
 double batched(const HandOverTimes& times) { return times.batched; }
 
-std::string to_text(const InteropBench& bench, const interop::Bridge& bridge, const Measured& measured) {
+std::string to_text(const InteropBench& bench, const interop::Bridge& bridge, const MeasuredInterop& measured) {
     Table table({"route", ">one by one us", ">its submission us", ">batched us"});
     for (const auto& [route, times] : measured.routes) {
         table.add({std::string(to_string(route)), fmt::format("{:.1f}", 1e6 * times.one_by_one.median()),
@@ -89,7 +89,7 @@ std::string to_text(const InteropBench& bench, const interop::Bridge& bridge, co
                               bridge.display()->report().name);
 }
 
-nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge& bridge, const Measured& measured) {
+nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge& bridge, const MeasuredInterop& measured) {
     nlohmann::ordered_json json = report_head("interop", bench.command_line, bridge.accelerator().info());
     json["machine"]["vulkan_device"] = bridge.display()->report().name;
     json["machine"]["vulkan_driver"] = bridge.display()->report().driver;
@@ -120,7 +120,7 @@ nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge&
 
 /// Rounds of a few steps, one decoder after the other and the other way round: what drifts meanwhile, the clock of a
 /// GPU or other programs, meets both alike. The first steps of each kind are not counted.
-Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, Measured& measured) {
+Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, MeasuredInterop& measured) {
     constexpr std::int64_t kStepsOfARound = 6, kFirstSteps = 4;
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));
     const vae::LatentSize size = bench.size.latents();
@@ -148,7 +148,7 @@ Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, 
 }
 
 /// Errors: OutOfRange.
-Result<void> check_share(const InteropBench& bench, const Measured& measured) {
+Result<void> check_share(const InteropBench& bench, const MeasuredInterop& measured) {
     if (!measured.decode || !bench.most_percent) return {};
     const double percent = 100 * measured.decode->share.median();
     if (percent <= *bench.most_percent) return {};
@@ -156,9 +156,9 @@ Result<void> check_share(const InteropBench& bench, const Measured& measured) {
                 *bench.most_percent);
 }
 
-Result<Measured> measure(const InteropBench& bench, interop::Bridge& bridge) {
+Result<MeasuredInterop> measure(const InteropBench& bench, interop::Bridge& bridge) {
     KG_TRY(auto hand_overs, HandOvers::create(bridge));
-    Measured measured;
+    MeasuredInterop measured;
     for (const Route route : {Route::AcceleratorOnly, Route::ThereAndBack}) {
         KG_TRY(auto times, hand_overs->time(route, bench.executions));
         measured.routes.push_back({route, std::move(times)});

@@ -2,8 +2,10 @@
 
 // GCC 12 takes the deliberately undefined operands of its own AVX-512 header for a mistake (GCC bug 105593).
 #pragma GCC diagnostic push
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 

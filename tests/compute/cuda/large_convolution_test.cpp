@@ -17,7 +17,7 @@ using tensor::DType;
 class RollingFrames {
   public:
     RollingFrames(accel::Device& device, accel::Stream& stream, std::int64_t frames, std::int64_t elements, DType dtype)
-        : elements_(elements), dtype_(dtype), bytes_(tensor::bytes_per_element(dtype)) {
+        : dtype_(dtype), bytes_(tensor::bytes_per_element(dtype)) {
         const std::int64_t numbers = elements + kShift * frames;
         numbers_.resize(static_cast<std::size_t>(numbers * bytes_));
         std::uint32_t state = 1;
@@ -40,7 +40,6 @@ class RollingFrames {
 
   private:
     static constexpr std::int64_t kShift = 1009;
-    std::int64_t elements_;
     DType dtype_;
     std::int64_t bytes_;
     std::vector<std::byte> numbers_;

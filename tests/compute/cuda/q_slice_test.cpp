@@ -163,8 +163,8 @@ TEST_F(CudaQSlice, FusedSumsSurviveACancellationThatRoundedSlicesDoNot) {
         const std::int64_t channel = static_cast<std::int64_t>(i) / (f.q * f.r * f.s) % 32;
         if (channel == 0) test.filter[i] = tap == 4 ? 64.0F : tap == 22 ? -64.0F : 0.0F;  // the middle of a frame
     }
-    const std::int64_t elements = 6 * 9 * 32;
-    test.input.fill([values = test.input.values(), elements](std::int64_t frame, std::int64_t i) {
+    constexpr std::int64_t elements = 6 * 9 * 32;
+    test.input.fill([values = test.input.values()](std::int64_t frame, std::int64_t i) {
         return i % 32 == 0 ? 64.0F : values[frame * elements + i];
     });
     const Exact exact(test);

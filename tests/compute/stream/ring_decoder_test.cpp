@@ -16,7 +16,7 @@ using testing::small_decoder;
 
 constexpr std::uint64_t kLatentBytes = 16 * testing::kHeight * testing::kWidth * sizeof(float);
 
-constexpr Nanoseconds kLong = std::chrono::seconds(60);  // for slots that come, however loaded the machine is
+constexpr Nanoseconds kSlotWait = std::chrono::seconds(60);  // for slots that come, however loaded the machine is
 
 class RingDecoders : public testing::StreamTest, public ::testing::WithParamInterface<Case> {
   protected:
@@ -43,7 +43,7 @@ class RingDecoders : public testing::StreamTest, public ::testing::WithParamInte
         ASSERT_TRUE(stream_->upload(at(t), std::as_bytes(std::span(values))));
     }
     std::byte* at(std::int64_t t) const { return latents_->data() + static_cast<std::uint64_t>(t) * kLatentBytes; }
-    Stepped step(std::int64_t t, const interop::TimelinePoint& ready = {}, Nanoseconds patience = kLong) {
+    Stepped step(std::int64_t t, const interop::TimelinePoint& ready = {}, Nanoseconds patience = kSlotWait) {
         const auto stepped = decoder_->step({at(t), kLatentBytes, ready}, patience);
         EXPECT_TRUE(stepped) << stepped.error().message;
         return stepped ? *stepped : Stepped::NoSlots;
@@ -202,7 +202,8 @@ TEST_P(RingDecoders, HundredsOfStepsNeitherGrowNorDrift) {
     std::uint64_t stride = 0;
     const auto run = [&](std::uint64_t steps) {
         for (std::uint64_t i = 0; i < steps; ++i) {
-            Result<Stepped> stepped = decoder_->step({at(static_cast<std::int64_t>(i % 6)), kLatentBytes, {}}, kLong);
+            Result<Stepped> stepped =
+                decoder_->step({at(static_cast<std::int64_t>(i % 6)), kLatentBytes, {}}, kSlotWait);
             ASSERT_TRUE(stepped && *stepped == Stepped::Enqueued);
             while (const auto record = decoder_->ring().try_take()) {
                 if (last && record->ready.value != last->value) {

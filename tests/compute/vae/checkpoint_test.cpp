@@ -114,8 +114,8 @@ TEST_F(CheckpointTest, IgnoresTheEncoderWhateverItHolds) {
     const std::vector<float> nan(8, std::nanf(""));
     file_.tensors.push_back(test::stored("encoder.conv1.weight", DType::F32, {8}, nan));
     file_.tensors.push_back(test::stored("encoder.downsamples.0.residual.0.gamma", DType::F16, {2, 4}, nan));
-    file_.tensors.push_back(
-        test::StoredTensor::of("conv1.weight", DType::I64, {1}, std::span<const std::int64_t>({{7}})));
+    const std::int64_t seven = 7;
+    file_.tensors.push_back(test::StoredTensor::of("conv1.weight", DType::I64, {1}, std::span(&seven, 1)));
     EXPECT_EQ(refusal(file_), "accepted");
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <random>
 
 #include "scene.hpp"
 
@@ -12,8 +11,8 @@ namespace {
 
 class Maker {
   public:
-    Maker(RandomGraph& graph, std::uint64_t seed, const RandomGraphMemory& memory)
-        : graph_(graph), random_(seed), memory_(memory) {}
+    Maker(RandomGraph& graph, const Choices& choices, const RandomGraphMemory& memory)
+        : graph_(graph), random_(choices), memory_(memory) {}
 
     void make() {
         choose_topology();
@@ -189,7 +188,7 @@ class Maker {
     }
 
     RandomGraph& graph_;
-    std::mt19937_64 random_;
+    Choices random_;
     RandomGraphMemory memory_;
     std::uint64_t imports_ = 0;
     std::size_t history_count_ = 0;
@@ -203,13 +202,13 @@ class Maker {
 
 }  // namespace
 
-RandomGraph::RandomGraph(std::uint64_t seed, const RandomGraphMemory& memory) : seed_(seed), memory_(memory) {
-    Maker(*this, seed_, memory_).make();
+RandomGraph::RandomGraph(const Choices& choices, const RandomGraphMemory& memory) : choices_(choices), memory_(memory) {
+    Maker(*this, choices_, memory_).make();
 }
 
 void RandomGraph::declare() {
     frame.clear();
-    Maker(*this, seed_, memory_).make();
+    Maker(*this, choices_, memory_).make();
 }
 
 }  // namespace kinetograph::graph

@@ -1,6 +1,9 @@
 // Random frame graphs for property tests: the same seed declares the same graph.
 #pragma once
 
+#include <random>
+#include <span>
+
 #include "scene.hpp"
 
 namespace kinetograph::graph {
@@ -14,6 +17,26 @@ constexpr std::uint64_t random_graphs(std::uint64_t all) {
 #endif
 }
 
+/// Where the choices of a random graph come from, as the distributions of <random> ask for them: a seed, or bytes that
+/// a fuzzer makes, one byte a choice; after the last byte it is the seed again.
+class Choices {
+  public:
+    using result_type = std::uint64_t;
+    Choices(std::uint64_t seed, std::span<const std::uint8_t> bytes = {}) : random_(seed), bytes_(bytes) {}
+    static constexpr result_type min() { return 0; }
+    static constexpr result_type max() { return ~result_type{0}; }
+    result_type operator()() {
+        if (bytes_.empty()) return random_();
+        const std::uint64_t choice = bytes_.front();
+        bytes_ = bytes_.subspan(1);
+        return choice << 56U | std::uint64_t{1} << 55U;  // the middle of the byte's range: none is drawn again
+    }
+
+  private:
+    std::mt19937_64 random_;
+    std::span<const std::uint8_t> bytes_;
+};
+
 /// Where the memory of imports and histories comes from. Without an executor nothing can be executed: then imports have
 /// made-up addresses, and lanes and waits are random too.
 struct RandomGraphMemory {
@@ -23,7 +46,7 @@ struct RandomGraphMemory {
 };
 
 struct RandomGraph {
-    explicit RandomGraph(std::uint64_t seed, const RandomGraphMemory& memory = {});
+    explicit RandomGraph(const Choices& choices, const RandomGraphMemory& memory = {});
     /// Declares the same graph again, as the next frame of an application would.
     void declare();
 
@@ -33,7 +56,7 @@ struct RandomGraph {
     std::vector<HistoryStorage*> histories;
 
   private:
-    std::uint64_t seed_;
+    Choices choices_;
     RandomGraphMemory memory_;
 };
 

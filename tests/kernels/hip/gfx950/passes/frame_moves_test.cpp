@@ -14,12 +14,12 @@ TEST(UpsampleGfx950, MakesEveryPixelATwoByTwoBlock) {
                 TestFrames input(storage, 3, static_cast<size_t>(height * width * channels)),
                     output(storage, 3, input.elements() * 4);
                 input.fill(1);
+                const auto c = static_cast<size_t>(channels), w = static_cast<size_t>(width);
                 expect_pass(
                     launch_shape(problem), make_params(problem, frame_table(input.inputs(), output.outputs())),
                     [&] { output.poison(); },
                     [&] {
                         output.expect_guards();
-                        const auto c = static_cast<size_t>(channels), w = static_cast<size_t>(width);
                         for (size_t f = 0; f < 3; ++f) {
                             for (size_t e = 0; e < output.elements(); ++e) {
                                 const size_t x = e / c % (2 * w), y = e / c / (2 * w);
