@@ -9,12 +9,14 @@ install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CM
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 
 # The installed tree repeats the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both.
-# What speaks of kernels stays inside: the back ends behind compute/'s dispatch, and tensor maps. The convolution's vocabulary is public.
+# What speaks of kernels stays inside: dispatch, plans and the back ends behind them, and tensor maps. The convolution's vocabulary is
+# public.
 install(FILES kernels/isa/host_device.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph/kernels/isa" COMPONENT headers)
 install(FILES kernels/conv/element.hpp kernels/conv/problem.hpp kernels/conv/tensors.hpp
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph/kernels/conv" COMPONENT headers)
 install(DIRECTORY engine compute DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph" COMPONENT headers
-        FILES_MATCHING PATTERN "*.hpp" REGEX "/compute/[a-z]+/(cuda|hip)" EXCLUDE PATTERN "tensor_map.hpp" EXCLUDE)
+        FILES_MATCHING PATTERN "*.hpp" REGEX "/compute/[a-z]+/(cuda|hip)" EXCLUDE PATTERN "tensor_map.hpp" EXCLUDE
+        PATTERN "dispatch.hpp" EXCLUDE PATTERN "known_devices.hpp" EXCLUDE PATTERN "planned.hpp" EXCLUDE)
 
 configure_package_config_file(cmake/kinetographConfig.cmake.in "${PROJECT_BINARY_DIR}/kinetographConfig.cmake"
                               INSTALL_DESTINATION "${KINETOGRAPH_PACKAGE_DIR}" PATH_VARS CMAKE_INSTALL_DATADIR)

@@ -6,7 +6,7 @@
 namespace kinetograph::nn {
 namespace {
 
-struct Bound {
+struct Doubling {
     std::vector<const std::byte*> input;
     std::vector<std::byte*> output;
     std::int64_t height, width;
@@ -24,7 +24,7 @@ void double_row(const std::byte* input, std::byte* output, std::int64_t width, s
     std::memcpy(output + row_bytes, output, row_bytes);
 }
 
-void run(const Bound& work) {
+void double_frames(const Doubling& work) {
     const std::size_t row_bytes = static_cast<std::size_t>(work.width) * work.pixel_bytes;
     const std::int64_t rows = work.height * static_cast<std::int64_t>(work.input.size());
 #pragma omp parallel for schedule(static)
@@ -50,12 +50,12 @@ Result<void> enqueue_upsample_nearest2x(accel::Stream& stream, std::string_view 
     }
     const std::size_t pixel_bytes = static_cast<std::size_t>(work.channels) * tensor::bytes_per_element(work.dtype);
     stream.enqueue(pass_name,
-                   [bound = Bound{{work.input.begin(), work.input.end()},
-                                  {work.output.begin(), work.output.end()},
-                                  work.height,
-                                  work.width,
-                                  pixel_bytes}]() -> Result<void> {
-                       run(bound);
+                   [doubling = Doubling{{work.input.begin(), work.input.end()},
+                                        {work.output.begin(), work.output.end()},
+                                        work.height,
+                                        work.width,
+                                        pixel_bytes}]() -> Result<void> {
+                       double_frames(doubling);
                        return {};
                    });
     return {};

@@ -13,8 +13,8 @@ namespace kinetograph::stream {
 struct FrameStreamOptions {
     /// Images of the bridge's Vulkan device, or buffers that the accelerator addresses too. Headless: buffers.
     interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
-    std::uint32_t slots = 8;                            ///< frames ready and frames held by readers, together; >= 5
-    bool loop = false;                                  ///< start over at the end, in the same generation
+    std::uint32_t slots = 8;  ///< frames ready and frames held by readers; more than a step makes
+    bool loop = false;        ///< start over at the end, in the same generation
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     profile::Recorder* recorder = nullptr;              ///< of the copies; outlives the stream
 };

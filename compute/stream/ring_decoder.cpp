@@ -13,9 +13,6 @@ namespace {
 using interop::FrameRing;
 using interop::FrameRingDesc;
 
-constexpr std::uint32_t kFramesOfAStep = 4;
-constexpr std::uint32_t kFewestSlots = kFramesOfAStep + 1;  // with the one on show, which nobody has given back yet
-
 struct CopyData {
     std::vector<graph::Buffer> pixels;
     std::vector<graph::Image> images;
@@ -34,10 +31,11 @@ void copy_to_image(const vulkan::BufferRange& from, const vulkan::Image& image, 
 
 Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
                                                          const RingDecoderOptions& options) {
-    if (options.slots < kFewestSlots)
+    const std::int64_t most = decoder->step_frames().most;
+    if (options.slots <= most)
         return fail(ErrorCode::InvalidArgument,
                     "a ring of {} frames: a step makes {} at once, and a reader holds at least one", options.slots,
-                    kFramesOfAStep);
+                    most);
     std::unique_ptr<RingDecoder> made(new RingDecoder(bridge, std::move(decoder), options));
     if (bridge.display() == nullptr) made->options_.storage = FrameRingDesc::Storage::Buffer;
     KG_CHECK(made->make_ring());
@@ -46,14 +44,14 @@ Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge
 }
 
 Result<void> RingDecoder::make_ring() {
-    const vae::LatentSize size = decoder_->latent_size();
-    KG_TRY(ring_, FrameRing::create(bridge_, {.width = static_cast<std::uint32_t>(8 * size.width),
-                                              .height = static_cast<std::uint32_t>(8 * size.height),
+    const vae::StepFrames frames = decoder_->step_frames();
+    KG_TRY(ring_, FrameRing::create(bridge_, {.width = static_cast<std::uint32_t>(frames.width),
+                                              .height = static_cast<std::uint32_t>(frames.height),
                                               .storage = options_.storage,
                                               .slots = options_.slots,
                                               .color = {}}));
-    slots_.reserve(kFramesOfAStep);
-    places_.reserve(kFramesOfAStep);
+    slots_.reserve(frames_of_a_step());
+    places_.reserve(frames_of_a_step());
     return {};
 }
 
@@ -76,7 +74,7 @@ Result<void> RingDecoder::attach() {
         output.then = [this](graph::FrameGraph& frame, std::span<const graph::Buffer> frames) {
             declare_copies(frame, frames);
         };
-        const std::uint64_t pixels = (ring_->frame_bytes() + 255) / 256 * 256 * kFramesOfAStep;
+        const std::uint64_t pixels = (ring_->frame_bytes() + 255) / 256 * 256 * frames_of_a_step();
         KG_CHECK(bridge_.memory().reserve(pixels));
     }
     return decoder_->attach(std::move(output));
@@ -92,7 +90,7 @@ Result<void> RingDecoder::make_copying() {
 
 /// Memory for the frames of one step, and an executor for the copies out of it.
 Result<void> RingDecoder::make_pixels() {
-    for (std::uint32_t i = 0; i < kFramesOfAStep; ++i) {
+    for (std::size_t i = 0; i < frames_of_a_step(); ++i) {
         KG_TRY(auto buffer, bridge_.memory().create_buffer(fmt::format("pixels {}", i), ring_->frame_bytes()));
         pixels_.push_back(std::move(buffer));
     }
@@ -156,7 +154,7 @@ graph::LaneBackend& RingDecoder::last_lane() const {
 
 /// Slots for the next step, kept from call to call until there are enough.
 Stepped RingDecoder::acquire(Nanoseconds timeout) {
-    const std::size_t wanted = first_ ? 1 : kFramesOfAStep;
+    const std::size_t wanted = first_ ? 1 : frames_of_a_step();
     const Nanoseconds until = host_now() + timeout;
     while (slots_.size() < wanted) {
         const auto slot = ring_->acquire(std::max(until - host_now(), Nanoseconds{}));

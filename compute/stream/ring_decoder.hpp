@@ -19,7 +19,7 @@ enum class Copies : std::uint8_t {
 struct RingDecoderOptions {
     /// Images of the bridge's Vulkan device, or buffers that the accelerator addresses too. Headless: buffers.
     interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
-    std::uint32_t slots = 8;  ///< frames: four that a step writes, and those that are ready or held by readers; >= 5
+    std::uint32_t slots = 8;  ///< frames: those that a step writes, and those that are ready or held by readers
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     Copies copies = Copies::Ahead;
     double fps = 24.0;                      ///< of the clip, for the frames' presentation times
@@ -50,7 +50,7 @@ enum class Stepped : std::uint8_t {
 class RingDecoder {
   public:
     /// `bridge` connects the accelerator that `decoder` was made for with the Vulkan device, and outlives the result.
-    /// Errors: InvalidArgument (fewer than 5 slots, images without Vulkan), OutOfMemory.
+    /// Errors: InvalidArgument (no more slots than a step makes frames, images without Vulkan), OutOfMemory.
     static Result<std::unique_ptr<RingDecoder>> create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
                                                        const RingDecoderOptions& options = {});
     RingDecoder(const RingDecoder&) = delete;
@@ -97,6 +97,7 @@ class RingDecoder {
     Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
     Result<void> publish(const vae::EnqueuedStep& step);
     graph::LaneBackend& last_lane() const;
+    std::size_t frames_of_a_step() const { return static_cast<std::size_t>(decoder_->step_frames().most); }
 
     interop::Bridge& bridge_;
     RingDecoderOptions options_;

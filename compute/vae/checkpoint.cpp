@@ -1,7 +1,7 @@
+#include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
-#include <kinetograph/compute/vae/key_naming.hpp>
 #include <kinetograph/compute/vae/latent_statistics.hpp>
-#include <kinetograph/compute/vae/parameter_list.hpp>
+#include <kinetograph/compute/vae/recognition.hpp>
 
 #include <fmt/core.h>
 #include <xxhash.h>
@@ -16,31 +16,29 @@ namespace kinetograph::vae {
 namespace {
 
 constexpr std::string_view kSyntheticPrefix = "synthetic:";
-constexpr std::int64_t kPublishedDim = 96;
-constexpr std::int64_t kPublishedZDim = 16;
 constexpr std::int64_t kLargestDim = 1024;  // 8.3 billion parameters; keeps 4 * dim * 4 * dim * 27 far from overflow
 
 }  // namespace
 
 struct Checkpoint::State {
     struct Entry {
-        Parameter parameter;
+        nn::Parameter parameter;
         const tensor::TensorView* stored = nullptr;  // null in a synthetic checkpoint
     };
 
     std::string name;
-    std::optional<tensor::SafetensorsFile> file;  // absent in a synthetic checkpoint
+    std::optional<formats::TensorSource> file;  // absent in a synthetic checkpoint
     KeyScheme scheme;
-    std::int64_t dim = 0, z_dim = 0;
+    families::Widths widths;
     std::uint64_t parameters = 0, content_hash = 0;
     tensor::DType dtype = tensor::DType::F32;
-    LatentStatistics statistics;
+    families::LatentStatistics statistics;
     std::vector<Entry> entries;  // in state-dict order
     std::vector<std::string> names;
     std::unordered_map<std::string_view, std::size_t> index_of;  // keys lie in `names`
 
     const Entry& entry(std::string_view tensor) const;
-    Result<void> read_dimensions();
+    Result<void> read_widths();
     Result<void> bind_tensors();
     Result<void> check_values() const;
     void list_parameters();
@@ -48,53 +46,67 @@ struct Checkpoint::State {
 
 namespace {
 
-/// Dimension `axis` of tensor `original`, which is there; the shape is checked as a whole once the widths are known.
-Result<std::int64_t> read_width(const tensor::SafetensorsFile& file, const KeyScheme& scheme, std::string_view original,
-                                std::size_t axis) {
-    const std::string key = scheme.key(original);
+/// The width that a tensor of the file tells, which is there; shapes are checked as a whole once the widths are known.
+Result<std::int64_t> read_width(const formats::TensorSource& file, const KeyScheme& scheme,
+                                const families::WidthIn& width) {
+    const std::string key = scheme.key(width.tensor);
     const tensor::Shape& shape = file.find(key)->shape;
-    if (axis >= shape.size() || shape[axis] < 1 || shape[axis] > kLargestDim) {
+    if (width.axis >= shape.size() || shape[width.axis] < 1 || shape[width.axis] > kLargestDim) {
         return fail(ErrorCode::InvalidArgument, "{}: tensor \"{}\" has shape {}: no decoder has that", file.name(), key,
                     tensor::to_string(shape));
     }
-    return shape[axis];
+    return shape[width.axis];
 }
 
 bool is_parameter_type(tensor::DType dtype) {
     return dtype == tensor::DType::F32 || dtype == tensor::DType::F16 || dtype == tensor::DType::BF16;
 }
 
-/// N of "synthetic:wan2.1,dim=N".
-Result<std::int64_t> parse_synthetic(std::string_view spec) {
-    constexpr std::string_view kModel = "wan2.1";
+struct Synthetic {
+    const families::Family* family = nullptr;
+    families::Widths widths;
+};
+
+/// "synthetic:wan2.1" or "synthetic:wan2.1,dim=N".
+Result<Synthetic> parse_synthetic(std::string_view spec) {
     constexpr std::string_view kOption = ",dim=";
-    std::string_view rest = spec.substr(kSyntheticPrefix.size());
+    const std::string_view rest = spec.substr(kSyntheticPrefix.size());
+    const std::size_t comma = rest.find(',');
     const auto refuse = [&] {
         return fail(ErrorCode::InvalidArgument,
-                    "{}: a synthetic checkpoint is synthetic:wan2.1 or synthetic:wan2.1,dim=N "
-                    "with N from 1 to {}",
-                    spec, kLargestDim);
+                    "{}: a synthetic checkpoint is synthetic:FAMILY or synthetic:FAMILY,dim=N with N from 1 to {}; a "
+                    "family is {}",
+                    spec, kLargestDim, families::any_of(&families::Family::name));
     };
-    if (!rest.starts_with(kModel)) return refuse();
-    rest.remove_prefix(kModel.size());
-    if (rest.empty()) return kPublishedDim;
-    if (!rest.starts_with(kOption)) return refuse();
-    rest.remove_prefix(kOption.size());
-    std::int64_t dim = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), dim);
-    if (error != std::errc() || end != rest.data() + rest.size() || dim < 1 || dim > kLargestDim) return refuse();
-    return dim;
+    const families::Family* family = families::find(rest.substr(0, comma));
+    if (family == nullptr) return refuse();
+    Synthetic made{family, family->published};
+    if (comma == std::string_view::npos) return made;
+    const std::string_view option = rest.substr(comma);
+    if (!option.starts_with(kOption)) return refuse();
+    const char* digits = option.data() + kOption.size();
+    const char* all_of_it = option.data() + option.size();
+    const auto [end, error] = std::from_chars(digits, all_of_it, made.widths.dim);
+    if (error != std::errc() || end != all_of_it || made.widths.dim < 1 || made.widths.dim > kLargestDim)
+        return refuse();
+    return made;
+}
+
+/// XXH3-64 of all bytes, one file after the other.
+std::uint64_t hash_of(std::span<const std::span<const std::byte>> files) {
+    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
+    XXH3_64bits_reset(state.get());
+    for (const std::span<const std::byte> bytes : files) XXH3_64bits_update(state.get(), bytes.data(), bytes.size());
+    return XXH3_64bits_digest(state.get());
+}
+
+/// 0 and 1: latents stay as they are.
+families::LatentStatistics identity(std::int64_t z_dim) {
+    const auto channels = static_cast<std::size_t>(z_dim);
+    return {.mean = std::vector<float>(channels, 0.0F), .std = std::vector<float>(channels, 1.0F)};
 }
 
 }  // namespace
-
-std::string_view to_string(Architecture architecture) {
-    switch (architecture) {
-        case Architecture::Wan21:
-            return "wan2.1";
-    }
-    return "?";
-}
 
 const Checkpoint::State::Entry& Checkpoint::State::entry(std::string_view tensor) const {
     const auto found = index_of.find(tensor);
@@ -104,7 +116,7 @@ const Checkpoint::State::Entry& Checkpoint::State::entry(std::string_view tensor
 }
 
 void Checkpoint::State::list_parameters() {
-    for (Parameter& parameter : wan21_parameters(dim, z_dim)) {
+    for (nn::Parameter& parameter : nn::parameters(scheme.family->decoder(widths))) {
         parameters += static_cast<std::uint64_t>(tensor::element_count(parameter.shape).value());
         names.push_back(parameter.name);
         entries.push_back({.parameter = std::move(parameter)});
@@ -112,11 +124,9 @@ void Checkpoint::State::list_parameters() {
     for (std::size_t i = 0; i < names.size(); ++i) index_of.emplace(names[i], i);
 }
 
-Result<void> Checkpoint::State::read_dimensions() {
-    KG_TRY(const auto head, read_width(*file, scheme, "decoder.head.0.gamma", 0));
-    KG_TRY(const auto latent, read_width(*file, scheme, "decoder.conv1.weight", 1));
-    dim = head;
-    z_dim = latent;
+Result<void> Checkpoint::State::read_widths() {
+    KG_TRY(widths.dim, read_width(*file, scheme, scheme.family->dim));
+    KG_TRY(widths.z_dim, read_width(*file, scheme, scheme.family->z_dim));
     return {};
 }
 
@@ -134,14 +144,14 @@ Result<void> Checkpoint::State::bind_tensors() {
         }
     }
     if (!wrong_shapes.empty()) {
-        return fail(ErrorCode::InvalidArgument, "{}: tensors of the wrong shape for dim {}, z_dim {}: {}", name, dim,
-                    z_dim, first_ten(wrong_shapes));
+        return fail(ErrorCode::InvalidArgument, "{}: tensors of the wrong shape for dim {}, z_dim {}: {}", name,
+                    widths.dim, widths.z_dim, first_ten(wrong_shapes));
     }
     if (!wrong_types.empty()) {
         return fail(ErrorCode::InvalidArgument, "{}: tensors of a dtype other than F32, F16 and BF16: {}", name,
                     first_ten(wrong_types));
     }
-    dtype = entry("decoder.conv1.weight").stored->dtype;
+    dtype = entry(scheme.family->z_dim.tensor).stored->dtype;
     return {};
 }
 
@@ -161,34 +171,27 @@ Result<Checkpoint> Checkpoint::open(std::string_view spec) {
     auto state = std::make_unique<State>();
     state->name = spec;
     if (spec.starts_with(kSyntheticPrefix)) {
-        KG_TRY(const auto dim, parse_synthetic(spec));
-        state->dim = dim;
-        state->z_dim = kPublishedZDim;
+        KG_TRY(const auto made, parse_synthetic(spec));
+        state->scheme.family = made.family;
+        state->widths = made.widths;
         state->content_hash = XXH3_64bits(spec.data(), spec.size());
-        state->statistics = LatentStatistics::identity(kPublishedZDim);
+        state->statistics = identity(made.widths.z_dim);
         state->list_parameters();
         return Checkpoint(std::move(state));
     }
 
-    auto file = tensor::SafetensorsFile::open(spec);
-    if (!file) return fail(std::move(file).error());
-    state->file = *std::move(file);
-    auto scheme = find_key_scheme(*state->file, wan21_parameters(kPublishedDim, kPublishedZDim));
-    if (!scheme) return fail(std::move(scheme).error());
-    state->scheme = *std::move(scheme);
-    KG_CHECK(state->read_dimensions());
+    KG_TRY(state->file, formats::open(spec));
+    KG_TRY(state->scheme, recognise(*state->file));
+    KG_CHECK(state->read_widths());
     state->list_parameters();
     KG_CHECK(state->bind_tensors());
     KG_CHECK(state->check_values());
 
-    auto statistics = statistics_from_metadata(state->file->metadata(), state->z_dim, state->name);
-    if (!statistics) return fail(std::move(statistics).error());
-    const bool published = state->dim == kPublishedDim && state->z_dim == kPublishedZDim;
-    state->statistics = !statistics->mean.empty() ? *std::move(statistics)
-                        : published               ? LatentStatistics::wan21()
-                                                  : LatentStatistics::identity(state->z_dim);
-    const auto bytes = state->file->bytes();
-    state->content_hash = XXH3_64bits(bytes.data(), bytes.size());
+    const families::Family& family = *state->scheme.family;
+    KG_TRY(state->statistics, statistics_from_metadata(state->file->metadata(), state->widths.z_dim, state->name));
+    if (state->statistics.mean.empty())
+        state->statistics = state->widths == family.published ? family.statistics : identity(state->widths.z_dim);
+    state->content_hash = hash_of(state->file->files());
     return Checkpoint(std::move(state));
 }
 
@@ -198,11 +201,10 @@ Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 Checkpoint::~Checkpoint() = default;
 
 const std::string& Checkpoint::name() const { return state_->name; }
-Architecture Checkpoint::architecture() const { return Architecture::Wan21; }
+const families::Family& Checkpoint::family() const { return *state_->scheme.family; }
 KeyNaming Checkpoint::naming() const { return state_->scheme.naming; }
 bool Checkpoint::synthetic() const { return !state_->file; }
-std::int64_t Checkpoint::dim() const { return state_->dim; }
-std::int64_t Checkpoint::z_dim() const { return state_->z_dim; }
+const families::Widths& Checkpoint::widths() const { return state_->widths; }
 std::uint64_t Checkpoint::parameters() const { return state_->parameters; }
 std::uint64_t Checkpoint::content_hash() const { return state_->content_hash; }
 tensor::DType Checkpoint::dtype() const { return state_->dtype; }

@@ -1,6 +1,7 @@
 // Checkpoint: a decoder's parameters under their original names, whatever file or rule they come from.
 #pragma once
 
+#include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
 
 #include <functional>
@@ -9,17 +10,15 @@
 
 namespace kinetograph::vae {
 
-enum class Architecture : std::uint8_t { Wan21 };
-std::string_view to_string(Architecture architecture);
-
 enum class KeyNaming : std::uint8_t { Original, Diffusers };
 
-/// The Wan 2.1 decoder's parameters: read-only, names are the original ones ("decoder.upsamples.3.time_conv.weight").
+/// A decoder's parameters: read-only, names are the family's own ("decoder.upsamples.3.time_conv.weight").
 class Checkpoint {
   public:
-    /// Opens a safetensors file (F32, F16 or BF16 tensors, original or diffusers key names, encoder tensors ignored),
-    /// or makes `synthetic:wan2.1[,dim=N]` by rule. dim and z_dim are read from the shapes. Errors: those of
-    /// SafetensorsFile::open; NotFound naming every missing tensor (at most ten, then a count); InvalidArgument for a
+    /// Opens a file of any format (formats::open; F32, F16 or BF16 tensors, original or diffusers key names, encoder
+    /// tensors ignored),
+    /// or makes `synthetic:FAMILY[,dim=N]` by rule. dim and z_dim are read from the shapes. Errors: those of
+    /// formats::open; NotFound naming every missing tensor (at most ten, then a count); InvalidArgument for a
     /// tensor of the wrong shape, a wrong dtype, another VAE family, or a value that is not finite.
     static Result<Checkpoint> open(std::string_view spec);
 
@@ -28,24 +27,26 @@ class Checkpoint {
     ~Checkpoint();
 
     const std::string& name() const;  ///< the path or the synthetic spec, for messages
-    Architecture architecture() const;
+    const families::Family& family() const;
     KeyNaming naming() const;
     bool synthetic() const;
-    std::int64_t dim() const;    ///< 96 for the published Wan 2.1 decoder
-    std::int64_t z_dim() const;  ///< latent channels, 16
+    std::int64_t dim() const { return widths().dim; }      ///< 96 for the published Wan 2.1 decoder
+    std::int64_t z_dim() const { return widths().z_dim; }  ///< latent channels, 16 there
+    const families::Widths& widths() const;
+    nn::Network network() const { return family().decoder(widths()); }
     std::uint64_t parameters() const;
-    std::uint64_t content_hash() const;  ///< XXH3-64 of the file's bytes; of the spec for a synthetic checkpoint
+    std::uint64_t content_hash() const;  ///< XXH3-64 of the files' bytes; of the spec for a synthetic checkpoint
     tensor::DType dtype() const;         ///< of the conv weights
 
     /// Per channel, size z_dim: z * std + mean undoes the normalisation of latents. The file's metadata if it has them,
-    /// the published values for a real Wan checkpoint (dim 96, z_dim 16), 0 and 1 for a synthetic one.
+    /// the family's for a checkpoint of the published widths, 0 and 1 for any other and for a synthetic one.
     const std::vector<float>& latents_mean() const;
     const std::vector<float>& latents_std() const;
 
     /// The parameter as float32, PyTorch shape order. `name` must be one of tensor_names(); anything else asserts.
     std::vector<float> load(std::string_view name) const;
     const tensor::Shape& shape(std::string_view name) const;
-    /// Every decoder tensor in state-dict order, `conv2` first.
+    /// Every decoder tensor, in the order of the network's primitives.
     const std::vector<std::string>& tensor_names() const;
 
   private:

@@ -22,14 +22,13 @@ void to_rgba8(std::span<const float> rgb, std::span<std::uint8_t> rgba) {
 
 namespace {
 
-constexpr std::size_t kFramesOfAStep = 4;
-
 class ThreadedDecodeQueue final : public DecodeQueue {
   public:
     ThreadedDecodeQueue(std::unique_ptr<Decoder> decoder, Latents clip, const DecodeQueueOptions& options)
         : decoder_(std::move(decoder)),
           clip_(std::move(clip)),
-          capacity_(std::max(options.capacity, kFramesOfAStep)),
+          frames_of_a_step_(static_cast<std::size_t>(decoder_->step_frames().most)),
+          capacity_(std::max(options.capacity, frames_of_a_step_)),
           loop_(options.loop),
           worker_([this] { decode_loop(); }) {}
 
@@ -103,7 +102,7 @@ class ThreadedDecodeQueue final : public DecodeQueue {
 
     bool may_decode() const {
         return !error_ && !finished_ &&
-               (ready_.empty() || capacity_ - std::min(capacity_, ready_.size()) >= kFramesOfAStep);
+               (ready_.empty() || capacity_ - std::min(capacity_, ready_.size()) >= frames_of_a_step_);
     }
 
     void decode_loop() {
@@ -154,7 +153,7 @@ class ThreadedDecodeQueue final : public DecodeQueue {
     void accept(std::vector<Frame> frames, std::int64_t latent) {
         ++steps_;
         last_step_ = step_time_;
-        if (frames.size() == kFramesOfAStep) {
+        if (frames.size() == frames_of_a_step_) {
             ++full_steps_;
             full_step_time_ += step_time_;
         }
@@ -171,6 +170,7 @@ class ThreadedDecodeQueue final : public DecodeQueue {
 
     const std::unique_ptr<Decoder> decoder_;
     const Latents clip_;
+    const std::size_t frames_of_a_step_;
     const std::size_t capacity_;
 
     mutable std::mutex mutex_;

@@ -23,7 +23,7 @@ struct Frame {
 };
 
 struct DecodeQueueOptions {
-    std::size_t capacity = 16;  ///< frames, at least 4
+    std::size_t capacity = 16;  ///< frames, at least those of a step
     bool loop = false;          ///< start over at the end of the clip: frame indices begin at 0 again, same generation
 };
 
@@ -32,7 +32,7 @@ struct DecodeQueueStats {
     std::size_t capacity = 0;
     std::uint64_t steps = 0;     ///< decoded since the start
     Nanoseconds last_step{};     ///< latency of the last step
-    Nanoseconds average_step{};  ///< of steps that give 4 frames
+    Nanoseconds average_step{};  ///< of steps that give as many frames as any
     bool finished = false;       ///< clip decoded to its end (never with loop)
 };
 

@@ -26,18 +26,22 @@ namespace {
 
 constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
 
-/// The widest convolution at full size reads 2 * dim channels, and no frame of one has more than 2^31 - 1 elements.
-Result<void> check_size(LatentSize size, std::int64_t dim) {
+/// No frame between two primitives has more than 2^31 - 1 elements.
+Result<void> check_size(LatentSize size, const Checkpoint& checkpoint) {
+    const nn::Network network = checkpoint.network();
     for (const std::int64_t side : {size.height, size.width})
         if (side < 1 || side > kLargestSide)
             return fail(ErrorCode::InvalidArgument, "latents of {}x{}: each side must be 1 to {} latent pixels",
                         size.width, size.height, kLargestSide);
-    const std::int64_t most = std::numeric_limits<std::int32_t>::max() / (2 * dim),
-                       pixels = 64 * size.width * size.height;
+    std::int64_t widest = 0;  // elements of a frame, for each latent pixel
+    for (const nn::Extent& extent : nn::extents(network, {1, 1, 1, network.input_channels()}, true))
+        widest = std::max(widest, extent.height * extent.width * extent.channels);
+    const std::int64_t space = nn::factors(network).space, pixels = space * space * size.width * size.height;
+    const std::int64_t most = std::numeric_limits<std::int32_t>::max() * space * space / widest;
     if (pixels > most)
         return fail(ErrorCode::InvalidArgument,
                     "latents of {}x{} are {} pixels of video, a decoder of width {} takes up to {}", size.width,
-                    size.height, pixels, dim, most);
+                    size.height, pixels, checkpoint.dim(), most);
     return {};
 }
 
@@ -80,7 +84,7 @@ class StackDecoder final : public Decoder {
     Result<DecodedFrames> step(std::span<const float> latent) override {
         KG_CHECK(check_latent(latent));
         const StepKind kind = stack_->next_kind(1);
-        const StepShape shape = output_shape(stack_->desc(), kind);
+        const nn::Extent shape = output_shape(stack_->desc(), kind);
         const Nanoseconds begin = host_now();
         KG_TRY(const auto output, kept(stack_->step(latent, 1)));
         DecodedFrames frames{next_frame_, shape.frames, shape.height, shape.width, output, host_now() - begin};
@@ -92,7 +96,7 @@ class StackDecoder final : public Decoder {
 
     Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) override {
         KG_CHECK(check_latent(latent));
-        const StepShape shape = output_shape(stack_->desc(), stack_->next_kind(1));
+        const nn::Extent shape = output_shape(stack_->desc(), stack_->next_kind(1));
         auto values = kept(stack_->trace(latent, 1, module));
         if (values) advance(shape);
         return values;
@@ -100,8 +104,9 @@ class StackDecoder final : public Decoder {
 
     std::vector<std::string> modules() const override {
         std::vector<std::string> modules;
-        for (const Layer& layer : stack_->desc().layers)
-            modules.push_back(layer.op == LayerOp::Head ? layer.key + ".2" : layer.key);
+        const nn::Network& network = stack_->desc().network;
+        for (const auto& [value, name] : network.modules())
+            if (network.nodes()[value - 1].steps == nn::Steps::All) modules.push_back(name);
         return modules;
     }
 
@@ -121,7 +126,7 @@ class StackDecoder final : public Decoder {
 
     Result<EnqueuedStep> enqueue(const DeviceStep& step) override {
         if (broken_) return fail(*broken_);
-        const StepShape shape = output_shape(stack_->desc(), stack_->next_kind(1));
+        const nn::Extent shape = output_shape(stack_->desc(), stack_->next_kind(1));
         auto execution = stack_->enqueue(step, 1);
         if (!execution && execution.error().code != ErrorCode::InvalidArgument) broken_ = execution.error();
         if (!execution) return fail(std::move(execution.error()));
@@ -133,6 +138,10 @@ class StackDecoder final : public Decoder {
     accel::AcceleratorLane& lane() override { return stack_->lane(); }
 
     LatentSize latent_size() const override { return {stack_->desc().height, stack_->desc().width}; }
+    StepFrames step_frames() const override {
+        const nn::Extent most = output_shape(stack_->desc(), {.first = stack_->desc().one_step, .frames = 1});
+        return {most.frames, most.height, most.width};
+    }
     const graph::Plan* plan() const override { return stack_->plan(); }
     Result<graph::Plan> compile_plan(int step_kind) const override { return stack_->compile_plan({step_kind == 0, 1}); }
     std::uint64_t peak_device_bytes() const override { return device_.peak_bytes() + stack_->memory().packed; }
@@ -151,7 +160,7 @@ class StackDecoder final : public Decoder {
         if (!result) broken_ = result.error();
         return result;
     }
-    void advance(const StepShape& shape) {
+    void advance(const nn::Extent& shape) {
         next_frame_ += shape.frames;
         ++next_latent_;
     }
@@ -202,10 +211,11 @@ Result<std::unique_ptr<Decoder>> Decoder::create(accel::Device& device, const Ch
     if (!dtype)
         return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs {}", to_string(options.precision),
                     accel::to_string(lane), lane == accel::Kind::Cpu ? "fp32 and bf16" : "bf16 and fp16");
-    KG_CHECK(check_size(size, checkpoint.dim()));
+    KG_CHECK(check_size(size, checkpoint));
 
     StackDesc desc;
-    desc.layers = wan21_layers(checkpoint.dim(), checkpoint.z_dim());
+    desc.network = checkpoint.network();
+    desc.one_step = checkpoint.family().one_latent_frame;
     desc.height = size.height;
     desc.width = size.width;
     desc.dtype = *dtype;
@@ -229,6 +239,9 @@ Result<std::unique_ptr<Decoder>> Decoder::create_for(accel::Device& device, cons
         return fail(ErrorCode::InvalidArgument, "{} has {} latent channels, {} takes {}{}", clip.name, clip.channels,
                     checkpoint.name(), checkpoint.z_dim(),
                     clip.channels == 48 ? " (48 channels are latents of the Wan 2.2 VAE)" : "");
+    if (checkpoint.family().one_latent_frame && clip.frames != 1)
+        return fail(ErrorCode::InvalidArgument, "{} has {} latent frames; a clip of a {} decoder is one", clip.name,
+                    clip.frames, checkpoint.family().title);
     return create(device, checkpoint, {clip.height, clip.width}, options);
 }
 

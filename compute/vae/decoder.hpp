@@ -1,5 +1,5 @@
-// Decoder: a checkpoint bound to a device and a size, with streaming state. Feed one latent frame, get 1, then 4, 4,
-// ...
+// Decoder: a checkpoint bound to a device and a size, with streaming state. Feed one latent frame, get one frame, then
+// as many as the family makes of each (Wan 2.1: 4).
 #pragma once
 
 #include <kinetograph/compute/vae/checkpoint.hpp>
@@ -32,15 +32,20 @@ struct DecoderOptions {
     profile::Recorder* recorder = nullptr;  ///< outlives the decoder
 };
 
-/// Size of the clip in latent pixels; a frame has 8 times that each way.
+/// Size of the clip in latent pixels.
 struct LatentSize {
     std::int64_t height = 0, width = 0;
+};
+
+/// What a step makes: pixels of a frame, and the most frames.
+struct StepFrames {
+    std::int64_t most = 0, height = 0, width = 0;
 };
 
 /// Frames of one step, in host memory owned by the decoder, valid until the next step() or reset().
 struct DecodedFrames {
     std::int64_t first_index = 0;  ///< of the clip, from 0
-    std::int64_t count = 0;        ///< 1 in step 0, 4 afterwards
+    std::int64_t count = 0;        ///< 1 in step 0, afterwards step_frames().most
     std::int64_t height = 0, width = 0;
     std::span<const float> thwc;  ///< [count, height, width, 3] float32, nominal range [-1, 1]
     Nanoseconds duration{};       ///< of the step
@@ -60,7 +65,7 @@ class Decoder {
     /// bytes needed before starting).
     static Result<std::unique_ptr<Decoder>> create(accel::Device& device, const Checkpoint& checkpoint, LatentSize size,
                                                    const DecoderOptions& options = {});
-    /// The same for a clip's size, after checking that its channels are what the checkpoint takes.
+    /// The same for a clip's size, after checking that its channels and number of frames are what the checkpoint takes.
     static Result<std::unique_ptr<Decoder>> create_for(accel::Device& device, const Checkpoint& checkpoint,
                                                        const Latents& clip, const DecoderOptions& options = {});
     virtual ~Decoder() = default;
@@ -88,6 +93,11 @@ class Decoder {
     virtual std::vector<std::string> modules() const = 0;
 
     virtual LatentSize latent_size() const = 0;
+    virtual StepFrames step_frames() const = 0;
+    /// Frames of video that a clip's first `latent_frames` decode to.
+    std::int64_t frames_of(std::int64_t latent_frames) const {
+        return latent_frames < 1 ? 0 : 1 + step_frames().most * (latent_frames - 1);
+    }
     virtual const graph::Plan* plan() const = 0;  ///< of the last step; null before the first
     /// The plan of step kind 0 (first) or 1 (later), compiled without running.
     virtual Result<graph::Plan> compile_plan(int step_kind) const = 0;

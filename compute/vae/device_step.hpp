@@ -48,7 +48,7 @@ struct DeviceStep {
 /// A step that runs, or will.
 struct EnqueuedStep {
     std::int64_t first_index = 0;  ///< of its frames, in the clip, from 0
-    std::int64_t count = 0;        ///< 1 in step 0, 4 afterwards
+    std::int64_t count = 0;        ///< 1 in step 0, afterwards Decoder::step_frames().most
     graph::Execution execution;    ///< its values of the lanes' timelines
 };
 

@@ -49,25 +49,13 @@ Result<std::vector<float>> parse_list(std::string_view text, std::string_view ke
 
 }  // namespace
 
-LatentStatistics LatentStatistics::identity(std::int64_t z_dim) {
-    const auto channels = static_cast<std::size_t>(z_dim);
-    return {.mean = std::vector<float>(channels, 0.0F), .std = std::vector<float>(channels, 1.0F)};
-}
-
-LatentStatistics LatentStatistics::wan21() {
-    return {.mean = {-0.7571F, -0.7089F, -0.9113F, 0.1075F, -0.1745F, 0.9653F, -0.1517F, 1.5508F, 0.4134F, -0.0715F,
-                     0.5517F, -0.3632F, -0.1922F, -0.9497F, 0.2503F, -0.2921F},
-            .std = {2.8184F, 1.4541F, 2.3275F, 2.6558F, 1.2196F, 1.7708F, 2.6052F, 2.0743F, 3.2687F, 2.1526F, 2.8652F,
-                    1.5579F, 1.6382F, 1.1253F, 2.8251F, 1.9160F}};
-}
-
-Result<LatentStatistics> statistics_from_metadata(const std::map<std::string, std::string>& metadata,
-                                                  std::int64_t z_dim, std::string_view file) {
+Result<families::LatentStatistics> statistics_from_metadata(const std::map<std::string, std::string>& metadata,
+                                                            std::int64_t z_dim, std::string_view file) {
     const auto mean_text = metadata.find("latents_mean");
     const auto std_text = metadata.find("latents_std");
     const bool has_mean = mean_text != metadata.end();
     const bool has_std = std_text != metadata.end();
-    if (!has_mean && !has_std) return LatentStatistics{};
+    if (!has_mean && !has_std) return families::LatentStatistics{};
     if (!has_mean || !has_std) {
         return fail(ErrorCode::InvalidArgument, "{}: metadata has {} but not {}", file,
                     has_mean ? "latents_mean" : "latents_std", has_mean ? "latents_std" : "latents_mean");
@@ -80,7 +68,7 @@ Result<LatentStatistics> statistics_from_metadata(const std::map<std::string, st
         if (value > 0) continue;
         return fail(ErrorCode::InvalidArgument, "{}: metadata latents_std: {} is not above 0", file, value);
     }
-    return LatentStatistics{*std::move(mean), *std::move(std)};
+    return families::LatentStatistics{*std::move(mean), *std::move(std)};
 }
 
 }  // namespace kinetograph::vae

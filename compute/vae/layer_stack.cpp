@@ -12,7 +12,7 @@ graph::CompileOptions compile_options() { return {.topology = graph::LaneTopolog
 std::uint64_t f32_bytes(std::int64_t elements) { return static_cast<std::uint64_t>(elements) * sizeof(float); }
 
 std::int64_t input_elements(const StackDesc& desc, std::int64_t frames) {
-    return frames * desc.layers.front().c_in * desc.height * desc.width;
+    return frames * desc.network.input_channels() * desc.height * desc.width;
 }
 
 /// Allocations take whole pages on the CPU and less than that on a GPU.
@@ -45,8 +45,10 @@ Result<std::unique_ptr<LayerStack>> LayerStack::create(accel::Device& device, St
 
 std::vector<StepKind> LayerStack::kinds() const {
     std::vector<StepKind> result;
-    for (std::int64_t frames = 1; frames <= desc_.max_frames; ++frames)
-        for (const bool first : {false, true}) result.push_back({first, frames});
+    for (std::int64_t frames = 1; frames <= desc_.max_frames; ++frames) {
+        if (!desc_.one_step) result.push_back({false, frames});
+        result.push_back({true, frames});
+    }
     return result;
 }
 
@@ -54,7 +56,7 @@ std::vector<StepKind> LayerStack::kinds() const {
 Result<void> LayerStack::plan_memory() {
     const std::uint64_t before = device_.bytes_allocated();
     const FindKept find = [&](const std::string& key, std::uint64_t bytes) {
-        kept_bytes_[key] = bytes;
+        kept_bytes_[key] = std::max(kept_bytes_[key], bytes);
         return graph::Physical{0, 0, bytes};
     };
     for (const StepKind kind : kinds()) {
@@ -97,7 +99,7 @@ Result<void> LayerStack::allocate(profile::Recorder* recorder) {
     arena_ = std::make_unique<accel::AcceleratorMemory>(device_);
     KG_CHECK(arena_->reserve(memory_.transients));
     for (const auto& [key, bytes] : kept_bytes_) {
-        KG_TRY(auto kept, device_.allocate(key + ".kept", bytes));
+        KG_TRY(auto kept, device_.allocate(key.empty() ? "zeros" : key + ".kept", bytes));
         kept_.emplace(key, std::move(kept));
     }
     KG_CHECK(make_executor());
@@ -171,7 +173,10 @@ Result<void> LayerStack::run(const graph::FrameGraph& frame, std::span<const flo
 
 namespace {
 
-Result<void> check_frames(const StackDesc& desc, std::int64_t frames) {
+Result<void> check_frames(const StackDesc& desc, StepKind kind) {
+    const std::int64_t frames = kind.frames;
+    if (desc.one_step && !kind.first)
+        return fail(ErrorCode::InvalidArgument, "a clip of this decoder is one step: reset() begins the next clip");
     if (frames >= 1 && frames <= desc.max_frames) return {};
     return fail(ErrorCode::InvalidArgument, "a step takes 1 to {} latent frames, {} were given", desc.max_frames,
                 frames);
@@ -180,11 +185,11 @@ Result<void> check_frames(const StackDesc& desc, std::int64_t frames) {
 }  // namespace
 
 Result<void> LayerStack::check_input(std::span<const float> input, std::int64_t frames) const {
-    KG_CHECK(check_frames(desc_, frames));
+    KG_CHECK(check_frames(desc_, next_kind(frames)));
     const auto wanted = input_elements(desc_, frames);
     if (static_cast<std::int64_t>(input.size()) != wanted)
         return fail(ErrorCode::InvalidArgument, "{} latent frame(s) of {}x{}x{} are {} values, {} were given", frames,
-                    desc_.layers.front().c_in, desc_.height, desc_.width, wanted, input.size());
+                    desc_.network.input_channels(), desc_.height, desc_.width, wanted, input.size());
     return {};
 }
 
@@ -222,7 +227,7 @@ Result<void> LayerStack::attach(DeviceOutput output) {
 
 Result<graph::Execution> LayerStack::enqueue(const DeviceStep& step, std::int64_t frames) {
     if (!device_output_) return fail(ErrorCode::InvalidArgument, "a step on the device before attach()");
-    KG_CHECK(check_frames(desc_, frames));
+    KG_CHECK(check_frames(desc_, next_kind(frames)));
     KG_CHECK(lane_->stream().status());
     auto graph = device_graph(next_kind(frames), step);
     if (!graph) return fail(std::move(graph.error()));

@@ -1,5 +1,4 @@
-// LayerStack: a list of layers running on a device with streaming state; the decoder without its checkpoint's
-// conventions.
+// LayerStack: a network running on a device with streaming state; the decoder without its checkpoint's conventions.
 #pragma once
 
 #include <kinetograph/compute/vae/stack_memory.hpp>
@@ -24,7 +23,7 @@ class LayerStack {
 
     /// Runs one step on input [frames, c_in, h, w] and blocks until its output [T, H, W, C] is in memory; the span is
     /// valid until the next call; step_is_finite() tells of its values. Errors: InvalidArgument (element count, more
-    /// than max_frames), and those of the passes.
+    /// than max_frames, a second step where a clip is one), and those of the passes.
     Result<std::span<const float>> step(std::span<const float> input, std::int64_t frames);
     bool step_is_finite() const;  ///< of the last step(): no value of its output is infinite or NaN
     /// Whether step() takes the input; the stack stays as it is. Errors: InvalidArgument, as of step().
@@ -71,7 +70,7 @@ class LayerStack {
     StackMemory memory_;
     bool first_ = true;
     std::map<StepKind, graph::Plan> plans_;
-    std::map<std::string, std::uint64_t> kept_bytes_;             ///< by key of the causal convolution
+    std::map<std::string, std::uint64_t> kept_bytes_;             ///< by key of the causal convolution; "": zeros
     std::map<std::string, std::unique_ptr<accel::Memory>> kept_;  ///< of those sizes
     std::map<StepKind, graph::FrameGraph> graphs_;
     std::optional<DeviceOutput> device_output_;  ///< of steps on the device

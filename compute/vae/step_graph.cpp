@@ -1,3 +1,4 @@
+#include <kinetograph/compute/nn/fusion.hpp>
 #include <kinetograph/compute/vae/step_graph.hpp>
 #include <kinetograph/compute/vae/step_tensor.hpp>
 
@@ -11,55 +12,11 @@ namespace {
 
 using graph::Access;
 using graph::Lane;
-using nn::Activation;
 
 /// Turns a Result of an enqueue into the stream's own error: the pass is recorded already when it can only fail later.
 void report(accel::Stream& stream, std::string_view pass, Result<void> result) {
     if (!result) stream.enqueue(pass, [error = std::move(result.error())]() -> Result<void> { return fail(error); });
 }
-
-struct ConvSpec {
-    std::int64_t c_out = 0;
-    std::int64_t q = 1, r = 1, s = 1;
-    tensor::DType output_dtype = tensor::DType::BF16;
-    bool upsample = false;
-};
-
-/// The RMS norm that a layer begins with. The convolution before it makes it from its output while that is in the
-/// cache.
-struct NormSpec {
-    std::string key;  ///< of the gamma
-    Activation activation = Activation::Silu;
-};
-
-std::optional<NormSpec> leading_norm(const Layer& layer) {
-    switch (layer.op) {
-        case LayerOp::Residual:
-            return NormSpec{layer.key + ".residual.0", Activation::Silu};
-        case LayerOp::Attention:
-            return NormSpec{layer.key + ".norm", Activation::None};
-        case LayerOp::Head:
-            return NormSpec{layer.key + ".0", Activation::Silu};
-        case LayerOp::PointwiseConv:
-        case LayerOp::CausalConv:
-        case LayerOp::Upsample2d:
-        case LayerOp::Upsample3d:
-            break;
-    }
-    return std::nullopt;
-}
-
-/// What goes from layer to layer: the activation and, where the layer before made it, its norm.
-struct Activations {
-    Tensor bare;
-    std::optional<Tensor> normed;
-};
-
-/// What a convolution leaves behind: its output, and the norm of it beside it or instead.
-struct ConvOutput {
-    std::optional<NormSpec> norm;
-    conv::Norm keep = conv::Norm::Beside;
-};
 
 class StepDeclaration {
   public:
@@ -71,128 +28,36 @@ class StepDeclaration {
           parameters_(resources.parameters),
           operators_(resources.operators),
           find_kept_(resources.find_kept),
-          trace_(trace) {}
+          trace_(trace),
+          extents_(nn::extents(stack.network, input_extent(), kind.first)),
+          tensors_(extents_.size()) {}
 
+    /// On a GPU a convolution doubles its input on the way; on the CPU a pass does, whose output the back ends there
+    /// read in place.
     Result<StepImports> run(const StepMemory& memory) {
-        Activations x{unpack_input(memory), std::nullopt};
-        for (std::size_t i = 0; i < stack_.layers.size(); ++i) {
-            const Layer& layer = stack_.layers[i];
-            ConvOutput output;
-            if (i + 1 < stack_.layers.size()) output.norm = leading_norm(stack_.layers[i + 1]);
-            x = declare(layer, x, output);
-            trace_output(layer.op == LayerOp::Head ? layer.key + ".2" : layer.key, x.bare);
+        tensors_.front() = unpack_input(memory);
+        const bool on_cpu = parameters_.device().info().kind == accel::Kind::Cpu;
+        const std::vector<nn::Pass> passes =
+            nn::fuse(stack_.network, {.first_step = kind_.first, .upsample_in_conv = !on_cpu});
+        for (const nn::Pass& pass : passes) {
+            if (error_) break;
+            std::visit([this](const auto& each) { declare(each); }, pass);
         }
+        if (error_) return fail(std::move(*error_));
+        const Tensor& output = tensors_.back();
         if (memory.device != nullptr)
-            write_frames(x.bare, *memory.device, memory.frames);
+            write_frames(output, *memory.device, memory.frames);
         else
-            write_output(x.bare, memory);
+            write_output(output, memory);
         if (error_) return fail(std::move(*error_));
         return imports_;
     }
 
   private:
-    // ---- one method a layer ----------------------------------------------------------------------------------------
-
-    Activations declare(const Layer& layer, const Activations& x, const ConvOutput& output) {
-        switch (layer.op) {
-            case LayerOp::PointwiseConv:
-                return conv(layer.key, {layer.c_out}, x.bare, nullptr, output);
-            case LayerOp::CausalConv:
-                return conv(layer.key, {layer.c_out, 3, 3, 3}, x.bare, nullptr, output);
-            case LayerOp::Residual:
-                return residual_block(layer, x, output);
-            case LayerOp::Attention:
-                return attention_block(layer, x, output);
-            case LayerOp::Upsample2d:
-                return upsample2d(layer, x.bare, output);
-            case LayerOp::Upsample3d:
-                return upsample2d(layer, upsample_time(layer, x.bare), output);
-            case LayerOp::Head:
-                return head(layer, x, output);
-        }
-        return x;
-    }
-
-    /// The layer's leading norm: made by the convolution before it, or by a pass of its own at the head of a stack.
-    Tensor normed(const Layer& layer, const Activations& x) {
-        return x.normed ? *x.normed : norm(*leading_norm(layer), x.bare);
-    }
-
-    Activations residual_block(const Layer& layer, const Activations& x, const ConvOutput& output) {
-        const std::string& key = layer.key;
-        const NormSpec between{key + ".residual.3", Activation::Silu};
-        const Activations h = conv(key + ".residual.2", {layer.c_out, 3, 3, 3}, normed(layer, x), nullptr,
-                                   {between, conv::Norm::Instead});
-        if (error_) return h;
-        const Tensor skip =
-            layer.c_in == layer.c_out ? x.bare : conv(key + ".shortcut", {layer.c_out}, x.bare, nullptr, {}).bare;
-        return conv(key + ".residual.6", {layer.c_out, 3, 3, 3}, *h.normed, &skip, output);
-    }
-
-    Activations attention_block(const Layer& layer, const Activations& x, const ConvOutput& output) {
-        const std::string& key = layer.key;
-        const Tensor qkv = conv(key + ".to_qkv", {3 * layer.c_in}, normed(layer, x), nullptr, {}).bare;
-        const Tensor mixed = attention(key + ".attention", qkv);
-        return conv(key + ".proj", {layer.c_out}, mixed, &x.bare, output);
-    }
-
-    /// Causal 3x1x1 to twice the channels, whose halves are the two frames of each input frame: run as two convolutions
-    /// that write every second frame. The first step passes its frames through.
-    Tensor upsample_time(const Layer& layer, const Tensor& x) {
-        const std::string key = layer.key + ".time_conv";
-        Tensor out = x;
-        if (kind_.first) return out;
-        out.frames = 2 * x.frames;
-        const conv::ConvProblem problem = conv_problem({x.channels, 3, 1, 1, x.dtype}, x, false);
-        const auto* even = convolution(key, problem, {0, x.channels});
-        const auto* odd = convolution(key, problem, {x.channels, x.channels});
-        if (error_) return out;
-        const graph::Buffer kept = import_kept(key, x);
-        struct Data {
-            Tensor in, out;
-            graph::Buffer kept, workspace;
-        };
-        const Data& data = frame_.add_pass<Data>(
-            key, Lane::Accelerator,
-            [&](graph::PassBuilder& pass, Data& d) {
-                d.in = read(pass, x);
-                d.kept = pass.read(kept, Access::KernelRead);
-                d.out = write(pass, key, out);
-                d.workspace = workspace(pass, key, std::max(even->workspace_bytes(), odd->workspace_bytes()));
-            },
-            [even, odd, key](const Data& d, accel::PassContext& lane) {
-                const auto input = causal_input(lane, d.kept, d.in);
-                const auto frames = addresses(lane, d.out);
-                std::vector<std::byte*> half[2];
-                for (std::size_t t = 0; t < frames.size(); ++t) half[t % 2].push_back(frames[t]);
-                std::byte* scratch = d.workspace ? lane.address(d.workspace) : nullptr;
-                report(lane.stream(), key, even->enqueue(lane.stream(), key, {input, half[0], {}, scratch}));
-                report(lane.stream(), key, odd->enqueue(lane.stream(), key, {input, half[1], {}, scratch}));
-            });
-        keep(key, x, kept);
-        trace_output(key, data.out);
-        return data.out;
-    }
-
-    /// On a GPU the convolution doubles its input on the way; on the CPU a pass does, whose output the back ends there
-    /// read in place.
-    Activations upsample2d(const Layer& layer, const Tensor& x, const ConvOutput& output) {
-        ConvSpec spec{layer.c_out, 1, 3, 3};
-        spec.upsample = parameters_.device().info().kind != accel::Kind::Cpu;
-        const Tensor& input = spec.upsample ? x : nearest2x(layer.key + ".upsample", x);
-        return conv(layer.key + ".resample.1", spec, input, nullptr, output);
-    }
-
-    Activations head(const Layer& layer, const Activations& x, const ConvOutput& output) {
-        ConvSpec spec{layer.c_out, 3, 3, 3};
-        spec.output_dtype = tensor::DType::F32;
-        return conv(layer.key + ".2", spec, normed(layer, x), nullptr, output);
-    }
-
     // ---- one method a pass -----------------------------------------------------------------------------------------
 
     Tensor unpack_input(const StepMemory& memory) {
-        const Tensor out{{}, kind_.frames, stack_.height, stack_.width, stack_.layers.front().c_in, stack_.dtype};
+        const Tensor out = tensor(input_extent(), stack_.dtype);
         const graph::BufferDesc desc{
             static_cast<std::uint64_t>(out.frames * out.pixels() * out.channels) * sizeof(float), 16,
             graph::MemoryDomain::Accelerator};
@@ -222,18 +87,20 @@ class StepDeclaration {
         return data.out;
     }
 
-    Tensor norm(const NormSpec& spec, const Tensor& x) {
+    void declare(const nn::NormPass& norm) {
+        const std::string& name = norm.norm.norm->key;
+        const Tensor& x = tensors_[norm.input];
         struct Data {
             Tensor in, out;
         };
         const Data& data = frame_.add_pass<Data>(
-            spec.key, Lane::Accelerator,
+            name, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = write(pass, spec.key, x);
+                d.out = write(pass, name, x);
             },
-            [operators = &operators_, gamma = value_or_note(parameters_.gamma(spec.key)), activation = spec.activation](
-                const Data& d, accel::PassContext& lane) {
+            [operators = &operators_, gamma = value_or_note(parameters_.gamma(name)),
+             activation = norm.norm.activation](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 const auto output = addresses(lane, d.out);
                 report(
@@ -241,28 +108,20 @@ class StepDeclaration {
                     operators->rms_norm(lane.stream(), lane.pass_name(),
                                         {input, output, d.in.pixels(), d.in.channels, gamma, d.in.dtype, activation}));
             });
-        return data.out;
+        made(norm.norm.output, data.out);
     }
 
-    /// The convolution with the parameters of `key`, which also names the pass. `residual` is added last, and is
-    /// nobody's any more: the output takes its place.
-    Activations conv(const std::string& key, const ConvSpec& spec, const Tensor& x, const Tensor* residual,
-                     const ConvOutput& output) {
-        Tensor out = x;
-        out.channels = spec.c_out;
-        out.height = spec.upsample ? 2 * x.height : x.height;
-        out.width = spec.upsample ? 2 * x.width : x.width;
-        out.dtype = spec.output_dtype == tensor::DType::F32 ? spec.output_dtype : x.dtype;
-        ConvSpec bound = spec;
-        bound.output_dtype = out.dtype;
-        conv::ConvProblem problem = conv_problem(bound, x, residual != nullptr);
-        if (output.norm) {
-            problem.norm = output.keep;
-            problem.norm_activation = output.norm->activation;
-        }
-        const auto* convolution = this->convolution(key, problem, {}, output.norm ? output.norm->key : "");
-        if (error_) return {out, std::nullopt};
-        const graph::Buffer kept = spec.q > 1 ? import_kept(key, x) : graph::Buffer{};
+    /// Named by its parameters' key. A time shuffle makes several convolutions of it, each of which writes every
+    /// second, third... frame.
+    void declare(const nn::ConvPass& fused) {
+        const std::string& key = fused.conv->key;
+        const Tensor x = tensors_[fused.input];
+        const conv::ConvProblem whole = nn::conv_problem(fused, {x.frames, x.height, x.width, x.channels}, x.dtype);
+        const Tensor out = tensor(extents_[fused.output], whole.output_dtype);
+        const std::vector<const conv::Convolution*> parts = convolutions(fused, whole);
+        if (error_) return;
+        const std::int64_t history = fused.conv->history();
+        const graph::Buffer kept = history > 0 ? import_kept(key, history, x) : graph::Buffer{};
         struct Data {
             Tensor in, residual, out, normed;
             graph::Buffer kept, workspace;
@@ -272,38 +131,66 @@ class StepDeclaration {
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 if (kept) d.kept = pass.read(kept, Access::KernelRead);
-                if (residual != nullptr) {
-                    d.residual = read(pass, *residual);
-                    d.out = *residual;
-                    d.out.buffer = pass.write(residual->buffer, Access::KernelWrite);
-                } else if (problem.norm != conv::Norm::Instead) {
+                if (fused.residual) {
+                    d.residual = read(pass, tensors_[*fused.residual]);
+                    d.out = tensors_[*fused.residual];
+                    d.out.buffer = pass.write(d.out.buffer, Access::KernelWrite);
+                } else if (fused.stored != conv::Norm::Instead) {
                     d.out = write(pass, key, out);
                 }
-                if (output.norm) d.normed = write(pass, output.norm->key, out);
-                d.workspace = workspace(pass, key, convolution->workspace_bytes());
+                if (fused.norm) d.normed = write(pass, fused.norm->norm->key, out);
+                std::uint64_t bytes = 0;
+                for (const conv::Convolution* part : parts) bytes = std::max(bytes, part->workspace_bytes());
+                d.workspace = workspace(pass, key, bytes);
             },
-            [convolution](const Data& d, accel::PassContext& lane) {
-                const auto input = causal_input(lane, d.kept, d.in);
+            [parts, history](const Data& d, accel::PassContext& lane) {
+                const auto input = causal_input(lane, d.kept, history, d.in);
                 const auto skip = read_only(addresses(lane, d.residual));
                 const auto stored = addresses(lane, d.out), normed = addresses(lane, d.normed);
-                report(lane.stream(), lane.pass_name(),
-                       convolution->enqueue(
-                           lane.stream(), lane.pass_name(),
-                           {input, stored, skip, d.workspace ? lane.address(d.workspace) : nullptr, normed}));
+                std::byte* scratch = d.workspace ? lane.address(d.workspace) : nullptr;
+                if (parts.size() == 1)
+                    return report(lane.stream(), lane.pass_name(),
+                                  parts.front()->enqueue(lane.stream(), lane.pass_name(),
+                                                         {input, stored, skip, scratch, normed}));
+                for (std::size_t i = 0; i < parts.size(); ++i) {
+                    std::vector<std::byte*> part;
+                    for (std::size_t t = i; t < stored.size(); t += parts.size()) part.push_back(stored[t]);
+                    report(lane.stream(), lane.pass_name(),
+                           parts[i]->enqueue(lane.stream(), lane.pass_name(), {input, part, {}, scratch}));
+                }
             });
-        if (kept) keep(key, x, kept);
-        return {data.out, output.norm ? std::optional(data.normed) : std::nullopt};
+        if (kept && !stack_.one_step) keep(key, history, x, kept);
+        if (fused.norm) made(fused.norm->output, data.normed);
+        if (data.out.buffer) made(fused.output, data.out);
     }
 
-    Tensor attention(const std::string& name, const Tensor& qkv) {
-        Tensor out = qkv;
-        out.channels = qkv.channels / 3;
-        auto created = operators_.attention({qkv.pixels(), out.channels, qkv.dtype});
-        if (!created) {
-            note(std::move(created.error()), name);
-            return out;
+    /// One for each part that a time shuffle stores as frames.
+    std::vector<const conv::Convolution*> convolutions(const nn::ConvPass& fused, conv::ConvProblem problem) {
+        problem.residual = fused.residual.has_value();
+        std::string norm_key;
+        if (fused.norm) {
+            problem.norm = fused.stored;
+            problem.norm_activation = fused.norm->activation;
+            norm_key = fused.norm->norm->key;
         }
-        const std::shared_ptr<const nn::Attention> attention = std::move(*created);
+        std::vector<const conv::Convolution*> parts;
+        if (fused.shuffle == 1) {
+            parts.push_back(convolution(fused.conv->key, problem, {}, norm_key));
+            return parts;
+        }
+        problem.filter.k /= fused.shuffle;
+        for (std::int64_t i = 0; i < fused.shuffle; ++i)
+            parts.push_back(convolution(fused.conv->key, problem, {i * problem.filter.k, problem.filter.k}, norm_key));
+        return parts;
+    }
+
+    void declare(const nn::AttentionPass& attention) {
+        const std::string& name = attention.attention->key;
+        const Tensor& qkv = tensors_[attention.input];
+        const Tensor out = tensor(extents_[attention.output], qkv.dtype);
+        auto created = operators_.attention({qkv.pixels(), out.channels, qkv.dtype});
+        if (!created) return note(std::move(created.error()), name);
+        const std::shared_ptr<const nn::Attention> kernel = std::move(*created);
         struct Data {
             Tensor in, out;
             graph::Buffer workspace;
@@ -313,22 +200,21 @@ class StepDeclaration {
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, qkv);
                 d.out = write(pass, name, out);
-                d.workspace = workspace(pass, name, attention->workspace_bytes());
+                d.workspace = workspace(pass, name, kernel->workspace_bytes());
             },
-            [attention](const Data& d, accel::PassContext& lane) {
+            [kernel](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 const auto output = addresses(lane, d.out);
                 report(lane.stream(), lane.pass_name(),
-                       attention->enqueue(lane.stream(), lane.pass_name(),
-                                          {input, output, d.workspace ? lane.address(d.workspace) : nullptr}));
+                       kernel->enqueue(lane.stream(), lane.pass_name(),
+                                       {input, output, d.workspace ? lane.address(d.workspace) : nullptr}));
             });
-        return data.out;
+        made(attention.output, data.out);
     }
 
-    Tensor nearest2x(const std::string& name, const Tensor& x) {
-        Tensor out = x;
-        out.height = 2 * x.height;
-        out.width = 2 * x.width;
+    void declare(const nn::UpsamplePass& upsample) {
+        const std::string& name = upsample.upsample->key;
+        const Tensor& x = tensors_[upsample.input];
         struct Data {
             Tensor in, out;
         };
@@ -336,7 +222,7 @@ class StepDeclaration {
             name, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = write(pass, name, out);
+                d.out = write(pass, name, tensor(extents_[upsample.output], x.dtype));
             },
             [operators = &operators_](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
@@ -346,7 +232,7 @@ class StepDeclaration {
                     operators->upsample_nearest2x(lane.stream(), lane.pass_name(),
                                                   {input, output, d.in.height, d.in.width, d.in.channels, d.in.dtype}));
             });
-        return data.out;
+        made(upsample.output, data.out);
     }
 
     /// The caller's memory gets the result as float32, clamped where the stack says so.
@@ -452,15 +338,30 @@ class StepDeclaration {
 
     // ---- what they share -------------------------------------------------------------------------------------------
 
-    /// The last frames that the convolution `key` has seen, from one step to the next.
-    graph::Buffer import_kept(const std::string& key, const Tensor& x) {
-        const std::uint64_t bytes = kKept * x.frame_bytes();
-        return frame_.import_buffer(key + ".kept", {bytes, 256, graph::MemoryDomain::Accelerator},
-                                    find_kept_(key, bytes));
+    nn::Extent input_extent() const {
+        return {kind_.frames, stack_.height, stack_.width, stack_.network.input_channels()};
     }
 
-    /// Behind the convolution: the newest of `x` take the place of the frames that it has read.
-    void keep(const std::string& key, const Tensor& x, graph::Buffer kept) {
+    static Tensor tensor(const nn::Extent& extent, tensor::DType dtype) {
+        return {{}, extent.frames, extent.height, extent.width, extent.channels, dtype};
+    }
+
+    /// From here on passes that read `value` find it in `tensor`.
+    void made(nn::Value value, const Tensor& tensor) {
+        tensors_[value] = tensor;
+        for (const auto& [named, module] : stack_.network.modules())
+            if (named == value) trace_output(module, tensor);
+    }
+
+    /// The last frames that the convolution `key` has seen, from one step to the next.
+    graph::Buffer import_kept(const std::string& key, std::int64_t history, const Tensor& x) {
+        const std::uint64_t bytes = static_cast<std::uint64_t>(history) * x.frame_bytes();
+        return frame_.import_buffer(key + ".kept", {bytes, 256, graph::MemoryDomain::Accelerator},
+                                    find_kept_(stack_.one_step ? "" : key, bytes));
+    }
+
+    /// After the convolution: the newest of `x` take the place of the frames that it has read.
+    void keep(const std::string& key, std::int64_t history, const Tensor& x, graph::Buffer kept) {
         struct Data {
             Tensor in;
             graph::Buffer out;
@@ -471,9 +372,10 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = pass.write(kept, Access::KernelWrite);
             },
-            [](const Data& d, accel::PassContext& lane) {
+            [history](const Data& d, accel::PassContext& lane) {
                 const std::uint64_t bytes = d.in.frame_bytes();
-                const auto fresh = static_cast<std::uint64_t>(std::min(d.in.frames, kKept)), old = kKept - fresh;
+                const auto fresh = static_cast<std::uint64_t>(std::min(d.in.frames, history));
+                const std::uint64_t old = static_cast<std::uint64_t>(history) - fresh;
                 std::byte* slots = lane.address(d.out);
                 const std::byte* in = lane.address(d.in.buffer);
                 lane.stream().copy(slots, slots + fresh * bytes, old * bytes);
@@ -499,22 +401,6 @@ class StepDeclaration {
     static graph::Buffer workspace(graph::PassBuilder& pass, const std::string& name, std::uint64_t bytes) {
         if (bytes == 0) return {};
         return pass.create(name + ".workspace", {bytes, 256, graph::MemoryDomain::Accelerator}, Access::KernelWrite);
-    }
-
-    static conv::ConvProblem conv_problem(const ConvSpec& spec, const Tensor& x, bool residual) {
-        conv::ConvProblem problem;
-        problem.d = x.frames + (spec.q > 1 ? kKept : 0);
-        problem.h = x.height;
-        problem.w = x.width;
-        problem.c_in = x.channels;
-        problem.upsample = spec.upsample;
-        problem.filter = {spec.c_out, spec.q, spec.r, spec.s};
-        problem.pad.top = problem.pad.bottom = spec.r / 2;
-        problem.pad.left = problem.pad.right = spec.s / 2;
-        problem.dtype = x.dtype;
-        problem.output_dtype = spec.output_dtype;
-        problem.residual = residual;
-        return problem;
     }
 
     const conv::Convolution* convolution(const std::string& key, const conv::ConvProblem& problem,
@@ -548,23 +434,18 @@ class StepDeclaration {
     const nn::Operators& operators_;
     const FindKept& find_kept_;
     TraceRequest* trace_;
+    std::vector<nn::Extent> extents_;  ///< [nn::Value]
+    std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far
     StepImports imports_;
     std::optional<Error> error_;
 };
 
 }  // namespace
 
-StepShape output_shape(const StackDesc& stack, StepKind kind) {
-    StepShape shape{kind.frames, stack.height, stack.width, stack.layers.back().c_out};
-    for (const Layer& layer : stack.layers) {
-        const bool doubles_time = layer.op == LayerOp::Upsample3d && !kind.first;
-        if (doubles_time) shape.frames *= 2;
-        if (layer.op == LayerOp::Upsample2d || layer.op == LayerOp::Upsample3d) {
-            shape.height *= 2;
-            shape.width *= 2;
-        }
-    }
-    return shape;
+nn::Extent output_shape(const StackDesc& stack, StepKind kind) {
+    return nn::extents(stack.network, {kind.frames, stack.height, stack.width, stack.network.input_channels()},
+                       kind.first)
+        .back();
 }
 
 Result<StepImports> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,

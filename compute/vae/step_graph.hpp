@@ -1,10 +1,10 @@
-// Declares one decoding step of a list of layers into a frame graph: which passes run, on what memory, in what names.
+// Declares one decoding step of a network into a frame graph: which passes run, on what memory, in what names.
 #pragma once
 
+#include <kinetograph/compute/nn/network.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/vae/device_step.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
-#include <kinetograph/compute/vae/wan21_layers.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
@@ -22,11 +22,12 @@ struct StepKind {
     friend auto operator<=>(const StepKind&, const StepKind&) = default;
 };
 
-/// The layers and how they are computed.
+/// The network and how it is computed.
 struct StackDesc {
-    std::vector<Layer> layers;
+    nn::Network network{0};
     std::int64_t height = 0, width = 0;                 ///< of the input, in its own pixels
     std::int64_t max_frames = 1;                        ///< latent frames that one step may take
+    bool one_step = false;                              ///< a clip is one step: nothing is kept for another
     tensor::DType dtype = tensor::DType::BF16;          ///< of activations and filters
     bool clamp = false;                                 ///< output limited to [-1, 1]
     std::vector<float> scale, shift;                    ///< input * scale + shift per channel; empty: as it is
@@ -48,22 +49,19 @@ struct StepImports {
     std::vector<graph::Buffer> frames;  ///< of a step on the device with memory given for them
 };
 
-/// Frames and sizes that come out of a step.
-struct StepShape {
-    std::int64_t frames = 0, height = 0, width = 0, channels = 0;
-    std::int64_t elements() const { return frames * height * width * channels; }
-};
-StepShape output_shape(const StackDesc& stack, StepKind kind);
+/// What comes out of a step.
+nn::Extent output_shape(const StackDesc& stack, StepKind kind);
 
 /// One module's output, copied out as float32 while the step runs.
 struct TraceRequest {
-    std::string module;                     ///< a layer's key; "decoder.head.2" for the head
+    std::string module;                     ///< a module of the network: "decoder.middle.1", "decoder.head.2"
     std::unique_ptr<accel::Memory> memory;  ///< pinned; null if the module does not run
     std::size_t values = 0;                 ///< [T, H, W, C] float32 in `memory` once the step has run
 };
 
 /// Where the frames lie that the causal convolution `key` keeps from step to step, zeros at first: `bytes` for the last
-/// two frames that it has seen, oldest first. Called once for every such convolution of a step.
+/// frames that it has seen, oldest first. Called once for every such convolution of a step; with an empty key for
+/// zeros that several convolutions read and none writes.
 using FindKept = std::function<graph::Physical(const std::string& key, std::uint64_t bytes)>;
 
 /// What the passes of a step are made of; all of it outlives the graph.

@@ -10,9 +10,6 @@
 
 namespace kinetograph::vae {
 
-/// A causal convolution looks back at this many input frames.
-inline constexpr std::int64_t kKept = 2;
-
 /// An activation between two passes: `frames` dense [height, width, channels] blocks, one after the other.
 struct Tensor {
     graph::Buffer buffer;
@@ -38,11 +35,11 @@ inline std::vector<std::byte*> addresses(const accel::PassContext& lane, const T
     return result;
 }
 
-/// The kept frames, where a convolution reads them, and then the tensor's own.
+/// The `history` kept frames, where a convolution reads them, and then the tensor's own.
 inline std::vector<const std::byte*> causal_input(const accel::PassContext& lane, graph::Buffer kept,
-                                                  const Tensor& tensor) {
+                                                  std::int64_t history, const Tensor& tensor) {
     std::vector<std::byte*> result;
-    if (kept) append_frames(result, lane.address(kept), kKept, tensor.frame_bytes());
+    if (kept) append_frames(result, lane.address(kept), history, tensor.frame_bytes());
     append_frames(result, lane.address(tensor.buffer), tensor.frames, tensor.frame_bytes());
     return {result.begin(), result.end()};
 }

@@ -9,7 +9,7 @@ namespace kinetograph::graph {
 namespace {
 
 /// Where an access happened: which batch of which lane, in this execution or in the previous one.
-struct Point {
+struct Moment {
     Lane lane = Lane::Host;
     std::uint32_t batch = 0;  ///< ordinal
     bool previous = false;
@@ -35,7 +35,7 @@ class Walk {
 
   private:
     struct Read {
-        Point at;
+        Moment at;
         AccessSet kinds;
     };
 
@@ -97,7 +97,7 @@ class Walk {
     }
 
     const DraftBatch& batch() const { return c_.batches[c_.batch_of[pass_]]; }
-    bool known(const Point& point) const {
+    bool known(const Moment& point) const {
         return (point.previous ? batch().prior : batch().known)[index_of(point.lane)] > point.batch;
     }
 
@@ -117,9 +117,9 @@ class Walk {
     std::uint32_t resource_;
     bool placing_ = true;
     std::uint32_t pass_ = kNoIndex;
-    Point now_;
+    Moment now_;
     bool written_ = false;
-    Point write_;
+    Moment write_;
     Access write_kind_ = Access::KernelWrite;
     AccessSet fenced_ = 0;  ///< kinds of access on the writer's lane that a barrier has put behind the last write
     std::vector<Read> reads_;

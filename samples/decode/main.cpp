@@ -31,11 +31,13 @@ Result<void> decode(const char* latents, const char* weights, const char* out) {
             return fail(ErrorCode::OutOfRange, "{} values of latent frame {} are not finite", step->not_finite, t);
         frames.insert(frames.end(), step->thwc.begin(), step->thwc.end());
     }
-    const std::array tensors{tensor::NamedTensor{"frames",
-                                                 {.dtype = tensor::DType::F32,
-                                                  .shape = {4 * clip->frames - 3, 8 * clip->height, 8 * clip->width, 3},
-                                                  .data = reinterpret_cast<const std::byte*>(frames.data()),
-                                                  .bytes = frames.size() * sizeof(float)}}};
+    const vae::StepFrames size = (*decoder)->step_frames();
+    const std::array tensors{
+        tensor::NamedTensor{"frames",
+                            {.dtype = tensor::DType::F32,
+                             .shape = {(*decoder)->frames_of(clip->frames), size.height, size.width, 3},
+                             .data = reinterpret_cast<const std::byte*>(frames.data()),
+                             .bytes = frames.size() * sizeof(float)}}};
     return tensor::write_safetensors(out, tensors);
 }
 

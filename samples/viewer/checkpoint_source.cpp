@@ -53,7 +53,8 @@ Result<std::unique_ptr<DecodingClip>> CheckpointSource::open_streamed(vae::Laten
 }
 
 std::string CheckpointSource::description() const {
-    return fmt::format("Wan 2.1 \u00b7 {} \u00b7 {}", vae::to_string(options_.precision), device_->info().name);
+    return fmt::format("{} \u00b7 {} \u00b7 {}", std::filesystem::path(weights_).filename().string(),
+                       vae::to_string(options_.precision), device_->info().name);
 }
 
 Result<ViewerSummary> run(const ViewerOptions& options) {

@@ -22,7 +22,7 @@ class ClipSource {
     /// Opens `latents` and starts to decode it. Takes its time, so the viewer calls it away from its window's thread;
     /// never two calls at once.
     virtual Result<std::unique_ptr<DecodingClip>> open(const std::filesystem::path& latents, bool loop) = 0;
-    /// What decodes where, for the overlay: "Wan 2.1 · bf16 · cpu".
+    /// What decodes where, for the overlay: "wan_2.1_vae.safetensors · bf16 · cpu".
     virtual std::string description() const = 0;
 };
 

@@ -1,7 +1,7 @@
 // DecodingClip: a clip that is decoded ahead of display, wherever that happens and wherever its pixels lie.
 #pragma once
 
-#include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/samples/viewer/frame.hpp>
 
 #include <optional>
@@ -26,7 +26,7 @@ struct ClipStats {
     std::size_t depth = 0;       ///< frames that were not taken yet
     std::size_t capacity = 0;    ///< frames that there is room for at the moment
     Nanoseconds last_step{};     ///< latency of the decoder's last step
-    Nanoseconds average_step{};  ///< of steps that give 4 frames
+    Nanoseconds average_step{};  ///< of steps that give as many frames as any
     bool finished = false;       ///< decoded to the clip's end; never while it loops
 };
 
@@ -47,6 +47,6 @@ class DecodingClip {
 };
 
 /// Of a clip whose frames may be kept as far as `kept_bytes` hold them, at 4 bytes a pixel: 8 to 64 frames.
-ClipFacts facts_of(const vae::Latents& clip, std::uint64_t kept_bytes, Route route);
+ClipFacts facts_of(const vae::Latents& clip, const vae::Decoder& decoder, std::uint64_t kept_bytes, Route route);
 
 }  // namespace kinetograph::viewer

@@ -8,7 +8,7 @@ constexpr std::uint64_t kKeptHostBytes = 256ULL << 20U;  // of the host's memory
 }  // namespace
 
 QueuedClip::QueuedClip(std::unique_ptr<vae::DecodeQueue> queue, Route route)
-    : queue_(std::move(queue)), facts_(facts_of(queue_->clip(), kKeptHostBytes, std::move(route))) {}
+    : queue_(std::move(queue)), facts_(facts_of(queue_->clip(), queue_->decoder(), kKeptHostBytes, std::move(route))) {}
 
 Result<std::optional<Frame>> QueuedClip::try_take() {
     auto frame = queue_->try_pop();

@@ -19,7 +19,7 @@ Result<std::unique_ptr<StreamedClip>> StreamedClip::create(accel::Device& accele
     const interop::TopologyChoice& choice = (*bridge)->choice();
     if (choice.topology == interop::Topology::Headless) return fail(ErrorCode::Unsupported, "{}", choice.reason);
     std::unique_ptr<StreamedClip> made(new StreamedClip);
-    made->facts_ = facts_of(clip, kKeptDeviceBytes, {.sentence = choice.reason});
+    made->facts_ = facts_of(clip, *decoder, kKeptDeviceBytes, {.sentence = choice.reason});
     made->bridge_ = std::move(*bridge);
     auto stream = stream::FrameStream::create(*made->bridge_, std::move(decoder), clip,
                                               {.slots = static_cast<std::uint32_t>(made->facts_.kept + kAhead),

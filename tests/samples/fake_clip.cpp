@@ -11,11 +11,33 @@
 namespace kinetograph::viewer::testing {
 namespace {
 
+/// Knows the size of its frames and nothing else.
+class FakeDecoder final : public vae::Decoder {
+  public:
+    FakeDecoder(std::int64_t width, std::int64_t height) : width_(width), height_(height) {}
+    vae::StepFrames step_frames() const override { return {.most = 4, .height = height_, .width = width_}; }
+    vae::LatentSize latent_size() const override { std::abort(); }
+    Result<vae::DecodedFrames> step(std::span<const float>) override { std::abort(); }
+    Result<void> reset() override { std::abort(); }
+    Result<void> attach(vae::DeviceOutput) override { std::abort(); }
+    Result<vae::EnqueuedStep> enqueue(const vae::DeviceStep&) override { std::abort(); }
+    accel::AcceleratorLane& lane() override { std::abort(); }
+    Result<std::vector<float>> trace(std::span<const float>, std::string_view) override { std::abort(); }
+    std::vector<std::string> modules() const override { std::abort(); }
+    const graph::Plan* plan() const override { std::abort(); }
+    Result<graph::Plan> compile_plan(int) const override { std::abort(); }
+    std::uint64_t peak_device_bytes() const override { std::abort(); }
+    vae::StackMemory memory() const override { std::abort(); }
+
+  private:
+    std::int64_t width_, height_;
+};
+
 /// Frames become ready one after another, `step` apart, from the moment of creation or restart.
 class FakeQueue final : public vae::DecodeQueue {
   public:
     FakeQueue(FakeSource& source, const FakeClip& fake, std::string name, bool loop)
-        : source_(source), fake_(fake), loop_(loop), began_(host_now()) {
+        : source_(source), fake_(fake), decoder_(fake.width, fake.height), loop_(loop), began_(host_now()) {
         clip_.name = std::move(name);
         clip_.frames = fake.latent_frames;
         clip_.fps = fake.fps;
@@ -66,7 +88,7 @@ class FakeQueue final : public vae::DecodeQueue {
         return stats;
     }
     const vae::Latents& clip() const override { return clip_; }
-    const vae::Decoder& decoder() const override { std::abort(); }  // the viewer has no business with it
+    const vae::Decoder& decoder() const override { return decoder_; }
 
   private:
     std::int64_t frames() const { return 1 + 4 * (fake_.latent_frames - 1); }
@@ -77,6 +99,7 @@ class FakeQueue final : public vae::DecodeQueue {
     }
     FakeSource& source_;
     FakeClip fake_;
+    FakeDecoder decoder_;
     bool loop_;
     Nanoseconds began_;
     vae::Latents clip_;

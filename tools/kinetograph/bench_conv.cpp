@@ -14,14 +14,13 @@
 namespace kinetograph::cli {
 namespace {
 
-constexpr std::int64_t kLatentChannels = 16;
-
 struct ConvBench {
     conv::ConvProblem problem;
     bool one_problem = false;  ///< `problem` instead of a decoder's
     FrameSize size{.width = 1280, .height = 704};
-    std::int64_t dim = 96;
-    std::string layer;  ///< part of the names of those wanted; empty: all
+    std::string family = "wan2.1";
+    std::int64_t dim = 0;  ///< 0: as published
+    std::string layer;     ///< part of the names of those wanted; empty: all
     LaneChoice lane = LaneChoice::Auto;
     std::string backend;
     int repeats = 20;
@@ -53,7 +52,11 @@ Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& ben
         KG_CHECK(conv::validate(problem));
         return std::vector<DecoderConvolution>{{convolution_name(problem), problem, 1}};
     }
-    auto all = decoder_convolutions(bench.dim, kLatentChannels, bench.size.latents(), bench.problem.dtype,
+    const families::Family& family = *families::find(bench.family);
+    families::Widths widths = family.published;
+    if (bench.dim > 0) widths.dim = bench.dim;
+    KG_TRY(const auto size, bench.size.latents(family));
+    auto all = decoder_convolutions(family.decoder(widths), family.one_latent_frame, size, bench.problem.dtype,
                                     device.kind != accel::Kind::Cpu);
     std::vector<std::string> names(all.size());
     std::ranges::transform(all, names.begin(), &DecoderConvolution::name);
@@ -185,12 +188,20 @@ void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_
     problem.input->needs(problem.filter);
     problem.filter->needs(problem.input);
     add_frame_size(*command, arguments->size)->excludes(problem.input);
-    command->add_option("--dim", arguments->dim, "Width of the decoder (default 96, as published)")
+    command->add_option("--dim", arguments->dim, "Width of the decoder (default: as published)")
         ->check(CLI::Range(8, 512).description(""))
         ->type_name("N")
         ->excludes(problem.input);
     command->add_option("--layer", arguments->layer, "Only layers whose name contains this: \"96>96\"")
         ->type_name("TEXT")
+        ->excludes(problem.input);
+    command->add_option("--family", arguments->family, "Whose decoder (default wan2.1)")
+        ->check([](const std::string& word) {
+            return families::find(word) != nullptr
+                       ? ""
+                       : fmt::format("{} is none of {}", word, families::any_of(&families::Family::name));
+        })
+        ->type_name("FAMILY")
         ->excludes(problem.input);
     add_lane_option(*command, arguments->lane);
     add_backend_option(*command, arguments->backend, "Only this candidate (default: every open one but reference)");

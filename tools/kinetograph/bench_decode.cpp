@@ -21,6 +21,7 @@ struct DecodeBench {
     std::int64_t steps = 16;
     std::int64_t rounds = 1;
     bool passes = true;
+    bool one_latent_frame = false;  ///< each step is a clip
     std::string json, command_line;
 };
 
@@ -30,11 +31,12 @@ struct Measured {
     double first_frame = 0;  ///< step 0 of the first round
     double second_step = 0;  ///< step 1 of the first round
     Samples clips;         ///< from the first step's begin to the last one's end; the first of several rounds left out
-    Samples steps;         ///< those that give four frames, on the host's clock
+    Samples steps;         ///< those that give as many frames as any, on the host's clock
     Samples device_steps;  ///< the same between the stamps of their first and last pass
     std::vector<profile::Window> windows;  ///< of the steady steps, on the host axis
     std::uint64_t peak_bytes = 0;
-    double fps_steady() const { return 4.0 / steps.median(); }
+    std::int64_t frames_of_a_step = 0;
+    double fps_steady() const { return static_cast<double>(frames_of_a_step) / steps.median(); }
     profile::Window whole() const { return {windows.front().begin, windows.back().end}; }
 };
 
@@ -44,14 +46,15 @@ struct PassCost {
     double median = 0;  ///< seconds
 };
 
-/// A synthetic clip of as many latent frames as steps, or the user's file, repeated if it is shorter.
+/// A synthetic clip of as many latent frames as steps, or as clips of the family have, or the user's file; repeated if
+/// it is shorter.
 Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& checkpoint) {
     if (!bench.latents.empty()) return vae::Latents::open(bench.latents);
-    const vae::LatentSize size = bench.size.latents();
+    KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
     vae::Latents clip;
     clip.name = "synthetic latents";
     clip.channels = checkpoint.z_dim();
-    clip.frames = bench.steps;
+    clip.frames = checkpoint.family().one_latent_frame ? 1 : bench.steps;
     clip.height = size.height;
     clip.width = size.width;
     clip.values = vae::synthetic_tensor("latents", {clip.channels, clip.frames, clip.height, clip.width});
@@ -63,6 +66,7 @@ Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const 
                          Progress& progress, Measured& measured) {
     const Nanoseconds clip_begin = host_now();
     for (std::int64_t step = 0; step < bench.steps; ++step) {
+        if (bench.one_latent_frame && step > 0) KG_CHECK(decoder.reset());
         const Nanoseconds begin = host_now();
         KG_TRY(auto frames, decoder.step(clip.frame(step % clip.frames)));
         const double seconds = to_seconds(frames.duration);
@@ -80,6 +84,7 @@ Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const 
 
 Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench) {
     Measured measured;
+    measured.frames_of_a_step = decoder.step_frames().most;
     measured.windows.reserve(static_cast<std::size_t>(bench.rounds * bench.steps));
     Progress progress(bench.rounds * bench.steps, "steps");
     for (std::int64_t round = 0; round < bench.rounds; ++round) {
@@ -124,9 +129,9 @@ struct Subject {
     const vae::Decoder& decoder;
     const accel::DeviceInfo& device;
     std::uint64_t stated_bytes = 0;
-    std::int64_t width() const { return 8 * decoder.latent_size().width; }
-    std::int64_t height() const { return 8 * decoder.latent_size().height; }
-    std::int64_t frames() const { return video_frames(bench.steps); }
+    std::int64_t width() const { return decoder.step_frames().width; }
+    std::int64_t height() const { return decoder.step_frames().height; }
+    std::int64_t frames() const { return bench.one_latent_frame ? bench.steps : decoder.frames_of(bench.steps); }
     double fps_clip(const Measured& measured) const { return static_cast<double>(frames()) / measured.clips.median(); }
 };
 
@@ -149,16 +154,16 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
     return text + fmt::format(
                       "{} at {}x{}, {}; {}\n"
                       "  load           {:.3f} s, then the first frame after {:.4f} s, the second step {:.4f} s\n"
-                      "  steady step    {:.5f} s median, {:.5f} s fastest, {:.5f} s slowest of {} (4 frames each){}\n"
+                      "  steady step    {:.5f} s median, {:.5f} s fastest, {:.5f} s slowest of {} ({} frames each){}\n"
                       "  steady rate    {:.2f} frames/s\n"
                       "  whole clip     {} frames in {:.4f} s: {:.2f} frames/s, median of {}\n"
                       "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before\n",
                       bench.decode.weights, subject.width(), subject.height(),
                       vae::to_string(bench.decode.decoder.precision), describe_machine(subject.device), measured.load,
                       measured.first_frame, measured.second_step, measured.steps.median(), measured.steps.least(),
-                      measured.steps.most(), measured.steps.count(), on_device, measured.fps_steady(), subject.frames(),
-                      measured.clips.median(), subject.fps_clip(measured), measured.clips.count(),
-                      to_mib(measured.peak_bytes), to_mib(subject.stated_bytes));
+                      measured.steps.most(), measured.steps.count(), measured.frames_of_a_step, on_device,
+                      measured.fps_steady(), subject.frames(), measured.clips.median(), subject.fps_clip(measured),
+                      measured.clips.count(), to_mib(measured.peak_bytes), to_mib(subject.stated_bytes));
 }
 
 nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject, std::span<const PassCost> passes) {
@@ -200,7 +205,7 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
     return json;
 }
 
-Result<void> run(const DecodeBench& bench) {
+Result<void> run(DecodeBench bench) {
     KG_CHECK(check_distinct(std::array{NamedFile{"LATENTS", bench.latents, NamedFile::Use::Read},
                                        NamedFile{"--weights", bench.decode.weights, NamedFile::Use::Read},
                                        NamedFile{"--json", bench.json, NamedFile::Use::Written}}));
@@ -209,6 +214,7 @@ Result<void> run(const DecodeBench& bench) {
     const accel::DeviceInfo& info = device->info();
     const Nanoseconds start = host_now();
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.decode.weights));
+    bench.one_latent_frame = checkpoint.family().one_latent_frame;
     KG_TRY(auto clip, open_clip(bench, checkpoint));
 
     profile::Recorder recorder;

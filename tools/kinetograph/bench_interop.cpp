@@ -36,7 +36,7 @@ struct RouteTimes {
 };
 
 /// A decoder whose frames are drawn, and one of the same kind whose frames stay where it writes them, in turn.
-struct DecodeTimes {
+struct MeasuredDecode {
     Samples alone;  ///< periods of the other one
     PresentedTimes presented;
     Samples share;  ///< of a step, what interop and drawing take; of every round its medians'
@@ -53,7 +53,7 @@ struct DecodeTimes {
 /// Everything that was measured.
 struct MeasuredInterop {
     std::vector<RouteTimes> routes;
-    std::optional<DecodeTimes> decode;
+    std::optional<MeasuredDecode> decode;
     std::optional<Soak> soak;
 };
 
@@ -89,7 +89,8 @@ std::string to_text(const InteropBench& bench, const interop::Bridge& bridge, co
                               bridge.display()->report().name);
 }
 
-nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge& bridge, const MeasuredInterop& measured) {
+nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge& bridge,
+                               const MeasuredInterop& measured) {
     nlohmann::ordered_json json = report_head("interop", bench.command_line, bridge.accelerator().info());
     json["machine"]["vulkan_device"] = bridge.display()->report().name;
     json["machine"]["vulkan_driver"] = bridge.display()->report().driver;
@@ -123,14 +124,14 @@ nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge&
 Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, MeasuredInterop& measured) {
     constexpr std::int64_t kStepsOfARound = 6, kFirstSteps = 4;
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));
-    const vae::LatentSize size = bench.size.latents();
+    KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
     KG_TRY(auto presented, PresentedDecode::create(bridge, checkpoint, size, {}));
     state_memory(presented->decoder(), bridge.accelerator().info());
     KG_CHECK(presented->run(kFirstSteps));
     {
         KG_TRY(auto plain, PlainDecode::create(bridge.accelerator(), checkpoint, size, {}));
         KG_CHECK(plain->run(kFirstSteps));
-        DecodeTimes times;
+        MeasuredDecode times;
         for (std::int64_t round = 0; round < bench.decode_steps / kStepsOfARound; ++round) {
             const bool plain_first = round % 2 == 0;
             Result<Samples> alone = plain_first ? plain->run(kStepsOfARound) : Samples{};
@@ -203,8 +204,7 @@ void add_bench_interop(CLI::App& bench, Action& action, const std::string& comma
     command->add_option("--executions", arguments->executions, "Timed executions of each route (default 200)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");
-    auto* weights = command->add_option("--weights", arguments->weights,
-                                        "Decode and draw as well: a checkpoint, or synthetic:wan2.1[,dim=N]");
+    auto* weights = command->add_option("--weights", arguments->weights, "Decode and draw as well: " + weights_help());
     weights->type_name("CHECKPOINT");
     add_frame_size(*command, arguments->size)->needs(weights);
     command

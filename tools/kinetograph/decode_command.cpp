@@ -1,5 +1,6 @@
 // kinetograph decode: a latents file to a video, pictures, a tensor, or raw bytes.
 #include <spdlog/spdlog.h>
+#include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -22,8 +23,6 @@ struct DecodeArguments {
     bool allow_not_finite = false;  ///< frames with infinities and NaN are written as they are
     DecodeRequest decode;
 };
-
-double to_seconds(Nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
 /// Times of one decode, from the start of the command.
 struct DecodeTimes {
@@ -60,9 +59,9 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
         {"precision", vae::to_string(arguments.decode.decoder.precision)},
         {"device", device.name},
         {"compute_units", device.compute_units},
-        {"frames", video_frames(clip.frames)},
-        {"width", 8 * clip.width},
-        {"height", 8 * clip.height},
+        {"frames", decoder.frames_of(clip.frames)},
+        {"width", decoder.step_frames().width},
+        {"height", decoder.step_frames().height},
         {"seconds_total", to_seconds(host_now() - times.start)},
         {"seconds_first_frame", to_seconds(times.first_frame)},
         {"fps_steady", fps ? nlohmann::ordered_json(*fps) : nlohmann::ordered_json()},
@@ -87,7 +86,7 @@ Error not_finite_error(vae::Decoder& decoder, const vae::Latents& clip, std::int
 
 Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, bool allow_not_finite, GuardedOutputs& outputs,
                         DecodeTimes& times) {
-    Progress progress(video_frames(clip.frames), "frames");
+    Progress progress(decoder.frames_of(clip.frames), "frames");
     for (std::int64_t t = 0; t < clip.frames; ++t) {
         KG_TRY(auto frames, decoder.step(clip.frame(t)));
         times.add(frames);
@@ -115,9 +114,11 @@ Result<void> run(const DecodeArguments& arguments) {
     KG_TRY(auto device, open_lane(arguments.decode.lane));
     KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
 
-    auto opened = outputs.open_frames(
-        arguments.out,
-        {.width = 8 * clip.width, .height = 8 * clip.height, .frames = video_frames(clip.frames), .fps = clip.fps});
+    const families::Family& family = checkpoint.family();
+    auto opened = outputs.open_frames(arguments.out, {.width = family.factors.space * clip.width,
+                                                      .height = family.factors.space * clip.height,
+                                                      .frames = family.frames_of(clip.frames),
+                                                      .fps = clip.fps});
     if (opened) opened = outputs.open_text(arguments.json);
     if (!opened) return opened;
 
@@ -132,10 +133,10 @@ Result<void> run(const DecodeArguments& arguments) {
     if (times.not_finite > 0) spdlog::warn("{} values are not finite", times.not_finite);
     const auto fps = times.fps_steady();
     spdlog::info("{}: {} frames of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
-                 arguments.out == "-" ? "standard output" : arguments.out, video_frames(clip.frames), 8 * clip.width,
-                 8 * clip.height, to_seconds(host_now() - times.start), to_seconds(times.first_frame),
-                 fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", accel::to_string(device->info().kind),
-                 vae::to_string(arguments.decode.decoder.precision));
+                 arguments.out == "-" ? "standard output" : arguments.out, decoder->frames_of(clip.frames),
+                 decoder->step_frames().width, decoder->step_frames().height, to_seconds(host_now() - times.start),
+                 to_seconds(times.first_frame), fps ? fmt::format(", then {:.1f} frames/s", *fps) : "",
+                 accel::to_string(device->info().kind), vae::to_string(arguments.decode.decoder.precision));
     return {};
 }
 

@@ -29,7 +29,7 @@ void add_lane_option(CLI::App& command, LaneChoice& lane) {
 }
 
 void add_decode_options(CLI::App& command, DecodeRequest& request) {
-    command.add_option("--weights", request.weights, "Checkpoint: a safetensors file, or synthetic:wan2.1[,dim=N]")
+    command.add_option("--weights", request.weights, "Checkpoint: " + weights_help())
         ->required()
         ->type_name("CHECKPOINT");
     add_lane_option(command, request.lane);
@@ -64,6 +64,11 @@ void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device) 
                  mib(memory.histories), mib(memory.parameters + memory.packed),
                  device.kind == accel::Kind::Cpu ? fmt::format(", staging {:.1f}", mib(memory.io))
                                                  : fmt::format("; and {:.1f} MiB of the host's", mib(memory.io)));
+}
+
+std::string weights_help() {
+    return fmt::format("a safetensors file, or synthetic:FAMILY[,dim=N] of {}",
+                       families::any_of(&families::Family::name));
 }
 
 bool decodes(accel::Device& device) { return nn::Operators::create(device).has_value(); }

@@ -41,7 +41,7 @@ std::string count_units(const accel::DeviceInfo& device);
 /// Whether this build has a decoder's passes for the device.
 bool decodes(accel::Device& device);
 
-/// Video frames that `latent_frames` decode to: 1, then 4 each.
-inline std::int64_t video_frames(std::int64_t latent_frames) { return 1 + 4 * (latent_frames - 1); }
+/// What --weights takes, for help texts.
+std::string weights_help();
 
 }  // namespace kinetograph::cli

@@ -13,12 +13,21 @@ std::optional<FrameSize> parse(std::string_view word) {
     if (width.ec != std::errc{} || width.ptr == end || *width.ptr != 'x') return std::nullopt;
     const auto height = std::from_chars(width.ptr + 1, end, size.height);
     if (height.ec != std::errc{} || height.ptr != end) return std::nullopt;
-    const auto fits = [](std::int64_t side) { return side >= 8 && side <= 8192 && side % 8 == 0; };
+    const auto fits = [](std::int64_t side) { return side >= 2 && side <= 8192 && side % 2 == 0; };  // video's are even
     if (!fits(size.width) || !fits(size.height)) return std::nullopt;
     return size;
 }
 
 }  // namespace
+
+Result<vae::LatentSize> FrameSize::latents(const families::Family& family) const {
+    const std::int64_t space = family.factors.space;
+    if (width % space != 0 || height % space != 0)
+        return fail(ErrorCode::InvalidArgument,
+                    "--size {}x{}: frames of a {} decoder have sides that are multiples of {}", width, height,
+                    family.title, space);
+    return vae::LatentSize{.height = height / space, .width = width / space};
+}
 
 CLI::Option* add_frame_size(CLI::App& command, FrameSize& size) {
     return command
@@ -26,7 +35,7 @@ CLI::Option* add_frame_size(CLI::App& command, FrameSize& size) {
             "--size", [&size](const std::string& word) { size = *parse(word); },
             fmt::format("Of the picture (default {}x{}); up to 11 million pixels at dim 96", size.width, size.height))
         ->check([](const std::string& word) {
-            return parse(word) ? "" : word + " is no WIDTHxHEIGHT of multiples of 8 from 8 to 8192";
+            return parse(word) ? "" : word + " is no WIDTHxHEIGHT of even numbers up to 8192";
         })
         ->type_name("WIDTHxHEIGHT");
 }

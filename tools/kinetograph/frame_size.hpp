@@ -9,11 +9,12 @@
 namespace kinetograph::cli {
 
 struct FrameSize {
-    std::int64_t width = 0, height = 0;  ///< pixels, multiples of 8
-    vae::LatentSize latents() const { return {.height = height / 8, .width = width / 8}; }
+    std::int64_t width = 0, height = 0;  ///< pixels, even
+    /// Errors: InvalidArgument for a size that the family's frames cannot have.
+    Result<vae::LatentSize> latents(const families::Family& family) const;
 };
 
-/// Adds --size; a word that is no WIDTHxHEIGHT, or sides that are no multiples of 8 up to 8192, are bad usage.
+/// Adds --size; a word that is no WIDTHxHEIGHT, or sides that are odd or above 8192, are bad usage.
 CLI::Option* add_frame_size(CLI::App& command, FrameSize& size);
 
 }  // namespace kinetograph::cli

@@ -4,7 +4,10 @@
 #include <spdlog/spdlog.h>
 #include <kinetograph/tools/kinetograph/command.hpp>
 
+#include <unistd.h>
+
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 
 namespace {
@@ -18,12 +21,13 @@ void set_up_messages() {
     spdlog::set_pattern("kinetograph: %^%l%$: %v");
 }
 
-/// OpenMP ends the process where it cannot start the threads that OMP_NUM_THREADS asks for.
-void limit_threads() {
+/// OpenMP ends the process where it cannot start the threads that OMP_NUM_THREADS asks for, and every thread of ours
+/// asks for as many. It has read the variable by now: the program starts over with a smaller one.
+void limit_threads(char** argv) {
     const int wanted = omp_get_max_threads(), processors = omp_get_num_procs();
     if (wanted <= kMostThreadsAProcessor * processors) return;
-    omp_set_num_threads(processors);
     spdlog::warn("OMP_NUM_THREADS asks for {} threads on {} processors; {} are used", wanted, processors, processors);
+    if (setenv("OMP_NUM_THREADS", std::to_string(processors).c_str(), 1) == 0) execv("/proc/self/exe", argv);
 }
 
 std::string command_line(int argc, char** argv) {
@@ -59,7 +63,7 @@ int main(int argc, char** argv) {
     // A reader that goes away and a file beyond the limit of its size are Errors of write(), told like any other.
     for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
     set_up_messages();
-    limit_threads();
+    limit_threads(argv);
     try {
         return run(argc, argv);
     } catch (const std::exception& error) {

@@ -1,26 +1,21 @@
 #include <kinetograph/tools/kinetograph/plain_decode.hpp>
 
 namespace kinetograph::cli {
-namespace {
-
-constexpr int kFramesOfAStep = 4;
-
-}  // namespace
-
 Result<std::unique_ptr<PlainDecode>> PlainDecode::create(accel::Device& device, const vae::Checkpoint& checkpoint,
                                                          vae::LatentSize size, const vae::DecoderOptions& options) {
     KG_TRY(auto latents, StepLatents::create(device, checkpoint.z_dim(), size));
     KG_TRY(auto decoder, vae::Decoder::create(device, checkpoint, size, options));
     std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(decoder)));
-    KG_CHECK(made->make_frames(device, size));
+    KG_CHECK(made->make_frames(device));
     KG_CHECK(made->decoder_->attach({.format = vae::FrameFormat::Rgba8}));
     return made;
 }
 
-Result<void> PlainDecode::make_frames(accel::Device& device, vae::LatentSize size) {
+Result<void> PlainDecode::make_frames(accel::Device& device) {
+    const vae::StepFrames step = decoder_->step_frames();
     const auto bytes =
-        static_cast<std::uint64_t>(8 * size.width * 8 * size.height) * vae::bytes_per_pixel(vae::FrameFormat::Rgba8);
-    for (int i = 0; i < kFramesOfAStep; ++i) {
+        static_cast<std::uint64_t>(step.width * step.height) * vae::bytes_per_pixel(vae::FrameFormat::Rgba8);
+    for (std::int64_t i = 0; i < step.most; ++i) {
         KG_TRY(auto frame, device.allocate("frame", bytes));
         places_.push_back({reinterpret_cast<std::uintptr_t>(frame->data()), 0, bytes});
         frames_.push_back(std::move(frame));
@@ -33,8 +28,10 @@ Result<Samples> PlainDecode::run(std::int64_t count) {
     std::optional<std::uint64_t> before;  // the value of the step that was enqueued before
     std::optional<Nanoseconds> ended;
     for (std::int64_t i = 0; i < count; ++i) {
+        const auto made = static_cast<std::size_t>(decoder_->frames_of(steps_ + 1) - decoder_->frames_of(steps_));
         const auto address = reinterpret_cast<std::uintptr_t>(latents_.of_step(steps_++));
-        KG_TRY(const auto step, decoder_->enqueue({.latents = {address, 0, latents_.bytes()}, .frames = places_}));
+        KG_TRY(const auto step, decoder_->enqueue({.latents = {address, 0, latents_.bytes()},
+                                                   .frames = std::span(places_).first(made)}));
         if (before) KG_CHECK(decoder_->lane().wait(*before));
         if (before && ended) periods.add(to_seconds(host_now() - *ended));
         if (before) ended = host_now();

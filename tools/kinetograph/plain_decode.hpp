@@ -25,7 +25,7 @@ class PlainDecode {
   private:
     PlainDecode(StepLatents latents, std::unique_ptr<vae::Decoder> decoder)
         : latents_(std::move(latents)), decoder_(std::move(decoder)) {}
-    Result<void> make_frames(accel::Device& device, vae::LatentSize size);
+    Result<void> make_frames(accel::Device& device);
 
     StepLatents latents_;
     std::vector<std::unique_ptr<accel::Memory>> frames_;

@@ -65,13 +65,13 @@ Result<void> PresentedDecode::make(const vae::Checkpoint& checkpoint, vae::Laten
     auto ring = stream::RingDecoder::create(bridge_, std::move(decoder), {.slots = 12});  // of three steps
     if (!ring) return fail(std::move(ring.error()));
     ring_ = std::move(*ring);
-    return make_drawing(size);
+    return make_drawing(decoder_->step_frames());
 }
 
-Result<void> PresentedDecode::make_drawing(vae::LatentSize size) {
+Result<void> PresentedDecode::make_drawing(vae::StepFrames size) {
     KG_TRY(picture_, vulkan::Image::create(*bridge_.display(), "picture",
-                                           {.width = static_cast<std::uint32_t>(8 * size.width),
-                                            .height = static_cast<std::uint32_t>(8 * size.height)}));
+                                           {.width = static_cast<std::uint32_t>(size.width),
+                                            .height = static_cast<std::uint32_t>(size.height)}));
     KG_TRY(drawing_,
            vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing()));
     KG_TRY(executor_, graph::Executor::create({.lanes = {drawing_.get()}, .memory = {}, .compile = {}}));
@@ -142,7 +142,7 @@ PresentedState PresentedDecode::state() const {
             .vulkan_bytes = bridge_.display()->memory().bytes_held(),
             .resident_bytes = resident_bytes(),
             .steps = steps_,
-            .frames = steps_ == 0 ? 0 : static_cast<std::uint64_t>(video_frames(static_cast<std::int64_t>(steps_))),
+            .frames = static_cast<std::uint64_t>(decoder_->frames_of(static_cast<std::int64_t>(steps_))),
             .published = ring_->ring().stats().published,
             .decoder_value = decoder_->lane().timeline()->value(),
             .picture_value = drawing_->completed()};

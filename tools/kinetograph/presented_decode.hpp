@@ -49,7 +49,7 @@ class PresentedDecode {
   private:
     explicit PresentedDecode(interop::Bridge& bridge) : bridge_(bridge) {}
     Result<void> make(const vae::Checkpoint& checkpoint, vae::LatentSize size, const vae::DecoderOptions& options);
-    Result<void> make_drawing(vae::LatentSize size);
+    Result<void> make_drawing(vae::StepFrames size);
     Result<void> enqueue_step();
     Result<graph::Execution> draw_frames();
     Result<graph::Execution> draw(const interop::FrameRecord& record);

@@ -44,8 +44,12 @@ struct FramesToShow {
 /// What the options ask for, else the whole clip.
 Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
-    const auto wanted = static_cast<std::int64_t>(arguments.viewer.frames);
-    return FramesToShow{.count = wanted != 0 ? wanted : video_frames(clip.frames), .fps = clip.fps};
+    FramesToShow frames{.count = static_cast<std::int64_t>(arguments.viewer.frames), .fps = clip.fps};
+    if (frames.count == 0) {
+        KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
+        frames.count = checkpoint.family().frames_of(clip.frames);
+    }
+    return frames;
 }
 
 Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& arguments, const FramesToShow& frames) {
@@ -154,8 +158,8 @@ void add_view(CLI::App& app, Action& action) {
                       "Frames with infinities and NaN, shown as black, are no failure");
     command->add_flag("--validation", viewer.validation, "Turn the Vulkan validation layers on");
     command->final_callback([arguments, &action] {
-        const viewer::ViewerOptions& viewer = arguments->viewer;
-        if (viewer.headless && viewer.loop && viewer.frames == 0)
+        const viewer::ViewerOptions& chosen = arguments->viewer;
+        if (chosen.headless && chosen.loop && chosen.frames == 0)
             throw CLI::ValidationError("--loop", "without a window nothing would end it: add --frames N");
         action = [arguments] { return run(*arguments); };
     });

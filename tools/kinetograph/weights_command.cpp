@@ -1,6 +1,8 @@
 // kinetograph weights: what a checkpoint holds, and what is wrong with it.
+#include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
 #include <kinetograph/tools/kinetograph/text_output.hpp>
@@ -41,7 +43,7 @@ TensorRow measure(std::string name, tensor::DType dtype, tensor::Shape shape,
     return row;
 }
 
-std::vector<TensorRow> rows_of(const tensor::SafetensorsFile& file) {
+std::vector<TensorRow> rows_of(const formats::TensorSource& file) {
     std::vector<TensorRow> rows;
     for (const auto& [name, view] : file.tensors()) {
         rows.push_back(measure(name, view.dtype, view.shape, tensor::to_f32(view, name)));
@@ -64,7 +66,7 @@ std::string_view to_string(vae::KeyNaming naming) {
 nlohmann::ordered_json to_json(const std::vector<TensorRow>& rows, const Result<vae::Checkpoint>& checkpoint) {
     nlohmann::ordered_json json;
     if (checkpoint) {
-        json["architecture"] = vae::to_string(checkpoint->architecture());
+        json["architecture"] = checkpoint->family().name;
         json["dim"] = checkpoint->dim();
         json["z_dim"] = checkpoint->z_dim();
         json["naming"] = to_string(checkpoint->naming());
@@ -98,8 +100,8 @@ std::string to_text(const std::vector<TensorRow>& rows, const Result<vae::Checkp
     if (!checkpoint) return text;
     const auto list = [](const std::vector<float>& values) { return fmt::format("{:.4g}", fmt::join(values, " ")); };
     text += fmt::format("\n{}\n", checkpoint->name());
-    text += fmt::format("  decoder     {}, dim {}, z_dim {}\n", vae::to_string(checkpoint->architecture()),
-                        checkpoint->dim(), checkpoint->z_dim());
+    text += fmt::format("  decoder     {}, dim {}, z_dim {}\n", checkpoint->family().name, checkpoint->dim(),
+                        checkpoint->z_dim());
     text += fmt::format("  names       {}\n", to_string(checkpoint->naming()));
     text += fmt::format("  parameters  {} in the decoder, conv weights {}\n", checkpoint->parameters(),
                         tensor::to_string(checkpoint->dtype()));
@@ -119,7 +121,7 @@ Result<void> run(const std::string& spec, const std::string& json) {
         rows = rows_of(*checkpoint);
     } else {
         // A file that is no usable checkpoint is shown all the same: its tensors say what it is instead.
-        KG_TRY(auto file, tensor::SafetensorsFile::open(spec));
+        KG_TRY(auto file, formats::open(spec));
         rows = rows_of(file);
     }
     if (json.empty()) {
@@ -140,9 +142,7 @@ void add_weights(CLI::App& app, Action& action) {
     };
     auto arguments = std::make_shared<Arguments>();
     CLI::App* command = app.add_subcommand("weights", "Inspect a checkpoint: tensors, names, hash, what is wrong");
-    command->add_option("checkpoint", arguments->spec, "A safetensors file, or synthetic:wan2.1[,dim=N]")
-        ->required()
-        ->type_name("CHECKPOINT");
+    command->add_option("checkpoint", arguments->spec, weights_help())->required()->type_name("CHECKPOINT");
     command->add_option("--json", arguments->json, "Write all of it here instead; -: to standard output")
         ->type_name("FILE");
     command->final_callback(

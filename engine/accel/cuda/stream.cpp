@@ -98,8 +98,8 @@ Result<void> CudaStream::enqueue_kernel(const Launch& launch) {
                               .stream = handle_,
                               .attributes = &attribute,
                               .attribute_count = clusters ? 1U : 0U};
-    // The one parameter by its address: in a buffer of all parameters, a struct with tensor maps would not begin at 0. The
-    // driver copies it; its interface only forgot the const.
+    // The one parameter by its address: in a buffer of all parameters, a struct with tensor maps would not begin at 0.
+    // The driver copies it; its interface only forgot the const.
     void* parameter = const_cast<std::byte*>(launch.arguments.data());
     const Current current(*context_);
     const Driver& driver = context_->driver();

@@ -141,7 +141,7 @@ struct Clip {
                               const std::vector<std::int64_t>& cut) const {
         const auto checkpoint = Checkpoint::open(fmt::format("synthetic:wan2.1,dim={}", dim)).value();
         StackDesc desc;
-        desc.layers = wan21_layers(dim, checkpoint.z_dim());
+        desc.network = checkpoint.network();
         desc.height = height;
         desc.width = width;
         desc.max_frames = *std::ranges::max_element(cut);

@@ -182,6 +182,7 @@ class ThrowingDecoder final : public vae::Decoder {
     }
     std::vector<std::string> modules() const override { return other_->modules(); }
     vae::LatentSize latent_size() const override { return other_->latent_size(); }
+    vae::StepFrames step_frames() const override { return other_->step_frames(); }
     const graph::Plan* plan() const override { return other_->plan(); }
     Result<graph::Plan> compile_plan(int kind) const override { return other_->compile_plan(kind); }
     std::uint64_t peak_device_bytes() const override { return other_->peak_device_bytes(); }

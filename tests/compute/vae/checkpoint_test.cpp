@@ -3,9 +3,8 @@
 
 #include <cmath>
 #include <iterator>
+#include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
-#include <kinetograph/compute/vae/key_naming.hpp>
-#include <kinetograph/compute/vae/latent_statistics.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
 #include <kinetograph/tests/source_tree.hpp>
@@ -52,7 +51,7 @@ TEST_F(CheckpointTest, ReadsDimAndZDimFromTheShapes) {
     const auto checkpoint = open(file_);
     ASSERT_TRUE(checkpoint) << checkpoint.error().message;
     EXPECT_EQ(checkpoint->name(), path_);
-    EXPECT_EQ(checkpoint->architecture(), Architecture::Wan21);
+    EXPECT_EQ(checkpoint->family().name, "wan2.1");
     EXPECT_EQ(checkpoint->dim(), kDim);
     EXPECT_EQ(checkpoint->z_dim(), 16);
     EXPECT_FALSE(checkpoint->synthetic());
@@ -65,7 +64,7 @@ TEST_F(CheckpointTest, ReadsDimAndZDimFromTheShapes) {
 }
 
 TEST_F(CheckpointTest, ReadsAnotherNumberOfLatentChannels) {
-    for (const auto& parameter : wan21_parameters(kDim, 4)) {
+    for (const auto& parameter : nn::parameters(families::wan::decoder({kDim, 4}))) {
         file_.at(parameter.name) = test::stored(parameter.name, DType::F32, parameter.shape,
                                                 synthetic_tensor(parameter.name, parameter.shape));
     }
@@ -81,7 +80,7 @@ TEST_F(CheckpointTest, HoldsTheSameValuesUnderDiffusersNames) {
     ASSERT_TRUE(original) << original.error().message;
 
     const std::string diffusers_path = (folder_.path() / "diffusers.safetensors").string();
-    wide.rename(diffusers_name).write(diffusers_path);
+    wide.rename(families::wan::diffusers_name).write(diffusers_path);
     const auto diffusers = Checkpoint::open(diffusers_path);
     ASSERT_TRUE(diffusers) << diffusers.error().message;
     EXPECT_EQ(diffusers->naming(), KeyNaming::Diffusers);
@@ -92,7 +91,8 @@ TEST_F(CheckpointTest, LooksBehindThePrefixOfAWrappingModel) {
     for (const std::string prefix : {"vae.", "first_stage_model.", "model.", "module.vae.model."}) {
         for (const bool diffusers : {false, true}) {
             CheckpointFile wrapped = file_;
-            wrapped.rename([&](const auto& name) { return prefix + (diffusers ? diffusers_name(name) : name); });
+            wrapped.rename(
+                [&](const auto& name) { return prefix + (diffusers ? families::wan::diffusers_name(name) : name); });
             const auto checkpoint = open(wrapped);
             ASSERT_TRUE(checkpoint) << checkpoint.error().message;
             EXPECT_EQ(checkpoint->naming(), diffusers ? KeyNaming::Diffusers : KeyNaming::Original);
@@ -152,10 +152,10 @@ TEST_F(CheckpointTest, NamesAllMissingTensorsTogetherAsTheFileWouldSpellThem) {
     EXPECT_EQ(refusal(file_, ErrorCode::NotFound),
               "2 of the Wan 2.1 decoder's 108 tensors are missing: \"decoder.upsamples.7.time_conv.bias\", "
               "\"decoder.head.0.gamma\"");
-    EXPECT_EQ(
-        refusal(file_.rename([](const auto& name) { return "vae." + diffusers_name(name); }), ErrorCode::NotFound),
-        "2 of the Wan 2.1 decoder's 108 tensors are missing: "
-        "\"vae.decoder.up_blocks.1.upsamplers.0.time_conv.bias\", \"vae.decoder.norm_out.gamma\"");
+    EXPECT_EQ(refusal(file_.rename([](const auto& name) { return "vae." + families::wan::diffusers_name(name); }),
+                      ErrorCode::NotFound),
+              "2 of the Wan 2.1 decoder's 108 tensors are missing: "
+              "\"vae.decoder.up_blocks.1.upsamplers.0.time_conv.bias\", \"vae.decoder.norm_out.gamma\"");
 }
 
 TEST_F(CheckpointTest, NamesTenMissingTensorsAndCountsTheRest) {
@@ -172,10 +172,10 @@ TEST_F(CheckpointTest, NamesTenMissingTensorsAndCountsTheRest) {
 TEST_F(CheckpointTest, SaysWhatAFileHoldsThatHasNothingOfADecoder) {
     CheckpointFile other;
     EXPECT_EQ(refusal(other, ErrorCode::NotFound),
-              "none of the Wan 2.1 decoder's 108 tensors is in it (0 tensors, the first absent)");
+              "none of the tensors of a Qwen-Image or Wan 2.1 decoder is in it (0 tensors, the first absent)");
     other.tensors.push_back(test::stored("lora.up", DType::F32, {1}, {1.0F}));
     EXPECT_EQ(refusal(other, ErrorCode::NotFound),
-              "none of the Wan 2.1 decoder's 108 tensors is in it (1 tensors, the first \"lora.up\")");
+              "none of the tensors of a Qwen-Image or Wan 2.1 decoder is in it (1 tensors, the first \"lora.up\")");
 }
 
 TEST_F(CheckpointTest, RefusesTensorsOfTheWrongShape) {
@@ -248,20 +248,26 @@ TEST_F(CheckpointTest, SaysThatAFileIsAbsent) {
 TEST_F(CheckpointTest, RecognisesOtherModelsByTheirTensors) {
     const std::pair<const char*, const char*> families[] = {
         {"decoder.upsamples.0.upsamples.0.residual.0.gamma",
-         "this is a Wan 2.2 VAE (z_dim 48, nested up blocks); a Wan 2.1 VAE is wanted"},
+         "this is a Wan 2.2 VAE (48 latent channels); a VAE that can be decoded is Qwen-Image or Wan 2.1"},
         {"decoder.up_blocks.0.upsampler.resample.1.weight",
-         "this is a Wan 2.2 VAE (z_dim 48, nested up blocks); a Wan 2.1 VAE is wanted"},
-        {"decoder.7.conv.weight", "this is a TAEHV VAE (TAEW2.1, TAEHV and the like); a Wan 2.1 VAE is wanted"},
+         "this is a Wan 2.2 VAE (48 latent channels); a VAE that can be decoded is Qwen-Image or Wan 2.1"},
+        {"decoder.7.conv.weight",
+         "this is a TAEHV VAE (TAEW2.1, TAEHV and the like); a VAE that can be decoded is Qwen-Image or Wan 2.1"},
         {"vae.decoder.mid.attn_1.q.weight",
-         "this is an image VAE (Stable Diffusion, Flux and the like); a Wan 2.1 VAE is wanted"},
+         "this is an image VAE (Stable Diffusion, Flux and the like); a VAE that can be decoded is Qwen-Image or Wan "
+         "2.1"},
         {"decoder.mid_block.attentions.0.to_q.weight",
-         "this is an image VAE (Stable Diffusion, Flux and the like); a Wan 2.1 VAE is wanted"},
+         "this is an image VAE (Stable Diffusion, Flux and the like); a VAE that can be decoded is Qwen-Image or Wan "
+         "2.1"},
         {"decoder.conv_in.conv.weight",
-         "this is another video VAE (HunyuanVideo, LTX or CogVideoX); a Wan 2.1 VAE is wanted"},
-        {"blocks.0.self_attn.q.weight", "this is a Wan diffusion transformer, not a VAE; a Wan 2.1 VAE is wanted"},
-        {"blocks.0.attn1.to_q.weight", "this is a diffusion transformer, not a VAE; a Wan 2.1 VAE is wanted"},
+         "this is another video VAE (HunyuanVideo, LTX or CogVideoX); a VAE that can be decoded is Qwen-Image or Wan "
+         "2.1"},
+        {"blocks.0.self_attn.q.weight",
+         "this is a Wan diffusion transformer, not a VAE; a VAE that can be decoded is Qwen-Image or Wan 2.1"},
+        {"blocks.0.attn1.to_q.weight",
+         "this is a diffusion transformer, not a VAE; a VAE that can be decoded is Qwen-Image or Wan 2.1"},
         {"encoder.block.0.layer.0.SelfAttention.q.weight",
-         "this is a T5 text encoder, not a VAE; a Wan 2.1 VAE is wanted"},
+         "this is a T5 text encoder, not a VAE; a VAE that can be decoded is Qwen-Image or Wan 2.1"},
     };
     for (const auto& [name, sentence] : families) {
         CheckpointFile other;
@@ -275,7 +281,8 @@ TEST_F(CheckpointTest, RecognisesAWan22DecoderAmongTheNamesItSharesWithWan21) {
         constexpr std::string_view kUp = "decoder.upsamples.";
         return name.starts_with(kUp) ? "decoder.upsamples.0.upsamples." + name.substr(kUp.size()) : name;
     });
-    EXPECT_EQ(refusal(file_), "this is a Wan 2.2 VAE (z_dim 48, nested up blocks); a Wan 2.1 VAE is wanted");
+    EXPECT_EQ(refusal(file_),
+              "this is a Wan 2.2 VAE (48 latent channels); a VAE that can be decoded is Qwen-Image or Wan 2.1");
 }
 
 TEST_F(CheckpointTest, TakesLatentStatisticsFromTheMetadata) {
@@ -316,8 +323,8 @@ TEST_F(CheckpointTest, KnowsThePublishedStatisticsOfTheRealDecoder) {
     const auto checkpoint = open(CheckpointFile::synthetic(96, DType::BF16));
     ASSERT_TRUE(checkpoint) << checkpoint.error().message;
     EXPECT_EQ(checkpoint->dim(), 96);
-    EXPECT_EQ(checkpoint->latents_mean(), LatentStatistics::wan21().mean);
-    EXPECT_EQ(checkpoint->latents_std(), LatentStatistics::wan21().std);
+    EXPECT_EQ(checkpoint->latents_mean(), families::find("wan2.1")->statistics.mean);
+    EXPECT_EQ(checkpoint->latents_std(), families::find("wan2.1")->statistics.std);
     EXPECT_FLOAT_EQ(checkpoint->latents_mean().at(5), 0.9653F);
     EXPECT_FLOAT_EQ(checkpoint->latents_std().at(15), 1.9160F);
     EXPECT_EQ(checkpoint->latents_mean().size(), 16U);

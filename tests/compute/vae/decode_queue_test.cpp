@@ -41,6 +41,7 @@ class CountingDecoder final : public Decoder {
     Result<std::vector<float>> trace(std::span<const float>, std::string_view) override { return std::vector<float>{}; }
     std::vector<std::string> modules() const override { return {}; }
     LatentSize latent_size() const override { return {1, 1}; }
+    StepFrames step_frames() const override { return {4, 8, 8}; }
     const graph::Plan* plan() const override { return nullptr; }
     Result<graph::Plan> compile_plan(int) const override { return fail(ErrorCode::Unsupported, "no graph"); }
     std::uint64_t peak_device_bytes() const override { return 0; }

@@ -18,7 +18,7 @@ class DeviceSteps : public ::testing::Test {
   protected:
     std::unique_ptr<LayerStack> stack() {
         StackDesc desc;
-        desc.layers = wan21_layers(checkpoint_->dim(), checkpoint_->z_dim());
+        desc.network = checkpoint_->network();
         desc.height = 1;
         desc.width = 2;
         desc.max_frames = kMostFrames;
@@ -54,7 +54,7 @@ class DeviceSteps : public ::testing::Test {
         std::int64_t next = 0;
         for (const std::int64_t frames : cut) {
             const std::vector<float> input = latents(next, frames);
-            const StepShape shape = output_shape(on_host->desc(), on_host->next_kind(frames));
+            const nn::Extent shape = output_shape(on_host->desc(), on_host->next_kind(frames));
             const auto expected = on_host->step(input, frames);
             ASSERT_TRUE(expected) << expected.error().message;
 

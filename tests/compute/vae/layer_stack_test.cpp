@@ -11,7 +11,8 @@ TEST(LayerStacks, AreNotMistakenAboutTheirMemoryWhereSomebodyElseGivesSomeBackMe
     const auto device = accel::cpu::create_device();
     auto others = device->allocate("somebody else's", 64U << 20U).value();
     StackDesc desc;
-    desc.layers = {{LayerOp::CausalConv, "conv", 8, 8}};
+    desc.network = nn::Network(8);
+    desc.network.append(nn::Network::input(), nn::primitive::Conv{.key = "conv", .c_in = 8, .filter = {8, 3, 3, 3}});
     desc.height = desc.width = 4;
     desc.dtype = tensor::DType::F32;
     const auto load = [&](const std::string& name) {

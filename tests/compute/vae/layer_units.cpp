@@ -1,3 +1,4 @@
+#include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/tests/compute/vae/layer_units.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
@@ -20,10 +21,41 @@ struct Cut {
     std::vector<std::int64_t> frames;
 };
 
-std::unique_ptr<LayerStack> stack(const UnitLane& lane, const golden::File& file, const Layer& layer,
+/// A network of one block, and the name under which the file keeps its tensors.
+struct Unit {
+    std::string key;
+    nn::Network network;
+};
+
+Unit residual_unit() {
+    Unit unit{"res", nn::Network(48)};
+    families::wan::residual_block(unit.network, nn::Network::input(), unit.key, 48, 32);
+    return unit;
+}
+
+Unit temporal_upsampling_unit() {
+    Unit unit{"up3d", nn::Network(32)};
+    const nn::Value twice = families::wan::upsample_time(unit.network, nn::Network::input(), unit.key, 32);
+    families::wan::upsample_space(unit.network, twice, unit.key, 32, 16);
+    return unit;
+}
+
+Unit spatial_upsampling_unit() {
+    Unit unit{"up2d", nn::Network(64)};
+    families::wan::upsample_space(unit.network, nn::Network::input(), unit.key, 64, 32);
+    return unit;
+}
+
+Unit attention_unit() {
+    Unit unit{"attn", nn::Network(96)};
+    families::wan::attention_block(unit.network, nn::Network::input(), unit.key, 96);
+    return unit;
+}
+
+std::unique_ptr<LayerStack> stack(const UnitLane& lane, const golden::File& file, const Unit& unit,
                                   const golden::Tensor& input, std::int64_t max_frames) {
     StackDesc desc;
-    desc.layers = {layer};
+    desc.network = unit.network;
     desc.height = input.shape[2];
     desc.width = input.shape[3];
     desc.max_frames = max_frames;
@@ -35,51 +67,49 @@ std::unique_ptr<LayerStack> stack(const UnitLane& lane, const golden::File& file
 }
 
 /// Feeds `input` cut into steps and compares each step's output with "<unit>.<cut>.chunkK.output".
-void expect_cut_matches(const UnitLane& lane, const golden::File& file, const Layer& layer, const Cut& cut) {
-    const auto input = file.tensor(layer.key + ".input");
-    const auto unit = stack(lane, file, layer, input, *std::ranges::max_element(cut.frames));
+void expect_cut_matches(const UnitLane& lane, const golden::File& file, const Unit& of, const Cut& cut) {
+    const auto input = file.tensor(of.key + ".input");
+    const auto unit = stack(lane, file, of, input, *std::ranges::max_element(cut.frames));
     std::int64_t next = 0;
     for (std::size_t k = 0; k < cut.frames.size(); ++k) {
         const auto out = unit->step(golden::tchw(input, next, cut.frames[k]), cut.frames[k]);
         ASSERT_TRUE(out) << out.error().message;
         next += cut.frames[k];
-        const auto expected = file.tensor(layer.key + "." + cut.name + ".chunk" + std::to_string(k) + ".output");
+        const auto expected = file.tensor(of.key + "." + cut.name + ".chunk" + std::to_string(k) + ".output");
         EXPECT_TRUE(golden::within(*out, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane)))
-            << layer.key << "." << cut.name << " chunk " << k;
+            << of.key << "." << cut.name << " chunk " << k;
     }
 }
 
 /// Feeds "<unit>.input" in one step and compares its output with "<unit>.output".
-void expect_step_matches(const UnitLane& lane, const Layer& layer) {
+void expect_step_matches(const UnitLane& lane, const Unit& of) {
     const golden::File file(kFile);
-    const auto input = file.tensor(layer.key + ".input");
-    const auto unit = stack(lane, file, layer, input, input.shape[1]);
+    const auto input = file.tensor(of.key + ".input");
+    const auto unit = stack(lane, file, of, input, input.shape[1]);
     const auto out = unit->step(golden::tchw(input, 0, input.shape[1]), input.shape[1]);
     ASSERT_TRUE(out) << out.error().message;
-    const auto expected = file.tensor(layer.key + ".output");
-    EXPECT_TRUE(golden::within(*out, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane))) << layer.key;
+    const auto expected = file.tensor(of.key + ".output");
+    EXPECT_TRUE(golden::within(*out, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane))) << of.key;
 }
 
 }  // namespace
 
 void expect_residual_units(const UnitLane& lane) {
     const golden::File file(kFile);
-    const Layer layer{LayerOp::Residual, "res", 48, 32};
-    expect_cut_matches(lane, file, layer, {"a", {1, 1, 1}});
-    expect_cut_matches(lane, file, layer, {"b", {1, 4, 4}});
+    expect_cut_matches(lane, file, residual_unit(), {"a", {1, 1, 1}});
+    expect_cut_matches(lane, file, residual_unit(), {"b", {1, 4, 4}});
 }
 
 void expect_temporal_upsampling_units(const UnitLane& lane) {
     const golden::File file(kFile);
-    const Layer layer{LayerOp::Upsample3d, "up3d", 32, 16};
-    expect_cut_matches(lane, file, layer, {"a", {1, 1, 1, 1}});
-    expect_cut_matches(lane, file, layer, {"b", {1, 2, 2, 2}});
+    expect_cut_matches(lane, file, temporal_upsampling_unit(), {"a", {1, 1, 1, 1}});
+    expect_cut_matches(lane, file, temporal_upsampling_unit(), {"b", {1, 2, 2, 2}});
 }
 
 void expect_interleaved_halves(const UnitLane& lane) {
     const golden::File file(kFile);
     const auto input = file.tensor("up3d.input");
-    const auto unit = stack(lane, file, {LayerOp::Upsample3d, "up3d", 32, 16}, input, 2);
+    const auto unit = stack(lane, file, temporal_upsampling_unit(), input, 2);
     ASSERT_TRUE(unit->step(golden::tchw(input, 0, 1), 1));
     for (std::int64_t k = 1; k < 4; ++k) {
         const auto traced = unit->trace(golden::tchw(input, 2 * k - 1, 2), 2, "up3d.time_conv");
@@ -90,10 +120,8 @@ void expect_interleaved_halves(const UnitLane& lane) {
     }
 }
 
-void expect_spatial_upsampling_units(const UnitLane& lane) {
-    expect_step_matches(lane, {LayerOp::Upsample2d, "up2d", 64, 32});
-}
+void expect_spatial_upsampling_units(const UnitLane& lane) { expect_step_matches(lane, spatial_upsampling_unit()); }
 
-void expect_attention_units(const UnitLane& lane) { expect_step_matches(lane, {LayerOp::Attention, "attn", 96, 96}); }
+void expect_attention_units(const UnitLane& lane) { expect_step_matches(lane, attention_unit()); }
 
 }  // namespace kinetograph::vae

@@ -1,7 +1,7 @@
 // The Wan 2.1 decoder, through the real frame graph, against the reference decoder's outputs.
 #include <gtest/gtest.h>
+#include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/compute/vae/decoder.hpp>
-#include <kinetograph/compute/vae/key_naming.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
@@ -92,7 +92,7 @@ TEST_F(Wan21Decoder, OfDim32InFp32MatchesFromDiffusersKeysWithEveryParameterRoun
     const auto latents = rounded(file.tensor("latents"));
     const auto path = dim32([](test::CheckpointFile& checkpoint) {
         round_tensors(checkpoint, "");
-        checkpoint.rename(diffusers_name);
+        checkpoint.rename(families::wan::diffusers_name);
     });
     expect_decodes_to(*decoder(path, latents, Precision::Fp32), latents, file.tensor("frames.bf16all"), kFp32Decode);
 }

@@ -14,7 +14,7 @@ namespace {
 PFN_vkGetInstanceProcAddr real_instance_proc_addr = nullptr;
 PFN_vkGetDeviceProcAddr real_device_proc_addr = nullptr;
 VkInstance last_instance = VK_NULL_HANDLE;
-VkDevice last_device = VK_NULL_HANDLE;
+PFN_vkQueueSubmit2 real_queue_submit = nullptr;  // the same of every device: a queue knows its own
 
 template <class Function>
 Function real(const char* name) {
@@ -218,7 +218,7 @@ VkResult queue_submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* i
     }
     if (left == 0) faults().device_lost = true;
     if (faults().device_lost) return VK_ERROR_DEVICE_LOST;
-    return real_device<PFN_vkQueueSubmit2>("vkQueueSubmit2", last_device)(queue, count, infos, fence);
+    return real_queue_submit(queue, count, infos, fence);
 }
 
 VkResult create_command_pool(VkDevice device, const VkCommandPoolCreateInfo* info,
@@ -238,11 +238,13 @@ VkResult create_query_pool(VkDevice device, const VkQueryPoolCreateInfo* info, c
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const char* name) {
-    last_device = device;
     const std::string function = name;
     const auto as_void = [](auto pointer) { return reinterpret_cast<PFN_vkVoidFunction>(pointer); };
     if (function == "vkAllocateMemory") return as_void(&allocate_memory);
-    if (function == "vkQueueSubmit2") return as_void(&queue_submit);
+    if (function == "vkQueueSubmit2") {
+        real_queue_submit = real_device<PFN_vkQueueSubmit2>("vkQueueSubmit2", device);
+        return as_void(&queue_submit);
+    }
     if (function == "vkCreateSemaphore") return as_void(&create_semaphore);
     if (function == "vkDestroySemaphore") return as_void(&destroy_semaphore);
     if (function == "vkGetSemaphoreFdKHR" && faults().exports_semaphores) return as_void(&get_semaphore_fd);

@@ -25,7 +25,8 @@ TEST_F(ConvProgramOnCuda, RunsEveryBackEndByNameAndComparesItWithTheReference) {
 
 TEST_F(ConvProgramOnCuda, NamesTheDeviceAndCountsItsUnits) {
     const auto result = run_program(problem("implicit-gemm-sm80"), options_);
-    EXPECT_NE(result.out.find("implicit-gemm (Stand-in H200, 132 compute units)"), std::string::npos) << result.out;
+    EXPECT_NE(result.out.find("implicit-gemm-sm80 (Stand-in H200, 132 compute units)"), std::string::npos)
+        << result.out;
 }
 
 TEST_F(ConvProgramOnCuda, SaysWhyQSliceDeclines) {
@@ -35,7 +36,7 @@ TEST_F(ConvProgramOnCuda, SaysWhyQSliceDeclines) {
     const auto result = run_program(arguments, options_);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_TRUE(result.messages.ends_with(
-        "no back end is open:\n  q-slice  closed: wants no temporal padding, met 2 in front and 0 behind\n"))
+        "no back end is open:\n  q-slice-sm80  closed: wants no temporal padding, met 2 in front and 0 behind\n"))
         << result.messages;
 }
 

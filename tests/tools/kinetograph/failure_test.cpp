@@ -57,6 +57,12 @@ TEST(FailedDecode, OfLatentsOfAnotherVaeNamesBothFilesAndBothChannelCounts) {
     expect_failure(folder, decode(clip, folder.path() / "out.mp4"), {clip, "48 latent channels", kSmallWeights, "16"});
 }
 
+TEST(FailedPlan, OfASizeThatTheFamilyDoesNotMakeNamesBoth) {
+    const TemporaryFolder folder;
+    expect_failure(folder, {"graph", "--weights", kSmallWeights, "--size", "100x64"},
+                   {"--size 100x64", "Wan 2.1", "multiples of 8"});
+}
+
 TEST(FailedDecode, OfZeroFramesNamesTheFile) {
     const TemporaryFolder folder;
     const auto clip = write_tensor(folder, "empty.safetensors", "latents", {16, 0, 4, 6});

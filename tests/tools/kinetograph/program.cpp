@@ -1,7 +1,7 @@
 #include "program.hpp"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,8 +61,8 @@ class Pipe {
     }
     int write_end() const { return ends_[1]; }
     bool is_full() const {
-        int bytes = 0;
-        return ioctl(ends_[0], FIONREAD, &bytes) == 0 && bytes == fcntl(ends_[0], F_GETPIPE_SZ);
+        pollfd room{.fd = ends_[1], .events = POLLOUT, .revents = 0};
+        return poll(&room, 1, 0) == 0;
     }
 
   private:

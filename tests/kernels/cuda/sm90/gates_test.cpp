@@ -51,6 +51,12 @@ TEST(Sm90Gates, EachOfTheImplicitGemmClosesAlone) {
         {{[](ConvProblem&, conv::Chip& chip) { chip.architecture = "sm_89"; }, "wants an sm_90 device, met sm_89"},
          {[](ConvProblem& p, conv::Chip&) { p.output_dtype = Element::F32; },
           "wants an output of the input's type, met F32"},
+         {[](ConvProblem& p, conv::Chip&) { p.dtype = p.output_dtype = Element::F32; }, "wants bf16 or fp16, met F32"},
+         {[](ConvProblem& p, conv::Chip&) {
+              p.upsample = true;
+              p.pad.left = 0;
+          },
+          "wants upsampling by four 2x2 convolutions: 3x3 taps with padding 1, met other taps or padding"},
          {[](ConvProblem& p, conv::Chip&) { p.channel_scales = true; },
           "wants sums without scales, met a scale for each channel"},
          {[](ConvProblem& p, conv::Chip&) { p.groups = 2; }, "wants groups 1, met 2"},

@@ -70,8 +70,8 @@ double silu(double x) { return x / (1 + std::exp(-x)); }
 std::string describe(const ConvCase& conv) {
     const FourWaveConvProblem& p = conv.problem;
     const auto number = [](int64_t value) { return std::to_string(value); };
-    std::string text = std::string(element_name(p.element)) + " " + number(p.frames) + "x" + number(p.h) + "x" + number(p.w) +
-                       "x" + number(p.c_in);
+    std::string text = std::string(element_name(p.element)) + " " + number(p.frames) + "x" + number(p.h) + "x" +
+                       number(p.w) + "x" + number(p.c_in);
     text += (p.upsample ? " upsampled" : "") + std::string(" -> ") + number(p.c_out) + ", taps " + number(p.q) + "x" +
             number(p.r) + "x" + number(p.s);
     text += ", stride " + number(p.stride_h) + "," + number(p.stride_w) + " dilation " + number(p.dilation_h) + "," +

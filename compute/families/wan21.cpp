@@ -1,0 +1,169 @@
+// Wan 2.1: causal in time, 8 times larger and 4 times more frames, 16 latent channels.
+#include <kinetograph/compute/families/wan21.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace kinetograph::families {
+
+namespace wan {
+
+namespace {
+
+using namespace nn::primitive;
+
+Conv pointwise(std::string key, std::int64_t c_in, std::int64_t c_out) {
+    return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 1, 1, 1}};
+}
+
+Conv causal(std::string key, std::int64_t c_in, std::int64_t c_out) {
+    return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 3, 3, 3}};
+}
+
+/// Of one frame: the checkpoint's tensor has no axis for time.
+Conv within_frame(std::string key, std::int64_t c_in, std::int64_t c_out, std::int64_t side) {
+    return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 1, side, side}, .weight_rank = 4};
+}
+
+nn::Value norm_silu(nn::Network& network, nn::Value x, std::string key, std::int64_t channels) {
+    return network.append(network.append(x, Norm{std::move(key), channels}), Activate{conv::Activation::Silu});
+}
+
+}  // namespace
+
+nn::Value residual_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
+                         std::int64_t c_out) {
+    nn::Value h = norm_silu(network, x, key + ".residual.0", c_in);
+    h = network.append(h, causal(key + ".residual.2", c_in, c_out));
+    h = norm_silu(network, h, key + ".residual.3", c_out);
+    h = network.append(h, causal(key + ".residual.6", c_out, c_out));
+    const nn::Value skip = c_in == c_out ? x : network.append(x, pointwise(key + ".shortcut", c_in, c_out));
+    return network.module(key, network.add(h, skip));
+}
+
+nn::Value attention_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels) {
+    nn::Value h = network.append(x, Norm{key + ".norm", channels, 3});
+    h = network.append(h, within_frame(key + ".to_qkv", channels, 3 * channels, 1));
+    h = network.append(h, Attention{key + ".attention"});
+    h = network.append(h, within_frame(key + ".proj", channels, channels, 1));
+    return network.module(key, network.add(h, x));
+}
+
+nn::Value upsample_space(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
+                         std::int64_t c_out) {
+    const nn::Value doubled = network.append(x, UpsampleSpace{key + ".upsample"});
+    return network.module(key, network.append(doubled, within_frame(key + ".resample.1", c_in, c_out, 3)));
+}
+
+nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels) {
+    const Conv conv{.key = key + ".time_conv", .c_in = channels, .filter = {2 * channels, 3, 1, 1}};
+    const nn::Value both = network.append(x, conv, nn::Steps::AfterFirst);
+    return network.module(conv.key, network.append(both, TimeShuffle{2}, nn::Steps::AfterFirst));
+}
+
+nn::Network decoder(const Widths& widths) {
+    const auto [dim, z_dim] = widths;
+    const std::int64_t widest = 4 * dim;
+    nn::Network network(z_dim);
+    nn::Value x = network.module("conv2", network.append(nn::Network::input(), pointwise("conv2", z_dim, z_dim)));
+    x = network.module("decoder.conv1", network.append(x, causal("decoder.conv1", z_dim, widest)));
+    x = residual_block(network, x, "decoder.middle.0", widest, widest);
+    x = attention_block(network, x, "decoder.middle.1", widest);
+    x = residual_block(network, x, "decoder.middle.2", widest, widest);
+
+    struct Stage {
+        std::int64_t c_in, c_out;
+        bool more_pixels, more_frames;  // then the width is halved
+    };
+    const std::array<Stage, 4> stages{{{widest, widest, true, true},
+                                       {widest / 2, widest, true, true},
+                                       {widest / 2, 2 * dim, true, false},
+                                       {dim, dim, false, false}}};
+    int index = 0;
+    const auto next_key = [&index] { return "decoder.upsamples." + std::to_string(index++); };
+    for (const Stage& stage : stages) {
+        for (int block = 0; block < 3; ++block)
+            x = residual_block(network, x, next_key(), block == 0 ? stage.c_in : stage.c_out, stage.c_out);
+        if (!stage.more_pixels) continue;
+        const std::string key = next_key();
+        if (stage.more_frames) x = upsample_time(network, x, key, stage.c_out);
+        x = upsample_space(network, x, key, stage.c_out, stage.c_out / 2);
+    }
+    x = norm_silu(network, x, "decoder.head.0", dim);
+    Conv head = causal("decoder.head.2", dim, 3);
+    head.stored = Conv::Stored::Float32;
+    network.module(head.key, network.append(x, head));
+    return network;
+}
+
+namespace {
+
+using Renaming = std::pair<std::string_view, std::string_view>;
+
+constexpr std::array<Renaming, 7> kModules = {{{"conv2.", "post_quant_conv."},
+                                               {"decoder.conv1.", "decoder.conv_in."},
+                                               {"decoder.middle.0.", "decoder.mid_block.resnets.0."},
+                                               {"decoder.middle.1.", "decoder.mid_block.attentions.0."},
+                                               {"decoder.middle.2.", "decoder.mid_block.resnets.1."},
+                                               {"decoder.head.0.", "decoder.norm_out."},
+                                               {"decoder.head.2.", "decoder.conv_out."}}};
+
+constexpr std::array<Renaming, 5> kInResidualBlock = {{{"residual.0.", "norm1."},
+                                                       {"residual.2.", "conv1."},
+                                                       {"residual.3.", "norm2."},
+                                                       {"residual.6.", "conv2."},
+                                                       {"shortcut.", "conv_shortcut."}}};
+
+/// `text` with the first prefix of `renamings` that it starts with replaced.
+template <std::size_t N>
+std::string renamed(std::string_view text, const std::array<Renaming, N>& renamings) {
+    for (const auto& [from, to] : renamings) {
+        if (text.starts_with(from)) return std::string(to).append(text.substr(from.size()));
+    }
+    return std::string(text);
+}
+
+}  // namespace
+
+std::string diffusers_name(std::string_view original) {
+    constexpr std::string_view kUpsamples = "decoder.upsamples.";
+    if (!original.starts_with(kUpsamples)) {
+        const std::size_t leaf =
+            original.starts_with("decoder.middle.") ? std::string_view("decoder.middle.0.").size() : 0;
+        if (leaf == 0) return renamed(original, kModules);
+        return renamed(original.substr(0, leaf), kModules) + renamed(original.substr(leaf), kInResidualBlock);
+    }
+    // The original counts blocks of all stages in one row, three residual blocks and an upsampler to a stage.
+    int index = 0;
+    const char* digits = original.data() + kUpsamples.size();
+    const char* dot = std::from_chars(digits, original.data() + original.size(), index).ptr;
+    const std::string_view leaf = original.substr(static_cast<std::size_t>(dot + 1 - original.data()));
+    const int block = index / 4;
+    const int position = index % 4;
+    if (position == 3) return fmt::format("decoder.up_blocks.{}.upsamplers.0.{}", block, leaf);
+    return fmt::format("decoder.up_blocks.{}.resnets.{}.{}", block, position, renamed(leaf, kInResidualBlock));
+}
+
+}  // namespace wan
+
+Family wan21() {
+    return {.name = "wan2.1",
+            .title = "Wan 2.1",
+            .diffusers_class = "AutoencoderKLWan",
+            .factors = {.time = 4, .space = 8},
+            .published = {.dim = 96, .z_dim = 16},
+            .dim = {"decoder.head.0.gamma", 0},
+            .z_dim = {"decoder.conv1.weight", 1},
+            // Source: wan/modules/vae.py, Wan-Video/Wan2.1
+            .statistics = {.mean = {-0.7571F, -0.7089F, -0.9113F, 0.1075F, -0.1745F, 0.9653F, -0.1517F, 1.5508F,
+                                    0.4134F, -0.0715F, 0.5517F, -0.3632F, -0.1922F, -0.9497F, 0.2503F, -0.2921F},
+                           .std = {2.8184F, 1.4541F, 2.3275F, 2.6558F, 1.2196F, 1.7708F, 2.6052F, 2.0743F, 3.2687F,
+                                   2.1526F, 2.8652F, 1.5579F, 1.6382F, 1.1253F, 2.8251F, 1.9160F}},
+            .decoder = wan::decoder,
+            .diffusers_name = wan::diffusers_name};
+}
+
+}  // namespace kinetograph::families

@@ -1,0 +1,28 @@
+// The blocks of the Wan 2.1 decoder, which its relatives are built of too.
+#pragma once
+
+#include <kinetograph/compute/families/family.hpp>
+
+namespace kinetograph::families::wan {
+
+/// RMS norm, SiLU, causal 3x3x3, twice, plus `x`, through a 1x1x1 `shortcut` where the widths differ.
+nn::Value residual_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
+                         std::int64_t c_out);
+/// RMS norm, 1x1 to query, key and value, attention within each frame, 1x1, plus `x`.
+nn::Value attention_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
+/// Nearest 2x, then 3x3.
+nn::Value upsample_space(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
+                         std::int64_t c_out);
+/// Twice the frames: causal 3x1x1 to twice the channels, whose halves are two frames. A clip's first step leaves it
+/// out.
+nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
+
+/// The whole decoder. Stages are 4, 4, 2 and 1 times `dim` wide.
+/// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
+nn::Network decoder(const Widths& widths);
+
+/// The key that diffusers gives to a parameter of the decoder: "decoder.conv1.weight" is "decoder.conv_in.weight".
+/// Source: scripts/convert_wan_to_diffusers.py, huggingface/diffusers.
+std::string diffusers_name(std::string_view original);
+
+}  // namespace kinetograph::families::wan

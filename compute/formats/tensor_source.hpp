@@ -1,0 +1,58 @@
+// TensorSource: the named tensors of a checkpoint, whatever kind of file keeps them. Each format is one source of this
+// folder, found by being there.
+#pragma once
+
+#include <kinetograph/compute/tensor/safetensors.hpp>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace kinetograph::formats {
+
+class TensorSource {
+  public:
+    struct Contents {
+        std::string name;                          ///< the path, for messages
+        std::vector<tensor::NamedTensor> tensors;  ///< no name twice
+        std::map<std::string, std::string> metadata;
+        std::vector<std::span<const std::byte>> files;      ///< all bytes, in an order that does not change
+        std::vector<std::shared_ptr<const void>> owners{};  ///< of what the views and bytes lie in
+    };
+    explicit TensorSource(Contents contents);
+
+    const std::string& name() const { return contents_.name; }
+    const std::vector<tensor::NamedTensor>& tensors() const { return contents_.tensors; }
+    const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
+    const std::vector<std::span<const std::byte>>& files() const { return contents_.files; }
+    /// Null if absent. Views live as long as the object; a move keeps them.
+    const tensor::TensorView* find(std::string_view tensor) const;
+
+  private:
+    Contents contents_;
+    std::unordered_map<std::string_view, std::size_t> index_of_;  // keys lie in the contents
+};
+
+/// One kind of file.
+struct Format {
+    std::string suffix;  ///< of the path: "" for what has no other format
+    Result<TensorSource> (*open)(const std::filesystem::path& path) = nullptr;
+};
+
+/// Every format, by the name of its source.
+const std::vector<Format>& all();
+
+/// Opens `path` in the format with the longest suffix that it has. Beside a file of a diffusers folder
+/// (diffusion_pytorch_model...), the fields of config.json count as metadata that the file itself does not have.
+/// Errors: those of the format; Corrupt, Io for a config.json that is no JSON object or cannot be read.
+Result<TensorSource> open(const std::filesystem::path& path);
+
+/// A small text file: an index, a configuration. Errors: NotFound; Io; Corrupt above 16 MiB.
+Result<std::string> read_text(const std::filesystem::path& path);
+
+}  // namespace kinetograph::formats

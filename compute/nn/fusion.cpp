@@ -1,0 +1,178 @@
+#include <kinetograph/compute/nn/fusion.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+namespace kinetograph::nn {
+
+namespace {
+
+class Fusion {
+  public:
+    Fusion(const Network& network, const FusionOptions& options)
+        : nodes_(network.nodes()),
+          options_(options),
+          made_(nodes_.size() + 1),
+          users_(nodes_.size() + 1),
+          taken_(nodes_.size()) {
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            const Node& node = nodes_[i];
+            taken_[i] = node.steps == Steps::AfterFirst && options.first_step;
+            made_[i + 1] = taken_[i] ? made_[node.input] : i + 1;
+            if (taken_[i]) continue;
+            users_[made_[node.input]].push_back(i);
+            if (at<primitive::Add>(i) != nullptr) users_[made_[node.other]].push_back(i);
+        }
+    }
+
+    std::vector<Pass> run() {
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            if (taken_[i]) continue;
+            std::visit([&](const auto& primitive) { begin(i, primitive); }, nodes_[i].primitive);
+        }
+        std::ranges::stable_sort(placed_, {}, &Placed::place);
+        std::vector<Pass> passes;
+        for (Placed& placed : placed_) passes.push_back(std::move(placed.pass));
+        return passes;
+    }
+
+  private:
+    /// Passes run in the order of the primitives that complete their operands.
+    struct Placed {
+        std::size_t place = 0;
+        Pass pass;
+    };
+
+    // ---- one method a primitive: the pass that it begins -----------------------------------------------------------
+
+    void begin(std::size_t i, const primitive::Conv& conv) {
+        ConvPass pass{.conv = &conv, .input = input_of(i), .output = i + 1};
+        std::size_t place = i;
+        if (const auto doubled = doubled_.find(pass.input); doubled != doubled_.end()) {
+            pass.input = doubled->second;
+            pass.upsample = true;
+        }
+        if (const auto* shuffle = take_only_user<primitive::TimeShuffle>(pass.output)) {
+            pass.shuffle = shuffle->factor;
+        } else {
+            pass.activation = take_activation(pass.output);
+            if (const auto sum = users_[pass.output]; sum.size() == 1 && begins_sum(sum.front(), pass.output)) {
+                place = sum.front();
+                taken_[place] = true;
+                pass.residual = made_[nodes_[place].other];
+                pass.output = place + 1;
+            }
+            take_norm(pass);
+        }
+        placed_.push_back({place, pass});
+    }
+
+    void begin(std::size_t i, const primitive::Norm&) { placed_.push_back({i, NormPass{input_of(i), take_norm(i)}}); }
+
+    void begin(std::size_t i, const primitive::Attention& attention) {
+        placed_.push_back({i, AttentionPass{&attention, input_of(i), i + 1}});
+    }
+
+    void begin(std::size_t i, const primitive::UpsampleSpace& upsample) {
+        const std::vector<std::size_t>& users = users_[i + 1];
+        const auto* conv = users.size() == 1 ? at<primitive::Conv>(users.front()) : nullptr;
+        if (options_.upsample_in_conv && conv != nullptr && conv->filter.q == 1)
+            doubled_[i + 1] = input_of(i);
+        else
+            placed_.push_back({i, UpsamplePass{&upsample, input_of(i), i + 1}});
+    }
+
+    void begin(std::size_t i, const primitive::Activate&) {
+        stop(i, "an activation follows neither convolution nor norm");
+    }
+    void begin(std::size_t i, const primitive::TimeShuffle&) { stop(i, "a time shuffle follows no convolution"); }
+    void begin(std::size_t i, const primitive::Add&) { stop(i, "a sum's first operand is made by no convolution"); }
+
+    [[noreturn]] static void stop(std::size_t i, std::string_view what) {
+        fmt::print(stderr, "network: primitive {}: {}\n", i, what);
+        std::abort();
+    }
+
+    // ---- what a pass takes along -----------------------------------------------------------------------------------
+
+    /// The first norm that reads the output.
+    void take_norm(ConvPass& pass) {
+        const std::vector<std::size_t>& users = users_[pass.output];
+        const auto norm =
+            std::ranges::find_if(users, [&](std::size_t user) { return at<primitive::Norm>(user) != nullptr; });
+        if (norm == users.end()) return;
+        pass.norm = take_norm(*norm);
+        pass.stored = users.size() == 1 && !pass.residual ? conv::Norm::Instead : conv::Norm::Beside;
+    }
+
+    FusedNorm take_norm(std::size_t i) {
+        taken_[i] = true;
+        FusedNorm fused{.norm = at<primitive::Norm>(i), .output = i + 1};
+        fused.activation = take_activation(fused.output);
+        return fused;
+    }
+
+    conv::Activation take_activation(Value& value) {
+        const auto* activate = take_only_user<primitive::Activate>(value);
+        return activate != nullptr ? activate->function : conv::Activation::None;
+    }
+
+    /// The primitive, if it is the only one that reads `value`, which becomes what it makes.
+    template <class Wanted>
+    const Wanted* take_only_user(Value& value) {
+        const std::vector<std::size_t>& users = users_[value];
+        if (users.size() != 1) return nullptr;
+        const std::size_t user = users.front();
+        const auto* wanted = at<Wanted>(user);
+        if (wanted == nullptr) return nullptr;
+        taken_[user] = true;
+        value = user + 1;
+        return wanted;
+    }
+
+    bool begins_sum(std::size_t i, Value first) const {
+        return at<primitive::Add>(i) != nullptr && made_[nodes_[i].input] == first;
+    }
+
+    Value input_of(std::size_t i) const { return made_[nodes_[i].input]; }
+
+    template <class Wanted>
+    const Wanted* at(std::size_t i) const {
+        return std::get_if<Wanted>(&nodes_[i].primitive);
+    }
+
+    const std::vector<Node>& nodes_;
+    const FusionOptions& options_;
+    std::vector<Value> made_;                      ///< [Value] -> the same, or what passes through a skipped primitive
+    std::vector<std::vector<std::size_t>> users_;  ///< [Value] -> primitives that read it
+    std::vector<bool> taken_;                      ///< [primitive] belongs to a pass, or is skipped
+    std::map<Value, Value> doubled_;               ///< what a convolution doubles on the way -> what it reads
+    std::vector<Placed> placed_;
+};
+
+}  // namespace
+
+std::vector<Pass> fuse(const Network& network, const FusionOptions& options) { return Fusion(network, options).run(); }
+
+conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor::DType dtype) {
+    const primitive::Conv& conv = *pass.conv;
+    conv::ConvProblem problem;
+    problem.d = input.frames + conv.history();
+    problem.h = input.height;
+    problem.w = input.width;
+    problem.c_in = input.channels;
+    problem.upsample = pass.upsample;
+    problem.filter = conv.filter;
+    problem.pad.top = problem.pad.bottom = conv.filter.r / 2;
+    problem.pad.left = problem.pad.right = conv.filter.s / 2;
+    problem.dtype = dtype;
+    problem.output_dtype = conv.stored == primitive::Conv::Stored::Float32 ? tensor::DType::F32 : dtype;
+    problem.activation = pass.activation;
+    return problem;
+}
+
+}  // namespace kinetograph::nn

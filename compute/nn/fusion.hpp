@@ -1,0 +1,64 @@
+// Which passes the primitives of a network become: a convolution takes along what follows it in memory.
+#pragma once
+
+#include <kinetograph/compute/nn/network.hpp>
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace kinetograph::nn {
+
+/// A norm and the activation after it.
+struct FusedNorm {
+    const primitive::Norm* norm = nullptr;
+    conv::Activation activation = conv::Activation::None;
+    Value output = 0;
+};
+
+struct ConvPass {
+    const primitive::Conv* conv = nullptr;
+    Value input = 0;
+    bool upsample = false;     ///< reads the input as UpsampleSpace would make it
+    std::int64_t shuffle = 1;  ///< the factor of a TimeShuffle: its parts are stored as frames
+    conv::Activation activation = conv::Activation::None;
+    std::optional<Value> residual{};  ///< added last; the output takes its place
+    Value output = 0;
+    std::optional<FusedNorm> norm{};       ///< of the output
+    conv::Norm stored = conv::Norm::None;  ///< whether the norm is stored beside the output or instead
+};
+
+struct NormPass {
+    Value input = 0;
+    FusedNorm norm;
+};
+
+struct AttentionPass {
+    const primitive::Attention* attention = nullptr;
+    Value input = 0, output = 0;
+};
+
+struct UpsamplePass {
+    const primitive::UpsampleSpace* upsample = nullptr;
+    Value input = 0, output = 0;
+};
+
+using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass>;
+
+struct FusionOptions {
+    bool first_step = false;
+    bool upsample_in_conv = true;  ///< a 2-D convolution doubles its input on the way
+};
+
+/// The passes of one step in order. They point into `network`. A convolution takes along, in this order: the doubling
+/// before it; a time shuffle or an activation after it; the sum whose first operand it makes; a norm, which replaces
+/// the output where nothing else reads that. Values in passes are those that a step makes: what a skipped primitive
+/// would make is its input. An activation, sum or shuffle that follows no convolution (an activation: nor a norm) is a
+/// mistake in the network's builder and stops the program.
+std::vector<Pass> fuse(const Network& network, const FusionOptions& options);
+
+/// The convolution that the pass computes on `input`: whole, before its parts are stored as frames, without residual
+/// and norm. Frames kept from the step before count as input.
+conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor::DType dtype);
+
+}  // namespace kinetograph::nn

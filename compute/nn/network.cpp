@@ -1,0 +1,69 @@
+#include <kinetograph/compute/nn/network.hpp>
+
+#include <cassert>
+
+namespace kinetograph::nn {
+
+namespace primitive {
+
+Extent Conv::output(Extent x) const {
+    assert(x.channels == c_in);
+    return {x.frames, x.height, x.width, filter.k};
+}
+
+void Conv::list(std::vector<Parameter>& parameters) const {
+    tensor::Shape weight{filter.k, c_in, filter.q, filter.r, filter.s};
+    if (weight_rank == 4) weight.erase(weight.begin() + 2);
+    parameters.push_back({key + ".weight", std::move(weight)});
+    parameters.push_back({key + ".bias", {filter.k}});
+}
+
+void Norm::list(std::vector<Parameter>& parameters) const {
+    tensor::Shape gamma(static_cast<std::size_t>(gamma_rank), 1);
+    gamma.front() = channels;
+    parameters.push_back({key + ".gamma", std::move(gamma)});
+}
+
+}  // namespace primitive
+
+Value Network::append(Value x, Primitive primitive, Steps steps) {
+    assert(x <= nodes_.size() && "a primitive reads what was made before it");
+    nodes_.push_back({std::move(primitive), x, x, steps});
+    return nodes_.size();
+}
+
+Value Network::add(Value x, Value skip) {
+    assert(x <= nodes_.size() && skip <= nodes_.size() && "a primitive reads what was made before it");
+    nodes_.push_back({primitive::Add{}, x, skip, Steps::All});
+    return nodes_.size();
+}
+
+Value Network::module(std::string name, Value x) {
+    modules_.emplace_back(x, std::move(name));
+    return x;
+}
+
+std::vector<Parameter> parameters(const Network& network) {
+    std::vector<Parameter> result;
+    for (const Node& node : network.nodes())
+        std::visit([&](const auto& primitive) { primitive.list(result); }, node.primitive);
+    return result;
+}
+
+std::vector<Extent> extents(const Network& network, Extent input, bool first_step) {
+    std::vector<Extent> result{input};
+    for (const Node& node : network.nodes()) {
+        const Extent x = result[node.input];
+        const bool runs = node.steps == Steps::All || !first_step;
+        result.push_back(runs ? std::visit([&](const auto& primitive) { return primitive.output(x); }, node.primitive)
+                              : x);
+    }
+    return result;
+}
+
+Factors factors(const Network& network) {
+    const Extent output = extents(network, {1, 1, 1, network.input_channels()}, false).back();
+    return {.time = output.frames, .space = output.height};
+}
+
+}  // namespace kinetograph::nn

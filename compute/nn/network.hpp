@@ -1,0 +1,150 @@
+// Network: a model as data. A closed set of primitives, each with its parameters and its state; what a decoder needs to
+// know of its model (parameters, sizes, passes, memory) is a fold over the list.
+#pragma once
+
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace kinetograph::nn {
+
+/// A named tensor of a checkpoint.
+struct Parameter {
+    std::string name;     ///< "decoder.upsamples.3.time_conv.weight"
+    tensor::Shape shape;  ///< PyTorch order; a conv3d weight is [C_out, C_in, Q, R, S]
+};
+
+/// The size of what lies between two primitives.
+struct Extent {
+    std::int64_t frames = 0, height = 0, width = 0, channels = 0;
+    std::int64_t elements() const { return frames * height * width * channels; }
+};
+
+namespace primitive {
+
+/// With a bias, stride 1. Rows and columns are padded with zeros to the input's size. Causal in time: the last q - 1
+/// input frames of the step before come first, zeros in a clip's first step.
+/// Parameters `key`.weight, `key`.bias.
+struct Conv {
+    std::string key;
+    std::int64_t c_in = 0;
+    conv::Filter filter;  ///< k output channels, q x r x s taps
+    int weight_rank = 5;  ///< of the checkpoint's tensor; 4: without the q axis
+    /// What the output is stored as: like the input, or float32 for what leaves the network.
+    enum class Stored : std::uint8_t { LikeInput, Float32 } stored = Stored::LikeInput;
+
+    std::int64_t history() const { return filter.q - 1; }  ///< input frames that it keeps from step to step
+    Extent output(Extent x) const;
+    void list(std::vector<Parameter>& parameters) const;
+};
+
+/// RMS norm over the channels of each pixel (nn::RmsNorm). Parameter `key`.gamma.
+struct Norm {
+    std::string key;
+    std::int64_t channels = 0;
+    int gamma_rank = 4;  ///< of the checkpoint's tensor: [channels, 1, 1, 1] or [channels, 1, 1]
+
+    Extent output(Extent x) const { return x; }
+    void list(std::vector<Parameter>& parameters) const;
+};
+
+struct Activate {
+    conv::Activation function = conv::Activation::Silu;
+
+    Extent output(Extent x) const { return x; }
+    void list(std::vector<Parameter>&) const {}
+};
+
+/// One head over the pixels of each frame; the input's channels are query, key and value, a third each.
+struct Attention {
+    std::string key;  ///< of the pass
+
+    Extent output(Extent x) const { return {x.frames, x.height, x.width, x.channels / 3}; }
+    void list(std::vector<Parameter>&) const {}
+};
+
+/// Nearest neighbour: every pixel becomes a block of 2 x 2.
+struct UpsampleSpace {
+    std::string key;  ///< of the pass
+
+    Extent output(Extent x) const { return {x.frames, 2 * x.height, 2 * x.width, x.channels}; }
+    void list(std::vector<Parameter>&) const {}
+};
+
+/// Channels become frames: of `factor` equal parts of the channels, part i is frame factor * t + i.
+struct TimeShuffle {
+    std::int64_t factor = 2;
+
+    Extent output(Extent x) const { return {factor * x.frames, x.height, x.width, x.channels / factor}; }
+    void list(std::vector<Parameter>&) const {}
+};
+
+/// The sum of two values of one size.
+struct Add {
+    Extent output(Extent x) const { return x; }
+    void list(std::vector<Parameter>&) const {}
+};
+
+}  // namespace primitive
+
+using Primitive = std::variant<primitive::Conv, primitive::Norm, primitive::Activate, primitive::Attention,
+                               primitive::UpsampleSpace, primitive::TimeShuffle, primitive::Add>;
+
+/// Names what a primitive makes: 0 is the network's input, n what the n-th primitive makes.
+using Value = std::size_t;
+
+/// The steps of a clip in which a primitive runs; in the others its input passes through.
+enum class Steps : std::uint8_t { All, AfterFirst };
+
+struct Node {
+    Primitive primitive;
+    Value input = 0;
+    Value other = 0;  ///< the second operand of an Add
+    Steps steps = Steps::All;
+};
+
+/// How many times more frames and pixels a side come out than go in, after a clip's first step.
+struct Factors {
+    std::int64_t time = 1, space = 1;
+    friend bool operator==(const Factors&, const Factors&) = default;
+};
+
+/// Primitives in an order in which they can run. The last one makes the output.
+class Network {
+  public:
+    explicit Network(std::int64_t input_channels) : input_channels_(input_channels) {}
+
+    static constexpr Value input() { return 0; }
+    /// Appends a primitive that reads `x`, and names what it makes.
+    Value append(Value x, Primitive primitive, Steps steps = Steps::All);
+    /// `x` + `skip`. Storage: the sum takes the place of `skip`, which nothing may read afterwards.
+    Value add(Value x, Value skip);
+    /// Calls `x` by a module's name ("decoder.middle.1"), for traces; gives `x` back.
+    Value module(std::string name, Value x);
+
+    std::int64_t input_channels() const { return input_channels_; }
+    const std::vector<Node>& nodes() const { return nodes_; }
+    Value output() const { return nodes_.size(); }
+    /// Values that have a module's name, in the order in which they are made.
+    const std::vector<std::pair<Value, std::string>>& modules() const { return modules_; }
+
+  private:
+    std::int64_t input_channels_;
+    std::vector<Node> nodes_;
+    std::vector<std::pair<Value, std::string>> modules_;
+};
+
+/// In the order of the primitives.
+std::vector<Parameter> parameters(const Network& network);
+
+/// What every value measures in one step, [Value]; `input` is what goes in, its channels are the network's.
+std::vector<Extent> extents(const Network& network, Extent input, bool first_step);
+
+Factors factors(const Network& network);
+
+}  // namespace kinetograph::nn

@@ -1,0 +1,162 @@
+#include <kinetograph/compute/tensor/quoted_name.hpp>
+#include <kinetograph/compute/vae/recognition.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace kinetograph::vae {
+
+namespace {
+
+/// Tensors that only another model has: how a person who picked the wrong file finds out.
+struct Stranger {
+    std::string_view marker;  ///< part of a key
+    std::string_view name;
+};
+
+constexpr std::array<Stranger, 9> kStrangers = {
+    {{"decoder.upsamples.0.upsamples.0.", "a Wan 2.2 VAE (48 latent channels)"},
+     {"decoder.up_blocks.0.upsampler.", "a Wan 2.2 VAE (48 latent channels)"},
+     {"decoder.7.conv.weight", "a TAEHV VAE (TAEW2.1, TAEHV and the like)"},
+     {"decoder.mid.attn_1.q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
+     {"decoder.mid_block.attentions.0.to_q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
+     {"decoder.conv_in.conv.weight", "another video VAE (HunyuanVideo, LTX or CogVideoX)"},
+     {"blocks.0.self_attn.q.weight", "a Wan diffusion transformer, not a VAE"},
+     {"blocks.0.attn1.to_q.weight", "a diffusion transformer, not a VAE"},
+     {"encoder.block.0.layer.0.", "a T5 text encoder, not a VAE"}}};
+
+std::optional<std::string_view> stranger_in(const formats::TensorSource& file) {
+    for (const Stranger& stranger : kStrangers) {
+        if (std::ranges::any_of(file.tensors(), [&](const auto& tensor) {
+                return tensor.name.find(stranger.marker) != std::string::npos;
+            })) {
+            return stranger.name;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Of one naming and prefix: how many of the family's parameters a file has.
+struct Candidate {
+    KeyScheme scheme;
+    std::size_t count = 0;
+};
+
+/// For every prefix and naming of the family's that occurs in `file`.
+std::vector<Candidate> count_candidates(const formats::TensorSource& file, const families::Family& family,
+                                        std::span<const nn::Parameter> parameters) {
+    std::unordered_map<std::string, KeyNaming> known;
+    std::size_t longest = 0;
+    for (const nn::Parameter& parameter : parameters) {
+        for (const KeyNaming naming : {KeyNaming::Original, KeyNaming::Diffusers}) {
+            const std::string key = KeyScheme{&family, naming, ""}.key(parameter.name);
+            longest = std::max(longest, key.size());
+            known.emplace(key, naming);
+        }
+    }
+    std::map<std::pair<std::string, KeyNaming>, std::size_t> counts;
+    for (const tensor::NamedTensor& tensor : file.tensors()) {
+        const std::string& name = tensor.name;
+        const std::size_t first = name.size() > longest ? name.size() - longest : 0;
+        for (std::size_t start = first; start < name.size(); ++start) {
+            if (start != 0 && name[start - 1] != '.') continue;
+            const auto found = known.find(name.substr(start));
+            if (found != known.end()) ++counts[{name.substr(0, start), found->second}];
+        }
+    }
+    std::vector<Candidate> candidates;
+    for (const auto& [candidate, count] : counts)
+        candidates.push_back({{&family, candidate.second, candidate.first}, count});
+    return candidates;
+}
+
+std::vector<std::string> missing_keys(const formats::TensorSource& file, std::span<const nn::Parameter> parameters,
+                                      const KeyScheme& scheme) {
+    std::vector<std::string> missing;
+    for (const nn::Parameter& parameter : parameters) {
+        const std::string key = scheme.key(parameter.name);
+        if (file.find(key) == nullptr) missing.push_back(tensor::quoted_name(key));
+    }
+    return missing;
+}
+
+/// What the file's metadata call the model: "AutoencoderKLWan"; empty where they do not.
+std::string class_of(const formats::TensorSource& file) {
+    const auto found = file.metadata().find("_class_name");
+    return found == file.metadata().end() ? "" : found->second;
+}
+
+Error not_ours(const formats::TensorSource& file, std::string_view what) {
+    return {ErrorCode::InvalidArgument, fmt::format("{}: this is {}; a VAE that can be decoded is {}", file.name(),
+                                                    what, families::any_of(&families::Family::title))};
+}
+
+/// The family's scheme under which the whole decoder is in `file`.
+Result<KeyScheme> whole_decoder(const formats::TensorSource& file, const families::Family& family,
+                                std::span<const Candidate> candidates, std::span<const nn::Parameter> parameters) {
+    std::vector<KeyScheme> best;
+    std::size_t most = 0;
+    for (const Candidate& candidate : candidates) {
+        if (candidate.count > most) best.clear();
+        if (candidate.count >= most) best.push_back(candidate.scheme);
+        most = std::max(most, candidate.count);
+    }
+    const std::vector<std::string> missing = missing_keys(file, parameters, best.front());
+    if (!missing.empty()) {
+        return fail(ErrorCode::NotFound, "{}: {} of the {} decoder's {} tensors are missing: {}", file.name(),
+                    missing.size(), family.title, parameters.size(), first_ten(missing));
+    }
+    if (best.size() > 1) {
+        return fail(ErrorCode::InvalidArgument, "{}: two whole decoders, {} and {}: which one is meant?", file.name(),
+                    tensor::quoted_name(best[0].key(parameters.front().name)),
+                    tensor::quoted_name(best[1].key(parameters.front().name)));
+    }
+    return best.front();
+}
+
+}  // namespace
+
+std::string KeyScheme::key(std::string_view original) const {
+    return prefix + (naming == KeyNaming::Original ? std::string(original) : family->diffusers_name(original));
+}
+
+std::string first_ten(std::span<const std::string> items) {
+    constexpr std::size_t kMost = 10;
+    if (items.size() <= kMost) return fmt::format("{}", fmt::join(items, ", "));
+    return fmt::format("{} and {} more", fmt::join(items.first(kMost), ", "), items.size() - kMost);
+}
+
+Result<KeyScheme> recognise(const formats::TensorSource& file) {
+    struct Fit {
+        const families::Family* family = nullptr;
+        std::vector<nn::Parameter> parameters;
+        std::vector<Candidate> candidates;
+        std::size_t most = 0;
+    };
+    Fit best;
+    const std::string said = class_of(file);
+    for (const families::Family& family : families::all()) {
+        if (said.empty() ? !family.has_keys_of_its_own : family.diffusers_class != said) continue;
+        Fit fit{&family, nn::parameters(family.decoder(family.published)), {}, 0};
+        fit.candidates = count_candidates(file, family, fit.parameters);
+        for (const Candidate& candidate : fit.candidates) fit.most = std::max(fit.most, candidate.count);
+        if (fit.most > best.most) best = std::move(fit);
+    }
+    if (best.most < best.parameters.size() || best.family == nullptr) {
+        if (const auto stranger = stranger_in(file)) return fail(not_ours(file, *stranger));
+    }
+    if (best.family != nullptr) return whole_decoder(file, *best.family, best.candidates, best.parameters);
+    if (!said.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
+    return fail(ErrorCode::NotFound, "{}: none of the tensors of a {} decoder is in it ({} tensors, the first {})",
+                file.name(), families::any_of(&families::Family::title), file.tensors().size(),
+                file.tensors().empty() ? "absent" : tensor::quoted_name(file.tensors().front().name));
+}
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,93 @@
+// A checkpoint in shards is the checkpoint in one file; what is wrong with an index ends in a sentence.
+#include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
+
+#include <gtest/gtest.h>
+
+namespace kinetograph::formats {
+namespace {
+
+using test::CheckpointFile;
+
+class ShardedSafetensors : public testing::Test {
+  protected:
+    /// Every third tensor in a shard of its own kind, and the index; nothing is written for shard `absent`.
+    void write(int absent = -1) {
+        CheckpointFile shards[3];
+        for (std::size_t i = 0; i < whole_.tensors.size(); ++i) {
+            shards[i % 3].tensors.push_back(whole_.tensors[i]);
+            map_ += (i == 0 ? "" : ",") + ('"' + whole_.tensors[i].name + "\":\"" + name_of(i % 3) + '"');
+        }
+        for (int i = 0; i < 3; ++i)
+            if (i != absent) shards[i].write(folder_.path() / name_of(static_cast<std::size_t>(i)));
+        write_index(R"({"metadata":{"total_size":1},"weight_map":{)" + map_ + "}}");
+    }
+    void write_index(const std::string& text) { folder_.write("vae.safetensors.index.json", text); }
+    static std::string name_of(std::size_t shard) {
+        return "vae-0000" + std::to_string(shard + 1) + "-of-00003.safetensors";
+    }
+
+    /// The sentence a person reads, without the index's path that it starts with.
+    std::string refusal() const {
+        const auto opened = vae::Checkpoint::open(index_);
+        if (opened) return "accepted";
+        EXPECT_TRUE(opened.error().message.starts_with(index_ + ": ")) << opened.error().message;
+        return opened.error().message.substr(index_.size() + 2);
+    }
+
+    const test::TemporaryFolder folder_;
+    const std::string index_ = (folder_.path() / "vae.safetensors.index.json").string();
+    const CheckpointFile whole_ = CheckpointFile::synthetic(2);
+    std::string map_;
+};
+
+TEST_F(ShardedSafetensors, HoldTheCheckpointThatOneFileHolds) {
+    write();
+    const auto sharded = vae::Checkpoint::open(index_);
+    ASSERT_TRUE(sharded) << sharded.error().message;
+    const auto whole = vae::Checkpoint::open("synthetic:wan2.1,dim=2").value();
+    ASSERT_EQ(sharded->tensor_names(), whole.tensor_names());
+    for (const std::string& name : whole.tensor_names()) EXPECT_EQ(sharded->load(name), whole.load(name)) << name;
+}
+
+TEST_F(ShardedSafetensors, AreHashedWithAllTheirFiles) {
+    write();
+    const auto before = vae::Checkpoint::open(index_)->content_hash();
+    CheckpointFile last;
+    for (std::size_t i = 2; i < whole_.tensors.size(); i += 3) last.tensors.push_back(whole_.tensors[i]);
+    last.tensors.back().bytes[0] ^= std::byte{1};
+    last.write(folder_.path() / name_of(2));
+    EXPECT_NE(vae::Checkpoint::open(index_)->content_hash(), before);
+}
+
+TEST_F(ShardedSafetensors, NameAShardThatIsMissing) {
+    write(1);
+    EXPECT_EQ(refusal(), (folder_.path() / name_of(1)).string() + ": No such file or directory");
+}
+
+TEST_F(ShardedSafetensors, NameATensorThatIsNotWhereTheIndexHasIt) {
+    write();
+    write_index(R"({"weight_map":{"conv2.weight":")" + name_of(1) + "\"}}");
+    EXPECT_EQ(refusal(), "tensor \"conv2.weight\" is not in \"" + name_of(1) + "\", where the index has it");
+}
+
+TEST_F(ShardedSafetensors, ReachNoFileElsewhere) {
+    for (const std::string shard : {"\"../vae.safetensors\"", "\"/etc/passwd\"", "\"..\"", "\"\"", "7"}) {
+        write_index(R"({"weight_map":{"conv2.weight":)" + shard + "}}");
+        EXPECT_NE(refusal().find("which is no name of a file beside the index"), std::string::npos) << shard;
+    }
+}
+
+TEST_F(ShardedSafetensors, RefuseWhatIsNoIndex) {
+    for (const std::string text : {"", "[]", "{", "{}", R"({"weight_map":[]})"}) {
+        write_index(text);
+        EXPECT_EQ(refusal(), "no JSON object with a \"weight_map\"") << text;
+    }
+    write_index(R"({"weight_map":{}})");
+    EXPECT_EQ(refusal(),
+              "none of the tensors of a Qwen-Image or Wan 2.1 decoder is in it (0 tensors, the first absent)");
+}
+
+}  // namespace
+}  // namespace kinetograph::formats

@@ -1,0 +1,110 @@
+// Which passes primitives become: the whole expectation is one line.
+#include <kinetograph/compute/nn/fusion.hpp>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace kinetograph::nn {
+namespace {
+
+using namespace primitive;
+
+std::string norm_of(const FusedNorm& norm) {
+    return norm.norm->key + (norm.activation == conv::Activation::Silu ? "+silu" : "");
+}
+
+/// "conv: 2x a/2 +silu +3 & n": a convolution that doubles its input, stores halves as frames, adds value 3, and stores
+/// its norm beside (&) or instead (>).
+std::string in_words(const Pass& pass) {
+    if (const auto* norm = std::get_if<NormPass>(&pass)) return "norm " + norm_of(norm->norm);
+    if (const auto* attention = std::get_if<AttentionPass>(&pass)) return "attention " + attention->attention->key;
+    if (const auto* upsample = std::get_if<UpsamplePass>(&pass)) return "upsample " + upsample->upsample->key;
+    const auto& conv = std::get<ConvPass>(pass);
+    std::string text = conv.conv->key;
+    if (conv.upsample) text = "2x " + text;
+    if (conv.shuffle > 1) text += fmt::format("/{}", conv.shuffle);
+    if (conv.activation == conv::Activation::Silu) text += "+silu";
+    if (conv.residual) text += fmt::format(" +{}", *conv.residual);
+    if (conv.norm) text += (conv.stored == conv::Norm::Beside ? " & " : " > ") + norm_of(*conv.norm);
+    return text;
+}
+
+std::string passes_of(const Network& network, const FusionOptions& options = {}) {
+    std::string text;
+    for (const Pass& pass : fuse(network, options)) text += (text.empty() ? "" : " | ") + in_words(pass);
+    return text;
+}
+
+Conv pointwise(const std::string& key) { return {.key = key, .c_in = 8, .filter = {8, 1, 1, 1}}; }
+
+TEST(Fusion, MakesOnePassOfAConvolutionAndTheNormAndActivationThatAloneReadIt) {
+    Network network(8);
+    Value x = network.append(Network::input(), pointwise("a"));
+    x = network.append(network.append(x, Norm{"n", 8}), Activate{});
+    network.append(x, pointwise("b"));
+    EXPECT_EQ(passes_of(network), "a > n+silu | b");
+}
+
+TEST(Fusion, StoresTheNormBesideWhatIsReadAgain) {
+    Network network(8);
+    const Value x = network.append(Network::input(), pointwise("a"));
+    const Value h = network.append(network.append(x, Norm{"n", 8}), pointwise("b"));
+    network.add(h, x);
+    EXPECT_EQ(passes_of(network), "a & n | b +1");
+}
+
+TEST(Fusion, RunsAConvolutionThatAddsOnceBothOperandsAreThere) {
+    Network network(8);
+    const Value h = network.append(Network::input(), pointwise("a"));
+    const Value skip = network.append(Network::input(), pointwise("shortcut"));
+    const Value sum = network.add(h, skip);
+    network.append(sum, Norm{"n", 8});
+    EXPECT_EQ(passes_of(network), "shortcut | a +2 & n");
+}
+
+TEST(Fusion, DoublesOnTheWayIntoA2dConvolutionWhereAskedTo) {
+    Network network(8);
+    const Value doubled = network.append(Network::input(), UpsampleSpace{"up"});
+    network.append(doubled, pointwise("a"));
+    EXPECT_EQ(passes_of(network), "2x a");
+    EXPECT_EQ(passes_of(network, {.upsample_in_conv = false}), "upsample up | a");
+}
+
+TEST(Fusion, DoublesInAPassOfItsOwnWhatIsReadTwiceOrByAConvolutionInTime) {
+    Network twice(8);
+    const Value doubled = twice.append(Network::input(), UpsampleSpace{"up"});
+    twice.add(twice.append(doubled, pointwise("a")), doubled);
+    EXPECT_EQ(passes_of(twice), "upsample up | a +1");
+    Network causal(8);
+    causal.append(causal.append(Network::input(), UpsampleSpace{"up"}),
+                  Conv{.key = "a", .c_in = 8, .filter = {8, 3, 3, 3}});
+    EXPECT_EQ(passes_of(causal), "upsample up | a");
+}
+
+TEST(Fusion, LeavesOutWhatTheFirstStepSkips) {
+    Network network(8);
+    const Conv twice{.key = "time", .c_in = 8, .filter = {16, 3, 1, 1}};
+    Value x = network.append(Network::input(), twice, Steps::AfterFirst);
+    x = network.append(x, TimeShuffle{2}, Steps::AfterFirst);
+    network.append(x, pointwise("b"));
+    EXPECT_EQ(passes_of(network), "time/2 | b");
+    EXPECT_EQ(passes_of(network, {.first_step = true}), "b");
+    EXPECT_EQ(std::get<ConvPass>(fuse(network, {.first_step = true}).front()).input, Network::input());
+}
+
+TEST(Fusion, BeginsWithANormThatFollowsNoConvolution) {
+    Network network(8);
+    const Value x = network.append(network.append(Network::input(), Norm{"n", 8}), Activate{});
+    network.append(network.append(x, pointwise("a")), Activate{});
+    EXPECT_EQ(passes_of(network), "norm n+silu | a+silu");
+}
+
+TEST(FusionDeathTest, StopsAtASumThatNoConvolutionBegins) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    Network network(8);
+    network.add(Network::input(), Network::input());
+    EXPECT_DEATH((void)fuse(network, {}), "primitive 0: a sum's first operand is made by no convolution");
+}
+
+}  // namespace
+}  // namespace kinetograph::nn
