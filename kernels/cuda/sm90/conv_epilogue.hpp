@@ -55,7 +55,7 @@ class EpilogueRole {
         for (uint32_t block = 0; block < blocks(c); ++block) finish_block(sums[block], tile, block);
         if (!stores()) return;
         if constexpr (kFault != ConvFault::NoStoreWait) isa::tma::wait_stores_read<0>();
-        if (next < tiles) prepare(p_, smem_, next, consumer_ ^ 1u);
+        if (isa::recomputed(next) < tiles) prepare(p_, smem_, next, other_consumer());
     }
 
   private:
@@ -66,6 +66,8 @@ class EpilogueRole {
     using Sums = float[c.bn / 2];
 
     KG_DEVICE bool has(uint32_t flag) const { return (p_.flags & flag) != 0; }
+    /// The warpgroup whose tile comes next; not kept in a register through the epilogue, which needs them all.
+    KG_DEVICE static uint32_t other_consumer() { return kConsumers - isa::recomputed(isa::thread_index()) / 128; }
     /// The one thread of the warpgroup that issues its stores.
     KG_DEVICE static bool stores() { return isa::thread_index() % 128 == 0; }
     KG_DEVICE void sync() {
