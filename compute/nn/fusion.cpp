@@ -36,7 +36,7 @@ class Fusion {
         }
         std::ranges::stable_sort(placed_, {}, &Placed::place);
         std::vector<Pass> passes;
-        for (Placed& placed : placed_) passes.push_back(std::move(placed.pass));
+        for (const Placed& placed : placed_) passes.push_back(placed.pass);
         return passes;
     }
 

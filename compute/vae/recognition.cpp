@@ -72,6 +72,7 @@ std::vector<Candidate> count_candidates(const formats::TensorSource& file, const
         }
     }
     std::vector<Candidate> candidates;
+    candidates.reserve(counts.size());
     for (const auto& [candidate, count] : counts)
         candidates.push_back({{&family, candidate.second, candidate.first}, count});
     return candidates;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <new>
 
 namespace kinetograph::vulkan {
 namespace {
@@ -125,7 +126,7 @@ Device::~Device() {
     clock_.reset();
     if (!settled && (owned_ || !kept_.empty())) {  // what a queue still holds cannot go, nor can the device
         static_cast<void>(memory_.release());
-        static_cast<void>(new std::vector<std::shared_ptr<const void>>(std::move(kept_)));
+        static_cast<void>(new (std::nothrow) std::vector<std::shared_ptr<const void>>(std::move(kept_)));
         return;
     }
     kept_.clear();

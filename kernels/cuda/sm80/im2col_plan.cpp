@@ -117,7 +117,7 @@ void append_product(std::vector<ConvStep>& steps, const Product& product, const 
              {.input = input, .output = output, .residual = residual, .workspace = nullptr, .normed = normed},
              parameters, encode)) {
         std::get<conv::ConvLaunch>(step).kernel += product.first_kernel;
-        steps.push_back(std::move(step));
+        steps.push_back(step);
     }
 }
 

@@ -38,7 +38,7 @@ conv::ConvPlan plan_implicit_gemm(const conv::ConvProblem& problem, const conv::
         }
         std::vector<conv::ConvStep> steps;
         for (conv::ConvLaunch& launch : conv_launches(config, in_tile, convolved, parameters))
-            steps.emplace_back(std::move(launch));
+            steps.emplace_back(launch);
         if (norms_after) append_norm(steps, 1, problem, parameters.gamma, convolved.output, tensors.normed);
         return steps;
     };

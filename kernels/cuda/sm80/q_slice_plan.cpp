@@ -224,7 +224,7 @@ class QSlicePlan {
     static void append(std::vector<ConvStep>& steps, uint32_t kernel, std::vector<conv::ConvLaunch> launches) {
         for (conv::ConvLaunch& launch : launches) {
             launch.kernel = kernel;
-            steps.emplace_back(std::move(launch));
+            steps.emplace_back(launch);
         }
     }
 

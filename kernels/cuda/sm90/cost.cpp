@@ -48,8 +48,8 @@ int64_t conv_tiles(const ConvConfig& c, const conv::ConvProblem& p) {
 
 double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {
     const int64_t side = side_of(p);
-    const auto steps = static_cast<double>(p.filter.q * side * side * ceil_div(p.c_in, c.channels) * c.channels / 16);
-    const double products = steps * blocks(c) * c.bn / 2 / kIssueEfficiency;
+    const int64_t steps = p.filter.q * side * side * ceil_div(p.c_in, c.channels) * (c.channels / 16);
+    const double products = static_cast<double>(steps) * blocks(c) * c.bn / 2 / kIssueEfficiency;
     const double clocks_per_filter = kStoreClocks + (p.norm == conv::Norm::None ? 0 : kNormClocks) +
                                      (p.norm == conv::Norm::Beside ? kStoreClocks : 0) +
                                      (p.residual ? kResidualClocks : 0);

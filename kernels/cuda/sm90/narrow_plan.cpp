@@ -87,8 +87,8 @@ conv::ConvPlan plan_narrow_gemm(const ConvProblem& problem, const conv::Chip& ch
                                                      const conv::ParameterAddresses& parameters,
                                                      const conv::EncodeMap& encode) {
         std::vector<conv::ConvStep> steps;
-        for (ConvLaunch& launch : narrow_launches(problem, tensors, parameters, sms, encode))
-            steps.emplace_back(std::move(launch));
+        for (const ConvLaunch& launch : narrow_launches(problem, tensors, parameters, sms, encode))
+            steps.emplace_back(launch);
         return steps;
     };
     return plan;

@@ -127,8 +127,8 @@ ConvPlan plan_implicit_gemm(const ConvProblem& problem, const Chip& chip) {
             convolved.normed = {};
         }
         std::vector<conv::ConvStep> steps;
-        for (ConvLaunch& launch : conv_launches(config, in_tile, convolved, parameters, sms, encode))
-            steps.emplace_back(std::move(launch));
+        for (const ConvLaunch& launch : conv_launches(config, in_tile, convolved, parameters, sms, encode))
+            steps.emplace_back(launch);
         if (norms_after) sm80::append_norm(steps, 1, problem, parameters.gamma, convolved.output, tensors.normed);
         return steps;
     };

@@ -89,7 +89,7 @@ void append_part(std::vector<ConvStep>& steps, const Product& product, const Con
     for (ConvStep& step :
          product.plan.steps({.input = input, .output = output, .residual = residual}, parameters, encode)) {
         std::get<conv::ConvLaunch>(step).kernel += product.first_kernel;
-        steps.push_back(std::move(step));
+        steps.push_back(step);
     }
 }
 
