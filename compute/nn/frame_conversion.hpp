@@ -28,7 +28,7 @@ struct StoreF32 {
     std::int64_t elements = 0;                  ///< of one frame
     tensor::DType dtype = tensor::DType::BF16;  ///< of the input, F32 or BF16
     float limit = std::numeric_limits<float>::infinity();
-    std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: nobody asks
+    std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: not asked
 };
 /// On the CPU; see Operators for any device. The span is copied before this returns.
 /// Errors: InvalidArgument, naming the pass.

@@ -43,7 +43,7 @@ AcceleratorLane::~AcceleratorLane() {
     watch_wakes_.notify_one();
     watch_.join();
     if (settled) {
-        static_cast<void>(stream_->synchronize());  // an error nobody asked for has nobody to be told
+        static_cast<void>(stream_->synchronize());  // its error has no caller to return to
         collect();
         return;
     }

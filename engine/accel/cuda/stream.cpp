@@ -33,7 +33,7 @@ Result<std::unique_ptr<CudaStream>> CudaStream::adopt(std::shared_ptr<Context> c
 CudaStream::~CudaStream() {
     abandon_capture();
     const CurrentUncaptured current(*context_);
-    (void)context_->cuda().cuStreamSynchronize(handle_);  // an error nobody asked for has nobody to be told
+    (void)context_->cuda().cuStreamSynchronize(handle_);  // its error has no caller to return to
     if (ownership_ == Ownership::Ours) (void)context_->cuda().cuStreamDestroy_v2(handle_);
 }
 

@@ -20,7 +20,7 @@ Result<std::unique_ptr<HipStream>> HipStream::create(std::shared_ptr<Context> co
 HipStream::~HipStream() {
     abandon_capture();
     (void)context_->make_current();
-    (void)context_->hip().hipStreamSynchronize(handle_);  // an error nobody asked for has nobody to be told
+    (void)context_->hip().hipStreamSynchronize(handle_);  // its error has no caller to return to
     (void)context_->hip().hipStreamDestroy(handle_);
 }
 

@@ -45,7 +45,7 @@ struct StoreFloatParams {
     FrameTable frames;  ///< [elements] to fp32 [elements]
     uint32_t elements;
     float limit;
-    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: nobody asks
+    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: not asked
 };
 
 /// Pictures of three channels, nominal range [-1, 1], as opaque RGBA of 8 bits: to nearest, halves up, NaN is 0.

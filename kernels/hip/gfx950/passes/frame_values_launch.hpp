@@ -35,7 +35,7 @@ struct StoreF32Problem {
     Element storage = Element::BF16;  ///< of the input
     bool planar = false;
     float limit = std::numeric_limits<float>::infinity();
-    uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: nobody asks
+    uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: not asked
 };
 Refusal refusal(const StoreF32Problem& problem);
 LaunchShape launch_shape(const StoreF32Problem& problem);

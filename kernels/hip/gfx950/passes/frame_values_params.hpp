@@ -27,7 +27,7 @@ struct StoreF32Params {
     uint32_t pixels, channels;
     uint32_t planar;  ///< 1: [channels, pixels], 0: [pixels, channels]
     float limit;
-    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: nobody asks
+    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: not asked
 };
 
 /// Pictures of three channels, nominal range [-1, 1], opaque.
