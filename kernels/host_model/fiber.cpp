@@ -4,11 +4,6 @@
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-#define KG_START_SWITCH(save, bottom, size) __sanitizer_start_switch_fiber(save, bottom, size)
-#define KG_FINISH_SWITCH(save, bottom, size) __sanitizer_finish_switch_fiber(save, bottom, size)
-#else
-#define KG_START_SWITCH(save, bottom, size) (void)(save)
-#define KG_FINISH_SWITCH(save, bottom, size) (void)(save)
 #endif
 
 namespace kinetograph::host_model {
@@ -16,8 +11,18 @@ namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr size_t kStackBytes = 512 * 1024;  // redzones make frames several times larger
+
+void start_switch(void** saved, const void* bottom, size_t size) {
+    __sanitizer_start_switch_fiber(saved, bottom, size);
+}
+void finish_switch(void* saved, const void** bottom, size_t* size) {
+    __sanitizer_finish_switch_fiber(saved, bottom, size);
+}
 #else
 constexpr size_t kStackBytes = 96 * 1024;
+
+void start_switch(void**, const void*, size_t) {}
+void finish_switch(void*, const void**, size_t*) {}
 #endif
 
 /// Gives a fiber's stack back to the pool that it came from when Boost.Context is done with it.
@@ -59,26 +64,26 @@ Fiber::Fiber(StackPool& stacks, std::function<void()> body) : body_(std::move(bo
 }
 
 boost::context::fiber Fiber::run(boost::context::fiber&& scheduler) {
-    KG_FINISH_SWITCH(nullptr, &scheduler_bottom_, &scheduler_size_);
+    finish_switch(nullptr, &scheduler_bottom_, &scheduler_size_);
     scheduler_ = std::move(scheduler);
     body_();
     finished_ = true;
-    KG_START_SWITCH(nullptr, scheduler_bottom_, scheduler_size_);
+    start_switch(nullptr, scheduler_bottom_, scheduler_size_);
     return std::move(scheduler_);
 }
 
 void Fiber::resume() {
     void* fake_stack = nullptr;
-    KG_START_SWITCH(&fake_stack, stack_bottom_, stack_size_);
+    start_switch(&fake_stack, stack_bottom_, stack_size_);
     self_ = std::move(self_).resume();
-    KG_FINISH_SWITCH(fake_stack, nullptr, nullptr);
+    finish_switch(fake_stack, nullptr, nullptr);
 }
 
 void Fiber::suspend() {
     void* fake_stack = nullptr;
-    KG_START_SWITCH(&fake_stack, scheduler_bottom_, scheduler_size_);
+    start_switch(&fake_stack, scheduler_bottom_, scheduler_size_);
     scheduler_ = std::move(scheduler_).resume();
-    KG_FINISH_SWITCH(fake_stack, &scheduler_bottom_, &scheduler_size_);
+    finish_switch(fake_stack, &scheduler_bottom_, &scheduler_size_);
 }
 
 }  // namespace kinetograph::host_model
