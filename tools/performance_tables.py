@@ -127,6 +127,29 @@ def decoder(_):
                      "first frame after loading"], rows) + source((name, record))
 
 
+def peers(_):
+    name = "decode_h200.json"
+    record = load(name)
+    if record is None or not any(result.get("peers") for result in record["sizes"].values()):
+        return missing(name) or [f"Not measured yet: no peers in `bench/results/{name}`."]
+    sizes = record["sizes"].values()
+    rows = []
+    for peer in next(iter(sizes))["peers"]:
+        row = [peer]
+        for result in sizes:
+            theirs, ours = result["peers"][peer], result["kinetograph"]
+            row += [f"{theirs['fps_clip']:.1f}", f"{theirs['peak_device_bytes'] / 2.0 ** 30:.2f} GiB",
+                    f"{ours['fps_clip'] / theirs['fps_clip']:.2f}"]
+        rows.append([*row, f"{record['psnr_db'][peer]:.1f} dB"])
+    ours = ["kinetograph"]
+    for result in sizes:
+        stats = result["kinetograph"]
+        ours += [f"{stats['fps_clip']:.1f}", f"{stats['peak_device_bytes'] / 2.0 ** 30:.2f} GiB", "1"]
+    titles = [title for size in record["sizes"] for title in (f"{size}, frames/s", "memory", "ours / theirs")]
+    rows.append([*ours, f"{record['psnr_db']['kinetograph']:.1f} dB"])
+    return markdown(["decoder", *titles, "against fp32"], rows) + source((name, record))
+
+
 def passes(size):
     name = "decode_h200.json"
     record = load(name)
@@ -197,8 +220,8 @@ def soak(_):
     return [text, "", *markdown(["", "before", "after"], rows), *source((name, record))]
 
 
-TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "passes": passes,
-          "interop": interop, "soak": soak, "cpu": cpu}
+TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers,
+          "passes": passes, "interop": interop, "soak": soak, "cpu": cpu}
 
 
 def filled(text):

@@ -1,15 +1,18 @@
 #!/usr/bin/python3
-"""Decode a clip with eager PyTorch and time it: the yardstick for kinetograph's own decoder, on the CPU and on a GPU.
+"""Decode a clip with PyTorch and time it: the yardstick for kinetograph's own decoder, on the CPU and on a GPU.
 
     /usr/bin/python3 tools/pytorch_decoder.py assets/orbit.safetensors --weights assets/demo_vae.safetensors \\
         --steps 3 --check assets/orbit_ref.safetensors --json pytorch.json
     python3 tools/pytorch_decoder.py --size 1280x704 --steps 16 --weights synthetic:wan2.1 --device cuda \\
         --precision bf16 --channels-last --repeats 3 --json pytorch.json
 
-On a GPU times are those between CUDA events; the clip's rate counts every frame and the time from the first step's
-begin to the last one's end. Frames stay on the device, as the published implementations leave them.
+--decoder names the implementation: `eager` does operation by operation what the published one does; the others are the
+public decoders of peer_decoders.py, which take whole clips. On a GPU times are those between CUDA events; the clip's
+rate counts every frame and the time from the first step's begin to the last one's end. Frames stay on the device, as
+the published implementations leave them.
 """
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -18,14 +21,31 @@ import time
 
 import torch
 
+from peer_decoders import PEERS, decoder_of, version_of
 from wan21_pytorch import (PRECISIONS, Decoder, per_channel, psnr, read_safetensors, synthetic_tensor,
                            synthetic_weights, write_safetensors)
 
 
-def decode(decoder, latents, steps):
-    """Frames [3, T, H, W] of the first `steps` latent frames, and the seconds of each step and of the clip."""
-    decoder.reset()
+def decode_whole(decode_clip, latents):
+    """Frames [3, T, H, W] of a decoder of whole clips, the seconds of a clip of one latent frame, and of this one."""
     on_gpu = latents.is_cuda
+    seconds = []
+    for clip in (latents[:, :, :1].contiguous(), latents):
+        if on_gpu:
+            torch.cuda.synchronize()
+        begin = mark(on_gpu)
+        frames = decode_clip(clip)
+        end = mark(on_gpu)
+        if on_gpu:
+            torch.cuda.synchronize()
+        seconds.append(between(begin, end))
+    return frames, seconds[:1], seconds[1]
+
+
+def decode(decoder, latents):
+    """Frames [3, T, H, W] of the latent frames, and the seconds of each step and of the clip."""
+    decoder.reset()
+    on_gpu, steps = latents.is_cuda, latents.shape[2]
     if on_gpu:
         torch.cuda.synchronize()
     frames, marks = [], [mark(on_gpu)]
@@ -93,6 +113,7 @@ def parse():
     parser.add_argument("--steps", type=int, default=0, help="latent frames to decode (0: the whole file)")
     parser.add_argument("--repeats", type=int, default=0, help="decodes that count, after one that does not")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--decoder", choices=("eager", *PEERS), default="eager", help="whose code decodes")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32")
     parser.add_argument("--channels-last", action="store_true", help="weights in channels_last(_3d) memory format")
     parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN try its algorithms at first")
@@ -115,17 +136,19 @@ def main():
     torch.backends.cudnn.benchmark = options.cudnn_benchmark
     torch.backends.cudnn.allow_tf32 = False  # fp32 means fp32
     weights, latents = load(options)
-    steps = min(options.steps or latents.shape[2], latents.shape[2])
-    dtype = PRECISIONS[options.precision]
-    decoder = Decoder(weights, options.device, dtype, options.channels_last)
-    latents = latents.to(dtype)
+    dtype, eager = PRECISIONS[options.precision], options.decoder == "eager"
+    latents = latents[:, :, :options.steps or None].to(dtype)
+    if eager:
+        run = functools.partial(decode, Decoder(weights, options.device, dtype, options.channels_last))
+    else:
+        run = functools.partial(decode_whole, decoder_of(options.decoder, weights, options.device, dtype))
     del weights
 
     rounds = []
     for i in range(1 + options.repeats):
         if options.device == "cuda" and i == min(1, options.repeats):
             torch.cuda.reset_peak_memory_stats()
-        frames, seconds, clip = decode(decoder, latents, steps)
+        frames, seconds, clip = run(latents)
         rounds.append((clip, seconds))
     first_decode = rounds[0][0]
     counted = rounds[1:] or rounds
@@ -133,9 +156,10 @@ def main():
     steady = [step for _, seconds in counted for step in seconds[1:]]
 
     stats = {"lane": options.device, "precision": options.precision,
-             "program": "PyTorch " + torch.__version__ + ", eager", "command": " ".join(sys.argv),
-             **about_device(options.device), "weights": options.weights,
-             "memory_format": "channels_last_3d" if options.channels_last else "contiguous",
+             "program": f"PyTorch {torch.__version__}, {'eager' if eager else version_of(options.decoder)}",
+             "command": " ".join(sys.argv), **about_device(options.device), "weights": options.weights,
+             "memory_format": "the decoder's" if not eager else "channels_last_3d" if options.channels_last else
+             "contiguous",
              "frames": frames.shape[1], "width": frames.shape[3], "height": frames.shape[2], "repeats": len(counted),
              "seconds_first_decode": first_decode, "seconds_total": clip,
              "seconds_total_all": [clip for clip, _ in counted],

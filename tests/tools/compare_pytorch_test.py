@@ -26,17 +26,19 @@ def pytorch(fps):
 
 
 class OnCuda(unittest.TestCase):
-    def compare(self, psnr=50.0, sizes=("832x480", "1280x704"), **changes):
+    def compare(self, psnr=50.0, sizes=("832x480", "1280x704"), peers=(), fps_of_peer=30.0, **changes):
         """Runs the comparison; `changes` to what kinetograph measured. Returns whether all goals were met, the record."""
         def run_for_json(_, command, environment=None):
             self.assertIsNone(environment)
+            if "--decoder" in command:
+                return pytorch(fps_of_peer)
             if "bench" not in command:
                 return pytorch(50.0 if "--cudnn-benchmark" in command else 40.0)
             stats = measured(command[command.index("--size") + 1], **changes)
             return {**stats, "passes": None} if "--no-passes" in command else {**stats, "fps_clip": 1.0}
-        options = types.SimpleNamespace(kinetograph="kinetograph", steps=16, rounds=2, sizes=sizes)
+        options = types.SimpleNamespace(kinetograph="kinetograph", steps=16, rounds=2, sizes=sizes, peers=peers)
         with mock.patch.object(compare_pytorch, "run_for_json", run_for_json), \
-                mock.patch.object(compare_pytorch, "pictures_on_cuda", lambda *_: psnr), \
+                mock.patch.object(compare_pytorch, "pictures_on_cuda", lambda *_: {"kinetograph": psnr}), \
                 contextlib.redirect_stdout(io.StringIO()):
             return compare_pytorch.compare_on_cuda(Path("/nowhere"), options)
 
@@ -73,7 +75,14 @@ class OnCuda(unittest.TestCase):
         self.assert_missed(["832x480: the first frame came 151 ms"], seconds_first_frame_after_load=0.151)
 
     def test_wrong_pictures_are_missed(self):
-        self.assert_missed(["pictures differ: 30.0 dB"], psnr=30.0)
+        self.assert_missed(["pictures of kinetograph differ: 30.0 dB"], psnr=30.0)
+
+    def test_a_peer_is_recorded_and_missed_below_1_6_times_its_rate(self):
+        met, record = self.compare(peers=["fastvae"])
+        self.assertTrue(met)
+        self.assertEqual(record["sizes"]["832x480"]["peers"]["fastvae"]["fps_clip"], 30.0)
+        self.assert_missed([f"{size}: 1.50 times the rate of fastvae" for size in ("832x480", "1280x704")],
+                           peers=["fastvae"], fps_of_peer=40.0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+"""Public decoders of Wan 2.1, each in its own published code, for pytorch_decoder.py to time beside the reference.
+
+    python3 -m pip install diffusers==0.42.1 fastvae==0.1.0
+    python3 -m pip install --no-deps vllm-omni==0.30.0     # the fast path needs nothing of the serving engine
+
+Every peer here wraps diffusers' AutoencoderKLWan and decodes a whole clip: latents [1, z_dim, T, h, w] at the
+decoder's scale to frames [3, 4 T - 3, 8 h, 8 w] in [-1, 1].
+"""
+import functools
+import importlib.metadata
+import importlib.util
+import logging
+import re
+import sys
+import types
+
+PEERS = ("diffusers", "fastvae", "fastvae-chunk5", "vllm-omni")
+
+OUTER = {"decoder.conv1.": "decoder.conv_in.", "decoder.middle.0.": "decoder.mid_block.resnets.0.",
+         "decoder.middle.1.": "decoder.mid_block.attentions.0.", "decoder.middle.2.": "decoder.mid_block.resnets.1.",
+         "decoder.head.0.": "decoder.norm_out.", "decoder.head.2.": "decoder.conv_out."}
+RESIDUAL = {"residual.0.": "norm1.", "residual.2.": "conv1.", "residual.3.": "norm2.", "residual.6.": "conv2.",
+            "shortcut.": "conv_shortcut."}
+
+
+def diffusers_name(name):
+    """Where diffusers' AutoencoderKLWan keeps a parameter of the original decoder."""
+    name = re.sub(r"^conv2\.", "post_quant_conv.", name)
+    for original, theirs in OUTER.items():
+        name = name.replace(original, theirs)
+    found = re.match(r"decoder\.upsamples\.(\d+)\.(.*)", name)
+    if found:  # four a stage: three residual blocks and the upsampling
+        stage, member = divmod(int(found[1]), 4)
+        name = f"decoder.up_blocks.{stage}.{f'resnets.{member}' if member < 3 else 'upsamplers.0'}.{found[2]}"
+    for original, theirs in RESIDUAL.items():
+        name = name.replace(original, theirs)
+    return name
+
+
+def autoencoder(weights, device, dtype):
+    """diffusers' AutoencoderKLWan with the decoder's weights, given under their original names; it keeps no encoder."""
+    from diffusers import AutoencoderKLWan
+    z_dim, dim = weights["conv2.weight"].shape[0], weights["decoder.head.0.gamma"].shape[0]
+    vae = AutoencoderKLWan(base_dim=dim, z_dim=z_dim)
+    found = vae.load_state_dict({diffusers_name(name): tensor for name, tensor in weights.items()}, strict=False)
+    left = [name for name in found.missing_keys if not name.startswith(("encoder.", "quant_conv."))]
+    if left or found.unexpected_keys:
+        raise ValueError(f"diffusers' decoder has no weights for {left}, and no place for {found.unexpected_keys}")
+    vae.encoder = vae.quant_conv = None
+    return vae.to(device, dtype).eval()
+
+
+def vllm_omni_fast_path():
+    """The package's Wan fast path alone. Of vLLM it imports a logger and Triton, which stand-ins give where vLLM is
+    not installed."""
+    if importlib.util.find_spec("vllm") is None:
+        import triton
+        import triton.language
+        from triton.language.extra import libdevice
+        logger, triton_utils = types.ModuleType("vllm.logger"), types.ModuleType("vllm.triton_utils")
+        logger.init_logger = logging.getLogger
+        triton_utils.HAS_TRITON, triton_utils.triton = True, triton
+        triton_utils.tl, triton_utils.tldevice = triton.language, libdevice
+        sys.modules.update({"vllm": types.ModuleType("vllm"), logger.__name__: logger,
+                            triton_utils.__name__: triton_utils})
+    folder = importlib.metadata.distribution("vllm-omni").locate_file(
+        "vllm_omni/diffusion/distributed/autoencoders/wan_vae_fastpath")
+    spec = importlib.util.spec_from_file_location("wan_vae_fastpath", folder / "__init__.py",
+                                                  submodule_search_locations=[str(folder)])
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def version_of(peer):
+    """The packages that the peer runs, with their versions."""
+    packages = ["diffusers"] if peer == "diffusers" else [peer.split("-chunk")[0], "diffusers"]
+    return ", ".join(f"{package} {importlib.metadata.version(package)}" for package in packages)
+
+
+def decoder_of(peer, weights, device, dtype):
+    """What decodes a clip as `peer` does: a function of its latents.
+
+    Raises importlib.metadata.PackageNotFoundError or ImportError where the peer's package is not installed.
+    """
+    vae = autoencoder(weights, device, dtype)
+    if peer == "diffusers":
+        return lambda latents: vae.decode(latents, return_dict=False)[0][0]
+    if peer == "vllm-omni":
+        fast_path = vllm_omni_fast_path()
+        report = fast_path.install_wan_vae_fastpath(vae, level="channels_last")
+        if not report.installed:
+            raise RuntimeError(f"vllm-omni did not install its fast path: {report.reason}")
+        return lambda latents: fast_path.decode_frames(vae, latents)[0]
+    from fastvae import FastVAEDecoder
+    decode = FastVAEDecoder.from_vae(vae).to(device).decode
+    if peer == "fastvae-chunk5":
+        decode = functools.partial(decode, chunk_frames=5)
+    return lambda latents: decode(latents)[0]
