@@ -49,6 +49,8 @@ class CudaLane : public testing::Test {
     }
     /// What the address sanitizer makes take minutes, it does not watch: a test that is little work says so.
     virtual bool is_little_work() const { return false; }
+    /// What a stand-in plays.
+    virtual standin::Options pose() const { return {}; }
     /// Whether the chip itself runs the kernels: for what takes the host model minutes.
     bool on_gpu() const { return control_ == nullptr; }
 
@@ -61,7 +63,7 @@ class CudaLane : public testing::Test {
         void* symbol = handle != nullptr ? ::dlsym(handle, standin::kControlSymbol) : nullptr;
         if (symbol == nullptr) return;
         control_ = reinterpret_cast<standin::ControlFunction>(symbol)();
-        control_->reset({});
+        control_->reset(pose());
     }
 };
 

@@ -1,0 +1,111 @@
+// The Hopper back ends, whole: from a ConvProblem through dispatch, filter packing, the driver's tensor maps and
+// launches by name to numbers. On a stand-in driver that poses as an H200 a few problems, on the GPU itself hundreds.
+#include <kinetograph/compute/conv/validate.hpp>
+#include <kinetograph/tests/compute/conv/conv_golden_cases.hpp>
+#include <kinetograph/tests/compute/conv/conv_properties.hpp>
+#include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+std::int64_t next_multiple_of_8(std::int64_t value) { return (value + 7) / 8 * 8; }
+
+/// The awkward shapes bent to what TMA and wgmma take: whole groups of 8 channels, square taps of 1 or 3, no strides,
+/// dilations or groups. Sides, paddings, frames, layouts and epilogues stay awkward.
+ConvShape bent(ConvShape shape) {
+    ConvProblem& p = shape.problem;
+    p.groups = 1;
+    p.stride = p.dilation = {1, 1, 1};
+    p.filter.r = p.filter.s = p.filter.r == 1 ? 1 : 3;
+    for (std::int64_t* pad : {&p.pad.top, &p.pad.bottom, &p.pad.left, &p.pad.right})
+        *pad = std::min(*pad, p.filter.r / 2);
+    p.c_in = next_multiple_of_8(p.c_in);
+    p.filter.k = next_multiple_of_8(p.filter.k);
+    return shape;
+}
+
+/// The same with the doubled input of a decoder, which four 2x2 convolutions on the small image compute.
+ConvShape doubled(ConvShape shape) {
+    ConvProblem& p = shape.problem;
+    p.upsample = true;
+    p.filter.r = p.filter.s = 3;
+    p.pad.top = p.pad.bottom = p.pad.left = p.pad.right = 1;
+    return shape;
+}
+
+/// A head's: few output channels and no epilogue that looks at all of them.
+ConvShape narrow(ConvShape shape) {
+    ConvProblem& p = shape.problem;
+    p.filter.k = std::clamp<std::int64_t>(p.filter.k / 8, 1, p.filter.r == 1 ? 32 : 3);
+    p.residual = false;
+    p.norm = Norm::None;
+    return shape;
+}
+
+template <class Bend>
+void append_valid(std::vector<ConvShape>& shapes, std::uint64_t seed, int count, Bend bend) {
+    for (const ConvShape& shape : awkward_shapes(seed, count)) {
+        ConvShape candidate = bend(bent(shape));
+        if (validate(candidate.problem)) shapes.push_back(std::move(candidate));
+    }
+}
+
+class Sm90ConvProperty : public test::CudaLane, public testing::WithParamInterface<Combination> {
+  protected:
+    standin::Options pose() const override { return {.name = "Stand-in H200", .architecture = "sm_90"}; }
+
+    std::vector<ConvShape> shapes(std::uint64_t seed) const {
+        std::vector<ConvShape> all;
+        if (GetParam().backend == "narrow-gemm-sm90") {
+            append_valid(all, seed, on_gpu() ? 120 : 4, narrow);
+            return all;
+        }
+        append_valid(all, seed, on_gpu() ? 300 : 5, std::identity());
+        append_valid(all, seed + 1, on_gpu() ? 60 : 2, doubled);
+        const auto rings = ring_shapes();
+        all.insert(all.end(), rings.begin(), on_gpu() ? rings.end() : rings.begin() + 1);
+        return all;
+    }
+    int least() const {
+        const bool narrow_ones = GetParam().backend == "narrow-gemm-sm90";
+        return on_gpu() ? narrow_ones ? 80 : 280 : narrow_ones ? 2 : 5;
+    }
+};
+
+TEST_P(Sm90ConvProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    const int tested = expect_agreement(*device_, GetParam(), shapes(7));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
+TEST_P(Sm90ConvProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+    const int tested = expect_exactness(*device_, GetParam(), shapes(11));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
+TEST_P(Sm90ConvProperty, TakesEveryNumberFromItsOwnPlace) {
+    const int tested = expect_places(*device_, GetParam(), shapes(13));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
+TEST_P(Sm90ConvProperty, ReproducesEveryStoredCaseThatItsGatesLetIn) {
+    const int tested = expect_golden_cases(*device_, GetParam());
+    RecordProperty("problems", tested);
+    EXPECT_EQ(tested, GetParam().backend == "narrow-gemm-sm90" ? 3 : 12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Hopper, Sm90ConvProperty,
+                         testing::Values(Combination{"implicit-gemm-sm90", DType::BF16, DType::BF16},
+                                         Combination{"implicit-gemm-sm90", DType::F16, DType::F16},
+                                         Combination{"narrow-gemm-sm90", DType::BF16, DType::F32},
+                                         Combination{"narrow-gemm-sm90", DType::F16, DType::F16}),
+                         name_of);
+
+}  // namespace
+}  // namespace kinetograph::conv
