@@ -21,6 +21,10 @@ nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& ke
 /// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
 nn::Network decoder(const Widths& widths);
 
+/// Of the published checkpoint, and of Qwen-Image's.
+/// Source: wan/modules/vae.py, Wan-Video/Wan2.1; latents_mean and latents_std of diffusers' AutoencoderKLQwenImage.
+LatentStatistics statistics();
+
 /// The key that diffusers gives to a parameter of the decoder: "decoder.conv1.weight" is "decoder.conv_in.weight".
 /// Source: scripts/convert_wan_to_diffusers.py, huggingface/diffusers.
 std::string diffusers_name(std::string_view original);

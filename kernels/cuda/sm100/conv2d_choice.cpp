@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
 
 namespace kinetograph::sm100 {
@@ -57,17 +58,9 @@ Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& sh
 }
 
 const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request, const ChipRates& chip) {
-    const Conv2dEntry* best = nullptr;
-    double least = 0;
-    for (const Conv2dEntry& entry : kConv2dEntries) {
-        if (!serves(entry, shape, request)) continue;
-        const double cost = estimate(entry.config, shape, chip).cost();
-        if (best == nullptr || cost < least) {
-            best = &entry;
-            least = cost;
-        }
-    }
-    return best;
+    return conv::cheapest(
+        kConv2dEntries, [&](const Conv2dEntry& entry) { return serves(entry, shape, request); },
+        [&](const Conv2dEntry& entry) { return estimate(entry.config, shape, chip).cost(); });
 }
 
 }  // namespace kinetograph::sm100

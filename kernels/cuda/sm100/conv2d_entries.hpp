@@ -66,39 +66,40 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
     return entry_config(cta_group, span, options);
 }
 
+// The table. A make(X, group, span, ...) is the rows of one MMA shape; KG_SM100_SHAPES repeats them for all four.
+#define KG_SM100_SHAPES(make, X, ...)                                                    \
+    make(X, 1, 128 __VA_OPT__(, ) __VA_ARGS__) make(X, 1, 64 __VA_OPT__(, ) __VA_ARGS__) \
+        make(X, 2, 128 __VA_OPT__(, ) __VA_ARGS__) make(X, 2, 64 __VA_OPT__(, ) __VA_ARGS__)
+
 // bf16, one form of activation, with and without residual.
-#define KG_SM100_TILE(X, form, group, span, n)                                                                    \
+#define KG_SM100_TILE(X, group, span, form, n)                                                                    \
     X(conv2d_##form##_##group##sm_##span##b_n##n, (entry_config(group, span, n, Activation::form, Source::None)), \
       NoEpilogue)                                                                                                 \
     X(conv2d_##form##_##group##sm_##span##b_n##n##_residual,                                                      \
       (entry_config(group, span, n, Activation::form, Source::Residual)), NoEpilogue)
-#define KG_SM100_WIDTHS(X, form, group, span) \
-    KG_SM100_TILE(X, form, group, span, 64)   \
-    KG_SM100_TILE(X, form, group, span, 96)   \
-    KG_SM100_TILE(X, form, group, span, 128)  \
-    KG_SM100_TILE(X, form, group, span, 192) KG_SM100_TILE(X, form, group, span, 256)
-#define KG_SM100_FORM(X, form)       \
-    KG_SM100_WIDTHS(X, form, 1, 128) \
-    KG_SM100_WIDTHS(X, form, 1, 64) KG_SM100_WIDTHS(X, form, 2, 128) KG_SM100_WIDTHS(X, form, 2, 64)
-
-#define KG_SM100_FRAMES(X) KG_SM100_FORM(X, Frames2d)
-#define KG_SM100_VOLUMES(X) KG_SM100_FORM(X, Volume3d)
-#define KG_SM100_WINDOWS(X) KG_SM100_FORM(X, Window3d)
+#define KG_SM100_TILES(X, group, span, form) \
+    KG_SM100_TILE(X, group, span, form, 64)  \
+    KG_SM100_TILE(X, group, span, form, 96)  \
+    KG_SM100_TILE(X, group, span, form, 128) \
+    KG_SM100_TILE(X, group, span, form, 192) \
+    KG_SM100_TILE(X, group, span, form, 256)
+#define KG_SM100_FRAMES(X) KG_SM100_SHAPES(KG_SM100_TILES, X, Frames2d)
+#define KG_SM100_VOLUMES(X) KG_SM100_SHAPES(KG_SM100_TILES, X, Volume3d)
+#define KG_SM100_WINDOWS(X) KG_SM100_SHAPES(KG_SM100_TILES, X, Window3d)
 
 // The same with SiLU in registers, in one width.
-#define KG_SM100_SILU(X, form, group, span)                                                                         \
+#define KG_SM100_SILU(X, group, span, form)                                                                         \
     X(conv2d_silu_##form##_##group##sm_##span##b, (entry_config(group, span, 128, Activation::form, Source::None)), \
       SiluInRegisters)                                                                                              \
     X(conv2d_silu_##form##_##group##sm_##span##b_residual,                                                          \
       (entry_config(group, span, 128, Activation::form, Source::Residual)), SiluInRegisters)
-#define KG_SM100_SILU_FORM(X, form) \
-    KG_SM100_SILU(X, form, 1, 128)  \
-    KG_SM100_SILU(X, form, 1, 64) KG_SM100_SILU(X, form, 2, 128) KG_SM100_SILU(X, form, 2, 64)
-#define KG_SM100_SILUS(X) \
-    KG_SM100_SILU_FORM(X, Frames2d) KG_SM100_SILU_FORM(X, Volume3d) KG_SM100_SILU_FORM(X, Window3d)
+#define KG_SM100_SILUS(X)                       \
+    KG_SM100_SHAPES(KG_SM100_SILU, X, Frames2d) \
+    KG_SM100_SHAPES(KG_SM100_SILU, X, Volume3d) \
+    KG_SM100_SHAPES(KG_SM100_SILU, X, Window3d)
 
-// Other elements, other epilogue functions, clusters that share, and the steps of Q-slice.
-#define KG_SM100_ELEMENT(X, name, element, group, span)                                                     \
+// Variants: other elements, other epilogue functions, clusters that share tiles, the steps of Q-slice, im2col products.
+#define KG_SM100_ELEMENT(X, group, span, name, element)                                                     \
     X(conv2d_##name##_##group##sm_##span##b, (element_config(group, span, Element::element, Source::None)), \
       NoEpilogue)                                                                                           \
     X(conv2d_##name##_##group##sm_##span##b_residual,                                                       \
@@ -114,35 +115,24 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
     X(conv2d_first_sum_##group##sm_##span##b, (sums_config(group, span, false, true)), NoEpilogue) \
     X(conv2d_next_sum_##group##sm_##span##b, (sums_config(group, span, true, true)), NoEpilogue)   \
     X(conv2d_last_sum_##group##sm_##span##b, (sums_config(group, span, true, false)), NoEpilogue)
-#define KG_SM100_PRODUCT(X, name, element, group, span) \
+#define KG_SM100_PRODUCT(X, group, span, name, element) \
     X(conv2d_##name##_sum_##group##sm_##span##b, (product_config(group, span, Element::element)), NoEpilogue)
-// `make` is KG_SM100_ELEMENT or KG_SM100_PRODUCT.
-#define KG_SM100_EACH_ELEMENT(make, X)                                                                        \
-    make(X, fp16, F16, 1, 128) make(X, fp16, F16, 1, 64) make(X, fp16, F16, 2, 128) make(X, fp16, F16, 2, 64) \
-        make(X, e4m3, F8E4M3, 1, 128) make(X, e4m3, F8E4M3, 1, 64) make(X, e4m3, F8E4M3, 2, 128)              \
-            make(X, e4m3, F8E4M3, 2, 64)
-#define KG_SM100_ELEMENTS(X) KG_SM100_EACH_ELEMENT(KG_SM100_ELEMENT, X)
-#define KG_SM100_PRODUCTS(X) KG_SM100_EACH_ELEMENT(KG_SM100_PRODUCT, X)
-#define KG_SM100_FUNCTIONS(X)              \
-    KG_SM100_FUNCTION(X, 1, 128, None)     \
-    KG_SM100_FUNCTION(X, 1, 128, Residual) \
-    KG_SM100_FUNCTION(X, 2, 128, None)     \
-    KG_SM100_FUNCTION(X, 2, 128, Residual)
-#define KG_SM100_CLUSTERS(X)          \
-    KG_SM100_CLUSTER(X, 1, 128, 2, 1) \
-    KG_SM100_CLUSTER(X, 1, 128, 1, 2) \
-    KG_SM100_CLUSTER(X, 1, 64, 2, 2)  \
-    KG_SM100_CLUSTER(X, 2, 128, 4, 1) \
-    KG_SM100_CLUSTER(X, 2, 128, 2, 2) \
-    KG_SM100_CLUSTER(X, 2, 64, 4, 2)
-#define KG_SM100_PARTIAL_SUMS(X) \
-    KG_SM100_SUMS(X, 1, 128)     \
-    KG_SM100_SUMS(X, 1, 64)      \
-    KG_SM100_SUMS(X, 2, 128)     \
-    KG_SM100_SUMS(X, 2, 64)
-#define KG_SM100_VARIANTS(X) \
-    KG_SM100_ELEMENTS(X)     \
-    KG_SM100_FUNCTIONS(X) KG_SM100_CLUSTERS(X) KG_SM100_PARTIAL_SUMS(X) KG_SM100_PRODUCTS(X)
+#define KG_SM100_VARIANTS(X)                           \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT, X, fp16, F16)    \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT, X, e4m3, F8E4M3) \
+    KG_SM100_FUNCTION(X, 1, 128, None)                 \
+    KG_SM100_FUNCTION(X, 1, 128, Residual)             \
+    KG_SM100_FUNCTION(X, 2, 128, None)                 \
+    KG_SM100_FUNCTION(X, 2, 128, Residual)             \
+    KG_SM100_CLUSTER(X, 1, 128, 2, 1)                  \
+    KG_SM100_CLUSTER(X, 1, 128, 1, 2)                  \
+    KG_SM100_CLUSTER(X, 1, 64, 2, 2)                   \
+    KG_SM100_CLUSTER(X, 2, 128, 4, 1)                  \
+    KG_SM100_CLUSTER(X, 2, 128, 2, 2)                  \
+    KG_SM100_CLUSTER(X, 2, 64, 4, 2)                   \
+    KG_SM100_SHAPES(KG_SM100_SUMS, X)                  \
+    KG_SM100_SHAPES(KG_SM100_PRODUCT, X, fp16, F16)    \
+    KG_SM100_SHAPES(KG_SM100_PRODUCT, X, e4m3, F8E4M3)
 
 #define KG_SM100_ENTRIES(X) \
     KG_SM100_FRAMES(X) KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_VARIANTS(X)

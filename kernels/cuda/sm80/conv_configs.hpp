@@ -4,8 +4,7 @@
 
 /// The configurations that are built: one list for the entry points, for the tile choice and for the tests.
 ///
-/// KG_SM80_CONV_CONFIGS(X): X(name, element, bm, bn, warps_m, warps_n, bk, stages, copy_bytes, ctas_per_sm); the kernel
-/// is called sm80_conv_<name>.
+/// X(name, element, bm, bn, warps_m, warps_n, bk, stages, copy_bytes, ctas_per_sm); the kernel is sm80_conv_<name>.
 #define KG_SM80_CONV_CONFIGS_OF(X, type, element)            \
     X(type##_128x128, element, 128, 128, 2, 4, 64, 3, 16, 2) \
     X(type##_128x96, element, 128, 96, 2, 2, 64, 2, 16, 3)   \

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <kinetograph/kernels/conv/epilogue_flags.hpp>
 #include <type_traits>
 
 /// What one launch of ConvKernel reads, by value; filled in by conv_launch.cpp.
@@ -9,17 +10,7 @@ namespace kinetograph::sm80 {
 /// Output frames of one launch, and frame taps (output frames times temporal taps) of one launch.
 inline constexpr uint32_t kMaxConvFrames = 32, kMaxConvFrameTaps = 64;
 
-/// The epilogue's parts that a launch has.
-enum ConvFlags : uint32_t {
-    kConvBias = 1,
-    kConvSilu = 2,
-    kConvResidual = 4,
-    kConvOutput = 8,  ///< the rounded values are stored
-    kConvNorm = 16,   ///< their RMS norm is stored; one tile holds all channels
-    kConvNormSilu = 32,
-    kConvAddend = 64,    ///< fp32 frames are added to the sums before anything else
-    kConvFloat32 = 128,  ///< output, residual and normed are fp32
-};
+using enum conv::EpilogueFlags;
 
 struct ConvParams {
     const void* input[kMaxConvFrameTaps];  ///< [frame][q]: [h, w, c_in] blocks as stored; null: a frame of zeros
@@ -41,7 +32,7 @@ struct ConvParams {
     uint32_t parities;       ///< 1, or 4: sub-pixel positions (row, column), each with a filter of its own
     uint32_t n_tiles;        ///< tiles side by side over the filters
     int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
-    uint32_t flags;  ///< ConvFlags
+    uint32_t flags;  ///< EpilogueFlags
     float beta;
     float sqrt_c_out;
 };

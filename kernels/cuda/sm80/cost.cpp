@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_rows.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
@@ -109,18 +110,11 @@ double conv_seconds(const ConvConfig& config, const ConvProblem& p, const Chip& 
 double traffic_seconds(double bytes, const Chip& chip) { return bytes / chip.memory_bytes_per_second; }
 
 const NamedConvConfig& choose_config(const ConvProblem& problem, const Chip& chip) {
-    const NamedConvConfig* best = nullptr;
-    double least = 0;
-    for (const NamedConvConfig& named : kConfigs) {
-        if (!fits(named.config, problem)) continue;
-        const double seconds = conv_seconds(named.config, problem, chip);
-        if (best == nullptr || seconds < least) {
-            best = &named;
-            least = seconds;
-        }
-    }
-    assert(best != nullptr);
-    return *best;
+    const NamedConvConfig* tile = conv::cheapest(
+        kConfigs, [&](const NamedConvConfig& named) { return fits(named.config, problem); },
+        [&](const NamedConvConfig& named) { return conv_seconds(named.config, problem, chip); });
+    assert(tile != nullptr);
+    return *tile;
 }
 
 }  // namespace kinetograph::sm80

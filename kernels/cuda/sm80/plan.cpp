@@ -11,7 +11,6 @@
 namespace kinetograph::sm80 {
 namespace {
 
-using conv::Activation;
 using conv::Chip;
 using conv::ConvLaunch;
 using conv::ConvPlan;
@@ -22,20 +21,6 @@ using conv::ParameterAddresses;
 
 uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
 int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
-
-uint32_t flags_of(const ConvProblem& p, const ConvTensors& tensors, const ParameterAddresses& parameters,
-                  bool has_addend) {
-    uint32_t flags = 0;
-    if (parameters.bias != nullptr) flags |= kConvBias;
-    if (p.activation == Activation::Silu) flags |= kConvSilu;
-    if (!tensors.residual.empty()) flags |= kConvResidual;
-    if (has_addend) flags |= kConvAddend;
-    if (p.norm != Norm::Instead) flags |= kConvOutput;
-    if (p.norm != Norm::None) flags |= kConvNorm;
-    if (p.norm_activation == Activation::Silu) flags |= kConvNormSilu;
-    if (p.output_dtype == Element::F32) flags |= kConvFloat32;
-    return flags;
-}
 
 /// All but the frames.
 ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const ParameterAddresses& parameters) {
@@ -113,7 +98,8 @@ std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProble
     assert(problem.norm == Norm::None || (config.bn >= problem.filter.k && parameters.gamma != nullptr));
 
     ConvParams common = shape_params(config, problem, parameters);
-    common.flags = flags_of(problem, tensors, parameters, !addend.empty());
+    common.flags = conv::epilogue_flags(problem);
+    if (!addend.empty()) common.flags |= kConvAddend;
     const int64_t room = std::min<int64_t>(kMaxConvFrames, kMaxConvFrameTaps / q);
     launches.reserve(static_cast<size_t>((frames + room - 1) / room));
     for (int64_t first = 0; first < frames; first += room) {

@@ -234,10 +234,9 @@ class QSlicePlan {
         const ConvProblem sum = band_of(sum_, part.first, part.rows).shape;
         for (int64_t q = 0; q < last; ++q) {
             const auto input = under(q, part.input);
-            ParameterAddresses slice = with_slice(q, parameters);
-            slice.bias = nullptr;
             append(steps, 0,
-                   conv_launches(sum_config_, sum, {.input = input, .output = part.sums, .residual = {}}, slice,
+                   conv_launches(sum_config_, sum, {.input = input, .output = part.sums, .residual = {}},
+                                 with_slice(q, parameters),
                                  q == 0 ? std::span<const std::byte* const>{} : std::span(from_sums)));
         }
         const auto input = under(last, part.input);
@@ -258,9 +257,9 @@ class QSlicePlan {
         const ConvProblem sum = band_of(sum_, part.first, part.rows).shape;
         for (int64_t q = 0; q < problem_.filter.q; ++q) {
             const auto input = under(q, part.input);
-            ParameterAddresses bare = with_slice(q, parameters);
-            bare.bias = nullptr;
-            append(steps, 0, conv_launches(sum_config_, sum, {.input = input, .output = slices, .residual = {}}, bare));
+            append(steps, 0,
+                   conv_launches(sum_config_, sum, {.input = input, .output = slices, .residual = {}},
+                                 with_slice(q, parameters)));
             append_pass(steps, 1, AddSliceParams{.frames = {}, .elements = part.elements, .first = q == 0 ? 1U : 0U},
                         slice, part.sums, [&](uint32_t frames) { return elements_launch(part.elements, frames); });
         }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <kinetograph/kernels/conv/epilogue_flags.hpp>
 #include <kinetograph/kernels/isa/tensor_map.hpp>
 #include <type_traits>
 
@@ -10,15 +11,7 @@ namespace kinetograph::sm90 {
 /// Frames of one launch: outputs, the inputs under them (2 of history and as many new ones), taps in time.
 inline constexpr uint32_t kMaxOutputs = 6, kMaxInputs = 8, kMaxTemporalTaps = 3;
 
-/// The epilogue's parts that a launch has.
-enum ConvFlags : uint32_t {
-    kConvBias = 1,
-    kConvSilu = 2,
-    kConvResidual = 4,
-    kConvOutput = 8,  ///< the rounded values are stored
-    kConvNorm = 16,   ///< their RMS norm is stored; one tile holds all channels
-    kConvNormSilu = 32,
-};
+using enum conv::EpilogueFlags;
 
 /// Where an output frame's taps in time read: only those that meet a frame are listed.
 struct FrameTaps {
@@ -43,7 +36,7 @@ struct ConvParams {
     uint32_t parities;          ///< 1, or 4: sub-pixel positions, each with filters of its own
     uint32_t channel_blocks;    ///< blocks of K under one tap
     int32_t pad_top, pad_left;  ///< of parity (0, 0); a parity's own offset is subtracted
-    uint32_t flags;             ///< ConvFlags
+    uint32_t flags;             ///< EpilogueFlags
     float beta;
     float sqrt_c_out;
 };

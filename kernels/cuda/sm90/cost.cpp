@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
@@ -69,17 +70,9 @@ bool fits(const ConvConfig& c, const conv::ConvProblem& p) {
 }
 
 const NamedConvConfig* choose_config(const conv::ConvProblem& problem, const conv::Chip& chip) {
-    const NamedConvConfig* best = nullptr;
-    double least = 0;
-    for (const NamedConvConfig& named : kConfigs) {
-        if (!fits(named.config, problem)) continue;
-        const double seconds = conv_seconds(named.config, problem, chip);
-        if (best == nullptr || seconds < least) {
-            best = &named;
-            least = seconds;
-        }
-    }
-    return best;
+    return conv::cheapest(
+        kConfigs, [&](const NamedConvConfig& named) { return fits(named.config, problem); },
+        [&](const NamedConvConfig& named) { return conv_seconds(named.config, problem, chip); });
 }
 
 }  // namespace kinetograph::sm90

@@ -12,7 +12,6 @@
 namespace kinetograph::sm90 {
 namespace {
 
-using conv::Activation;
 using conv::Chip;
 using conv::ConvLaunch;
 using conv::ConvPlan;
@@ -69,17 +68,6 @@ class Maps {
     const EncodeMap& encode_;
 };
 
-uint32_t flags_of(const ConvProblem& p) {
-    uint32_t flags = 0;
-    if (p.bias) flags |= kConvBias;
-    if (p.activation == Activation::Silu) flags |= kConvSilu;
-    if (p.residual) flags |= kConvResidual;
-    if (p.norm != Norm::Instead) flags |= kConvOutput;
-    if (p.norm != Norm::None) flags |= kConvNorm;
-    if (p.norm_activation == Activation::Silu) flags |= kConvNormSilu;
-    return flags;
-}
-
 /// All but the frames.
 ConvParams shape_params(const ConvConfig& c, const ConvProblem& p, const ParameterAddresses& parameters) {
     const Walk walk = walk_of(p);
@@ -94,7 +82,7 @@ ConvParams shape_params(const ConvConfig& c, const ConvProblem& p, const Paramet
     params.channel_blocks = tiles(p.c_in, c.channels);
     params.pad_top = static_cast<int32_t>(p.pad.top);
     params.pad_left = static_cast<int32_t>(p.pad.left);
-    params.flags = flags_of(p);
+    params.flags = conv::epilogue_flags(p);
     params.beta = p.beta;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.filter.k));
     return params;

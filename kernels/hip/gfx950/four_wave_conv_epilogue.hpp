@@ -40,7 +40,7 @@ class FourWaveConvEpilogue {
 
     /// Asks for the source values long before finish() needs them.
     KG_DEVICE void prefetch() {
-        if ((params_.flags & kConvSource) == 0) return;
+        if ((params_.flags & kConvResidual) == 0) return;
         const Buffer source = isa::amd::make_buffer(params_.source[frame_], params_.output_bytes);
         each_place([&](uint32_t i, uint32_t j, uint32_t m, uint32_t n) {
             if (params_.c_out % 4 == 0) {
@@ -61,14 +61,14 @@ class FourWaveConvEpilogue {
         each_place([&](uint32_t i, uint32_t j, uint32_t m, uint32_t n) {
             const Accumulator value = value_of(sums[i][j][m][n], source_[i][j][m][n], bias, j, n);
             Observer::observe(params_, frame_, pixel(i, m), channel(j, n), value);
-            if ((params_.flags & kConvF32) != 0) {
+            if ((params_.flags & kConvFloat32) != 0) {
                 store_f32(i, j, m, n, value);
                 return;
             }
             rounded_[i][j][m][n][0] = pack(value[0], value[1]);
             rounded_[i][j][m][n][1] = pack(value[2], value[3]);
         });
-        if ((params_.flags & (kConvOutput | kConvF32)) == kConvOutput) store(params_.output[frame_]);
+        if ((params_.flags & (kConvOutput | kConvFloat32)) == kConvOutput) store(params_.output[frame_]);
         if ((params_.flags & kConvNorm) != 0) {
             norm(lds);
             store(params_.normed[frame_]);
@@ -127,7 +127,7 @@ class FourWaveConvEpilogue {
             KG_UNROLL
             for (uint32_t e = 0; e < 4; ++e) value[e] = silu(value[e]);
         }
-        if ((params_.flags & kConvSource) != 0) {
+        if ((params_.flags & kConvResidual) != 0) {
             KG_UNROLL
             for (uint32_t word = 0; word < 2; ++word) {
                 value[2 * word] = isa::amd::fma(low(source[word]), params_.beta, value[2 * word]);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 #include <kinetograph/kernels/isa/amd/small_floats.hpp>
 #include <utility>
@@ -130,13 +131,14 @@ ConvPath path_of(const FourWaveConvProblem& p, uint32_t bk) {
 template <class Wanted, class Cost>
 const ConvKernel* least_of(const FourWaveConvProblem& p, std::optional<ConvPath> path, const Wanted& wanted,
                            const Cost& cost) {
-    const ConvKernel* best = nullptr;
-    for (const ConvKernel& kernel : kKernels) {
-        if (kernel.element != p.element || kernel.path != path.value_or(path_of(p, kernel.tile.bk))) continue;
-        if (!fits_path(p, kernel.path, kernel.tile.bk) || (p.norm && kernel.tile.bn < p.c_out)) continue;
-        if (wanted(kernel) && (best == nullptr || cost(p, kernel) < cost(p, *best))) best = &kernel;
-    }
-    return best;
+    return conv::cheapest(
+        kKernels,
+        [&](const ConvKernel& kernel) {
+            return kernel.element == p.element && kernel.path == path.value_or(path_of(p, kernel.tile.bk)) &&
+                   fits_path(p, kernel.path, kernel.tile.bk) && (!p.norm || kernel.tile.bn >= p.c_out) &&
+                   wanted(kernel);
+        },
+        [&](const ConvKernel& kernel) { return cost(p, kernel); });
 }
 
 FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile) {
@@ -172,9 +174,9 @@ FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile)
     params.by_w_out = FastDivisor::of(u32(p.w_out()));
     params.by_c_in = FastDivisor::of(u32(p.c_in));
     params.by_s = FastDivisor::of(u32(p.s));
-    params.flags = (p.bias ? kConvBias : 0u) | (p.silu ? kConvSilu : 0u) | (p.source ? kConvSource : 0u) |
+    params.flags = (p.bias ? kConvBias : 0u) | (p.silu ? kConvSilu : 0u) | (p.source ? kConvResidual : 0u) |
                    (p.output ? kConvOutput : 0u) | (p.norm ? kConvNorm : 0u) |
-                   (p.norm && p.norm_silu ? kConvNormSilu : 0u) | (p.output_f32 ? kConvF32 : 0u);
+                   (p.norm && p.norm_silu ? kConvNormSilu : 0u) | (p.output_f32 ? kConvFloat32 : 0u);
     params.beta = p.beta;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.c_out));
     return params;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <kinetograph/kernels/conv/epilogue_flags.hpp>
 #include <kinetograph/kernels/hip/gfx950/fast_divisor.hpp>
 #include <type_traits>
 
@@ -10,17 +11,7 @@ namespace kinetograph::gfx950 {
 /// Output frames of one launch, and frame taps (output frames times temporal taps) of one launch.
 inline constexpr uint32_t kMaxConvFrames = 32, kMaxConvFrameTaps = 64;
 
-/// The epilogue's parts that a launch has: acc -> + bias -> SiLU -> + beta * source -> round -> store [-> norm ->
-/// store].
-enum ConvEpilogueFlags : uint32_t {
-    kConvBias = 1,
-    kConvSilu = 2,
-    kConvSource = 4,
-    kConvOutput = 8,  ///< the rounded values are stored
-    kConvNorm = 16,   ///< their RMS norm over the channels is stored too, or instead; needs one tile for all channels
-    kConvNormSilu = 32,  ///< SiLU of the norm
-    kConvF32 = 64,       ///< the output is float32, not rounded; without norm and source
-};
+using enum conv::EpilogueFlags;
 
 struct FourWaveConvParams {
     const void* input[kMaxConvFrameTaps];  ///< [frame][q]: [h, w, c_in] blocks; null: a frame of zeros
@@ -45,7 +36,7 @@ struct FourWaveConvParams {
     uint32_t input_bytes, output_bytes, filter_bytes;  ///< of a frame, a frame, the packed filter: below 4 GiB
     uint32_t filter_pitch;                             ///< bytes
     FastDivisor by_w_out, by_c_in, by_s;
-    uint32_t flags;  ///< ConvEpilogueFlags
+    uint32_t flags;  ///< EpilogueFlags
     float beta;
     float sqrt_c_out;
 };

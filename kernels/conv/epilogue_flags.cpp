@@ -1,0 +1,19 @@
+#include <kinetograph/kernels/conv/epilogue_flags.hpp>
+
+#include <kinetograph/kernels/conv/problem.hpp>
+
+namespace kinetograph::conv {
+
+std::uint32_t epilogue_flags(const ConvProblem& problem) {
+    std::uint32_t flags = 0;
+    if (problem.bias) flags |= kConvBias;
+    if (problem.activation == Activation::Silu) flags |= kConvSilu;
+    if (problem.residual) flags |= kConvResidual;
+    if (problem.norm != Norm::Instead) flags |= kConvOutput;
+    if (problem.norm != Norm::None) flags |= kConvNorm;
+    if (problem.norm_activation == Activation::Silu) flags |= kConvNormSilu;
+    if (problem.output_dtype == Element::F32) flags |= kConvFloat32;
+    return flags;
+}
+
+}  // namespace kinetograph::conv

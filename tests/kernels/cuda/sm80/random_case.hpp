@@ -1,0 +1,20 @@
+#pragma once
+
+#include <array>
+
+#include "conv_case.hpp"
+
+/// Random convolutions for the host model, within what one chip's kernels take.
+namespace kinetograph::sm80 {
+
+struct RandomRange {
+    std::vector<int64_t> h, w, c_in, k;
+    std::vector<std::array<int64_t, 2>> taps;  ///< rows, columns
+    bool steps = false;  ///< strides and dilations other than 1 too, and upsampling under any taps and padding
+    bool types = false;  ///< fp16, fp32 outputs and fp32 addends too
+};
+
+/// Shapes, taps, padding, history, upsampling, epilogue and numbers, all drawn from `seed`. The problem may be empty.
+ConvCase random_case(uint32_t seed, const RandomRange& range);
+
+}  // namespace kinetograph::sm80
