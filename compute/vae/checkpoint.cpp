@@ -195,10 +195,7 @@ Result<Checkpoint> Checkpoint::open(std::string_view spec) {
     return Checkpoint(std::move(state));
 }
 
-Checkpoint::Checkpoint(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
-Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
-Checkpoint::~Checkpoint() = default;
+Checkpoint::Checkpoint(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
 const std::string& Checkpoint::name() const { return state_->name; }
 const families::Family& Checkpoint::family() const { return *state_->scheme.family; }

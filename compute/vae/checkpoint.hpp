@@ -12,7 +12,8 @@ namespace kinetograph::vae {
 
 enum class KeyNaming : std::uint8_t { Original, Diffusers };
 
-/// A decoder's parameters: read-only, names are the family's own ("decoder.upsamples.3.time_conv.weight").
+/// A decoder's parameters: read-only, names are the family's own ("decoder.upsamples.3.time_conv.weight"). Copies share
+/// them.
 class Checkpoint {
   public:
     /// Opens a file of any format (formats::open; F32, F16 or BF16 tensors, original or diffusers key names, encoder
@@ -21,10 +22,6 @@ class Checkpoint {
     /// formats::open; NotFound naming every missing tensor (at most ten, then a count); InvalidArgument for a
     /// tensor of the wrong shape, a wrong dtype, another VAE family, or a value that is not finite.
     static Result<Checkpoint> open(std::string_view spec);
-
-    Checkpoint(Checkpoint&&) noexcept;
-    Checkpoint& operator=(Checkpoint&&) noexcept;
-    ~Checkpoint();
 
     const std::string& name() const;  ///< the path or the synthetic spec, for messages
     const families::Family& family() const;
@@ -51,8 +48,8 @@ class Checkpoint {
 
   private:
     struct State;
-    explicit Checkpoint(std::unique_ptr<State> state);
-    std::unique_ptr<State> state_;
+    explicit Checkpoint(std::shared_ptr<const State> state);
+    std::shared_ptr<const State> state_;
 };
 
 /// The rule of synthetic tensors (golden README, section 1): value of flat index `i` of tensor `name`.

@@ -1,11 +1,10 @@
-// Decoder: a checkpoint bound to a device and a size, with streaming state. Feed one latent frame, get one frame, then
-// as many as the family makes of each (Wan 2.1: 4).
+// Decoder: a clip of a model on a lane of its own. Feed one latent frame, get one frame, then as many as the family
+// makes of each (Wan 2.1: 4).
 #pragma once
 
-#include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/compute/vae/device_step.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
-#include <kinetograph/compute/vae/stack_memory.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
@@ -17,18 +16,7 @@
 
 namespace kinetograph::vae {
 
-enum class Precision : std::uint8_t { Fp32, Bf16, Fp16, Fp8 };
-std::string_view to_string(Precision precision);
-
-enum class LatentScale : std::uint8_t {
-    Normalized,  ///< as a diffusion model makes them: z * std + mean is applied
-    Raw,         ///< already what the decoder takes
-};
-
 struct DecoderOptions {
-    Precision precision = Precision::Bf16;
-    LatentScale latents = LatentScale::Normalized;
-    bool clamp = true;                      ///< frames clamped to [-1, 1]
     profile::Recorder* recorder = nullptr;  ///< outlives the decoder
 };
 
@@ -58,16 +46,14 @@ struct DecodedFrames {
 /// mended by a new device only.
 class Decoder {
   public:
-    /// Loads and repacks the parameters; nothing is compiled or allocated later, except on the first step of each kind.
-    /// Errors: Unsupported (precision, architecture), InvalidArgument (size: sides 1 to 1024, together up to
-    /// (2^31 - 1) / (2 * dim) pixels of video, 11 million at the published width; statistics of latents
-    /// that are too large for the precision), OutOfMemory (states the
-    /// bytes needed before starting).
-    static Result<std::unique_ptr<Decoder>> create(accel::Device& device, const Checkpoint& checkpoint, LatentSize size,
+    /// Plans the size and packs the parameters, unless the model has done that before; nothing is compiled or allocated
+    /// later, except on the first step of each kind.
+    /// Errors: those of Model::plan; OutOfMemory (states the bytes needed before starting).
+    static Result<std::unique_ptr<Decoder>> create(std::shared_ptr<Model> model, LatentSize size,
                                                    const DecoderOptions& options = {});
     /// The same for a clip's size, after checking that its channels and number of frames are what the checkpoint takes.
-    static Result<std::unique_ptr<Decoder>> create_for(accel::Device& device, const Checkpoint& checkpoint,
-                                                       const Latents& clip, const DecoderOptions& options = {});
+    static Result<std::unique_ptr<Decoder>> create_for(std::shared_ptr<Model> model, const Latents& clip,
+                                                       const DecoderOptions& options = {});
     virtual ~Decoder() = default;
 
     /// Decodes one latent frame `latent` [z_dim, h, w] float32 and blocks until its frames are in memory.
@@ -102,8 +88,8 @@ class Decoder {
     /// The plan of step kind 0 (first) or 1 (later), compiled without running.
     virtual Result<graph::Plan> compile_plan(int step_kind) const = 0;
     virtual std::uint64_t peak_device_bytes() const = 0;
-    /// What the decoder takes in all, stated by create() before it allocated; peak_device_bytes() stays within it on a
-    /// device that nobody else allocates on.
+    /// What the decoder and its model take, stated by create() before it allocated; peak_device_bytes() stays within it
+    /// on a device on which nothing else allocates.
     virtual StackMemory memory() const = 0;
 };
 

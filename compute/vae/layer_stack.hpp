@@ -1,8 +1,7 @@
-// LayerStack: a network running on a device with streaming state; the decoder without its checkpoint's conventions.
+// LayerStack: a clip of a model, running on a lane of its own; the decoder without its checkpoint's conventions.
 #pragma once
 
-#include <kinetograph/compute/vae/stack_memory.hpp>
-#include <kinetograph/compute/vae/step_graph.hpp>
+#include <kinetograph/compute/vae/clip.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
 #include <memory>
@@ -11,12 +10,17 @@
 
 namespace kinetograph::vae {
 
+struct StackOptions {
+    profile::Recorder* recorder = nullptr;              ///< outlives the stack
+    accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
+};
+
 class LayerStack {
   public:
-    /// Packs the parameters and allocates everything that steps of either kind with up to max_frames frames need.
-    /// Errors: those of Parameters; OutOfMemory with the four figures of StackMemory and what is free.
-    static Result<std::unique_ptr<LayerStack>> create(accel::Device& device, StackDesc desc, LoadTensor load,
-                                                      profile::Recorder* recorder);
+    /// Allocates everything that steps of either kind with up to max_frames frames need.
+    /// Errors: those of Model::plan; OutOfMemory with the figures of StackMemory and what is free.
+    static Result<std::unique_ptr<LayerStack>> create(std::shared_ptr<Model> model, const StackSize& size,
+                                                      const StackOptions& options = {});
     LayerStack(const LayerStack&) = delete;
     LayerStack& operator=(const LayerStack&) = delete;
     ~LayerStack();
@@ -42,18 +46,21 @@ class LayerStack {
     /// The lane on which it computes. Whoever waits with it before the next step does so before that is enqueued.
     accel::AcceleratorLane& lane() { return *lane_; }
 
-    const StackDesc& desc() const { return desc_; }
-    StepKind next_kind(std::int64_t frames) const { return {first_, frames}; }
+    const Model& model() const { return clip_.model(); }
+    const StackSize& size() const { return clip_.plans().size; }
+    /// What a step of that kind makes.
+    nn::Extent output(StepKind kind) const { return output_shape(model().network(), size(), kind); }
+    /// What the next step makes of one latent frame. Errors: those of Clip::next.
+    Result<nn::Extent> next_output() const;
     const graph::Plan* plan() const;
     Result<graph::Plan> compile_plan(StepKind kind) const;
-    const StackMemory& memory() const { return memory_; }
+    StackMemory memory() const { return model().memory(clip_.plans()); }
 
   private:
-    LayerStack(accel::Device& device, StackDesc desc, LoadTensor load);
-    Result<void> plan_memory();
-    Result<void> allocate(profile::Recorder* recorder);
+    explicit LayerStack(Clip clip) : clip_(std::move(clip)) {}
+    Result<void> allocate(const StackOptions& options);
     Result<void> make_executor();
-    Result<void> declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace = nullptr);
+    Result<StepImports> declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace = nullptr);
     Result<graph::FrameGraph*> step_graph(StepKind kind);
     /// A step on the device, declared once.
     struct DeviceGraph {
@@ -61,25 +68,16 @@ class LayerStack {
         StepImports imports;
     };
     Result<DeviceGraph*> device_graph(StepKind kind, const DeviceStep& step);
-    FindKept find_kept();
-    Result<void> run(const graph::FrameGraph& frame, std::span<const float> input, std::int64_t frames);
-    std::vector<StepKind> kinds() const;
+    Result<void> run(const graph::FrameGraph& frame, std::span<const float> input);
+    std::span<const float> output_values(StepKind kind) const;
 
-    accel::Device& device_;
-    StackDesc desc_;
-    StackMemory memory_;
-    bool first_ = true;
-    std::map<StepKind, graph::Plan> plans_;
-    std::map<std::string, std::uint64_t> kept_bytes_;             ///< by key of the causal convolution; "": zeros
-    std::map<std::string, std::unique_ptr<accel::Memory>> kept_;  ///< of those sizes
+    Clip clip_;
     std::map<StepKind, graph::FrameGraph> graphs_;
     std::optional<DeviceOutput> device_output_;  ///< of steps on the device
     std::map<StepKind, DeviceGraph> device_graphs_;
     /// Pinned: the passes at both ends read and write them in place. The flag is 0, or 1 once the last pass has stored
     /// a value that is not finite.
     std::unique_ptr<accel::Memory> input_, output_, not_finite_;
-    mutable Parameters parameters_;
-    std::unique_ptr<nn::Operators> operators_;
     std::unique_ptr<accel::AcceleratorMemory> arena_;
     std::unique_ptr<accel::AcceleratorLane> lane_;
     std::unique_ptr<graph::Executor> executor_;  ///< last: waits for the lane before anything goes

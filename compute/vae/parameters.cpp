@@ -2,13 +2,11 @@
 #include <kinetograph/engine/accel/upload.hpp>
 
 #include <algorithm>
-#include <cassert>
 
 namespace kinetograph::vae {
 
 conv::HostParameters Parameters::host_parameters(const std::string& key, OutputChannels channels,
                                                  const std::string& norm_key) const {
-    assert(load_ && "every convolution of a step is made before detach()");
     const std::vector<float> filter = load_(key + ".weight"), bias = load_(key + ".bias");
     const auto per_channel = static_cast<std::ptrdiff_t>(filter.size() / bias.size());
     const auto all = static_cast<std::ptrdiff_t>(bias.size());
@@ -53,7 +51,6 @@ Result<const float*> Parameters::gamma(const std::string& key) {
     const std::string name = key + ".gamma";
     if (const auto found = constants_.find(name); found != constants_.end())
         return reinterpret_cast<const float*>(found->second->data());
-    assert(load_ && "every gamma of a step is loaded before detach()");
     return constant(name, load_(name));
 }
 

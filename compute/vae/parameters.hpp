@@ -24,7 +24,7 @@ using LoadTensor = std::function<std::vector<float>(const std::string& name)>;
 
 class Parameters {
   public:
-    /// `load` is called until detach(); `device` outlives the object.
+    /// `load` is called whenever a tensor is packed; `device` outlives the object.
     Parameters(accel::Device& device, LoadTensor load) : device_(device), load_(std::move(load)) {}
 
     /// The convolution `problem` with `key`.weight and `key`.bias, and `norm_key`.gamma where the problem has a norm;
@@ -35,8 +35,6 @@ class Parameters {
     Result<const float*> gamma(const std::string& key);
     /// `values` on the device under a name of their own; null for none. Errors: those of accel::upload.
     Result<const float*> constant(const std::string& name, std::span<const float> values);
-    /// No tensor will be asked for that was not asked for before: what `load` reads from may go.
-    void detach() { load_ = nullptr; }
     accel::Device& device() const { return device_; }
     std::uint64_t bytes() const;  ///< of all packed filters, estimated from their element counts
 

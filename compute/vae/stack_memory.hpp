@@ -1,18 +1,27 @@
-// StackMemory: the device memory that a decoder takes, known before any of it is allocated.
+// StackMemory: the device memory that a clip and its model take, known before any of the clip's is allocated.
 #pragma once
 
 #include <cstdint>
 
 namespace kinetograph::vae {
 
+constexpr std::uint64_t kPageBytes = 4096;
+/// Allocations take whole pages on the CPU and less than that on a GPU.
+constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
 /// In bytes. Nothing is allocated beyond it, whatever the clip's length.
 struct StackMemory {
+    // Of each clip:
     std::uint64_t transients = 0;  ///< one arena for the largest step
     std::uint64_t histories = 0;   ///< frames that the causal convolutions keep from step to step
+    std::uint64_t io = 0;          ///< staging of input and output; beside a GPU that is the host's
+    // Of the model, all of its clips' together:
     std::uint64_t parameters = 0;  ///< as the device holds them
     std::uint64_t packed = 0;  ///< filters that back ends for the CPU pack in ordinary memory, which it does not count
-    std::uint64_t io = 0;      ///< staging of input and output; beside a GPU that is the host's
-    std::uint64_t total() const { return transients + histories + parameters + packed + io; }
+
+    std::uint64_t clip() const { return transients + histories + io; }
+    std::uint64_t model() const { return parameters + packed; }
+    std::uint64_t total() const { return clip() + model(); }
 };
 
 }  // namespace kinetograph::vae

@@ -20,10 +20,11 @@ void report(accel::Stream& stream, std::string_view pass, Result<void> result) {
 
 class StepDeclaration {
   public:
-    StepDeclaration(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind, const StepResources& resources,
-                    TraceRequest* trace)
+    StepDeclaration(graph::FrameGraph& frame, const NetworkDesc& stack, const StackSize& size, StepKind kind,
+                    const StepResources& resources, TraceRequest* trace)
         : frame_(frame),
           stack_(stack),
+          size_(size),
           kind_(kind),
           parameters_(resources.parameters),
           operators_(resources.operators),
@@ -339,7 +340,7 @@ class StepDeclaration {
     // ---- what they share -------------------------------------------------------------------------------------------
 
     nn::Extent input_extent() const {
-        return {kind_.frames, stack_.height, stack_.width, stack_.network.input_channels()};
+        return {kind_.frames, size_.height, size_.width, stack_.network.input_channels()};
     }
 
     static Tensor tensor(const nn::Extent& extent, tensor::DType dtype) {
@@ -428,7 +429,8 @@ class StepDeclaration {
     }
 
     graph::FrameGraph& frame_;
-    const StackDesc& stack_;
+    const NetworkDesc& stack_;
+    const StackSize& size_;
     StepKind kind_;
     Parameters& parameters_;
     const nn::Operators& operators_;
@@ -442,15 +444,25 @@ class StepDeclaration {
 
 }  // namespace
 
-nn::Extent output_shape(const StackDesc& stack, StepKind kind) {
-    return nn::extents(stack.network, {kind.frames, stack.height, stack.width, stack.network.input_channels()},
+nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind) {
+    return nn::extents(network.network, {kind.frames, size.height, size.width, network.network.input_channels()},
                        kind.first)
         .back();
 }
 
-Result<StepImports> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,
-                                 const StepResources& resources, const StepMemory& memory, TraceRequest* trace) {
-    return StepDeclaration(frame, stack, kind, resources, trace).run(memory);
+std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames) {
+    return static_cast<std::uint64_t>(frames * network.network.input_channels() * size.height * size.width) *
+           sizeof(float);
+}
+
+std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind) {
+    return static_cast<std::uint64_t>(output_shape(network, size, kind).elements()) * sizeof(float);
+}
+
+Result<StepImports> declare_step(graph::FrameGraph& frame, const NetworkDesc& network, const StackSize& size,
+                                 StepKind kind, const StepResources& resources, const StepMemory& memory,
+                                 TraceRequest* trace) {
+    return StepDeclaration(frame, network, size, kind, resources, trace).run(memory);
 }
 
 }  // namespace kinetograph::vae

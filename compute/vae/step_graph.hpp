@@ -22,16 +22,20 @@ struct StepKind {
     friend auto operator<=>(const StepKind&, const StepKind&) = default;
 };
 
-/// The network and how it is computed.
-struct StackDesc {
+/// A network and how it is computed, whatever the size of its input.
+struct NetworkDesc {
     nn::Network network{0};
-    std::int64_t height = 0, width = 0;                 ///< of the input, in its own pixels
-    std::int64_t max_frames = 1;                        ///< latent frames that one step may take
-    bool one_step = false;                              ///< a clip is one step: nothing is kept for another
-    tensor::DType dtype = tensor::DType::BF16;          ///< of activations and filters
-    bool clamp = false;                                 ///< output limited to [-1, 1]
-    std::vector<float> scale, shift;                    ///< input * scale + shift per channel; empty: as it is
-    accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
+    bool one_step = false;                      ///< a clip is one step: nothing is kept for another
+    tensor::DType dtype = tensor::DType::BF16;  ///< of activations and filters
+    bool clamp = false;                         ///< output limited to [-1, 1]
+    std::vector<float> scale{}, shift{};        ///< input * scale + shift per channel; empty: as it is
+};
+
+/// What steps take in.
+struct StackSize {
+    std::int64_t height = 0, width = 0;  ///< of the input, in its own pixels
+    std::int64_t max_frames = 1;         ///< latent frames that one step may take
+    friend bool operator==(const StackSize&, const StackSize&) = default;
 };
 
 /// Caller's memory that a step works on.
@@ -50,7 +54,10 @@ struct StepImports {
 };
 
 /// What comes out of a step.
-nn::Extent output_shape(const StackDesc& stack, StepKind kind);
+nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
+/// In memory, as float32: what goes in, and what comes out.
+std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames);
+std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind);
 
 /// One module's output, copied out as float32 while the step runs.
 struct TraceRequest {
@@ -74,8 +81,8 @@ struct StepResources {
 /// Adds the passes of one step to `frame`. Passes are named like the checkpoint's tensors
 /// ("decoder.middle.0.residual.2"). Errors: those of Parameters and Operators; InvalidArgument (pictures of a stack
 /// that does not end in three channels).
-Result<StepImports> declare_step(graph::FrameGraph& frame, const StackDesc& stack, StepKind kind,
-                                 const StepResources& resources, const StepMemory& memory,
+Result<StepImports> declare_step(graph::FrameGraph& frame, const NetworkDesc& network, const StackSize& size,
+                                 StepKind kind, const StepResources& resources, const StepMemory& memory,
                                  TraceRequest* trace = nullptr);
 
 }  // namespace kinetograph::vae

@@ -20,7 +20,9 @@ Result<void> decode(const char* latents, const char* weights, const char* out) {
     auto checkpoint = vae::Checkpoint::open(weights);
     if (!checkpoint) return fail(checkpoint.error());
     const auto device = accel::cpu::create_device();
-    auto decoder = vae::Decoder::create_for(*device, *checkpoint, *clip);
+    auto model = vae::Model::create(*device, std::move(*checkpoint));
+    if (!model) return fail(model.error());
+    auto decoder = vae::Decoder::create_for(*model, *clip);
     if (!decoder) return fail(decoder.error());
 
     std::vector<float> frames;  // [T, H, W, 3]

@@ -26,7 +26,9 @@ Result<void> play(const char* latents, const char* weights) {
     auto checkpoint = vae::Checkpoint::open(weights);
     if (!checkpoint) return fail(checkpoint.error());
     const auto device = accel::cpu::create_device();
-    auto decoder = vae::Decoder::create_for(*device, *checkpoint, *clip);
+    auto model = vae::Model::create(*device, std::move(*checkpoint));
+    if (!model) return fail(model.error());
+    auto decoder = vae::Decoder::create_for(*model, *clip);
     if (!decoder) return fail(decoder.error());
     auto plan = (*decoder)->compile_plan(1);  // the frame graph of one step, as data
     if (!plan) return fail(plan.error());

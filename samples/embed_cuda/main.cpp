@@ -50,7 +50,9 @@ Result<void> play(Host& host, const char* latents, const char* weights, const ch
     if (!clip) return fail(clip.error());
     auto checkpoint = vae::Checkpoint::open(weights);
     if (!checkpoint) return fail(checkpoint.error());
-    auto wan = vae::Decoder::create_for(**accelerator, *checkpoint, *clip);
+    auto model = vae::Model::create(**accelerator, std::move(*checkpoint));
+    if (!model) return fail(model.error());
+    auto wan = vae::Decoder::create_for(*model, *clip);
     if (!wan) return fail(wan.error());
     auto decoder = stream::RingDecoder::create(**bridge, std::move(*wan), {.fps = clip->fps});
     if (!decoder) return fail(decoder.error());

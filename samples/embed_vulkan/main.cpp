@@ -34,7 +34,9 @@ Result<void> play(Host& host, const char* latents, const char* weights, const ch
     if (!clip) return fail(clip.error());
     auto checkpoint = vae::Checkpoint::open(weights);
     if (!checkpoint) return fail(checkpoint.error());
-    auto decoder = vae::Decoder::create_for(**accelerator, *checkpoint, *clip);
+    auto model = vae::Model::create(**accelerator, std::move(*checkpoint));
+    if (!model) return fail(model.error());
+    auto decoder = vae::Decoder::create_for(*model, *clip);
     if (!decoder) return fail(decoder.error());
     auto stream = stream::FrameStream::create(**bridge, std::move(*decoder), *clip);
     if (!stream) return fail(stream.error());

@@ -7,19 +7,23 @@
 
 namespace kinetograph::viewer {
 
-CheckpointSource::CheckpointSource(std::string weights, const vae::DecoderOptions& options,
-                                   std::unique_ptr<accel::Device> device, SayRoute say_route)
-    : weights_(std::move(weights)), options_(options), device_(std::move(device)), say_route_(std::move(say_route)) {}
+CheckpointSource::CheckpointSource(std::string weights, const vae::ModelOptions& options,
+                                   std::unique_ptr<accel::Device> device, profile::Recorder& recorder,
+                                   SayRoute say_route)
+    : weights_(std::move(weights)),
+      options_(options),
+      device_(std::move(device)),
+      recorder_(recorder),
+      say_route_(std::move(say_route)) {}
 
 CheckpointSource::~CheckpointSource() = default;
 
 Result<std::unique_ptr<DecodingClip>> CheckpointSource::open(const std::filesystem::path& latents, bool loop) {
     auto clip = vae::Latents::open(latents);
     if (!clip) return fail(clip.error());
-    if (!checkpoint_) {
-        auto checkpoint = vae::Checkpoint::open(weights_);
-        if (!checkpoint) return fail(checkpoint.error());
-        checkpoint_.emplace(std::move(*checkpoint));
+    if (!model_) {
+        KG_TRY(auto checkpoint, vae::Checkpoint::open(weights_));
+        KG_TRY(model_, vae::Model::create(*device_, std::move(checkpoint), options_));
     }
     if (device_->info().kind == accel::Kind::Cpu) return open_queued(std::move(*clip), loop);
     auto opened = open_streamed(std::move(*clip), loop);
@@ -28,7 +32,7 @@ Result<std::unique_ptr<DecodingClip>> CheckpointSource::open(const std::filesyst
 }
 
 Result<std::unique_ptr<vae::Decoder>> CheckpointSource::make_decoder(const vae::Latents& clip) const {
-    return vae::Decoder::create_for(*device_, *checkpoint_, clip, options_);
+    return vae::Decoder::create_for(model_, clip, {.recorder = &recorder_});
 }
 
 Result<std::unique_ptr<DecodingClip>> CheckpointSource::open_queued(vae::Latents clip, bool loop, Route route) const {
@@ -44,8 +48,8 @@ Result<std::unique_ptr<DecodingClip>> CheckpointSource::open_queued(vae::Latents
 Result<std::unique_ptr<DecodingClip>> CheckpointSource::open_streamed(vae::Latents clip, bool loop) const {
     auto decoder = make_decoder(clip);
     if (!decoder) return fail(decoder.error());
-    auto streamed = StreamedClip::create(*device_, *display_, std::move(*decoder), clip,
-                                         {.loop = loop, .recorder = options_.recorder});
+    auto streamed =
+        StreamedClip::create(*device_, *display_, std::move(*decoder), clip, {.loop = loop, .recorder = &recorder_});
     if (streamed) return std::move(*streamed);
     return open_queued(
         std::move(clip), loop,
@@ -59,11 +63,9 @@ std::string CheckpointSource::description() const {
 
 Result<ViewerSummary> run(const ViewerOptions& options) {
     profile::Recorder recorder;
-    vae::DecoderOptions decoder = options.decoder;
-    decoder.recorder = &recorder;
     auto device = accel::open(options.lane);
     if (!device) return fail(std::move(device.error()), fmt::format("lane {}", accel::to_string(options.lane)));
-    CheckpointSource source(options.weights, decoder, std::move(*device), options.on_route);
+    CheckpointSource source(options.weights, options.model, std::move(*device), recorder, options.on_route);
     return run(options, source, recorder);
 }
 

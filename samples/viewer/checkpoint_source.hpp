@@ -6,7 +6,7 @@
 #include <kinetograph/samples/viewer/clip_source.hpp>
 
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 
 namespace kinetograph::viewer {
@@ -19,8 +19,9 @@ class CheckpointSource final : public ClipSource {
     using SayRoute = std::function<void(const Route&)>;
 
     /// `say_route` is called for every clip of a GPU, on the thread that opens it; may be empty.
-    CheckpointSource(std::string weights, const vae::DecoderOptions& options, std::unique_ptr<accel::Device> device,
-                     SayRoute say_route = {});
+    /// `recorder` gets the spans of every pass, and outlives the source.
+    CheckpointSource(std::string weights, const vae::ModelOptions& options, std::unique_ptr<accel::Device> device,
+                     profile::Recorder& recorder, SayRoute say_route = {});
     ~CheckpointSource() override;
     void draw_on(const vulkan::Device& display) override { display_ = &display; }
     Result<std::unique_ptr<DecodingClip>> open(const std::filesystem::path& latents, bool loop) override;
@@ -32,11 +33,12 @@ class CheckpointSource final : public ClipSource {
     Result<std::unique_ptr<DecodingClip>> open_streamed(vae::Latents clip, bool loop) const;
 
     std::string weights_;
-    vae::DecoderOptions options_;
+    vae::ModelOptions options_;
     std::unique_ptr<accel::Device> device_;
+    profile::Recorder& recorder_;
     SayRoute say_route_;
     const vulkan::Device* display_ = nullptr;
-    std::optional<vae::Checkpoint> checkpoint_;
+    std::shared_ptr<vae::Model> model_;
 };
 
 }  // namespace kinetograph::viewer

@@ -22,7 +22,7 @@ struct PresentedFrame {
 struct ViewerOptions {
     std::filesystem::path latents;
     std::string weights;  ///< a checkpoint's path, or "synthetic:wan2.1[,dim=N]"
-    vae::DecoderOptions decoder;
+    vae::ModelOptions model;
     accel::Kind lane = accel::Kind::Cpu;  ///< where it decodes
 
     bool headless = false;     ///< no window and no display: pictures stay in memory

@@ -159,7 +159,7 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
                       "  whole clip     {} frames in {:.4f} s: {:.2f} frames/s, median of {}\n"
                       "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before\n",
                       bench.decode.weights, subject.width(), subject.height(),
-                      vae::to_string(bench.decode.decoder.precision), describe_machine(subject.device), measured.load,
+                      vae::to_string(bench.decode.model.precision), describe_machine(subject.device), measured.load,
                       measured.first_frame, measured.second_step, measured.steps.median(), measured.steps.least(),
                       measured.steps.most(), measured.steps.count(), measured.frames_of_a_step, on_device,
                       measured.fps_steady(), subject.frames(), measured.clips.median(), subject.fps_clip(measured),
@@ -172,7 +172,7 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
     const vae::StackMemory memory = subject.decoder.memory();
     json.update({{"weights", bench.decode.weights},
                  {"latents", bench.latents.empty() ? "synthetic" : bench.latents},
-                 {"precision", vae::to_string(bench.decode.decoder.precision)},
+                 {"precision", vae::to_string(bench.decode.model.precision)},
                  {"width", subject.width()},
                  {"height", subject.height()},
                  {"latent_frames", bench.steps},
@@ -191,7 +191,7 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
     json["stated_device_bytes"] = subject.stated_bytes;
     json["stated_bytes"] = {{"transients", memory.transients},
                             {"histories", memory.histories},
-                            {"parameters", memory.parameters + memory.packed},
+                            {"parameters", memory.model()},
                             {"staging", memory.io}};
     for (const auto& [pass, median] : passes) {
         json["passes"].push_back({{"name", pass.name},
@@ -218,9 +218,8 @@ Result<void> run(DecodeBench bench) {
     KG_TRY(auto clip, open_clip(bench, checkpoint));
 
     profile::Recorder recorder;
-    vae::DecoderOptions options = bench.decode.decoder;
-    if (bench.passes) options.recorder = &recorder;
-    KG_TRY(auto decoder, vae::Decoder::create_for(*device, checkpoint, clip, options));
+    KG_TRY(auto model, vae::Model::create(*device, checkpoint, bench.decode.model));
+    KG_TRY(auto decoder, vae::Decoder::create_for(model, clip, {.recorder = bench.passes ? &recorder : nullptr}));
     const double load = to_seconds(host_now() - start);
     state_memory(*decoder, info);
     KG_TRY(auto measured, measure(*decoder, clip, bench));

@@ -125,11 +125,12 @@ Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, 
     constexpr std::int64_t kStepsOfARound = 6, kFirstSteps = 4;
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));
     KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
-    KG_TRY(auto presented, PresentedDecode::create(bridge, checkpoint, size, {}));
+    KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint));
+    KG_TRY(auto presented, PresentedDecode::create(bridge, model, size));
     state_memory(presented->decoder(), bridge.accelerator().info());
     KG_CHECK(presented->run(kFirstSteps));
     {
-        KG_TRY(auto plain, PlainDecode::create(bridge.accelerator(), checkpoint, size, {}));
+        KG_TRY(auto plain, PlainDecode::create(model, size));
         KG_CHECK(plain->run(kFirstSteps));
         MeasuredDecode times;
         for (std::int64_t round = 0; round < bench.decode_steps / kStepsOfARound; ++round) {

@@ -56,7 +56,7 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
         {"weights", arguments.decode.weights},
         {"output", arguments.out},
         {"lane", accel::to_string(device.kind)},
-        {"precision", vae::to_string(arguments.decode.decoder.precision)},
+        {"precision", vae::to_string(arguments.decode.model.precision)},
         {"device", device.name},
         {"compute_units", device.compute_units},
         {"frames", decoder.frames_of(clip.frames)},
@@ -122,7 +122,8 @@ Result<void> run(const DecodeArguments& arguments) {
     if (opened) opened = outputs.open_text(arguments.json);
     if (!opened) return opened;
 
-    KG_TRY(auto decoder, vae::Decoder::create_for(*device, checkpoint, clip, arguments.decode.decoder));
+    KG_TRY(auto model, vae::Model::create(*device, checkpoint, arguments.decode.model));
+    KG_TRY(auto decoder, vae::Decoder::create_for(model, clip));
     state_memory(*decoder, device->info());
     KG_CHECK(decode_all(*decoder, clip, arguments.allow_not_finite, outputs, times));
     KG_CHECK(outputs.finish_frames());
@@ -136,7 +137,7 @@ Result<void> run(const DecodeArguments& arguments) {
                  arguments.out == "-" ? "standard output" : arguments.out, decoder->frames_of(clip.frames),
                  decoder->step_frames().width, decoder->step_frames().height, to_seconds(host_now() - times.start),
                  to_seconds(times.first_frame), fps ? fmt::format(", then {:.1f} frames/s", *fps) : "",
-                 accel::to_string(device->info().kind), vae::to_string(arguments.decode.decoder.precision));
+                 accel::to_string(device->info().kind), vae::to_string(arguments.decode.model.precision));
     return {};
 }
 

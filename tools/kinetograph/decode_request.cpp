@@ -33,11 +33,11 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
         ->required()
         ->type_name("CHECKPOINT");
     add_lane_option(command, request.lane);
-    add_choice(command, "--precision", request.decoder.precision, kPrecisions, "Of the arithmetic (default bf16)");
-    add_choice(command, "--latents", request.decoder.latents, kScales,
+    add_choice(command, "--precision", request.model.precision, kPrecisions, "Of the arithmetic (default bf16)");
+    add_choice(command, "--latents", request.model.latents, kScales,
                "normalized: apply z * std + mean (default); raw: already the decoder's scale");
     command.add_flag_callback(
-        "--no-clamp", [&request] { request.decoder.clamp = false; }, "Leave values outside [-1, 1] as they are");
+        "--no-clamp", [&request] { request.model.clamp = false; }, "Leave values outside [-1, 1] as they are");
 }
 
 std::string_view to_string(LaneChoice lane) {
@@ -59,11 +59,13 @@ void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device) 
     constexpr double kMiB = 1024.0 * 1024.0;
     const vae::StackMemory memory = decoder.memory();
     const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
-    spdlog::info("decoding takes {:.1f} MiB of {:.0f} on {}: transients {:.1f}, histories {:.1f}, parameters {:.1f}{}",
-                 mib(device_bytes(memory, device.kind)), mib(device.memory_bytes), device.name, mib(memory.transients),
-                 mib(memory.histories), mib(memory.parameters + memory.packed),
-                 device.kind == accel::Kind::Cpu ? fmt::format(", staging {:.1f}", mib(memory.io))
-                                                 : fmt::format("; and {:.1f} MiB of the host's", mib(memory.io)));
+    spdlog::info(
+        "decoding takes {:.1f} MiB of {:.0f} on {}: parameters {:.1f}, once for all clips of the model; "
+        "transients {:.1f} and histories {:.1f} of each clip{}",
+        mib(device_bytes(memory, device.kind)), mib(device.memory_bytes), device.name, mib(memory.model()),
+        mib(memory.transients), mib(memory.histories),
+        device.kind == accel::Kind::Cpu ? fmt::format(", staging {:.1f}", mib(memory.io))
+                                        : fmt::format(", and {:.1f} MiB of the host's", mib(memory.io)));
 }
 
 std::string weights_help() {

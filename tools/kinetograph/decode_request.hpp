@@ -14,7 +14,7 @@ enum class LaneChoice : std::uint8_t { Auto, Cpu, Vulkan, Cuda, Hip };
 struct DecodeRequest {
     std::string weights;
     LaneChoice lane = LaneChoice::Auto;
-    vae::DecoderOptions decoder;
+    vae::ModelOptions model;
 };
 
 /// Adds --lane. `lane` outlives the parse.

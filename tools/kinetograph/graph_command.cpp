@@ -64,7 +64,8 @@ Result<void> run(const GraphArguments& arguments) {
     KG_TRY(auto device, open_lane(arguments.decode.lane));
     KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
     KG_TRY(const auto size, arguments.size.latents(checkpoint.family()));
-    KG_TRY(auto decoder, vae::Decoder::create(*device, checkpoint, size, arguments.decode.decoder));
+    KG_TRY(auto model, vae::Model::create(*device, checkpoint, arguments.decode.model));
+    KG_TRY(auto decoder, vae::Decoder::create(model, size));
     KG_TRY(auto plan, decoder->compile_plan(arguments.step == Step::First ? 0 : 1));
     switch (arguments.form) {
         case Form::Json:

@@ -1,12 +1,12 @@
 #include <kinetograph/tools/kinetograph/plain_decode.hpp>
 
 namespace kinetograph::cli {
-Result<std::unique_ptr<PlainDecode>> PlainDecode::create(accel::Device& device, const vae::Checkpoint& checkpoint,
-                                                         vae::LatentSize size, const vae::DecoderOptions& options) {
-    KG_TRY(auto latents, StepLatents::create(device, checkpoint.z_dim(), size));
-    KG_TRY(auto decoder, vae::Decoder::create(device, checkpoint, size, options));
+Result<std::unique_ptr<PlainDecode>> PlainDecode::create(const std::shared_ptr<vae::Model>& model,
+                                                         vae::LatentSize size) {
+    KG_TRY(auto latents, StepLatents::create(model->device(), model->channels(), size));
+    KG_TRY(auto decoder, vae::Decoder::create(model, size));
     std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(decoder)));
-    KG_CHECK(made->make_frames(device));
+    KG_CHECK(made->make_frames(model->device()));
     KG_CHECK(made->decoder_->attach({.format = vae::FrameFormat::Rgba8}));
     return made;
 }

@@ -14,8 +14,7 @@ namespace kinetograph::cli {
 class PlainDecode {
   public:
     /// Errors: those of the decoder.
-    static Result<std::unique_ptr<PlainDecode>> create(accel::Device& device, const vae::Checkpoint& checkpoint,
-                                                       vae::LatentSize size, const vae::DecoderOptions& options);
+    static Result<std::unique_ptr<PlainDecode>> create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size);
 
     /// `count` steps, two in flight, as in PresentedDecode::run(): pixels of eight bits on the accelerator, and no
     /// more. Returns the periods from the end of one step to that of the next: two fewer than steps. Errors: of the

@@ -47,20 +47,20 @@ void blit(const vulkan::Image& frame, VkImageLayout layout, const vulkan::Image&
 }  // namespace
 
 Result<std::unique_ptr<PresentedDecode>> PresentedDecode::create(interop::Bridge& bridge,
-                                                                 const vae::Checkpoint& checkpoint,
+                                                                 const std::shared_ptr<vae::Model>& model,
                                                                  vae::LatentSize size,
                                                                  const vae::DecoderOptions& options) {
     std::unique_ptr<PresentedDecode> made(new PresentedDecode(bridge));
-    KG_CHECK(made->make(checkpoint, size, options));
+    KG_CHECK(made->make(model, size, options));
     return made;
 }
 
 PresentedDecode::~PresentedDecode() = default;
 
-Result<void> PresentedDecode::make(const vae::Checkpoint& checkpoint, vae::LatentSize size,
+Result<void> PresentedDecode::make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
                                    const vae::DecoderOptions& options) {
-    KG_TRY(latents_, StepLatents::create(bridge_.accelerator(), checkpoint.z_dim(), size));
-    KG_TRY(auto decoder, vae::Decoder::create(bridge_.accelerator(), checkpoint, size, options));
+    KG_TRY(latents_, StepLatents::create(model->device(), model->channels(), size));
+    KG_TRY(auto decoder, vae::Decoder::create(model, size, options));
     decoder_ = decoder.get();
     auto ring = stream::RingDecoder::create(bridge_, std::move(decoder), {.slots = 12});  // of three steps
     if (!ring) return fail(std::move(ring.error()));

@@ -32,9 +32,12 @@ struct PresentedState {
 
 class PresentedDecode {
   public:
-    /// `bridge` is not headless and outlives this. Errors: those of the decoder, its ring, and Vulkan.
-    static Result<std::unique_ptr<PresentedDecode>> create(interop::Bridge& bridge, const vae::Checkpoint& checkpoint,
-                                                           vae::LatentSize size, const vae::DecoderOptions& options);
+    /// `bridge` is not headless, is of the model's device, and outlives this. Errors: those of the decoder, its ring,
+    /// and Vulkan.
+    static Result<std::unique_ptr<PresentedDecode>> create(interop::Bridge& bridge,
+                                                           const std::shared_ptr<vae::Model>& model,
+                                                           vae::LatentSize size,
+                                                           const vae::DecoderOptions& options = {});
     PresentedDecode(const PresentedDecode&) = delete;
     PresentedDecode& operator=(const PresentedDecode&) = delete;
     ~PresentedDecode();
@@ -48,7 +51,8 @@ class PresentedDecode {
 
   private:
     explicit PresentedDecode(interop::Bridge& bridge) : bridge_(bridge) {}
-    Result<void> make(const vae::Checkpoint& checkpoint, vae::LatentSize size, const vae::DecoderOptions& options);
+    Result<void> make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
+                      const vae::DecoderOptions& options);
     Result<void> make_drawing(vae::StepFrames size);
     Result<void> enqueue_step();
     Result<graph::Execution> draw_frames();

@@ -71,7 +71,7 @@ Result<void> run(const ViewArguments& arguments) {
     device.reset();  // the viewer opens it anew
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
-    options.decoder = arguments.decode.decoder;
+    options.model = arguments.decode.model;
     options.width = static_cast<std::uint32_t>(arguments.size.width);
     options.height = static_cast<std::uint32_t>(arguments.size.height);
 

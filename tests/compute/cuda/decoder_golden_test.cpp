@@ -18,9 +18,9 @@ constexpr golden::Limit kFp16AgainstFp32{4e-3, 0.02};
 
 std::unique_ptr<Decoder> create_decoder(accel::Device& device, const std::string& checkpoint,
                                         const golden::Tensor& latents, Precision precision) {
-    const auto opened = Checkpoint::open(checkpoint).value();
-    auto created = Decoder::create(device, opened, {latents.shape[2], latents.shape[3]},
-                                   {.precision = precision, .latents = LatentScale::Raw, .clamp = false});
+    const auto model = Model::create(device, Checkpoint::open(checkpoint).value(),
+                                     {.precision = precision, .latents = LatentScale::Raw, .clamp = false});
+    auto created = Decoder::create(model.value(), {latents.shape[2], latents.shape[3]});
     EXPECT_TRUE(created) << created.error().message;
     return created ? std::move(*created) : nullptr;
 }
@@ -140,15 +140,13 @@ struct Clip {
     std::vector<float> decode(accel::Device& device, tensor::DType dtype, accel::Batches batches,
                               const std::vector<std::int64_t>& cut) const {
         const auto checkpoint = Checkpoint::open(fmt::format("synthetic:wan2.1,dim={}", dim)).value();
-        StackDesc desc;
-        desc.network = checkpoint.network();
-        desc.height = height;
-        desc.width = width;
-        desc.max_frames = *std::ranges::max_element(cut);
-        desc.dtype = dtype;
-        desc.batches = batches;
         const auto load = [&](const std::string& name) { return checkpoint.load(name); };
-        const auto stack = LayerStack::create(device, desc, load, nullptr).value();
+        const auto model =
+            Model::create(device, "a decoder", {.network = checkpoint.network(), .dtype = dtype}, load).value();
+        const auto stack =
+            LayerStack::create(model, {.height = height, .width = width, .max_frames = *std::ranges::max_element(cut)},
+                               {.batches = batches})
+                .value();
         std::vector<float> frames;
         std::int64_t next = 0;
         for (const std::int64_t count : cut) {
@@ -193,7 +191,7 @@ TEST_F(CudaGpuDecoder, IsTheSameBitForBitInStepsOfOneToFourLatentFrames) {
 
 TEST_F(CudaSmallDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=16").value();
-    const auto decoder = Decoder::create(*device_, checkpoint, {1, 1}).value();
+    const auto decoder = Decoder::create(Model::create(*device_, checkpoint).value(), {1, 1}).value();
     const std::vector<float> latent(16, 0.25F);
     const auto copy = [](const DecodedFrames& frames) { return std::vector(frames.thwc.begin(), frames.thwc.end()); };
     const auto first = copy(decoder->step(latent).value());
@@ -207,7 +205,7 @@ TEST_F(CudaSmallDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
 
 TEST_F(CudaSmallDecoder, InAPrecisionThatTheLaneLacksSaysWhichItHas) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=32").value();
-    const auto created = Decoder::create(*device_, checkpoint, {2, 2}, {.precision = Precision::Fp32});
+    const auto created = Model::create(*device_, checkpoint, {.precision = Precision::Fp32});
     ASSERT_FALSE(created);
     EXPECT_EQ(created.error().code, ErrorCode::Unsupported);
     EXPECT_EQ(created.error().message, "precision fp32: the cuda lane runs bf16 and fp16");

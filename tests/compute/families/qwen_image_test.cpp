@@ -26,7 +26,8 @@ class QwenImage : public testing::Test {
         return std::move(*opened);
     }
     std::unique_ptr<vae::Decoder> decoder(const vae::Checkpoint& checkpoint) {
-        auto created = vae::Decoder::create(*device_, checkpoint, {2, 3}, {.precision = vae::Precision::Fp32});
+        const auto model = vae::Model::create(*device_, checkpoint, {.precision = vae::Precision::Fp32});
+        auto created = vae::Decoder::create(model.value(), {2, 3});
         EXPECT_TRUE(created) << created.error().message;
         return std::move(*created);
     }
@@ -78,9 +79,9 @@ TEST_F(QwenImage, DecodesOneLatentFrameAClip) {
     EXPECT_EQ(picture(*made), first);
 
     const vae::Latents clip{"clip", 16, 2, 2, 3, std::vector<float>(2 * latent_.size()), 24.0, 0};
-    const auto refused = vae::Decoder::create_for(*device_, synthetic, clip);
+    const auto refused = vae::Decoder::create_for(vae::Model::create(*device_, synthetic).value(), clip);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "clip has 2 latent frames; a clip of a Qwen-Image decoder is one");
+    EXPECT_EQ(refused.error().message, "clip has 2 latent frames; a clip of synthetic:qwen-image,dim=4 is one");
 }
 
 TEST_F(QwenImage, KeepsNothingForALaterStep) {

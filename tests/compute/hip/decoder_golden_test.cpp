@@ -21,8 +21,9 @@ class HipDecoder : public test::HipLane {
   protected:
     std::unique_ptr<Decoder> decoder(const golden::Tensor& latents, Precision precision) {
         const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=32").value();
-        auto created = Decoder::create(*device_, checkpoint, {latents.shape[2], latents.shape[3]},
-                                       {.precision = precision, .latents = LatentScale::Raw, .clamp = false});
+        const auto model =
+            Model::create(*device_, checkpoint, {.precision = precision, .latents = LatentScale::Raw, .clamp = false});
+        auto created = Decoder::create(model.value(), {latents.shape[2], latents.shape[3]});
         EXPECT_TRUE(created) << created.error().message;
         return created ? std::move(*created) : nullptr;
     }
@@ -77,7 +78,7 @@ TEST_F(HipDecoder, TracesAModuleWithoutDisturbingTheClip) {
 
 TEST_F(HipDecoder, InAPrecisionThatTheLaneLacksSaysWhichItHas) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=32").value();
-    const auto created = Decoder::create(*device_, checkpoint, {2, 2}, {.precision = Precision::Fp32});
+    const auto created = Model::create(*device_, checkpoint, {.precision = Precision::Fp32});
     ASSERT_FALSE(created);
     EXPECT_EQ(created.error().code, ErrorCode::Unsupported);
     EXPECT_EQ(created.error().message, "precision fp32: the hip lane runs bf16 and fp16");

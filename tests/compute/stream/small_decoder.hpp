@@ -19,8 +19,9 @@ inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, std::i
     EXPECT_TRUE(checkpoint) << checkpoint.error().message;
     const vae::Precision precision =
         device.info().kind == accel::Kind::Cpu ? vae::Precision::Fp32 : vae::Precision::Bf16;
-    auto decoder =
-        vae::Decoder::create(device, *checkpoint, {kHeight, width}, {.precision = precision, .recorder = recorder});
+    const auto model = vae::Model::create(device, *checkpoint, {.precision = precision});
+    EXPECT_TRUE(model) << model.error().message;
+    auto decoder = vae::Decoder::create(*model, {kHeight, width}, {.recorder = recorder});
     EXPECT_TRUE(decoder) << decoder.error().message;
     return std::move(*decoder);
 }

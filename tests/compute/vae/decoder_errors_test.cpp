@@ -18,7 +18,7 @@ class DecoderErrors : public ::testing::Test {
   protected:
     std::unique_ptr<Decoder> make() {
         const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=2");
-        return std::move(*Decoder::create(*device_, *checkpoint, {2, 1}));
+        return std::move(*Decoder::create(*Model::create(*device_, *checkpoint), {2, 1}));
     }
     static std::vector<float> latent(std::int64_t step) {
         std::vector<float> values = synthetic_tensor("latents", {16, 2, 1});
@@ -102,10 +102,10 @@ TEST_F(DecoderErrors, FramesOfFiniteLatentsThatOverflowAreCountedUntilResetAndTh
 
 TEST_F(DecoderErrors, RefuseAPictureOfMorePixelsThanTheWidthAllowsBeforeAnythingIsLoaded) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1");
-    const auto decoder = Decoder::create(*device_, *checkpoint, {1024, 1024});
+    const auto decoder = Decoder::create(*Model::create(*device_, *checkpoint), {1024, 1024});
     ASSERT_FALSE(decoder);
     EXPECT_EQ(decoder.error().message,
-              "latents of 1024x1024 are 67108864 pixels of video, a decoder of width 96 takes up to 11184810");
+              "latents of 1024x1024 are 67108864 pixels of video, synthetic:wan2.1 takes up to 11184810");
 }
 
 TEST_F(DecoderErrors, RefuseStatisticsThatDoNotFitThePrecision) {
@@ -121,13 +121,13 @@ TEST_F(DecoderErrors, RefuseStatisticsThatDoNotFitThePrecision) {
     ASSERT_NO_FATAL_FAILURE(file.write(path));
     const auto checkpoint = Checkpoint::open(path.string());
     ASSERT_TRUE(checkpoint) << checkpoint.error().message;
-    const auto decoder = Decoder::create(*device_, *checkpoint, {2, 1});
-    ASSERT_FALSE(decoder);
-    EXPECT_EQ(decoder.error().message,
+    const auto model = Model::create(*device_, *checkpoint);
+    ASSERT_FALSE(model);
+    EXPECT_EQ(model.error().message,
               path.string() +
                   ": latents_mean 0 and latents_std 1e+38 of channel 3 are too large for BF16, which ends at "
                   "3.40282e+38");
-    EXPECT_TRUE(Decoder::create(*device_, *checkpoint, {2, 1}, {.latents = LatentScale::Raw}));
+    EXPECT_TRUE(Model::create(*device_, *checkpoint, {.latents = LatentScale::Raw}));
 }
 
 }  // namespace

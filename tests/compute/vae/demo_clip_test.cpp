@@ -35,7 +35,7 @@ void expect_orbit_psnr(Precision precision, double least_db) {
     ASSERT_TRUE(reference);
 
     const auto device = accel::cpu::create_device();
-    const auto decoder = Decoder::create_for(*device, *checkpoint, *clip, {.precision = precision});
+    const auto decoder = Decoder::create_for(*Model::create(*device, *checkpoint, {.precision = precision}), *clip);
     ASSERT_TRUE(decoder) << decoder.error().message;
     const auto first = (*decoder)->step(clip->frame(0));
     ASSERT_TRUE(first) << first.error().message;

@@ -17,15 +17,10 @@ constexpr std::int64_t kMostFrames = 4;
 class DeviceSteps : public ::testing::Test {
   protected:
     std::unique_ptr<LayerStack> stack() {
-        StackDesc desc;
-        desc.network = checkpoint_->network();
-        desc.height = 1;
-        desc.width = 2;
-        desc.max_frames = kMostFrames;
-        desc.dtype = tensor::DType::F32;
-        desc.clamp = true;
-        auto created = LayerStack::create(
-            *device_, desc, [this](const std::string& name) { return checkpoint_->load(name); }, nullptr);
+        const auto model =
+            Model::create(*device_, *checkpoint_, {.precision = Precision::Fp32, .latents = LatentScale::Raw});
+        EXPECT_TRUE(model) << model.error().message;
+        auto created = LayerStack::create(*model, {.height = 1, .width = 2, .max_frames = kMostFrames});
         EXPECT_TRUE(created) << created.error().message;
         return std::move(*created);
     }
@@ -54,7 +49,7 @@ class DeviceSteps : public ::testing::Test {
         std::int64_t next = 0;
         for (const std::int64_t frames : cut) {
             const std::vector<float> input = latents(next, frames);
-            const nn::Extent shape = output_shape(on_host->desc(), on_host->next_kind(frames));
+            const nn::Extent shape = on_host->output({.first = next == 0, .frames = frames});
             const auto expected = on_host->step(input, frames);
             ASSERT_TRUE(expected) << expected.error().message;
 

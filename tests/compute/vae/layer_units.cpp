@@ -54,14 +54,11 @@ Unit attention_unit() {
 
 std::unique_ptr<LayerStack> stack(const UnitLane& lane, const golden::File& file, const Unit& unit,
                                   const golden::Tensor& input, std::int64_t max_frames) {
-    StackDesc desc;
-    desc.network = unit.network;
-    desc.height = input.shape[2];
-    desc.width = input.shape[3];
-    desc.max_frames = max_frames;
-    desc.dtype = lane.dtype;
-    auto created = LayerStack::create(
-        lane.device, desc, [&file](const std::string& name) { return file.tensor(name).values; }, nullptr);
+    const auto model = Model::create(lane.device, unit.key, {.network = unit.network, .dtype = lane.dtype},
+                                     [&file](const std::string& name) { return file.tensor(name).values; });
+    EXPECT_TRUE(model) << model.error().message;
+    auto created =
+        LayerStack::create(*model, {.height = input.shape[2], .width = input.shape[3], .max_frames = max_frames});
     EXPECT_TRUE(created) << created.error().message;
     return std::move(*created);
 }

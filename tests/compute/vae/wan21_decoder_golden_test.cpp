@@ -40,8 +40,8 @@ struct Wan21Decoder : testing::Test {
                                      LatentScale scale = LatentScale::Raw) {
         auto opened = Checkpoint::open(checkpoint);
         EXPECT_TRUE(opened) << opened.error().message;
-        auto created = Decoder::create(*device, *opened, {latents.shape[2], latents.shape[3]},
-                                       {.precision = precision, .latents = scale, .clamp = false});
+        const auto model = Model::create(*device, *opened, {.precision = precision, .latents = scale, .clamp = false});
+        auto created = Decoder::create(model.value(), {latents.shape[2], latents.shape[3]});
         EXPECT_TRUE(created) << created.error().message;
         return std::move(*created);
     }

@@ -51,8 +51,8 @@ TEST_P(PresentedDecodes, FollowHandOversAndOneAnotherOnOneBridge) {
     const std::uint64_t held = accelerator_->bytes_allocated();
     // The later ones take more steps than those whose place in memory they may get.
     for (std::int64_t round = 0; round < rounds_; ++round) {
-        auto decode =
-            PresentedDecode::create(*bridge_, *checkpoint, {1, 1}, round == 0 ? stamped : vae::DecoderOptions{});
+        auto decode = PresentedDecode::create(*bridge_, *vae::Model::create(*accelerator_, *checkpoint), {1, 1},
+                                              round == 0 ? stamped : vae::DecoderOptions{});
         ASSERT_TRUE(decode) << decode.error().message;
         for (std::int64_t part = 0; part <= round; ++part) {
             const auto times = (*decode)->run(4);

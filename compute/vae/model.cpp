@@ -1,0 +1,178 @@
+#include <kinetograph/compute/vae/model.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kinetograph::vae {
+
+std::string_view to_string(Precision precision) {
+    switch (precision) {
+        case Precision::Fp32:
+            return "fp32";
+        case Precision::Bf16:
+            return "bf16";
+        case Precision::Fp16:
+            return "fp16";
+        case Precision::Fp8:
+            return "fp8";
+    }
+    return "?";
+}
+
+namespace {
+
+constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
+
+/// What activations are stored in; nothing where the lane has no such passes.
+std::optional<tensor::DType> dtype_of(Precision precision, accel::Kind lane) {
+    const bool cpu = lane == accel::Kind::Cpu;
+    switch (precision) {
+        case Precision::Fp32:
+            return cpu ? std::optional(tensor::DType::F32) : std::nullopt;
+        case Precision::Bf16:
+            return tensor::DType::BF16;
+        case Precision::Fp16:
+            return cpu ? std::nullopt : std::optional(tensor::DType::F16);
+        case Precision::Fp8:
+            return std::nullopt;
+    }
+    return std::nullopt;
+}
+
+float largest(tensor::DType dtype) {
+    return dtype == tensor::DType::F16 ? 65504.0F : std::numeric_limits<float>::max();  // bf16's is as large
+}
+
+/// Latents of a few deviations must fit the type that they are stored in.
+Result<void> check_statistics(const std::vector<float>& std, const std::vector<float>& mean, tensor::DType dtype) {
+    constexpr double kDeviations = 8;
+    for (std::size_t channel = 0; channel < std.size(); ++channel)
+        if (std::abs(double{mean[channel]}) + kDeviations * std[channel] > largest(dtype))
+            return fail(ErrorCode::InvalidArgument,
+                        "latents_mean {:g} and latents_std {:g} of channel {} are too large for {}, which ends at {:g}",
+                        mean[channel], std[channel], channel, tensor::to_string(dtype), largest(dtype));
+    return {};
+}
+
+std::vector<StepKind> kinds(const NetworkDesc& network, const StackSize& size) {
+    std::vector<StepKind> result;
+    for (std::int64_t frames = 1; frames <= size.max_frames; ++frames) {
+        if (!network.one_step) result.push_back({false, frames});
+        result.push_back({true, frames});
+    }
+    return result;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Model>> Model::create(accel::Device& device, std::string name, NetworkDesc network,
+                                             LoadTensor load) {
+    std::shared_ptr<Model> model(new Model(device, std::move(name), std::move(network), std::move(load)));
+    KG_TRY(model->operators_, nn::Operators::create(device));
+    return model;
+}
+
+Result<std::shared_ptr<Model>> Model::create(accel::Device& device, Checkpoint checkpoint,
+                                             const ModelOptions& options) {
+    const accel::Kind lane = device.info().kind;
+    const auto dtype = dtype_of(options.precision, lane);
+    if (!dtype)
+        return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs {}", to_string(options.precision),
+                    accel::to_string(lane), lane == accel::Kind::Cpu ? "fp32 and bf16" : "bf16 and fp16");
+    NetworkDesc network{.network = checkpoint.network(),
+                        .one_step = checkpoint.family().one_latent_frame,
+                        .dtype = *dtype,
+                        .clamp = options.clamp};
+    if (options.latents == LatentScale::Normalized) {
+        network.scale = checkpoint.latents_std();
+        network.shift = checkpoint.latents_mean();
+        if (auto fits = check_statistics(network.scale, network.shift, *dtype); !fits)
+            return fail(std::move(fits.error()), checkpoint.name());
+    }
+    return create(device, checkpoint.name(), std::move(network),
+                  [checkpoint](const std::string& name) { return checkpoint.load(name); });
+}
+
+Result<void> Model::check_takes(const Latents& clip) const {
+    if (clip.channels != channels())
+        return fail(ErrorCode::InvalidArgument, "{} has {} latent channels, {} takes {}{}", clip.name, clip.channels,
+                    name_, channels(), clip.channels == 48 ? " (48 channels are latents of the Wan 2.2 VAE)" : "");
+    if (network_.one_step && clip.frames != 1)
+        return fail(ErrorCode::InvalidArgument, "{} has {} latent frames; a clip of {} is one", clip.name, clip.frames,
+                    name_);
+    return {};
+}
+
+/// No frame between two primitives has more than 2^31 - 1 elements.
+Result<void> Model::check(const StackSize& size) const {
+    for (const std::int64_t side : {size.height, size.width})
+        if (side < 1 || side > kLargestSide)
+            return fail(ErrorCode::InvalidArgument, "latents of {}x{}: each side must be 1 to {} latent pixels",
+                        size.width, size.height, kLargestSide);
+    const nn::Network& network = network_.network;
+    std::int64_t widest = 0;  // elements of a frame, for each latent pixel
+    for (const nn::Extent& extent : nn::extents(network, {1, 1, 1, network.input_channels()}, true))
+        widest = std::max(widest, extent.height * extent.width * extent.channels);
+    const std::int64_t space = nn::factors(network).space, pixels = space * space * size.width * size.height;
+    const std::int64_t most = std::numeric_limits<std::int32_t>::max() * space * space / widest;
+    if (pixels > most)
+        return fail(ErrorCode::InvalidArgument, "latents of {}x{} are {} pixels of video, {} takes up to {}",
+                    size.width, size.height, pixels, name_, most);
+    return {};
+}
+
+Result<const StepPlans*> Model::plan(const StackSize& size) {
+    KG_CHECK(check(size));
+    const std::lock_guard lock(mutex_);
+    const auto made = std::ranges::find(plans_, size, [](const auto& plans) { return plans->size; });
+    if (made != plans_.end()) return made->get();
+    const std::uint64_t before = device_.bytes_allocated();
+    auto plans = compile(size);
+    // What the device holds more than before; others may have given some back meanwhile.
+    const std::uint64_t after = device_.bytes_allocated();
+    device_bytes_ += after - std::min(before, after);
+    if (!plans) return fail(std::move(plans.error()), name_);
+    return plans_.emplace_back(std::make_unique<const StepPlans>(std::move(*plans))).get();
+}
+
+/// Declares and compiles every kind of step against memory that exists only as sizes, which also packs all parameters.
+Result<StepPlans> Model::compile(const StackSize& size) {
+    StepPlans made{.size = size};
+    const FindKept find = [&](const std::string& key, std::uint64_t bytes) {
+        made.kept_bytes[key] = std::max(made.kept_bytes[key], bytes);
+        return graph::Physical{0, 0, bytes};
+    };
+    for (const StepKind kind : kinds(network_, size)) {
+        const StepMemory sizes{.input = {0, 0, input_bytes(network_, size, kind.frames)},
+                               .output = {0, 0, output_bytes(network_, size, kind)}};
+        graph::FrameGraph frame;
+        KG_CHECK(declare_step(frame, network_, size, kind, {parameters_, *operators_, find}, sizes));
+        KG_TRY(auto plan, graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()}));
+        made.transients =
+            std::max(made.transients, plan.arena_bytes[static_cast<std::size_t>(graph::MemoryDomain::Accelerator)]);
+        made.io = std::max(made.io, whole_pages(sizes.input.bytes) + whole_pages(sizes.output.bytes) + whole_pages(1));
+        made.plans.emplace(kind, std::move(plan));
+    }
+    made.transients = whole_pages(made.transients);
+    for (const auto& [key, bytes] : made.kept_bytes) made.histories += whole_pages(bytes);
+    return made;
+}
+
+StackMemory Model::memory(const StepPlans& plans) const {
+    const std::lock_guard lock(mutex_);
+    const bool on_cpu = device_.info().kind == accel::Kind::Cpu;
+    return {.transients = plans.transients,
+            .histories = plans.histories,
+            .io = plans.io,
+            .parameters = std::max(device_bytes_, on_cpu ? 0 : parameters_.bytes()),  // at least the filters
+            .packed = on_cpu ? parameters_.bytes() : 0};
+}
+
+Result<StepImports> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
+                                   const FindKept& find_kept, const StepMemory& memory, TraceRequest* trace) {
+    const std::lock_guard lock(mutex_);
+    return declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, memory, trace);
+}
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,86 @@
+// Model: a decoder's parameters on a device, packed once, and what steps of every size are made of; shared by clips.
+#pragma once
+
+#include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/stack_memory.hpp>
+#include <kinetograph/compute/vae/step_graph.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace kinetograph::vae {
+
+enum class Precision : std::uint8_t { Fp32, Bf16, Fp16, Fp8 };
+std::string_view to_string(Precision precision);
+
+enum class LatentScale : std::uint8_t {
+    Normalized,  ///< as a diffusion model makes them: z * std + mean is applied
+    Raw,         ///< already what the decoder takes
+};
+
+struct ModelOptions {
+    Precision precision = Precision::Bf16;
+    LatentScale latents = LatentScale::Normalized;
+    bool clamp = true;  ///< frames clamped to [-1, 1]
+};
+
+/// Steps of one size: what a clip of it runs, and the memory that it takes beside the model's.
+struct StepPlans {
+    StackSize size;
+    std::map<StepKind, graph::Plan> plans{};
+    std::map<std::string, std::uint64_t> kept_bytes{};  ///< by key of the causal convolution; "": zeros
+    std::uint64_t transients = 0, histories = 0, io = 0;
+};
+
+/// Thread-safe: clips of any thread share one. Its parameters stay on the device until the last of them is gone.
+class Model {
+  public:
+    /// Packs nothing yet: the first plan() does. The checkpoint stays with the model, for sizes that want other
+    /// packings. `device` outlives the model.
+    /// Errors: Unsupported (precision, architecture), InvalidArgument (statistics of latents that are too large for the
+    /// precision).
+    static Result<std::shared_ptr<Model>> create(accel::Device& device, Checkpoint checkpoint,
+                                                 const ModelOptions& options = {});
+    /// The same for a network without a checkpoint's conventions; `load` gives its parameters, `name` is for messages.
+    static Result<std::shared_ptr<Model>> create(accel::Device& device, std::string name, NetworkDesc network,
+                                                 LoadTensor load);
+
+    /// Whether the channels and the number of frames of `clip` are what the network takes. Errors: InvalidArgument.
+    Result<void> check_takes(const Latents& clip) const;
+
+    /// What steps on inputs of `size` are made of: compiled and packed when it is asked for first, and kept.
+    /// Errors: InvalidArgument (sides 1 to 1024, together up to (2^31 - 1) / (2 * dim) pixels of video, 11 million at
+    /// the published width), those of Parameters.
+    Result<const StepPlans*> plan(const StackSize& size);
+    /// What a clip of the size takes: parameters and packed filters are the model's, all clips' together.
+    StackMemory memory(const StepPlans& plans) const;
+
+    /// Adds the passes of one step to `graph`. Errors: those of declare_step().
+    Result<StepImports> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
+                                const FindKept& find_kept, const StepMemory& memory, TraceRequest* trace = nullptr);
+
+    accel::Device& device() const { return device_; }
+    const NetworkDesc& network() const { return network_; }
+    std::int64_t channels() const { return network_.network.input_channels(); }  ///< of latents
+    const std::string& name() const { return name_; }                            ///< the checkpoint's, for messages
+
+  private:
+    Model(accel::Device& device, std::string name, NetworkDesc network, LoadTensor load)
+        : device_(device), name_(std::move(name)), network_(std::move(network)), parameters_(device, std::move(load)) {}
+    Result<void> check(const StackSize& size) const;
+    Result<StepPlans> compile(const StackSize& size);
+
+    accel::Device& device_;
+    std::string name_;
+    NetworkDesc network_;
+    std::unique_ptr<nn::Operators> operators_;
+    mutable std::mutex mutex_;  ///< of what follows
+    Parameters parameters_;
+    std::uint64_t device_bytes_ = 0;  ///< of the parameters
+    std::vector<std::unique_ptr<const StepPlans>> plans_;
+};
+
+}  // namespace kinetograph::vae
