@@ -5,7 +5,7 @@
 
 namespace kinetograph::conv {
 
-/// What gates, costs and plans read of a device, there or only described.
+/// What gates, costs and plans read of a device, whether present or only described.
 struct Chip {
     std::string kind;          ///< of its driver: "cuda", "hip", "cpu"
     std::string architecture;  ///< "sm_90", "gfx950"
@@ -15,13 +15,12 @@ struct Chip {
     double clocks_per_second = 0;
     double memory_bytes_per_second = 0;
 
-    /// 90 of "sm_90"; 0 for what is no CUDA device.
+    /// 90 for "sm_90"; 0 if this is not a CUDA device.
     int cuda_architecture() const;
 };
 
-/// What a launch takes besides, in predictions: the shortest layer that was measured on an H200 (docs/performance.md),
-/// next to nothing to compute, took 4 us. It tells plans of several launches from those of one; other chips' is
-/// unknown.
+/// The fixed cost of a launch in predictions: the shortest layer measured on an H200 (docs/performance.md), with almost
+/// nothing to compute, took 4 us. It separates plans of several launches from plans of one; other chips' is unknown.
 inline constexpr double kLaunchSeconds = 4e-6;
 
 }  // namespace kinetograph::conv

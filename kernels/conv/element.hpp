@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <kinetograph/kernels/isa/host_device.hpp>
 
-/// The one enumeration of element types: of files, tensors, matrix operands, tensor maps, parameters of kernels.
+/// The element types of files, tensors, matrix operands, tensor maps and kernel parameters, in one enumeration.
 namespace kinetograph {
 
-/// Those that convolutions compute with come first.
+/// The types that convolutions compute with come first.
 enum class Element : std::uint8_t { F32, F16, BF16, F8E4M3, F8E5M2, F64, I64, I32, I16, I8, U64, U32, U16, U8, Bool };
 
 KG_HOST_DEVICE std::uint32_t element_bytes(Element element) {
@@ -29,7 +29,7 @@ KG_HOST_DEVICE std::uint32_t element_bytes(Element element) {
     }
 }
 
-/// As kernels' names and printed problems spell it; "" for types that no convolution computes with.
+/// The spelling in kernels' names and printed problems; "" for types that no convolution computes with.
 constexpr const char* element_name(Element element) {
     switch (element) {
         case Element::F32:

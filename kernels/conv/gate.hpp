@@ -7,7 +7,7 @@
 /// Gates: the conditions under which a method takes a problem, as a list that a person can read and the program prints.
 namespace kinetograph::conv {
 
-/// What gates look at: the problem and the chip that shall run it.
+/// What gates look at: the problem and the chip that would run it.
 struct Subject {
     const ConvProblem& problem;
     const Chip& chip;
@@ -22,17 +22,17 @@ struct Gate {
 /// "wants groups 1, met 4; wants bf16, met F32": requirement and value of every gate that does not hold; "" if all do.
 std::string reasons(std::span<const Gate> gates, const Subject& subject);
 
-/// How values name element types: "F8_E4M3".
+/// The spelling of element types in gates' values: "F8_E4M3".
 std::string_view element_spelling(Element element);
 
 inline std::string met_dtype(const Subject& s) { return std::string(element_spelling(s.problem.dtype)); }
-/// Its architecture if it is a device of `kind`, else its kind.
+/// The chip's architecture if it is a device of `kind`, else its kind.
 inline std::string met_chip(const Subject& s, std::string_view kind) {
     return s.chip.kind == kind ? s.chip.architecture : s.chip.kind;
 }
 std::string met(const Dhw& axes);  ///< "1,2,2"
 
-// Gates of several methods.
+// Gates that several methods share.
 inline constexpr Gate kNoUpsampling{"an input as it lies in memory",
                                     [](const Subject& s) { return !s.problem.upsample; },
                                     [](const Subject&) { return std::string("one to upsample"); }};

@@ -11,11 +11,11 @@
 #include <variant>
 #include <vector>
 
-/// ConvPlan: how a chip runs one convolution. Pure host code: a plan is a function of problem and chip, and its steps
-/// are one of the call's addresses.
+/// ConvPlan: how a chip runs one convolution. Pure host code: a plan is a function of problem and chip; its steps are a
+/// function of the call's addresses.
 namespace kinetograph::conv {
 
-/// A kernel's one parameter, by value.
+/// A kernel's single parameter, by value.
 struct alignas(64) Arguments {
     std::array<std::byte, 4096> storage;  ///< 4 KiB: what every driver takes
     std::uint32_t bytes = 0;
@@ -29,7 +29,7 @@ struct alignas(64) Arguments {
         arguments.bytes = sizeof(Params);
         return arguments;
     }
-    /// A copy of what of() was given.
+    /// A copy of the value that of() was given.
     template <class Params>
     Params as() const {
         assert(bytes == sizeof(Params));
@@ -40,9 +40,9 @@ struct alignas(64) Arguments {
     std::span<const std::byte> span() const { return std::span(storage).first(bytes); }
 };
 
-/// One kernel of the plan over a grid.
+/// One of the plan's kernels over a grid.
 struct ConvLaunch {
-    std::uint32_t kernel = 0;                       ///< of ConvPlan::kernels
+    std::uint32_t kernel = 0;                       ///< index into ConvPlan::kernels
     std::array<std::uint32_t, 3> grid{1, 1, 1};     ///< CTAs
     std::array<std::uint32_t, 3> cluster{1, 1, 1};  ///< CTAs
     std::uint32_t threads = 0;                      ///< of a CTA
@@ -51,7 +51,7 @@ struct ConvLaunch {
 
     bool empty() const { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0; }
 };
-/// A frame from place to place on the device.
+/// A copy of a frame from one device address to another.
 struct ConvCopy {
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
@@ -59,7 +59,7 @@ struct ConvCopy {
 };
 using ConvStep = std::variant<ConvLaunch, ConvCopy>;
 
-/// Makes the tensor map of a description: the driver's call, or the host model's.
+/// Makes the tensor map for a description: by the driver's call, or by the host model.
 using EncodeMap = std::function<isa::TensorMap(const isa::TensorMapDesc&)>;
 
 struct KernelName {
@@ -67,29 +67,29 @@ struct KernelName {
     std::string_view image;  ///< fat binary or code object that holds it: "conv_bf16"
 };
 
-/// How a plan's kernels want the parameters: apart from the plan, because one packing serves any number of frames.
+/// How a plan's kernels want the parameters. Separate from the plan, because one packing serves any number of frames.
 struct ParameterPacking {
-    std::string layout;  ///< plans of one convolution with equal layouts read the same bytes
+    std::string layout;  ///< plans of one convolution whose layouts are equal read the same bytes
     std::function<PackedParameters(const ConvParameters&)> pack;
 };
 
 struct ConvPlan {
-    std::vector<KernelName> kernels;  ///< that steps launch, by their places here
+    std::vector<KernelName> kernels;  ///< that the steps launch, by index
     std::uint64_t workspace_bytes = 0;
     double seconds = 0;  ///< predicted
     ParameterPacking packing;
-    /// The steps of one call, to be enqueued in order in one stream; each launch waits for what is before it.
+    /// The steps of one call, to be enqueued in order in one stream; each step waits for those before it.
     std::function<std::vector<ConvStep>(const ConvTensors&, const ParameterAddresses&, const EncodeMap&)> steps;
 };
 
-/// A way to convolve on some chips, called <method>-<chip>. Its gates say what it takes; plan() is for what they let
-/// through.
+/// A way to convolve on some chips, named <method>-<chip>. Its gates say which problems it takes; plan() may be called
+/// only for problems that pass them.
 struct ConvMethod {
     std::string_view name;     ///< "implicit-gemm-sm80"
     std::string_view summary;  ///< one line for people
     std::span<const Gate> gates;
     ConvPlan (*plan)(const ConvProblem&, const Chip&);
-    bool rounds_once = true;  ///< as ConvProblem says; else for who asks by name
+    bool rounds_once = true;  ///< as ConvProblem promises; otherwise the method runs only when asked for by name
 };
 
 }  // namespace kinetograph::conv

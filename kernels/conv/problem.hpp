@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-/// ConvProblem: one convolution, said completely: shapes, steps, padding, element types, epilogue. The only description
-/// of a convolution in the house, from the command line to the kernels' host code; no addresses.
+/// ConvProblem: a complete description of one convolution: shapes, steps, padding, element types, epilogue; no
+/// addresses. The only such description, from the command line to the kernels' host code.
 namespace kinetograph::conv {
 
-/// One number an axis: depth (time), height, width.
+/// One number per axis: depth (time), height, width.
 struct Dhw {
     std::int64_t d = 1, h = 1, w = 1;
     bool all(std::int64_t value) const { return d == value && h == value && w == value; }
@@ -32,11 +32,11 @@ struct Filter {
 enum class Activation : std::uint8_t { None, Silu };
 std::string_view to_string(Activation activation);
 
-/// Whether the RMS norm of the output is wanted, for the layer that follows: over the k channels of each pixel,
-/// output * sqrt(k) / max(||output||_2, 1e-12) * gamma, then `norm_activation`. It reads the rounded output.
+/// The RMS norm of the output, for the layer that follows: over the k channels of each pixel, output * sqrt(k) /
+/// max(||output||_2, 1e-12) * gamma, then `norm_activation`. It reads the rounded output.
 enum class Norm : std::uint8_t {
     None,
-    Beside,   ///< stored in frames of its own, the output too
+    Beside,   ///< stored in its own frames, in addition to the output
     Instead,  ///< the output itself is not stored
 };
 
@@ -61,7 +61,7 @@ struct ConvProblem {
     Element dtype = Element::BF16;         ///< of activations and filter: F32, BF16, F16, F8E4M3
     Element output_dtype = Element::BF16;  ///< F32, or equal to dtype; BF16 for F8E4M3
     float alpha = 1;                       ///< the product of the operands' quantisation steps, for fp8
-    bool channel_scales = false;           ///< a factor for each output channel besides
+    bool channel_scales = false;           ///< an additional factor for each output channel
     bool bias = true;
     bool residual = false;
     float beta = 1;
@@ -69,7 +69,7 @@ struct ConvProblem {
     Norm norm = Norm::None;
     Activation norm_activation = Activation::Silu;
 
-    /// 0 where the filter does not fit once, as for sizes below 1.
+    /// 0 if the filter does not fit once, and for sizes below 1.
     std::int64_t d_out() const;
     std::int64_t h_out() const;
     std::int64_t w_out() const;
@@ -81,7 +81,7 @@ struct ConvProblem {
     std::int64_t taps() const { return filter.q * filter.r * filter.s; }
     /// Nothing to compute: no pixel or no filter.
     bool empty() const { return n <= 0 || filter.k <= 0 || d_out() * pixels_out() <= 0; }
-    /// alpha 1 and no factors for channels.
+    /// alpha is 1 and no channel has a factor.
     bool unscaled() const { return alpha == 1 && !channel_scales; }
 
     std::uint64_t input_frame_bytes() const;   ///< one [h, w, c_in] block
@@ -96,7 +96,7 @@ struct ConvProblem {
     friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
 };
 
-/// The input frame (of d) under temporal tap `q` of output frame `t`; below 0 or from d on: padding.
+/// The input frame (of d) under temporal tap `q` of output frame `t`; padding if it is negative or at least d.
 inline std::int64_t input_frame(const ConvProblem& problem, std::int64_t t, std::int64_t q) {
     return t * problem.stride.d + q * problem.dilation.d - problem.pad.front;
 }

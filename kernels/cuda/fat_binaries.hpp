@@ -1,8 +1,7 @@
 #pragma once
 
-/// The compiled kernels for NVIDIA GPUs that this build carries: fat binaries, ready for cuModuleLoadData, which picks
-/// the machine code for its device or compiles the PTX. A build without nvcc carries none and says so here; every
-/// function below works all the same.
+/// The compiled kernels for NVIDIA GPUs in this build: fat binaries for cuModuleLoadData, which picks the machine code
+/// for its device or compiles the PTX. A build without nvcc has none; every function below still works.
 
 #include <cstddef>
 #include <span>
@@ -21,7 +20,7 @@ std::span<const FatBinary> fat_binaries();
 /// The image of that name; empty if this build has no such fat binary.
 std::span<const std::byte> fat_binary(std::string_view name);
 
-/// What compiled them ("nvcc 13.0.88 for sm_80, sm_90"), or why there are none ("built without nvcc").
+/// The compiler ("nvcc 13.0.88 for sm_80, sm_90"), or why there are no binaries ("built without nvcc").
 std::string_view fat_binary_compiler();
 
 }  // namespace kinetograph::cuda

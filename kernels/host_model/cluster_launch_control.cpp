@@ -7,13 +7,13 @@ namespace {
 
 constexpr uint32_t kAnswerBytes = 16;
 
-/// The 16 bytes as the model writes them; kernels see them through query_cancel only.
+/// The 16 bytes as the model writes them; kernels read them only through query_cancel.
 struct Answer {
     uint32_t stamp, x, y, z;
 };
 constexpr uint32_t kGranted = 0x636c6301u, kExhausted = 0x636c6300u;
 
-/// A slot that someone has read may be written again once that thread has executed a proxy fence.
+/// A thread that has read a slot must execute a proxy fence before the slot is written again.
 void check_readers_fenced(Lane& lane, const Cta& cta, uint32_t offset, const Instruction& at) {
     for (const auto& reader : cta.lanes) {
         for (const auto& [slot, read_at] : reader->answers_read) {

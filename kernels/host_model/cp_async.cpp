@@ -2,7 +2,8 @@
 #include <cstring>
 #include <kinetograph/kernels/host_model/machine.hpp>
 
-/// The copies of one thread's group land together, at a random moment after the commit; what is under way is poison.
+/// The copies of one thread's group land together, at a random moment after the commit. Until then their destination
+/// holds poison.
 namespace kinetograph::host_model {
 
 void cp_async_copy(uint32_t destination, const void* source, uint32_t bytes, uint32_t source_bytes,

@@ -25,7 +25,7 @@ void start_switch(void**, const void*, size_t) {}
 void finish_switch(void*, const void**, size_t*) {}
 #endif
 
-/// Gives a fiber's stack back to the pool that it came from when Boost.Context is done with it.
+/// Returns a fiber's stack to its pool when Boost.Context has finished with it.
 struct PooledStack {
     StackPool* pool;
     void deallocate(boost::context::stack_context& stack) noexcept { pool->give_back(stack); }
@@ -39,8 +39,8 @@ StackPool::~StackPool() {
     boost::context::protected_fixedsize_stack memory(stack_bytes_);
     for (auto& stack : idle_) {
 #if defined(__SANITIZE_ADDRESS__)
-        // Redzones of frames that were left by a switch are still marked, and whatever is mapped here next would have
-        // them.
+        // Frames that a switch abandoned leave their redzones marked; the next mapping at this address would inherit
+        // the marks.
         ASAN_UNPOISON_MEMORY_REGION(static_cast<const char*>(stack.sp) - stack.size, stack.size);
 #endif
         memory.deallocate(stack);

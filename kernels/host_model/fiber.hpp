@@ -7,7 +7,7 @@
 
 namespace kinetograph::host_model {
 
-/// Stacks with a guard page, kept for the next fiber: a grid starts thousands of threads.
+/// Stacks with a guard page, reused by later fibers: a grid starts thousands of threads.
 class StackPool {
   public:
     StackPool();
@@ -23,9 +23,8 @@ class StackPool {
     std::vector<boost::context::stack_context> idle_;
 };
 
-/// One thread of a kernel: runs `body` on a stack of its own whenever the scheduler resumes it. AddressSanitizer is
-/// told of every switch. `body` must return before the fiber is destroyed; to give up early, make it unwind by an
-/// exception of its own.
+/// One thread of a kernel: runs `body` on its own stack whenever the scheduler resumes it. AddressSanitizer is told of
+/// every switch. `body` must return before the fiber is destroyed; to stop it early, throw an exception through it.
 class Fiber {
   public:
     Fiber(StackPool& stacks, std::function<void()> body);

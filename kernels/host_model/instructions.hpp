@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// What kernels/isa calls on the host: one function an instruction, on behalf of the thread (fiber) that is running.
-/// They return when the instruction would let the thread go on, and stop the whole run with a Fault when the kernel is
+/// What kernels/isa calls on the host: one function per instruction, for the thread (fiber) that is running. A function
+/// returns when the hardware would let the thread continue, and stops the whole run with a Fault when the kernel is
 /// wrong.
 namespace kinetograph::isa {
 struct TensorMap;
@@ -15,7 +15,7 @@ struct Site {
     const char* file = "";
     uint32_t line = 0;
 
-    /// As a default argument: where the function that has it is called.
+    /// As a default argument: the caller's file and line.
     static constexpr Site here(const char* file = __builtin_FILE(), uint32_t line = __builtin_LINE()) {
         return {file, line};
     }
@@ -32,14 +32,14 @@ struct Dim3 {
     uint32_t count() const { return x * y * z; }
 };
 
-// Who runs: thread.hpp, cluster.hpp
+// Identity of the running thread: thread.hpp, cluster.hpp
 uint32_t thread_index();
 Dim3 block_index();
 Dim3 grid_size();
 uint32_t cluster_rank();
 uint32_t cluster_size();
 
-// Threads together: thread.hpp, barrier.hpp, cluster.hpp
+// Synchronisation of threads: thread.hpp, barrier.hpp, cluster.hpp
 void sync_warp(const Instruction& at);
 bool elect_one(const Instruction& at);
 uint32_t broadcast(uint32_t value, uint32_t source, const Instruction& at);
@@ -51,7 +51,7 @@ void cluster_wait(const Instruction& at);
 // Shared memory: shared_memory.hpp, cluster.hpp, fence.hpp
 void* dynamic_shared(uint64_t bytes, const Instruction& at);
 uint32_t shared_address(const void* pointer, const Instruction& at);
-/// The other way, for an address of the running thread's CTA.
+/// The inverse, for an address of the running thread's CTA.
 void* shared_pointer(uint32_t address, uint32_t bytes, const Instruction& at);
 void check_shared_load(const void* source, uint32_t bytes, const Instruction& at);
 void check_shared_store(const void* destination, uint32_t bytes, const Instruction& at);
@@ -69,7 +69,7 @@ void mbarrier_arrive_remote(uint32_t address, uint32_t expected_bytes, const Ins
 void mbarrier_expect(void* barrier, uint32_t bytes, const Instruction& at);
 void mbarrier_wait(void* barrier, uint32_t parity, const Instruction& at);
 bool mbarrier_test(void* barrier, uint32_t parity, const Instruction& at);
-/// Stops the run when the phase of this parity is not over; `promise.name` says what was promised.
+/// Stops the run unless the phase of this parity is over; `promise.name` is the promise in words.
 void mbarrier_promise(const void* barrier, uint32_t parity, const Instruction& promise);
 
 // tma.hpp
@@ -96,7 +96,7 @@ void cp_async_copy(uint32_t destination, const void* source, uint32_t bytes, uin
                    const Instruction& at);
 void cp_async_commit(const Instruction& at);
 void cp_async_wait(uint32_t pending, const Instruction& at);
-/// `loads` instructions in a row, each of which fills the next words from rows `stride` bytes further on.
+/// `loads` consecutive instructions; each fills the next words, from rows `stride` bytes further on.
 struct MatrixLoads {
     uint32_t* words;
     uint32_t row;
@@ -104,7 +104,7 @@ struct MatrixLoads {
     bool transposed = false;
 };
 void ldmatrix(const MatrixLoads& loads, const Instruction& at);
-/// m times n instructions, row by row: the fragments of one row of products share a, those of one column b.
+/// m times n instructions, row by row: the products of one row share fragment a, those of one column fragment b.
 struct FragmentProducts {
     float* d;           ///< [m][n][4]
     const uint32_t* a;  ///< [m][4]

@@ -5,7 +5,7 @@
 namespace kinetograph::host_model {
 namespace {
 
-/// A function's static: registrations of other files run before this file's own statics exist.
+/// Function-local: registrations in other files run before this file's statics are initialised.
 std::map<std::string_view, ModelKernel>& registry() {
     static std::map<std::string_view, ModelKernel> kernels;
     return kernels;

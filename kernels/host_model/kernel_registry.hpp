@@ -4,12 +4,11 @@
 #include <string_view>
 #include <vector>
 
-/// Kernels that this program has compiled for the host, found by the name that they have in a code object or a fat
-/// binary.
+/// Kernels compiled into this program for the host, looked up by their name in a code object or a fat binary.
 namespace kinetograph::host_model {
 
-/// What KG_KERNEL or KG_CUDA_KERNEL says of a kernel, and the kernel itself: `run` is called once for every wave of an
-/// AMD kernel (launch_waves), once for every thread of a CUDA kernel (launch_threads).
+/// What KG_KERNEL or KG_CUDA_KERNEL declares, and the kernel itself: `run` is called once for each wave of an AMD
+/// kernel (launch_waves), once for each thread of a CUDA kernel (launch_threads).
 struct ModelKernel {
     const char* name;
     uint64_t parameter_bytes;
@@ -17,16 +16,15 @@ struct ModelKernel {
     void (*run)(const void* parameters);
 };
 
-/// Made by KG_KERNEL or KG_CUDA_KERNEL before main() starts, and never again: the registry is constant while the
-/// program runs.
+/// Constructed by KG_KERNEL or KG_CUDA_KERNEL before main() starts: the registry is constant while the program runs.
 class KernelRegistration {
   public:
     explicit KernelRegistration(const ModelKernel& kernel);
 };
 
-/// Null when this program has no kernel of that name.
+/// Null if this program has no kernel of that name.
 const ModelKernel* find_model_kernel(std::string_view name);
-/// By name.
+/// Sorted by name.
 std::vector<const ModelKernel*> model_kernels();
 
 }  // namespace kinetograph::host_model

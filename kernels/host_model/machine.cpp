@@ -7,8 +7,8 @@
 namespace kinetograph::host_model {
 namespace {
 
-/// The one thread that runs. Instructions are free functions, as on the chip, where the executing thread is not an
-/// argument either; this pointer is that thread. Nothing but Machine::run_lane sets it.
+/// The running thread. On the chip the executing thread is no argument of an instruction either; instructions are free
+/// functions and find it here. Only Machine::run_lane sets it.
 thread_local Lane* running_lane = nullptr;
 
 constexpr uint32_t kRegisterFile = 65536;
@@ -147,11 +147,11 @@ void Machine::run_body(Lane& lane) {
             wake(cta.cluster.queue);
         }
     } catch (const Stopped&) {
-        return;  // the fault is recorded; this thread only had to unwind
+        return;  // the fault is recorded; this thread only unwinds
     }
 }
 
-/// The end of a CTA: nothing may still be on its way into or out of its shared memory, or wait for its barriers.
+/// The end of a CTA: no copy into or out of its shared memory may be in flight, and no thread may wait on its barriers.
 void Machine::retire(Cta& cta) {
     for (const auto& access : cta.accesses) {
         if (access->settled) continue;
@@ -186,10 +186,9 @@ bool Machine::is_slow(const Lane& lane) const {
     return (mix >> 40) % 4 == 0;
 }
 
-/// At random, but a quarter of the warps hardly ever gets its turn while others could run: schedules where one role
-/// lags.
+/// Random, but a quarter of the warps is rarely chosen while others can run: schedules in which one role lags.
 size_t Machine::pick_lane() {
-    if (orderly()) return runnable_.size() - 1;  // of the warp that has met last: its stacks are still in the cache
+    if (orderly()) return runnable_.size() - 1;  // a lane of the warp that met last: its stacks are still in the cache
     size_t index = random(static_cast<uint32_t>(runnable_.size()));
     for (int again = 0; again < 8 && is_slow(*runnable_[index]); ++again) {
         index = random(static_cast<uint32_t>(runnable_.size()));
@@ -206,7 +205,8 @@ void Machine::run_lane(size_t index) {
     running_lane = nullptr;
     if (!lane.fiber->finished()) return;
     lane.fiber.reset();
-    // A cluster's memory may go once its last thread has left and nothing flies that came from it.
+    // A cluster's memory is released when its last thread has ended and none of its asynchronous operations is in
+    // flight.
     if (lane.cta->cluster.running == 0 && flying_.empty()) {
         std::erase_if(clusters_, [](const auto& cluster) {
             return std::all_of(cluster->ctas.begin(), cluster->ctas.end(), [](const auto& cta) {

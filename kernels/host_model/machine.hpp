@@ -25,10 +25,10 @@ struct Lane;
 struct MBarrier;
 class Machine;
 
-/// Thrown through a kernel's frames to end its fiber: after a fault, nobody goes on.
+/// Thrown through a kernel's frames to end its fiber after a fault.
 struct Stopped {};
 
-/// A thread, named so that it can be spoken of after it has ended.
+/// A thread's identity, which outlives the thread.
 struct Who {
     Dim3 block;
     uint32_t thread = 0;
@@ -40,7 +40,7 @@ struct WaitQueue {
 
 enum class Space : uint8_t { Shared, Tensor };
 
-/// What an asynchronous operation reads or writes from its issue until some thread has waited for it in the documented
+/// What an asynchronous operation reads or writes, from its issue until a thread has waited for it in the documented
 /// way. Shared: bytes [begin, end) of the CTA's memory. Tensor: columns [begin, end) of the lane quarters in
 /// `quarters`.
 struct Access {
@@ -59,13 +59,13 @@ using AccessPtr = std::shared_ptr<Access>;
 
 struct AsyncOperation {
     uint64_t id = 0;
-    uint64_t after = 0;  ///< must not land before this one; 0: free
+    uint64_t after = 0;  ///< id of the operation that must land first; 0: none
     Who who;
     Instruction at;
     std::function<void()> land;
 };
 
-/// Threads that execute one instruction together; each deposits a pointer to its own operands.
+/// Threads that execute one instruction together; each deposits a pointer to its operands.
 struct Gathering {
     std::vector<void*> slots;
     uint32_t arrived = 0;
@@ -96,7 +96,7 @@ struct MBarrier {
     uint64_t init_time = 0;
     bool fenced = false;
     WaitQueue queue;
-    std::vector<std::pair<int64_t, AccessPtr>> publishes;  ///< settled when the phase has been waited for
+    std::vector<std::pair<int64_t, AccessPtr>> publishes;  ///< settled when a thread has waited for the phase
 };
 
 struct BulkGroup {
@@ -112,7 +112,7 @@ struct CopyGroup {
     WaitQueue queue;
 };
 
-/// tcgen05.ld whose registers are not valid yet.
+/// A tcgen05.ld whose registers are not valid yet.
 struct PendingTensorLoad {
     uint32_t* registers;
     std::vector<uint32_t> values;
@@ -127,21 +127,23 @@ struct Lane {
     std::function<std::string()> waits_for;
     // Times (Machine::time) of this thread's last synchronisations and fences.
     uint64_t warp_sync = 0, cta_sync = 0, cluster_sync = 0;
-    uint32_t cta_epoch = 0, warp_epoch = 0;  ///< barriers of the CTA and of the warp that it has passed
+    uint32_t cta_epoch = 0, warp_epoch = 0;  ///< barriers of the CTA and of the warp that the thread has passed
     std::map<const MBarrier*, int64_t> observed;
-    std::vector<uint32_t> dirty;  ///< 16-byte granules it has written since its last proxy fence
-    std::vector<std::pair<uint32_t, Instruction>> answers_read;  ///< launch-control slots read since that fence
-    std::vector<MBarrier*> inits;                                ///< barriers it has initialised since its last fence
+    std::vector<uint32_t> dirty;  ///< 16-byte granules the thread has written since its last proxy fence
+    std::vector<std::pair<uint32_t, Instruction>>
+        answers_read;              ///< launch-control slots the thread has read since that fence
+    std::vector<MBarrier*> inits;  ///< barriers the thread has initialised since its last fence
     bool in_cluster_barrier = false;
     uint64_t cluster_generation = 0;
     std::deque<std::shared_ptr<BulkGroup>> groups;
     std::shared_ptr<BulkGroup> open_group;
     Instruction last_store;
-    std::deque<std::shared_ptr<CopyGroup>> copy_groups;  ///< committed, not waited for
+    std::deque<std::shared_ptr<CopyGroup>> copy_groups;  ///< committed, not yet waited for
     std::shared_ptr<CopyGroup> open_copies;
     std::vector<PendingTensorLoad> tensor_loads;
-    uint64_t after_sync = 0;                 ///< its last tcgen05.fence::after_thread_sync
-    std::vector<AccessPtr> tensor_accesses;  ///< of its products, until a commit that covers them was waited for
+    uint64_t after_sync = 0;  ///< the thread's last tcgen05.fence::after_thread_sync
+    std::vector<AccessPtr>
+        tensor_accesses;  ///< of the thread's products, until a commit that covers them has been waited for
     uint64_t last_tensor_operation = 0;
     bool wgmma_fenced = false;
 
@@ -150,7 +152,7 @@ struct Lane {
     Who who() const;
 };
 
-/// Accumulators of a warpgroup that are in flight: registers hold poison, the values live here.
+/// Accumulators of a warpgroup that are in flight: the registers hold poison, the values are here.
 struct WarpgroupProducts;
 
 struct Cta {
@@ -174,7 +176,7 @@ struct Cta {
     std::map<uint32_t, MBarrier> barriers;
     std::vector<AccessPtr> accesses;
     SharedOrder order;
-    bool partial_barriers = false;  ///< some warps have met without the others
+    bool partial_barriers = false;  ///< some warps have met at a barrier without the others
     TensorMemory tensor;
     std::vector<uint32_t> registers;  ///< per thread, of each warpgroup
     WaitQueue register_queue;
@@ -183,7 +185,7 @@ struct Cta {
 };
 
 inline constexpr uint8_t kNeverWritten = 0, kPlain = 1, kSwizzledBase = 2;
-inline constexpr uint32_t kSharedBase = 1024;  ///< the first KiB of a CTA's window is the system's
+inline constexpr uint32_t kSharedBase = 1024;  ///< the first KiB of a CTA's window belongs to the system
 inline constexpr uint32_t kRankShift = 24;
 
 struct Cluster {
@@ -197,7 +199,7 @@ struct Cluster {
     Instruction failed_at;
 };
 
-/// The clusters of a grid that nobody has launched yet.
+/// The grid's next cluster that has not been launched.
 using NextCluster = std::atomic<uint32_t>;
 
 class Machine {
@@ -214,20 +216,21 @@ class Machine {
 
     [[noreturn]] void fail(const Who& who, const Instruction& at, const std::string& sentence);
 
-    /// Blocks the running thread until `wake` is called on the queue; callers check their condition again.
+    /// Blocks the running thread until `wake` is called on the queue. The caller must check its condition again.
     void wait(WaitQueue& queue, const Instruction& at, std::function<std::string()> waits_for);
     void wake(WaitQueue& queue);
-    /// Perhaps lets others run first; every instruction begins with it.
+    /// May let other threads run; every instruction begins with it.
     void step(uint32_t one_in = 4);
 
-    /// Executes `act(slots)` once all threads of the gathering have come with the same instruction, line and operand.
+    /// Executes `act(slots)` when all threads of the gathering have arrived with the same instruction, line and
+    /// operand.
     void gather(Gathering& gathering, uint32_t slot, const char* members, const Instruction& at, uint64_t operand,
                 void* mine, const std::function<void(const std::vector<void*>&)>& act);
 
-    /// Lets `land` happen at a random later moment, after operation `after`; returns its number.
+    /// Schedules `land` for a random later moment, after operation `after`; returns the operation's id.
     uint64_t begin(const Who& who, const Instruction& at, std::function<void()>&& land, uint64_t after = 0);
 
-    /// The next cluster that nobody has launched, for launch control; nothing when the grid is exhausted.
+    /// Takes the next cluster that has not been launched, for launch control; none when the grid is exhausted.
     std::optional<Dim3> take_cluster();
 
     bool orderly() const { return launch_.schedule == Schedule::Orderly; }
@@ -264,10 +267,10 @@ class Machine {
     Outcome outcome_;
 };
 
-// --- accesses.cpp: who may touch what while something asynchronous is under way ---
+// --- accesses.cpp: conflicts with asynchronous work in flight ---
 
-/// Stops the run when [begin, end) of the CTA's shared memory (or tensor columns) is still being written, or, for a
-/// write, read by asynchronous work outside `stream` that nobody has waited for.
+/// Stops the run if [begin, end) of the CTA's shared memory (or tensor columns) is still being written by asynchronous
+/// work outside `stream` that has not been waited for; for a write, also if such work still reads it.
 void check_access(const Access& access);
 /// check_access, then keeps the access until it is settled.
 AccessPtr track(const Access& access);
@@ -275,7 +278,7 @@ void settle(const AccessPtr& access);
 
 // --- shared_memory.cpp ---
 
-/// Offset of `pointer` in the running thread's CTA; stops the run when it lies outside or is misaligned.
+/// Offset of `pointer` in the running thread's CTA; stops the run if it is outside or misaligned.
 uint32_t shared_offset(const void* pointer, uint64_t bytes, uint32_t alignment, const Instruction& at);
 /// CTA and offset of a shared::cluster address.
 struct ClusterPlace {
@@ -283,21 +286,21 @@ struct ClusterPlace {
     uint32_t offset;
 };
 ClusterPlace cluster_place(Lane& lane, uint32_t address, uint32_t bytes, const Instruction& at);
-/// Stops the run when asynchronous readers would meet bytes that were never written, or written without a proxy fence.
+/// Stops the run if an asynchronous reader would read bytes that were never written, or written without a proxy fence.
 void check_async_read(Cta& cta, uint32_t begin, uint32_t end, const Who& who, const Instruction& at);
-/// Fills with NaN patterns what an asynchronous write is about to bring.
+/// Fills the destination of an asynchronous write with NaN patterns.
 void poison(Cta& cta, uint32_t begin, uint32_t end);
 void mark_layout(Cta& cta, uint32_t begin, uint32_t end, uint8_t layout);
 
 // --- cp_async.cpp ---
 
-/// Stops the run when the thread, which has ended, has copies that it never waited for.
+/// Stops the run if the thread, which has ended, never waited for some of its copies.
 void check_copies_waited_for(const Lane& lane);
 
 // --- mbarrier.cpp ---
 
 MBarrier& find_barrier(Cta& cta, uint32_t offset, const Who& who, const Instruction& at);
-/// The barrier as a signal of asynchronous work: checks that its init was published.
+/// The barrier that asynchronous work will signal; stops the run unless its init has been published.
 MBarrier& signal_target(Lane& lane, Cta& cta, uint32_t offset, const Instruction& at);
 void arrive_at(MBarrier& barrier, const Who& who, const Instruction& at);
 void complete_bytes(MBarrier& barrier, uint32_t bytes, const Who& who, const Instruction& at);
@@ -308,7 +311,7 @@ void publish(MBarrier& barrier, const AccessPtr& access);
 
 /// All tcgen05 instructions of a kernel use one cta_group.
 void check_group(Lane& lane, int group, const Instruction& at);
-/// Stops the run unless one allocation of the CTA holds columns [begin, end).
+/// Stops the run unless a single allocation of the CTA holds columns [begin, end).
 void check_allocated(Cta& cta, uint32_t begin, uint32_t end, const Who& who, const Instruction& at);
 
 // --- report.cpp ---

@@ -5,8 +5,7 @@
 #include <variant>
 #include <vector>
 
-/// Operands of wgmma and tcgen05.mma in shared memory: what a descriptor says, which bytes it reaches, the values
-/// there.
+/// Operands of wgmma and tcgen05.mma in shared memory: the decoded descriptor, the bytes it covers, their values.
 namespace kinetograph::host_model {
 
 /// A decoded descriptor: K-major rows of 32 bytes (one k step).
@@ -19,27 +18,26 @@ struct MatrixOperand {
 
 inline constexpr uint32_t kStepBytes = 32;  ///< of K in one product: 16 elements of 16 bits or 32 of 8
 
-/// The operand, or the sentence that says what is wrong with the descriptor.
+/// The operand, or a sentence that says what is wrong with the descriptor.
 std::variant<MatrixOperand, std::string> decode_wgmma(uint64_t descriptor);
 std::variant<MatrixOperand, std::string> decode_tcgen05(uint64_t descriptor);
 
-/// The operand; stops the run, naming it ("A", "B"), when the descriptor is wrong.
+/// The operand; stops the run, naming the operand ("A", "B"), if the descriptor is wrong.
 MatrixOperand operand_or_fault(const std::variant<MatrixOperand, std::string>& decoded, const char* name,
                                const Who& who, const Instruction& at);
 
-/// What is wrong with an operand of `rows` rows: a step over the row's end, overlapping groups of rows, a missing
-/// alignment.
+/// What is wrong with an operand of `rows` rows: a step past the row's end, overlapping groups of rows, misalignment.
 std::optional<std::string> broken_operand(const MatrixOperand& operand, uint32_t rows);
 
-/// Shared-memory offsets, as half-open ranges, that the operand's groups of 8 rows occupy; adjacent groups are joined.
+/// Shared-memory offsets of the operand's groups of 8 rows, as half-open ranges; adjacent groups are joined.
 std::vector<std::pair<uint32_t, uint32_t>> operand_ranges(const MatrixOperand& operand, uint32_t rows);
 
-/// Stops the run unless the operand lies in the CTA's memory, was written with its swizzle and is visible to the async
-/// proxy; then keeps its ranges as asynchronous reads.
+/// Stops the run unless the operand is inside the CTA's memory, was written with its swizzle and is visible to the
+/// async proxy. Then records its ranges as asynchronous reads.
 std::vector<AccessPtr> track_operand(Cta& cta, const MatrixOperand& operand, uint32_t rows, const Who& who,
                                      const Instruction& at, const void* stream);
 
-/// Element formats as values.
+/// Element formats whose bits read_operand turns into values.
 enum class Format : uint8_t { Float16, BFloat16, E4M3, E5M2 };
 float to_float(Format format, uint32_t bits);
 

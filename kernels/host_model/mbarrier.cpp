@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kCountLimit = 1u << 20;
 
-/// What the 8 bytes hold on the host: a write over a live barrier shows.
+/// What the 8 bytes hold on the host: overwriting a live barrier is detected.
 uint64_t stamp(uint32_t offset) { return 0x6b675f6d62617272ull ^ (static_cast<uint64_t>(offset) << 32); }
 
 void finish_if_complete(MBarrier& barrier, const Who& who, const Instruction& at) {
@@ -31,7 +31,7 @@ void finish_if_complete(MBarrier& barrier, const Who& who, const Instruction& at
     machine.wake(barrier.queue);
 }
 
-/// Threads other than the initialising one must have synchronised with it since.
+/// Threads other than the initialising one must have synchronised with it after the init.
 void check_init_seen(const Lane& lane, const MBarrier& barrier, bool remote, const Instruction& at) {
     if (lane.thread == barrier.init_who.thread && !remote) return;
     const bool same_warp = !remote && lane.warp() == barrier.init_who.thread / 32;
@@ -61,7 +61,7 @@ void expect_bytes(MBarrier& barrier, uint32_t bytes, const Who& who, const Instr
     }
 }
 
-/// A thread that hands on tensor memory must have waited for its own loads first.
+/// Before a thread passes tensor memory on, it must have waited for its own loads.
 void check_loads_waited(const Lane& lane, const Instruction& at) {
     if (lane.tensor_loads.empty()) return;
     lane.cta->machine.fail(

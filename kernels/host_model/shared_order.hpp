@@ -4,19 +4,19 @@
 #include <kinetograph/kernels/host_model/instructions.hpp>
 #include <vector>
 
-/// Who touched each word of a CTA's shared memory last, and in which epoch: between two barriers. Two threads that
-/// touch a word in the same epoch, one of them writing, race whatever the schedule was, so a missing barrier is found
-/// in every run.
+/// For each word of a CTA's shared memory, which threads accessed it last, and in which epoch (the time between two
+/// barriers). If two threads access a word in the same epoch and one of them writes, they race whatever the schedule
+/// was: a missing barrier is found in every run.
 ///
-/// Watched are CTAs whose threads meet at barriers of the whole CTA (and of warps) only; where mbarriers or barriers of
-/// some warps order the accesses, accesses.cpp watches asynchronous work instead. Accesses of less than a word are not
-/// watched: two threads may well share a word.
+/// Watched are CTAs whose threads meet only at barriers of the whole CTA and of single warps. Where mbarriers or
+/// barriers of some warps order the accesses, accesses.cpp watches asynchronous work instead. Accesses of less than a
+/// word are not watched, because two threads may share a word.
 namespace kinetograph::host_model {
 
 struct Cta;
 struct Lane;
 
-/// cp.async of one thread that nobody has waited for: bytes [begin, end) of shared memory.
+/// A thread's cp.async that has not been waited for: bytes [begin, end) of shared memory.
 struct PendingCopy {
     uint32_t begin, end;
     const void* source;
@@ -27,15 +27,15 @@ struct PendingCopy {
 
 class SharedOrder {
   public:
-    /// Thread `kWarp` stands for all lanes of the lane's warp (ldmatrix).
+    /// A stamp's thread or warp when several have accessed the word.
     static constexpr uint16_t kSomeThreads = 0xffff;
 
-    /// Stops the run when the lane may not read or write bytes [begin, end) yet; remembers the access otherwise.
+    /// Stops the run if the lane may not read or write bytes [begin, end) yet; otherwise records the access.
     void read(Lane& lane, uint32_t begin, uint32_t end, const Instruction& at, bool for_warp = false);
     void write(Lane& lane, uint32_t begin, uint32_t end, const Instruction& at);
-    /// From now until land() nobody may touch the copy's bytes.
+    /// Until the copy lands, no thread may access its bytes.
     void begin_copy(Lane& lane, const PendingCopy* copy);
-    /// The copying thread has waited: from now on the bytes count as written by it, here.
+    /// The copying thread has waited: the bytes now count as written by it at this point.
     void finish_copy(Lane& lane, const PendingCopy& copy);
     /// Whether every byte has been written by some instruction.
     bool written(uint32_t begin, uint32_t end) const;

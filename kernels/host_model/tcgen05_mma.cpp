@@ -4,7 +4,7 @@
 namespace kinetograph::host_model {
 namespace {
 
-/// The fields of an instruction descriptor that the model knows.
+/// The fields of an instruction descriptor that the model supports.
 struct Shape {
     uint32_t m = 0, n = 0;
     Format a{}, b{};
@@ -57,7 +57,7 @@ TensorCell tensor_cell(const Shape& shape, int group, uint32_t row, uint32_t n) 
 }
 uint32_t tensor_columns(const Shape& shape, int group) { return shape.m == 128 && group == 2 ? shape.n / 2 : shape.n; }
 
-/// D's columns must be free of other warps' loads: waited for, fenced before and after.
+/// Loads of D's columns by other warps must be over: waited for, with fences before and after.
 void check_reads_over(Lane& lane, Cta& cta, uint32_t begin, uint32_t end, const Instruction& at) {
     for (const TensorRead& read : cta.tensor.reads) {
         if (read.end <= begin || end <= read.begin) continue;
@@ -195,7 +195,7 @@ void tcgen05_commit(void* pointer, uint16_t ranks, int group, const Instruction&
         barriers.push_back(&signal_target(lane, *cta, offset, at));
     }
     std::erase_if(lane.tensor_accesses, [](const AccessPtr& access) { return access->settled; });
-    // Arrivals are behind the products but in no order among themselves, nor with products that are issued later.
+    // Arrivals come after the products, in no order among themselves or with products that are issued later.
     for (MBarrier* barrier : barriers) {
         machine.begin(
             lane.who(), at,

@@ -56,7 +56,7 @@ int64_t highest_base(const TensorMapDesc& desc, uint32_t axis) {
     return static_cast<int64_t>(desc.size[axis]) - 1 + desc.upper_corner[axis - 1];
 }
 
-/// Walks the bounding box from the base: w by its stride, past its end h, then d, then n.
+/// Walks the bounding box from the base: w by its stride, then h at the end of a row, then d, then n.
 template <class Visit>
 void visit_im2col(const TensorMapDesc& desc, const BoxPlace& place, const Visit& visit) {
     const uint32_t last = desc.rank - 1;

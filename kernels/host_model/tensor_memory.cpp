@@ -17,7 +17,7 @@ std::string columns_text(uint32_t begin, uint32_t end) {
     return "columns [" + std::to_string(begin) + ", " + std::to_string(end) + ")";
 }
 
-/// First columns of the free places that an allocation may get.
+/// First columns of the free ranges from which an allocation may be placed.
 std::vector<uint32_t> free_places(const TensorMemory& tensor, uint32_t columns) {
     std::vector<uint32_t> places;
     for (uint32_t begin = 0; begin < kTensorColumns; begin += columns) {
@@ -42,7 +42,8 @@ void allocate(Lane& lane, uint32_t* slot, uint32_t columns, const Instruction& a
                      "allocates " + std::to_string(columns) + " columns after an allocation of " +
                          std::to_string(tensor.largest_next) + ": successive allocations must not grow");
     }
-    // Which free place it gets is the machine's choice, the same in both CTAs of a pair: kernels must use the address.
+    // The machine chooses among the free places, the same in both CTAs of a pair: kernels must use the address they are
+    // given.
     const auto places = free_places(tensor, columns);
     if (places.empty()) {
         machine.fail(lane.who(), at, "waits for ever: no " + std::to_string(columns) + " columns in a row are free");
@@ -210,7 +211,7 @@ void tcgen05_fence(bool before, const Instruction&) {
     }
     for (TensorRead& read : lane.cta->tensor.reads) {
         const uint32_t bit = 1u << lane.lane();
-        // The first fence behind the load counts; those of later tiles say nothing new about it.
+        // The first fence after the load counts; fences of later tiles add nothing.
         if (read.warp != lane.warp() || (read.fenced_lanes & bit) != 0) continue;
         read.fenced_lanes |= bit;
         read.fence_time = machine.time();

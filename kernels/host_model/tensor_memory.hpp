@@ -9,14 +9,14 @@ namespace kinetograph::host_model {
 
 inline constexpr uint32_t kTensorLanes = 128, kTensorColumns = 512;
 
-/// Columns that a warp has reserved.
+/// Columns reserved by a warp.
 struct TensorAllocation {
     uint32_t begin = 0, columns = 0;
     uint32_t warp = 0;
     Instruction at;
 };
 
-/// Columns that a warp has loaded; a product may overwrite them once every lane has waited for the load and fenced.
+/// Columns loaded by a warp; a product may overwrite them once every lane has waited for the load and fenced.
 struct TensorRead {
     uint32_t begin = 0, end = 0;
     uint32_t warp = 0;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kMapStamp = 0x6b675f74656e736full;
 
-/// A copy's box once checked: everything that its landing needs.
+/// A copy's box after the checks: everything that landing it needs.
 struct Box {
     const isa::TensorMapDesc* desc;
     std::vector<int32_t> coordinates;
@@ -55,7 +55,7 @@ Box checked_box(const BoxCopy& copy, const Instruction& at) {
     return box;
 }
 
-/// Where the box's byte `i` lies in the CTA's memory; the XOR comes from the absolute address.
+/// Offset of the box's byte `i` in the CTA's memory; the XOR is taken from the absolute address.
 uint32_t place_of(const Box& box, uint32_t chunk) {
     return isa::swizzled(box.desc->swizzle, kSharedBase + box.offset + chunk) - kSharedBase;
 }
@@ -73,8 +73,8 @@ void land_load(const Box& box, const std::vector<Cta*>& targets, const std::vect
     }
 }
 
-/// The CTA whose barrier a load signals: the destination's, or with cta_group::2 that one of the destination's pair
-/// whose rank is even or odd like the named barrier's.
+/// The CTA whose barrier a load signals: the destination's, or with cta_group::2 the CTA of the destination's pair
+/// whose rank has the same parity as the named barrier's.
 ClusterPlace barrier_place(Lane& lane, Cta& target, uint32_t barrier, const LoadForm& form, const Instruction& at) {
     const ClusterPlace named = cluster_place(lane, barrier, 8, at);
     if (form.multicast && form.pair) {

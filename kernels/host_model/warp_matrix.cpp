@@ -9,8 +9,8 @@ namespace {
 
 using Slots = std::vector<void*>;
 
-/// Rows that one phase of ldmatrix reads in the same bank: all 8 of a matrix come from different 16-byte columns of the
-/// 128 bytes of banks, or it takes longer.
+/// Rows that one phase of ldmatrix reads from the same bank: without conflicts, all 8 rows of a matrix come from
+/// different 16-byte columns of the 128 bytes of banks.
 uint32_t conflicts(const std::array<uint32_t, 8>& offsets) {
     uint32_t columns = 0;
     for (const uint32_t offset : offsets) columns |= 1u << (offset / 16 % 8);
@@ -22,7 +22,7 @@ uint32_t row_of(const void* slot, uint32_t load) {
     return loads.row + load * loads.stride;
 }
 
-/// Matrix `matrix` of load `load`. Executed by the last lane to come.
+/// Matrix `matrix` of load `load`. Executed by the last lane to arrive.
 void load_matrix(Lane& lane, const Slots& slots, uint32_t load, uint32_t matrix, const Instruction& at) {
     Cta& cta = *lane.cta;
     uint16_t elements[8][8];
@@ -59,10 +59,10 @@ float value_of(uint32_t word, uint32_t half, bool bfloat16) {
     return bfloat16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
 }
 
-/// Most fragments of one instruction sequence: a tile of 128 rows and 128 columns.
+/// The largest fragment counts of one instruction sequence: a tile of 128 rows and 128 columns.
 constexpr uint32_t kMostRows = 8, kMostColumns = 16;
 
-/// D[16 m][8 n] += A[16 m][16] * B[8 n][16]^T, the 16 products of an element one after the other in fp32.
+/// D[16 m][8 n] += A[16 m][16] * B[8 n][16]^T; the 16 products of an element are added in order in fp32.
 class WarpProducts {
   public:
     explicit WarpProducts(const Slots& slots) : slots_(slots) {
@@ -97,7 +97,7 @@ class WarpProducts {
         }
     }
     void multiply(uint32_t i, uint32_t j) {
-        constexpr uint32_t kTogether = 4;  // rows, whose sums the compiler keeps in registers
+        constexpr uint32_t kTogether = 4;  // rows whose sums the compiler keeps in registers
         float d[16][8];
         const uint32_t first = (i * of(0).n + j) * 4;
         for (uint32_t l = 0; l < 32; ++l) {

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <kinetograph/kernels/host_model/wave_machine.hpp>
 
-/// Buffer loads and stores with the hardware's range check: voffset against the descriptor's size, lane by lane;
-/// soffset is added afterwards, unchecked.
+/// Buffer loads and stores with the hardware's range check: voffset is compared with the descriptor's size for each
+/// lane; soffset is added afterwards, unchecked.
 namespace kinetograph::host_model {
 namespace {
 
@@ -34,7 +34,7 @@ const unsigned char* lane_address(const BufferDescriptor& buffer, uint32_t bytes
     return address;
 }
 
-/// False when a lane needs a closer look: the common case costs a comparison a lane.
+/// False if some lane needs a detailed check; the common case costs one comparison per lane.
 bool all_plain(const BufferDescriptor& buffer, uint32_t bytes, const uint32_t* voffsets, uint32_t soffset) {
     if (buffer.bytes < bytes || soffset > buffer.bytes - bytes) return false;
     const uint32_t last = buffer.bytes - bytes - soffset;

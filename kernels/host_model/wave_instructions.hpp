@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <kinetograph/kernels/host_model/instructions.hpp>
 
-/// What kernels/isa/amd calls on the host: one function an instruction of a wave of 64 lanes, on behalf of the wave
-/// (fiber) that is running. A lane's 32-bit registers are [word][64].
+/// What kernels/isa/amd calls on the host: one function per instruction of a wave of 64 lanes, for the wave (fiber)
+/// that is running. A lane's 32-bit registers are [word][64].
 namespace kinetograph::host_model {
 
 inline constexpr uint32_t kWaveLanes = 64;
@@ -15,7 +15,7 @@ struct BufferDescriptor {
     uint32_t bytes;
 };
 
-// Who runs, and waves together: wave.hpp
+// Identity of the running wave, and its waits: wave.hpp
 Dim3 wave_workgroup();
 uint32_t wave_in_workgroup();
 void wait_vector_memory(uint32_t pending, const Instruction& at);

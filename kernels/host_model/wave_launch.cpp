@@ -21,7 +21,8 @@ struct Grid {
     std::atomic<uint64_t> next{0};
     std::atomic<bool> stopped{false};
     std::mutex mutex;
-    uint64_t first_fault = ~0ull;  ///< workgroup: the sentence does not depend on how many threads ran
+    uint64_t first_fault =
+        ~0ull;  ///< workgroup with the lowest index: the sentence does not depend on how many threads ran
     WaveOutcome outcome;
 };
 

@@ -2,15 +2,15 @@
 #include <cstring>
 #include <kinetograph/kernels/host_model/wave_machine.hpp>
 
-/// LDS with its memory of who touched what: a wrong order of accesses is found by what the program waits for, not by
-/// what happened to come first in this run.
+/// LDS with a record of its accesses: a wrong order is found from what the program waits for, not from the order in
+/// which this run happened to execute.
 namespace kinetograph::host_model {
 namespace {
 
 std::string lds_place(uint64_t byte) { return "LDS+" + std::to_string(byte); }
 
-/// ds_read_b128 goes in four phases of 16 lanes, each over all 64 banks. Source: AMD, "CDNA4 GEMM kernels" (ROCm
-/// blogs); confirmed by the measurements of HipKittens.
+/// ds_read_b128 takes four phases of 16 lanes, each over all 64 banks. Source: AMD, "CDNA4 GEMM kernels" (ROCm blogs);
+/// confirmed by the measurements of HipKittens.
 constexpr std::array<std::array<uint8_t, 16>, 4> kReadPhases = {{
     {0, 1, 2, 3, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25, 26, 27},
     {4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 28, 29, 30, 31},
@@ -21,7 +21,7 @@ constexpr std::array<std::array<uint8_t, 16>, 4> kReadPhases = {{
 }  // namespace
 
 void WaveMachine::allocate_lds(uint32_t bytes, const Instruction& at) {
-    if (lds_bytes_ == bytes) return;  // another wave of the workgroup was here before
+    if (lds_bytes_ == bytes) return;  // another wave of the workgroup has allocated already
     if (lds_bytes_ != 0) {
         fail(at, "the workgroup has " + std::to_string(lds_bytes_) + " bytes of LDS already; one allocation a kernel");
     }
@@ -49,7 +49,8 @@ void WaveMachine::check_read(uint32_t dword, const Instruction& at) {
     const Wave& writer = waves_[Writer::wave(word)];
     const LdsAccess& access = writer.accesses[Writer::access(word)];
     if (&writer == running_) {
-        if (!access.by_load || access.settled != LdsAccess::kUnsettled) return;  // its LDS instructions are in order
+        if (!access.by_load || access.settled != LdsAccess::kUnsettled)
+            return;  // a wave's LDS instructions execute in order
         fail(at, "reads " + lds_place(dword * 4) + ", which " + describe_access(writer.index, access) +
                      " loads: no s_waitcnt vmcnt has waited for it");
     }
@@ -96,7 +97,7 @@ void WaveMachine::count_conflicts(uint32_t base, const uint32_t* offsets) {
         uint32_t cycles = 1;
         for (uint32_t i = 0; i < phase.size(); ++i) {
             const uint32_t chunk = (base + offsets[phase[i]]) / 16;
-            bool same = false;  // lanes that read one address share the cycle
+            bool same = false;  // lanes that read the same address share the cycle
             for (uint32_t j = 0; j < i && !same; ++j) same = (base + offsets[phase[j]]) / 16 == chunk;
             if (!same) cycles = std::max(cycles, ++met[chunk % 16]);
         }
@@ -113,7 +114,7 @@ void WaveMachine::read_lds(uint32_t* registers, uint32_t words, uint32_t base, c
     wave.accesses.push_back({.at = at});
     wave.unsettled.push_back(access);
     uint32_t* const readers = readers_.empty() ? nullptr : readers_[wave.index].data();
-    uint32_t good = Writer::kNobody;  // a writer whose data this wave may read: most dwords have the same one
+    uint32_t good = Writer::kNobody;  // a writer whose data this wave may read: most dwords have the same writer
     for (uint32_t lane = 0; lane < kWaveLanes; ++lane) {
         const uint64_t byte = uint64_t{base} + offsets[lane];
         check_place(byte, words * 4, at);

@@ -6,7 +6,7 @@ namespace kinetograph::host_model {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr size_t kWaveStackBytes = 16 << 20;  // unoptimised lanes: every temporary has a place and redzones of its own
+constexpr size_t kWaveStackBytes = 16 << 20;  // in unoptimised builds every temporary has its own slot and redzones
 #else
 constexpr size_t kWaveStackBytes = 2 << 20;
 #endif
@@ -29,7 +29,7 @@ WaveMachine::WaveMachine(const ModelKernel& kernel, const WaveLaunch& launch, co
 
 WaveMachine& WaveMachine::current() { return *current_machine; }
 
-/// xorshift64*: called at every instruction, so a few cycles must do.
+/// xorshift64*: called at every instruction, so it must be cheap.
 uint32_t WaveMachine::random(uint32_t below) {
     random_state_ ^= random_state_ >> 12;
     random_state_ ^= random_state_ << 25;

@@ -11,12 +11,15 @@
 #include <string>
 #include <vector>
 
-/// The state of one compute unit that runs workgroups one after another: what wave_machine.cpp, wave_lds.cpp and
-/// wave_buffer.cpp work on.
+/// The state of one compute unit that runs workgroups one after another; wave_machine.cpp, wave_lds.cpp and
+/// wave_buffer.cpp implement it.
 namespace kinetograph::host_model {
 
-/// An access to LDS, for as long as its workgroup runs. `settled`: how many barriers its wave had passed when it waited
-/// for the access; other waves see it done after one barrier more.
+/// An access to LDS while its workgroup runs. `settled`: how many barriers the accessing wave had passed when it waited
+/// for the access. Other waves see it as done after one more barrier:
+///
+///   wave 0:  write   wait (settled = 2)   barrier 2 -> 3
+///   wave 1:                               barrier 2 -> 3   read: 3 > 2, allowed
 struct LdsAccess {
     static constexpr uint32_t kUnsettled = ~0u;
     Instruction at;
@@ -24,9 +27,9 @@ struct LdsAccess {
     bool by_load = false;  ///< written by a load to LDS (vmcnt), not by an LDS instruction (lgkmcnt)
 };
 
-/// A load to LDS or a store that s_waitcnt vmcnt may wait for. Stores have done their work when issued.
+/// A load to LDS or a store that s_waitcnt vmcnt may wait for. Stores take effect when they are issued.
 struct VectorOperation {
-    uint32_t access = 0;  ///< of the wave; 0: a store
+    uint32_t access = 0;  ///< index into the wave's accesses; 0: a store
     uint32_t place = 0;
     bool landed = true;
     std::array<uint32_t, 256> data;
@@ -36,14 +39,14 @@ struct Wave {
     uint32_t index = 0;
     std::unique_ptr<Fiber> fiber;
     uint32_t barriers = 0;            ///< passed
-    std::vector<LdsAccess> accesses;  ///< [0] is nobody's
-    std::vector<uint32_t> unsettled;  ///< of its LDS instructions
+    std::vector<LdsAccess> accesses;  ///< [0] is unused
+    std::vector<uint32_t> unsettled;  ///< by LDS instructions of this wave
     std::deque<VectorOperation> vector_memory;
     bool at_barrier = false;
     Instruction barrier_at;
 };
 
-/// Who wrote a dword of LDS last: wave and index into its accesses, in one word.
+/// The last writer of a dword of LDS: wave and index into its accesses, packed into one word.
 class Writer {
   public:
     static constexpr uint32_t kNobody = 0;
@@ -56,17 +59,17 @@ class WaveMachine {
   public:
     WaveMachine(const ModelKernel& kernel, const WaveLaunch& launch, const void* parameters);
 
-    /// Runs one workgroup; the sentence of its fault, if there was one.
+    /// Runs one workgroup; returns the sentence of its fault, if any.
     std::optional<std::string> run(Dim3 workgroup, uint64_t index);
     const WaveOutcome& counts() const { return counts_; }
 
-    /// Of the fiber that is running.
+    /// The machine and the wave of the fiber that is running.
     static WaveMachine& current();
     static Wave& wave() { return *current().running_; }
 
     /// Ends the run with "workgroup (x,y,z) wave w, <at>: <sentence>".
     [[noreturn]] void fail(const Instruction& at, const std::string& sentence);
-    /// An instruction of the running wave: others may go first, and something in flight may land.
+    /// One instruction of the running wave: other waves may run first, and operations in flight may land.
     void step();
     void barrier(const Instruction& at);
     void wait_vector_memory(uint32_t pending);
@@ -118,7 +121,7 @@ class WaveMachine {
     uint32_t lds_bytes_ = 0;
     std::vector<uint32_t> lds_;                   ///< contents, by dword
     std::vector<uint32_t> writers_;               ///< Writer of each dword
-    std::vector<std::vector<uint32_t>> readers_;  ///< [wave][dword]: its last access that read it
+    std::vector<std::vector<uint32_t>> readers_;  ///< [wave][dword]: the wave's last access that read it
 };
 
 }  // namespace kinetograph::host_model

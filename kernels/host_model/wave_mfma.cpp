@@ -3,16 +3,16 @@
 #include <kinetograph/kernels/host_model/wave_machine.hpp>
 #include <kinetograph/kernels/isa/amd/small_floats.hpp>
 
-// The products are the model's bulk: compiled for what the machine has, except under the sanitizers, whose runtime is
-// not up yet when the loader picks a version.
+// Most of the model's time goes into these products, so they are compiled for several CPUs and chosen at load time. Not
+// under the sanitizers, whose runtime is not initialised when the loader chooses.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define KG_CPU_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define KG_CPU_CLONES
 #endif
 
-/// MFMA by its documented lane layouts. Registers are [word][64], so that sixteen neighbours of a register are sixteen
-/// columns of B or of D: a vector of the host.
+/// MFMA by its documented lane layouts. Registers are [word][64], so 16 neighbouring lanes of a register are 16 columns
+/// of B or of D: one vector of the host.
 namespace kinetograph::host_model {
 namespace {
 

@@ -3,7 +3,7 @@
 #include <kinetograph/kernels/host_model/matrix_operand.hpp>
 #include <kinetograph/kernels/host_model/wgmma_products.hpp>
 
-/// Accumulators are poisoned from the issue of a product to the wait for its group; meanwhile their values live in a
+/// Accumulators hold poison from the issue of a product until the wait for its group. Their values are then in a
 /// WgmmaTile, on which the products of a chain work in order.
 namespace kinetograph::host_model {
 namespace {
@@ -35,7 +35,7 @@ void gather_warpgroup(Lane& lane, const Instruction& at, uint64_t operand, void*
                    act);
 }
 
-/// The tile in flight with these registers, or a new one that takes the registers' values over.
+/// The tile in flight with these registers, or a new one that takes over the registers' values.
 std::shared_ptr<WgmmaTile> tile_of(WarpgroupProducts& products, const std::vector<void*>& slots,
                                    const Instruction& at) {
     const auto& first = *static_cast<const WgmmaOperands*>(slots[0]);
@@ -77,7 +77,7 @@ std::vector<float> fragment_values(const std::vector<void*>& slots, Format forma
     return values;
 }
 
-/// Executed by the last thread of the warpgroup to come.
+/// Executed by the last thread of the warpgroup to arrive.
 void issue(Lane& lane, const std::vector<void*>& slots, const Instruction& at) {
     Cta& cta = *lane.cta;
     WarpgroupProducts& products = products_of(lane, at);
@@ -117,7 +117,7 @@ void issue(Lane& lane, const std::vector<void*>& slots, const Instruction& at) {
         products.last_operation);
 }
 
-/// Hands the values back to the registers of tiles on which nothing works any more.
+/// Returns the values to the registers of tiles that no product works on any more.
 void deliver(WarpgroupProducts& products) {
     std::erase_if(products.tiles, [&products](const auto& tile) {
         const auto uses = [&tile](const auto& group) {
@@ -183,7 +183,8 @@ void wgmma_wait(uint32_t pending, const Instruction& at) {
             machine.wait(products.queue, at, [] { return std::string("matrix products have not finished"); });
         }
     }
-    // The values appear in the registers when the whole warpgroup has waited, so that no thread finds them by luck.
+    // The values appear in the registers only when the whole warpgroup has waited, so that no thread reads them by
+    // chance.
     gather_warpgroup(lane, at, pending, nullptr, [&](const auto&) {
         for (size_t i = 0; i < waited; ++i) {
             for (const auto& read : products.groups.front()->reads) settle(read);

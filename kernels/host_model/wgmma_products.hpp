@@ -14,7 +14,7 @@ struct WgmmaTile {
     std::array<float*, 128> registers{};
     uint32_t n = 0;
     std::vector<float> values;
-    uint32_t open = 0;  ///< groups, the uncommitted one included, that still work on it
+    uint32_t open = 0;  ///< groups that still work on it, the uncommitted one included
     Instruction at;
 };
 
@@ -24,7 +24,7 @@ struct WgmmaGroup {
     uint32_t unfinished = 0;
 };
 
-/// What a warpgroup has in flight: groups in order of their commits.
+/// A warpgroup's products in flight: groups in the order of their commits.
 struct WarpgroupProducts {
     std::deque<std::shared_ptr<WgmmaGroup>> groups;
     std::shared_ptr<WgmmaGroup> open;

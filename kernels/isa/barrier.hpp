@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// Barriers of threads inside one CTA; warps come converged. PTX ISA, bar / barrier (.aligned).
+/// Barriers of threads inside one CTA; warps arrive converged. PTX ISA, bar / barrier (.aligned).
 namespace kinetograph::isa {
 
 /// Waits for every thread of the CTA.
@@ -14,7 +14,7 @@ KG_DEVICE void sync_cta(KG_SITE_ONLY) {
 #endif
 }
 
-/// Waits at barrier `id` (1..15; 0 is sync_cta's) until `threads` threads, a multiple of 32, have come.
+/// Waits at barrier `id` (1..15; 0 is sync_cta's) until `threads` threads, a multiple of 32, have arrived.
 KG_DEVICE void sync_named(uint32_t id, uint32_t threads KG_SITE) {
 #if KG_HOST_MODEL
     host_model::named_barrier(id, threads, true, KG_AT("bar.sync"));

@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/isa/shared_memory.hpp>
 
-/// The CTAs of one cluster: who they are, their barrier, their shared memory.
+/// The CTAs of one cluster: ranks, the cluster's barrier, access to each other's shared memory.
 namespace kinetograph::isa {
 
 /// PTX ISA, Special registers: %cluster_ctarank.
@@ -56,7 +56,7 @@ KG_DEVICE void sync_cluster(KG_SITE_ONLY) {
 #endif
 }
 
-/// The place in CTA `rank` that lies where `pointer` lies here. PTX ISA, mapa.
+/// The address in CTA `rank` that corresponds to `pointer` in this CTA. PTX ISA, mapa.
 KG_DEVICE ClusterAddress map_to_rank(const void* pointer, uint32_t rank KG_SITE) {
 #if KG_HOST_MODEL
     return {host_model::map_to_rank(pointer, rank, KG_AT("mapa.shared::cluster"))};

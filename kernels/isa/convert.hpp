@@ -4,8 +4,8 @@
 #include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// Numbers as they are stored (bf16, fp16, fp32) and as fp32: two or one to a 32-bit word, rounded to nearest even. PTX
-/// ISA, cvt.
+/// Conversion between stored numbers (bf16, fp16, fp32) and fp32, two or one to a 32-bit word, rounded to nearest even.
+/// PTX ISA, cvt.
 namespace kinetograph::isa {
 
 /// The bits of a float as a word, and back.
@@ -40,7 +40,7 @@ inline uint32_t float16_bits(float value) {
 inline float from_float16(uint32_t bits) {
     const uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
     if (magnitude >= 0x7c00u) return float_of(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-    // 2^112 rescales the exponent; subnormals come out exact because it is a power of two.
+    // 2^112 rescales the exponent; it is a power of two, so subnormals are exact.
     return float_of(sign | bits_of(float_of(magnitude << 13) * 5.192296858534828e+33f));
 }
 #endif

@@ -4,16 +4,16 @@
 
 /// Asynchronous copies from global to shared memory, one thread at a time, sm_80 and later. PTX ISA, cp.async.
 ///
-/// Copies belong to the group that the thread's next commit() closes; wait<n>() returns once all but the newest n
-/// groups of *this thread* have landed. Other threads see the data only behind a barrier that follows that wait.
+/// Copies belong to the group that the thread's next commit() closes. wait<n>() returns when all but the newest n
+/// groups of *this thread* have landed. Other threads see the data only after a barrier that follows that wait.
 namespace kinetograph::isa::cp_async {
 
 /// Whether a copy may hit (and fill) the first-level cache.
 enum class Cache : uint8_t { All, L2Only };
 
-/// Brings kBytes (4, 8 or 16) to `destination`, a shared-memory address: the first `source_bytes` of them from
-/// `source`, zeros for the rest. Both are aligned to kBytes; `source` is a valid pointer also where source_bytes is 0,
-/// though nothing is read from it then. L2Only: 16 bytes only.
+/// Copies kBytes (4, 8 or 16) to `destination`, a shared-memory address: the first `source_bytes` of them from
+/// `source`, zeros for the rest. Both are aligned to kBytes; `source` must be a valid pointer even if source_bytes is 0
+/// and nothing is read. L2Only: 16 bytes only.
 template <uint32_t kBytes, Cache kCache = Cache::All>
 KG_DEVICE void copy(uint32_t destination, const void* source, uint32_t source_bytes KG_SITE) {
     static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "cp.async copies 4, 8 or 16 bytes");
@@ -32,7 +32,7 @@ KG_DEVICE void copy(uint32_t destination, const void* source, uint32_t source_by
 #endif
 }
 
-/// Closes a group; a group without copies counts too.
+/// Closes a group; a group without copies also counts.
 KG_DEVICE void commit(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     host_model::cp_async_commit(KG_AT("cp.async.commit_group"));
@@ -41,7 +41,7 @@ KG_DEVICE void commit(KG_SITE_ONLY) {
 #endif
 }
 
-/// Waits until at most `kPending` of this thread's groups are under way.
+/// Waits until at most `kPending` of this thread's groups are in flight.
 template <uint32_t kPending>
 KG_DEVICE void wait(KG_SITE_ONLY) {
 #if KG_HOST_MODEL

@@ -35,9 +35,8 @@ KG_HOST_DEVICE uint64_t tcgen05_descriptor(const OperandTile& tile) {
            (static_cast<uint64_t>(tile.group_stride >> 4) << 32) | (1ull << 46) | (layout << 61);
 }
 
-/// PTX ISA, tcgen05 instruction descriptor, kinds f16 and f8f6f4, dense, fp32 accumulator, both operands K-major:
-/// F16, BF16, F8E4M3, F8E5M2.
-/// m is the whole instruction's M (256 for a pair of CTAs), n its N.
+/// PTX ISA, tcgen05 instruction descriptor, kinds f16 and f8f6f4, dense, fp32 accumulator, both operands K-major: F16,
+/// BF16, F8E4M3, F8E5M2. m is the M of the whole instruction (256 for a pair of CTAs), n its N.
 KG_HOST_DEVICE uint32_t tcgen05_instruction(Element a, Element b, uint32_t m, uint32_t n) {
     const uint32_t a_format = a == Element::BF16 || a == Element::F8E5M2 ? 1u : 0u;
     const uint32_t b_format = b == Element::BF16 || b == Element::F8E5M2 ? 1u : 0u;

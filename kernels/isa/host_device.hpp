@@ -1,6 +1,6 @@
 #pragma once
 
-/// Functions that kernels and their hosts both call.
+/// Functions that both kernels and host code call.
 #if defined(__CUDACC__)
 #define KG_HOST_DEVICE __host__ __device__ constexpr
 #elif defined(__HIP__)

@@ -2,9 +2,10 @@
 
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// KG_CUDA_KERNEL(name, Params, threads[, ctas_per_sm]) { ... } defines a kernel that the device finds by `name` and
-/// that takes one plain struct, called `params`, by value. `threads` of a CTA, at most; `ctas_per_sm` that share the
-/// registers of an SM, at least. The host's build registers it under the same name (kernel_registry.hpp).
+/// KG_CUDA_KERNEL(name, Params, threads[, ctas_per_sm]) { ... } defines a kernel that the device finds by `name`. It
+/// takes one plain struct, called `params`, by value. `threads`: at most this many per CTA. `ctas_per_sm`: at least
+/// this many CTAs share the registers of an SM. The host's build registers it under the same name
+/// (kernel_registry.hpp).
 #if KG_HOST_MODEL
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 namespace kinetograph::isa {

@@ -4,9 +4,12 @@
 
 /// Barriers in shared memory. PTX ISA, mbarrier.
 ///
-/// A phase ends when the expected arrivals have come and all expected bytes have landed; its number's low bit is the
-/// parity one waits for. On a fresh barrier parity 1 counts as already over, which is how a producer finds its first
-/// stages empty.
+/// A phase ends when all expected arrivals and all expected bytes have come. The low bit of its number is the parity
+/// that waiters name. On a fresh barrier parity 1 counts as already over, so a producer finds its first stages empty:
+///
+///   current phase      0        1        2
+///   wait(0)        waits  returns    waits
+///   wait(1)      returns    waits  returns
 namespace kinetograph::isa::mbarrier {
 
 struct alignas(8) Barrier {
@@ -22,7 +25,7 @@ KG_DEVICE void init(Barrier& barrier, uint32_t count KG_SITE) {
 #endif
 }
 
-/// Ends the barrier's life: its bytes may be used for something else.
+/// Ends the barrier's life: its bytes may be reused.
 KG_DEVICE void invalidate(Barrier& barrier KG_SITE) {
 #if KG_HOST_MODEL
     host_model::mbarrier_invalidate(&barrier, KG_AT("mbarrier.inval"));
@@ -40,7 +43,7 @@ KG_DEVICE void arrive(Barrier& barrier KG_SITE) {
 #endif
 }
 
-/// One arrival that also announces `bytes` which asynchronous copies will bring in this phase.
+/// One arrival that also announces `bytes`, which asynchronous copies will deliver in this phase.
 KG_DEVICE void arrive_expect(Barrier& barrier, uint32_t bytes KG_SITE) {
 #if KG_HOST_MODEL
     host_model::mbarrier_arrive(&barrier, bytes, KG_AT("mbarrier.arrive.expect_tx"));
@@ -50,7 +53,8 @@ KG_DEVICE void arrive_expect(Barrier& barrier, uint32_t bytes KG_SITE) {
 #endif
 }
 
-/// One arrival at a barrier of any CTA of the cluster. The default form: `.release.cluster` halves a mainloop on SM90.
+/// One arrival at a barrier of any CTA of the cluster. The default form, because `.release.cluster` halves the speed of
+/// a mainloop on SM90.
 KG_DEVICE void arrive(ClusterAddress barrier KG_SITE) {
 #if KG_HOST_MODEL
     host_model::mbarrier_arrive_remote(barrier.value, 0, KG_AT("mbarrier.arrive.shared::cluster"));
@@ -77,7 +81,7 @@ KG_DEVICE void expect(Barrier& barrier, uint32_t bytes KG_SITE) {
 #endif
 }
 
-/// Waits until the phase of this parity is over; every waiting thread polls (one lane polling for its warp is slower).
+/// Waits until the phase of this parity is over. Every waiting thread polls: one lane polling for its warp is slower.
 KG_DEVICE void wait(Barrier& barrier, uint32_t parity KG_SITE) {
 #if KG_HOST_MODEL
     host_model::mbarrier_wait(&barrier, parity, KG_AT("mbarrier.try_wait.parity"));
@@ -111,8 +115,8 @@ KG_DEVICE bool test(Barrier& barrier, uint32_t parity KG_SITE) {
 #endif
 }
 
-/// A promise of the kernel that no result would betray: here the phase of this parity is over. The host model checks
-/// it; on the chip it costs nothing.
+/// A promise that the phase of this parity is over here, which no result of the kernel would show to be broken. The
+/// host model checks it; on the chip it costs nothing.
 KG_DEVICE void promise_over([[maybe_unused]] const Barrier& barrier, [[maybe_unused]] uint32_t parity,
                             [[maybe_unused]] const char* promise KG_SITE) {
 #if KG_HOST_MODEL

@@ -2,11 +2,10 @@
 
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// The CTA's dynamic shared memory and how instructions name it.
+/// The CTA's dynamic shared memory and its addresses in instructions.
 ///
-/// Data that the async proxy (TMA, wgmma, tcgen05) also touches is read and written by threads through `load_shared`
-/// and `store_shared`: on the chip they are plain ld/st, on the host they are what lets the model check proxy fences
-/// and races.
+/// Data that the async proxy (TMA, wgmma, tcgen05) also accesses is read and written by threads through `load_shared`
+/// and `store_shared`: plain ld/st on the chip; on the host they let the model check proxy fences and races.
 namespace kinetograph::isa {
 
 /// A shared::cluster address: names a byte of any CTA of the cluster. Bits 24 and up are the CTA's rank.
@@ -18,7 +17,7 @@ struct ClusterAddress {
 extern __shared__ __align__(1024) uint8_t kg_dynamic_shared[];
 #endif
 
-/// The kernel's shared-memory struct; its base is 1024-byte aligned (the period of the 128-byte swizzle).
+/// The kernel's shared-memory struct at a 1024-byte aligned base (the period of the 128-byte swizzle).
 template <class T>
 KG_DEVICE T& shared_as(KG_SITE_ONLY) {
     static_assert(alignof(T) <= 1024, "dynamic shared memory starts on a 1024-byte boundary");

@@ -2,10 +2,11 @@
 
 #include <kinetograph/kernels/isa/convert.hpp>
 
-/// Values exchanged between the lanes of one warp; all 32 take part. PTX ISA, shfl.sync. No barrier of memory.
+/// Exchange of values between the lanes of one warp; all 32 take part. PTX ISA, shfl.sync. Does not order memory
+/// accesses.
 namespace kinetograph::isa {
 
-/// What the lane whose index differs from this one's by the bits of `mask` (1..31) passes.
+/// The value passed by the lane whose index differs from this one's by the bits of `mask` (1..31).
 KG_DEVICE float shuffle_xor(float value, uint32_t mask KG_SITE) {
 #if KG_HOST_MODEL
     return float_of(host_model::shuffle_xor(bits_of(value), mask, KG_AT("shfl.sync.bfly")));

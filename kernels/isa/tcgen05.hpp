@@ -11,8 +11,8 @@
 /// whole warp.
 namespace kinetograph::isa::tcgen05 {
 
-/// One warp (of each CTA of the group) reserves `columns` (32..512, a power of two); the address lands in `*slot`,
-/// which others read after a barrier and fence_after_sync. PTX ISA, tcgen05.alloc.
+/// One warp (of each CTA of the group) reserves `columns` (32..512, a power of two). The address is written to `*slot`,
+/// which other warps read after a barrier and fence_after_sync. PTX ISA, tcgen05.alloc.
 template <int kGroup>
 KG_DEVICE void alloc(uint32_t* slot, uint32_t columns KG_SITE) {
     static_assert(kGroup == 1 || kGroup == 2);
@@ -30,7 +30,7 @@ KG_DEVICE void alloc(uint32_t* slot, uint32_t columns KG_SITE) {
 #endif
 }
 
-/// Gives the columns back; every load and product on them must be over. PTX ISA, tcgen05.dealloc.
+/// Frees the columns; every load and product on them must be over. PTX ISA, tcgen05.dealloc.
 template <int kGroup>
 KG_DEVICE void dealloc(uint32_t address, uint32_t columns KG_SITE) {
     static_assert(kGroup == 1 || kGroup == 2);
@@ -44,7 +44,7 @@ KG_DEVICE void dealloc(uint32_t address, uint32_t columns KG_SITE) {
 #endif
 }
 
-/// This CTA allocates no more, so that another one may. PTX ISA, tcgen05.relinquish_alloc_permit.
+/// This CTA allocates no more, so that another CTA may. PTX ISA, tcgen05.relinquish_alloc_permit.
 template <int kGroup>
 KG_DEVICE void relinquish(KG_SITE_ONLY) {
     static_assert(kGroup == 1 || kGroup == 2);
@@ -95,7 +95,7 @@ KG_DEVICE void mma(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, boo
 #endif
 }
 
-/// `done` gets one arrival when everything this thread has issued so far is over. PTX ISA, tcgen05.commit.
+/// `done` gets one arrival when everything issued by this thread so far is complete. PTX ISA, tcgen05.commit.
 template <int kGroup>
 KG_DEVICE void commit(mbarrier::Barrier& done KG_SITE) {
     static_assert(kGroup == 1 || kGroup == 2);
@@ -135,7 +135,7 @@ KG_DEVICE void commit_multicast(mbarrier::Barrier& done, uint16_t ranks KG_SITE)
 #endif
 }
 
-/// Shape 32x32b: register r of a lane is column r of that lane's row. Warp w reaches lanes 32*(w%4)..+31 only, and the
+/// Shape 32x32b: register r of a lane is column r of that lane's row. Warp w reaches only lanes 32*(w%4)..+31, and the
 /// address names them. The registers are valid after wait_load. PTX ISA, tcgen05.ld.
 template <int kColumns>
 KG_DEVICE void load(uint32_t (&values)[kColumns], uint32_t address KG_SITE) {
@@ -156,7 +156,7 @@ KG_DEVICE void load(uint32_t (&values)[kColumns], uint32_t address KG_SITE) {
 #endif
 }
 
-/// Waits for this warp's loads: before their registers are read and before the columns are handed on. PTX ISA,
+/// Waits for this warp's loads: needed before their registers are read and before the columns are reused. PTX ISA,
 /// tcgen05.wait::ld.
 KG_DEVICE void wait_load(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
@@ -166,7 +166,8 @@ KG_DEVICE void wait_load(KG_SITE_ONLY) {
 #endif
 }
 
-/// Around every synchronisation that hands tensor memory from one thread to another. PTX ISA, tcgen05.fence.
+/// Both are needed around every synchronisation that passes tensor memory from one thread to another. PTX ISA,
+/// tcgen05.fence.
 KG_DEVICE void fence_before_sync(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     host_model::tcgen05_fence(true, KG_AT("tcgen05.fence::before_thread_sync"));

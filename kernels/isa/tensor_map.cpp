@@ -60,7 +60,7 @@ std::optional<std::string> broken_tensor(const TensorMapDesc& desc) {
     return std::nullopt;
 }
 
-/// CUtensorMapDataType. There are no fp8 maps: bytes are bytes.
+/// CUtensorMapDataType. There are no fp8 maps: such elements are bytes.
 uint32_t data_type(Element element) {
     switch (element) {
         case Element::U16:

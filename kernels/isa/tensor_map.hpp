@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-/// The host's description of a tensor map: one value from which both the arguments of cuTensorMapEncodeTiled /
+/// The host's description of a tensor map, from which both the arguments of cuTensorMapEncodeTiled /
 /// cuTensorMapEncodeIm2col and the host model's map are made. Source: CUDA driver API, Tensor Map Object Management.
 namespace kinetograph::isa {
 
-/// What a kernel is given: 128 bytes, `const __grid_constant__ TensorMap` on the device.
+/// The kernel's form: 128 bytes, `const __grid_constant__ TensorMap` on the device.
 struct alignas(64) TensorMap {
     uint64_t words[16];
 };
@@ -39,16 +39,16 @@ struct TensorMapDesc {
 TensorMapDesc dense_map(MapMode mode, Element element, void* address, uint32_t rank,
                         const std::array<uint64_t, 5>& size);
 
-/// The first limit of the encode calls that `desc` breaks, as a sentence; nothing when both would accept it.
+/// The first limit of the encode calls that `desc` breaks, as a sentence; none if they would accept it.
 std::optional<std::string> broken_limit(const TensorMapDesc& desc);
 
-/// Bytes one load or store of this map moves, and what an mbarrier must expect: always the full box.
+/// Bytes that one load or store of this map moves, and that an mbarrier must expect: always the full box.
 uint32_t box_bytes(const TensorMapDesc& desc);
 
 /// Bytes from one row (pixel) of the box to the next in shared memory.
 uint32_t box_row_bytes(const TensorMapDesc& desc);
 
-/// Arguments as the driver's encode calls take them; enumerators by number so that cuda.h need not be there.
+/// Arguments of the driver's encode calls; enumerators as numbers, so that cuda.h is not needed.
 struct EncodeArguments {
     uint32_t data_type;  ///< CUtensorMapDataType
     uint32_t rank;

@@ -2,9 +2,8 @@
 
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// Who a thread is, and how the threads of one warp act together. A kernel is written for one thread, as in CUDA; the
-/// host model runs every thread as a fiber, so per-thread code (an epilogue's row, a fragment's registers) needs no
-/// second form.
+/// The identity of a thread, and operations of the threads of one warp. A kernel is written for one thread, as in CUDA;
+/// the host model runs every thread as a fiber, so per-thread code needs no second form.
 namespace kinetograph::isa {
 
 inline constexpr uint32_t kWarpLanes = 32;
@@ -42,10 +41,10 @@ KG_DEVICE Index3 grid_size() {
 #endif
 }
 
-/// A thread of its warp, 0..31.
+/// The thread's index in its warp, 0..31.
 KG_DEVICE uint32_t lane_index() { return thread_index() % kWarpLanes; }
 
-/// `value`, computed here each time: the compiler may not keep it in a register from one iteration to the next.
+/// `value`, recomputed at each use: the compiler may not keep it in a register from one iteration to the next.
 KG_DEVICE uint32_t recomputed(uint32_t value) {
 #if !KG_HOST_MODEL
     asm volatile("" : "+r"(value));
@@ -53,15 +52,15 @@ KG_DEVICE uint32_t recomputed(uint32_t value) {
     return value;
 }
 
-/// The compiler moves no load across this point: what it could start together otherwise would not fit the registers.
+/// The compiler moves no load across this point: more loads in flight would not fit the registers.
 KG_DEVICE void limit_loads_in_flight() {
 #if !KG_HOST_MODEL
     asm volatile("" ::: "memory");
 #endif
 }
 
-/// The warp of this thread in its CTA, uniform by construction; all 32 lanes must call it. PTX ISA, shfl.sync (the
-/// compiler then knows that it is uniform).
+/// The index of this thread's warp in its CTA, uniform by construction; all 32 lanes must call it. PTX ISA, shfl.sync
+/// (which tells the compiler that it is uniform).
 KG_DEVICE uint32_t warp_index(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     return host_model::broadcast(host_model::thread_index() / kWarpLanes, 0, KG_AT("shfl.sync.idx"));
@@ -94,7 +93,7 @@ KG_DEVICE bool elect_one(KG_SITE_ONLY) {
 #endif
 }
 
-/// The value that `source` lane holds, in every lane of the warp. PTX ISA, shfl.sync.idx.
+/// The value that lane `source` holds, in every lane of the warp. PTX ISA, shfl.sync.idx.
 KG_DEVICE uint32_t broadcast(uint32_t value, uint32_t source KG_SITE) {
 #if KG_HOST_MODEL
     return host_model::broadcast(value, source, KG_AT("shfl.sync.idx"));

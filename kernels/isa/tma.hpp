@@ -6,22 +6,22 @@
 
 /// Asynchronous copies of boxes between global and shared memory. PTX ISA, cp.async.bulk.tensor.
 ///
-/// Coordinates are innermost first, {c, w, h, (d,) n}. The destination is 128-byte aligned; the barrier receives the
-/// full box's bytes even where the box hangs over the tensor's edge (zeros). One elected thread issues.
+/// Coordinates are innermost first, {c, w, h, (d,) n}. The destination is 128-byte aligned. The barrier receives the
+/// full box's bytes even if part of the box is outside the tensor (filled with zeros). One elected thread issues.
 namespace kinetograph::isa::tma {
 
 template <int kRank>
 struct Coordinates {
     int32_t at[kRank];
 };
-/// im2col: which filter tap, {w, h, (d)}, added to every pixel of the walk.
+/// im2col: the filter tap {w, h, (d)}, an offset added to every pixel of the walk.
 template <int kRank>
 struct TapOffsets {
     uint16_t at[kRank - 2];
 };
 
 #if !KG_HOST_MODEL
-// The PTX of one rank: the map and its coordinates, then their operands. %0 is the destination, %1 the map, %2 the
+// The PTX of each rank: the map and its coordinates, then their operands. %0 is the destination, %1 the map, %2 the
 // barrier.
 #define KG_TMA_C2 "[%1, {%3, %4}]"
 #define KG_TMA_C3 "[%1, {%3, %4, %5}]"
@@ -43,7 +43,7 @@ struct TapOffsets {
                  : "memory")
 #endif
 
-/// Fetches the map itself. PTX ISA, prefetch.tensormap.
+/// Prefetches the map itself. PTX ISA, prefetch.tensormap.
 KG_DEVICE void prefetch(const TensorMap& map KG_SITE) {
 #if KG_HOST_MODEL
     host_model::tma_prefetch(&map, KG_AT("prefetch.tensormap"));
@@ -69,8 +69,8 @@ KG_DEVICE void load_tiled(void* destination, const TensorMap& map, const Coordin
 #endif
 }
 
-/// The same into the same place of every CTA in `ranks` (bit = rank); each one's barrier at `full`'s place gets
-/// box_bytes.
+/// Loads a tiled box to the same offset in every CTA in `ranks` (bit = rank); each CTA's barrier at `full`'s offset
+/// receives box_bytes.
 template <int kRank>
 KG_DEVICE void load_tiled_multicast(void* destination, const TensorMap& map, const Coordinates<kRank>& c,
                                     mbarrier::Barrier& full, uint16_t ranks KG_SITE) {
@@ -131,7 +131,7 @@ KG_DEVICE void load_im2col_multicast(void* destination, const TensorMap& map, co
 #endif
 }
 
-/// Loads into this CTA while signalling the barrier of the pair's leader, whatever CTA of the pair this is (sm_100: the
+/// Loads into this CTA and signals the barrier of the pair's leader, from either CTA of the pair (sm_100: the
 /// cta_group::2 form; bit 24 of a cluster address is the low bit of the rank).
 template <int kRank>
 KG_DEVICE void load_tiled_pair(void* destination, const TensorMap& map, const Coordinates<kRank>& c,
@@ -168,8 +168,8 @@ KG_DEVICE void load_im2col_pair(void* destination, const TensorMap& map, const C
 #endif
 }
 
-/// Both at once: the box into the same place of every CTA in `ranks`, signalling, in each destination's pair, the CTA
-/// of the leader's parity. PTX ISA, cp.async.bulk.tensor, .multicast::cluster.cta_group::2.
+/// Both: loads the box to the same offset in every CTA in `ranks` and signals, in each destination's pair, the CTA of
+/// the leader's parity. PTX ISA, cp.async.bulk.tensor, .multicast::cluster.cta_group::2.
 template <int kRank>
 KG_DEVICE void load_tiled_pair_multicast(void* destination, const TensorMap& map, const Coordinates<kRank>& c,
                                          mbarrier::Barrier& leaders_full, uint16_t ranks KG_SITE) {
@@ -212,8 +212,8 @@ KG_DEVICE void load_im2col_pair_multicast(void* destination, const TensorMap& ma
 #endif
 }
 
-/// Stores a tiled box; elements past the tensor's ends are dropped. Coordinates are not negative: loads may begin
-/// before the tensor, a store that does is an illegal instruction (seen on an H200 in ranks 2, 4 and 5, on every axis).
+/// Stores a tiled box; elements past the tensor's ends are dropped. Coordinates must not be negative: a load may begin
+/// before the tensor, but such a store is an illegal instruction (seen on an H200 in ranks 2, 4 and 5, on every axis).
 /// Belongs to this thread's next bulk group.
 template <int kRank>
 KG_DEVICE void store_tiled(const TensorMap& map, const Coordinates<kRank>& c, const void* source KG_SITE) {
@@ -237,8 +237,8 @@ KG_DEVICE void commit_stores(KG_SITE_ONLY) {
 #endif
 }
 
-/// Waits until at most `kPending` of this thread's groups have not yet read their shared memory: older sources may be
-/// reused.
+/// Waits until at most `kPending` of this thread's groups have yet to read their shared memory: the sources of older
+/// groups may be reused.
 template <uint32_t kPending>
 KG_DEVICE void wait_stores_read(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
@@ -247,7 +247,7 @@ KG_DEVICE void wait_stores_read(KG_SITE_ONLY) {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 #endif
 }
-/// Waits until at most `kPending` of this thread's groups are not yet in global memory.
+/// Waits until at most `kPending` of this thread's groups have yet to reach global memory.
 template <uint32_t kPending>
 KG_DEVICE void wait_stores(KG_SITE_ONLY) {
 #if KG_HOST_MODEL

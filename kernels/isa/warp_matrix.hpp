@@ -11,9 +11,9 @@
 ///   d[0..3]  (row g, columns 2t and 2t + 1), (row g + 8, the same)
 namespace kinetograph::isa {
 
-/// Reads four 8 x 8 matrices of 16-bit elements: lane l gives the shared-memory address of row l % 8 of matrix l / 8
-/// (16 bytes, 16-byte aligned); words[i] is the word l % 4 of row l / 4 of matrix i, or, transposed, the elements 2 (l
-/// % 4) and 2 (l % 4) + 1 of column l / 4.
+/// Reads four 8 x 8 matrices of 16-bit elements. Lane l supplies the shared-memory address of row l % 8 of matrix l / 8
+/// (16 bytes, 16-byte aligned). words[i] is word l % 4 of row l / 4 of matrix i; transposed, elements 2 (l % 4) and 2
+/// (l % 4) + 1 of column l / 4.
 template <bool kTransposed = false>
 KG_DEVICE void load_matrices(uint32_t (&words)[4], uint32_t row KG_SITE) {
 #if KG_HOST_MODEL
@@ -33,7 +33,7 @@ KG_DEVICE void load_matrices(uint32_t (&words)[4], uint32_t row KG_SITE) {
 #endif
 }
 
-/// Two matrices: lanes 0 to 15 give the addresses, those of the others are ignored.
+/// Two matrices: lanes 0 to 15 supply the addresses, those of the other lanes are ignored.
 template <bool kTransposed = false>
 KG_DEVICE void load_matrices(uint32_t (&words)[2], uint32_t row KG_SITE) {
 #if KG_HOST_MODEL

@@ -22,8 +22,8 @@ KG_DEVICE void pin(float (&accumulators)[kRegisters]) {
 #endif
 }
 
-/// `pin` after the last wait: from here on the thread reads the accumulators. The model stops a kernel that has not
-/// waited.
+/// `pin` after the last wait: from here on the thread reads the accumulators. The host model stops a kernel that has
+/// not waited.
 template <int kRegisters>
 KG_DEVICE void take(float (&accumulators)[kRegisters] KG_SITE) {
 #if KG_HOST_MODEL
@@ -33,7 +33,7 @@ KG_DEVICE void take(float (&accumulators)[kRegisters] KG_SITE) {
 #endif
 }
 
-/// Before the first product, and whenever registers it uses were written otherwise. PTX ISA, wgmma.fence.
+/// Needed before the first product, and after other writes to registers that products use. PTX ISA, wgmma.fence.
 KG_DEVICE void fence(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     host_model::wgmma_fence(KG_AT("wgmma.fence"));
@@ -63,7 +63,7 @@ KG_DEVICE void wait(KG_SITE_ONLY) {
 }
 
 #if !KG_HOST_MODEL
-// n: N, b: blocks of 8 accumulators, then the positions of the operands behind them.
+// n: N, b: blocks of 8 accumulators, then the positions of the operands that follow them.
 #define KG_WGMMA_SS(type, n, b, a_at, b_at, d_at)                                                      \
     asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, %" #d_at                          \
                  ", 0;\n"                                                                              \

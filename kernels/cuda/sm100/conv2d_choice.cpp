@@ -7,7 +7,7 @@ namespace {
 
 uint64_t ceil_div(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
-/// Pixels are tiled frame by frame in a window, across all frames otherwise.
+/// A window's pixels are tiled frame by frame, otherwise all frames together.
 uint64_t row_tiles(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
     const auto pixels = static_cast<uint64_t>(shape.pixels());
     if (config.activation != Activation::Window3d) return ceil_div(pixels, config.mma.m);

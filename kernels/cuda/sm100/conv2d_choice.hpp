@@ -3,12 +3,12 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_problem.hpp>
 
-/// Which of the built kernels a problem gets, by what each would be limited by. A function of problem and chip, nothing
-/// else; an estimate from data sheets, not a measurement.
+/// Which of the built kernels a problem gets, from what would limit each. A function of problem and chip; an estimate
+/// from data sheets, not a measurement.
 namespace kinetograph::sm100 {
 
-/// B200: 148 SMs, 2250 TFLOP/s dense bf16 and 8 TB/s of HBM by its data sheet. What reaches an SM from L2 has not been
-/// measured there; 40 bytes a clock is what an H200 gives.
+/// B200: 148 SMs, 2250 TFLOP/s dense bf16 and 8 TB/s of HBM by its data sheet. The rate from L2 into an SM has not been
+/// measured there; 40 bytes a clock is an H200's.
 struct ChipRates {
     uint32_t sms = 148;
     double flops_per_clock = 8192;  ///< of one SM, 16-bit operands; 8-bit ones double it
@@ -28,12 +28,12 @@ struct Conv2dEstimate {
     double hbm_seconds = 0;  ///< every tensor once
     Limit limit = Limit::Mma;
 
-    /// What choices compare: where only HBM limits, the one that asks less of L2 is the better neighbour.
+    /// What choices compare: among entries limited by HBM alone, the one that needs less of L2 wins.
     double cost() const { return seconds + 1e-3 * (mma_seconds + l2_seconds); }
 };
 Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip = {});
 
-/// What a launch asks of an entry, beside the shape's element.
+/// What a launch needs of an entry, in addition to the shape's element.
 struct EntryRequest {
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
@@ -41,8 +41,8 @@ struct EntryRequest {
     uint32_t output_bytes = 2;  ///< of a value: 4 for sums
 };
 
-/// The entry with the smallest cost among those that are asked for; null when none of them is built. `shape` has
-/// passed gates(activation).
+/// The entry of least cost among those that match the request; null if none of them is built. `shape` has passed
+/// gates(activation).
 const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request,
                                 const ChipRates& chip = {});
 

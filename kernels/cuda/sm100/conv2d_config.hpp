@@ -4,8 +4,8 @@
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <kinetograph/kernels/isa/descriptors.hpp>
 
-/// What one instance of the SM100 convolution is made of. A value, so that presets are constants, tests vary one field,
-/// and every limit is a static_assert that names itself.
+/// The parameters of one instance of the SM100 convolution. A plain value, so that presets are constants and tests vary
+/// one field; every limit is a static_assert that names it.
 namespace kinetograph::sm100 {
 
 /// Rows, columns, depth of a tile in elements.
@@ -22,10 +22,10 @@ struct ClusterShape {
 enum class Activation : uint8_t {
     Frames2d,  ///< rank-4 im2col map {c, w, h, n}
     Volume3d,  ///< rank-5 im2col map {c, w, h, d, n}: causal 3-D in one launch
-    Window3d,  ///< one rank-4 map a frame, chosen by the temporal tap: frames may lie anywhere (a history ring)
+    Window3d,  ///< one rank-4 map per frame, chosen by the temporal tap: frames at any addresses (a history ring)
 };
 
-/// What the source C is for.
+/// The purpose of the source C.
 enum class Source : uint8_t {
     None,
     Residual,    ///< D = compute(conv + bias) + beta * C
@@ -39,9 +39,9 @@ struct Conv2dConfig {
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
     uint32_t cta_group = 1;  ///< CTAs that share one MMA: 1, or 2 along x
-    TileShape block{};       ///< each CTA's rows of A, its rows of B, k of one block: one swizzle span of channels
+    TileShape block{};       ///< rows of A per CTA, rows of B per CTA, k of one block: one swizzle span of channels
     TileShape mma{};         ///< the instruction: cta_group * block.m, cta_group * block.n, 32 bytes of k
-    TileShape output_tile{128, 32, 1};  ///< rows and columns that leave (or, for C, arrive) together
+    TileShape output_tile{128, 32, 1};  ///< rows and columns that are stored (or, for C, loaded) together
     uint32_t stages = 0;                ///< of the main ring; with_most_stages fills the shared memory
     uint32_t k_group = 1;               ///< k blocks of one stage: they share a barrier
     uint32_t accumulator_stages = 2;
@@ -51,8 +51,7 @@ struct Conv2dConfig {
     ClusterShape cluster{1, 1};
     isa::Swizzle swizzle_a = isa::Swizzle::Span128, swizzle_b = isa::Swizzle::Span128;
     isa::Swizzle swizzle_c = isa::Swizzle::Span64;
-    uint32_t block_swizzle =
-        1;  ///< clusters of rows that are walked together before the next filters; 1: filters first
+    uint32_t block_swizzle = 1;  ///< clusters of rows that are walked before the next filters; 1: filters first
 };
 
 inline constexpr uint32_t kSharedLimit = 232448;  // 227 KiB: opt-in limit of one block on sm_100
@@ -92,7 +91,7 @@ KG_HOST_DEVICE uint32_t tensor_columns(const Conv2dConfig& c) {
     while (columns < c.accumulator_stages * accumulator_columns(c)) columns *= 2;
     return columns;
 }
-/// 8 bytes a barrier, 16 an answer of launch control, the address word; rounded up to the struct's alignment.
+/// 8 bytes per barrier, 16 per answer of launch control, the address word; rounded up to the struct's alignment.
 KG_HOST_DEVICE uint32_t control_bytes(const Conv2dConfig& c) {
     const uint32_t barriers =
         2 * c.stages + 2 * c.accumulator_stages + 2 * c.scheduler_stages + 2 * source_tiles(c) + 3;
@@ -103,8 +102,7 @@ KG_HOST_DEVICE uint32_t shared_bytes(const Conv2dConfig& c) {
            control_bytes(c);
 }
 
-/// The config with as many main stages as the shared memory of one block holds beside output tiles, source tiles and
-/// barriers.
+/// The config with as many main stages as a block's shared memory holds beside output tiles, source tiles and barriers.
 KG_HOST_DEVICE Conv2dConfig with_most_stages(Conv2dConfig c) {
     c.stages = 1;
     while (shared_bytes(c) <= kSharedLimit) ++c.stages;
@@ -112,7 +110,7 @@ KG_HOST_DEVICE Conv2dConfig with_most_stages(Conv2dConfig c) {
     return c;
 }
 
-/// Every limit that a config can break, each with its own message.
+/// Every limit that a config can break, each with its message.
 template <Conv2dConfig kConfig>
 struct CheckedConfig {
     static constexpr Conv2dConfig c = kConfig;

@@ -3,8 +3,8 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_presets.hpp>
 #include <kinetograph/kernels/cuda/sm100/epilogue_functions.hpp>
 
-/// Every entry point that is built for sm_100a, as one list: the .cu files make kernels of it, the host its table, the
-/// tests their checks. X(name, config, epilogue function). A name says CTAs of an MMA, swizzle, filters of a tile.
+/// Every entry point that is built for sm_100a, as one list for the .cu files' kernels, the host's table and the tests.
+/// X(name, config, epilogue function). A name tells the CTAs per MMA, the swizzle and the filters of a tile.
 namespace kinetograph::sm100 {
 
 using SiluInRegisters = Silu<EpilogueForm::InRegisters>;
@@ -32,7 +32,7 @@ KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, uint
     options.source = source;
     return entry_config(cta_group, span, options);
 }
-/// fp16 stores fp16, fp8 stores bf16.
+/// The output of fp16 is fp16, of fp8 bf16.
 KG_HOST_DEVICE Conv2dConfig element_config(uint32_t cta_group, uint32_t span, Element element, Source source) {
     PresetOptions options;
     options.filters = 128 * cta_group;
@@ -47,7 +47,7 @@ KG_HOST_DEVICE Conv2dConfig cluster_config(uint32_t cta_group, uint32_t span, ui
     options.cluster = {x, y};
     return entry_config(cta_group, span, options);
 }
-/// The fp32 steps of a Q-slice convolution: sums to, sums from and to, or sums from memory.
+/// The fp32 steps of a Q-slice convolution: they store sums, load and store sums, or load sums.
 KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool loads, bool stores) {
     PresetOptions options;
     options.filters = 96 * cta_group;
@@ -57,7 +57,7 @@ KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool 
     return entry_config(cta_group, span, options);
 }
 
-/// The product of an im2col matrix of another element: fp32 sums, no source.
+/// The product of an im2col matrix in fp16 or fp8: fp32 sums, no source.
 KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, Element element) {
     PresetOptions options;
     options.filters = 96 * cta_group;

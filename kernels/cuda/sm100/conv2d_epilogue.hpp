@@ -6,8 +6,8 @@
 #include <kinetograph/kernels/isa/tma.hpp>
 
 /// Four epilogue warps: tensor memory -> registers -> alpha, partial sum, bias, function, residual -> shared memory ->
-/// D. Each warp owns 32 rows from the first load to its own TMA store, so the four never wait for each other; a lane
-/// holds one row (one pixel) of 32 columns at a time.
+/// D. Each warp owns 32 rows from the first load to its own TMA store, so the warps never wait for each other. A lane
+/// holds one row (one pixel), 32 columns at a time.
 namespace kinetograph::sm100 {
 
 template <Conv2dConfig kConfig, class Epilogue, Fault kFault>
@@ -23,7 +23,7 @@ struct EpilogueRole {
     struct alignas(16) Chunk {
         uint32_t words[4];
     };
-    /// Where this warp's part of an output tile lies in the tensor.
+    /// Position of this warp's part of an output tile in the tensor.
     struct Window {
         uint32_t m, n;  ///< first pixel (within its group) and channel
         uint32_t group;
@@ -50,7 +50,7 @@ struct EpilogueRole {
             const uint32_t count = output_tiles<kConfig>(g, tile);
             for (uint32_t i = 0; i < count; ++i, staging.advance()) {
                 uint32_t sums[kColumns];
-                isa::sync_warp();  // the load takes the whole warp, and its lanes have waited one by one
+                isa::sync_warp();  // the load takes the whole warp, and its lanes have waited separately
                 isa::tcgen05::load(sums, address + i * kColumns);
                 if constexpr (kFault != Fault::NoWaitLoad) isa::tcgen05::wait_load();
                 if (i + 1 == count) hand_back(smem, place, accumulator.slot);
@@ -65,7 +65,7 @@ struct EpilogueRole {
     }
 
   private:
-    /// The accumulator may be overwritten: every load of it by this warp is over.
+    /// Releases the accumulator: all of this warp's loads of it are over.
     KG_DEVICE static void hand_back(Smem& smem, const Place<kConfig>& place, uint32_t slot) {
         if constexpr (kFault != Fault::NoFenceBeforeSync) isa::tcgen05::fence_before_sync();
         isa::sync_warp();
@@ -185,7 +185,7 @@ struct EpilogueRole {
         for (uint32_t j = 0; j < kValues; ++j) values[j] = params.epilogue(values[j], pixel, channel + j);
     }
 
-    /// The function and the residual over the staged piece, chunk by chunk in row order: neighbouring lanes hold
+    /// Applies the function and the residual to the staged piece, chunk by chunk in row order: neighbouring lanes hold
     /// neighbouring channels.
     template <class Params>
     KG_DEVICE static void apply_staged(const Params& params, Smem& smem, const Window& window, uint8_t* staged,

@@ -3,8 +3,8 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_tiles.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// Epilogue-load warp: one thread brings the source C, output tile by output tile, and lets the first main loads go
-/// before it.
+/// Epilogue-load warp: one thread loads the source C, output tile by output tile, after the first main loads have been
+/// issued.
 namespace kinetograph::sm100 {
 
 template <Conv2dConfig kConfig, Fault kFault>

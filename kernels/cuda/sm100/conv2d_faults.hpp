@@ -2,19 +2,19 @@
 
 #include <cstdint>
 
-/// Mistakes that can be built into the kernel on purpose, to see the host model find them. Kernels are compiled with
-/// Fault::None: every use is an `if constexpr` or a constant, and nothing of it reaches the chip.
+/// Faults that tests build into the kernel to check that the host model finds them. Kernels are compiled with
+/// Fault::None: every use is an `if constexpr` or a constant, so the chip's code contains none of it.
 namespace kinetograph::sm100 {
 
 enum class Fault : uint8_t {
     None,
     NoBarrierInitFence,      ///< barriers are initialised but not published to the async proxy
     NoClusterSync,           ///< a CTA barrier where the whole cluster must meet after the setup
-    EmptyCountTooHigh,       ///< a stage waits for one release more than there are readers
+    EmptyCountTooHigh,       ///< a stage waits for one release more than it has readers
     EmptyCountTooLow,        ///< a stage shared by multicast is free after its first reader's release
     ExpectsOneTile,          ///< the filter's bytes are not announced
     ExpectsWholeCluster,     ///< bytes of all CTAs of the cluster instead of the pair's
-    ProducerStartsAtPhase0,  ///< the load warp waits for a release that never was
+    ProducerStartsAtPhase0,  ///< the load warp waits for a release that never comes
     ConsumerStartsAtPhase1,  ///< the MMA warp takes the first stage for full
     NoFullWait,              ///< the MMA warp does not wait for its operands
     NoDrainedWait,           ///< the MMA warp overwrites accumulators that are still being read
@@ -24,17 +24,17 @@ enum class Fault : uint8_t {
     NoAccumulatedWait,       ///< the epilogue reads tensor memory before the products have landed
     NoFenceAfterSync,        ///< no tcgen05.fence::after_thread_sync between that wait and the load
     NoWaitLoad,              ///< registers are used before tcgen05.wait::ld
-    NoFenceBeforeSync,       ///< tensor memory is handed back without tcgen05.fence::before_thread_sync
+    NoFenceBeforeSync,       ///< tensor memory is released without tcgen05.fence::before_thread_sync
     WrongLaneQuarter,        ///< an epilogue warp reads its neighbour's lanes
     NoStagingFence,          ///< no proxy fence between the staged tile and its TMA store
     NoStagingWait,           ///< a staging tile is overwritten while its store still reads it
     NoSourceWait,            ///< the epilogue reads C before it has landed
-    SourceAheadOfPrologue,   ///< the epilogue-load warp does not let the first main loads go first
+    SourceAheadOfPrologue,   ///< the epilogue-load warp does not wait for the first main loads to be issued
     NoAnswerFence,           ///< a launch-control slot is released without a proxy fence
-    AsksAfterTheEnd,         ///< the scheduler asks again although the grid is exhausted
-    NoDeallocation,          ///< tensor memory is not given back
-    DeallocatesUnasked,      ///< tensor memory is given back while epilogue warps may still read it
-    NoDrain,                 ///< the load warp leaves while its last stages are being read
+    AsksAfterTheEnd,         ///< the scheduler asks again after the grid is exhausted
+    NoDeallocation,          ///< tensor memory is not freed
+    DeallocatesUnasked,      ///< tensor memory is freed while epilogue warps may still read it
+    NoDrain,                 ///< the load warp exits while its last stages are being read
     CornersDepthFirst,       ///< the map's corners in D, H, W order (host side)
 };
 

@@ -8,14 +8,14 @@
 #include <kinetograph/kernels/isa/barrier.hpp>
 
 /// The implicit-GEMM forward convolution on sm_100: D[pixels, c_out] = A[pixels, taps * c_in] * B[c_out, taps *
-/// c_in]^T, A never stored. Warp-specialised and persistent; one source for the chip and for host_model.
+/// c_in]^T, where A is never stored. Warp-specialised and persistent; one source for the chip and for host_model.
 namespace kinetograph::sm100 {
 
 enum class Role : uint8_t { Epilogue = 0, Schedule = 4, Load = 5, Mma = 6, EpilogueLoad = 7 };
 
 KG_HOST_DEVICE Role role_of(uint32_t warp) { return warp < kEpilogueWarps ? Role::Epilogue : static_cast<Role>(warp); }
 
-/// Grid: one CTA a tile (grid.x pixels, grid.y filters, grid.z groups), a multiple of the cluster; 256 threads.
+/// Grid: one CTA per tile (grid.x pixels, grid.y filters, grid.z groups), a multiple of the cluster; 256 threads.
 template <Conv2dConfig kConfig, class Epilogue = NoEpilogue, Fault kFault = Fault::None>
 struct Conv2dFpropKernel {
     using Smem = Conv2dSmem<kConfig>;
@@ -51,7 +51,8 @@ struct Conv2dFpropKernel {
     }
 
   private:
-    /// Barriers and tensor memory; returns the accumulators' address once every CTA of the cluster is ready.
+    /// Initialises barriers and allocates tensor memory; returns the accumulators' address when every CTA of the
+    /// cluster is ready.
     KG_DEVICE static uint32_t set_up(Smem& smem) {
         if (isa::thread_index() == 0) initialise_barriers(smem);
         if (role_of(isa::warp_index()) == Role::Mma) {
@@ -68,7 +69,7 @@ struct Conv2dFpropKernel {
     }
 
     KG_DEVICE static void initialise_barriers(Smem& smem) {
-        constexpr uint32_t kReaders = c.cluster.x / c.cta_group + c.cluster.y - 1;  // MMAs that read what a CTA loads
+        constexpr uint32_t kReaders = c.cluster.x / c.cta_group + c.cluster.y - 1;  // MMAs that read what one CTA loads
         constexpr uint32_t kEmpty = kFault == Fault::EmptyCountTooHigh  ? kReaders + 1
                                     : kFault == Fault::EmptyCountTooLow ? kReaders - 1
                                                                         : kReaders;
@@ -86,8 +87,8 @@ struct Conv2dFpropKernel {
         if constexpr (kFault != Fault::NoBarrierInitFence) isa::fence_barrier_init();
     }
 
-    /// Tensor memory goes when no epilogue warp of the pair reads it any more; no CTA leaves while another one may
-    /// still signal its barriers.
+    /// Tensor memory is freed when no epilogue warp of the pair reads it any more; no CTA exits while another may still
+    /// signal its barriers.
     KG_DEVICE static void give_back(Smem& smem, uint32_t tensor) {
         if (role_of(isa::warp_index()) == Role::Mma) {
             if constexpr (kFault != Fault::DeallocatesUnasked) isa::mbarrier::wait(smem.deallocate, 0);

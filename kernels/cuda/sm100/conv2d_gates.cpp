@@ -24,7 +24,7 @@ std::string met_element(const Shape& p) {
     }
 }
 
-/// Whether the corners of one axis of an im2col map fit their field and every tap its offset.
+/// Whether the corners of one axis of an im2col map fit their field, and the offset of every tap its own.
 bool reaches(int64_t pad_front, int64_t pad_back, int64_t taps, int64_t dilation, int64_t corner, int64_t offset) {
     const int64_t reach = (taps - 1) * dilation, upper = pad_back - reach;
     return pad_front <= corner && upper >= -corner && upper < corner && reach <= offset;
@@ -52,7 +52,7 @@ constexpr Conv2dGate kGroups{"groups 1", [](const Shape& p) { return p.groups ==
 // 32 bf16 channels are one row under the 64-byte swizzle.
 constexpr Conv2dGate kChannels{"C_in a multiple of 32", [](const Shape& p) { return p.c_in > 0 && p.c_in % 32 == 0; },
                                [](const Shape& p) { return text("C_in", p.c_in); }};
-// A row of D is a stride of its tensor map: a multiple of 16 bytes.
+// A row of D is a stride of its tensor map: it must be a multiple of 16 bytes.
 constexpr Conv2dGate kFilters{"C_out a multiple of 8", [](const Shape& p) { return p.c_out % 8 == 0; },
                               [](const Shape& p) { return text("C_out", p.c_out); }};
 constexpr Conv2dGate kStrides{"strides 1 to 8",

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-/// What the SM100 kernels can do, as lists that a person can read and a program can print. Pure functions of the shape.
+/// What the SM100 kernels accept, as lists that a person can read and a program can print. Pure functions of the shape.
 namespace kinetograph::sm100 {
 
-/// One condition: what must hold, and what was met.
+/// One condition: what must hold, and the value that was found.
 struct Conv2dGate {
     std::string_view requirement;                     ///< "groups 1"
     bool (*holds)(const Conv2dProblemShape&);         ///<
@@ -22,8 +22,8 @@ std::span<const Conv2dGate> gates(Activation activation);
 /// The 3-D convolution as q 2-D ones (qslice_conv3d.hpp).
 std::span<const Conv2dGate> qslice_gates();
 
-/// The gates that `shape` fails, as "requirement (value); ..."; "" when all are open. What is declined everywhere falls
-/// to im2col and a matrix product.
+/// The gates that `shape` fails, as "requirement (value); ..."; "" if all are open. Declined shapes are left to im2col
+/// and a matrix product.
 std::string declined(std::span<const Conv2dGate> gates, const Conv2dProblemShape& shape);
 
 }  // namespace kinetograph::sm100

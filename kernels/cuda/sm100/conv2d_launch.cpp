@@ -12,7 +12,7 @@ uint32_t rounded_up(int64_t value, uint32_t tile, uint32_t multiple) {
     return static_cast<uint32_t>((tiles + multiple - 1) / multiple * multiple);
 }
 
-/// Corners in w, h, d order: from -pad in front to where the last filter position starts.
+/// Corners in w, h, d order: from -pad_front to the start of the last filter position.
 TensorMapDesc activation_map(const Conv2dConfig& config, const Conv2dProblemShape& shape, void* address) {
     const auto at = [](int64_t value) { return static_cast<uint64_t>(value); };
     const bool volume = config.activation == Activation::Volume3d;

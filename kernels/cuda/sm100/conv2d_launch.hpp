@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
-/// From a problem and its addresses to what a launch needs. Pure host code: tensor maps are descriptions until the
-/// caller encodes them, with the CUDA driver or for the host model.
+/// From a problem and its addresses to the parameters of a launch. Pure host code: tensor maps are descriptions until
+/// the caller encodes them, with the CUDA driver or for the host model.
 namespace kinetograph::sm100 {
 
-/// Addresses as the device sees them, 16-byte aligned. Frames2d and Volume3d take one address each for dense tensors
-/// [n, d, h, w, c]; Window3d takes n * d input frames and n * d_out output and source frames, each dense [h, w, c].
+/// Device addresses, 16-byte aligned. Frames2d and Volume3d take one address for each dense tensor [n, d, h, w, c];
+/// Window3d takes n * d input frames and n * d_out output and source frames, each dense [h, w, c].
 struct Conv2dTensors {
     std::span<void* const> activation;
     void* filter = nullptr;              ///< KQRSC: [c_out][filter_taps][c_in], at the first of the taps used
@@ -19,7 +19,7 @@ struct Conv2dTensors {
     std::span<void* const> source = {};  ///< the same shape of Conv2dConfig::source_value; may be the output itself
 };
 
-/// One launch. `maps` lie still while encoded maps of the host model are in use.
+/// One launch. `maps` must not move while encoded maps of the host model are in use.
 struct Conv2dLaunch {
     uint32_t grid[3] = {0, 0, 0};  ///< CTAs
     uint32_t cluster[3] = {1, 1, 1};
@@ -36,7 +36,7 @@ struct Conv2dLaunch {
 /// `shape` fits `config` (conv2d_gates.hpp); `tensors` hold as many addresses as the config's activation form takes.
 Conv2dLaunch plan_launch(const Conv2dConfig& config, const Conv2dProblemShape& shape, const Conv2dTensors& tensors);
 
-/// What comes after the sum. bias [c_out], 16-byte aligned, or null; alpha scales conv, beta a residual source.
+/// Applied after the sum. bias [c_out], 16-byte aligned, or null; alpha scales conv, beta a residual source.
 template <class Epilogue>
 struct Conv2dEpilogueArguments {
     const float* bias = nullptr;

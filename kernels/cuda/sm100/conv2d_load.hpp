@@ -3,8 +3,8 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_tiles.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// Load warp: one thread fills the main ring, activations through the im2col map, filters through a tiled one. K runs
-/// over taps (q, r, s), channels fastest; nothing is divided inside the loop.
+/// Load warp: one thread fills the main ring with activations through the im2col map and filters through a tiled map. K
+/// runs over taps (q, r, s), channels fastest; the loop has no division.
 namespace kinetograph::sm100 {
 
 template <Conv2dConfig kConfig, Fault kFault>
@@ -78,13 +78,13 @@ struct LoadRole {
         const uint32_t w = m % g.w_out, row = m / g.w_out, h = row % g.h_out, frame = row / g.h_out;
         const int32_t at_w = static_cast<int32_t>(w) * g.stride_w + g.lower_w;
         const int32_t at_h = static_cast<int32_t>(h) * g.stride_h + g.lower_h;
-        // Past the last pixel only n grows beyond its axis: the map fills with zeros there and nowhere else.
+        // Past the last pixel only n exceeds its axis, and the map fills with zeros there.
         if constexpr (c.activation != Activation::Volume3d) return {at_w, at_h, 0, static_cast<int32_t>(frame)};
         const int32_t at_d = static_cast<int32_t>(frame % g.d_out) * g.stride_d + g.lower_d;
         return {at_w, at_h, at_d, static_cast<int32_t>(frame / g.d_out)};
     }
 
-    /// Announces the stage's bytes: always full boxes, of both CTAs of a pair at the leader.
+    /// Announces the stage's bytes: always full boxes; for a pair those of both CTAs, at the leader.
     KG_DEVICE static void expect(Smem& smem, const Place<kConfig>& place, uint32_t stage, uint32_t count) {
         if (!place.leads()) return;
         uint32_t bytes = count * c.cta_group * kBlockBytes;

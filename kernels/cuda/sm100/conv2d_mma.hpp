@@ -3,8 +3,8 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_tiles.hpp>
 #include <kinetograph/kernels/isa/tcgen05.hpp>
 
-/// MMA warp: one thread of each leader turns full stages into products in tensor memory. The end of the products frees
-/// the stages and announces the accumulators; no thread has to wait for them here.
+/// MMA warp: one thread of each leader multiplies full stages into tensor memory. The completion of the products frees
+/// the stages and announces the accumulators, so no thread waits for them here.
 namespace kinetograph::sm100 {
 
 template <Conv2dConfig kConfig, Fault kFault>
@@ -55,7 +55,7 @@ struct MmaRole {
         uint32_t stage, block;
     };
 
-    /// Steps of k that hold channels: in the last block of a tap the channels beyond c_in are zeros and left out.
+    /// Steps of k that hold channels: in the last block of a tap those beyond c_in are zeros and skipped.
     KG_DEVICE static uint32_t steps_of(const Conv2dGeometry& g, uint32_t channel) {
         const uint32_t left = g.c_in - channel;
         return left >= c.block.k ? kSteps : (left + c.mma.k - 1) / c.mma.k;

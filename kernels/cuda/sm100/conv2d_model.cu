@@ -1,6 +1,6 @@
 #include "conv2d_kernel_entry.cuh"
 
-/// For the host model alone: of every form of activation, with and without residual and SiLU, and of the fp32 sums, the
+/// For the host model only: for each form of activation, with and without residual and SiLU, and for the fp32 sums, the
 /// entries that small problems of 32 or 96 channels are given.
 namespace kinetograph::sm100 {
 KG_SM100_TILE(KG_SM100_KERNEL, 2, 64, Frames2d, 64)

@@ -2,11 +2,11 @@
 
 #include <kinetograph/kernels/cuda/sm100/conv2d_config.hpp>
 
-/// The configurations that are built. Each starts from one of four shapes of work (one CTA or a pair, 128- or 64-byte
-/// swizzle) and takes the number of filters, the element and the source that a layer needs.
+/// The configurations that are built. Each starts from one of four shapes (one CTA or a pair, 128- or 64-byte swizzle)
+/// and takes the number of filters, the element and the source that a layer needs.
 namespace kinetograph::sm100 {
 
-/// Filters of one tile: each CTA multiplies 128 pixels by this many, a pair 256 pixels.
+/// `filters` of one tile: a CTA multiplies 128 pixels by this many, a pair 256 pixels.
 struct PresetOptions {
     uint32_t filters = 128;
     Element element = Element::BF16;

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <kinetograph/kernels/isa/descriptors.hpp>
 
-/// A forward convolution as this kernel sees it: shapes only, no pointers.
+/// A forward convolution in the kernel's terms: shapes only, no pointers.
 namespace kinetograph::sm100 {
 
-/// One number an axis of space and time.
+/// One number per axis of space and time.
 struct Axes {
     int64_t d = 1, h = 1, w = 1;
     friend bool operator==(const Axes&, const Axes&) = default;
@@ -20,7 +20,7 @@ struct Conv2dProblemShape {
     int64_t c_out = 0, q = 1, r = 1, s = 1;
     Axes stride{1, 1, 1}, dilation{1, 1, 1};
     Axes pad_front{0, 0, 0};  ///< zeros before the first frame, row, column
-    Axes pad_back{0, 0, 0};   ///< behind the last
+    Axes pad_back{0, 0, 0};   ///< zeros after the last
     int64_t groups = 1;
     Element element = Element::BF16;
 
@@ -32,7 +32,7 @@ struct Conv2dProblemShape {
     /// Nothing to compute: no pixel or no filter.
     bool empty() const { return pixels() == 0 || c_out == 0; }
 
-    /// Positions of a filter of `taps` on an axis of `size`; 0 when it does not fit once.
+    /// Positions of a filter of `taps` on an axis of `size`; 0 if it does not fit once.
     static int64_t outputs(int64_t size, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
         const int64_t extent = size + pad - (taps - 1) * dilation;
         return size <= 0 || extent <= 0 ? 0 : (extent + stride - 1) / stride;

@@ -5,7 +5,7 @@
 #include <kinetograph/kernels/isa/mbarrier.hpp>
 
 /// Shared memory of one CTA. Every swizzled tile starts on a multiple of its pattern; the word that receives the
-/// tensor-memory address lies apart from everything TMA writes.
+/// tensor-memory address is separate from everything TMA writes.
 namespace kinetograph::sm100 {
 
 template <Conv2dConfig kConfig>
@@ -28,8 +28,8 @@ struct Conv2dSmem {
     isa::mbarrier::Barrier source_full[kSourceTiles > 0 ? kSourceTiles : 1];   // epilogue load -> epilogue
     isa::mbarrier::Barrier source_empty[kSourceTiles > 0 ? kSourceTiles : 1];  // epilogue -> epilogue load
     isa::mbarrier::Barrier throttle;    // load -> scheduler: this tile has begun, ask for the next
-    isa::mbarrier::Barrier load_order;  // load -> epilogue load: the first main loads are on their way
-    isa::mbarrier::Barrier deallocate;  // epilogue (of both CTAs of a pair) -> MMA: tensor memory may go
+    isa::mbarrier::Barrier load_order;  // load -> epilogue load: the first main loads are issued
+    isa::mbarrier::Barrier deallocate;  // epilogue (of both CTAs of a pair) -> MMA: tensor memory may be freed
     uint32_t tensor_address;
 };
 

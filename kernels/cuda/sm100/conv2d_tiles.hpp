@@ -6,11 +6,11 @@
 #include <kinetograph/kernels/isa/fence.hpp>
 #include <kinetograph/kernels/isa/thread.hpp>
 
-/// What every role shares: positions in rings, the tile that is being worked on, and how a role gets the next one.
+/// What every role shares: positions in rings, the current tile, and how a role gets the next one.
 namespace kinetograph::sm100 {
 
-/// A position in a ring of `kSlots` slots and the parity that a waiter there needs: a consumer starts with 0, a
-/// producer with 1 (its slots are empty before anybody has released them).
+/// A position in a ring of `kSlots` slots and the parity to wait for there. A consumer starts with 0, a producer with
+/// 1: its slots are empty at first (mbarrier.hpp).
 template <uint32_t kSlots>
 struct Ring {
     uint32_t slot, parity;
@@ -26,7 +26,7 @@ struct Tile {
     uint32_t group;  ///< output frame of a window, else 0
 };
 
-/// Where a CTA stands in its cluster. Pairs lie along x: ranks 2i and 2i + 1.
+/// A CTA's position in its cluster. Pairs lie along x: ranks 2i and 2i + 1.
 template <Conv2dConfig kConfig>
 struct Place {
     static constexpr Conv2dConfig c = kConfig;
@@ -39,13 +39,13 @@ struct Place {
     KG_DEVICE bool leads() const { return x % c.cta_group == 0; }
     KG_DEVICE uint32_t leader() const { return y * c.cluster.x + x / c.cta_group * c.cta_group; }
     KG_DEVICE uint16_t pair() const { return static_cast<uint16_t>(((1u << c.cta_group) - 1) << leader()); }
-    /// CTAs that need this one's rows of A: those of its column.
+    /// CTAs that read the rows of A loaded by this one: those of its column.
     KG_DEVICE uint16_t shares_activation() const {
         uint32_t mask = 0;
         for (uint32_t i = 0; i < c.cluster.y; ++i) mask |= 1u << (i * c.cluster.x + x);
         return static_cast<uint16_t>(mask);
     }
-    /// CTAs that need this one's rows of B: those of its row, every second one for pairs.
+    /// CTAs that read the rows of B loaded by this one: those of its row, every second one for pairs.
     KG_DEVICE uint16_t shares_filter() const {
         uint32_t mask = 0;
         for (uint32_t i = x % c.cta_group; i < c.cluster.x; i += c.cta_group) mask |= 1u << (y * c.cluster.x + i);
@@ -61,8 +61,8 @@ struct Place {
     }
 };
 
-/// One role's way through the tiles: its own block first, then whatever launch control hands over. All roles read the
-/// same answers under the same protocol, so they agree about the end.
+/// One role's sequence of tiles: its own block first, then the tiles that launch control assigns. All roles read the
+/// same answers under the same protocol, so they end after the same tile.
 template <Conv2dConfig kConfig, Fault kFault>
 class TileWalk {
   public:
@@ -81,7 +81,7 @@ class TileWalk {
     }
     KG_DEVICE const Tile& tile() const { return tile_; }
 
-    /// The next tile, for a role of one thread; false when there is none.
+    /// Advances to the next tile, for a role of one thread; false if there is none.
     KG_DEVICE bool next(Smem& smem) {
         const bool more = hear(smem);
         release(smem);
@@ -116,8 +116,8 @@ class TileWalk {
         answer_.advance();
     }
 
-    /// Walks block_swizzle clusters of rows with all their filters before the next ones, so that A is read again from
-    /// L2 while it is hot.
+    /// Walks block_swizzle clusters of rows with all their filters before the next ones, so that A is read again while
+    /// it is still in L2.
     KG_DEVICE Tile tile_of(isa::Index3 first_cta) const {
         uint32_t x = first_cta.x / c.cluster.x, y = first_cta.y / c.cluster.y;
         if constexpr (c.block_swizzle != 0) {
@@ -153,7 +153,7 @@ template <Conv2dConfig kConfig>
 KG_DEVICE uint32_t k_blocks(const Conv2dGeometry& g, const TapRange& taps) {
     return (taps.end - taps.begin) * g.r * g.s * ((g.c_in + kConfig.block.k - 1) / kConfig.block.k);
 }
-/// Output tiles of a tile that hold filters at all.
+/// Output tiles of a tile that hold filters.
 template <Conv2dConfig kConfig>
 KG_DEVICE uint32_t output_tiles(const Conv2dGeometry& g, const Tile& tile) {
     if (tile.n >= g.c_out) return 0;

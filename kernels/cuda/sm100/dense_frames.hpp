@@ -2,18 +2,18 @@
 
 #include <kinetograph/kernels/conv/plan.hpp>
 
-/// A convolution's tensors as dense blocks, for plans that take one address a tensor.
+/// A convolution's tensors as dense blocks, for plans that take one address per tensor.
 namespace kinetograph::sm100 {
 
-/// Where the dense copies lie in a workspace.
+/// Offsets of the dense copies in a workspace.
 struct DenseRoom {
-    uint64_t input = 0, output = 0, residual = 0;  ///< offsets, each at the beginning of a part
+    uint64_t input = 0, output = 0, residual = 0;  ///< each at the beginning of a part
     uint64_t end = 0;
 };
-/// Room from `first` on.
+/// Room that begins at `first`.
 DenseRoom dense_room(const conv::ConvProblem& problem, uint64_t first);
 
-/// [n, d, h, w, c_in], [n, d_out, h_out, w_out, k], the same or null.
+/// [n, d, h, w, c_in]; [n, d_out, h_out, w_out, k]; the same or null.
 struct DenseTensors {
     std::byte* input = nullptr;
     std::byte* output = nullptr;
@@ -24,7 +24,7 @@ struct DenseTensors {
 /// are the output frames.
 DenseTensors append_gather(std::vector<conv::ConvStep>& steps, const conv::ConvProblem& problem,
                            const conv::ConvTensors& tensors, std::span<std::byte* const> stored, const DenseRoom& room);
-/// Takes an output that was made in the workspace to its frames.
+/// Copies an output that was made in the workspace to its frames.
 void append_scatter(std::vector<conv::ConvStep>& steps, const conv::ConvProblem& problem,
                     std::span<std::byte* const> stored, const std::byte* output);
 

@@ -5,8 +5,8 @@
 namespace kinetograph::sm100 {
 namespace {
 
-// Parameters differ in how many tensor maps they hold, and, but for functions with members, in nothing else: one
-// function for each number serves every entry that plans choose.
+// Parameters differ only in their number of tensor maps (and in the members of functions that have any): one function
+// for each number serves every entry that plans choose.
 constexpr Conv2dConfig kDense = one_sm_128b();
 constexpr Conv2dConfig kWindow = one_sm_128b({.activation = Activation::Window3d});
 constexpr Conv2dConfig kWindowWithSource =

@@ -7,26 +7,26 @@
 /// An entry of kConv2dEntries as a step of a plan.
 namespace kinetograph::sm100 {
 
-/// The entry of that name; null where none is built.
+/// The entry of that name; null if none is built.
 const Conv2dEntry* find_entry(std::string_view name);
-/// With the fat binary that holds it: each of conv2d_*.cu makes one.
+/// The entry's name and the fat binary that holds it: each of conv2d_*.cu makes one.
 conv::KernelName kernel_name(const Conv2dEntry& entry);
 
-/// What estimates need to know of the chip.
+/// What estimates read of the chip.
 ChipRates rates_of(const conv::Chip& chip);
 
-/// What comes after the sum of one launch.
+/// The epilogue of one launch.
 struct EntryEpilogue {
     const float* bias = nullptr;  ///< [c_out] or null
     float alpha = 1;
     float beta = 0;  ///< of a residual source
 };
 
-/// Encodes the tensor maps. The entry's function has no members, so ChannelSums is none.
+/// Encodes the tensor maps. The entry's function must have no members, which excludes ChannelSums.
 conv::ConvLaunch entry_launch(const Conv2dEntry& entry, uint32_t kernel, const Conv2dLaunch& launch,
                               const EntryEpilogue& epilogue, const conv::EncodeMap& encode);
 
-/// How many of `frames`, from the first on, follow one another in memory.
+/// How many of `frames`, counted from the first, follow one another in memory.
 template <class Byte>
 size_t adjoining(std::span<Byte* const> frames, uint64_t frame_bytes) {
     size_t count = frames.empty() ? 0 : 1;
@@ -38,7 +38,7 @@ bool all_adjoin(std::span<Byte* const> frames, uint64_t frame_bytes) {
     return adjoining(frames, frame_bytes) == frames.size();
 }
 
-/// Tensor maps have no const: the same description serves loads and stores.
+/// Tensor maps take no const addresses: the same description serves loads and stores.
 template <class Byte>
 std::vector<void*> map_addresses(std::span<Byte* const> frames) {
     std::vector<void*> all;

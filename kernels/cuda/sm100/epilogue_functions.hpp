@@ -5,16 +5,16 @@
 #include <cmath>
 #endif
 
-/// Functions that a kernel applies to its results. A type with `kForm` and a call operator; its members travel in the
-/// kernel's parameters. pixel is the index into [n, d_out, h_out, w_out], channel into [c_out]; neither is ever
-/// outside.
+/// Functions that a kernel applies to its results: a type with `kForm` and a call operator, whose members travel in the
+/// kernel's parameters. pixel is the index into [n, d_out, h_out, w_out], channel into [c_out]; both are always in
+/// range.
 namespace kinetograph::sm100 {
 
 enum class EpilogueForm : uint8_t {
     None,
     InRegisters,        ///< float f(float value, pixel, channel) on the fp32 sum, before the residual
-    AfterSharedMemory,  ///< the same on the staged tile: neighbouring lanes see neighbouring channels, so f may read
-                        ///< global memory in whole lines; the sum is rounded to the output type once more before it
+    AfterSharedMemory,  ///< the same on the staged tile: neighbouring lanes hold neighbouring channels, so f may read
+                        ///< global memory in whole lines; the sum is rounded to the output type once before it
     AfterStore,         ///< void f(float value, pixel, channel): sees what was stored, and changes nothing
 };
 
@@ -36,7 +36,8 @@ struct Silu {
     }
 };
 
-/// Adds every stored value to its channel's sum: the statistics of a norm that follows. sums [c_out], zeroed before.
+/// Adds every stored value to its channel's sum, for the statistics of a norm that follows. sums [c_out], zeroed
+/// before.
 struct ChannelSums {
     static constexpr EpilogueForm kForm = EpilogueForm::AfterStore;
     float* sums = nullptr;

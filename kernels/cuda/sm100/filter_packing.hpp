@@ -5,13 +5,13 @@
 #include <span>
 #include <vector>
 
-/// Filters in the order that the kernel reads: rows of K, channels fastest. Made once, when a layer is loaded; a launch
-/// takes nothing else, so no call ever transposes.
+/// Filters in the order that the kernel reads: rows of K, channels fastest. Packed once, when a layer is loaded;
+/// launches take only this form.
 namespace kinetograph::sm100 {
 
 /// Axes from the slowest to the fastest. F is C_out, C is C_in.
 enum class FilterLayout : uint8_t {
-    KRSC,   ///< [c_out][q][r][s][c_in], the kernel's own: used where it lies
+    KRSC,   ///< [c_out][q][r][s][c_in], the kernel's own: used in place
     RSCF,   ///< [r][s][c_in][c_out], one temporal tap
     QRSCF,  ///< [q][r][s][c_in][c_out]
 };

@@ -14,7 +14,7 @@ constexpr Gate kOnSm100{"an sm_100 or sm_103 device",
                         [](const Subject& s) { return s.chip.cuda_architecture() / 10 == 10; },
                         [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
 
-// Half a minute of compiling and 6 MiB, so builds carry them where their architectures say so.
+// Compiling takes half a minute and 6 MiB, so only builds whose architectures include it have the kernels.
 constexpr Gate kInBuild{"kernels for sm_100f in this build",
                         [](const Subject&) { return !cuda::fat_binary("conv2d_frames").empty(); },
                         [](const Subject&) { return std::string(cuda::fat_binary_compiler()); }};
@@ -31,7 +31,7 @@ constexpr Gate kElement{"bf16, fp16 or fp8", [](const Subject& s) { return multi
 constexpr Gate kOneScale{"one scale for all channels", [](const Subject& s) { return !s.problem.channel_scales; },
                          [](const Subject&) { return std::string("a scale for each"); }};
 
-/// The kernel's gates that the problem fails, "" for none or an element that no kernel here multiplies.
+/// The kernel's gates that the problem fails; "" if none, or if no kernel here multiplies the element.
 std::string failed(std::span<const Conv2dGate> gates, const Subject& s) {
     return multiplies(s.problem.dtype) ? declined(gates, shape_of(s.problem)) : "";
 }

@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/conv/gate.hpp>
 
-/// What the methods of this folder take, with reasons.
+/// What the methods of this folder accept, with reasons.
 namespace kinetograph::sm100 {
 
 std::span<const conv::Gate> conv2d_gates();

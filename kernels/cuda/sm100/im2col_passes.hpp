@@ -4,8 +4,8 @@
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <kinetograph/kernels/isa/thread.hpp>
 
-/// The passes around a matrix product that make it any convolution: rows of A written out, and sums brought home. One
-/// thread takes 16 bytes of a row of A, or one sum; grid.x is im2col_blocks of their number, 256 threads.
+/// The passes around a matrix product that make it any convolution: one writes the rows of A, the other turns sums into
+/// outputs. One thread takes 16 bytes of a row of A, or one sum; grid.x is im2col_blocks of their number, 256 threads.
 namespace kinetograph::sm100 {
 
 inline constexpr uint32_t kIm2colThreads = 256;
@@ -15,7 +15,7 @@ KG_HOST_DEVICE uint32_t im2col_blocks(uint64_t threads) {
 }
 KG_DEVICE uint64_t index_of_thread() { return uint64_t{isa::block_index().x} * kIm2colThreads + isa::thread_index(); }
 
-/// Any convolution, in the words of the layer.
+/// Any convolution, as the layer describes it.
 struct Im2colGeometry {
     uint32_t d, h, w, c_in;               ///< activation [n, d, h, w, c_in]
     uint32_t d_out, h_out, w_out, c_out;  ///< output [n, d_out, h_out, w_out, c_out]
@@ -26,7 +26,7 @@ struct Im2colGeometry {
     uint32_t group_channels, group_filters;
 };
 
-/// matrix[row][k], k = (q, r, s, channel of the group), zeros where the filter leaves the input and behind the last k.
+/// matrix[row][k], k = (q, r, s, channel of the group); zeros where the filter leaves the input and after the last k.
 struct GatherParams {
     const void* activation;
     void* matrix;        ///< [rows][k_padded] of the element, 16-byte aligned
@@ -63,7 +63,7 @@ KG_DEVICE void gather_rows(const GatherParams& params) {
     KG_UNROLL
     for (uint32_t i = 0; i < Part::kElements; ++i, ++k) {
         const uint32_t s = tap % g.s, r = tap / g.s % g.r, q = tap / (g.s * g.r);
-        // Unsigned: a place before the first one becomes a very large one.
+        // Unsigned: a position before the first one becomes very large.
         const uint32_t in_d = d * g.stride_d + q * g.dilation_d - g.pad_d;
         const uint32_t in_h = h * g.stride_h + r * g.dilation_h - g.pad_h;
         const uint32_t in_w = w * g.stride_w + s * g.dilation_w - g.pad_w;

@@ -17,9 +17,9 @@ using conv::ConvTensors;
 using conv::workspace_part;
 
 constexpr uint64_t kChunkBytes = 64 << 20;
-constexpr uint32_t kGather = 0, kProduct = 1, kHome = 2;  // of the plan's kernels
+constexpr uint32_t kGather = 0, kProduct = 1, kHome = 2;  // indices into the plan's kernels
 
-// Functions without members leave the parameters as they are.
+// Functions without members do not change the parameters.
 using HomeParams = BringHomeParams<NoEpilogue>;
 static_assert(sizeof(HomeParams) == sizeof(BringHomeParams<SiluInRegisters>));
 
@@ -51,7 +51,7 @@ ConvStep pass(uint32_t kernel, uint64_t threads, const Params& params) {
                             .arguments = conv::Arguments::of(params)};
 }
 
-/// Products one by one, what is written out and read once, and the sums.
+/// The products, the matrix written and read once, and the sums.
 double seconds_of(const ConvProblem& problem, const Im2colSizes& sizes, const Conv2dEntry& product,
                   const conv::Chip& chip) {
     const auto pixels = static_cast<double>(problem.frames_out() * problem.pixels_out());

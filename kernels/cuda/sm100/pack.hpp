@@ -7,7 +7,7 @@ namespace kinetograph::sm100 {
 /// [k][c][q][r][s] to [k][q][r][s][c] of problem.dtype, each number rounded once; c = c_in / groups.
 std::vector<std::byte> pack_filter(const conv::ConvProblem& problem, std::span<const float> filter);
 
-/// That packing: of every method here but im2col.
+/// That packing, used by every method here except im2col.
 conv::ParameterPacking filter_packing(const conv::ConvProblem& problem);
 
 }  // namespace kinetograph::sm100

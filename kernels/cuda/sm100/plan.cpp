@@ -35,7 +35,7 @@ const Conv2dEntry& choose(const ConvProblem& problem, const Conv2dProblemShape& 
                       .function = problem.activation == conv::Activation::Silu ? EntryFunction::SiluInRegisters
                                                                                : EntryFunction::None},
                      rates_of(chip));
-    assert(entry != nullptr);  // gates let nothing through that is not built
+    assert(entry != nullptr);  // gates admit only what is built
     return *entry;
 }
 
@@ -53,7 +53,7 @@ ConvStep launch(const Conv2dEntry& entry, uint32_t kernel, const ConvProblem& pr
                         encode);
 }
 
-/// The norm as a pass after everything, its kernel the plan's last.
+/// The norm as a last pass; its kernel is the plan's last.
 void add_norm(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip) {
     if (problem.norm == conv::Norm::None) return;
     plan.kernels.push_back(sm80::norm_kernel(problem));
@@ -61,7 +61,7 @@ void add_norm(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip
     plan.steps = [bare = std::move(plan.steps), problem, kernel = static_cast<uint32_t>(plan.kernels.size() - 1)](
                      const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
                      const conv::EncodeMap& encode) {
-        // An output that only the norm reads is normed where it lies.
+        // An output that only the norm reads is normalised in place.
         ConvTensors convolved = tensors;
         if (problem.norm == conv::Norm::Instead) convolved.output = tensors.normed;
         std::vector<ConvStep> steps = bare(convolved, parameters, encode);
@@ -133,7 +133,7 @@ ConvPlan plan_conv2d(const ConvProblem& problem, const conv::Chip& chip) {
 ConvPlan plan_conv3d(const ConvProblem& problem, const conv::Chip& chip) {
     const Conv2dProblemShape shape = shape_of(problem);
     const Conv2dEntry& window = choose(problem, shape, Activation::Window3d, chip);
-    const Conv2dEntry* volume = nullptr;  // where a map's corners reach
+    const Conv2dEntry* volume = nullptr;  // if a map's corners reach
     if (declined(gates(Activation::Volume3d), shape).empty())
         volume = &choose(problem, shape, Activation::Volume3d, chip);
     ConvPlan plan;

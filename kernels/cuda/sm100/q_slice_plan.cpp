@@ -16,11 +16,11 @@ using conv::ConvProblem;
 using conv::ConvStep;
 using conv::ConvTensors;
 
-// Functions without members leave the parameters as they are.
+// Functions without members do not change the parameters.
 using FinishParams = FinishSlicesParams<NoEpilogue>;
 static_assert(sizeof(FinishParams) == sizeof(FinishSlicesParams<SiluInRegisters>));
 
-/// What the steps of one form launch, as places in the plan's kernels.
+/// What the steps of one form launch, as indices into the plan's kernels.
 struct SliceKernels {
     const Conv2dEntry *image = nullptr, *first_sum = nullptr, *next_sum = nullptr, *last_sum = nullptr;
     static constexpr uint32_t kSlice = 0, kAccumulate = 1;                // RoundedSlices
@@ -43,7 +43,7 @@ ConvStep pass(uint32_t kernel, uint64_t values, const Params& params) {
                             .arguments = conv::Arguments::of(params)};
 }
 
-/// A pass has to finish where the last sum's epilogue cannot.
+/// Whether a pass must finish because the last sum's epilogue cannot.
 bool pass_finishes(const ConvProblem& problem, QsliceForm form) {
     return form == QsliceForm::RoundedSlices || problem.residual || problem.activation != conv::Activation::None;
 }

@@ -3,7 +3,7 @@
 namespace kinetograph::sm100 {
 namespace {
 
-/// Sizes in bytes that lead from sample to sample and slice to slice.
+/// Strides in bytes between samples and between slices.
 struct Strides {
     int64_t frame, sample, filter_slice, pixels;
 

@@ -4,15 +4,15 @@
 
 /// A 3-D convolution as q 2-D ones: out[t] = sum over q of conv2d(in[t + q], filter[q]). Exact for stride 1, dilation 1
 /// and no temporal padding (qslice_gates). The frames of one sample are the images of each 2-D launch, and a slice of
-/// the filter is a view of the packed one: nothing is copied or transposed.
+/// the filter is a view of the packed filter: no copy, no transposition.
 namespace kinetograph::sm100 {
 
 enum class QsliceForm : uint8_t {
-    RoundedSlices,  ///< the documented one: each slice's bf16 result is added to an fp32 buffer by a pass of its own
+    RoundedSlices,  ///< a separate pass adds each slice's bf16 result to an fp32 buffer
     FusedSums,      ///< each 2-D epilogue adds its fp32 sums to the buffer; the last one finishes
 };
 
-/// What one step of the plan runs.
+/// What one step of the plan launches.
 enum class QsliceStep : uint8_t {
     Slice,       ///< conv2d -> bf16 temporary
     Accumulate,  ///< pass: sums (+)= temporary
@@ -24,15 +24,15 @@ enum class QsliceStep : uint8_t {
 
 struct QsliceWork {
     QsliceStep step{};
-    bool first = false;   ///< Accumulate: the sums start here
+    bool first = false;   ///< Accumulate: this slice starts the sums
     Conv2dLaunch launch;  ///< of the conv2d steps
 };
 
-/// Who applies what follows the sum in the fused form. A residual comes behind the function, and one source tile cannot
-/// be both: there a pass finishes in any case.
+/// Where the fused form applies what follows the sum. A residual is added after the function, and a tile has only one
+/// source: with a residual a pass always finishes.
 enum class Finisher : uint8_t {
     LastSum,  ///< the last slice's epilogue
-    Pass,     ///< a pass: of a function that no last-sum kernel is built with
+    Pass,     ///< a pass: for functions that no last-sum kernel is built with
 };
 
 /// Device addresses. sums is fp32 [n, d_out, h_out, w_out, c_out]; slice the same in bf16, for RoundedSlices only.
@@ -45,7 +45,7 @@ struct QsliceTensors {
     void* slice = nullptr;
 };
 
-/// The 2-D configs of the steps, all from one.
+/// The 2-D configs of the steps, all derived from one.
 struct QsliceConfigs {
     Conv2dConfig slice, first_sum, next_sum, last_sum;
 };

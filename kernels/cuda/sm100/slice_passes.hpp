@@ -35,7 +35,7 @@ struct FinishSlicesParams {
     Epilogue function;
 };
 
-/// 16 bytes that one instruction moves.
+/// 16 bytes, moved by one instruction.
 struct alignas(16) FourFloats {
     float at[4];
 };

@@ -5,12 +5,12 @@
 /// The kernels that work on fp32 sums in memory, and the image kernel of the same shape.
 namespace kinetograph::sm100 {
 
-/// One CTA or a pair, one swizzle; bf16 inputs. All four take the same tiles.
+/// For one group of CTAs and one swizzle; bf16 inputs. All four take the same tiles.
 struct SumEntries {
-    const Conv2dEntry* image = nullptr;      ///< bf16 out: the config from which the others' follow
-    const Conv2dEntry* first_sum = nullptr;  ///< sums out
-    const Conv2dEntry* next_sum = nullptr;   ///< sums in and out
-    const Conv2dEntry* last_sum = nullptr;   ///< sums in, bf16 out
+    const Conv2dEntry* image = nullptr;      ///< bf16 output: the other configs follow from it
+    const Conv2dEntry* first_sum = nullptr;  ///< stores sums
+    const Conv2dEntry* next_sum = nullptr;   ///< loads and stores sums
+    const Conv2dEntry* last_sum = nullptr;   ///< loads sums, bf16 output
 };
 
 /// The cheapest of those that are built for a 2-D shape in bf16, by estimate.

@@ -2,10 +2,10 @@
 
 #include <kinetograph/kernels/isa/descriptors.hpp>
 
-/// Everything that is fixed when the sm_80 convolution is compiled.
+/// The parameters that are fixed when the sm_80 convolution is compiled.
 namespace kinetograph::sm80 {
 
-/// Elements of a chunk, the 16 bytes that one copy and one row of an ldmatrix take.
+/// Elements of a chunk: the 16 bytes of one copy and of one row of an ldmatrix.
 inline constexpr uint32_t kChunk = 8;
 
 struct ConvConfig {
@@ -15,7 +15,7 @@ struct ConvConfig {
     uint32_t bk = 32;                   ///< elements of K in a stage: 32 or 64, rows of 64 or 128 bytes
     uint32_t stages = 3;                ///< of the ring of k blocks
     uint32_t copy_bytes = 16;           ///< of one copy of input channels: 16 (c_in % 8 = 0), 4 (even), 2 (any)
-    uint32_t ctas_per_sm = 2;           ///< that registers are shared among
+    uint32_t ctas_per_sm = 2;           ///< CTAs that share an SM's registers
 
     friend constexpr bool operator==(const ConvConfig&, const ConvConfig&) = default;
 };
@@ -31,7 +31,7 @@ KG_HOST_DEVICE uint32_t lanes_of_a_pixel(const ConvConfig& c) {
     while (lanes < 32 && c.bn / 4 % (2 * lanes) == 0) lanes *= 2;
     return lanes;
 }
-/// fp32 from one pixel to the next of the tile that the epilogue stages.
+/// Pitch in floats between pixels of the tile that the epilogue stages.
 KG_HOST_DEVICE uint32_t tile_pitch(const ConvConfig& c) { return c.bn + 8; }
 
 template <ConvConfig c>
@@ -39,7 +39,7 @@ struct ConvRing {
     alignas(1024) uint16_t a[c.stages][c.bm * c.bk];
     uint16_t b[c.stages][c.bn * c.bk];
 };
-/// Shared memory: the ring of k blocks, and behind the last of them the sums of the whole tile.
+/// Shared memory: the ring of k blocks; after the last block the sums of the whole tile take its place.
 template <ConvConfig c>
 union ConvSmem {
     ConvRing<c> ring;
@@ -67,7 +67,7 @@ struct CheckedConvConfig {
 };
 
 /// Byte offset of a chunk in a tile. The 128 bytes of all banks hold two rows of 64 bytes or one of 128, so chunks
-/// rotate with every second row or with every row, and the eight rows of an ldmatrix meet every bank once.
+/// rotate every second row or every row, and the eight rows of an ldmatrix use every bank once.
 template <ConvConfig c>
 KG_HOST_DEVICE uint32_t chunk_offset(uint32_t row, uint32_t chunk) {
     const uint32_t phase = c.bk == 32 ? row / 2 % 4 : row % 8;

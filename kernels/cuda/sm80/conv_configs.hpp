@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 
-/// The configurations that are built: one list for the entry points, for the tile choice and for the tests.
+/// The configurations that are built, as one list for the entry points, the tile choice and the tests.
 ///
 /// X(name, element, bm, bn, warps_m, warps_n, bk, stages, copy_bytes, ctas_per_sm); the kernel is sm80_conv_<name>.
 #define KG_SM80_CONV_CONFIGS_OF(X, type, element)            \

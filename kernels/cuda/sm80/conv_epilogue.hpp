@@ -15,9 +15,10 @@ namespace kinetograph::sm80 {
 template <Element kValue>
 struct ChannelQuad {
     static constexpr uint32_t kBytes = element_bytes(kValue);
-    using Words = isa::Words<kBytes>;  ///< all four at once
+    using Words = isa::Words<kBytes>;  ///< all four, moved as one
 
-    /// `whole`: every pixel's channels are quads, so addresses are aligned to four; otherwise `count` of them exist.
+    /// `whole`: every pixel's channels are whole quads, so addresses are aligned to four; otherwise the first `count`
+    /// exist.
     KG_DEVICE static void load(float (&values)[4], const void* frame, size_t element, bool whole, uint32_t count) {
         const uint8_t* address = static_cast<const uint8_t*>(frame) + element * kBytes;
         if (whole) return unpack(isa::load_global<Words>(address), values);
@@ -34,7 +35,7 @@ struct ChannelQuad {
         }
     }
 
-    /// What storing keeps of the values.
+    /// Rounds the values as storing them would.
     KG_DEVICE static void round(float (&values)[4]) { unpack(pack(values), values); }
 
   private:
@@ -74,9 +75,9 @@ struct ChannelQuad {
     }
 };
 
-/// From a warp's accumulators to memory, in fp32 up to the one rounding. The tile passes through shared memory, where
-/// the ring was, so that a few neighbouring lanes have a whole pixel: they move 64 bytes and more of it at once, and
-/// the norm needs nobody else.
+/// From a warp's accumulators to memory, in fp32 until the one rounding. The tile passes through the shared memory of
+/// the ring, so that a few neighbouring lanes hold a whole pixel: they access 64 bytes or more at once, and the norm
+/// needs only these lanes.
 template <ConvConfig kConfig, ConvFault kFault>
 class ConvEpilogueStep {
   public:
@@ -108,12 +109,12 @@ class ConvEpilogueStep {
     KG_DEVICE static uint32_t quad(uint32_t j) { return isa::thread_index() % kLanes + j * kLanes; }
     /// First channel of this lane's j-th quad.
     KG_DEVICE uint32_t channel(uint32_t j) const { return tile_.n + 4 * quad(j); }
-    /// Channels of that quad that exist: 0 to 4.
+    /// Number of channels of that quad that exist: 0 to 4.
     KG_DEVICE uint32_t count(uint32_t j) const {
         return channel(j) >= params_.c_out ? 0 : params_.c_out - channel(j) < 4 ? params_.c_out - channel(j) : 4;
     }
 
-    /// Rows are tile_pitch apart: the eight rows and four pairs of columns of a store meet every bank as often.
+    /// Rows are tile_pitch apart: the eight rows and four pairs of columns of a store use every bank equally often.
     KG_DEVICE void stage(const Accumulators& sums) {
         const uint32_t row = isa::warp_index() / c.warps_n * (c.bm / c.warps_m) + isa::lane_index() / 4;
         const uint32_t column = isa::warp_index() % c.warps_n * (c.bn / c.warps_n) + isa::lane_index() % 4 * 2;
@@ -164,8 +165,8 @@ class ConvEpilogueStep {
         }
     }
 
-    /// All of a pixel's loads are under way before its first store, which no load may pass: a Q-slice convolution is
-    /// bound by them.
+    /// All loads of a pixel are issued before its first store, which no load may pass: they bound a Q-slice
+    /// convolution.
     KG_DEVICE void load_addend(Pixel& values, size_t pixel, bool stored) const {
         KG_UNROLL
         for (uint32_t j = 0; j < kQuads; ++j) {
@@ -185,8 +186,8 @@ class ConvEpilogueStep {
         }
     }
 
-    /// `values` with kAddend: what the sums are added to. Leaves the rounded values for the norm, zeros where no
-    /// channel is.
+    /// With kAddend, `values` are added to the sums. Leaves the rounded values for the norm, zeros for channels that do
+    /// not exist.
     template <Element kValue, bool kAddend>
     KG_DEVICE void finish_quad(float (&values)[4], uint32_t row, uint32_t j, size_t pixel, uint32_t exist,
                                const float (&bias)[4]) {

@@ -2,22 +2,22 @@
 
 #include <cstdint>
 
-/// Mistakes that can be built into the kernel on purpose, to see the host model find them. Kernels are compiled with
-/// ConvFault::None: every use is an `if constexpr` or a constant, and nothing of it reaches the chip.
+/// Faults that tests build into the kernel to check that the host model finds them. Kernels are compiled with
+/// ConvFault::None: every use is an `if constexpr` or a constant, so the chip's code contains none of it.
 namespace kinetograph::sm80 {
 
 enum class ConvFault : uint8_t {
     None,
     NoWait,                     ///< products start before the copies of their stage have landed
-    WaitsForOneGroupLess,       ///< one more group than the ring allows is left under way
+    WaitsForOneGroupLess,       ///< one more group than the ring allows remains in flight
     NoBarrier,                  ///< a thread waits for its own copies only
     NoCommit,                   ///< copies are in no group, so that no wait covers them
-    LoadsIntoReadStage,         ///< the next block goes where other warps still read
-    SwizzledByRow,              ///< chunks are written with another phase than they are read with
-    UnswizzledBothWays,         ///< true results from busy banks
-    StagesWhileOthersMultiply,  ///< the epilogue's tile is written where other warps still read the ring
+    LoadsIntoReadStage,         ///< the next block overwrites a stage that other warps still read
+    SwizzledByRow,              ///< chunks are written with a different swizzle phase than they are read with
+    UnswizzledBothWays,         ///< correct results with bank conflicts
+    StagesWhileOthersMultiply,  ///< the epilogue's tile overwrites a ring that other warps still read
     NoStagingBarrier,           ///< sums are read before the other warps have staged them
-    HaloNotZeroed,              ///< the column right of the image is the next row's first
+    HaloNotZeroed,              ///< the column right of the image reads the next row's first
 };
 
 }  // namespace kinetograph::sm80

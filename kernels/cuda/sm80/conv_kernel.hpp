@@ -5,7 +5,7 @@
 #include <kinetograph/kernels/isa/warp_matrix.hpp>
 
 /// The implicit-GEMM forward convolution for every GPU since sm_80: D[pixels, c_out] = A[pixels, taps * c_in] *
-/// B[c_out, taps * c_in]^T, A never stored. 2-D and causal 3-D; one source for the chip and for host_model.
+/// B[c_out, taps * c_in]^T, where A is never stored. 2-D and causal 3-D; one source for the chip and for host_model.
 /// Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM).
 namespace kinetograph::sm80 {
 
@@ -29,11 +29,11 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
     }
 
   private:
-    /// A ring of stages: while one is multiplied, the copies of the next stages - 1 are under way.
+    /// A ring of stages: while one is multiplied, the copies of the next stages - 1 are in flight.
     ///
     ///   block      0  1  2  3 ...      copies of block b go to stage b % stages;
-    ///   copies  0 1  2  3  4  5        the barrier of block b says that every thread's copies of b have landed, and
-    ///   products   0  1  2  3          that every warp is done with block b - 1, whose stage is filled next
+    ///   copies  0 1  2  3  4  5        after the barrier of block b every thread's copies of b have landed, and
+    ///   products   0  1  2  3          every warp has finished block b - 1, whose stage is filled next
     KG_DEVICE static void multiply(Loader& loader, ConvRing<kConfig>& smem, float (&sums)[kTilesM][kTilesN][4]) {
         constexpr uint32_t kAhead = c.stages - 1;
         constexpr uint32_t kPending = kFault == ConvFault::WaitsForOneGroupLess ? kAhead : kAhead - 1;
@@ -63,7 +63,7 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
     struct Fragments {
         KG_DEVICE explicit Fragments(ConvRing<kConfig>& smem) {
             const uint32_t lane = isa::lane_index(), warp = isa::warp_index();
-            // A: rows 0-7, rows 8-15, then the same of the next 8 of k. B: 8 filters, their next 8 of k, 8 more
+            // A: rows 0-7, rows 8-15, then the same for the next 8 of k. B: 8 filters, their next 8 of k, 8 more
             // filters.
             const uint32_t row_a = warp / c.warps_n * (c.bm / c.warps_m) + lane % 16;
             const uint32_t row_b = warp % c.warps_n * (c.bn / c.warps_n) + lane % 8 + lane / 16 * 8;
@@ -82,7 +82,8 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
         const uint32_t b_stage = fragments.b + stage * c.bn * kRowBytes;
         KG_UNROLL
         for (uint32_t step = 0; step < c.bk / 16; ++step) {
-            // Two chunks further along k: bits of the chunk's number above the lowest, below and above the XOR alike.
+            // A step is two chunks along k. Their number has zeros in these bits, so XOR adds it, and XOR commutes
+            // with the swizzle.
             const uint32_t a_row = a_stage ^ (step * 32), b_row = b_stage ^ (step * 32);
             uint32_t a[kTilesM][4], b[kTilesN][2];
             isa::load_matrices(a, a_row, 16 * kRowBytes);

@@ -8,9 +8,9 @@
 
 namespace kinetograph::sm80 {
 
-/// Brings one k block after the other into the ring: K runs over (tap q, r, s; channel), channels of a tap rounded up
-/// to chunks of 8, and a block takes the next chunks, whichever taps they belong to. A thread has one chunk of the
-/// block in the same few rows of A and of B throughout, so only the tap moves.
+/// Copies k blocks into the ring, one after the other. K runs over (tap q, r, s; channel), the channels of a tap
+/// rounded up to chunks of 8; a block takes the next chunks, whichever taps they belong to. A thread copies one chunk
+/// of each block, in the same few rows of A and of B throughout, so only its tap changes.
 template <ConvConfig kConfig, ConvFault kFault>
 class ConvLoader {
   public:
@@ -56,7 +56,7 @@ class ConvLoader {
         enter_tap();
     }
 
-    /// k blocks of this CTA; 0 when every temporal tap lies in the padding.
+    /// k blocks of this CTA; 0 if every temporal tap is in the padding.
     KG_DEVICE uint32_t blocks() const { return blocks_; }
 
     /// Starts the copies of the next block into `stage`; the caller commits them.
@@ -70,14 +70,14 @@ class ConvLoader {
 
   private:
     static constexpr uint32_t kRowChunks = row_chunks(c), kRowBytes = row_bytes(c);
-    static constexpr uint32_t kRowStep = threads(c) / kRowChunks;  ///< rows that the threads cover at once
+    static constexpr uint32_t kRowStep = threads(c) / kRowChunks;  ///< rows that the threads copy at once
     static constexpr uint32_t kRowsA = c.bm / kRowStep, kRowsB = c.bn / kRowStep;
 
     KG_DEVICE const uint8_t* frame_of(uint32_t q) const {
         return q < q_end_ ? static_cast<const uint8_t*>(frames_[q]) : nullptr;
     }
 
-    /// Makes channel_ a channel of tap (q_, r_, s_) again.
+    /// Makes channel_ relative to tap (q_, r_, s_) again.
     KG_DEVICE void enter_tap() {
         while (channel_ >= params_.c_padded && q_ < q_end_) {
             channel_ -= params_.c_padded;
@@ -98,7 +98,7 @@ class ConvLoader {
         }
     }
 
-    /// 8 channels of one pixel, as many as it has.
+    /// 8 channels of one pixel, or as many as it has.
     KG_DEVICE void copy_chunk(uint32_t destination, const uint8_t* source, bool inside) {
         if constexpr (c.copy_bytes == 16) {
             isa::cp_async::copy<16, isa::cp_async::Cache::L2Only>(destination, source, inside ? 16 : 0);
@@ -138,7 +138,7 @@ class ConvLoader {
     uint32_t a_, b_;        ///< shared-memory addresses of that chunk in stage 0
     Row rows_[kRowsA];
     const void* const* frames_;
-    const uint8_t* frame_;  ///< under tap q_; null behind the last
+    const uint8_t* frame_;  ///< under tap q_; null after the last
     const uint8_t* filter_;
     size_t row_pitch_;
     uint32_t filters_;  ///< from this thread's first row of B to the last filter

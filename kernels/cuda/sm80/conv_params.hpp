@@ -4,7 +4,7 @@
 #include <kinetograph/kernels/conv/epilogue_flags.hpp>
 #include <type_traits>
 
-/// What one launch of ConvKernel reads, by value; filled in by conv_launch.cpp.
+/// The parameters of one launch of ConvKernel, passed by value; plan.cpp fills them in.
 namespace kinetograph::sm80 {
 
 /// Output frames of one launch, and frame taps (output frames times temporal taps) of one launch.
@@ -15,7 +15,7 @@ using enum conv::EpilogueFlags;
 struct ConvParams {
     const void* input[kMaxConvFrameTaps];  ///< [frame][q]: [h, w, c_in] blocks as stored; null: a frame of zeros
     void* output[kMaxConvFrames];          ///< [frame]: [h_out, w_out, c_out]
-    const void* residual[kMaxConvFrames];  ///< [frame]: as the output, which it may be; added times beta
+    const void* residual[kMaxConvFrames];  ///< [frame]: as the output, and may be the same; added times beta
     const void* addend[kMaxConvFrames];    ///< [frame]: [h_out, w_out, c_out] fp32; may be an fp32 output
     void* normed[kMaxConvFrames];          ///< [frame]: as the output
     const void* filter;                    ///< [parity][c_out][taps][c_padded]: pack_filter
@@ -29,8 +29,8 @@ struct ConvParams {
     uint32_t c_padded;       ///< c_in rounded up to a chunk: channels of one tap along K
     uint32_t q, r, s;        ///< taps
     uint32_t w_out, pixels;  ///< of the image that the tiles walk: an output frame, or one parity of it
-    uint32_t parities;       ///< 1, or 4: sub-pixel positions (row, column), each with a filter of its own
-    uint32_t n_tiles;        ///< tiles side by side over the filters
+    uint32_t parities;       ///< 1, or 4: sub-pixel positions (row, column), each with its own filter
+    uint32_t n_tiles;        ///< tiles along the filters
     int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
     uint32_t flags;  ///< EpilogueFlags
     float beta;

@@ -4,32 +4,32 @@
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// Where the input channels under one tap lie for one output pixel: two ways to know, one for speed, one for any shape.
+/// Addresses of the input channels under one tap for one output pixel, in two forms: a fast one, and one for any shape.
 namespace kinetograph::sm80 {
 
 /// A chunk of channels under one tap.
 struct ConvChunkSource {
-    const uint8_t* address;  ///< valid also where nothing is read
-    bool inside;             ///< of the image; zeros otherwise
+    const uint8_t* address;  ///< valid even if nothing is read
+    bool inside;             ///< inside the image; zeros otherwise
 };
 
 /// Most rows or columns of taps for MaskedRow.
 inline constexpr int64_t kMostMaskedTaps = 15;
 
-/// Which taps see the image is settled before the loop, a bit for each row and column of taps, and the distance between
-/// two taps is the same for all pixels. Up to 15 x 15 taps, on the image as stored.
+/// Decides before the loop which taps are inside the image, one bit for each row and column of taps; the distance
+/// between two taps is the same for all pixels. Up to 15 x 15 taps, on the image as stored.
 struct MaskedRow {
-    uint32_t offset;  ///< bytes from the frame to the pixel under tap (0, 0); modulo 2^32 where that lies outside
-    uint32_t taps;    ///< bit r: tap row r lies inside; bit 16 + s: tap column s does
+    uint32_t offset;  ///< bytes from the frame to the pixel under tap (0, 0); modulo 2^32 if that is outside
+    uint32_t taps;    ///< bit r: tap row r is inside; bit 16 + s: tap column s is
 
-    /// What is the same for all rows under one tap.
+    /// The part that all rows under one tap share.
     struct Tap {
         const uint8_t* frame;
         uint32_t distance;  ///< bytes from tap (0, 0) to this chunk
         uint32_t needs;     ///< bits of `taps`
     };
 
-    /// Pixel (y, x) is the one under tap (0, 0), in the image or not; `exists`: the output pixel does.
+    /// Pixel (y, x) is under tap (0, 0), possibly outside the image; `exists`: whether the output pixel does.
     template <ConvFault kFault>
     KG_DEVICE static MaskedRow of(const ConvParams& params, int32_t y, int32_t x, bool exists) {
         MaskedRow row{static_cast<uint32_t>(y * static_cast<int32_t>(params.w_stored) + x) * params.c_in * 2, 0};
@@ -58,7 +58,7 @@ struct MaskedRow {
     }
 };
 
-/// Coordinates, compared for every chunk: any number of taps, and images that are seen twice as large as stored.
+/// Coordinates, compared for every chunk: any number of taps, and images seen at twice their stored size.
 struct PlacedRow {
     int32_t y, x;  ///< under tap (0, 0), in the image that the taps see
 

@@ -6,13 +6,13 @@
 
 namespace kinetograph::sm80 {
 
-/// What this CTA computes: bm pixels by bn filters of one output frame, or of one parity of it.
+/// The work of this CTA: bm pixels by bn filters of one output frame, or of one parity of it.
 struct ConvTile {
     uint32_t frame;        ///< output frame
-    uint32_t row, column;  ///< parity: where the tile's pixels lie in blocks of 2 x 2; 0, 0 without sub-pixels
+    uint32_t row, column;  ///< parity: the position of the tile's pixels in blocks of 2 x 2; 0, 0 without sub-pixels
     uint32_t m, n;         ///< first pixel, first filter
 
-    /// Filters run fastest: CTAs that share pixels run side by side and find them in the second-level cache.
+    /// Filters vary fastest: CTAs that share pixels run side by side and find them in the second-level cache.
     template <ConvConfig c>
     KG_DEVICE static ConvTile of_this_cta(const ConvParams& params) {
         const isa::Index3 block = isa::block_index();
@@ -22,7 +22,7 @@ struct ConvTile {
     }
 };
 
-/// Where pixel m of the tile's image lies in the output frame.
+/// The position of the tile's pixel m in the output frame.
 KG_DEVICE uint32_t output_pixel(const ConvParams& params, const ConvTile& tile, uint32_t m) {
     if (params.parities == 1) return m;
     const uint32_t y = m / params.w_out, x = m % params.w_out;

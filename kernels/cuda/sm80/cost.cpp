@@ -21,15 +21,15 @@ constexpr std::array kConfigs{KG_SM80_CONV_CONFIGS_BF16(KG_NAMED) KG_SM80_CONV_C
 
 int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
-/// Clocks of an SM, for one CTA: fitted to the times of 13 layers of the Wan 2.1 decoder on an H200 (sm_90, 1.8 GHz),
-/// which they meet within 6 to 16 % (root mean square), docs/performance.md. Narrow copies have not been fitted: only
-/// one tile each can take what needs them.
+/// Clocks of an SM for one CTA, fitted to the times of 13 layers of the Wan 2.1 decoder on an H200 (sm_90, 1.8 GHz),
+/// which they predict within 6 to 16 % (root mean square), docs/performance.md. Narrow copies have not been fitted:
+/// only one tile of each width can run them.
 struct TileClocks {
     uint32_t bm, bn;
     double multiply;  ///< of the pipes, for 64 elements of K
-    double finish;    ///< of the pipes, besides
-    double alone;     ///< from one 64 elements of K to the next when the CTA has the SM to itself
-    double start;     ///< besides, when it is alone
+    double finish;    ///< additional clocks of the pipes per tile
+    double alone;     ///< for each 64 elements of K when the CTA has the SM to itself
+    double start;     ///< additional, when it is alone
 };
 constexpr std::array kTileClocks{
     TileClocks{128, 128, 1290, 5731, 1240, 15516}, TileClocks{128, 96, 927, 3682, 978, 20359},
@@ -44,7 +44,7 @@ const TileClocks& clocks_of(const ConvConfig& config) {
     return *found;
 }
 
-/// Bytes that one copy of input channels may have. Copies of 16 bytes go with MaskedRow, others with PlacedRow.
+/// Bytes that one copy of input channels may have. Copies of 16 bytes use MaskedRow, narrower ones PlacedRow.
 uint32_t widest_copy(const ConvProblem& p) {
     const bool masked =
         upsample_of(p) != Upsample::Nearest2x && p.filter.r <= kMostMaskedTaps && p.filter.s <= kMostMaskedTaps;
@@ -52,12 +52,12 @@ uint32_t widest_copy(const ConvProblem& p) {
     return p.c_in % 2 == 0 ? 4 : 2;
 }
 
-/// Of the element, with the copies that the channels ask for.
+/// Whether the tile has the problem's element and copies as wide as its channels require.
 bool copies(const ConvConfig& config, const ConvProblem& problem) {
     return config.element == problem.dtype && config.copy_bytes == widest_copy(problem);
 }
 
-/// Filters of the narrowest tile that holds all channels of a pixel; 0 where none does.
+/// Filters of the narrowest tile that holds all channels of a pixel; 0 if none does.
 uint32_t norm_width(const ConvProblem& problem) {
     uint32_t width = 0;
     for (const NamedConvConfig& named : kConfigs) {
@@ -80,7 +80,7 @@ bool some_tile_fits(const ConvProblem& problem) {
 }
 
 uint32_t resident_ctas(const ConvConfig& config, const Chip& chip) {
-    constexpr uint32_t kOfTheSystem = 1024;  // what a block cannot have of an SM's shared memory
+    constexpr uint32_t kOfTheSystem = 1024;  // of an SM's shared memory, reserved for each block
     const uint32_t by_memory = (chip.shared_bytes_per_block + kOfTheSystem) / (shared_bytes(config) + kOfTheSystem);
     return std::max(1u, std::min(by_memory, config.ctas_per_sm));
 }
@@ -95,7 +95,7 @@ double conv_seconds(const ConvConfig& config, const ConvProblem& p, const Chip& 
     const TileClocks clocks = clocks_of(config);
     const int64_t taps = upsample_of(p) == Upsample::SubPixel ? p.filter.q * 4 : p.taps();
     const auto depth = static_cast<double>(taps * padded_channels(p.c_in)) / 64;
-    // CTAs of one SM share its pipes; a few of them do not fill these, and each takes at least its own latency.
+    // CTAs of one SM share its pipes. Few CTAs do not fill them, and then each takes its own latency.
     const auto together = [&](int64_t ctas) {
         const double shared = static_cast<double>(ctas) * (clocks.multiply * depth + clocks.finish);
         return ctas == 0 ? 0.0 : std::max(shared, clocks.alone * depth + clocks.start);

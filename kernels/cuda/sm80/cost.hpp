@@ -3,7 +3,7 @@
 #include <kinetograph/kernels/conv/gate.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 
-/// Which of the compiled tiles a convolution takes, and how long it will run.
+/// Which of the compiled tiles a convolution gets, and how long it will run.
 namespace kinetograph::sm80 {
 
 struct NamedConvConfig {
@@ -11,29 +11,29 @@ struct NamedConvConfig {
     ConvConfig config;
 };
 
-/// All that are compiled.
+/// All compiled tiles.
 std::span<const NamedConvConfig> conv_configs();
 
-/// CTAs that are resident on one SM, by shared memory and by the registers that the kernel was compiled for.
+/// CTAs resident on one SM, limited by shared memory and by the registers that the kernel was compiled for.
 uint32_t resident_ctas(const ConvConfig& config, const conv::Chip& chip);
 
 /// CTAs of the whole problem.
 int64_t conv_ctas(const ConvConfig& config, const conv::ConvProblem& problem);
 
-/// Seconds that the problem takes with that tile: waves of CTAs that share the pipes of their SM, by constants that
-/// were fitted to measurements on an H200.
+/// Seconds that the problem takes with that tile: waves of CTAs that share the pipes of their SM, with constants fitted
+/// to measurements on an H200.
 double conv_seconds(const ConvConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
-/// Of moving so many bytes to or from memory.
+/// Seconds to move that many bytes to or from memory.
 double traffic_seconds(double bytes, const conv::Chip& chip);
 
-/// Whether that tile can do it: its element, copies as wide as the channels allow, and for a norm all channels in the
-/// narrowest tile that holds them: a norm's last bit depends on the width, and must not on anything else.
+/// Whether that tile can run it: its element, copies as wide as the channels allow, and for a norm all channels in the
+/// narrowest tile that holds them. (A norm's last bit depends on the width, and must depend on nothing else.)
 bool fits(const ConvConfig& config, const conv::ConvProblem& problem);
 
-/// Whether a tile fits: none does for a norm over more channels than the widest one has.
+/// Whether any tile fits; none does for a norm over more channels than the widest tile has.
 bool some_tile_fits(const conv::ConvProblem& problem);
 
-/// The cheapest tile that fits. There is one, and the problem is not empty.
+/// The cheapest tile that fits. At least one must fit, and the problem must not be empty.
 const NamedConvConfig& choose_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 }  // namespace kinetograph::sm80

@@ -7,8 +7,8 @@
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/thread.hpp>
 
-/// A decoder's passes that look at one pixel, or one element, at a time. kPassThreads threads a CTA, frames along y
-/// (z for UpsampleKernel); pass_launch.cpp gives the grids.
+/// A decoder's passes over single pixels or elements. kPassThreads threads per CTA, frames along y (z for
+/// UpsampleKernel); pass_launch.cpp computes the grids.
 namespace kinetograph::sm80 {
 
 inline constexpr uint32_t kPassThreads = 256;
@@ -36,15 +36,15 @@ KG_DEVICE void store_element(void* frame, size_t index, float value) {
     }
 }
 
-/// This thread's place among all of its grid row.
+/// This thread's index in its row of the grid.
 KG_DEVICE uint32_t thread_of_row() { return isa::block_index().x * kPassThreads + isa::thread_index(); }
 
-/// Lanes that take one pixel in RmsNormKernel.
+/// Lanes that share one pixel in RmsNormKernel.
 inline constexpr uint32_t kNormLanes = 16;
 
-/// Each lane of a pixel takes 16 bytes of its channels at a time where they come in whole and aligned ones, one channel
-/// otherwise. It reads them twice, the second time from the first-level cache, so any number of channels fits, and
-/// writes only what it alone has read, so a frame may be its own output.
+/// Each lane of a pixel takes 16 bytes of its channels at a time if they are whole and aligned, otherwise one channel.
+/// It reads them twice, the second time from the first-level cache, so there is no limit on channels. It writes only
+/// what it alone has read, so a frame may be its own output.
 template <Element kValue>
 struct RmsNormKernel {
     static constexpr uint32_t kWords = 4, kVector = kWords * isa::word_values(kValue);
@@ -65,7 +65,7 @@ struct RmsNormKernel {
     template <uint32_t kCount>
     KG_DEVICE static void norm(const RmsNormParams& params, const void* input, void* output) {
         const uint32_t pixel = isa::block_index().x * (kPassThreads / kNormLanes) + isa::thread_index() / kNormLanes;
-        const bool has = pixel < params.pixels;  // all lanes go on: the sums are exchanged within a warp
+        const bool has = pixel < params.pixels;  // all lanes continue: the sums are exchanged within a warp
         const size_t first = has ? static_cast<size_t>(pixel) * params.channels : 0;
         const uint32_t lane = isa::thread_index() % kNormLanes, end = has ? params.channels : 0;
         float squares = 0;

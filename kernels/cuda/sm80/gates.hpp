@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/conv/gate.hpp>
 
-/// What the methods of this folder take, with reasons.
+/// What the methods of this folder accept, with reasons.
 namespace kinetograph::sm80 {
 
 /// "wants a CUDA device since sm_80, met sm_75".
@@ -11,7 +11,8 @@ inline constexpr conv::Gate kSinceSm80{"a CUDA device since sm_80",
                                        [](const conv::Subject& s) { return conv::met_chip(s, "cuda"); }};
 
 std::span<const conv::Gate> implicit_gemm_gates();
-/// The identity that makes a 3-D convolution a sum of 2-D ones, and channels that fill whole blocks of their loop.
+/// Stride, dilation and padding for which a 3-D convolution is a sum of 2-D ones, and channels that fill whole blocks
+/// of the kernel's loop.
 std::span<const conv::Gate> q_slice_gates();
 std::span<const conv::Gate> im2col_gates();
 

@@ -2,7 +2,8 @@
 
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
 
-/// The matrix of a convolution's taps, written out for a plain matrix product: what is left where no kernel convolves.
+/// The matrix of a convolution's taps, written out for a matrix product: for problems that no kernel convolves
+/// directly.
 namespace kinetograph::sm80 {
 
 /// A thread takes one unit of a slab's row. Grid: units of all rows, slabs.
@@ -22,7 +23,7 @@ struct Im2colKernel {
     KG_DEVICE static Unit unit_under(const Im2colParams& params, const void* frame, uint32_t pixel, uint32_t unit) {
         if (frame == nullptr || unit >= params.tap_units) return Unit{};
         const uint32_t tap = unit / params.pixel_units, part = unit % params.pixel_units;
-        // Unsigned: a place before the first one becomes a very large one.
+        // Unsigned: a position before the first one becomes very large.
         const auto y = static_cast<uint32_t>(static_cast<int32_t>(pixel / params.w_out) * params.stride_h +
                                              static_cast<int32_t>(tap / params.s) * params.dilation_h - params.pad_top);
         const auto x =

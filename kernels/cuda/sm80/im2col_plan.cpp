@@ -67,8 +67,8 @@ Im2colParams gather_params(const ConvProblem& p, int64_t first, int64_t count) {
             .first_slab = 0};
 }
 
-/// Pixels [first, first + count) of the sample's output frames as rows of a matrix each, frame after frame in the
-/// workspace.
+/// Pixels [first, first + count) of the sample's output frames as rows of one matrix per frame, frame after frame in
+/// the workspace.
 void append_gather(std::vector<ConvStep>& steps, const ConvProblem& p, const ConvTensors& tensors, int64_t sample,
                    int64_t first, int64_t count) {
     const int64_t tap_bytes = p.filter.r * p.filter.s * pixel_bytes(p);
@@ -91,13 +91,13 @@ void append_gather(std::vector<ConvStep>& steps, const ConvProblem& p, const Con
     }
 }
 
-/// The plan of one part's product, its kernels numbered on from the gathering one's.
+/// The plan of one part's product; its kernels' indices follow the gathering kernel's.
 struct Product {
     ConvPlan plan;
     uint32_t first_kernel = 0;
 };
 
-/// The rows of append_gather() times the filter, to where their pixels belong.
+/// Multiplies the rows of append_gather() by the filter and stores the result at its final address.
 void append_product(std::vector<ConvStep>& steps, const Product& product, const ConvProblem& p,
                     const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
                     const conv::EncodeMap& encode, int64_t sample, int64_t first, int64_t count) {
@@ -127,7 +127,7 @@ ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
     const int64_t pixels = problem.pixels_out(), part = part_of(problem);
     ConvPlan plan;
     plan.kernels = {{"sm80_im2col_" + std::to_string(upsample_unit(u32(pixel_bytes(problem)))), "frame_passes"}};
-    std::vector<Product> products;  // of a whole part, and of what is left for the last
+    std::vector<Product> products;  // for a whole part, and for the remainder
     for (const int64_t count : {part, pixels % part}) {
         if (count == 0) continue;
         products.push_back({plan_implicit_gemm(product_of(problem, count), chip), u32(std::ssize(plan.kernels))});

@@ -32,7 +32,7 @@ conv::ConvPlan plan_implicit_gemm(const conv::ConvProblem& problem, const conv::
                                                                        const conv::ParameterAddresses& parameters,
                                                                        const conv::EncodeMap&) {
         conv::ConvTensors convolved = tensors;
-        if (norms_after) {  // an output that only the norm reads is normed where it lies
+        if (norms_after) {  // an output that only the norm reads is normalised in place
             if (problem.norm == conv::Norm::Instead) convolved.output = tensors.normed;
             convolved.normed = {};
         }

@@ -11,8 +11,12 @@ uint16_t rounded(Element element, float value) {
     return static_cast<uint16_t>(element == Element::BF16 ? isa::bfloat16_bits(value) : isa::float16_bits(value));
 }
 
-/// Of three taps on the doubled axis, those that read stored pixel `tap` (0 or 1) of the two under a position of this
-/// parity: an even position has its first tap on the pixel before, an odd one its last tap on the pixel behind.
+/// The taps, of three on the doubled axis, that read stored pixel `tap` (0 or 1) of the two under a position of this
+/// parity:
+///
+///   doubled axis    ... -1 | 0  1 | 2 ...     stored pixel of position i: i / 2
+///   even position 0: taps on -1, 0, 1         pixel before: first tap; its own: the other two
+///   odd position 1:  taps on 0, 1, 2          its own: first two taps; pixel after: the last
 struct Taps {
     int64_t first, end;
 };

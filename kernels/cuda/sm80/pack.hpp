@@ -2,13 +2,13 @@
 
 #include <kinetograph/kernels/conv/plan.hpp>
 
-/// Filters as ConvKernel reads them, packed once when a model is loaded.
+/// Filters in ConvKernel's order, packed once when a model is loaded.
 namespace kinetograph::sm80 {
 
-/// Channels of one tap along K: c_in rounded up to a chunk of 8; the rest are zeros.
+/// Channels of one tap along K: c_in rounded up to a chunk of 8, filled with zeros.
 constexpr int64_t padded_channels(int64_t c_in) { return (c_in + 7) / 8 * 8; }
 
-/// Bytes of the packed filter of that problem.
+/// Bytes of the problem's packed filter.
 int64_t packed_filter_bytes(const conv::ConvProblem& problem);
 
 /// filter   [k][c_in][q][r][s] fp32, PyTorch's order
@@ -20,7 +20,7 @@ std::vector<std::byte> pack_filter(const conv::ConvProblem& problem, std::span<c
 /// [k][c][q][r][s] to [k][c][r][s] of temporal tap `q`.
 std::vector<float> slice_filter(const conv::ConvProblem& problem, std::span<const float> filter, int64_t q);
 
-/// K of im2col's product: all taps and channels, up to whole blocks of the kernel's loop.
+/// K of im2col's product: all taps and channels, rounded up to whole blocks of the kernel's loop.
 int64_t im2col_columns(const conv::ConvProblem& problem);
 /// [k][c_in / groups][q][r][s] to [k][im2col_columns], elements [q][r][s][c_in] with zeros for the channels of other
 /// groups.

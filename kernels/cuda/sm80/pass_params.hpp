@@ -3,14 +3,13 @@
 #include <cstdint>
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// What the launches of a decoder's passes besides its convolutions read: each struct by value, the kernel's only
-/// parameter.
+/// The parameters of a decoder's passes other than convolutions: each struct is a kernel's only parameter, by value.
 namespace kinetograph::sm80 {
 
-/// Frames that one launch takes; more are several launches.
+/// Frames of one launch; more frames take several launches.
 inline constexpr uint32_t kMaxPassFrames = 32;
 
-/// Frames where they lie: in a ring they do not follow one another.
+/// Frame addresses: in a ring frames do not follow one another.
 struct FrameTable {
     const void* input[kMaxPassFrames];
     void* output[kMaxPassFrames];
@@ -40,15 +39,16 @@ struct UnpackLatentParams {
     uint32_t pixels, channels;
 };
 
-/// Frames widened to fp32, limited to [-limit, limit]; NaN stays NaN.
+/// Frames converted to fp32 and limited to [-limit, limit]; NaN stays NaN.
 struct StoreFloatParams {
     FrameTable frames;  ///< [elements] to fp32 [elements]
     uint32_t elements;
     float limit;
-    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: not asked
+    uint32_t* not_finite = nullptr;  ///< set to 1 if a value is infinite or NaN; null: not checked
 };
 
-/// Pictures of three channels, nominal range [-1, 1], as opaque RGBA of 8 bits: to nearest, halves up, NaN is 0.
+/// Pictures of three channels, nominal range [-1, 1], as opaque RGBA of 8 bits: rounded to nearest, halves up; NaN
+/// becomes 0.
 struct StorePictureParams {
     FrameTable frames;  ///< [pixels, 3] to [pixels, 4] bytes
     uint32_t pixels;
@@ -62,15 +62,15 @@ struct AttentionParams {
     float scale;        ///< 1 / sqrt(channels)
 };
 
-/// sum (+)= slice: the Q-slice back end's documented form, whose 2-D convolutions store each temporal tap's result in
-/// the element's type. (The better form needs no pass: ConvAddresses::addend.)
+/// sum (+)= slice: one step of q-slice-rounded-sm80, whose 2-D convolutions store each temporal tap's result in the
+/// element's type. (The fused form needs no pass: it adds through ConvParams::addend.)
 struct AddSliceParams {
     FrameTable frames;  ///< [elements] slices to fp32 [elements] sums
     uint32_t elements;
-    uint32_t first;  ///< 1: the sum starts with this slice, whatever it holds
+    uint32_t first;  ///< 1: the sum starts with this slice and overwrites the old contents
 };
 
-/// out = SiLU(sum + bias) + beta * residual, rounded once: the end of that form.
+/// out = SiLU(sum + bias) + beta * residual, rounded once: the last step of that form.
 struct FinishSlicesParams {
     FrameTable frames;                     ///< fp32 [pixels, channels] to the same of the output's type
     const void* residual[kMaxPassFrames];  ///< as the output; null: none
@@ -80,20 +80,20 @@ struct FinishSlicesParams {
     float beta;
 };
 
-/// Rows of a matrix, one an output pixel, of all taps: (q, r, s, channel), channels fastest, zeros behind them up to
-/// the row's end. A slab is what one temporal tap fills of the rows of one output frame: tap_units units of a row, the
-/// last tap also what is left of it. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
+/// Rows of a matrix, one per output pixel, with all taps: (q, r, s, channel), channels fastest, then zeros up to the
+/// row's end. A slab is the part of one output frame's rows that one temporal tap fills: tap_units units of each row,
+/// for the last tap also the zeros. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
 struct Im2colParams {
-    FrameTable frames;  ///< stored [h, w] pixels, null: zeros; to the slab's place in row 0
+    FrameTable frames;  ///< stored [h, w] pixels, null: zeros; to the slab's address in row 0
     uint32_t h, w;      ///< of the image that the taps see
     uint32_t w_stored;  ///< of the stored frame
     uint32_t upsample;  ///< 1: stored pixel = seen pixel / 2
     uint32_t w_out;
-    uint32_t s;  ///< taps of a row of the filter
+    uint32_t s;  ///< taps in a row of the filter
     int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
     uint32_t first_pixel, pixels;  ///< of the output frame: pixel first_pixel is row 0
     uint32_t pixel_units, tap_units, row_units;
-    uint32_t q, first_slab;  ///< slab y of this launch is number first_slab + y; its temporal tap is that modulo q
+    uint32_t q, first_slab;  ///< slab y of this launch has number first_slab + y; its temporal tap is that modulo q
 
     /// Units of the last temporal tap's slab, the widest.
     KG_HOST_DEVICE uint32_t widest() const { return row_units - (q - 1) * tap_units; }

@@ -8,8 +8,8 @@
 /// The passes of frame_passes.cu as steps of a plan.
 namespace kinetograph::sm80 {
 
-/// A pass over any number of frames as launches of `kernel` over as many as a launch takes: params.frames is filled in,
-/// and `shape(frames)` is the launch over so many.
+/// Appends a pass over any number of frames: launches of `kernel`, each over as many frames as params.frames holds,
+/// which this function fills in. `shape(frames)` is the launch over that many.
 template <class Params, class Shape>
 void append_pass(std::vector<conv::ConvStep>& steps, uint32_t kernel, Params params,
                  std::span<const std::byte* const> input, std::span<std::byte* const> output, const Shape& shape) {
@@ -28,12 +28,11 @@ void append_pass(std::vector<conv::ConvStep>& steps, uint32_t kernel, Params par
     }
 }
 
-/// The RMS norm of a convolution's output as a pass of its own after it, for kernels whose tiles do not hold all
-/// channels.
+/// The RMS norm of a convolution's output as a separate pass, for kernels whose tiles do not hold all channels.
 conv::KernelName norm_kernel(const conv::ConvProblem& problem);
 void append_norm(std::vector<conv::ConvStep>& steps, uint32_t kernel, const conv::ConvProblem& problem,
                  const float* gamma, std::span<std::byte* const> stored, std::span<std::byte* const> normed);
-/// Of memory.
+/// Predicted from memory traffic.
 double norm_seconds(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 }  // namespace kinetograph::sm80

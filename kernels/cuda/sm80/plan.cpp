@@ -22,7 +22,7 @@ using conv::ParameterAddresses;
 uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
 int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
 
-/// All but the frames.
+/// All parameters except the frames.
 ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const ParameterAddresses& parameters) {
     const Upsample upsample = upsample_of(p);
     const bool sub_pixel = upsample == Upsample::SubPixel;
@@ -56,7 +56,7 @@ ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const Pa
     return params;
 }
 
-/// The input frames under the taps of output frame `frame`; null where they meet the padding.
+/// The input frames under the taps of output frame `frame`; null for taps in the padding.
 void place_taps(const ConvProblem& p, std::span<const std::byte* const> input, int64_t frame, const void** taps) {
     const int64_t sample = frame / p.d_out(), t = frame % p.d_out();
     for (int64_t q = 0; q < p.filter.q; ++q) {

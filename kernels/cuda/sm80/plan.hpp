@@ -10,29 +10,29 @@ namespace kinetograph::sm80 {
 /// implicit-gemm-sm80, q-slice-sm80, q-slice-rounded-sm80, im2col-sm80.
 std::span<const conv::ConvMethod> methods();
 
-/// One launch of ConvKernel for `problem` in that tile; several if its frames do not fit into the parameters of one, in
-/// any order; none if it is empty. The tile fits (cost.hpp). `addend`: fp32 frames that are added to the sums before
-/// anything else, n * d_out or none; they may be an fp32 output. Alignment: filter 16 bytes, input as many as the tile
-/// copies at once, others 4 elements where k is a multiple of 4, else 1. Arguments: ConvParams.
+/// One launch of ConvKernel for `problem` in that tile; several, in any order, if its frames do not fit into one
+/// launch's parameters; none if it is empty. The tile must fit (cost.hpp). `addend`: fp32 frames that are added to the
+/// sums first, n * d_out or none; they may be an fp32 output. Alignment: filter 16 bytes, input the width of the tile's
+/// copies, others 4 elements if k is a multiple of 4, else 1.
 std::vector<conv::ConvLaunch> conv_launches(const ConvConfig& config, const conv::ConvProblem& problem,
                                             const conv::ConvTensors& tensors,
                                             const conv::ParameterAddresses& parameters,
                                             std::span<const std::byte* const> addend = {});
 
 enum class QSliceForm : uint8_t {
-    FusedSums,      ///< each 2-D convolution's epilogue adds its fp32 sums to the frame's, the last one's finishes
-    RoundedSlices,  ///< each stores bf16, a pass adds that to the sums, another finishes: q roundings more
+    FusedSums,      ///< each 2-D convolution's epilogue adds its fp32 sums to the frame's; the last one finishes
+    RoundedSlices,  ///< each stores bf16, a pass adds it to the sums, another pass finishes: q more roundings
 };
 
 /// Bounds the workspace: enough for the sums of every layer of the Wan 2.1 decoder at 1280x704 at once. Smaller bands
-/// are launches of fewer CTAs, whose last waves leave SMs idle: on an H200 (36af3ab), 96 channels at 1280x704 took 8.5
-/// ms in bands of 60 MiB, 7.5 of 256, 7.2 in one of 1320; sums that fit the second-level cache do not make up for it.
+/// mean launches of fewer CTAs, whose last waves leave SMs idle: on an H200 (36af3ab), 96 channels at 1280x704 took 8.5
+/// ms in bands of 60 MiB, 7.5 of 256, 7.2 in one of 1320. Sums that fit the second-level cache do not make up for it.
 inline constexpr std::uint64_t kQSliceSumBytes = 1408 << 20;
 
-/// output[t] = sum over q of conv2d(input[t + q], filter[q]): the same sum as one launch over q * r * s taps where
-/// stride and dilation are 1 and nothing is padded in time. In as few bands of rows as `sum_bytes`, which the fp32 sums
-/// of one may take (or one row), asks for. Workspace: a band's sums, and in the rounded form half as much again for a
-/// slice in bf16.
+/// output[t] = sum over q of conv2d(input[t + q], filter[q]): equal to one launch over q * r * s taps if stride and
+/// dilation are 1 and nothing is padded in time. Works in bands of rows, as few as possible while the fp32 sums of one
+/// band fit `sum_bytes` (or are one row). Workspace: a band's sums; in the rounded form half as much again for a slice
+/// in bf16.
 conv::ConvPlan plan_q_slice(const conv::ConvProblem& problem, const conv::Chip& chip, QSliceForm form,
                             std::uint64_t sum_bytes = kQSliceSumBytes);
 

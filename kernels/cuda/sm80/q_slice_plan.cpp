@@ -19,7 +19,7 @@ using conv::ConvStep;
 using conv::ConvTensors;
 using conv::ParameterAddresses;
 
-/// One slice as a 2-D convolution: every output frame is an image of its own. Neither bias nor anything else after it.
+/// One slice as a 2-D convolution without epilogue: every output frame is an image.
 ConvProblem slice_of(const ConvProblem& problem, Element output_dtype) {
     ConvProblem slice;
     slice.n = problem.frames_out();
@@ -35,7 +35,7 @@ ConvProblem slice_of(const ConvProblem& problem, Element output_dtype) {
     return slice;
 }
 
-/// The same with the problem's epilogue, less a norm that no tile holds.
+/// The same with the problem's epilogue, without a norm that no tile holds.
 ConvProblem last_slice_of(const ConvProblem& problem) {
     ConvProblem slice = slice_of(problem, problem.output_dtype);
     slice.bias = problem.bias;
@@ -48,7 +48,7 @@ ConvProblem last_slice_of(const ConvProblem& problem) {
     return slice;
 }
 
-/// Rows [first, first + count) of every output frame, as a convolution of its own over the input rows under them.
+/// Rows [first, first + count) of every output frame, as a separate convolution over the input rows under them.
 struct Band {
     int64_t first = 0, first_input = 0;
     ConvProblem shape;
@@ -64,10 +64,10 @@ Band band_of(const ConvProblem& image, int64_t first, int64_t rows) {
     return band;
 }
 
-/// Rows of a band: as many as `sum_bytes` hold, or some fewer where the launches' last waves are fuller then.
+/// Rows of a band: as many as `sum_bytes` hold, or somewhat fewer if the launches' last waves are fuller then.
 int64_t band_rows(const ConvProblem& image, const ConvConfig& config, const Chip& chip, uint64_t sum_bytes) {
     const int64_t height = image.h_out();
-    // A band that sees nothing but padding would be no convolution.
+    // A band that covers only padding would not be a valid convolution.
     if (image.pad.top >= image.filter.r || image.pad.bottom >= image.filter.r) return height;
     const int64_t row_bytes = image.frames_out() * image.w_out() * image.filter.k * 4;
     const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(sum_bytes) / row_bytes, 1, height);
@@ -90,7 +90,7 @@ std::vector<Byte*> moved(std::span<Byte* const> frames, int64_t bytes) {
     return all;
 }
 
-/// Band by band, all slices of one before the next: the sums of one band are the workspace.
+/// Works band by band, all slices of one before the next: the workspace holds the sums of one band.
 class QSlicePlan {
   public:
     QSlicePlan(const ConvProblem& problem, const Chip& chip, QSliceForm form, uint64_t sum_bytes)
@@ -140,7 +140,7 @@ class QSlicePlan {
     }
     std::vector<ConvStep> steps(const ConvTensors& tensors, const ParameterAddresses& parameters) const {
         std::vector<ConvStep> steps;
-        // With the norm in a pass of its own, an output that only the norm reads is normed where it lies.
+        // If the norm is a separate pass, an output that only the norm reads is normalised in place.
         const bool in_place = norms_after() && problem_.norm == conv::Norm::Instead;
         const auto stored = in_place ? tensors.normed : tensors.output;
         for (int64_t first = 0; first < problem_.h_out(); first += rows_) {
@@ -171,18 +171,18 @@ class QSlicePlan {
     double bands() const { return std::ceil(static_cast<double>(problem_.h_out()) / static_cast<double>(rows_)); }
     bool norms_after() const { return problem_.norm != conv::Norm::None && last_.norm == conv::Norm::None; }
     int64_t row_elements() const { return problem_.w_out() * problem_.filter.k; }
-    /// From frame to frame of a band's rows of elements of so many bytes.
+    /// Bytes between frames of a band's rows, for elements of `bytes` bytes.
     uint64_t pitch(int64_t bytes) const {
         return conv::workspace_part(static_cast<uint64_t>(rows_ * row_elements() * bytes));
     }
-    /// Bytes of sums that are written and read besides the input: in the rounded form bf16 slices too.
+    /// Bytes of sums that are written and read in addition to the input; in the rounded form also bf16 slices.
     double sum_traffic() const {
         const auto elements = static_cast<double>(problem_.frames_out() * problem_.h_out() * row_elements());
         const auto slices = static_cast<double>(problem_.filter.q);
         return form_ == QSliceForm::FusedSums ? elements * 8 * (slices - 1) : elements * ((8 + 4) * slices + 4);
     }
 
-    /// One address an output frame.
+    /// One address per output frame.
     std::vector<std::byte*> frames_at(std::byte* first, uint64_t pitch) const {
         std::vector<std::byte*> all(static_cast<size_t>(sum_.n));
         for (size_t i = 0; i < all.size(); ++i) all[i] = first + i * pitch;
@@ -192,7 +192,7 @@ class QSlicePlan {
         return {frames.begin(), frames.end()};
     }
 
-    /// The input frames under temporal tap `q`, one an output frame.
+    /// The input frames under temporal tap `q`, one per output frame.
     std::vector<const std::byte*> under(int64_t q, const std::vector<const std::byte*>& input) const {
         std::vector<const std::byte*> under;
         under.reserve(static_cast<size_t>(sum_.n));

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The compiled kernels for gfx950 (MI355X) that this build carries: ELF code objects, ready for hipModuleLoadData. A
-/// build without a compiler for the chip carries none and says so here; every function below works all the same.
+/// The compiled kernels for gfx950 (MI355X) in this build: ELF code objects for hipModuleLoadData. A build without a
+/// compiler for the chip has none; every function below still works.
 
 #include <cstddef>
 #include <span>
@@ -20,7 +20,7 @@ std::span<const CodeObject> code_objects();
 /// The image of that name; empty if this build has no such code object.
 std::span<const std::byte> code_object(std::string_view name);
 
-/// What compiled them ("Debian clang version 21.1.8 (14)"), or why there are none ("built without a compiler for
+/// The compiler ("Debian clang version 21.1.8 (14)"), or why there are no objects ("built without a compiler for
 /// gfx950").
 std::string_view code_object_compiler();
 

@@ -4,7 +4,7 @@
 
 namespace kinetograph::gfx950 {
 
-/// Division by a number that the host knows and the device does not: two multiplications' worth instead of thirty
+/// Division by a number that only the host knows in advance: the cost of two multiplications instead of thirty
 /// instructions. Exact for dividends below 2^31. Source: Granlund and Montgomery 1994, "Division by Invariant Integers
 /// using Multiplication".
 struct FastDivisor {

@@ -7,8 +7,8 @@
 /// Implicit-GEMM convolution on MI355X: M = output pixels of one frame, N = C_out, K = Q * R * S * C_in.
 ///
 /// Four waves compute a BM x BN tile in four quadrants (half i of the rows, half j of the channels), each wave a
-/// quarter of every quadrant. The two LDS stages hold k blocks in halves A0, A1, B0, B1; as soon as all waves have a
-/// half in registers, its place receives the k block after next:
+/// quarter of every quadrant. The two LDS stages hold k blocks in halves A0, A1, B0, B1. When all waves have read a
+/// half into registers, the k block after next is loaded in its place:
 ///
 ///   block   waits for                     loads to LDS      reads from LDS      multiplies
 ///   1       k in LDS, reads done, all     A0 of k + 2       b1 of k             c00 += a0 b0
@@ -16,9 +16,10 @@
 ///   3       A0, B0 of k + 1, reads, all   B1 of k + 2       a0 of k + 1         c10 += a1 b0
 ///   4                                     A1 of k + 2       b0 of k + 1         c11 += a1 b1
 ///
-/// So two k blocks of loads are always under way, and a wait leaves as many loads as two half tiles of each operand.
-/// Loads past the last k block bring zeros from an empty descriptor, which keeps every count the same to the end.
-/// Source: the four-wave schedule of AMD's CDNA4 GEMM articles and of HipKittens (FP8_4wave), with waits made strict.
+/// So loads of two k blocks are always in flight, and a wait leaves as many loads pending as two half tiles of each
+/// operand have. Loads past the last k block read zeros from an empty descriptor, so that every count stays the same to
+/// the end. Source: the four-wave schedule of AMD's CDNA4 GEMM articles and of HipKittens (FP8_4wave), with strict
+/// waits.
 namespace kinetograph::gfx950 {
 
 template <class Config, class Observer = NoObserver>
@@ -86,7 +87,7 @@ class FourWaveConv {
         return lds_ + (stage * Config::kStageBytes + 2 * Config::kHalfA + half * Config::kHalfB);
     }
 
-    /// Waits until all but the newest `kPending` loads have landed and own reads are done, in all waves.
+    /// Waits, in all waves, until all but the newest `kPending` loads have landed and the wave's own reads are done.
     template <uint32_t kPending, bool kBarrier = true>
     KG_DEVICE static void meet() {
         constexpr uint32_t kOneLess = Config::kFault == ConvFault::WaitsForOneLess ? 1 : 0;
@@ -112,7 +113,7 @@ class FourWaveConv {
         read<kN, Config::kRowBytes>(b_[0], place_b(0, 0), fragment_b_);
     }
 
-    /// One k block, which lies in stage kStage: the table above.
+    /// One k block, in stage kStage: the table above.
     template <uint32_t kStage>
     KG_DEVICE void multiply_block() {
         meet<kYounger>();
@@ -135,8 +136,8 @@ class FourWaveConv {
         loader_.advance();
     }
 
-    /// Half a tile's operands of this wave. A lane holds row lane % 16 and, of the row's k, chunk lane / 16 (and 4
-    /// further for every product, and for the second half of an fp8 operand).
+    /// This wave's operands of half a tile. A lane holds row lane % 16 and, of the row's k, chunk lane / 16 (4 further
+    /// for each next product, and for the second half of an fp8 operand).
     template <uint32_t kTiles, uint32_t kRowBytes>
     KG_DEVICE static void read(Fragment (&fragments)[kTiles][kProducts], LdsPlace place,
                                const Lanes<uint32_t> (&offsets)[Config::kChunks / 4]) {
@@ -163,7 +164,7 @@ class FourWaveConv {
             for (uint32_t m = 0; m < kM; ++m) {
                 KG_UNROLL
                 for (uint32_t n = 0; n < kN; ++n) {
-                    // B first: the product comes out transposed, four channels of a pixel in one lane.
+                    // B is the first operand: the product is transposed, so a lane holds four channels of a pixel.
                     if constexpr (Config::kFp8) {
                         sums[m][n] = isa::amd::mfma_16x16x128_f8e4m3(b[n][product], a[m][product], sums[m][n]);
                     } else {

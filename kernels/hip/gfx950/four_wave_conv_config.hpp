@@ -15,24 +15,25 @@ using isa::amd::Packed8;
 /// How a lane of the loader finds its 16 bytes of the activation's im2col row.
 enum class ConvLoader : uint8_t {
     Uniform,   ///< C_in is a multiple of BK: one tap for all lanes of a k block, kept in scalar registers
-    Chunks,    ///< a pixel is a multiple of 16 bytes: each lane has a tap of its own
-    Pieces,    ///< of 8 bytes (fp8: 4): 16 bytes may lie in several taps; through registers instead of directly to LDS
-    Elements,  ///< any C_in: element by element, through registers
+    Chunks,    ///< a pixel is a multiple of 16 bytes: each lane has its own tap
+    Pieces,    ///< a pixel is a multiple of 8 bytes (fp8: 4): 16 bytes may span several taps; through registers, not
+               ///< directly to LDS
+    Elements,  ///< any C_in: single elements, through registers
 };
 
-/// Mistakes to build into the kernel, for tests that see whether they are noticed. None costs nothing.
+/// Faults that tests build into the kernel to check that they are detected.
 enum class ConvFault : uint8_t {
     None,
     NoWaitBeforeRead,  ///< a stage is read without s_waitcnt vmcnt
     WaitsForOneLess,   ///< vmcnt one higher than the number of younger loads
     NoBarrierBetweenStages,
-    NoWaitBeforeOverwrite,  ///< a stage is overwritten while other waves' LDS reads may be under way
+    NoWaitBeforeOverwrite,  ///< a stage is overwritten while other waves' LDS reads may be in flight
     NoDrain,                ///< the kernel ends with loads to LDS in flight
-    HaloInSoffset,          ///< halo lanes are sent out of range by soffset, which nothing checks
-    HaloInElements,         ///< the halo's offset is the size in elements: inside the tensor
+    HaloInSoffset,          ///< halo lanes are put out of range by soffset, which is not checked
+    HaloInElements,         ///< the halo's offset is the size in elements: still inside the tensor
     SizeInElements,         ///< the descriptor's num_records counts elements
     DropsLastStep,          ///< K rounded down to whole k blocks
-    ReadsBehindK,           ///< lanes behind the K of a temporal tap read on, into the next pixel's channels
+    ReadsBehindK,           ///< lanes past the K of a temporal tap continue into the next pixel's channels
     WrongLaneMapping,       ///< operand A takes the k chunks of a neighbouring group of lanes
     SwizzleMismatch,        ///< LDS is written swizzled and read straight
 };
@@ -64,10 +65,10 @@ struct FourWaveConvConfig {
     }
     static constexpr uint32_t kLoadsA = loads_of(kBM / 2), kLoadsB = loads_of(kBN / 2);  ///< of a wave, for half a tile
     static constexpr bool kDirectA = kLoader == ConvLoader::Uniform || kLoader == ConvLoader::Chunks;
-    /// What s_waitcnt vmcnt counts of half a tile.
+    /// Half a tile's contribution to the count of s_waitcnt vmcnt.
     static constexpr uint32_t kCountA = kDirectA ? kLoadsA : 0, kCountB = kLoadsB;
     static constexpr uint32_t kPieceBytes = kLoader == ConvLoader::Elements ? kElementBytes : kFp8 ? 4 : 8;
-    /// Two workgroups a compute unit where registers (gathering elements takes many) and LDS allow it.
+    /// Two workgroups per compute unit if registers (gathering elements needs many) and LDS allow it.
     static constexpr uint32_t kWavesPerSimd =
         kBN <= 128 && kLdsBytes <= 80 * 1024 && kLoader != ConvLoader::Elements ? 2 : 1;
 
@@ -78,9 +79,9 @@ struct FourWaveConvConfig {
     static_assert(4 * (kCountA + kCountB) <= 63, "vmcnt has 6 bits");
 };
 
-/// Where chunk `chunk` of row `row` lies in its row: no two of the 16 lanes of a phase of ds_read_b128 meet in a bank
-/// (phases: lanes 0-3, 12-15, 20-27; 4-11, 16-19, 28-31; the same + 32). An involution, so that the loader may ask
-/// which chunk belongs to a place.
+/// Position of chunk `chunk` of row `row` in its row: no two of the 16 lanes of a phase of ds_read_b128 use the same
+/// bank (phases: lanes 0-3, 12-15, 20-27; 4-11, 16-19, 28-31; the same + 32). An involution, so that the loader can ask
+/// which chunk belongs at a position.
 template <uint32_t kChunks, class Index>
 KG_HOST_DEVICE Index swizzled_chunk(const Index& row, const Index& chunk) {
     static_assert(kChunks == 4 || kChunks == 8 || kChunks == 16);

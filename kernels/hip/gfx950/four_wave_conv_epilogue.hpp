@@ -13,9 +13,9 @@ KG_DEVICE Lanes<float> silu(const Lanes<float>& x) {
     return x * isa::amd::reciprocal(1.0f + isa::amd::exp2(x * -kLog2E));
 }
 
-/// Sees the values before they are rounded: nothing, unless a test wants to know them.
+/// Receives the values before they are rounded. This one ignores them; tests pass their own.
 struct NoObserver {
-    /// values[i]: channel + i of the pixel, for channels 0 ... 3; lanes beyond the problem included.
+    /// values[i]: channel + i of the pixel, for channels 0 ... 3; also called for lanes outside the problem.
     KG_DEVICE static void observe(const FourWaveConvParams&, uint32_t, const Lanes<uint32_t>&, const Lanes<uint32_t>&,
                                   const Accumulator&) {}
 };
@@ -38,7 +38,7 @@ class FourWaveConvEpilogue {
         channel_ = lane / 16u * 4u + (wave_n_ * (Config::kBN / 4) + tile_n * Config::kBN);
     }
 
-    /// Asks for the source values long before finish() needs them.
+    /// Issues the loads of the source values long before finish() needs them.
     KG_DEVICE void prefetch() {
         if ((params_.flags & kConvResidual) == 0) return;
         const Buffer source = isa::amd::make_buffer(params_.source[frame_], params_.output_bytes);
@@ -55,7 +55,7 @@ class FourWaveConvEpilogue {
         });
     }
 
-    /// `sums`: this wave's accumulators. `lds`: 8 * kBM bytes that nobody uses any more.
+    /// `sums`: this wave's accumulators. `lds`: 8 * kBM bytes that are no longer in use.
     KG_DEVICE void finish(Accumulator (&sums)[2][2][kM][kN], LdsPlace lds) {
         const Buffer bias = isa::amd::make_buffer(params_.bias, (params_.flags & kConvBias) != 0 ? channel_bytes() : 0);
         each_place([&](uint32_t i, uint32_t j, uint32_t m, uint32_t n) {
@@ -99,7 +99,7 @@ class FourWaveConvEpilogue {
     }
     KG_DEVICE uint32_t channel_bytes() const { return (params_.c_out + 255) / 256 * 1024; }
 
-    /// Byte of channel + `further` of a place in its frame. Pixels past the last are out of range by themselves.
+    /// Byte offset of channel + `further` of a pixel in its frame. Pixels past the last are out of range.
     template <uint32_t kBytes = 2>
     KG_DEVICE Lanes<uint32_t> offset(uint32_t i, uint32_t j, uint32_t m, uint32_t n, uint32_t further) const {
         const Lanes<uint32_t> c = channel(j, n) + further;
@@ -175,7 +175,7 @@ class FourWaveConvEpilogue {
             KG_UNROLL
             for (uint32_t m = 0; m < kM; ++m) {
                 squares[i][m] = sum_of_squares(i, m);
-                // [row][wave_n]; a row's sum is in all four groups of 16 lanes
+                // [row][wave_n]; all four groups of 16 lanes hold a row's sum
                 isa::amd::write_lds_4(lds, (row_ + (i * (Config::kBM / 2) + m * 16)) * 8u + wave_n_ * 4u,
                                       isa::amd::bits_as<uint32_t>(squares[i][m]), isa::amd::lane_index() < 16u);
             }

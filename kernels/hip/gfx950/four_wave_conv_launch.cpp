@@ -9,10 +9,10 @@ namespace kinetograph::gfx950 {
 namespace {
 
 constexpr int64_t kComputeUnits = 256;  // MI355X
-/// From here on several rounds of workgroups run on every compute unit, and neighbours are worth keeping on one XCD.
+/// From this many workgroups, every compute unit runs several rounds, and keeping neighbours on one XCD pays.
 constexpr int64_t kLargeGrid = 4 * kComputeUnits;
 
-/// What a kernel's compiled loop costs, as `tools/gfx950/estimate.py` reads it from the machine code.
+/// The cost of a kernel's compiled loop, read from the machine code by `tools/gfx950/estimate.py`.
 struct LoopCost {
     ConvTile tile;
     ConvPath path;
@@ -107,13 +107,13 @@ const LoopCost& cost_of(const ConvKernel& kernel) {
                          [&](const LoopCost& row) { return row.tile == kernel.tile && row.path == kernel.path; });
 }
 
-/// Of a round of workgroups, as long as its loop.
+/// Clocks of a round of workgroups: the length of its loop.
 int64_t round_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
     const LoopCost& cost = cost_of(kernel);
     return ceil_div(p.q * ceil_div(taps_c(p), kernel.tile.bk), 2) * cost.trip + cost.around;
 }
 
-/// Clocks a pixel where the grid has no end.
+/// Clocks per pixel on an endless grid.
 double endless_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
     const auto tiles = static_cast<double>(ceil_div(p.c_out, kernel.tile.bn)) / kernel.tile.bm;
     return tiles * static_cast<double>(round_clocks(p, kernel)) / static_cast<double>(cost_of(kernel).workgroups);
@@ -127,7 +127,7 @@ ConvPath path_of(const FourWaveConvProblem& p, uint32_t bk) {
     return ConvPath::Elements;
 }
 
-/// The kernel of that path (or of the problem's own) that holds the problem, is `wanted`, and costs least.
+/// The cheapest kernel of that path (or of the problem's own) that holds the problem and is `wanted`.
 template <class Wanted, class Cost>
 const ConvKernel* least_of(const FourWaveConvProblem& p, std::optional<ConvPath> path, const Wanted& wanted,
                            const Cost& cost) {

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-/// From a convolution to launches of FourWaveConv: which kernel, with which parameters, over which packed filter. Pure
-/// functions of their arguments; nothing here needs a device.
+/// From a convolution to launches of FourWaveConv: which kernel, with which parameters and which packed filter. Pure
+/// functions of their arguments; no device is needed.
 namespace kinetograph::gfx950 {
 
 enum class ConvPath : uint8_t { Uniform, Chunks, Pieces, Elements };  ///< ConvLoader (four_wave_conv_config.hpp)
 
-/// One convolution of frames, each a dense [h, w, c_in] block. Time has no axis here: an output frame names its q input
-/// frames one by one, so that stride, dilation, padding and history rings in time are the caller's choice of addresses.
-/// output = activation(conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16), or float32.
+/// One convolution of frames, each a dense [h, w, c_in] block. There is no time axis: an output frame lists its q input
+/// frames, so that stride, dilation, padding and history rings in time are the caller's choice of addresses. output =
+/// activation(conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16), or float32.
 struct FourWaveConvProblem {
     Element element = Element::BF16;
     int64_t frames = 1;              ///< output frames
@@ -51,11 +51,11 @@ std::vector<std::string> declined(const FourWaveConvProblem& problem);
 /// The loader's path for the problem's channels: the widest access that never crosses pixels.
 ConvPath path_of(const FourWaveConvProblem& problem);
 
-/// What the caller may fix instead.
+/// What the caller may fix.
 struct ConvOverrides {
     std::optional<ConvTile> tile =
-        {};  ///< one that has a kernel for the problem's element type and path (conv_kernels())
-    std::optional<ConvPath> path = {};  ///< a narrower one than path_of()
+        {};  ///< a tile that has a kernel for the problem's element type and path (conv_kernels())
+    std::optional<ConvPath> path = {};  ///< a narrower path than path_of()
 };
 
 struct ConvKernel {
@@ -65,21 +65,21 @@ struct ConvKernel {
     ConvTile tile;
     ConvPath path;
 };
-/// Every kernel there is.
+/// Every kernel.
 std::span<const ConvKernel> conv_kernels();
 
-/// The kernel (of that path, if one is given) whose estimated time on 256 compute units is least: rounds of workgroups
-/// times the clocks of their loops. Null where no kernel of the path takes the channels, or holds those of a norm.
+/// The kernel (of `path`, if given) with the least estimated time on 256 compute units: rounds of workgroups times the
+/// clocks of their loops. Null if no kernel of the path takes the channels, or holds those of a norm.
 const ConvKernel* choose_kernel(const FourWaveConvProblem& problem, std::optional<ConvPath> path = {});
 
-/// The same among kernels of one k block, which a packed filter is made for: the least of all kernels on a grid without
-/// end. It is a function of channels and taps, so that one packing serves any number and size of frames.
+/// The same among the kernels of one k block, for which a filter is packed: that of the cheapest kernel on an endless
+/// grid. It depends only on channels and taps, so that one packing serves any number and size of frames.
 const ConvKernel* choose_kernel_for_packing(const FourWaveConvProblem& problem);
 
 /// Clocks of 256 compute units that the problem takes with that kernel.
 int64_t estimated_clocks(const FourWaveConvProblem& problem, const ConvKernel& kernel);
 
-/// A problem that is not declined, bound to a kernel. Everything but addresses.
+/// A problem that is not declined, bound to a kernel; complete but for the addresses.
 struct FourWaveConvPlan {
     FourWaveConvProblem problem;
     const ConvKernel* kernel;
@@ -90,7 +90,7 @@ struct FourWaveConvPlan {
     uint32_t frames_per_launch;
 };
 
-/// Errors: a sentence for a declined problem, or for overrides that have no kernel.
+/// Errors: a sentence for a declined problem, or for overrides without a kernel.
 struct ConvPlanResult {
     std::optional<FourWaveConvPlan> plan;
     std::string error;
@@ -101,20 +101,20 @@ ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const Con
 /// (RSCF, QRSCF).
 enum class FilterOrder : uint8_t { Kcqrs, Kqrsc, Qrsck };
 
-/// The filter as the kernel reads it: one row of filter_pitch bytes an output channel, its elements [q][r][s][c] with
-/// the r * s * c_in of each temporal tap followed by zeros up to whole k blocks, and the row by zeros up to a multiple
-/// of 256 elements. Rounded once, to the problem's element type. Do it when loading.
+/// The filter in the kernel's order: one row of filter_pitch bytes per output channel, elements [q][r][s][c]. The r * s
+/// * c of each temporal tap are followed by zeros up to whole k blocks, the row by zeros up to a multiple of 256
+/// elements. Rounded once, to the problem's element type. Pack when loading.
 std::vector<std::byte> pack_filter(const FourWaveConvPlan& plan, std::span<const float> filter,
                                    FilterOrder order = FilterOrder::Kcqrs);
 
-/// Bias or gamma, with zeros up to a multiple of 256 channels.
+/// Bias or gamma, padded with zeros to a multiple of 256 channels.
 std::vector<float> pack_channels(const FourWaveConvPlan& plan, std::span<const float> values);
 
 /// Device addresses of one call. Frames are dense blocks aligned to 4 bytes (input frames: to 16 for speed).
 struct ConvAddresses {
     std::span<const void* const> input;   ///< frames * q: [frame][tap]; null: a frame of zeros
     std::span<void* const> output;        ///< frames; empty without output
-    std::span<const void* const> source;  ///< frames; empty without source; may be the output frames themselves
+    std::span<const void* const> source;  ///< frames; empty without source; may be the output frames
     std::span<void* const> normed;        ///< frames; empty without norm
     const void* filter = nullptr;         ///< pack_filter
     const void* bias = nullptr;           ///< pack_channels
@@ -126,8 +126,8 @@ struct FourWaveConvLaunch {
     FourWaveConvParams params;
 };
 
-/// The launches of one call, which may run in any order: one, unless there are more frames than a launch names. None
-/// for a problem without output elements.
+/// The launches of one call, in any order: one, unless there are more frames than a launch can list. None for a problem
+/// without output elements.
 std::vector<FourWaveConvLaunch> launches(const FourWaveConvPlan& plan, const ConvAddresses& addresses);
 
 }  // namespace kinetograph::gfx950

@@ -4,7 +4,7 @@
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
 #include <kinetograph/kernels/isa/amd/math.hpp>
 
-/// Brings half tiles of the im2col matrix and of the filter to LDS, k block after k block.
+/// Loads half tiles of the im2col matrix and of the filter to LDS, k block after k block.
 namespace kinetograph::gfx950 {
 
 KG_DEVICE Lanes<uint32_t> quotient(const Lanes<uint32_t>& dividend, const FastDivisor& by) {
@@ -27,7 +27,7 @@ class FourWaveConvLoader {
                 const Lanes<uint32_t> pixel = row + tile_m * Config::kBM;
                 const Lanes<uint32_t> y = quotient(pixel, params.by_w_out);
                 const Lanes<uint32_t> x = pixel - y * params.by_w_out.divisor;
-                // Rows past the last pixel lie below every image, for every tap.
+                // Rows past the last pixel get a position below every image, for every tap.
                 top_[half][load] =
                     isa::amd::select<uint32_t>(pixel < params.pixels, y * params.stride_h - params.pad_top, kNowhere);
                 left_[half][load] = x * params.stride_w - params.pad_left;
@@ -45,10 +45,10 @@ class FourWaveConvLoader {
         open_frame();
     }
 
-    /// How many k blocks there are to multiply: even, because the stages take turns.
+    /// The number of k blocks to multiply: even, because the stages alternate.
     KG_DEVICE uint32_t steps() const { return (params_.q * params_.steps_per_q - step_ + 1) / 2 * 2; }
 
-    /// Half `half` of the activation's k block, to `place`.
+    /// Loads half `half` of the activation's k block to `place`.
     KG_DEVICE void load_a(uint32_t half, LdsPlace place) {
         KG_UNROLL
         for (uint32_t load = 0; load < Config::kLoadsA; ++load) {
@@ -64,7 +64,7 @@ class FourWaveConvLoader {
         }
     }
 
-    /// Half `half` of the filter's k block, to `place`.
+    /// Loads half `half` of the filter's k block to `place`.
     KG_DEVICE void load_b(uint32_t half, LdsPlace place) const {
         const bool exists = step_ < params_.steps;
         const Buffer filter = isa::amd::make_buffer(params_.filter, exists ? params_.filter_bytes : 0);
@@ -76,7 +76,7 @@ class FourWaveConvLoader {
         }
     }
 
-    /// To the next k block. Beyond the last one all loads bring zeros.
+    /// Advances to the next k block. After the last one all loads read zeros.
     KG_DEVICE void advance() {
         ++step_;
         if constexpr (Config::kLoader == ConvLoader::Uniform) {
@@ -105,7 +105,7 @@ class FourWaveConvLoader {
         return row_ + (load * Config::kWaves + wave_) * Config::kRowsPerLoad;
     }
     KG_DEVICE uint32_t place_of(uint32_t load) const { return (load * Config::kWaves + wave_) * 1024; }
-    /// The chunk that belongs where this lane's 16 bytes go: the load cannot scatter, so the lane's address is
+    /// The chunk to load for the place of this lane's 16 bytes: the load cannot scatter, so the lane's address is
     /// swizzled.
     KG_DEVICE Lanes<uint32_t> chunk_of(uint32_t load, const Lanes<uint32_t>& slot) const {
         return swizzled_chunk<Config::kChunks>(row_of(load), slot);
@@ -125,7 +125,7 @@ class FourWaveConvLoader {
         if constexpr (Config::kLoader == ConvLoader::Uniform) open_tap();
     }
 
-    /// Uniform: the channels of a tap are walked by soffset, so that the lanes' addresses are worked out once a tap.
+    /// Uniform: soffset walks the channels of a tap, so the lanes' addresses are computed once per tap.
     KG_DEVICE void open_tap() {
         KG_UNROLL
         for (uint32_t half = 0; half < 2; ++half) {
@@ -147,7 +147,8 @@ class FourWaveConvLoader {
         }
     }
 
-    /// The byte under tap (r, s) of a row's pixel, `inside` bytes into it; lanes in the halo are sent out of range.
+    /// Offset of the byte under tap (r, s) of a row's pixel, `inside` bytes into it; lanes in the halo get one out of
+    /// range.
     template <class Tap>
     KG_DEVICE Lanes<uint32_t> address(uint32_t half, uint32_t load, const Tap& r, const Tap& s,
                                       const Lanes<uint32_t>& inside, const Lanes<bool>& exists) const {
@@ -160,8 +161,8 @@ class FourWaveConvLoader {
         return isa::amd::select<uint32_t>((y < params_.h) & (x < params_.w) & exists, offset, outside);
     }
 
-    /// The same for element `element` of a lane's chunk, whose tap is the lane's own. The K of one temporal tap ends
-    /// within a k block; lanes behind it meet zeros of the filter and read zeros themselves, since 0 * NaN is not 0.
+    /// The same for element `element` of a lane's chunk, which has its own tap. The K of one temporal tap ends within a
+    /// k block; lanes past it read zeros, although the filter is zero there, because 0 * NaN is not 0.
     KG_DEVICE Lanes<uint32_t> element_address(uint32_t half, uint32_t load, uint32_t element) const {
         const Lanes<uint32_t> k = chunk_[load] * Config::kChunkElements + (k_ + element);
         const Lanes<uint32_t> tap = quotient(k, params_.by_c_in);

@@ -2,8 +2,8 @@
 
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// Which tile a workgroup computes. Workgroups go to the eight XCDs (each with an L2 of its own) in turn; remapped,
-/// each XCD walks through neighbouring tiles, which share halo rows and filter columns. Source: "Optimizing with the
+/// Which tile a workgroup computes. Workgroups are assigned to the eight XCDs (each with its own L2) in turn; after the
+/// remapping each XCD walks neighbouring tiles, which share halo rows and filter columns. Source: "Optimizing with the
 /// XCD-aware remap" of HipKittens and ROCm's CDNA4 GEMM article; grouped order as in Triton's matrix multiplication
 /// tutorial.
 namespace kinetograph::gfx950 {
@@ -14,15 +14,15 @@ struct TilePlace {
     uint32_t frame, m, n;
 };
 
-/// `index` of `count` workgroups to the index whose tile it computes: a bijection. chunk 0: the identity.
+/// Maps workgroup `index` of `count` to the index whose tile it computes: a bijection. chunk 0: the identity.
 KG_HOST_DEVICE uint32_t remap_to_xcd(uint32_t index, uint32_t count, uint32_t chunk) {
     const uint32_t block = kXcds * chunk;
-    if (chunk == 0 || index >= count / block * block) return index;  // the tail stays as it is
+    if (chunk == 0 || index >= count / block * block) return index;  // the tail is not remapped
     const uint32_t xcd = index % kXcds, local = index / kXcds;
     return local / chunk * block + xcd * chunk + local % chunk;
 }
 
-/// Groups of `group_m` rows of tiles, each walked column by column; frame after frame.
+/// Groups of `group_m` rows of tiles, each walked column by column, frame after frame.
 KG_HOST_DEVICE TilePlace tile_place(uint32_t index, uint32_t tiles_m, uint32_t tiles_n, uint32_t group_m) {
     const uint32_t tiles = tiles_m * tiles_n;
     const uint32_t frame = index / tiles, in_frame = index % tiles;

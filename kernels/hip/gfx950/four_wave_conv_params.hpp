@@ -5,7 +5,7 @@
 #include <kinetograph/kernels/hip/gfx950/fast_divisor.hpp>
 #include <type_traits>
 
-/// What one launch of FourWaveConv reads: passed by value, filled in by four_wave_conv_launch.cpp.
+/// The parameters of one launch of FourWaveConv, passed by value; four_wave_conv_launch.cpp fills them in.
 namespace kinetograph::gfx950 {
 
 /// Output frames of one launch, and frame taps (output frames times temporal taps) of one launch.

@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/conv/gate.hpp>
 
-/// What the methods of this folder take, with reasons.
+/// What the methods of this folder accept, with reasons.
 namespace kinetograph::gfx950 {
 
 std::span<const conv::Gate> four_wave_gates();

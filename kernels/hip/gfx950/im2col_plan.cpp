@@ -12,7 +12,7 @@ using conv::ConvTensors;
 
 constexpr int64_t kPartBytes = 64 << 20;
 
-/// K of the product: all taps and channels, up to a multiple of 64 for the kernel's fastest loader.
+/// K of the product: all taps and channels, rounded up to a multiple of 64 for the kernel's fastest loader.
 int64_t columns(const ConvProblem& p) { return (p.taps() * p.c_in + 63) / 64 * 64; }
 int64_t row_bytes(const ConvProblem& p) { return columns(p) * element_bytes(p.dtype); }
 
@@ -66,7 +66,8 @@ struct Product {
     uint32_t first_kernel = 0;
 };
 
-/// Pixels [first, first + count) of the sample's output frames: the matrix, then its product to where they belong.
+/// Pixels [first, first + count) of the sample's output frames: writes the matrix, then stores its product at the final
+/// addresses.
 void append_part(std::vector<ConvStep>& steps, const Product& product, const ConvProblem& p, const ConvTensors& tensors,
                  const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode, int64_t sample,
                  int64_t first, int64_t count) {
@@ -102,7 +103,7 @@ ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
     ConvPlan plan;
     const LaunchShape gather = launch_shape(matrix_of(problem, 0, part));
     plan.kernels = {{gather.kernel, "frame_moves"}};
-    std::vector<Product> products;  // of a whole part, and of what is left for the last
+    std::vector<Product> products;  // for a whole part, and for the remainder
     for (const int64_t count : {part, pixels % part}) {
         if (count == 0) continue;
         products.push_back(

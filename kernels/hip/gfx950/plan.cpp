@@ -13,7 +13,7 @@ using conv::ConvTensors;
 
 constexpr int64_t kMostNormedChannels = 256;  // of a pixel in the widest tile
 
-/// Input frames of every output frame and tap; null where the tap lies in the padding.
+/// Input frames of every output frame and tap; null for taps in the padding.
 std::vector<const void*> tap_frames(const ConvProblem& p, std::span<const std::byte* const> input) {
     std::vector<const void*> frames;
     for (int64_t sample = 0; sample < p.n; ++sample)

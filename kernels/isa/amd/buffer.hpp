@@ -2,14 +2,14 @@
 
 #include <kinetograph/kernels/isa/amd/lds.hpp>
 
-/// Global memory through raw buffer descriptors. A lane's byte offset (`voffset`) at or beyond the descriptor's size
-/// reads zero and stores nothing: that is how halo lanes, ragged edges and inactive lanes are said. The check knows
-/// nothing of `soffset`, which moves all lanes at once and must keep them inside. Sources: "CDNA3 Instruction Set
+/// Global memory through raw buffer descriptors. A lane whose byte offset (`voffset`) is at or beyond the descriptor's
+/// size reads zero and stores nothing: halo lanes, ragged edges and inactive lanes are expressed this way. The check
+/// ignores `soffset`, which moves all lanes at once and must keep them inside. Sources: "CDNA3 Instruction Set
 /// Architecture" (Buffer addressing, Range checking); LLVM, IntrinsicsAMDGPU.td (raw.ptr.buffer.*: "voffset ...
 /// included in bounds checking", "soffset ... excluded").
 namespace kinetograph::isa::amd {
 
-/// A voffset that no descriptor reaches with any access.
+/// A voffset that is out of range for every descriptor and access size.
 inline constexpr uint32_t kOutOfRange = 0xfffffff0u;
 
 #if KG_HOST_MODEL
@@ -82,8 +82,8 @@ KG_DEVICE Lanes<uint32_t> load_1(Buffer buffer, const Lanes<uint32_t>& voffset, 
 #endif
 }
 
-/// Waits for the load that `value` comes from: before a loop that uses it, where the compiler would otherwise wait in
-/// every round, and for whatever else is then on its way. s_waitcnt vmcnt, placed by the compiler.
+/// Waits for the load that produces `value`. Needed before a loop that uses it: otherwise the compiler waits in every
+/// iteration, for this load and for all others then in flight. s_waitcnt vmcnt, placed by the compiler.
 KG_DEVICE void await(Packed16& value) {
 #if KG_HOST_MODEL
     static_cast<void>(value);
@@ -92,17 +92,18 @@ KG_DEVICE void await(Packed16& value) {
 #endif
 }
 
-/// 16 bytes a lane from voffset + soffset to LDS at place + 16 * lane (1 KiB, place aligned to 16): out-of-range lanes
-/// write zeros. `place` and `soffset` are uniform. Passes no register; only wait_vector_memory knows when it has
-/// landed, for this wave, and a barrier after that for the others. buffer_load_dwordx4 ... lds.
+/// Copies 16 bytes per lane from voffset + soffset to LDS at place + 16 * lane (1 KiB, place aligned to 16);
+/// out-of-range lanes write zeros. `place` and `soffset` are uniform. No register is involved: this wave knows that the
+/// data has landed only after wait_vector_memory, other waves after a barrier that follows. buffer_load_dwordx4 ...
+/// lds.
 KG_DEVICE void load_16_to_lds(Buffer buffer, LdsPlace place, const Lanes<uint32_t>& voffset,
                               uint32_t soffset = 0 KG_SITE) {
 #if KG_HOST_MODEL
     host_model::buffer_load_to_lds(place.offset, buffer, voffset.lane, soffset, KG_AT("buffer_load_dwordx4 lds"));
 #else
-    // By hand: after the built-in LLVM waits for vmcnt(0) before any read of LDS. The place goes in as an operand, so
-    // that LDS counts as written; what may be read when is said by the waits and barriers, which the compiler moves no
-    // read across. One instruction lies between writing m0 and the load (manually inserted wait state).
+    // Inline assembly, because after the built-in LLVM waits for vmcnt(0) before any read of LDS. The place is an
+    // operand, so that the compiler treats LDS as written; waits and barriers, which reads are never moved across,
+    // order the accesses. One instruction must lie between the write of m0 and the load (manually inserted wait state).
     asm volatile("s_nop 0\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds"
                  :
                  : "{m0}"(place), "v"(voffset), "s"(buffer.words), "s"(soffset));

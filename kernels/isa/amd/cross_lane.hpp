@@ -7,10 +7,10 @@
 #include <iterator>
 #endif
 
-/// Values that travel between the lanes of a wave.
+/// Exchange of values between the lanes of a wave.
 namespace kinetograph::isa::amd {
 
-/// In every lane, what lane `from % 64` holds. ds_bpermute_b32.
+/// In every lane, the value that lane `from % 64` holds. ds_bpermute_b32.
 template <class T>
 KG_DEVICE Lanes<T> permute(const Lanes<T>& value, const Lanes<uint32_t>& from) {
     static_assert(sizeof(T) == 4);
@@ -24,7 +24,7 @@ KG_DEVICE Lanes<T> permute(const Lanes<T>& value, const Lanes<uint32_t>& from) {
 #endif
 }
 
-/// In every lane, what the lane whose index differs in the bits of `kBits` holds.
+/// In every lane, the value of the lane whose index differs in the bits of `kBits`.
 template <uint32_t kBits, class T>
 KG_DEVICE Lanes<T> exchange(const Lanes<T>& value) {
     static_assert(sizeof(T) == 4 && kBits < kWaveLanes);
@@ -64,7 +64,7 @@ KG_DEVICE bool any(const Lanes<bool>& condition) {
 #endif
 }
 
-/// The sum, or the largest, over each group of `kGroup` lanes that follow each other, in all of its lanes.
+/// The sum, or the maximum, over each group of `kGroup` consecutive lanes, in all of its lanes.
 template <uint32_t kGroup = kWaveLanes>
 KG_DEVICE Lanes<float> sum_lanes(Lanes<float> value) {
     if constexpr (kGroup >= 2) value = value + exchange<1>(value);

@@ -6,9 +6,9 @@
 #endif
 
 /// The values of a wave of 64 lanes. A kernel for CDNA is written for one wave: a plain integer is the same in every
-/// lane (a scalar register), Lanes<T> holds one T a lane (a vector register), and the two mix as a scalar mixes with a
-/// vector. There is no divergent control flow: a condition that differs by lane is a Lanes<bool>, which select() takes
-/// and `if` does not. So what is uniform is checked by the host's compiler, every instruction runs with all lanes
+/// lane (a scalar register), Lanes<T> holds one T per lane (a vector register), and the two mix as scalars mix with
+/// vectors. There is no divergent control flow: a condition that differs by lane is a Lanes<bool>, which select()
+/// accepts and `if` does not. So the host's compiler checks what is uniform, every instruction runs with all lanes
 /// active, and the host model executes 64 lanes at once.
 ///
 /// On the device Lanes<T> is T and LaneVector<T, N> a vector of N registers; on the host they are arrays of 64.
@@ -85,7 +85,7 @@ using LaneVector = T __attribute__((ext_vector_type(kCount)));
 
 #endif
 
-/// Eight 16-bit or sixteen 8-bit elements of each lane: what one 16-byte load brings.
+/// Eight 16-bit or sixteen 8-bit elements of each lane: the result of one 16-byte load.
 using Packed16 = LaneVector<uint32_t, 4>;
 using Packed8 = LaneVector<uint32_t, 2>;
 
@@ -101,7 +101,7 @@ KG_DEVICE Lanes<T> select(Lanes<bool> condition, Lanes<T> yes, Lanes<T> no) {
 #endif
 }
 
-/// The same bits as another type of the same size.
+/// The same bits as another type of equal size.
 template <class To, class From>
 KG_DEVICE Lanes<To> bits_as(const Lanes<From>& from) {
     static_assert(sizeof(To) == sizeof(From));

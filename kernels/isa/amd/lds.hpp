@@ -7,7 +7,7 @@
 namespace kinetograph::isa::amd {
 
 #if KG_HOST_MODEL
-/// A uniform place in the workgroup's LDS; place + bytes is a place.
+/// A uniform address in the workgroup's LDS; place + bytes is a place.
 struct LdsPlace {
     uint32_t offset;
     friend LdsPlace operator+(LdsPlace place, uint32_t bytes) { return {place.offset + bytes}; }
@@ -16,7 +16,7 @@ struct LdsPlace {
 using LdsPlace = __attribute__((address_space(3))) unsigned char*;
 #endif
 
-/// The first of `kBytes` bytes of LDS; call it once a kernel. The workgroup's waves share them; contents undefined.
+/// The first of `kBytes` bytes of LDS, shared by the workgroup's waves; contents undefined. Call it once per kernel.
 template <uint32_t kBytes>
 KG_DEVICE LdsPlace allocate_lds(KG_SITE_ONLY) {
     static_assert(kBytes <= 160 * 1024, "a workgroup has at most 160 KiB of LDS");

@@ -10,7 +10,7 @@
 /// Sources: "CDNA4 Instruction Set Architecture" (VOP1, VOP3); OCP 8-bit Floating Point Specification 1.0 (E4M3).
 namespace kinetograph::isa::amd {
 
-/// On the host: what the instruction does in one lane, for all of them.
+/// On the host: applies what the instruction does in one lane to all of them.
 #if KG_HOST_MODEL
 namespace detail {
 template <class To, class From, class Function>

@@ -2,9 +2,9 @@
 
 #include <kinetograph/kernels/isa/amd/lanes.hpp>
 
-/// Who a wave is, and how the waves of a workgroup wait for memory and for each other.
-/// Sources: AMD, "CDNA3 Instruction Set Architecture" (SOPP, "Manually inserted wait states"), "CDNA4 Instruction Set
-/// Architecture"; LLVM, "User Guide for AMDGPU Backend".
+/// The identity of a wave, and how the waves of a workgroup wait for memory and for each other. Sources: AMD, "CDNA3
+/// Instruction Set Architecture" (SOPP, "Manually inserted wait states"), "CDNA4 Instruction Set Architecture"; LLVM,
+/// "User Guide for AMDGPU Backend".
 namespace kinetograph::isa::amd {
 
 struct Index3 {
@@ -50,8 +50,8 @@ KG_DEVICE uint32_t wave_index() {
 #endif
 }
 
-/// Waits until all but the last `kPending` of this wave's loads to LDS and stores have landed. Loads to registers are
-/// the compiler's to wait for: do not count them. s_waitcnt vmcnt.
+/// Waits until all but the last `kPending` of this wave's loads to LDS and stores have landed. Do not count loads to
+/// registers: the compiler waits for them. s_waitcnt vmcnt.
 template <uint32_t kPending>
 KG_DEVICE void wait_vector_memory(KG_SITE_ONLY) {
     static_assert(kPending <= 63, "vmcnt has 6 bits");
@@ -62,8 +62,8 @@ KG_DEVICE void wait_vector_memory(KG_SITE_ONLY) {
 #endif
 }
 
-/// Waits until this wave's reads and writes of LDS are done: reads before others may overwrite what was read, writes
-/// before others may read what was written. s_waitcnt lgkmcnt(0).
+/// Waits until this wave's reads and writes of LDS are done: reads before other waves may overwrite the data, writes
+/// before other waves may read it. s_waitcnt lgkmcnt(0).
 KG_DEVICE void wait_lds(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     host_model::wait_lds(KG_AT("s_waitcnt lgkmcnt"));
@@ -72,7 +72,8 @@ KG_DEVICE void wait_lds(KG_SITE_ONLY) {
 #endif
 }
 
-/// Joins all waves of the workgroup. Waits for no memory: what others shall see, wait for before. s_barrier.
+/// Joins all waves of the workgroup. It waits for no memory access: wait before it for those that other waves depend
+/// on. s_barrier.
 KG_DEVICE void barrier(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     host_model::wave_barrier(KG_AT("s_barrier"));
@@ -81,7 +82,7 @@ KG_DEVICE void barrier(KG_SITE_ONLY) {
 #endif
 }
 
-/// wait_lds and barrier: after it, everybody sees what anybody wrote to LDS by write_lds before it.
+/// wait_lds and barrier: afterwards every wave sees what any wave wrote to LDS with write_lds before it.
 KG_DEVICE void sync_workgroup(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     host_model::wait_lds(KG_AT("s_waitcnt lgkmcnt"));
@@ -91,7 +92,7 @@ KG_DEVICE void sync_workgroup(KG_SITE_ONLY) {
 #endif
 }
 
-/// The compiler moves no instruction across. LLVM, llvm.amdgcn.sched.barrier with mask 0.
+/// The compiler moves no instruction across this point. LLVM, llvm.amdgcn.sched.barrier with mask 0.
 KG_DEVICE void schedule_fence() {
 #if !KG_HOST_MODEL
     __builtin_amdgcn_sched_barrier(0);
@@ -102,9 +103,10 @@ KG_DEVICE void schedule_fence() {
 
 #if KG_HOST_MODEL
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
-/// KG_KERNEL(name, Params, threads, waves_per_simd) { ... } defines a kernel that the device finds by `name` and that
-/// takes one plain struct, called `params`, by value. `threads` of a workgroup: exactly so many are launched, along x.
-/// `waves_per_simd`: at most 512 / waves_per_simd registers a lane. The host's build registers it under the same name.
+/// KG_KERNEL(name, Params, threads, waves_per_simd) { ... } defines a kernel that the device finds by `name`. It takes
+/// one plain struct, called `params`, by value. `threads` per workgroup: exactly this many are launched, along x.
+/// `waves_per_simd`: at most 512 / waves_per_simd registers per lane. The host's build registers it under the same
+/// name.
 #define KG_KERNEL(name, Params, threads, waves_per_simd)                                 \
     static void name##_body(const Params& params);                                       \
     static const kinetograph::host_model::KernelRegistration name##_registration(        \

@@ -7,9 +7,9 @@
 
 namespace kinetograph::gfx950 {
 
-/// A tile in LDS: rows of `kRowChunks` 16-byte chunks. Chunk c of row r lies at c ^ swizzle(r), so that the sixteen
-/// rows that a wave reads at one c fall on all 64 banks. Direct-to-LDS loads fill the tile in its own order, so it is
-/// each lane's global address that is permuted.
+/// A tile in LDS: rows of `kRowChunks` 16-byte chunks. Chunk c of row r is at c ^ swizzle(r), so that the sixteen rows
+/// that a wave reads at one c use all 64 banks. Direct-to-LDS loads fill the tile in order, so each lane's global
+/// address is permuted instead.
 template <uint32_t kRowChunksOf, uint32_t kOperandChunksOf>
 struct AttentionTile {
     static constexpr uint32_t kRowChunks = kRowChunksOf;
@@ -28,7 +28,7 @@ struct AttentionTile {
     }
 };
 
-/// Eight elements a lane along the axis that a product sums over.
+/// Eight elements per lane along the axis that a product sums over.
 template <Element kElement>
 struct AttentionOperand {
     Packed16 chunks[element_bytes(kElement) / 2];
@@ -50,8 +50,8 @@ KG_DEVICE amd::Accumulator multiply(const AttentionOperand<kElement>& a, const A
     }
 }
 
-/// How the waves agree that a tile is there and that the slot before it is free: this wave's share has landed while
-/// kPending younger loads are on their way, its reads of LDS are done, and so it is with everybody.
+/// How the waves agree that a tile has landed and the slot before it is free: in every wave its share has landed while
+/// kPending younger loads are in flight, and its reads of LDS are done.
 struct AttentionSync {
     template <uint32_t kPending>
     static KG_DEVICE void tile_landed() {
@@ -70,7 +70,7 @@ struct AttentionKernel {
     static constexpr uint32_t kSteps = Config::kWidth / 32;      ///< products along the channels of a score
     static constexpr uint32_t kScoreTiles = Config::kKeys / 16;  ///< 16 x 16 scores of a tile
     static constexpr uint32_t kOutputTiles = Config::kWidth / 16;
-    /// Operands on their way from LDS: as long as a read takes, six products of 16 cycles, or two of 256.
+    /// Operands in flight from LDS: a read takes as long as six products of 16 cycles, or two of 256.
     static constexpr uint32_t kAhead = Config::kElement == Element::F32 ? 2 : 6;
 
     const AttentionParams& params;
@@ -81,13 +81,13 @@ struct AttentionKernel {
     uint32_t pitch;             ///< bytes from token to token of qkv
     uint32_t first_key, tiles;  ///< of this workgroup's split
     uint32_t end_key;
-    Lanes<uint32_t> key_chunk[Config::kLoads];  ///< global offset of what the lane fetches of a tile of K, by load
+    Lanes<uint32_t> key_chunk[Config::kLoads];  ///< global offset of the lane's chunk of a tile of K, by load
     Lanes<uint32_t> value_chunk;                ///< of V, at the first load
 
     Operand query[kSteps];
     amd::Accumulator output[kOutputTiles];
     Lanes<float> largest = -__builtin_inff();  ///< exponent of each lane's query
-    Lanes<float> sum = 0.0f;                   ///< of the weights this lane has seen
+    Lanes<float> sum = 0.0f;                   ///< of the weights this lane has processed
 
     KG_DEVICE explicit AttentionKernel(const AttentionParams& given) : params(given) {
         const amd::Index3 group_index = amd::workgroup_index();
@@ -108,7 +108,7 @@ struct AttentionKernel {
         KG_UNROLL for (uint32_t d = 0; d < kOutputTiles; ++d) output[d] = amd::Accumulator{};
     }
 
-    /// The tile's chunk, in LDS order, that this lane brings with its i-th load.
+    /// The tile's chunk, in LDS order, that this lane loads with its i-th load.
     KG_DEVICE Lanes<uint32_t> loaded_chunk(uint32_t i) const {
         return amd::lane_index() + (i * Config::kWaves + wave) * amd::kWaveLanes;
     }
@@ -127,7 +127,8 @@ struct AttentionKernel {
         }
     }
 
-    /// Keys of tile `t`, or of none beyond the last, into slot `slot`: keys past the split's end read zero.
+    /// Loads the keys of tile `t` into slot `slot`; keys past the split's end, and all of them after the last tile,
+    /// read zero.
     KG_DEVICE void load_keys(uint32_t t, uint32_t slot) const {
         const uint32_t key = first_key + t * Config::kKeys;
         const auto* keys = static_cast<const unsigned char*>(params.qkv) + params.channels * Config::kBytes;
@@ -151,8 +152,7 @@ struct AttentionKernel {
         return lds + (slot * Config::kTileBytes + (i * Config::kWaves + wave) * 1024);
     }
 
-    /// Reads the operands of a tile in LDS, a few products ahead of their use: an operand is wanted kAhead products
-    /// after it has been asked for.
+    /// Reads the operands of a tile from LDS, each kAhead products before it is used.
     template <class Tile>
     struct OperandStream {
         amd::LdsPlace lds;
@@ -189,7 +189,7 @@ struct AttentionKernel {
         }
     }
 
-    /// Keys past the end get no weight. Only the last tile has any.
+    /// Keys past the end get no weight; only the last tile has any.
     KG_DEVICE void mask(uint32_t t, amd::Accumulator (&scores)[kScoreTiles]) const {
         const uint32_t left = end_key - first_key - t * Config::kKeys;
         if (left >= Config::kKeys) return;
@@ -201,8 +201,8 @@ struct AttentionKernel {
         }
     }
 
-    /// Scores to weights 2^(score * scale - largest). A new largest rescales what has been summed so far: rare after
-    /// the first few tiles, so it is branched over.
+    /// Turns scores into weights 2^(score * scale - largest). A new maximum rescales the sums so far; it is rare after
+    /// the first few tiles, so the code branches over it.
     KG_DEVICE void soften(amd::Accumulator (&scores)[kScoreTiles], Operand (&weights)[kScoreTiles / 2]) {
         Lanes<float> top = scores[0][0];
         KG_UNROLL for (uint32_t j = 0; j < kScoreTiles; ++j) {
@@ -228,8 +228,8 @@ struct AttentionKernel {
         }
     }
 
-    /// Four weights of 16-key tile `j` into their half of the operand. The sum is of what the product will see, so that
-    /// the weights add to one.
+    /// Puts four weights of 16-key tile `j` into their half of the operand. Sums the rounded weights, as the product
+    /// will see them, so that they add to one.
     KG_DEVICE void keep(const Lanes<float> (&weight)[4], uint32_t j, Operand& operand) {
         KG_UNROLL for (uint32_t e = 0; e < 4; e += 2) {
             if constexpr (Config::kElement == Element::F32) {
@@ -257,7 +257,7 @@ struct AttentionKernel {
         }
     }
 
-    /// Each lane holds four channels that follow one another of its query, in every 16.
+    /// In every 16 channels, each lane holds four consecutive ones of its query.
     KG_DEVICE void store() {
         sum = sum + amd::exchange<16>(sum);
         sum = sum + amd::exchange<32>(sum);
@@ -322,12 +322,12 @@ struct AttentionKernel {
             keys = empty;
             empty = emptied;
         }
-        amd::wait_vector_memory<0>();  // no load may land in LDS that is somebody else's by then
+        amd::wait_vector_memory<0>();  // no load may land in LDS after the workgroup has ended
         store();
     }
 };
 
-/// A lane has one channel and brings 32 keys of it into the order that the products want.
+/// A lane has one channel and puts 32 keys of it into the order that the products need.
 template <uint32_t kBytes>
 KG_DEVICE void transpose_values(const AttentionValuesParams& params) {
     constexpr uint32_t kKeys = 32;
@@ -342,7 +342,7 @@ KG_DEVICE void transpose_values(const AttentionValuesParams& params) {
     KG_UNROLL for (uint32_t chunk = 0; chunk < kKeys / kOfChunk; ++chunk) {
         Packed16 packed;
         KG_UNROLL for (uint32_t word = 0; word < 4; ++word) {
-            const auto load = [&](uint32_t place) {  // zero beyond the last channel and the last token
+            const auto load = [&](uint32_t place) {  // zero past the last channel and the last token
                 const uint32_t key = first + place / 8 * 4 + place % 8 / 4 * 16 + place % 4;
                 const Lanes<uint32_t> offset = (channel + 2 * params.channels) * kBytes + key * pitch;
                 const Lanes<uint32_t> inside =
@@ -357,7 +357,7 @@ KG_DEVICE void transpose_values(const AttentionValuesParams& params) {
     }
 }
 
-/// Four channels of a token a lane.
+/// Four channels of a token per lane.
 template <Element kElement>
 KG_DEVICE void join_splits(const AttentionJoinParams& params) {
     const uint32_t elements = params.tokens * params.channels;

@@ -2,26 +2,28 @@
 
 #include <kinetograph/kernels/conv/element.hpp>
 
-/// Attention of one frame, one head as wide as the channels: softmax(q k^T / sqrt(C)) v in one sweep over the keys, no
-/// token-by-token matrix in memory. A workgroup has 128 queries, a wave 16; keys and values come in tiles through LDS.
+/// Attention of one frame, one head as wide as the channels: softmax(q k^T / sqrt(C)) v in one sweep over the keys,
+/// without a token-by-token matrix in memory. A workgroup has 128 queries, a wave 16; keys and values come in tiles
+/// through LDS.
 ///
-/// Everything is computed transposed, so that a lane stays with one query: scores S^T = K Q^T leave in lane l the query
-/// l % 16 and four keys of each 16, which is, keys permuted, already the operand of O^T = V^T P^T. No value ever moves
-/// between lanes but two maxima a tile. V^T is made beforehand (values kernel) with that permutation of keys:
+/// Everything is computed transposed, so that a lane stays with one query. The scores S^T = K Q^T leave lane l with
+/// query l % 16 and four keys of each 16; with permuted keys this is already the operand of O^T = V^T P^T. Only two
+/// maxima per tile move between lanes. The values kernel makes V^T beforehand with that permutation of keys:
 ///
 ///   place in a group of 32 keys    8 g + 0..3     8 g + 4..7        (g = 0..3, the lane's group l / 16)
 ///   key                            4 g + 0..3     16 + 4 g + 0..3
 ///
 /// LDS: a ring of three tiles, each 128 bytes x kWidth, in the order K0 V0 K1 V1 ...
 ///
-///   tile of K   kKeys rows of kWidth elements      16-byte chunk c of row r lies at chunk c ^ swizzle(r)
+///   tile of K   kKeys rows of kWidth elements      16-byte chunk c of row r is at chunk c ^ swizzle(r)
 ///   tile of V   kWidth rows of kKeys elements      likewise
 ///
-///   step      needs (landed)   in flight       then issues into the slot that the step before has emptied
+///   step      needs (landed)   in flight       then issues into the slot that the previous step has emptied
 ///   K of t    K(t)             V(t)            K(t+1)
 ///   V of t    V(t)             K(t+1)          V(t+1)
 ///
-/// Registers a lane at kWidth 384, 16-bit: 96 for O^T, 48 for Q, 16 for S^T, 8 for P: two waves a SIMD (256 registers).
+/// Registers per lane at kWidth 384, 16-bit: 96 for O^T, 48 for Q, 16 for S^T, 8 for P: two waves per SIMD (256
+/// registers).
 namespace kinetograph::gfx950 {
 
 template <Element kElementOf, uint32_t kWidthOf>
@@ -63,7 +65,7 @@ struct AttentionValuesParams {
     uint32_t tokens, channels, padded_tokens, width;
 };
 
-/// Joins the splits of the keys.
+/// Combines the splits of the keys.
 struct AttentionJoinParams {
     const float* partial;
     const float* partial_rows;

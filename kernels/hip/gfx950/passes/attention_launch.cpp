@@ -6,7 +6,7 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-using AnyConfig = AttentionConfig<Element::BF16, 64>;  // for what all of them share
+using AnyConfig = AttentionConfig<Element::BF16, 64>;  // for what all configs share
 constexpr std::array<uint32_t, 4> kWidths{64, 128, 256, 384};
 constexpr uint32_t kMostSplits = 16;
 constexpr uint32_t kPaddedTokens = 64;  // a tile's keys at most
@@ -68,7 +68,7 @@ AttentionPlan plan(const AttentionProblem& problem) {
     plan.width = width_of(problem);
     plan.padded_tokens = padded_tokens(problem);
     plan.split_tokens = workgroups(workgroups(tokens, keys), attention_splits(problem)) * keys;
-    plan.splits = workgroups(tokens, plan.split_tokens);  // none of them without keys
+    plan.splits = workgroups(tokens, plan.split_tokens);  // each has keys
     plan.values = {"attention", element == 2 ? "kinetograph_attention_values_16" : "kinetograph_attention_values_32",
                    workgroups(plan.padded_tokens, 4 * 32), plan.width / 64};
     plan.attend = {"attention",

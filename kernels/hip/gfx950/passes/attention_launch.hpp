@@ -5,7 +5,7 @@
 
 namespace kinetograph::gfx950 {
 
-/// softmax(q k^T / sqrt(channels)) v over the tokens of one frame; one launch after the other for several.
+/// softmax(q k^T / sqrt(channels)) v over the tokens of one frame; several frames take one launch each.
 struct AttentionProblem {
     int64_t tokens = 0;
     int64_t channels = 0;  ///< a multiple of 8, at most 384
@@ -13,7 +13,7 @@ struct AttentionProblem {
     uint32_t compute_units = 256;  ///< of the device: the keys are split until it is busy
 };
 
-/// The launches of a frame, in order, and what lies between them.
+/// The launches of a frame, in order, and their workspace.
 struct AttentionPlan {
     uint32_t width = 0;          ///< channels that are computed: 64, 128, 256 or 384
     uint32_t padded_tokens = 0;  ///< of the transposed values
@@ -39,7 +39,8 @@ AttentionPlan plan(const AttentionProblem& problem);
 AttentionLaunchParams make_params(const AttentionProblem& problem, const std::byte* qkv, std::byte* output,
                                   std::byte* workspace);
 
-/// Splits of the keys that end soonest by a count of clocks: rounds of workgroups, tiles, and the traffic of joining.
+/// The number of splits of the keys with the least estimated clocks: rounds of workgroups, tiles, and traffic of
+/// joining.
 uint32_t attention_splits(const AttentionProblem& problem);
 
 }  // namespace kinetograph::gfx950

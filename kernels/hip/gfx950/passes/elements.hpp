@@ -4,7 +4,7 @@
 #include <kinetograph/kernels/isa/amd/buffer.hpp>
 #include <kinetograph/kernels/isa/amd/math.hpp>
 
-/// Stored elements to float32 and back, for kernels: one at a time or sixteen bytes (a unit) at a time.
+/// Conversion of stored elements to float32 and back, in kernels: one at a time or sixteen bytes (a unit) at a time.
 namespace kinetograph::gfx950 {
 
 namespace amd = isa::amd;

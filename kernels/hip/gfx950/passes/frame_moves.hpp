@@ -5,7 +5,7 @@
 
 namespace kinetograph::gfx950 {
 
-/// `kBytes` bytes a lane, as they are.
+/// Copies `kBytes` bytes per lane.
 template <uint32_t kBytes>
 struct Unit {
     using Value = Lanes<uint32_t>;
@@ -33,12 +33,12 @@ struct Unit<16> {
     }
 };
 
-/// Number of this lane among the launch's x axis: workgroups of four waves.
+/// This lane's index along the launch's x axis: workgroups of four waves.
 KG_DEVICE Lanes<uint32_t> lane_of_grid() {
     return amd::lane_index() + (amd::workgroup_index().x * 4 + amd::wave_index()) * amd::kWaveLanes;
 }
 
-/// What a lane past the end of the work uses instead of an offset.
+/// `offset` where the condition holds; an out-of-range offset in lanes past the end of the work.
 KG_DEVICE Lanes<uint32_t> only_if(const Lanes<bool>& condition, const Lanes<uint32_t>& offset) {
     return amd::select<uint32_t>(condition, offset, amd::kOutOfRange);
 }
@@ -88,7 +88,7 @@ struct Im2colKernel {
 
     KG_DEVICE explicit Im2colKernel(const Im2colParams& given) : params(given) {}
 
-    /// The input frame under this temporal tap; of no bytes where that is padding.
+    /// The input frame under this temporal tap; of zero bytes if that is padding.
     KG_DEVICE amd::Buffer input() const {
         const uint32_t t = frame * params.stride_d + tap_q * params.dilation_d - params.pad_front;
         if (t >= params.input_frames) return amd::make_buffer(params.frames.input[0], 0);
@@ -99,7 +99,7 @@ struct Im2colKernel {
         const uint32_t pixel_units = params.pixel_bytes / kBytes, row_units = plane_bytes / kBytes;
         const Lanes<uint32_t> unit = lane_of_grid(), row = unit / row_units, of_row = unit % row_units;
         const Lanes<uint32_t> tap = of_row / pixel_units, pixel = row + params.first_pixel;
-        // Below zero wraps to beyond any size.
+        // A negative position wraps to beyond any size.
         const Lanes<uint32_t> y =
             pixel / params.output_width * params.stride_h + tap / params.taps_s * params.dilation_h - params.pad_top;
         const Lanes<uint32_t> x =

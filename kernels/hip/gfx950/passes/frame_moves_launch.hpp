@@ -17,8 +17,8 @@ Refusal refusal(const UpsampleProblem& problem);
 LaunchShape launch_shape(const UpsampleProblem& problem);
 UpsampleParams make_params(const UpsampleProblem& problem, const FrameTable& frames);
 
-/// Copies rows between frames of different pitch. A time_conv's output of 2 C channels, say, becomes two frames by two
-/// such copies with row_bytes C * 2 and input_pitch C * 4, where the convolution did not write them apart itself.
+/// Copies rows between frames of different pitch. For example, two such copies with row_bytes C * 2 and input_pitch C *
+/// 4 split the output of a time_conv of 2 C channels into two frames, if the convolution did not write them separately.
 struct CopyRowsProblem {
     int64_t frames = 1;
     int64_t rows = 0, row_bytes = 0;
@@ -38,7 +38,7 @@ struct Im2colProblem {
     Axis frames, height, width;
     int64_t channels = 0;
     Element storage = Element::BF16;
-    int64_t columns = 0;                  ///< of the matrix, K or more; those beyond K become zero
+    int64_t columns = 0;                  ///< of the matrix, at least K; those beyond K become zero
     int64_t first_pixel = 0, pixels = 0;  ///< of every output frame
 
     int64_t taps() const { return frames.taps * height.taps * width.taps * channels; }  ///< K

@@ -2,8 +2,8 @@
 
 #include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
 
-/// Passes that move elements without looking at them. They exist for units of 16, 4 and 2 bytes: the largest that
-/// divides a pixel's (or row's) bytes and everything else that counts in units.
+/// Passes that move elements without interpreting them. They exist for units of 16, 4 and 2 bytes: the largest that
+/// divides a pixel's (or row's) bytes and every other size in units.
 namespace kinetograph::gfx950 {
 
 /// Every pixel becomes a 2x2 block. Grid: units of an input row, input rows, frames.
@@ -20,10 +20,10 @@ struct CopyRowsParams {
     uint32_t input_pitch, output_pitch;  ///< bytes from row to row
 };
 
-/// out[d * pixels + pixel][k] = what tap and channel k of a convolution meet at that output pixel, k = ((q * R + r) * S
-/// + s) * C + c; zeros outside the image, in padding frames and in the columns beyond the last tap. A convolution is
-/// the product of this matrix and the filter [K][C_out]. Grid: units, temporal taps and one more for the columns
-/// beyond, output frames.
+/// out[d * pixels + pixel][k] = the input under tap and channel k of a convolution at that output pixel, k = ((q * R +
+/// r) * S + s) * C + c; zeros outside the image, in padding frames and in the columns after the last tap. A convolution
+/// is the product of this matrix and the filter [K][C_out]. Grid: units, temporal taps and one more for the columns
+/// after them, output frames.
 struct Im2colParams {
     FrameTable frames;  ///< .input: of the convolution, [height, width, pixel_bytes]; .output[0]: the matrix
     uint32_t input_frames;

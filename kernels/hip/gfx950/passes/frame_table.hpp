@@ -4,10 +4,10 @@
 
 namespace kinetograph::gfx950 {
 
-/// Frames that one launch takes; a step with more is several launches.
+/// Frames of one launch; a step with more takes several launches.
 inline constexpr uint32_t kMostFrames = 16;
 
-/// A pass reads and writes frames where they lie: in a ring they do not follow one another.
+/// Frame addresses of a pass: in a ring frames do not follow one another.
 struct FrameTable {
     const void* input[kMostFrames];
     void* output[kMostFrames];

@@ -3,7 +3,7 @@
 using namespace kinetograph::gfx950;
 using kinetograph::Element;
 
-// A 16-byte unit a lane, and, ending in _any, one element a lane.
+// A 16-byte unit per lane; kernels whose names end in _any take one element per lane.
 #define KG_FRAME_VALUES(type, storage)                                                                                \
     KG_KERNEL(kinetograph_unpack_latent_##type, UnpackLatentParams, 256, 8) {                                         \
         unpack_latent<Element::storage, kPerUnit<Element::storage>>(params);                                          \

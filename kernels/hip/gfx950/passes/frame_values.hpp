@@ -54,7 +54,7 @@ KG_DEVICE void add_frames(const AddFramesParams& params) {
     }
 }
 
-/// Written so that a NaN fails both comparisons and stays.
+/// A NaN fails both comparisons and stays.
 KG_DEVICE Lanes<float> limited(const Lanes<float>& value, float limit) {
     const Lanes<float> raised = amd::select<float>(value < -limit, -limit, value);
     return amd::select<float>(raised > limit, limit, raised);
@@ -66,7 +66,7 @@ KG_DEVICE void flag_not_finite(const StoreF32Params& params, const Lanes<float>&
     amd::store_4(flag, only_if(residue != 0.0f, Lanes<uint32_t>(0u)), Lanes<uint32_t>(1u));
 }
 
-/// Four elements a lane where a frame is a multiple of them and not planar, else one.
+/// Four elements per lane if a frame is a multiple of them and not planar, else one.
 template <Element kElement, uint32_t kPer>
 KG_DEVICE void store_f32(const StoreF32Params& params) {
     const uint32_t frame = amd::workgroup_index().y, elements = params.pixels * params.channels;

@@ -35,13 +35,13 @@ struct StoreF32Problem {
     Element storage = Element::BF16;  ///< of the input
     bool planar = false;
     float limit = std::numeric_limits<float>::infinity();
-    uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: not asked
+    uint32_t* not_finite = nullptr;  ///< on the device: set to 1 if a value is infinite or NaN; null: not checked
 };
 Refusal refusal(const StoreF32Problem& problem);
 LaunchShape launch_shape(const StoreF32Problem& problem);
 StoreF32Params make_params(const StoreF32Problem& problem, const FrameTable& frames);
 
-/// Frames of three channels in [-1, 1] to something that can be shown; alpha opaque.
+/// Frames of three channels in [-1, 1] as displayable pixels; alpha opaque.
 enum class Picture : uint8_t {
     Rgba8,    ///< 0..255, to nearest, halves up; NaN 0
     Rgba16F,  ///< half in [0, 1]; NaN 0

@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
 
-/// Passes at the two ends of a decoder, and the sum of two frames. All of them compute in float32. Grid: lanes, frames.
+/// The first and last passes of a decoder, and the sum of two frames. All compute in float32. Grid: lanes, frames.
 namespace kinetograph::gfx950 {
 
 /// out[pixel][c] = latent[c][pixel] * scale[c] + shift[c].
@@ -27,7 +27,7 @@ struct StoreF32Params {
     uint32_t pixels, channels;
     uint32_t planar;  ///< 1: [channels, pixels], 0: [pixels, channels]
     float limit;
-    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: not asked
+    uint32_t* not_finite = nullptr;  ///< set to 1 if a value is infinite or NaN; null: not checked
 };
 
 /// Pictures of three channels, nominal range [-1, 1], opaque.

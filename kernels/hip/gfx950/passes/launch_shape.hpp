@@ -7,15 +7,14 @@
 #include <span>
 #include <string>
 
-/// From a pass as a caller says it to a launch as a device takes it. Each pass has three functions, which look at
-/// nothing but their arguments:
+/// From a pass as the caller describes it to a launch for a device. Each pass has three pure functions:
 ///
-///   refusal(problem)        why the kernels cannot do it, in a sentence that names the pass; empty where they can
+///   refusal(problem)        why the kernels cannot run it, in a sentence that names the pass; empty if they can
 ///   launch_shape(problem)   which kernel, how many workgroups
 ///   make_params(problem, addresses)
 namespace kinetograph::gfx950 {
 
-/// How one kernel is launched: everything but its parameters. Kernels have no dynamic LDS.
+/// The launch of one kernel, except its parameters. Kernels have no dynamic LDS.
 struct LaunchShape {
     std::string object;                           ///< code object that holds it, as code_objects() names it
     std::string kernel;                           ///< its entry point
@@ -23,7 +22,7 @@ struct LaunchShape {
     uint32_t threads = 256;                       ///< of a workgroup
 };
 
-/// Refusals know a problem's name for themselves: `pass` is "RMS norm", say.
+/// A sentence that begins with the pass's name, such as "RMS norm"; none if the pass can run.
 using Refusal = std::optional<std::string>;
 
 /// 1 to kMostFrames input and output frames; either span may be the shorter.

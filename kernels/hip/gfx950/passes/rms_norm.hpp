@@ -9,8 +9,8 @@ namespace kinetograph::gfx950 {
 /// x / (1 + e^-x).
 KG_DEVICE Lanes<float> silu(const Lanes<float>& x) { return x * amd::reciprocal(amd::exp2(x * -1.44269504f) + 1.0f); }
 
-/// kUnitBytes 16: a lane reads whole units, rows are a multiple of 16 bytes. Otherwise one element at a time. A lane
-/// has kUnits of a pixel.
+/// kUnitBytes 16: a lane reads whole units, and rows are a multiple of 16 bytes. Otherwise one element at a time. A
+/// lane holds kUnits of a pixel.
 template <Element kElement, uint32_t kUnitBytes, uint32_t kUnits>
 struct RmsNormKernel {
     static constexpr uint32_t kPer = kUnitBytes / element_bytes(kElement);  ///< elements of a unit
@@ -42,7 +42,7 @@ struct RmsNormKernel {
         }
     }
 
-    /// Where unit `i` of the lane's pixel lies in the frame; nowhere for lanes beyond the row's or the frame's end.
+    /// Offset of unit `i` of the lane's pixel in the frame; out of range for lanes past the row's or the frame's end.
     KG_DEVICE Lanes<uint32_t> unit_offset(const Lanes<uint32_t>& pixel, uint32_t i) const {
         const Lanes<uint32_t> in_row = (sub + i * params.lanes) * kUnitBytes;
         return amd::select<uint32_t>(in_row < row_bytes, pixel * row_bytes + in_row, amd::kOutOfRange);
@@ -63,7 +63,7 @@ struct RmsNormKernel {
         }
     }
 
-    /// Sum over the lanes that share a pixel: a power of two of them.
+    /// Sum over the lanes that share a pixel, a power of two.
     KG_DEVICE Lanes<float> sum_pixel(const Lanes<float>& of_lane) const {
         Lanes<float> value = of_lane;
         if (params.lanes > 1) value = value + amd::exchange<1>(value);
@@ -75,7 +75,7 @@ struct RmsNormKernel {
         return value;
     }
 
-    /// As many pixels as a wave takes at once.
+    /// Processes as many pixels as a wave takes at once.
     KG_DEVICE void norm(const Lanes<uint32_t>& pixel) const {
         Lanes<float> values[kUnits][kPer];
         Lanes<float> squares = 0.0f;
@@ -115,7 +115,7 @@ KG_DEVICE void rms_norm_units(const RmsNormParams& params) {
     RmsNormKernel<kElement, 16, 4>(params).run();
 }
 
-/// units_per_lane is 1, 4 or 16; a row may end before.
+/// units_per_lane is 1, 4 or 16; a row may end earlier.
 template <Element kElement>
 KG_DEVICE void rms_norm_elements(const RmsNormParams& params) {
     constexpr uint32_t kBytes = element_bytes(kElement);

@@ -3,10 +3,10 @@
 #include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
 
-/// RMS norm over the channels of each pixel: x * sqrt(C) / max(||x||, 1e-12) * gamma, then SiLU where asked for.
+/// RMS norm over the channels of each pixel: x * sqrt(C) / max(||x||, 1e-12) * gamma, then SiLU if requested.
 ///
 /// A power of two of lanes share a pixel and hold all of it in registers, so every byte is read and written once. A
-/// frame may be its own output. How many lanes is chosen so that few of them idle (rms_norm_lanes):
+/// frame may be its own output. rms_norm_lanes chooses the number of lanes so that few of them idle:
 ///
 ///   C, bf16    units of 16 bytes    lanes x units a lane    pixels a wave    busy lanes
 ///     32              4                  4 x 1                  16             100 %
@@ -16,8 +16,9 @@
 ///   1024            128                 64 x 2                   1             100 %
 namespace kinetograph::gfx950 {
 
-inline constexpr uint32_t kRmsNormWaves = 4;   ///< of a workgroup
-inline constexpr uint32_t kRmsNormRounds = 4;  ///< times that a wave takes as many pixels as fit it; gamma is read once
+inline constexpr uint32_t kRmsNormWaves = 4;  ///< of a workgroup
+inline constexpr uint32_t kRmsNormRounds =
+    4;  ///< rounds of a wave, each over as many pixels as fit it; gamma is read once
 inline constexpr uint32_t kRmsNormMostChannels = 1024;
 
 struct RmsNormParams {

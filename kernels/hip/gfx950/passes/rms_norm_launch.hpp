@@ -5,7 +5,7 @@
 
 namespace kinetograph::gfx950 {
 
-/// x * sqrt(channels) / max(||x||, 1e-12) * gamma for every pixel, then SiLU where `silu`. Frames 16-byte aligned.
+/// x * sqrt(channels) / max(||x||, 1e-12) * gamma for every pixel, then SiLU if `silu`. Frames 16-byte aligned.
 struct RmsNormProblem {
     int64_t frames = 1;
     int64_t pixels = 0;    ///< of a frame
@@ -14,13 +14,13 @@ struct RmsNormProblem {
     bool silu = false;
 };
 
-/// How the channels of a pixel are shared out.
+/// How the channels of a pixel are divided among lanes.
 struct RmsNormLanes {
-    uint32_t unit_bytes = 16;     ///< what a lane reads at a time; else one element
+    uint32_t unit_bytes = 16;     ///< read by a lane at a time: 16, or the size of one element
     uint32_t lanes = 64;          ///< of a pixel, a power of two
     uint32_t units_per_lane = 1;  ///< the last lanes may have fewer
 };
-/// As few idle lanes as can be; among equals the most lanes, whose accesses lie side by side.
+/// The split with the fewest idle lanes; among equals the one with the most lanes, whose accesses are adjacent.
 RmsNormLanes rms_norm_lanes(int64_t channels, Element storage);
 
 Refusal refusal(const RmsNormProblem& problem);
