@@ -16,7 +16,7 @@ namespace {
 using tensor::DType;
 using Clock = std::chrono::steady_clock;
 
-/// Frames of one tensor in the device's memory, one after another, and the same bytes on the host.
+/// Frames of one tensor in device memory, one after another, and a copy on the host.
 struct FrameBlock {
     std::unique_ptr<accel::Memory> memory;
     std::vector<std::byte> host;
@@ -59,7 +59,7 @@ Result<FrameBlock> allocate(accel::Device& device, std::string_view name, std::i
 
 float bf16_rounded(float value) { return tensor::from_bf16(tensor::to_bf16(value)); }
 
-/// Uniform in [-scale, scale), exactly representable in bf16: every dtype then starts from the same numbers.
+/// Uniform in [-scale, scale), exactly representable in bf16, so that every dtype starts from the same numbers.
 void fill(FrameBlock& block, double scale, std::mt19937_64& random) {
     std::uniform_real_distribution<float> uniform(static_cast<float>(-scale), static_cast<float>(scale));
     for (std::int64_t f = 0; f < block.count; ++f) {
@@ -76,7 +76,7 @@ std::vector<float> draw(std::int64_t count, double scale, std::mt19937_64& rando
     return values;
 }
 
-/// The same values at another dtype.
+/// The same values in another dtype.
 void copy_values(const FrameBlock& from, FrameBlock& to) {
     for (std::int64_t f = 0; f < from.count; ++f) {
         for (std::int64_t i = 0; i < from.elements; ++i) {
@@ -86,14 +86,14 @@ void copy_values(const FrameBlock& from, FrameBlock& to) {
     }
 }
 
-/// A convolution on a device with tensors of its own there.
+/// A convolution on a device, with its own tensors there.
 struct Bound {
     std::unique_ptr<accel::Stream> stream;
     std::unique_ptr<Convolution> convolution;
     std::unique_ptr<accel::Memory> workspace;
     FrameBlock input, residual, output;
 
-    /// The output is poisoned; input and residual are still to be filled and uploaded.
+    /// The output is poisoned; the caller fills and uploads input and residual.
     static Result<Bound> create(accel::Device& device, const ConvProblem& problem, const ConvParameters& parameters,
                                 std::string_view backend) {
         Bound bound;

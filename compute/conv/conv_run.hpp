@@ -1,4 +1,4 @@
-// conv_run: one convolution on random data, checked against the fp64 reference and timed; what `kinetograph conv` does.
+// conv_run: one convolution on random data, checked against the fp64 reference and timed, for `kinetograph conv`.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
@@ -9,8 +9,8 @@
 namespace kinetograph::conv {
 
 struct ConvRunOptions {
-    std::string_view backend = {};  ///< empty: the best open candidate
-    int repeats = 10;               ///< timed runs after one that is not, at least 1
+    std::string_view backend = {};  ///< empty: the best open method
+    int repeats = 10;               ///< timed runs after an untimed one, at least 1
     std::uint64_t seed = 1;
 };
 

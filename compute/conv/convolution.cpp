@@ -36,7 +36,7 @@ Result<void> check_parameters(const ConvProblem& problem, const ConvParameters& 
 
 Error nothing_open(const ConvProblem& problem, const std::vector<DispatchRow>& rows) {
     std::string list = to_string(rows);
-    list.pop_back();  // its last line's end: sentences have none
+    list.pop_back();  // the last line's end: sentences have none
     return {ErrorCode::Unsupported, fmt::format("convolution {}: no back end is open:\n{}", problem.to_string(), list)};
 }
 
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Convolution>> create_bare(const Candidate& candidate, acc
     return create_planned(device, problem, candidate.plan(problem, chip_of(device.info())), candidate.name, weights);
 }
 
-/// A candidate that does not norm its own output gets a pass over it.
+/// Adds a pass of RMS norm if the method does not norm its output.
 Result<std::unique_ptr<Convolution>> create_from(const Candidate& candidate, accel::Device& device,
                                                  const ConvProblem& problem, Weights& weights) {
     if (problem.norm == Norm::None || candidate.norms) return create_bare(candidate, device, problem, weights);

@@ -1,4 +1,4 @@
-// Convolution: a ConvProblem bound to a device and its parameters, ready to be enqueued again and again.
+// Convolution: a ConvProblem bound to a device and its parameters, which can be enqueued any number of times.
 #pragma once
 
 #include <kinetograph/compute/conv/weights.hpp>
@@ -18,13 +18,13 @@ struct ConvOptions {
 
 class Convolution {
   public:
-    /// Picks a candidate, packs the parameters (or takes what `weights` holds in its layout) and makes everything that
-    /// enqueue() needs later. What runs is a function of device and problem. Errors: those of validate();
-    /// InvalidArgument (parameter sizes, an unknown back end's name); Unsupported (no candidate open, or not the one
-    /// asked for; the message lists each with its reason).
+    /// Picks a method, packs the parameters (or takes those that `weights` holds in its layout) and makes everything
+    /// that enqueue() needs later. The choice is a function of device and problem. Errors: those of validate();
+    /// InvalidArgument (parameter sizes, an unknown back end's name); Unsupported (no method open, or not the requested
+    /// one; the message lists each with its reason).
     static Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
                                                        Weights& weights, const ConvOptions& options = {});
-    /// The same with parameters of its own, which are read during the call only.
+    /// The same with its own parameters, which are read only during the call.
     static Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
                                                        const ConvParameters& parameters,
                                                        const ConvOptions& options = {});
@@ -37,8 +37,8 @@ class Convolution {
     virtual std::uint64_t workspace_bytes() const = 0;
 
     /// Enqueues the convolution as one piece of work named `pass_name`; returns before it is done. The spans of frame
-    /// addresses are copied before it returns. The object must live until the stream has passed the call.
-    /// Errors: InvalidArgument (a wrong number of frames, a missing workspace), naming the pass.
+    /// addresses are copied before it returns. The object must live until the stream has completed the call. Errors:
+    /// InvalidArgument (a wrong number of frames, a missing workspace), naming the pass.
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name, const ConvTensors& tensors) const;
 
   protected:

@@ -1,4 +1,4 @@
-// One element of a frame in its storage type, for code that is plain rather than fast.
+// One element of a frame in its storage type, for code that need not be fast.
 #pragma once
 
 #include <kinetograph/compute/tensor/float_formats.hpp>
@@ -34,7 +34,7 @@ inline void store_element(std::byte* frame, std::int64_t index, tensor::DType dt
     }
 }
 
-/// What is left of `value` in storage of that dtype.
+/// `value` rounded to that dtype.
 inline double rounded_element(double value, tensor::DType dtype) {
     std::byte storage[4];
     store_element(storage, 0, dtype, value);

@@ -1,4 +1,4 @@
-// exp and SiLU in plain float32 arithmetic without branches, so that loops over them become vector code.
+// exp and SiLU in float32 arithmetic without branches, so that loops over them are vectorised.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace kinetograph::conv {
 
-/// e^x to about two units in the last place for x in [-87, 88]; clamped to the ends outside. NaN gives an end too.
+/// e^x to about two units in the last place for x in [-87, 88]; clamped to the ends outside. NaN also gives an end.
 /// Source: Cody-Waite reduction by ln 2 in two parts and the Taylor polynomial of degree 7 on [-ln2/2, ln2/2].
 [[gnu::always_inline]] inline float fast_exp(float x) {
     const float clamped = std::min(88.0F, std::max(-87.0F, x));

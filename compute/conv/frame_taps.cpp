@@ -3,7 +3,7 @@
 namespace kinetograph::conv {
 namespace {
 
-/// Whether frames first ... last lie one after another in memory.
+/// Whether frames first ... last follow one another in memory.
 bool adjoin(std::span<const std::byte* const> frames, std::int64_t first, std::int64_t last, std::uint64_t bytes) {
     for (std::int64_t i = first; i < last; ++i) {
         if (frames[i] + bytes != frames[i + 1]) return false;

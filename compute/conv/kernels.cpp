@@ -5,7 +5,7 @@
 namespace kinetograph::conv {
 namespace {
 
-/// What a build carries for one kind of device.
+/// The images in this build for one kind of device.
 struct Images {
     std::string_view noun;
     std::span<const std::byte> (*find)(std::string_view name);
@@ -35,7 +35,7 @@ Result<std::shared_ptr<accel::Kernel>> Kernels::get(std::string_view image, std:
     auto found = loaded->kernel(kernel);
     if (found) {
         kernels_.emplace(kernel, *found);
-    } else if (found.error().code == ErrorCode::NotFound) {  // a build without it: another method does the work
+    } else if (found.error().code == ErrorCode::NotFound) {  // not in this build: another method is used
         found.error().code = ErrorCode::Unsupported;
     }
     return found;

@@ -1,4 +1,4 @@
-// The kernels that this build carries for a GPU, loaded on a device: what convolutions and operators launch.
+// The kernels of this build for a GPU, loaded on a device, for convolutions and operators.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -11,16 +11,16 @@
 
 namespace kinetograph::conv {
 
-/// Thread-safe. Images are loaded when a kernel of theirs is first asked for, and stay.
+/// Thread-safe. An image is loaded when one of its kernels is first requested, and stays loaded.
 class Kernels {
   public:
     explicit Kernels(accel::Device& device) : device_(device) {}
-    /// The one object of a device, shared by everybody who asks while somebody holds it; `device` outlives it.
+    /// The device's object, shared by all callers while any of them holds it; `device` outlives it.
     static std::shared_ptr<Kernels> of(accel::Device& device);
 
-    /// `image`: of a fat binary (CUDA) or code object (HIP) by the name that the build gives it, its source's.
-    /// Looks names up: for creation, not for every enqueue. Errors: Unsupported (this build carries no such image, with
-    /// the reason), NotFound (the image has no such kernel), and those of Device::load.
+    /// `image`: a fat binary (CUDA) or code object (HIP) by its name in the build, that of its source. Looks names up:
+    /// call it at creation, not for every enqueue. Errors: Unsupported (this build has no such image, with the reason),
+    /// NotFound (the image has no such kernel), and those of Device::load.
     Result<std::shared_ptr<accel::Kernel>> get(std::string_view image, std::string_view kernel);
 
     accel::Device& device() const { return device_; }

@@ -1,4 +1,4 @@
-// A convolution followed by a pass of RMS norm over its output, for back ends that do not norm their own.
+// A convolution followed by a pass of RMS norm over its output, for back ends that do not norm their output.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>

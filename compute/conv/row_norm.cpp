@@ -14,7 +14,7 @@ inline float load(const std::uint16_t* values, std::int64_t i) { return tensor::
 inline void store(float* values, std::int64_t i, float value) { values[i] = value; }
 inline void store(std::uint16_t* values, std::int64_t i, float value) { values[i] = tensor::to_bf16(value); }
 
-/// Pixels whose scales are worked out together: one vector root and division instead of many scalar ones.
+/// Pixels whose scales are computed together: one vector root and division instead of many scalar ones.
 constexpr std::int64_t kBlock = 64;
 
 /// kChannels: a width known to the compiler, whose loops then unroll completely; 0: `channels`.

@@ -1,5 +1,5 @@
-// RMS norm of runs of pixels that lie in the cache: the inner loop behind nn::enqueue_rms_norm and the norm that a
-// convolution applies to its own output.
+// RMS norm of runs of pixels in the cache: the inner loop of nn::enqueue_rms_norm and of the norm that a convolution
+// applies to its output.
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>

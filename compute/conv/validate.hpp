@@ -1,4 +1,4 @@
-// What a ConvProblem must keep to.
+// The requirements of a ConvProblem.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>

@@ -1,4 +1,4 @@
-// Family: all that is known of one kind of VAE. Each is one source of this folder, found by being there.
+// Family: everything specific to one kind of VAE. Each is one source of this folder, which the build picks up.
 #pragma once
 
 #include <kinetograph/compute/nn/network.hpp>
@@ -14,14 +14,14 @@ struct LatentStatistics {
     std::vector<float> mean, std;
 };
 
-/// The numbers that a checkpoint's shapes tell.
+/// The sizes that a checkpoint's shapes determine.
 struct Widths {
     std::int64_t dim = 0;    ///< channels of the last and narrowest stage
     std::int64_t z_dim = 0;  ///< latent channels
     friend bool operator==(const Widths&, const Widths&) = default;
 };
 
-/// A dimension of a tensor that is a width of the model.
+/// The dimension of a tensor that gives a width of the model.
 struct WidthIn {
     std::string tensor;
     std::size_t axis = 0;
@@ -30,13 +30,13 @@ struct WidthIn {
 struct Family {
     std::string name;             ///< "wan2.1": in commands and in "synthetic:wan2.1"
     std::string title;            ///< "Wan 2.1": in sentences
-    std::string diffusers_class;  ///< what config.json calls it: "AutoencoderKLWan"
-    /// Whether the names of its tensors tell it from every other family; otherwise the class does.
+    std::string diffusers_class;  ///< its class in config.json: "AutoencoderKLWan"
+    /// Whether the names of its tensors distinguish it from every other family; if not, the class does.
     bool has_keys_of_its_own = true;
-    nn::Factors factors;            ///< what its decoder's network makes of a latent frame
-    bool one_latent_frame = false;  ///< of pictures: a clip is one latent frame
+    nn::Factors factors;            ///< of its decoder's network
+    bool one_latent_frame = false;  ///< for pictures: a clip is one latent frame
     Widths published;               ///< of the published checkpoint
-    WidthIn dim, z_dim;             ///< where a checkpoint tells them
+    WidthIn dim, z_dim;             ///< where a checkpoint has them
     LatentStatistics statistics;    ///< of the published checkpoint
     nn::Network (*decoder)(const Widths& widths) = nullptr;
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of `decoder`
@@ -50,7 +50,7 @@ struct Family {
 /// Every family, by the name of its source.
 const std::vector<Family>& all();
 
-/// Null for a name that no family has.
+/// Null if no family has that name.
 inline const Family* find(std::string_view name) {
     for (const Family& family : all())
         if (family.name == name) return &family;

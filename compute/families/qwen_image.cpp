@@ -1,6 +1,6 @@
-// Qwen-Image: the Wan 2.1 network with a decoder trained for pictures; a clip is one latent frame. Its file has the
-// names of Wan 2.1 in diffusers, so that its config.json tells them apart.
-// Source: diffusers' AutoencoderKLQwenImage (base_dim 96, z_dim 16, dim_mult 1 2 4 4, latents_mean, latents_std).
+// Qwen-Image: the Wan 2.1 network with a decoder trained for pictures; a clip is one latent frame. In diffusers its
+// tensors have Wan 2.1's names, so config.json distinguishes them. Source: diffusers' AutoencoderKLQwenImage (base_dim
+// 96, z_dim 16, dim_mult 1 2 4 4).
 #include <kinetograph/compute/families/wan21.hpp>
 
 namespace kinetograph::families {

@@ -23,7 +23,7 @@ Conv causal(std::string key, std::int64_t c_in, std::int64_t c_out) {
     return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 3, 3, 3}};
 }
 
-/// Of one frame: the checkpoint's tensor has no axis for time.
+/// Within one frame: the checkpoint's tensor has no time axis.
 Conv within_frame(std::string key, std::int64_t c_in, std::int64_t c_out, std::int64_t side) {
     return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 1, side, side}, .weight_rank = 4};
 }
@@ -124,7 +124,7 @@ constexpr std::array<Renaming, 5> kInResidualBlock = {{{"residual.0.", "norm1."}
                                                        {"residual.6.", "conv2."},
                                                        {"shortcut.", "conv_shortcut."}}};
 
-/// `text` with the first prefix of `renamings` that it starts with replaced.
+/// `text` with its first matching prefix of `renamings` replaced.
 template <std::size_t N>
 std::string renamed(std::string_view text, const std::array<Renaming, N>& renamings) {
     for (const auto& [from, to] : renamings) {
@@ -143,7 +143,7 @@ std::string diffusers_name(std::string_view original) {
         if (leaf == 0) return renamed(original, kModules);
         return renamed(original.substr(0, leaf), kModules) + renamed(original.substr(leaf), kInResidualBlock);
     }
-    // The original counts blocks of all stages in one row, three residual blocks and an upsampler to a stage.
+    // The original numbers the blocks of all stages consecutively: three residual blocks and an upsampler per stage.
     int index = 0;
     const char* digits = original.data() + kUpsamples.size();
     const char* dot = std::from_chars(digits, original.data() + original.size(), index).ptr;

@@ -1,4 +1,4 @@
-// The blocks of the Wan 2.1 decoder, which its relatives are built of too.
+// The blocks of the Wan 2.1 decoder, shared with related families.
 #pragma once
 
 #include <kinetograph/compute/families/family.hpp>
@@ -13,16 +13,15 @@ nn::Value attention_block(nn::Network& network, nn::Value x, const std::string& 
 /// Nearest 2x, then 3x3.
 nn::Value upsample_space(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
                          std::int64_t c_out);
-/// Twice the frames: causal 3x1x1 to twice the channels, whose halves are two frames. A clip's first step leaves it
-/// out.
+/// Twice the frames: causal 3x1x1 to twice the channels, whose halves are two frames. Skipped in a clip's first step.
 nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
 
 /// The whole decoder. Stages are 4, 4, 2 and 1 times `dim` wide.
 /// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
 nn::Network decoder(const Widths& widths);
 
-/// Of the published checkpoint, and of Qwen-Image's.
-/// Source: wan/modules/vae.py, Wan-Video/Wan2.1; latents_mean and latents_std of diffusers' AutoencoderKLQwenImage.
+/// Of the published checkpoints of Wan 2.1 and Qwen-Image. Source: wan/modules/vae.py, Wan-Video/Wan2.1; latents_mean
+/// and latents_std of diffusers' AutoencoderKLQwenImage.
 LatentStatistics statistics();
 
 /// The key that diffusers gives to a parameter of the decoder: "decoder.conv1.weight" is "decoder.conv_in.weight".

@@ -1,4 +1,4 @@
-// One safetensors file; also what is opened by a name that no format claims, to say what it is instead.
+// One safetensors file. Also opens names that no other format claims, and reports what such a file is instead.
 #include <kinetograph/compute/formats/tensor_source.hpp>
 
 namespace kinetograph::formats {

@@ -11,7 +11,7 @@ namespace {
 
 using File = std::shared_ptr<const tensor::SafetensorsFile>;
 
-/// A name in the index's own folder: an index does not reach other files of the machine.
+/// Whether it is a name in the index's own folder: an index must not reach other files of the machine.
 bool is_plain_name(const std::string& name) {
     return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
            name.find('\0') == std::string::npos;

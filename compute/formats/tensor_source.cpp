@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestText = 16U << 20U;
 
-/// Text as it is, everything else as JSON writes it: "[0.5,1.0]".
+/// Text unchanged, everything else in JSON: "[0.5,1.0]".
 std::string in_text(const nlohmann::json& field) { return field.is_string() ? field.get<std::string>() : field.dump(); }
 
 Result<void> add_config(const std::filesystem::path& path, std::map<std::string, std::string>& metadata) {

@@ -1,5 +1,5 @@
-// TensorSource: the named tensors of a checkpoint, whatever kind of file keeps them. Each format is one source of this
-// folder, found by being there.
+// TensorSource: the named tensors of a checkpoint in any format. Each format is one source of this folder, which the
+// build picks up.
 #pragma once
 
 #include <kinetograph/compute/tensor/safetensors.hpp>
@@ -21,8 +21,8 @@ class TensorSource {
         std::string name;                          ///< the path, for messages
         std::vector<tensor::NamedTensor> tensors;  ///< no name twice
         std::map<std::string, std::string> metadata;
-        std::vector<std::span<const std::byte>> files;      ///< all bytes, in an order that does not change
-        std::vector<std::shared_ptr<const void>> owners{};  ///< of what the views and bytes lie in
+        std::vector<std::span<const std::byte>> files;      ///< all bytes, in a fixed order
+        std::vector<std::shared_ptr<const void>> owners{};  ///< of the memory behind the views and bytes
     };
     explicit TensorSource(Contents contents);
 
@@ -35,21 +35,21 @@ class TensorSource {
 
   private:
     Contents contents_;
-    std::unordered_map<std::string_view, std::size_t> index_of_;  // keys lie in the contents
+    std::unordered_map<std::string_view, std::size_t> index_of_;  // keys point into the contents
 };
 
 /// One kind of file.
 struct Format {
-    std::string suffix;  ///< of the path: "" for what has no other format
+    std::string suffix;  ///< of the path; "" for names that no other format has
     Result<TensorSource> (*open)(const std::filesystem::path& path) = nullptr;
 };
 
 /// Every format, by the name of its source.
 const std::vector<Format>& all();
 
-/// Opens `path` in the format with the longest suffix that it has. Beside a file of a diffusers folder
-/// (diffusion_pytorch_model...), the fields of config.json count as metadata that the file itself does not have.
-/// Errors: those of the format; Corrupt, Io for a config.json that is no JSON object or cannot be read.
+/// Opens `path` in the format with the longest matching suffix. For a file of a diffusers folder
+/// (diffusion_pytorch_model...), fields of config.json that the file itself lacks count as metadata. Errors: those of
+/// the format; Corrupt, Io for a config.json that is not a JSON object or cannot be read.
 Result<TensorSource> open(const std::filesystem::path& path);
 
 /// A small text file: an index, a configuration. Errors: NotFound; Io; Corrupt above 16 MiB.

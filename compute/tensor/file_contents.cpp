@@ -23,9 +23,9 @@ tl::unexpected<Error> system_failure(const std::filesystem::path& path, int erro
 }  // namespace
 
 Result<FileContents> FileContents::open(const std::filesystem::path& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not block us here
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not block here
     if (file < 0) return system_failure(path, errno);
-    FileContents contents(path, file, {});  // closes it on every way out
+    FileContents contents(path, file, {});  // closes it on every path
     struct stat status {};
     if (::fstat(file, &status) != 0) return system_failure(path, errno);
     if (!S_ISREG(status.st_mode)) return fail(ErrorCode::InvalidArgument, "{}: not a regular file", path.string());

@@ -1,4 +1,4 @@
-// FileContents: a whole file, read into memory of its own.
+// FileContents: a whole file, read into its own memory.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -9,23 +9,22 @@
 
 namespace kinetograph::tensor {
 
-/// A copy and no mapping of the file: one that is cut short or written over by another process would end a mapping's
-/// readers with SIGBUS, or change values that were checked before.
+/// A copy rather than a mapping: if another process truncated or overwrote the file, readers of a mapping would die of
+/// SIGBUS or see values change that were checked before.
 class FileContents {
   public:
-    /// Claims the memory; nothing is read yet.
-    /// Errors: NotFound; Io with the system's reason; InvalidArgument when `path` is not a regular file; OutOfMemory
-    /// with the file's size and what is free.
+    /// Allocates the memory; reads nothing yet. Errors: NotFound; Io with the system's reason; InvalidArgument if
+    /// `path` is not a regular file; OutOfMemory with the file's size and what is free.
     static Result<FileContents> open(const std::filesystem::path& path);
 
     FileContents(FileContents&& other) noexcept;
     FileContents& operator=(FileContents&& other) noexcept;
     ~FileContents();
 
-    /// Reads on until the first `count` bytes are there, or all if the file has fewer. Reading all of them closes it.
-    /// Errors: Io; Corrupt when the file is shorter by now than open() found it.
+    /// Continues reading until the first `count` bytes are present, or all if the file has fewer. Reading all of them
+    /// closes it. Errors: Io; Corrupt if the file has become shorter since open().
     Result<void> read_first(std::size_t count);
-    /// As many as the file had when it was opened; those that were not read are 0.
+    /// As many as the file had when it was opened; bytes not read yet are 0.
     std::span<const std::byte> bytes() const { return bytes_; }
 
   private:

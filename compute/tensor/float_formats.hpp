@@ -1,6 +1,6 @@
-// Small float formats as bits: bfloat16, IEEE half and OCP FP8 E4M3, one value at a time.
-// Integer arithmetic where it can be, and never an operation on a float32 denormal: the results do not depend on the
-// flush-to-zero modes that engines like to set. The loops of tensor.cpp rely on these functions having no branches.
+// Small float formats as bits: bfloat16, IEEE half and OCP FP8 E4M3, one value at a time. Mostly integer arithmetic,
+// and never an operation on a float32 denormal, so the results do not depend on the flush-to-zero modes that engines
+// often set. The loops of tensor.cpp rely on these functions having no branches.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ inline std::uint16_t to_f16(float value) {
     const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
     // 0.5f has an ulp of 2^-24, half's smallest denormal: the addition rounds to a multiple of it.
     const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3F000000U;
-    // Moves the exponent's bias from 127 to 15; a carry out of the mantissa ends in the next exponent or in infinity.
+    // Moves the exponent's bias from 127 to 15; a carry out of the mantissa increments the exponent, up to infinity.
     const std::uint32_t normal = (magnitude - (112U << 23U) + 0xFFFU + ((magnitude >> 13U) & 1U)) >> 13U;
     const std::uint32_t quiet = 0x7E00U | ((magnitude >> 13U) & 0x3FFU);
     std::uint32_t half = magnitude < 0x38800000U ? tiny : normal;  // 2^-14: half's smallest normal number
@@ -69,7 +69,8 @@ inline std::uint8_t to_f8e4m3(float value) {
     const std::uint32_t sign = (bits >> 24U) & 0x80U;
     const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
     if (magnitude > 0x7F800000U) return static_cast<std::uint8_t>(sign | 0x7FU);
-    if (magnitude >= 0x43E80000U) return static_cast<std::uint8_t>(sign | 0x7EU);  // 464: half-way to a 480 that is not
+    if (magnitude >= 0x43E80000U)
+        return static_cast<std::uint8_t>(sign | 0x7EU);  // 464: half-way to 480, which the format lacks
     // 2^14 has an ulp of 2^-9, the format's smallest denormal: the addition rounds to a multiple of it.
     const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0x1p14F) - 0x46800000U;
     const std::uint32_t normal = (magnitude - (120U << 23U) + 0x7FFFFU + ((magnitude >> 20U) & 1U)) >> 20U;

@@ -1,4 +1,4 @@
-// quoted_name: a name that came out of a file, fit for a message on a terminal.
+// quoted_name: a name from a file, made safe for a message on a terminal.
 #pragma once
 
 #include <string>

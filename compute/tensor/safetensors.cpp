@@ -13,11 +13,11 @@ namespace kinetograph::tensor {
 
 struct SafetensorsFile::State {
     std::string name;
-    std::optional<FileContents> contents;  // absent where `bytes` belong to the caller
+    std::optional<FileContents> contents;  // absent if `bytes` belong to the caller
     std::span<const std::byte> bytes;
     std::vector<NamedTensor> tensors;
     std::map<std::string, std::string> metadata;
-    std::unordered_map<std::string_view, const TensorView*> by_name;  // into `tensors`
+    std::unordered_map<std::string_view, const TensorView*> by_name;  // points into `tensors`
 };
 
 namespace {
@@ -25,13 +25,13 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::uint64_t kLongestHeader = 100'000'000;  // the limit of the reference implementation
 
-/// The header's text, and the tensor bytes behind it.
+/// The header's text, and the tensor bytes after it.
 struct Parts {
     std::string_view header;
     std::span<const std::byte> data;
 };
 
-/// What people open by mistake instead, by its first bytes. Read as a header length, all of them are absurd.
+/// Files that people open by mistake, by their first bytes. As a header length, all of these are too large.
 struct Impostor {
     std::string_view first_bytes, what;
 };
@@ -49,7 +49,7 @@ std::string_view guess_content(std::span<const std::byte> bytes) {
     return found == kImpostors.end() ? "something other than safetensors, or damaged" : found->what;
 }
 
-/// The number in the first eight bytes, which are there.
+/// The number in the first eight bytes, which must be present.
 std::uint64_t header_length(std::span<const std::byte> bytes) {
     std::uint64_t length = 0;
     for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
@@ -78,7 +78,7 @@ Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
     return Parts{header, rest.subspan(length)};
 }
 
-/// The entry as a view into `data`, its own facts checked; whether it fits its neighbours is check_coverage's question.
+/// The entry as a view into `data`, checked on its own; check_coverage() checks it against its neighbours.
 Result<NamedTensor> bind(SafetensorsEntry& entry, std::span<const std::byte> data, std::string_view file) {
     const std::string tensor = fmt::format("{}: tensor {}", file, quoted_name(entry.name));
     const auto dtype = dtype_from_string(entry.dtype);
@@ -102,7 +102,7 @@ Result<NamedTensor> bind(SafetensorsEntry& entry, std::span<const std::byte> dat
     return NamedTensor{std::move(entry.name), {*dtype, std::move(entry.shape), data.data() + entry.begin, bytes}};
 }
 
-/// `tensors`, in file order, must cover `data` from its first byte to its last without a gap or a shared byte.
+/// `tensors`, in file order, must cover `data` from its first byte to its last without gaps or overlaps.
 Result<void> check_coverage(std::span<const NamedTensor> tensors, std::span<const std::byte> data,
                             std::string_view file) {
     std::uint64_t covered = 0;
@@ -128,7 +128,7 @@ Result<void> check_coverage(std::span<const NamedTensor> tensors, std::span<cons
 
 }  // namespace
 
-/// The header first: a file that breaks the format is refused before its tensors are read.
+/// Reads the header first: a file that breaks the format is refused before its tensors are read.
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
     constexpr std::size_t kToGuessBy = 64;
     KG_TRY(auto contents, FileContents::open(path));

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kMostDimensions = 32;
 constexpr std::size_t kMostEntries = 100'000;  // ten times what the largest published checkpoints have
 
-/// Receives the JSON parser's events. The header has one fixed form three levels deep, so "where are we" is an
-/// enumerator and any event that does not belong there ends the parse.
+/// Receives the JSON parser's events. The header has one fixed form, three levels deep, so an enumerator holds the
+/// position, and any event that does not belong there ends the parse.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   public:
     explicit HeaderReader(std::string_view file) : file_(file) {}
@@ -185,7 +185,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     Place place_ = Place::Outside;
     Field field_ = Field::DType;
     bool in_metadata_ = false;
-    std::string key_;                // of the metadata value to come
+    std::string key_;                // of the next metadata value
     std::array<bool, 3> seen_ = {};  // fields of the tensor being read
     int offsets_ = 0;
 };

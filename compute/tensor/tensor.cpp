@@ -54,7 +54,7 @@ void convert_all(const std::byte* data, std::span<float> out, Convert convert) {
     }
 }
 
-/// Looks for an exponent of all ones, a block at a time: the inner loop has no exit, so that it vectorises.
+/// Searches for an exponent of all ones, a block at a time: the inner loop has no exit, so that it is vectorised.
 template <class Bits>
 std::optional<std::int64_t> first_with_exponent(const std::byte* data, std::int64_t count, Bits exponent) {
     constexpr std::int64_t kBlock = 4096;

@@ -1,4 +1,4 @@
-// Tensor vocabulary: element types, shapes and non-owning views.
+// Tensor vocabulary: element types, shapes and views that do not own memory.
 #pragma once
 
 #include <kinetograph/compute/tensor/float_formats.hpp>
@@ -18,17 +18,16 @@ using DType = Element;
 constexpr std::uint32_t bytes_per_element(DType dtype) { return element_bytes(dtype); }
 /// The safetensors spelling: "F32", "BF16", "F8_E4M3", "BOOL", ...
 std::string_view to_string(DType dtype);
-/// The element type of a safetensors spelling; nothing for one that is not in the list above.
+/// The element type of a safetensors spelling; none if it is not in the list above.
 std::optional<DType> dtype_from_string(std::string_view spelling);
 
 using Shape = std::vector<std::int64_t>;
-/// Product of the dimensions; OutOfRange when one is negative or the product exceeds 2^62.
+/// Product of the dimensions; OutOfRange if one is negative or the product exceeds 2^62.
 Result<std::int64_t> element_count(const Shape& shape);
 /// "[16, 5, 10, 14]"
 std::string to_string(const Shape& shape);
 
-/// Row-major (C order), densely packed, memory owned by somebody else. `data` may have any alignment: files promise
-/// none.
+/// Row-major (C order), densely packed, in memory owned elsewhere. `data` may have any alignment: files guarantee none.
 struct TensorView {
     DType dtype = DType::F32;
     Shape shape;
@@ -37,10 +36,10 @@ struct TensorView {
 };
 
 /// All elements as float: F32, F16, BF16, F64 (rounded to nearest), F8E4M3 and F8E5M2, from data of any alignment.
-/// Errors: Unsupported for integer types, naming `name`; Corrupt when the view's byte count does not match its shape.
+/// Errors: Unsupported for integer types, naming `name`; Corrupt if the view's byte count does not match its shape.
 Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name);
 
-/// Flat index of the first infinity or NaN; nothing if all are finite. Integers are finite.
+/// Flat index of the first infinity or NaN; none if all are finite. Integers are finite.
 std::optional<std::int64_t> first_not_finite(const TensorView& view);
 
 }  // namespace kinetograph::tensor

@@ -1,4 +1,4 @@
-// Exceptions of the libraries below us, turned into Errors.
+// Exceptions of other libraries, turned into Errors.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -11,9 +11,9 @@
 
 namespace kinetograph {
 
-/// What `work`, a function that returns a Result, returns. One that throws returns an Error instead, with `what` in
-/// front: OutOfMemory for std::bad_alloc, Unsupported with the exception's text otherwise. A thread of our own begins
-/// with this: an exception that left it would end the process.
+/// Returns the Result that `work` returns. If it throws, returns an Error with `what` in front: OutOfMemory for
+/// std::bad_alloc, otherwise Unsupported with the exception's text. Every thread of ours begins with this: an exception
+/// that escapes a thread ends the process.
 template <class Work>
 std::invoke_result_t<Work> without_exceptions(std::string_view what, Work&& work) {
     try {

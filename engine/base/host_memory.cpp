@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// The file's first word; nothing if that is no number ("max") or there is no file.
+/// The file's first word; none if it is not a number ("max") or there is no file.
 std::optional<std::uint64_t> read_number(const std::filesystem::path& path) {
     std::ifstream file(path);
     std::uint64_t value = 0;
@@ -52,7 +52,7 @@ std::filesystem::path own_group() {
 }  // namespace
 
 std::uint64_t left_in_control_group(const std::filesystem::path& root, const std::filesystem::path& group) {
-    std::uint64_t left = left_in(root);  // where a container's own group is mounted as the root
+    std::uint64_t left = left_in(root);  // a container's own group may be mounted as the root
     for (std::filesystem::path at = group.relative_path(); !at.empty(); at = at.parent_path())
         left = std::min(left, left_in(root / at));
     return left;

@@ -1,4 +1,4 @@
-// What the host's memory still holds.
+// How much of the host's memory is free.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,14 @@
 
 namespace kinetograph {
 
-/// Bytes that a process can take before the system swaps or kills one: what the kernel calls available, or what the
-/// memory limits of the process's control groups leave, if that is less. The largest number where the system does not
+/// Bytes that a process can allocate before the system swaps or kills a process: what the kernel calls available, or
+/// what the limits of the process's control groups leave, if that is less. The largest number if the system does not
 /// say.
 std::uint64_t available_host_memory();
 
-/// What the limits of control group `group` and of those around it leave; `root` is where their file system is mounted
-/// (version 2: memory.max, memory.current; version 1: memory.limit_in_bytes, memory.usage_in_bytes). Pages of files
-/// that the kernel would drop count as free.
+/// What the limits of control group `group` and of its parents leave. `root` is where their file system is mounted
+/// (version 2: memory.max, memory.current; version 1: memory.limit_in_bytes, memory.usage_in_bytes). File pages that
+/// the kernel can drop count as free.
 std::uint64_t left_in_control_group(const std::filesystem::path& root, const std::filesystem::path& group);
 
 }  // namespace kinetograph

@@ -24,7 +24,7 @@ std::filesystem::path next_partial_name(const std::filesystem::path& target) {
     return folder_of(target) / fmt::format(".kinetograph-{}-{}.partial", ::getpid(), counter.fetch_add(1));
 }
 
-/// Makes the rename itself durable. Not every file system can, and the file is complete either way: best effort.
+/// Makes the rename itself durable. Best effort: not every file system can, and the file is complete either way.
 void flush_folder(const std::filesystem::path& folder) {
     const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return;
@@ -53,7 +53,7 @@ Result<ReplacingFile> ReplacingFile::create(const std::filesystem::path& path) {
         return fail(ErrorCode::Io, "{}: cannot write: exists and is not a regular file", path.string());
     }
     const auto kept_mode = replaces ? std::optional<mode_t>(status.st_mode & kPermissions) : std::nullopt;
-    // Never readable by more people than the file it replaces; the owner's bits let a library open it by name.
+    // Never readable by more users than the file it replaces. The owner's bits let a library open it by name.
     const mode_t mode = kept_mode ? *kept_mode | S_IRUSR | S_IWUSR : 0666;
     for (;;) {
         std::filesystem::path partial = next_partial_name(target);

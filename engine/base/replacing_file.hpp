@@ -12,17 +12,17 @@
 
 namespace kinetograph {
 
-/// Whether both names mean one file, which may not be there yet: writing to one of them would write to the other.
+/// Whether both names refer to one file, which need not exist yet: writing to one would write to the other.
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
-/// Bytes go to a hidden file beside the target (".kinetograph-PID-N.partial"); commit() renames it into
-/// place. Destroyed without commit(), or after a failure, it leaves nothing behind and an older target untouched.
-/// A file that is replaced hands its mode on; a new one gets 0666 less the umask.
-/// Every error is Io: the path and the system's reason, or that the target exists and is no regular file (a rename
-/// would put a file in the place of a device or pipe). A process that is killed leaves its hidden file.
+/// Bytes go to a hidden file beside the target (".kinetograph-PID-N.partial"); commit() renames it into place. If
+/// destroyed without commit(), or after a failure, it removes the hidden file and leaves an older target untouched. A
+/// replaced file keeps its mode; a new one gets 0666 less the umask. Every error is Io: the path and the system's
+/// reason, or that the target exists and is not a regular file (a rename would replace a device or pipe by a file). A
+/// killed process leaves its hidden file.
 class ReplacingFile {
   public:
-    /// A symbolic link at `path` is followed: its target is what gets replaced.
+    /// Follows a symbolic link at `path`: its target is replaced.
     static Result<ReplacingFile> create(const std::filesystem::path& path);
 
     ReplacingFile(ReplacingFile&& other) noexcept;
@@ -30,7 +30,7 @@ class ReplacingFile {
     ~ReplacingFile();
 
     Result<void> write(std::span<const std::byte> bytes);
-    /// For a library that opens its output by name: write there instead, and let go of it before commit().
+    /// For a library that opens its output by name: write to this path, and close it before commit().
     const std::filesystem::path& partial_path() const { return partial_; }
     const std::filesystem::path& target() const { return target_; }
     /// Flushes to the disk and renames. No write() afterwards.

@@ -1,4 +1,4 @@
-// Error and Result: how a failure that is not our own mistake travels.
+// Error and Result: how failures other than programming errors are reported.
 #pragma once
 
 #include <fmt/core.h>
@@ -11,7 +11,7 @@
 
 namespace kinetograph {
 
-/// What kind of thing went wrong; the sentence in `Error::message` says exactly what.
+/// The kind of failure; the sentence in `Error::message` says exactly what.
 enum class ErrorCode : std::uint8_t {
     InvalidArgument,  ///< the caller's value makes no sense here
     NotFound,         ///< a file, tensor, device or library is absent
@@ -21,7 +21,7 @@ enum class ErrorCode : std::uint8_t {
     OutOfMemory,      ///< an allocation of stated size was refused
     Io,               ///< the operating system refused to read or write
     DeviceLost,       ///< the device stopped answering
-    Cancelled,        ///< stopped at the caller's wish
+    Cancelled,        ///< stopped at the caller's request
 };
 
 /// The enumerator's name, for logs and JSON.
@@ -34,7 +34,7 @@ struct Error {
     std::string message;
 };
 
-/// A value or the Error that kept it from existing.
+/// A value, or the Error that prevented it.
 template <class T>
 using Result = tl::expected<T, Error>;
 
@@ -45,7 +45,7 @@ tl::unexpected<Error> fail(ErrorCode code, fmt::format_string<Args...> format, A
     return tl::unexpected<Error>(Error{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
-/// Passes a callee's Error on, optionally with the caller's context in front of the sentence.
+/// Passes a callee's Error on, optionally with the caller's context before its sentence.
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 inline tl::unexpected<Error> fail(Error error, std::string_view context) {
     error.message = fmt::format("{}: {}", context, error.message);

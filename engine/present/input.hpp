@@ -1,4 +1,4 @@
-// Input events, free of any window library, so that what keys mean can be tested without one.
+// Input events, independent of any window library, so that key bindings can be tested without one.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace kinetograph::present {
 
 enum class Key : std::uint8_t { Character, Escape, Enter, Backspace, Home, Left, Right };
 
-/// A key was pressed. Characters come as the keyboard's layout makes them, shift included: 'L' is not 'l'.
+/// A key was pressed. Characters follow the keyboard's layout, including shift: 'L' is not 'l'.
 struct KeyEvent {
     Key key = Key::Character;
     char32_t character = 0;  ///< with Key::Character

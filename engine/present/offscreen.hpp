@@ -1,4 +1,4 @@
-// OffscreenTarget: pictures that stay in memory.
+// OffscreenTarget: pictures in memory.
 #pragma once
 
 #include <kinetograph/engine/present/target.hpp>

@@ -1,4 +1,4 @@
-// PNG files: how every picture of ours reaches a disk.
+// PNG files: the format of every picture we write.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -10,7 +10,7 @@
 
 namespace kinetograph::present {
 
-/// Pixels in memory owned by somebody else: [height, width, 4] RGBA, 8 bits each, sRGB-encoded, rows densely packed.
+/// Pixels in the caller's memory: [height, width, 4] RGBA, 8 bits each, sRGB-encoded, rows densely packed.
 struct PictureView {
     std::uint32_t width = 0, height = 0;  ///< pixels
     std::span<const std::uint8_t> rgba;

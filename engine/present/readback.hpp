@@ -18,7 +18,7 @@ class Readback {
     /// Errors: Unsupported (not an 8-bit format), OutOfMemory.
     Result<void> declare(graph::FrameGraph& frame, graph::Image image, const graph::ImageDesc& desc);
 
-    /// The pixels that the last executed copy brought, as RGBA with alpha 255. The graphics lane must have passed it.
+    /// The pixels of the last executed copy, as RGBA with alpha 255. The graphics lane must have completed it.
     Picture picture() const;
 
   private:

@@ -11,8 +11,8 @@
 
 namespace kinetograph::present {
 
-/// In step with the display's refresh. Follows the window's size; keeps at most two pictures in flight, so that what is
-/// shown is never older than it must be.
+/// In step with the display's refresh. Follows the window's size. Keeps at most two pictures in flight, which bounds
+/// the age of what is shown.
 class SwapchainTarget final : public Target {
   public:
     /// `graphics` is the lane whose executions draw the pictures. All four outlive the target; the surface stays the
@@ -28,7 +28,7 @@ class SwapchainTarget final : public Target {
     void declare_handover(graph::FrameGraph& frame, graph::Image drawn) override;
     Result<void> present(const graph::Execution& execution) override;
     bool readable() const override { return readable_; }
-    std::uint64_t recreations() const { return recreations_; }  ///< how often the window changed under us
+    std::uint64_t recreations() const { return recreations_; }  ///< how often the window's surface changed
 
   private:
     static constexpr std::size_t kInFlight = 2;
@@ -56,7 +56,7 @@ class SwapchainTarget final : public Target {
     bool outdated_ = true;
     std::uint64_t recreations_ = 0;
     std::vector<std::unique_ptr<vulkan::Image>> images_;
-    std::vector<VkSemaphore> drawn_;  // one an image: presenting waits for it
+    std::vector<VkSemaphore> drawn_;  // one per image: presenting waits for it
     std::array<Slot, kInFlight> slots_;
     std::size_t slot_ = 0;
     std::uint32_t image_index_ = 0;

@@ -1,4 +1,4 @@
-// Target: where finished pictures go, a window or memory, behind one interface.
+// Target: the destination of finished pictures, a window or memory, behind one interface.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>
@@ -11,18 +11,18 @@ class Target {
   public:
     virtual ~Target() = default;
 
-    /// Size and format of the image that acquire() gave last.
+    /// Size and format of the image that acquire() last returned.
     virtual const graph::ImageDesc& desc() const = 0;
 
-    /// The image for the next picture, contents undefined; null while there is nothing to draw into (a minimised
-    /// window, a compositor that keeps all images): try again later. Valid until present().
-    /// Errors: DeviceLost, OutOfMemory, Io (the surface is gone).
+    /// The image for the next picture, contents undefined; null while there is none to draw to (a minimised window, a
+    /// compositor that keeps all images): try again later. Valid until present(). Errors: DeviceLost, OutOfMemory, Io
+    /// (the surface is gone).
     virtual Result<vulkan::Image*> acquire() = 0;
 
-    /// Declares what brings `drawn` to where it goes; call once a frame, after every pass that touches it.
+    /// Declares the pass that delivers `drawn`; call once per frame, after every pass that uses it.
     virtual void declare_handover(graph::FrameGraph& frame, graph::Image drawn) = 0;
 
-    /// Hands the picture over once `execution` has drawn it; returns before that.
+    /// Presents the picture once `execution` has drawn it; returns before that.
     virtual Result<void> present(const graph::Execution& execution) = 0;
 
     /// True if copies out of its images are possible.

@@ -11,7 +11,7 @@
 namespace kinetograph::present {
 namespace {
 
-/// GLFW is a library with global state: the last window to go takes it along.
+/// GLFW has global state: the last window to close terminates it.
 int open_windows = 0;
 
 std::string last_error() {

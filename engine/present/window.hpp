@@ -24,7 +24,7 @@ struct CursorPosition {
     double x = 0, y = 0;
 };
 
-/// All calls come from the thread that created it, which must be the program's main thread on some systems.
+/// Call everything from the thread that created it, which must be the program's main thread on some systems.
 class Window {
   public:
     /// Errors: NotFound ("no display ..."), Unsupported (the display cannot show Vulkan).
@@ -38,7 +38,7 @@ class Window {
     /// The surface is the caller's to destroy, before the instance and this window.
     Result<VkSurfaceKHR> create_surface(const vulkan::Instance& instance) const;
 
-    /// Takes what happened since the last call; never blocks.
+    /// Returns the events since the last call; never blocks.
     std::vector<Event> poll();
     /// The same, but sleeps for up to `timeout` until something happens.
     std::vector<Event> wait(Nanoseconds timeout);
@@ -46,8 +46,8 @@ class Window {
     std::uint32_t width() const;  ///< of the framebuffer, in pixels; 0 while minimised
     std::uint32_t height() const;
     float content_scale() const;                   ///< 1 at 96 dots an inch, 2 on a display of double density
-    double refresh_rate() const;                   ///< hertz, of the display that it is on
-    std::optional<CursorPosition> cursor() const;  ///< nothing while the pointer is elsewhere
+    double refresh_rate() const;                   ///< hertz, of the display that the window is on
+    std::optional<CursorPosition> cursor() const;  ///< none while the pointer is elsewhere
     void set_title(const std::string& title);
     bool is_full_screen() const { return full_screen_; }
     void set_full_screen(bool full_screen);

@@ -11,7 +11,7 @@ ClockRegression::ClockRegression(double nominal_period, std::uint32_t valid_bits
       valid_bits_(std::clamp<std::uint32_t>(valid_bits, 1, 64)),
       window_(std::max<std::size_t>(window, 2)) {}
 
-/// Nominal nanoseconds from `origin` to `ticks`, signed; the shorter way round where the counter wraps.
+/// Nominal nanoseconds from `origin` to `ticks`, signed; a wrapping counter is taken the shorter way round.
 double ClockRegression::nominal_since(std::uint64_t origin, std::uint64_t ticks) const {
     const std::uint32_t unused = 64 - valid_bits_;
     const auto shifted = static_cast<std::int64_t>((ticks - origin) << unused);
@@ -44,7 +44,7 @@ void ClockRegression::fit() {
         variance += reading.weight * (x_of(reading) - mean_x) * (x_of(reading) - mean_x);
         covariance += reading.weight * (x_of(reading) - mean_x) * (y_of(reading) - mean_y);
     }
-    // Two readings a microsecond apart say nothing about drift. Quartz is good to 100 ppm; beyond 1000 it is noise.
+    // Two readings a microsecond apart say nothing about drift. Quartz is accurate to 100 ppm; more than 1000 is noise.
     const double spread = x_of(readings_.back()) - x_of(readings_.front());
     drift_ = spread > 1e6 && variance > 0.0 ? std::clamp(covariance / variance, -1e-3, 1e-3) : 0.0;
     offset_ = mean_y - drift_ * mean_x;

@@ -10,19 +10,19 @@
 namespace kinetograph::profile {
 
 /// host = offset + ticks * period * (1 + drift), fitted by least squares over the most recent readings, each weighted
-/// by the inverse square of its uncertainty. With fewer than two distinct readings the nominal period stands.
+/// by the inverse square of its uncertainty. With fewer than two distinct readings the nominal period is used.
 class ClockRegression {
   public:
     /// `nominal_period` nanoseconds a tick (VkPhysicalDeviceLimits::timestampPeriod); `valid_bits` of the counter,
     /// which wraps beyond them; `window` readings are kept.
     explicit ClockRegression(double nominal_period = 1.0, std::uint32_t valid_bits = 64, std::size_t window = 64);
 
-    /// A reading of both clocks at one instant. `uncertainty` is how far apart the two readings may be.
+    /// A reading of both clocks at one instant. `uncertainty` bounds the time between the two readings.
     void add(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty);
 
     bool empty() const { return readings_.empty(); }
-    /// Host time of a device time stamp; the stamp may lie up to half the counter's range before or after the last
-    /// reading. Needs at least one reading.
+    /// Host time of a device time stamp, which may be up to half the counter's range before or after the last reading.
+    /// Needs at least one reading.
     Nanoseconds to_host(std::uint64_t ticks) const;
 
     double drift_ppm() const { return drift_ * 1e6; }  ///< of the device clock against its nominal period
@@ -42,7 +42,7 @@ class ClockRegression {
     std::uint32_t valid_bits_;
     std::size_t window_;
     std::vector<Reading> readings_;  // oldest first
-    Reading origin_{};               // the newest reading: keeps the arithmetic in small numbers
+    Reading origin_{};               // the newest reading: keeps the numbers small
     double offset_ = 0.0;            // nanoseconds, at the origin
     double drift_ = 0.0;
     Nanoseconds residual_{};

@@ -1,4 +1,4 @@
-// Recorder: spans of every clock, already mapped onto the host axis, collected from any thread.
+// Recorder: spans from every clock, mapped onto the host axis, collected from any thread.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -21,7 +21,7 @@ struct Span {
     std::uint64_t execution = 0;  ///< of the graph that the pass belongs to
 };
 
-/// Bounded, thread-safe: beyond `capacity` spans the oldest are forgotten.
+/// Bounded, thread-safe: beyond `capacity` spans the oldest are dropped.
 class Recorder {
   public:
     explicit Recorder(std::size_t capacity = 1U << 16U);
@@ -29,7 +29,7 @@ class Recorder {
     /// Copies the spans that ended at or after `since`, oldest first.
     std::vector<Span> spans(Nanoseconds since = Nanoseconds::min()) const;
     std::uint64_t total_added() const;
-    /// When the earliest span since the start, or since clear(), began; nothing before the first. Forgotten ones count.
+    /// When the earliest span since the start, or since clear(), began; none before the first. Dropped spans count.
     std::optional<Nanoseconds> first_begin() const;
     void clear();
 

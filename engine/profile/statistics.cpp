@@ -12,10 +12,11 @@ using PassKey = std::pair<std::string_view, std::string_view>;  // name, track
 struct Edge {
     Nanoseconds time;
     std::size_t pass;
-    int step;  // +1 a span of the pass begins, -1 it ends
+    int step;  // +1: a span of the pass begins; -1: it ends
 };
 
-/// Sweeps over the edges of all spans: between two neighbouring edges, each running span owns an equal part.
+/// Sweeps over the edges of all spans: between two neighbouring edges, each running span gets an equal part of the
+/// time.
 std::vector<double> owned_nanoseconds(std::vector<Edge> edges, std::size_t passes) {
     std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.time < b.time; });
     std::vector<double> owned(passes, 0.0);

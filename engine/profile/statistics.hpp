@@ -1,4 +1,4 @@
-// Statistics over spans: what each pass costs, and which part of the busy time is its own.
+// Statistics over spans: the cost of each pass, and its share of the busy time.
 #pragma once
 
 #include <kinetograph/engine/profile/recorder.hpp>
@@ -15,8 +15,8 @@ struct PassStatistics {
     Nanoseconds last{};
     Nanoseconds average{};
     Nanoseconds max{};
-    /// Of the time in which anything ran, the part that belongs to this pass: an instant at which k spans run gives
-    /// each of them 1/k. Overlapping passes are so never counted twice, and the shares of all passes add up to 1.
+    /// The pass's part of the time in which anything ran: while k spans run, each gets 1/k. So overlapping passes are
+    /// never counted twice, and the shares of all passes add up to 1.
     double share = 0.0;
 };
 

@@ -31,7 +31,7 @@ std::string to_chrome_trace(std::span<const Span> spans) {
                           {"args", {{"execution", span.execution}}}});
     }
     const nlohmann::json trace{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
-    // A name that is not UTF-8 must not cost the whole trace: replace its bytes.
+    // A name that is not UTF-8 must not fail the whole trace: its bytes are replaced.
     return trace.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

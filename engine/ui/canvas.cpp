@@ -13,7 +13,7 @@ float Canvas::width_of(std::string_view text, ImFont* font) const {
 
 void Canvas::draw(ImFont* font, float x, float y, ImU32 color, std::string_view text, Align align) {
     if (align != Align::Left) x -= width_of(text, font) * (align == Align::Right ? 1.0F : 0.5F);
-    // Whole pixels: the glyphs were rasterised for them.
+    // Whole pixels: the glyphs were rasterised at them.
     list_.AddText(font, font->FontSize, {std::round(x), std::round(y)}, color, text.data(), text.data() + text.size());
 }
 

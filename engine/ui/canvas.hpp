@@ -1,4 +1,4 @@
-// Canvas: text and shapes at pixel positions of one ImGui draw list, in a font of ours or of the host's.
+// Canvas: text and shapes at pixel positions of an ImGui draw list, in our fonts or the host's.
 #pragma once
 
 #include <kinetograph/engine/ui/fonts.hpp>
@@ -29,7 +29,7 @@ class Canvas {
     void large(float x, float y, ImU32 color, std::string_view text, Align align = Align::Left) {
         draw(font(fonts_.large), x, y, color, text, align);
     }
-    /// Which end of a text that is too long is cut off, with an ellipsis in its place.
+    /// Which end of a text that is too long is replaced by an ellipsis.
     enum class Cut : std::uint8_t { Begin, End };
     void text_within(float x, float y, float width, ImU32 color, std::string_view text, Cut cut = Cut::End);
     void box(float x, float y, float width, float height, ImU32 color, float rounding = 0.0F) {

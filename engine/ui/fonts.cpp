@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-// The font file as it lies in the package, between two labels.
+// The font file's bytes, between two labels.
 __asm__(
     ".pushsection .rodata\n"
     ".balign 16\n"
@@ -26,7 +26,7 @@ extern const unsigned char kinetograph_font_end[];
 namespace kinetograph::ui {
 
 Fonts add_fonts(ImFontAtlas& atlas, float scale) {
-    // Latin, and the few signs that the interface uses: dashes, quotes, bullet, ellipsis, multiplication sign.
+    // Latin, and the other signs that the interface uses: dashes, quotes, bullet, ellipsis, multiplication sign.
     static constexpr std::array<ImWchar, 5> kRanges{0x0020, 0x00ff, 0x2010, 0x2044, 0};
     ImFontConfig config;
     config.FontDataOwnedByAtlas = false;

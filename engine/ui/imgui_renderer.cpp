@@ -38,7 +38,7 @@ Constants constants_for(const ImDrawData& data) {
     return constants;
 }
 
-/// The part of the target that a command may touch; empty ones are skipped.
+/// The part of the target that a command may draw to; empty ones are skipped.
 VkRect2D clip_of(const ImDrawCmd& command, const ImDrawData& data, const vulkan::Image& target) {
     const float width = static_cast<float>(target.desc().width), height = static_cast<float>(target.desc().height);
     const auto x = [&](float value) {
@@ -59,7 +59,7 @@ struct Geometry {
     vulkan::Upload vertices, indices;
 };
 
-/// Copies all lists behind one another; nothing if memory ran out.
+/// Copies all lists one after another; none if memory ran out.
 std::optional<Geometry> upload_geometry(const ImDrawData& data, vulkan::PassContext& context) {
     const auto vertices = context.upload(static_cast<std::size_t>(data.TotalVtxCount) * sizeof(ImDrawVert));
     const auto indices = context.upload(static_cast<std::size_t>(data.TotalIdxCount) * sizeof(ImDrawIdx));

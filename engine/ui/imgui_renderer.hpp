@@ -12,16 +12,16 @@ struct ImFontAtlas;
 
 namespace kinetograph::ui {
 
-/// Ours instead of ImGui's own Vulkan back end: that one wants a render pass object and libvulkan at link time.
+/// Replaces ImGui's own Vulkan back end, which needs a render pass object and libvulkan at link time.
 class ImGuiRenderer {
   public:
-    /// Builds `atlas` if nobody has, uploads it, and puts its texture into it (ImFontAtlas::SetTexID).
-    /// Pictures are drawn to images of format `target`. Errors: OutOfMemory, DeviceLost.
+    /// Builds `atlas` if necessary, uploads it, and registers its texture (ImFontAtlas::SetTexID). Draws to images of
+    /// format `target`. Errors: OutOfMemory, DeviceLost.
     static Result<std::unique_ptr<ImGuiRenderer>> create(const vulkan::Device& device, ImFontAtlas& atlas,
                                                          graph::PixelFormat target);
 
-    /// Declares pass `name` on the graphics lane, which draws `data` over `target`, and returns the contents it makes.
-    /// `data` (ImGui::GetDrawData() after ImGui::Render()) must stay as it is until the frame graph has been executed.
+    /// Declares pass `name` on the graphics lane, which draws `data` over `target`, and returns the new contents.
+    /// `data` (ImGui::GetDrawData() after ImGui::Render()) must not change until the frame graph has been executed.
     graph::Image declare(graph::FrameGraph& frame, std::string_view name, graph::Image target, const ImDrawData& data);
 
   private:

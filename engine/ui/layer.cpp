@@ -1,7 +1,7 @@
 #include <kinetograph/engine/ui/layer.hpp>
 
 #include <imgui.h>
-// The library's back end for GLFW; its Vulkan back end is never referenced, so its object stays out of the program.
+// The library's back end for GLFW. Its Vulkan back end is never referenced, so it is not linked.
 #include <backends/imgui_impl_glfw.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace kinetograph::ui {
 namespace {
 
-/// ImGui knows one current context; we leave the one that we found.
+/// ImGui has one current context; this restores the previous one.
 class CurrentContext {
   public:
     explicit CurrentContext(ImGuiContext* context) : outer_(ImGui::GetCurrentContext()) {
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Layer>> Layer::create(const vulkan::Device& device, const
     io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
     layer->fonts_ = add_fonts(*io.Fonts, options.scale);
     KG_TRY(layer->renderer_, ImGuiRenderer::create(device, *io.Fonts, options.target));
-    // It asks for the mouse every frame; its callbacks would want this context to be current whenever GLFW calls them.
+    // Polls the mouse every frame; callbacks would need this context to be current whenever GLFW calls them.
     if (options.window != nullptr) layer->has_window_ = ImGui_ImplGlfw_InitForVulkan(options.window, false);
     return layer;
 }
@@ -58,7 +58,7 @@ void Layer::begin_frame(std::uint32_t width, std::uint32_t height, Nanoseconds s
     ImGui::SetCurrentContext(context_);
     ImGuiIO& io = ImGui::GetIO();
     if (has_window_) ImGui_ImplGlfw_NewFrame();
-    // One unit is one pixel here, whatever the window system calls its own units.
+    // One unit is one pixel here, whatever the window system's units are.
     io.DisplaySize = {static_cast<float>(width), static_cast<float>(height)};
     io.DisplayFramebufferScale = {1.0F, 1.0F};
     io.DeltaTime = std::max(1e-4F, std::chrono::duration<float>(since_last).count());

@@ -1,4 +1,4 @@
-// Layer: an ImGui context of our own, its fonts, its input and its renderer.
+// Layer: our own ImGui context with its fonts, input and renderer.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -12,11 +12,11 @@ namespace kinetograph::ui {
 
 struct LayerOptions {
     graph::PixelFormat target = graph::PixelFormat::Rgba8Unorm;
-    float scale = 1.0F;            ///< of fonts and distances: a display's content scale
-    GLFWwindow* window = nullptr;  ///< gives the mouse; null: no input
+    float scale = 1.0F;            ///< of fonts and distances: the display's content scale
+    GLFWwindow* window = nullptr;  ///< source of mouse input; null: no input
 };
 
-/// An application with a context of its own needs only ImGuiRenderer and ProfilerOverlay instead.
+/// For applications without an ImGui context; others need only ImGuiRenderer and ProfilerOverlay.
 class Layer {
   public:
     static Result<std::unique_ptr<Layer>> create(const vulkan::Device& device, const LayerOptions& options);
@@ -24,9 +24,9 @@ class Layer {
     Layer& operator=(const Layer&) = delete;
     ~Layer();
 
-    /// Makes the context current and begins a frame of so many pixels. ImGui may be called until end_frame().
+    /// Makes the context current and begins a frame of that many pixels. ImGui may be called until end_frame().
     void begin_frame(std::uint32_t width, std::uint32_t height, Nanoseconds since_last);
-    /// Ends the frame and declares pass "overlay", which draws it over `target`; returns the contents it makes.
+    /// Ends the frame and declares pass "overlay", which draws it over `target`; returns the new contents.
     graph::Image end_frame(graph::FrameGraph& frame, graph::Image target);
 
     const Fonts& fonts() const { return fonts_; }

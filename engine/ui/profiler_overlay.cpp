@@ -23,7 +23,7 @@ constexpr float kWidth = 540.0F;
 constexpr float kLaneHeight = 15.0F;
 constexpr Nanoseconds kStatisticsInterval = std::chrono::milliseconds(250);  // faster is unreadable
 
-// The lanes in the order of a frame's way; other tracks follow.
+// The lanes in the order in which a frame passes through them; other tracks follow.
 constexpr std::array<std::string_view, 6> kTrackOrder{"accelerator", "transfer", "async_compute",
                                                       "graphics",    "present",  "host"};
 
@@ -58,7 +58,7 @@ void ProfilerOverlay::refresh_statistics(Nanoseconds now, const OverlayOptions& 
     const bool is_due = refreshed_ == Nanoseconds::min() || now - refreshed_ >= kStatisticsInterval;
     if (!is_due && options.refresh == Statistics::Readable) return;
     refreshed_ = now;
-    // A young program was not idle before it began.
+    // Time before the program's first span does not count as idle.
     const Nanoseconds begin = std::min(recorder_.first_begin().value_or(now), now);
     const profile::Window window{std::max(now - options.statistics, begin), now};
     const auto spans = recorder_.spans(window.begin);
@@ -76,7 +76,7 @@ void ProfilerOverlay::draw(const OverlayFigures& figures, Nanoseconds now, const
     const float padding = canvas.px(theme::kPadding);
     Cursor cursor{options.x + padding, options.y + padding, canvas.px(kWidth) - 2 * padding};
 
-    // The ground goes under everything, but its height is known only afterwards: two channels.
+    // The background is drawn first, but its height is known last: two channels.
     ImDrawListSplitter layers;
     layers.Split(&list, 2);
     layers.SetCurrentChannel(&list, 1);

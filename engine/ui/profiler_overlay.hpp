@@ -1,4 +1,4 @@
-// ProfilerOverlay: where every microsecond goes, drawn with ImGui into whatever context is current.
+// ProfilerOverlay: where the time goes, drawn with ImGui into the current context.
 #pragma once
 
 #include <kinetograph/engine/profile/statistics.hpp>
@@ -12,7 +12,7 @@ namespace kinetograph::ui {
 
 class Canvas;
 
-/// What the application knows and a recorder cannot.
+/// What the application knows and a recorder does not.
 struct OverlayFigures {
     std::string title;                                ///< what decodes where: "Wan 2.1 · bf16 · cpu"
     double fps = 0.0;                                 ///< frames shown a second
@@ -24,35 +24,35 @@ struct OverlayFigures {
     std::uint64_t dropped = 0;                        ///< frames never shown
 };
 
-/// When the statistics are computed anew. The timeline's spans are always those of now.
+/// When the statistics are recomputed. The timeline always shows the current spans.
 enum class Statistics : std::uint8_t {
-    Readable,  ///< a few times a second: figures that somebody watches
-    OfNow,     ///< with this picture, for one that is kept: a run may be over before figures change for a watcher
+    Readable,  ///< a few times a second: for a person who reads the figures
+    OfNow,     ///< with this picture: for screenshots, since a run may end before the next update
 };
 
 struct OverlayOptions {
     float x = 16.0F, y = 16.0F;  ///< upper left corner, pixels
     float scale = 1.0F;
-    std::size_t table_rows = 10;  ///< passes with the largest shares; the rest is summed up
+    std::size_t table_rows = 10;  ///< passes with the largest shares; the others are summed up
     Statistics refresh = Statistics::Readable;
-    Nanoseconds statistics = std::chrono::seconds(3);       ///< the table covers so much time
-    Nanoseconds timeline = std::chrono::milliseconds(400);  ///< and the timeline so much
+    Nanoseconds statistics = std::chrono::seconds(3);       ///< span of time that the table covers
+    Nanoseconds timeline = std::chrono::milliseconds(400);  ///< span of time that the timeline covers
 };
 
-/// Call draw() between NewFrame() and Render() of any ImGui context, the host application's included: it needs no
-/// style, leaves none behind, and reads spans from the recorder only.
+/// Call draw() between NewFrame() and Render() of any ImGui context, including the host application's. It neither needs
+/// nor changes a style, and reads spans only from the recorder.
 class ProfilerOverlay {
   public:
     explicit ProfilerOverlay(const profile::Recorder& recorder) : recorder_(recorder) {}
 
-    /// `now` on the host axis. `fonts` may be empty: the context's own font then.
+    /// `now` is on the host axis. If `fonts` is empty, the context's own font is used.
     void draw(const OverlayFigures& figures, Nanoseconds now, const Fonts& fonts, const OverlayOptions& options = {});
 
     /// Rows of the table as last drawn, largest share first.
     const std::vector<profile::PassStatistics>& passes() const { return passes_; }
 
   private:
-    struct Cursor;  // where the next block goes
+    struct Cursor;  // the position of the next block
     void refresh_statistics(Nanoseconds now, const OverlayOptions& options);
     void draw_figures(Canvas& canvas, Cursor& cursor, const OverlayFigures& figures) const;
     void draw_timeline(Canvas& canvas, Cursor& cursor, Nanoseconds now, const OverlayOptions& options);
@@ -64,7 +64,7 @@ class ProfilerOverlay {
     Nanoseconds refreshed_ = Nanoseconds::min();
 };
 
-/// "417 us", "16.7 ms", "1.25 s": three digits that matter.
+/// "417 us", "16.7 ms", "1.25 s": three significant digits.
 std::string human_time(Nanoseconds time);
 
 }  // namespace kinetograph::ui

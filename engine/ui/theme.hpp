@@ -1,4 +1,4 @@
-// Colours and distances of the interface: a quiet dark ground, one accent, one colour a lane.
+// Colours and distances of the interface: dark background, one accent, one colour per lane.
 #pragma once
 
 #include <imgui.h>

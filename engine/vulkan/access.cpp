@@ -36,7 +36,7 @@ AccessScope unrestricted_scope(graph::Access access) {
         case Access::HostWrite:
             return {VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT | VK_ACCESS_2_HOST_WRITE_BIT,
                     VK_IMAGE_LAYOUT_GENERAL};
-        case Access::Present:  // the presentation engine waits for a semaphore, which sees to visibility
+        case Access::Present:  // the presentation engine waits for a semaphore, which makes the image visible
             return {VK_PIPELINE_STAGE_2_NONE, VK_ACCESS_2_NONE, VK_IMAGE_LAYOUT_PRESENT_SRC_KHR};
     }
     return {};
@@ -45,7 +45,7 @@ AccessScope unrestricted_scope(graph::Access access) {
 }  // namespace
 
 VkPipelineStageFlags2 every_stage(VkQueueFlags queue) {
-    // Graphics and compute queues copy too, whether or not they say so.
+    // Graphics and compute queues can copy, whether or not they report it.
     VkPipelineStageFlags2 stages = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
     if ((queue & VK_QUEUE_COMPUTE_BIT) != 0)
         stages |= VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT | VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT;

@@ -12,7 +12,7 @@ std::string joined(const std::vector<std::string>& names) {
     return text;
 }
 
-/// Only what the host enabled can be used, whatever else the device could do.
+/// Only what the host enabled can be used, whatever the device supports.
 OptionalExtensions enabled_extensions(const std::vector<std::string>& names) {
     const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
     return {.swapchain = has(VK_KHR_SWAPCHAIN_EXTENSION_NAME),

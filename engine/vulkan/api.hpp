@@ -1,5 +1,5 @@
-// Vulkan's types, and VolkDeviceTable with every device function. For sources: public headers include vulkan_core.h
-// only, so that a host application may mix them with prototypes or a volk of its own.
+// Vulkan's types, and VolkDeviceTable with every device function. For sources: public headers include only
+// vulkan_core.h, so that a host application may combine them with prototypes or its own volk.
 #pragma once
 
 #ifndef VK_NO_PROTOTYPES

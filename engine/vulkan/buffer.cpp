@@ -20,7 +20,7 @@ VkExternalMemoryFeatureFlags external_features(const Device& device, VkBufferUsa
     return answer.externalMemoryProperties.externalMemoryFeatures;
 }
 
-/// `external`: kinds of memory of other APIs that it may be bound to; 0: none.
+/// `external`: handle types of other APIs whose memory it may be bound to; 0: none.
 Result<VkBuffer> create_handle(const Device& device, std::string_view name, VkDeviceSize bytes,
                                VkBufferUsageFlags usage, VkExternalMemoryHandleTypeFlags handle_types) {
     VkExternalMemoryBufferCreateInfo external{};

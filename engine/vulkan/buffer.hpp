@@ -18,19 +18,20 @@ struct BufferOptions {
     VkBufferUsageFlags usage = kGraphBufferUsage;
     MemoryUse memory = MemoryUse::DeviceLocal;
     bool exportable = false;   ///< another API may import its memory: export_fd()
-    bool whole_pages = false;  ///< mapped() is page-aligned, and nothing else lies on the last page: to be registered
+    bool whole_pages = false;  ///< mapped() is page-aligned and no other allocation shares its last page: for
+                               ///< registration with another API
 };
 
-/// Size of the host's pages, to which memory that other APIs take over is rounded.
+/// The host's page size, to which memory for other APIs is rounded.
 inline constexpr VkDeviceSize kPageBytes = 4096;
 
-/// Destroyed only after the device has ended using it.
+/// Destroy it only after the device has finished using it.
 class Buffer {
   public:
     /// Errors: those of MemoryPool::allocate, naming `name`.
     static Result<std::unique_ptr<Buffer>> create(const Device& device, std::string_view name, VkDeviceSize bytes,
                                                   const BufferOptions& options = {});
-    /// A buffer over pages of the host's, such as pinned memory of an accelerator, which outlive it: mapped() is their
+    /// A buffer over host pages, such as pinned memory of an accelerator, which must outlive it; mapped() is their
     /// start. Start and size are multiples of kPageBytes. Errors: Unsupported (no VK_EXT_external_memory_host, or a
     /// driver that declines), InvalidArgument (alignment).
     static Result<std::unique_ptr<Buffer>> import_host(const Device& device, std::string_view name,
@@ -45,8 +46,8 @@ class Buffer {
     /// Null for device-local memory.
     std::byte* mapped() const { return allocation_.mapped() != nullptr ? allocation_.mapped() + skipped_ : nullptr; }
     const Allocation& allocation() const { return allocation_; }
-    /// A new opaque file descriptor of its memory, which is allocation().bytes() long; the importer closes it.
-    /// Errors: Unsupported for a buffer that is not exportable.
+    /// A new opaque file descriptor of its memory, which is allocation().bytes() long; the importer closes it. Errors:
+    /// Unsupported if the buffer is not exportable.
     Result<int> export_fd() const;
 
   private:

@@ -66,7 +66,7 @@ void DeviceClock::read_together() {
     regression_.add(stamps[0], last_reading_, uncertainty_);
 }
 
-/// The stamp lies somewhere between submission and completion; of several tries the one with the shortest way counts.
+/// The stamp is taken between submission and completion; of several tries the one with the shortest interval counts.
 Result<void> DeviceClock::anchor() {
     VkQueryPoolCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;

@@ -14,8 +14,8 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// With VK_EXT_calibrated_timestamps both clocks are read together, again and again, and offset and drift are fitted.
-/// Without it one stamp is anchored between the host times before its submission and after its completion.
+/// With VK_EXT_calibrated_timestamps both clocks are read together repeatedly, and offset and drift are fitted. Without
+/// it one stamp is anchored between the host times before its submission and after its completion.
 class DeviceClock {
   public:
     static Result<std::unique_ptr<DeviceClock>> create(const Device& device);
@@ -24,9 +24,9 @@ class DeviceClock {
     void calibrate();
     /// Host time of a stamp of a queue with that many valid bits. Thread-safe.
     Nanoseconds to_host(std::uint64_t ticks) const;
-    /// "calibrated (VK_EXT_calibrated_timestamps), drift 1.2 ppm" or how the estimate was made, with its error.
+    /// "calibrated (VK_EXT_calibrated_timestamps), drift 1.2 ppm", or how the estimate was made, with its error.
     std::string describe() const;
-    bool available() const;  ///< false where the graphics queue has no time stamps
+    bool available() const;  ///< false if the graphics queue has no time stamps
 
   private:
     explicit DeviceClock(const Device& device);

@@ -14,8 +14,8 @@ struct QueueChoice {
     std::uint32_t index = 0;
 };
 
-/// Graphics, async compute and transfer each on a queue of its own where the device has them: first a family made for
-/// the purpose, then one more queue of a family in use, else the graphics queue.
+/// Graphics, async compute and transfer each on its own queue if the device has them: a specialised family first, then
+/// another queue of a family in use, else the graphics queue.
 std::array<QueueChoice, 3> choose_queues(const std::vector<VkQueueFamilyProperties>& families, std::uint32_t graphics) {
     std::vector<std::uint32_t> taken(families.size(), 0);
     ++taken[graphics];

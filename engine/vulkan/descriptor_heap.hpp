@@ -1,4 +1,4 @@
-// DescriptorHeap: descriptor sets of one command buffer in flight, all forgotten together.
+// DescriptorHeap: the descriptor sets of one command buffer in flight, released together.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -11,7 +11,7 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// Grows by pools and keeps them: in steady state nothing is allocated.
+/// Grows by pools and keeps them: nothing is allocated in the steady state.
 class DescriptorHeap {
   public:
     explicit DescriptorHeap(const Device& device) : device_(device) {}
@@ -20,7 +20,7 @@ class DescriptorHeap {
     DescriptorHeap& operator=(const DescriptorHeap&) = delete;
 
     Result<VkDescriptorSet> allocate(VkDescriptorSetLayout layout);
-    /// Called only when the device has ended using every set.
+    /// Call only when the device has finished using every set.
     void reset();
 
   private:

@@ -1,4 +1,4 @@
-// Device: a logical device with its queues, function table, memory and clock; ours, or the host application's.
+// Device: a logical device with its queues, function table, memory and clock; our own, or the host application's.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>
@@ -20,7 +20,7 @@ struct DeviceOptions {
     VkSurfaceKHR surface = VK_NULL_HANDLE;  ///< the device must be able to present to it
     std::string name_contains{};            ///< only devices whose name contains this; empty: any
     std::vector<std::byte>
-        pipeline_cache{};  ///< what pipeline_cache_data() gave in an earlier run; stale data is ignored
+        pipeline_cache{};  ///< the result of pipeline_cache_data() in an earlier run; stale data is ignored
 };
 
 /// One VkQueue. Several lanes may share it.
@@ -29,14 +29,14 @@ struct Queue {
     std::uint32_t family = 0;
     VkQueueFlags flags = 0;                  ///< what its family can do
     std::uint32_t timestamp_valid_bits = 0;  ///< 0: this queue has no time stamps
-    std::mutex* mutex = nullptr;             ///< held around every call that takes the queue
+    std::mutex* mutex = nullptr;             ///< held around every call that uses the queue
 };
 
-/// A device that a host application made and goes on owning.
+/// A device that a host application made and continues to own.
 struct AdoptedQueue {
     VkQueue handle = VK_NULL_HANDLE;  ///< null: share the graphics queue
     std::uint32_t family = 0;
-    std::mutex* mutex = nullptr;  ///< the host's lock of this queue; null: nobody else submits while we do
+    std::mutex* mutex = nullptr;  ///< the host's lock of this queue; null: no other thread submits to it
 };
 struct AdoptedDevice {
     VkPhysicalDevice physical = VK_NULL_HANDLE;
@@ -44,21 +44,21 @@ struct AdoptedDevice {
     AdoptedQueue graphics;  ///< must serve graphics and compute
     AdoptedQueue compute;
     AdoptedQueue transfer;
-    const void* create_chain = nullptr;   ///< VkDeviceCreateInfo::pNext, to check features; null: the host vouches
-    std::vector<std::string> extensions;  ///< those that it enabled
+    const void* create_chain = nullptr;   ///< VkDeviceCreateInfo::pNext, to check features; null: they are not checked
+    std::vector<std::string> extensions;  ///< the extensions that the host enabled
 };
 
 class Device {
   public:
     /// Picks the best usable device. Errors: NotFound or Unsupported, with every device and why it was declined.
     static Result<std::unique_ptr<Device>> create(const Instance& instance, const DeviceOptions& options = {});
-    /// Errors: InvalidArgument (no graphics queue), Unsupported (a required feature that was not enabled, by name).
+    /// Errors: InvalidArgument (no graphics queue), Unsupported (the name of a required feature that was not enabled).
     static Result<std::unique_ptr<Device>> adopt(const Instance& instance, const AdoptedDevice& adopted);
 
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
-    /// Waits until its queues are done, behind the host's batches on an adopted device; kPatience a queue at most. What
-    /// still runs then, and what it touches, is never released.
+    /// Waits until its queues are idle, after the host's batches on an adopted device, for at most kPatience per queue.
+    /// Work that still runs then, and what it uses, is never released.
     ~Device();
 
     VkDevice handle() const { return handle_; }
@@ -67,10 +67,10 @@ class Device {
     const VolkDeviceTable& table() const { return *table_; }
     const DeviceReport& report() const { return report_; }
     const VkPhysicalDeviceLimits& limits() const { return limits_; }
-    /// The lane's queue; for lanes other than the three Vulkan lanes, our own mistake.
+    /// The lane's queue. Only for the three Vulkan lanes.
     const Queue& queue(graph::Lane lane) const;
     /// Distinct queue families of the lanes. Graph resources are shared among them concurrently, because a plan's
-    /// barriers do not hand over ownership.
+    /// barriers do not transfer ownership.
     std::span<const std::uint32_t> families() const { return families_; }
     MemoryPool& memory() const { return *memory_; }
     DeviceClock& clock() const { return *clock_; }
@@ -80,20 +80,20 @@ class Device {
     VkSampler linear_sampler() const { return linear_sampler_; }
     VkSampler nearest_sampler() const { return nearest_sampler_; }
 
-    /// What an image of a frame graph takes in an arena; give it to graph::FrameGraphOptions::image_footprint.
+    /// The size of a frame graph's image in an arena, for graph::FrameGraphOptions::image_footprint.
     graph::Footprint footprint(const graph::ImageDesc& desc) const;
 
-    /// Gives `object` a name that validation messages and debuggers show. Does nothing without validation.
+    /// Gives `object` a name for validation messages and debuggers. Does nothing without validation.
     void set_name(VkObjectType type, std::uint64_t object, std::string_view name) const;
-    /// An Error of this device: code by `result`, sentence "<device>: <doing>: VK_ERROR_...".
+    /// An Error of this device: code from `result`, sentence "<device>: <doing>: VK_ERROR_...".
     tl::unexpected<Error> error(VkResult result, std::string_view doing) const;
     Result<void> wait_idle() const;
-    /// Destroys a timeline semaphore (null: nothing) whose batches have all signalled, but not at once: a driver that
-    /// keeps timelines on a thread of its own, as Mesa's vk_queue does, reads what a batch has waited for once more
-    /// behind the batch's last signal. It goes after so many others, or with the device.
+    /// Destroys a timeline semaphore (null: nothing) whose batches have all signalled, but later: after 64 others, or
+    /// with the device. A driver that keeps timelines on its own thread, as Mesa's vk_queue does, reads what a batch
+    /// has waited for again after the batch's last signal.
     void retire(VkSemaphore semaphore) const;
     static constexpr std::size_t kRetired = 64;
-    /// Keeps what work that was given up may still touch, until the queues are done at the device's end.
+    /// Keeps objects that abandoned work may still use until the queues are idle at the device's end.
     void keep(std::shared_ptr<const void> object) const;
     /// Records with `record` on the graphics queue, submits and waits: for set-up, not for frames.
     Result<void> run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record) const;

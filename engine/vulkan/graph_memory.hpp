@@ -24,7 +24,7 @@ class VulkanMemory final : public graph::MemoryBackend {
     const Device& device_;
 };
 
-/// How a frame graph refers to a buffer or an image that lives outside it.
+/// A frame graph's reference to a buffer or an image outside it.
 graph::Physical physical_of(const Buffer& buffer);
 graph::Physical physical_of(const Image& image);
 

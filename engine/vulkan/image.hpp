@@ -1,4 +1,4 @@
-// Image: a two-dimensional VkImage with one view of all of it, and the layout it is in.
+// Image: a two-dimensional VkImage with one view of all of it, and its current layout.
 #pragma once
 
 #include <kinetograph/engine/graph/handles.hpp>
@@ -14,8 +14,8 @@ VkFormat to_vk(graph::PixelFormat format);
 /// True for sRGB formats: they encode what a shader writes and decode what it samples.
 bool encodes_srgb(graph::PixelFormat format);
 
-/// Everything a frame graph may do with an image of this format. Transient images always get all of it, so that
-/// Device::footprint() and the image that is made later agree on their size.
+/// Every usage that a frame graph may need of an image of this format. Transient images always get all of them, so that
+/// Device::footprint() and the image agree on the size.
 VkImageUsageFlags graph_image_usage(graph::PixelFormat format);
 
 /// How an image of a frame graph is created. `families` must outlive the structure.
@@ -25,14 +25,14 @@ struct ImageOptions {
     bool exportable = false;  ///< another API may import its memory: export_fd()
 };
 
-/// Destroyed only after the device has ended using it.
+/// Destroy it only after the device has finished using it.
 class Image {
   public:
     /// Errors: those of MemoryPool::allocate, InvalidArgument (a side of 0 or beyond the device's limit).
     static Result<std::unique_ptr<Image>> create(const Device& device, std::string_view name,
                                                  const graph::ImageDesc& desc, const ImageOptions& options = {});
-    /// An image that somebody else owns (a swapchain, a host application), with a view of our own.
-    /// `layout` is the one it is in when the first pass of a frame graph touches it.
+    /// An image owned by others (a swapchain, a host application), with our own view. `layout` is its layout when a
+    /// frame graph's first pass uses it.
     static Result<std::unique_ptr<Image>> wrap(const Device& device, std::string_view name, VkImage image,
                                                const graph::ImageDesc& desc, VkImageLayout layout);
     Image(const Image&) = delete;
@@ -46,7 +46,7 @@ class Image {
     const Allocation& allocation() const { return allocation_; }
     Result<int> export_fd() const;
 
-    /// Layout after everything recorded so far; lanes keep it while they record, in submission order.
+    /// Layout after everything recorded so far; lanes update it while recording, in submission order.
     VkImageLayout layout() const { return layout_; }
     void set_layout(VkImageLayout layout) { layout_ = layout; }
 
@@ -66,8 +66,8 @@ class Image {
     Allocation allocation_;
 };
 
-/// Fills `image` with tightly packed `pixels` and leaves it ready for sampling; waits until that is done. For textures
-/// that are made once and never change: font atlases, lookup tables.
+/// Fills `image` with tightly packed `pixels` and makes it ready for sampling; waits until that is done. For textures
+/// that never change: font atlases, lookup tables.
 Result<void> upload_pixels(const Device& device, Image& image, std::span<const std::byte> pixels);
 
 }  // namespace kinetograph::vulkan

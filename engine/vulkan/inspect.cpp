@@ -107,7 +107,7 @@ DeviceReport inspect(const Instance& instance, VkPhysicalDevice device, VkSurfac
         report.declined.push_back(fmt::format("Vulkan {}.{}, but 1.3 is needed",
                                               VK_API_VERSION_MAJOR(report.api_version),
                                               VK_API_VERSION_MINOR(report.api_version)));
-        return report;  // its answers to questions about 1.3 would mean nothing
+        return report;  // its answers to questions about 1.3 would be meaningless
     }
     report_features(instance, report);
     report_pci_place(instance, report);
@@ -153,7 +153,7 @@ std::vector<std::string> RequiredFeatures::missing() const {
     return names;
 }
 
-/// A host may enable a feature through the structure of a version or through that of the extension it came from.
+/// A host may enable a feature through a version's structure or through that of the original extension.
 std::vector<std::string> RequiredFeatures::missing_in(const void* create_chain) {
     RequiredFeatures enabled;
     auto& v12 = enabled.vulkan12_;

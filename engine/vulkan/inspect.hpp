@@ -1,4 +1,4 @@
-// What devices there are, and why each one would or would not do.
+// The available devices, and why each can or cannot be used.
 #pragma once
 
 #include <kinetograph/engine/vulkan/instance.hpp>
@@ -8,7 +8,7 @@
 
 namespace kinetograph::vulkan {
 
-/// Extensions that widen what a device can do here; none is required.
+/// Extensions that add capabilities; none is required.
 struct OptionalExtensions {
     bool swapchain = false;              ///< windows
     bool external_memory_fd = false;     ///< exportable memory
@@ -18,7 +18,7 @@ struct OptionalExtensions {
     bool memory_budget = false;          ///< free bytes in out-of-memory messages
 };
 
-/// Where a GPU sits, by VK_EXT_pci_bus_info: drivers of other APIs know the same, also where their UUIDs differ.
+/// A GPU's place by VK_EXT_pci_bus_info, which identifies it to other APIs even if their UUIDs differ.
 struct PciPlace {
     std::uint32_t domain = 0, bus = 0, device = 0;
 };
@@ -29,12 +29,13 @@ struct DeviceReport {
     std::string driver;                     ///< "llvmpipe Mesa 22.3.6"
     std::string type;                       ///< "discrete GPU", "CPU", ...
     std::array<std::uint8_t, 16> uuid{};    ///< VkPhysicalDeviceIDProperties::deviceUUID
-    std::optional<PciPlace> pci;            ///< where the driver tells
+    std::optional<PciPlace> pci;            ///< if the driver reports it
     std::uint32_t api_version = 0;          ///< as VK_MAKE_API_VERSION makes it
     std::uint64_t device_memory_bytes = 0;  ///< of device-local heaps
     OptionalExtensions extensions;
-    std::vector<std::string> missing;   ///< optional things that this device lacks, with what goes without them
-    std::vector<std::string> declined;  ///< why it cannot be used; empty: it can
+    std::vector<std::string>
+        missing;  ///< optional features that this device lacks, and what is unavailable without them
+    std::vector<std::string> declined;  ///< why it cannot be used; empty if it can
     bool usable() const { return declined.empty(); }
 };
 

@@ -1,4 +1,4 @@
-// Instance: a VkInstance of our own, or the host application's.
+// Instance: our own VkInstance, or the host application's.
 #pragma once
 
 #include <kinetograph/engine/vulkan/instance_table.hpp>
@@ -13,8 +13,8 @@ namespace kinetograph::vulkan {
 /// Checks of VK_LAYER_KHRONOS_validation.
 enum class Validation : std::uint8_t {
     Off,
-    /// Core and best practices, for programs in which one thread of the host waits for timelines while another signals
-    /// them: the synchronization checks of layer 1.3.239 hold one lock for both, and each wait then takes ten seconds.
+    /// Core and best practices, for programs in which one host thread waits for timelines while another signals them:
+    /// the synchronization checks of layer 1.3.239 hold one lock for both, and each wait then takes ten seconds.
     WithoutSynchronization,
     On,  ///< core, best practices and synchronization
 };
@@ -22,14 +22,15 @@ enum class Validation : std::uint8_t {
 struct InstanceOptions {
     std::string application = "kinetograph";
     Validation validation = Validation::Off;
-    std::vector<std::string> extensions{};  ///< beyond our own; what a window needs: present::instance_extensions()
+    std::vector<std::string> extensions{};  ///< in addition to ours; for windows: present::instance_extensions()
 };
 
 class Instance {
   public:
     /// Errors: Unsupported (loader older than Vulkan 1.3, a missing extension or the validation layer, by name).
     static Result<std::unique_ptr<Instance>> create(const Loader& loader, const InstanceOptions& options = {});
-    /// The host application's instance, made for Vulkan 1.3 or newer; it stays the owner and outlives this object.
+    /// The host application's instance, made for Vulkan 1.3 or newer; the application owns it, and it outlives this
+    /// object.
     static std::unique_ptr<Instance> adopt(VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr);
 
     Instance(const Instance&) = delete;
@@ -39,7 +40,7 @@ class Instance {
     VkInstance handle() const { return handle_; }
     const InstanceTable& table() const { return table_; }
     const Loader& loader() const { return loader_; }
-    /// What the layers have said, also while the instance is destroyed; empty for ever when validation is off.
+    /// The layers' messages, including those while the instance is destroyed; always empty if validation is off.
     const std::shared_ptr<ValidationLog>& validation() const { return validation_; }
     bool has_debug_names() const { return debug_utils_; }
 

@@ -1,4 +1,4 @@
-// InstanceTable: the instance functions that we call, one table an instance (volk's own globals serve one only).
+// InstanceTable: the instance functions that we call, one table per instance (volk's globals serve only one).
 #pragma once
 
 #include <vulkan/vulkan_core.h>

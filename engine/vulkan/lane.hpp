@@ -15,14 +15,14 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// A semaphore of somebody else's: of a swapchain, a host application, another API. `value` 0: a binary semaphore.
+/// A semaphore of another party: a swapchain, a host application, another API. `value` 0: a binary semaphore.
 struct ExternalSemaphore {
     VkSemaphore semaphore = VK_NULL_HANDLE;
     std::uint64_t value = 0;
 };
 
 /// Serves one executor, whose values its timeline carries. Command buffers, descriptor sets and upload memory are
-/// recycled by timeline value, so that in steady state nothing is allocated. submit() is called from one thread at a
+/// recycled by timeline value, so that nothing is allocated in the steady state. Call submit() from one thread at a
 /// time; wait(), completed() and collect() from any.
 class VulkanLane final : public graph::LaneBackend {
   public:
@@ -31,12 +31,13 @@ class VulkanLane final : public graph::LaneBackend {
     static Result<std::unique_ptr<VulkanLane>> create(const Device& device, graph::Lane lane,
                                                       profile::Recorder* recorder = nullptr,
                                                       Sharing sharing = Sharing::Private);
-    /// Waits for what it submitted. Work that waits for another party's point at which nothing moves is given up after
-    /// kPatience: its command buffers are then never released.
+    /// Waits for what it submitted. Work that waits for another party's point is given up if nothing moves for
+    /// kPatience; its command buffers are then never released.
     ~VulkanLane() override;
 
     graph::Lane lane() const override { return lane_; }
-    /// Errors: DeviceLost, OutOfMemory; what a pass handed to PassContext::fail. Nothing of the batch runs then.
+    /// Errors: DeviceLost, OutOfMemory; the error that a pass gave to PassContext::fail. Nothing of the batch runs
+    /// then.
     Result<void> submit(const graph::BatchRecord& record) override;
     using LaneBackend::wait;
     Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
@@ -44,10 +45,10 @@ class VulkanLane final : public graph::LaneBackend {
     graph::LaneState state() const override;
 
     VkSemaphore semaphore() const { return timeline_->handle(); }  ///< of timeline()
-    /// The same values in a semaphore that another API may import; null in a private lane. Two, because validation
-    /// layers do not learn from an exported semaphore that work has ended.
+    /// The same values in a semaphore that another API may import; null in a private lane. It is a second semaphore,
+    /// because validation layers do not learn from an exported one that work has ended.
     const std::shared_ptr<TimelineSemaphore>& exported_timeline() const { return exported_; }
-    /// From now on waits for the lane of `timeline` on the device: its values appear in `semaphore` too.
+    /// From now on the device waits for the lane of `timeline`: `semaphore` carries its values too.
     void can_see(const std::shared_ptr<graph::Timeline>& timeline, std::shared_ptr<TimelineSemaphore> semaphore);
     std::uint64_t completed() const { return timeline_->value(); }  ///< value that the timeline has reached
 
@@ -57,14 +58,14 @@ class VulkanLane final : public graph::LaneBackend {
     void wait_before_next(graph::Point point) { other_waits_.push_back(std::move(point)); }
     /// Makes the last batch of the next execution on this lane signal `semaphore` (ready to present).
     void signal_after_next(const ExternalSemaphore& semaphore) { signals_.push_back(semaphore); }
-    /// Forgets those of an execution that did not come to pass.
+    /// Drops the semaphores of an execution that was not submitted.
     void forget_external();
 
     /// Records the spans of everything that has completed. submit() and wait() do this too.
     void collect();
 
   private:
-    struct Slot;  // one command buffer in flight and what belongs to it
+    struct Slot;  // one command buffer in flight and its resources
     VulkanLane(const Device& device, graph::Lane lane, profile::Recorder* recorder);
     Result<Slot*> acquire_slot(std::size_t passes);
     Result<void> prepare(Slot& slot, std::size_t passes);
@@ -85,7 +86,7 @@ class VulkanLane final : public graph::LaneBackend {
     graph::Lane lane_;
     profile::Recorder* recorder_;
     std::shared_ptr<TimelineSemaphore> timeline_, exported_;
-    mutable std::mutex mutex_;  // the next four, and the slots' queries
+    mutable std::mutex mutex_;  // guards the next four members, and the slots' queries
     std::uint64_t submitted_ = 0;
     std::vector<std::unique_ptr<Slot>> slots_;
     /// A lane whose values appear in a semaphore of this device's.

@@ -1,4 +1,4 @@
-// Loader: where Vulkan's functions come from. Opened at run time, so that one binary also runs without Vulkan.
+// Loader: the source of Vulkan's functions, opened at run time so that one binary also runs without Vulkan.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -9,10 +9,10 @@ namespace kinetograph::vulkan {
 
 class Loader {
   public:
-    /// Opens the system's loader. It stays loaded for the life of the process: drivers do not survive being unloaded.
-    /// Errors: NotFound ("libvulkan.so.1 not found: Vulkan lanes off").
+    /// Opens the system's loader, which stays loaded for the life of the process: drivers do not survive being
+    /// unloaded. Errors: NotFound ("libvulkan.so.1 not found: Vulkan lanes off").
     static Result<Loader> open(const std::string& library = "libvulkan.so.1");
-    /// Functions of a host application that has loaded Vulkan already.
+    /// Functions of a host application that has already loaded Vulkan.
     static Loader adopt(PFN_vkGetInstanceProcAddr get_instance_proc_addr) { return Loader(get_instance_proc_addr); }
 
     PFN_vkGetInstanceProcAddr get_instance_proc_addr() const { return get_instance_proc_addr_; }

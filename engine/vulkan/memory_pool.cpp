@@ -108,7 +108,7 @@ MemoryPool::~MemoryPool() {
     for (const auto& block : blocks_) give_back(block->memory, block->bytes);
 }
 
-/// Among the types that serve the use, the one with the most preferred and the fewest other properties.
+/// Of the types that serve the use, the one with the most preferred and the fewest other properties.
 Result<std::uint32_t> MemoryPool::find_type(const AllocationRequest& request) const {
     const TypeWish wish = wish_of(request.use);
     std::optional<std::uint32_t> best;
@@ -214,7 +214,7 @@ Result<Allocation> MemoryPool::allocate_own(const AllocationRequest& request, st
     return allocation;
 }
 
-/// The driver says which of its memory types can stand for these pages.
+/// The driver says which of its memory types can represent these pages.
 Result<Allocation> MemoryPool::import_host(AllocationRequest request) {
     if (!device_.report().extensions.external_memory_host)
         return kinetograph::fail(ErrorCode::Unsupported,
@@ -262,7 +262,7 @@ Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
         if (auto allocation = take_from(*block)) return std::move(*allocation);
 
     auto memory = take(request, type, kBlockBytes, false);
-    if (!memory) return allocate_own(request, type);  // a heap too full for a block may still hold the piece
+    if (!memory) return allocate_own(request, type);  // a heap too full for a block may still hold the allocation
     auto mapped = map(request, *memory);
     if (!mapped) {
         give_back(*memory, kBlockBytes);

@@ -1,4 +1,4 @@
-// MemoryPool: device memory in large blocks, handed out in pieces; exportable and dedicated allocations beside them.
+// MemoryPool: device memory in large blocks, suballocated; also exportable and dedicated allocations.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -15,7 +15,7 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// Who reaches the memory, and so which of the device's memory types serves it.
+/// Who accesses the memory, which determines the memory type.
 enum class MemoryUse : std::uint8_t {
     DeviceLocal,  ///< fast for the device
     Upload,       ///< mapped; the host writes in order, the device reads
@@ -31,11 +31,11 @@ struct AllocationRequest {
     bool dedicated = false;      ///< required or preferred by the driver for the resource below
     VkBuffer buffer = VK_NULL_HANDLE;
     VkImage image = VK_NULL_HANDLE;
-    /// Memory of the host's to import instead, requirements.size bytes of whole pages; `use` must be a mapped one.
+    /// Host memory to import instead, requirements.size bytes of whole pages; `use` must be a mapped one.
     std::byte* host_memory = nullptr;
 };
 
-/// Memory in use; freed when destroyed, which must not happen before the device has ended using it.
+/// Memory in use; freed when destroyed. Destroy it only after the device has finished using it.
 class Allocation {
   public:
     Allocation() = default;
@@ -54,7 +54,7 @@ class Allocation {
   private:
     friend class MemoryPool;
     class MemoryPool* pool_ = nullptr;
-    struct MemoryBlock* block_ = nullptr;  // null: memory_ is this allocation's alone
+    struct MemoryBlock* block_ = nullptr;  // null: memory_ belongs to this allocation alone
     VkDeviceMemory memory_ = VK_NULL_HANDLE;
     VkDeviceSize offset_ = 0;
     VkDeviceSize bytes_ = 0;
@@ -70,7 +70,7 @@ class MemoryPool {
     MemoryPool(const MemoryPool&) = delete;
     MemoryPool& operator=(const MemoryPool&) = delete;
 
-    /// Thread-safe. Errors: OutOfMemory (the size asked for, the heap's size, what we hold and what is free),
+    /// Thread-safe. Errors: OutOfMemory (the size requested, the heap's size, how much we hold and how much is free),
     /// Unsupported (no memory type serves the use, or exporting is not possible).
     Result<Allocation> allocate(const AllocationRequest& request);
 

@@ -15,7 +15,7 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// What stands at binding 0, 1, ... of descriptor set 0.
+/// The kind of resource at binding 0, 1, ... of descriptor set 0.
 enum class BindingKind : std::uint8_t { StorageBuffer, StorageImage, SampledImage };
 
 struct ComputePipelineDesc {

@@ -1,4 +1,4 @@
-// Timelines of Vulkan: semaphores that queues, the host, and where they are exported other APIs, signal and wait for.
+// Vulkan timelines: semaphores that queues, the host and, if exported, other APIs signal and wait for.
 #pragma once
 
 #include <kinetograph/engine/graph/timeline.hpp>
@@ -23,14 +23,14 @@ Result<int> export_timeline_fd(const Device& device, VkSemaphore timeline, std::
 /// Blocks the calling thread until `timeline` has reached `value`; false after `timeout`.
 Result<bool> wait_timeline(const Device& device, VkSemaphore timeline, std::uint64_t value, Nanoseconds timeout);
 
-/// A timeline semaphore of the engine's or of the application's. The device outlives it.
+/// A timeline semaphore of the engine or of the application. The device outlives it.
 class TimelineSemaphore final : public graph::Timeline {
   public:
     static Result<std::shared_ptr<TimelineSemaphore>> create(const Device& device, std::string name,
                                                              Sharing sharing = Sharing::Private);
-    /// Somebody else's, who destroys it when this is gone.
+    /// The application's, which destroys it after this object.
     static std::shared_ptr<TimelineSemaphore> borrow(const Device& device, VkSemaphore semaphore);
-    ~TimelineSemaphore() override;  ///< Device::retire, if it is the engine's
+    ~TimelineSemaphore() override;  ///< Device::retire, if the engine owns it
     TimelineSemaphore(const TimelineSemaphore&) = delete;
     TimelineSemaphore& operator=(const TimelineSemaphore&) = delete;
 
@@ -38,7 +38,7 @@ class TimelineSemaphore final : public graph::Timeline {
     VkSemaphore handle() const { return semaphore_; }
     std::uint64_t value() const override;
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) override;
-    /// Does nothing where the value is reached already. No queue may be about to signal a value below.
+    /// Does nothing if the value is already reached. No queue may be about to signal a smaller value.
     void signal(std::uint64_t value) override;
     /// DeviceLost, as soon as the driver knows.
     Result<void> status() const override;

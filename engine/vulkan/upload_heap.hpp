@@ -1,4 +1,4 @@
-// UploadHeap: host-written bytes of one command buffer in flight (vertices, staging), all forgotten together.
+// UploadHeap: host-written bytes of one command buffer in flight (vertices, staging), released together.
 #pragma once
 
 #include <kinetograph/engine/vulkan/buffer.hpp>
@@ -14,13 +14,13 @@ struct Upload {
     std::byte* data = nullptr;
 };
 
-/// Grows to the largest frame and keeps its memory: in steady state nothing is allocated.
+/// Grows to the largest frame and keeps its memory: nothing is allocated in the steady state.
 class UploadHeap {
   public:
     explicit UploadHeap(const Device& device) : device_(device) {}
     /// `alignment` a power of two. Errors: OutOfMemory.
     Result<Upload> allocate(VkDeviceSize bytes, VkDeviceSize alignment);
-    /// Called only when the device has ended reading; merges what was taken in pieces into one buffer for the next
+    /// Call only when the device has finished reading. Merges what was allocated in pieces into one buffer for the next
     /// time.
     void reset();
 

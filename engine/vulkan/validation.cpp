@@ -8,11 +8,11 @@
 namespace kinetograph::vulkan {
 namespace {
 
-/// Messages that are not about our use of Vulkan, and why.
+/// Messages that do not concern our use of Vulkan, and why.
 constexpr std::array<std::string_view, 2> kNotOurs{
-    // The loader on its way through driver files, e.g. one for another processor.
+    // The loader reports on driver files, for example one for another processor.
     "Loader Message",
-    // The layer warns of VK_EXT_debug_utils and VK_EXT_validation_features, through which it was asked to speak.
+    // The layer warns of VK_EXT_debug_utils and VK_EXT_validation_features, which we use to receive its messages.
     "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
 };
 

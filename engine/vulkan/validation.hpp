@@ -1,4 +1,4 @@
-// ValidationLog: what the validation layers say, kept until somebody asks.
+// ValidationLog: the messages of the validation layers.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -18,8 +18,8 @@ struct ValidationMessage {
     std::string text;
 };
 
-/// Thread-safe: drivers call back from any thread. Messages of the loader itself (a driver file it could not open) are
-/// not about our use of Vulkan and are left out.
+/// Thread-safe: drivers call back from any thread. Messages of the loader itself (a driver file it could not open) do
+/// not concern our use of Vulkan and are dropped.
 class ValidationLog {
   public:
     void add(ValidationMessage message);

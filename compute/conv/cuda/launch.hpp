@@ -11,7 +11,7 @@
 
 namespace kinetograph::conv::cuda {
 
-/// Nothing where there is nothing to do: a launch without CTAs is an error to the driver.
+/// Does nothing for an empty launch, which the driver would refuse.
 template <class Params>
 void launch_pass(accel::Stream& stream, std::string_view pass_name, accel::Kernel& kernel,
                  const sm80::PassLaunch& launch, const Params& params) {
@@ -25,8 +25,8 @@ void launch_pass(accel::Stream& stream, std::string_view pass_name, accel::Kerne
                    accel::bytes_of(params)});
 }
 
-/// A pass over any number of frames as launches over as many as a launch takes: params.frames is filled in, and
-/// `shape(frames)` is the launch over so many.
+/// Launches a pass over any number of frames, as many at a time as params.frames holds; fills in params.frames.
+/// `shape(frames)` is the launch over that many.
 template <class Params, class Shape>
 void launch_frames(accel::Stream& stream, std::string_view pass_name, accel::Kernel& kernel, Params params,
                    std::span<const std::byte* const> input, std::span<std::byte* const> output, const Shape& shape) {

@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::int64_t kLanes = 16;
 constexpr std::int64_t kMaxVectors = 4;
-constexpr std::int64_t kChunkBytes = 480 << 10;  // half of a 1 MiB second-level cache, the rest is for activations
+constexpr std::int64_t kChunkBytes =
+    480 << 10;  // half of a 1 MiB second-level cache; the other half is for activations
 
-/// The packed filter's element for output channel `k` of `block`, tap row `row`, tap `s`, input channel `c`.
+/// Index of the packed filter's element for output channel `k` of `block`, tap row `row`, tap `s`, input channel `c`.
 std::int64_t packed_index(const ConvProblem& p, Arrangement arrangement, const ChannelBlock& block, std::int64_t row,
                           std::int64_t s, std::int64_t c, std::int64_t k) {
     const std::int64_t bytes = tensor::bytes_per_element(p.dtype);
@@ -24,7 +25,7 @@ std::int64_t packed_index(const ConvProblem& p, Arrangement arrangement, const C
     return start + (c / pack * kLanes * block.kernel_count + k) * pack + c % pack;
 }
 
-/// All output channels in one block: the pixels are loaded as they are, 64 bytes of channels at a time.
+/// All output channels in one block: pixels are loaded in their own layout, 64 bytes of channels at a time.
 void add_narrow_block(const ConvProblem& problem, Blocking& blocking) {
     const std::int64_t channel_bytes = problem.c_in * tensor::bytes_per_element(problem.dtype);
     const std::int64_t steps = (channel_bytes + 63) / 64;
@@ -37,7 +38,7 @@ void add_narrow_block(const ConvProblem& problem, Blocking& blocking) {
                                .filter_offset = 0});
 }
 
-/// Blocks of up to four vectors, as even as they come.
+/// Blocks of up to four vectors, as equal as possible.
 void add_wide_blocks(const ConvProblem& problem, Blocking& blocking) {
     const std::int64_t vectors = (problem.filter.k + kLanes - 1) / kLanes;
     const std::int64_t count = (vectors + kMaxVectors - 1) / kMaxVectors;

@@ -1,4 +1,4 @@
-// How the direct back end cuts a convolution: output channels into blocks, taps into chunks that fit the cache.
+// How the direct back end divides a convolution: output channels into blocks, taps into chunks that fit the cache.
 #pragma once
 
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>

@@ -34,7 +34,7 @@ std::unique_ptr<std::byte, FreeAligned> allocate_aligned(std::int64_t bytes) {
     return memory;
 }
 
-/// What does not depend on the number of frames; convolutions over different numbers share it.
+/// The part that does not depend on the number of frames; convolutions over different numbers share it.
 struct Packed {
     Packed(const ConvProblem& problem, const ConvParameters& parameters)
         : blocking(choose_blocking(problem)),
@@ -57,7 +57,8 @@ class DirectConvolution final : public Convolution {
           packed_(std::move(packed)),
           blocking_(packed_->blocking),
           threads_(omp_get_max_threads()) {
-        // Enough tasks to keep threads evenly busy, and few enough rows to find the last frame's input in the cache.
+        // Enough tasks to balance the threads, but few enough rows per task that the last frame's input is still in the
+        // cache.
         const std::int64_t even = problem.n * problem.h_out() / (8 * threads_);
         const std::int64_t input_row_bytes = problem.w * problem.c_in * tensor::bytes_per_element(problem.dtype);
         const std::int64_t cached = kInputBytes / (problem.filter.q * input_row_bytes) - problem.filter.r + 1;
@@ -81,7 +82,7 @@ class DirectConvolution final : public Convolution {
         std::vector<std::byte*> normed;
         std::byte* workspace = nullptr;
     };
-    /// Rows [first, last) of all output rows, counted through samples and frames, and the thread's own memory for them.
+    /// Rows [first, last) of all output rows, counted through samples and frames, and the thread's buffers for them.
     struct Rows {
         std::int64_t first, last;
         float* sums;      ///< with more than one chunk
@@ -160,7 +161,7 @@ class DirectConvolution final : public Convolution {
         if (problem().norm != Norm::None) norm_rows(frames, task);
     }
 
-    /// The task's output is still in the cache.
+    /// Runs while the task's output is still in the cache.
     void norm_rows(const Frames& frames, Rows task) const {
         const ConvProblem& p = problem();
         for (std::int64_t row = task.first; row < task.last; ++row) {
@@ -175,7 +176,7 @@ class DirectConvolution final : public Convolution {
         return frames.output[row / problem().h_out()] + row % problem().h_out() * output_row_bytes();
     }
 
-    /// The filter of a block fits the cache: every tile is finished while its sums are in registers.
+    /// For filters whose blocks fit the cache: every tile is finished while its sums are in registers.
     void run_whole(const Frames& frames, Rows task, const ChannelBlock& block, std::vector<TapRow>& taps) const {
         alignas(64) float sums[kTileElements];
         const TileKernel tile_kernel = kernel(block);
@@ -189,7 +190,7 @@ class DirectConvolution final : public Convolution {
         }
     }
 
-    /// The filter is cut into chunks of taps; each stays in the cache while all rows of the task go over it.
+    /// For filters cut into chunks of taps: each chunk stays in the cache while all rows of the task are processed.
     void run_chunks(const Frames& frames, Rows task, const ChannelBlock& block, std::vector<TapRow>& taps) const {
         const TileKernel tile_kernel = kernel(block);
         for (std::int64_t chunk = 0; chunk < blocking_.chunks; ++chunk) {
@@ -205,7 +206,7 @@ class DirectConvolution final : public Convolution {
         }
     }
 
-    /// What the tiles of one output row share: the input rows and filter rows of a chunk that lie inside the input.
+    /// What the tiles of one output row share: those input rows and filter rows of a chunk that are inside the input.
     Tile tile_of_row(const Frames& frames, std::int64_t row, const ChannelBlock& block, std::int64_t chunk,
                      std::vector<TapRow>& taps) const {
         const ConvProblem& p = problem();

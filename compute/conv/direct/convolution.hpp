@@ -5,9 +5,9 @@
 
 namespace kinetograph::conv::direct {
 
-/// Every tap is read where its frame lies: a ring's seam, padding, and interleaved outputs cost nothing.
-/// Sums in float32; bf16 products by VDPBF16PS. Needs AVX-512, for bf16 AVX512_BF16; groups 1; an even c_in for bf16.
-/// workspace: sums of the rows in work, for filters larger than the cache only.
+/// Every tap is read in place, so a ring's seam, padding and interleaved outputs cost nothing. Sums in float32; bf16
+/// products by VDPBF16PS. Needs AVX-512, for bf16 AVX512_BF16; groups 1; an even c_in for bf16. workspace: only for
+/// filters larger than the cache, sums of the rows in progress.
 Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem, Weights& weights);
 
 }  // namespace kinetograph::conv::direct

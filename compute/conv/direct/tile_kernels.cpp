@@ -1,6 +1,6 @@
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>
 
-// GCC 12 takes the deliberately undefined operands of its own AVX-512 header for a mistake (GCC bug 105593).
+// GCC 12 warns of the deliberately undefined operands of its own AVX-512 header (GCC bug 105593).
 #pragma GCC diagnostic push
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -14,7 +14,7 @@
 namespace kinetograph::conv::direct {
 namespace {
 
-// Functions carry the instruction sets they need, so that nothing else in the program is compiled for them.
+// These functions name the instruction sets they need; nothing else in the program is compiled for them.
 #define KINETOGRAPH_AVX512 [[gnu::target("avx512f,avx512vl,avx512bw,avx512bf16,avx2,fma")]]
 #define KINETOGRAPH_AVX512_INLINE KINETOGRAPH_AVX512 [[gnu::always_inline]] inline
 
@@ -32,7 +32,7 @@ struct F32 {
     }
 };
 
-/// Where the tile's pixels find their input under a tap: `column` is the input column under the first one.
+/// Input of the tile's pixels under a tap: `column` is the input column under the first one.
 template <int Pixels>
 KINETOGRAPH_AVX512_INLINE void locate(const Tile& tile, const std::byte* input, std::int64_t column,
                                       std::array<const std::byte*, Pixels>& pixel) {
@@ -108,7 +108,7 @@ KINETOGRAPH_AVX512 void run_narrow(const Tile& tile) {
             std::array<const std::byte*, Pixels> pixel;
             locate<Pixels>(tile, tile.rows[row].input, tile.first_column + s * tile.tap_step, pixel);
             for (std::int64_t at = 0; at < tile.channel_bytes; at += 64, filter += Channels * 64) {
-                // 4-byte lanes that exist: the last step may be short.
+                // 4-byte lanes that are left: the last step may be short.
                 const std::int64_t left = (tile.channel_bytes - at) / 4;
                 const auto mask = static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1 << left) - 1);
                 __m512 weights[Channels];
@@ -135,7 +135,8 @@ KINETOGRAPH_AVX512 void run_narrow(const Tile& tile) {
     }
 }
 
-/// Up to 24 sums in registers, which hides the latency of the multiply-adds and leaves room for filter and pixel.
+/// Up to 24 sums in registers: enough to hide the latency of the multiply-adds, with registers left for filter and
+/// pixel.
 template <class Math>
 TileKernel wide_kernel(int vectors) {
     switch (vectors) {

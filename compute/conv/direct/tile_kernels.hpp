@@ -7,7 +7,7 @@
 
 namespace kinetograph::conv::direct {
 
-/// How a filter's output channels meet the 16 lanes of a register.
+/// How a filter's output channels map to the 16 lanes of a register.
 enum class Arrangement : std::uint8_t {
     Wide,    ///< lanes are output channels; a step is one 4-byte word of every pixel
     Narrow,  ///< lanes are input channels, for the 1 to 4 output channels of a last layer; summed across at the end
@@ -26,13 +26,13 @@ struct Tile {
     const TapRow* rows = nullptr;
     std::int64_t row_count = 0;
     std::int64_t taps = 1;           ///< S
-    std::int64_t first_column = 0;   ///< input column under tap 0 of the first pixel; may lie outside
+    std::int64_t first_column = 0;   ///< input column under tap 0 of the first pixel; may be outside
     std::int64_t tap_step = 1;       ///< dilation, in columns
     std::int64_t pixel_step = 1;     ///< stride, in columns
     std::int64_t width = 0;          ///< columns of the input
     std::int64_t channel_bytes = 0;  ///< of one input pixel
     std::int64_t pixels = 0;
-    const std::byte* zeros = nullptr;  ///< channel_bytes of zeros: what lies outside
+    const std::byte* zeros = nullptr;  ///< channel_bytes of zeros, read for taps outside
     float* sums = nullptr;             ///< [kernel's pixels][16 * vectors], 64-byte aligned; written, or added to
     bool add = false;                  ///< start from `sums` instead of zero
 };
@@ -42,11 +42,11 @@ struct TileKernel {
     void (*run)(const Tile& tile) = nullptr;
 };
 
-/// Largest count of output channels that Narrow takes.
+/// Most output channels that Narrow takes.
 constexpr int kMaxNarrow = 4;
 
-/// Wide: the kernel for blocks of 16 * `count` output channels. Narrow: for `count` output channels, whose sums lie 16
-/// apart from pixel to pixel. `count` is 1 to 4. Needs AVX-512F and BW, for bf16 also AVX512_BF16.
+/// Wide: the kernel for blocks of 16 * `count` output channels. Narrow: for `count` output channels, with a pitch of 16
+/// sums between pixels. `count` is 1 to 4. Needs AVX-512F and BW, for bf16 also AVX512_BF16.
 TileKernel tile_kernel(Arrangement arrangement, int count, bool bf16);
 
 }  // namespace kinetograph::conv::direct

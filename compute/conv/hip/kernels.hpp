@@ -1,4 +1,4 @@
-// Launches of the gfx950 kernels, from their shapes.
+// Launches of the gfx950 kernels from their shapes.
 #pragma once
 
 #include <kinetograph/compute/conv/kernels.hpp>
@@ -6,7 +6,7 @@
 
 namespace kinetograph::conv::hip {
 
-/// A kernel with its grid: what is left of a LaunchShape once its kernel is loaded.
+/// A loaded kernel with its grid.
 class BoundKernel {
   public:
     /// Errors: those of Kernels::get.

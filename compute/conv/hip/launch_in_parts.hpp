@@ -1,4 +1,4 @@
-// One pass over any number of frames as launches over as many as a launch takes.
+// A pass over any number of frames, as launches over as many as one launch takes.
 #pragma once
 
 #include <kinetograph/compute/conv/hip/kernels.hpp>
@@ -8,8 +8,8 @@
 
 namespace kinetograph::conv::hip {
 
-/// Launches `problem` over as many frames at a time as one launch takes. `params(problem, frames)`
-/// gives what each launch is passed. Errors: InvalidArgument (a refused problem), those of Kernels::get.
+/// Launches `problem` over as many frames at a time as one launch takes. `params(problem, frames)` returns the
+/// parameters of a launch. Errors: InvalidArgument (a refused problem), those of Kernels::get.
 template <class Problem, class MakeParams>
 Result<void> launch_in_parts(Kernels& kernels, accel::Stream& stream, std::string_view pass_name, Problem problem,
                              std::span<const std::byte* const> input, std::span<std::byte* const> output,

@@ -1,4 +1,4 @@
-// The element types of frames that the gfx950 passes take.
+// The element types of frames that the gfx950 passes accept.
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>

@@ -22,20 +22,20 @@ class OneDnnConvolution final : public Convolution {
                    ? 0
                    : static_cast<std::uint64_t>(p.h_out() * p.w_out() * p.filter.k) * sizeof(float);
     }
-    /// Makes the primitive of an output frame whose taps all meet adjoining frames.
+    /// Makes the primitive for output frames whose taps all meet adjoining frames.
     Result<void> make_whole() {
         KG_CHECK(primitives_.get({0, problem().filter.q, Part::Whole}));
         return {};
     }
 
   private:
-    /// One primitive of one output frame, with the addresses of this call.
+    /// One primitive of one output frame, with this call's addresses.
     struct Step {
         const TapPrimitive* primitive = nullptr;
         const std::byte* source = nullptr;
         std::byte* destination = nullptr;
         const std::byte* residual = nullptr;
-        std::byte* finished = nullptr;  ///< where the frame goes after this step when a loop finishes it
+        std::byte* finished = nullptr;  ///< the frame's final address, if a loop finishes it after this step
     };
 
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
@@ -56,7 +56,7 @@ class OneDnnConvolution final : public Convolution {
     Result<void> add_steps(std::span<const std::byte* const> sample, std::int64_t frame, const ConvTensors& tensors,
                            std::vector<Step>& steps) const {
         const std::vector<TapRun> runs = tap_runs(problem(), sample, frame % problem().d_out());
-        assert(!runs.empty());  // a gate's promise
+        assert(!runs.empty());  // guaranteed by a gate
         for (std::size_t i = 0; i < runs.size(); ++i) {
             const bool last = i + 1 == runs.size();
             const Part part = last ? (i == 0 ? Part::Whole : Part::Finish) : (i == 0 ? Part::Begin : Part::Continue);
@@ -108,7 +108,7 @@ class OneDnnConvolution final : public Convolution {
         p.primitive.execute(stream, arguments);
     }
 
-    mutable TapPrimitives primitives_;  ///< a cache behind its own lock
+    mutable TapPrimitives primitives_;  ///< a cache with its own lock
 };
 
 }  // namespace

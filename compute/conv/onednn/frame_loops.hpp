@@ -1,4 +1,4 @@
-// Loops over whole frames around the library's primitives, on all threads.
+// Loops over whole frames before and after the library's primitives, on all threads.
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>

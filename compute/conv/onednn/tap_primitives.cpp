@@ -12,7 +12,7 @@ using Type = dnnl::memory::data_type;
 
 Type type_of(tensor::DType dtype) { return dtype == tensor::DType::F32 ? Type::f32 : Type::bf16; }
 
-/// One tap is a convolution in two dimensions, more are one in three with a single output frame.
+/// One tap is a convolution in two dimensions; several are one in three dimensions with a single output frame.
 struct Geometry {
     Dims source, destination, stride, dilation, pad_before, pad_after;
     Tag layout = Tag::nhwc;
@@ -37,7 +37,7 @@ Geometry geometry(const ConvProblem& p, std::int64_t taps) {
             Tag::ndhwc};
 }
 
-/// The filter of taps [first, first + count) inside the whole one: dimensions and, in elements, strides and offset.
+/// The filter of taps [first, first + count) within the whole filter: dimensions and, in elements, strides and offset.
 struct FilterSlice {
     Dims dims, strides;
     std::int64_t offset = 0;
@@ -135,7 +135,7 @@ TapPrimitive TapPrimitives::make(const TapKey& key) {
     return made;
 }
 
-/// The filter of the key's taps in the layout that a primitive asks for; shared by primitives that ask for the same.
+/// The filter of the key's taps in the layout that a primitive wants; shared by primitives that want the same.
 dnnl::memory TapPrimitives::packed_filter(const TapKey& key, const dnnl::memory::desc& wanted) {
     for (const auto& [packed_key, memory] : packed_) {
         if (packed_key.first == key.first && packed_key.count == key.count && memory.get_desc() == wanted) {

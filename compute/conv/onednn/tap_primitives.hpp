@@ -10,8 +10,8 @@
 
 namespace kinetograph::conv::onednn {
 
-/// One output frame is one primitive when the frames under its taps lie one after another in memory. At a ring's seam
-/// it is several: their float32 sums meet in a scratch frame, and only the last one rounds.
+/// One output frame is one primitive if the frames under its taps follow one another in memory. At a ring's seam it is
+/// several: their float32 sums meet in a scratch frame, and only the last one rounds.
 enum class Part : std::uint8_t {
     Whole,     ///< frames -> output: bias, activation, residual
     Begin,     ///< frames -> scratch
@@ -30,21 +30,21 @@ struct TapPrimitive {
     dnnl::memory::desc source, destination;
     dnnl::memory weights;
     dnnl::memory::desc scratch;
-    int scratch_argument = 0;   ///< where a post-op reads the scratch frame; 0: none does
-    int residual_argument = 0;  ///< where a post-op reads the residual frame; 0: none does
+    int scratch_argument = 0;   ///< argument of the post-op that reads the scratch frame; 0: none
+    int residual_argument = 0;  ///< argument of the post-op that reads the residual frame; 0: none
 };
 
-/// Thread-safe. Primitives are made on first use and kept: a ring meets each of its seams in its first few steps, and
+/// Thread-safe. Primitives are made on first use and kept. A ring has met all its seams after its first few steps;
 /// nothing is made after that.
 class TapPrimitives {
   public:
     TapPrimitives(const ConvProblem& problem, const ConvParameters& parameters);
 
-    /// Errors: Unsupported, with oneDNN's words, when the library has no implementation.
+    /// Errors: Unsupported, with oneDNN's message, if the library has no implementation.
     Result<const TapPrimitive*> get(const TapKey& key);
-    /// Whether outputs are left in the float32 scratch frame, residual and rounding still to come: the library's (2.6)
-    /// post-ops add a residual, but get factors wrong (two linear ones share the first's, scalar products of
-    /// jit_bf16_1x1 are misread).
+    /// Whether outputs stay in the float32 scratch frame until a loop adds the residual and rounds. The library's (2.6)
+    /// post-ops can add a residual, but with wrong factors (two linear ones share the first's factor, scalar products
+    /// of jit_bf16_1x1 are misread).
     bool finished_by_loop() const { return problem_.residual && problem_.beta != 0 && problem_.beta != 1; }
     const dnnl::engine& engine() const { return engine_; }
     const dnnl::memory& bias() const { return bias_; }

@@ -11,14 +11,14 @@ namespace {
 
 using tensor::DType;
 
-/// The same convolution in float32, with the residual left to us.
+/// The same convolution in float32, without the residual, which we add.
 ConvProblem widened(ConvProblem problem) {
     problem.dtype = problem.output_dtype = DType::F32;
     problem.residual = false;
     return problem;
 }
 
-/// bf16 parameters as the float32 convolution shall see them: rounded as the problem says.
+/// bf16 parameters for the float32 convolution: rounded as the problem says.
 std::vector<float> rounded(std::span<const float> values) {
     std::vector<float> result(values.size());
     std::ranges::transform(values, result.begin(),
@@ -45,7 +45,7 @@ class WidenedConvolution final : public Convolution {
   private:
     struct Frame {
         const TapPrimitive* primitive = nullptr;
-        std::vector<const std::byte*> input;  ///< one a frame under the taps, in time
+        std::vector<const std::byte*> input;  ///< one per frame under the taps, in time
         std::byte* output = nullptr;
         const std::byte* residual = nullptr;
     };
@@ -74,7 +74,7 @@ class WidenedConvolution final : public Convolution {
         return {};
     }
 
-    /// The taps of output frame `t_out` that meet the input are one stretch, because padding lies at the ends only.
+    /// The taps of output frame `t_out` that meet the input are consecutive, because padding is only at the ends.
     Result<Frame> describe(std::span<const std::byte* const> sample, std::int64_t t_out) const {
         const ConvProblem& p = problem();
         Frame frame;
@@ -84,11 +84,11 @@ class WidenedConvolution final : public Convolution {
             if (t_in < 0 || t_in >= p.d) continue;
             if (first < 0) first = tap;
             ++count;
-            // A skipped frame between dilated taps is never read by the primitive; any address will do.
+            // The primitive never reads a skipped frame between dilated taps; any address will do.
             frame.input.resize((tap - first) * p.dilation.d + 1, sample[t_in]);
             frame.input.back() = sample[t_in];
         }
-        assert(count > 0);  // a gate's promise
+        assert(count > 0);  // guaranteed by a gate
         KG_TRY(auto primitive, primitives_.get({first, count, Part::Whole}));
         frame.primitive = primitive;
         return frame;
@@ -117,7 +117,7 @@ class WidenedConvolution final : public Convolution {
     }
 
     std::int64_t input_elements_, output_elements_;
-    mutable TapPrimitives primitives_;  ///< a cache behind its own lock
+    mutable TapPrimitives primitives_;  ///< a cache with its own lock
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ class ReferenceConvolution final : public Convolution {
         }
     }
 
-    /// sums[k] = the bare convolution at output pixel (y, x) of output frame `frame` (sample-major).
+    /// sums[k] = the sums at output pixel (y, x) of output frame `frame` (sample-major), without epilogue.
     void sum_pixel(const Frames& frames, std::int64_t frame, std::int64_t y, std::int64_t x,
                    std::vector<double>& sums) const {
         const ConvProblem& p = problem();

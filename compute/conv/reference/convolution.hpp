@@ -1,11 +1,11 @@
-// The reference back end: plain loops with sums in fp64. Slow and true; every problem is open to it.
+// The reference back end: plain loops with sums in fp64. Slow, accurate, and open to every problem.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
 
 namespace kinetograph::conv::reference {
 
-/// Errors: none beyond those that Convolution::create has checked.
+/// Errors: none; Convolution::create has checked the arguments.
 Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem, Weights& weights);
 
 }  // namespace kinetograph::conv::reference
