@@ -1,6 +1,6 @@
-// Stands between a program and the real CUDA driver: the launch that KINETOGRAPH_FAULTING_LAUNCH counts to is given a
-// struct of zeros as its arguments, so that its kernel reads and writes address 0. Everything else is the driver's own:
-// the library needs libcuda.so.1, where dlsym() finds what is not defined here.
+// Stands between a program and the real CUDA driver: the launch that KINETOGRAPH_FAULTING_LAUNCH counts to is given
+// arguments whose every byte is 0x55, so that sizes are large and pointers are none of the device's. Everything else is
+// the driver's own: the library needs libcuda.so.1, where dlsym() finds what is not defined here.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace {
@@ -38,8 +39,9 @@ extern "C" int cuLaunchKernelEx(const void* config, void* kernel, void** paramet
     if (++launches != faulting_launch()) return launch(config, kernel, parameters, extra);
     std::size_t offset = 0, bytes = 0;
     if (info(kernel, 0, &offset, &bytes) != 0) std::abort();
-    std::vector<std::max_align_t> zeros(bytes / sizeof(std::max_align_t) + 1);
-    void* parameter = zeros.data();
+    std::vector<std::max_align_t> astray(bytes / sizeof(std::max_align_t) + 1);
+    std::memset(astray.data(), 0x55, bytes);
+    void* parameter = astray.data();
     const int status = launch(config, kernel, &parameter, nullptr);
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     std::fprintf(stderr, "fault launched at %lld\n",
