@@ -1,10 +1,12 @@
-# Kernels for NVIDIA GPUs: .cu sources to fat binaries (machine code for the listed architectures, PTX for all others), and fat
-# binaries into a library as bytes. Without nvcc all else is built, and the library holds none; configuring says so.
+# Kernels for NVIDIA GPUs: compiles .cu sources to fat binaries (machine code for the listed architectures, PTX for all
+# others) and embeds them in a library. Without nvcc everything else is built and the library has none; configuring
+# reports it.
 set(KINETOGRAPH_CUDA_ALL_CHIPS 80 86 89 90 100 120)
 find_program(KINETOGRAPH_NVCC nvcc HINTS /usr/local/cuda/bin /opt/cuda/bin DOC "CUDA compiler; none: no fat binaries")
 
-# A minute of one core for each architecture: sm_80, its PTX and what this machine has where development goes on, all six for a
-# release, so that nothing is compiled at run time. Sanitizers do not see device code, so their builds carry none.
+# An architecture takes a minute of one core. Default: sm_80, its PTX and this machine's GPUs, for development; all six
+# are for a release, so that nothing is compiled at run time. Sanitizers do not see device code, so their builds have
+# none.
 if(KINETOGRAPH_SANITIZER)
     set(default_architectures "none")
 else()
@@ -45,10 +47,10 @@ else()
     message(STATUS "Fat binaries for CUDA: OFF, nvcc not found")
 endif()
 
-# kinetograph_fat_binaries(OUTPUTS a.cu b.cu ... [FAMILY 100 | CHIP 90]): compiles each source (beside the CMakeLists.txt) to
-# a.fatbin, and what ptxas says of registers, shared memory and spills to a.fatbin.txt. OUTPUTS becomes the list of .fatbin files,
-# empty without nvcc. For chips alone whose instructions no other has, and empty unless the chip is among the architectures:
-# FAMILY, those of one family (sm_100f: sm_100 and sm_103); CHIP, one (sm_90a).
+# kinetograph_fat_binaries(OUTPUTS a.cu b.cu ... [FAMILY 100 | CHIP 90]): compiles each source (beside the
+# CMakeLists.txt) to a.fatbin, and writes ptxas's report of registers, shared memory and spills to a.fatbin.txt. OUTPUTS
+# becomes the list of .fatbin files, empty without nvcc. FAMILY and CHIP are for instructions of one family (sm_100f:
+# sm_100 and sm_103) or one chip (sm_90a); the list is empty unless it is among the architectures.
 function(kinetograph_fat_binaries outputs)
     cmake_parse_arguments(ARG "" "FAMILY;CHIP" "" ${ARGN})
     set(binaries "")
@@ -86,8 +88,8 @@ function(kinetograph_fat_binaries outputs)
     set(${outputs} "${binaries}" PARENT_SCOPE)
 endfunction()
 
-# kinetograph_embed_fat_binaries(TARGET a.fatbin ...): TARGET, which has kernels/cuda/fat_binaries.hpp, gets the definitions of
-# its functions: each file's bytes under the file's name without its ending.
+# kinetograph_embed_fat_binaries(TARGET a.fatbin ...): defines the functions of kernels/cuda/fat_binaries.hpp in TARGET,
+# with each file's bytes under the file's name without its extension.
 function(kinetograph_embed_fat_binaries target)
     set(bytes "")
     set(declarations "")

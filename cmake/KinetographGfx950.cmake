@@ -1,5 +1,5 @@
-# Kernels for gfx950 (MI355X): .hip sources to code objects, and code objects into a library as bytes. Without a compiler for
-# the chip all else is built, and the library holds none; configuring says so.
+# Kernels for gfx950 (MI355X): compiles .hip sources to code objects and embeds them in a library. Without a compiler
+# for the chip everything else is built and the library has none; configuring reports it.
 set(KINETOGRAPH_GFX950_CLANG "" CACHE FILEPATH "clang++ that compiles for gfx950; empty: the one tools/gfx950/toolchain finds")
 
 execute_process(COMMAND ${CMAKE_COMMAND} -E env "KINETOGRAPH_GFX950_CLANG=${KINETOGRAPH_GFX950_CLANG}"
@@ -9,7 +9,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} -E env "KINETOGRAPH_GFX950_CLANG=${KINE
 if(gfx950_result EQUAL 0)
     execute_process(COMMAND "${KINETOGRAPH_GFX950_COMPILER}" --version OUTPUT_VARIABLE gfx950_version)
     string(REGEX MATCH "^[^\n]*" KINETOGRAPH_GFX950_COMPILER_VERSION "${gfx950_version}")
-    # llvm-objdump and llvm-readelf of the same LLVM lie beside the compiler itself, not beside a link to it.
+    # llvm-objdump and llvm-readelf of the same LLVM are beside the compiler itself, not beside a link to it.
     file(REAL_PATH "${KINETOGRAPH_GFX950_COMPILER}" gfx950_program)
     get_filename_component(KINETOGRAPH_GFX950_TOOLS "${gfx950_program}" DIRECTORY)
     message(STATUS "Code objects for gfx950: ${KINETOGRAPH_GFX950_COMPILER_VERSION} (${KINETOGRAPH_GFX950_COMPILER})")
@@ -21,7 +21,8 @@ else()
 endif()
 
 # kinetograph_gfx950_objects(OUTPUTS a.hip b.hip ...): compiles each source (beside the CMakeLists.txt) to a linked code
-# object a.hsaco, anew when a header it includes has changed. OUTPUTS becomes the list of files, empty without a compiler.
+# object a.hsaco, again when a header it includes has changed. OUTPUTS becomes the list of files, empty without a
+# compiler.
 function(kinetograph_gfx950_objects outputs)
     set(objects "")
     if(KINETOGRAPH_GFX950_COMPILER)
@@ -33,8 +34,8 @@ function(kinetograph_gfx950_objects outputs)
             set(compile "${KINETOGRAPH_GFX950_COMPILER}" -x hip --offload-device-only --no-gpu-bundle-output
                         --offload-arch=gfx950 -nogpuinc -nogpulib -std=c++20 -O3 -Wall -Wextra -Werror
                         -I "${KINETOGRAPH_INCLUDE_ROOT}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
-            # Dependencies by a command of their own: -MF does not reach the device's compilation, and a hit of ccache,
-            # which takes minutes of device code off every further build folder, would leave no file behind.
+            # A separate command writes the dependencies: -MF does not reach the device's compilation, and a hit of
+            # ccache, which saves minutes in every further build folder, would not write the file.
             add_custom_command(OUTPUT "${object}"
                 COMMAND ${compile} -E -o /dev/null -Xclang -dependency-file -Xclang "${object}.d" -Xclang -MT -Xclang "${object}"
                 COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${compile} -c -o "${object}"
@@ -46,8 +47,8 @@ function(kinetograph_gfx950_objects outputs)
     set(${outputs} "${objects}" PARENT_SCOPE)
 endfunction()
 
-# kinetograph_embed_code_objects(TARGET a.hsaco ...): TARGET, which has kernels/hip/gfx950/code_objects.hpp, gets the
-# definitions of its functions: each file's bytes under the file's name without its ending.
+# kinetograph_embed_code_objects(TARGET a.hsaco ...): defines the functions of kernels/hip/gfx950/code_objects.hpp in
+# TARGET, with each file's bytes under the file's name without its extension.
 function(kinetograph_embed_code_objects target)
     set(bytes "")
     set(declarations "")

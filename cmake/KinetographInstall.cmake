@@ -1,15 +1,15 @@
-# What `cmake --install` lays down: libraries, the headers beside their code, the package files, the program, the assets.
+# What `cmake --install` installs: libraries, public headers, package files, the program, the assets.
 include(CMakePackageConfigHelpers)
 set(KINETOGRAPH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/kinetograph")
 
 get_property(libraries GLOBAL PROPERTY KINETOGRAPH_LIBRARIES)
-# A sample. The libraries of kernels/ go along because compute/ may link them; their headers do not.
+# A sample. The libraries of kernels/ are installed because compute/ may link them; their headers are not.
 list(REMOVE_ITEM libraries kinetograph_viewer)
 install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 
-# The installed tree repeats the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both.
-# What speaks of kernels stays inside: dispatch, plans and the back ends behind them, and tensor maps. The convolution's vocabulary is
+# The installed tree mirrors the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both. Headers
+# about kernels are not installed: dispatch, plans, their back ends, and tensor maps. The convolution's vocabulary is
 # public.
 install(FILES kernels/isa/host_device.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph/kernels/isa" COMPONENT headers)
 install(FILES kernels/conv/element.hpp kernels/conv/problem.hpp kernels/conv/tensors.hpp

@@ -1,4 +1,4 @@
-# Every outside library, found once, from the distribution's packages.
+# Every external library, found once, from the distribution's packages.
 include(GNUInstallDirs)
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)

@@ -1,6 +1,6 @@
-# kinetograph_shaders(TARGET picture.frag ...): compiles shaders/picture.frag (or one beside the CMakeLists.txt) to SPIR-V
-# when TARGET is built. The words come out as "picture.frag.inc" on TARGET's include path, to stand between the braces of
-# a constexpr array.
+# kinetograph_shaders(TARGET picture.frag ...): compiles shaders/picture.frag (or one beside the CMakeLists.txt) to
+# SPIR-V when TARGET is built. The words are in "picture.frag.inc" on TARGET's include path, as initialisers of a
+# constexpr array.
 function(kinetograph_shaders target)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/spirv")
     file(MAKE_DIRECTORY "${folder}")

@@ -1,4 +1,4 @@
-# A folder that is a list: every source in it defines one entry, by a function that has the file's name.
+# Tables from folders: every source of a folder defines one entry, by a function with the file's name.
 
 # kinetograph_table(OUTPUT file NAMESPACE a::b HEADER kinetograph/... TYPE Entry FUNCTION all SOURCES one.cpp two.cpp)
 # Writes a source that defines `const std::vector<Entry>& all()`: { one(), two() }, in the order of SOURCES.

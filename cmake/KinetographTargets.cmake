@@ -1,6 +1,6 @@
-# How a folder becomes a library, a program or a test: one place for warnings, include root and naming.
+# How a folder becomes a library, a program or a test: warnings, include root and naming in one place.
 
-# Public headers lie beside their code and are included everywhere, in the tree and once installed, by one spelling:
+# Public headers are beside their code. They have one spelling, in the tree and once installed:
 # <kinetograph/engine/graph/frame_graph.hpp>. In the tree that root is a link in the build folder.
 set(KINETOGRAPH_INCLUDE_ROOT "${PROJECT_BINARY_DIR}/include")
 file(MAKE_DIRECTORY "${KINETOGRAPH_INCLUDE_ROOT}")
@@ -18,7 +18,7 @@ if(KINETOGRAPH_WERROR)
             -Wno-error=stringop-overflow)
     endif()
 endif()
-# A source that a batch includes is a header to GCC, in which types of unnamed namespaces would be a mistake.
+# A source included by a batch is a header to GCC, which warns of types of unnamed namespaces in headers.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(kinetograph_warnings INTERFACE -Wno-subobject-linkage)
 endif()
@@ -42,20 +42,21 @@ endfunction()
 # Which sanitizer this build has: address (with undefined), thread, or none.
 string(REGEX MATCH "-fsanitize=(address|thread)" _ "${CMAKE_CXX_FLAGS}")
 set(KINETOGRAPH_SANITIZER "${CMAKE_MATCH_1}")
-# GCC says so itself.
+# GCC defines these macros itself.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND KINETOGRAPH_SANITIZER)
     string(TOUPPER "${KINETOGRAPH_SANITIZER}" sanitizer)
     add_compile_definitions(__SANITIZE_${sanitizer}__=1)
 endif()
 
-# kinetograph_absent_test(NAME "reason" [LABEL golden]): what does not run in this build stays in CTest's list, as skipped, and says why.
+# kinetograph_absent_test(NAME "reason" [LABEL golden]): a test that cannot run in this build stays in CTest's list, as
+# skipped, with the reason.
 function(kinetograph_absent_test name reason)
     cmake_parse_arguments(ARG "" "LABEL" "" ${ARGN})
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED: ${reason}")
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}" SKIP_REGULAR_EXPRESSION "SKIPPED")
 endfunction()
 
-# Test bodies take the compiler longer than they run: presets compile them with fewer optimisations.
+# Test bodies take longer to compile than to run: presets compile them with fewer optimisations.
 set(KINETOGRAPH_TEST_OPTIONS "" CACHE STRING "Further compile options of test sources")
 
 # kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABEL golden] [TIMEOUT seconds]
@@ -77,7 +78,7 @@ function(kinetograph_test name)
     if(excluded)
         return()
     endif()
-    # CTest runs programs side by side: OpenMP's threads that wait leave the core to another one's.
+    # CTest runs programs side by side: waiting OpenMP threads should yield the core to other programs.
     set(properties TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT_MODIFICATION OMP_WAIT_POLICY=set:PASSIVE)
     if(ARG_LABEL)  # an empty value would vanish from the list, and TIMEOUT would become the label
         list(APPEND properties LABELS ${ARG_LABEL})

@@ -1,5 +1,5 @@
-# cmake -DREPORT=file -P RunNvcc.cmake -- nvcc arguments...: runs it, keeps what it says in REPORT and shows it only when it fails
-# or warns.
+# cmake -DREPORT=file -P RunNvcc.cmake -- nvcc arguments...: runs nvcc, writes its output to REPORT and prints it only
+# if nvcc fails or warns.
 set(command "")
 set(after FALSE)
 math(EXPR last "${CMAKE_ARGC} - 1")

@@ -1,5 +1,5 @@
-// A decoded frame at its own size or enlarged: its values as they are, interpolated. One tap, no transfer function: this
-// runs for every pixel of every refresh, on a CPU too.
+// A decoded frame at its own size or enlarged: its values interpolated, otherwise unchanged. One tap, no transfer
+// function: this runs for every pixel of every refresh, also on a CPU.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "srgb.glsl"

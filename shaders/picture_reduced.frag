@@ -1,5 +1,5 @@
-// A decoded frame made smaller: all the pixels that fall together are averaged, in linear light, so that fine bright detail
-// keeps its brightness.
+// A decoded frame made smaller: averages all pixels that fall on one pixel of the target, in linear light, so that fine
+// bright detail keeps its brightness.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "srgb.glsl"
@@ -15,7 +15,7 @@ layout(push_constant) uniform Constants {
     vec2 size;  // of the rectangle that is drawn, pixels of the target
 };
 
-const int kMostTaps = 8;  // an axis; beyond an eighth of the size some pixels are left out
+const int kMostTaps = 8;  // per axis; below an eighth of the size some pixels are skipped
 
 void main() {
     ivec2 taps = clamp(ivec2(ceil(vec2(textureSize(picture, 0)) / size)), ivec2(1), ivec2(kMostTaps));

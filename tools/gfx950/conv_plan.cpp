@@ -1,5 +1,5 @@
-// gfx950_conv_plan: for every line "frames h w c_in c_out q r s upsampled" at standard input (h and w of the output),
-// the kernel that FourWaveConv's dispatch binds to that "same" convolution of bf16, or why it declines. For
+// gfx950_conv_plan: for every line "frames h w c_in c_out q r s upsampled" on standard input (h and w of the output),
+// the kernel that FourWaveConv's dispatch chooses for that "same" convolution of bf16, or why it declines. For
 // estimate.py.
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 

@@ -32,7 +32,7 @@ COMPUTE_UNITS = 256
 CLOCK = 2.0e9
 HBM_BYTES = 0.8 * 8e12
 
-# Cycles of one SIMD, of four that share LDS and cache and are taken to do the same at the same time.
+# Cycles of one SIMD. The four SIMDs that share LDS and cache are assumed to do the same at the same time.
 ISSUE = 4              # a wave issues at most one instruction in 4 cycles ("CDNA3 ISA", wave64 on 16 lanes)
 MATRIX = (("16x16x32_", 16), ("16x16x128_f8f6f4", 32), ("16x16x4_f32", 32), ("32x32x16_", 32))  # AMD, matrix cores of CDNA4
 LDS_READ_BYTES = 256   # a cycle and compute unit, ds_read_b128 without conflicts (AMD, CDNA4 GEMM article; others: 128)

@@ -1,4 +1,4 @@
-// What the subcommands of `kinetograph bench` have in common: one source file each, one way to report.
+// What the subcommands of `kinetograph bench` share: one source file each, one form of report.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -18,11 +18,11 @@ void add_bench_decode(CLI::App& bench, Action& action, const std::string& comman
 void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_line);
 void add_bench_interop(CLI::App& bench, Action& action, const std::string& command_line);
 
-/// Where a report goes: the JSON file, claimed before anything is measured and gone if the user interrupts that, and
-/// standard output unless that is the JSON's. Make it before any thread (interrupt.hpp).
+/// A report's destination: the JSON file, created before anything is measured and removed if the user interrupts, and
+/// standard output unless the JSON goes there. Create it before any thread (interrupt.hpp).
 class BenchReport {
   public:
-    /// `json` empty: no JSON; "-": to standard output, and no text. Errors: Io naming the path.
+    /// `json` empty: no JSON; "-": JSON on standard output, no text. Errors: Io naming the path.
     static Result<BenchReport> create(const std::string& json);
     /// Errors: Io.
     Result<void> write(const std::string& text, const nlohmann::ordered_json& json);
@@ -33,7 +33,7 @@ class BenchReport {
     bool prints_text_;
 };
 
-/// {"bench", "commit", "command", "machine"}: what every report begins with.
+/// {"bench", "commit", "command", "machine"}: the beginning of every report.
 nlohmann::ordered_json report_head(std::string_view bench, const std::string& command_line,
                                    const accel::DeviceInfo& device);
 /// The same for people, in one line: "NVIDIA H200, libcuda.so.1 ..., commit ...".
@@ -48,7 +48,7 @@ class Samples {
     }
     bool empty() const { return seconds_.empty(); }
     std::size_t count() const { return seconds_.size(); }
-    /// Of an odd number the middle one, of an even number the upper of the two; there is at least one.
+    /// The middle one of an odd number, the upper middle one of an even number; there must be at least one.
     double median() const { return seconds_[seconds_.size() / 2]; }
     double least() const { return seconds_.front(); }
     double most() const { return seconds_.back(); }

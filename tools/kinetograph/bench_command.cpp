@@ -1,4 +1,4 @@
-// kinetograph bench: the subcommands that measure this machine, and how they report.
+// kinetograph bench: the subcommands that measure this machine, and their reports.
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>

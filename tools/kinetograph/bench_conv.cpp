@@ -16,11 +16,11 @@ namespace {
 
 struct ConvBench {
     conv::ConvProblem problem;
-    bool one_problem = false;  ///< `problem` instead of a decoder's
+    bool one_problem = false;  ///< `problem` instead of a decoder's convolutions
     FrameSize size{.width = 1280, .height = 704};
     std::string family = "wan2.1";
-    std::int64_t dim = 0;  ///< 0: as published
-    std::string layer;     ///< part of the names of those wanted; empty: all
+    std::int64_t dim = 0;  ///< 0: the published width
+    std::string layer;     ///< part of the layers' names; empty: all
     LaneChoice lane = LaneChoice::Auto;
     std::string backend;
     int repeats = 20;
@@ -67,7 +67,7 @@ Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& ben
     return all;
 }
 
-/// The one asked for, or all open ones but the fp64 reference, which is there to be right.
+/// The requested back end, or all open ones except the fp64 reference, which is for correctness.
 std::vector<std::string> wanted_backends(const ConvBench& bench, const accel::DeviceInfo& device,
                                          const conv::ConvProblem& problem) {
     if (!bench.backend.empty()) return {bench.backend};
@@ -77,10 +77,10 @@ std::vector<std::string> wanted_backends(const ConvBench& bench, const accel::De
     return names;
 }
 
-/// The rate of 2 x multiply-adds, padding and doubled pixels counted as if they were computed.
+/// Rate in 2 x multiply-adds; padding and doubled pixels count as computed.
 double tflops(const conv::ConvProblem& problem, double seconds) { return problem.flops() / seconds / 1e12; }
 
-/// What all launches of a step take, each by its fastest back end; nothing if one did not run.
+/// Seconds of all launches of a step, each by its fastest back end; none if one did not run.
 std::optional<double> seconds_per_step(std::span<const LayerResult> layers) {
     double sum = 0;
     for (const LayerResult& layer : layers) {

@@ -1,4 +1,4 @@
-// kinetograph bench decode: the rate of a decoder, its memory, and what every pass costs.
+// kinetograph bench decode: the rate of a decoder, its memory, and the cost of every pass.
 #include <kinetograph/engine/profile/statistics.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -17,7 +17,7 @@ namespace {
 struct DecodeBench {
     DecodeRequest decode;
     FrameSize size{.width = 512, .height = 288};
-    std::string latents;  ///< empty: synthetic ones of `size`
+    std::string latents;  ///< empty: synthetic latents of `size`
     std::int64_t steps = 16;
     std::int64_t rounds = 1;
     bool passes = true;
@@ -25,14 +25,14 @@ struct DecodeBench {
     std::string json, command_line;
 };
 
-/// What the decodes took. Steps 0 and 1 of the first round are apart: each is the first of its kind.
+/// Times of the decodes. Steps 0 and 1 of the first round are separate: each is the first of its kind.
 struct Measured {
     double load = 0;         ///< checkpoint to decoder, seconds
     double first_frame = 0;  ///< step 0 of the first round
     double second_step = 0;  ///< step 1 of the first round
-    Samples clips;         ///< from the first step's begin to the last one's end; the first of several rounds left out
-    Samples steps;         ///< those that give as many frames as any, on the host's clock
-    Samples device_steps;  ///< the same between the stamps of their first and last pass
+    Samples clips;           ///< from the first step's begin to the last one's end; without the first of several rounds
+    Samples steps;           ///< those that give the full number of frames, on the host's clock
+    Samples device_steps;    ///< the same between the stamps of their first and last pass
     std::vector<profile::Window> windows;  ///< of the steady steps, on the host axis
     std::uint64_t peak_bytes = 0;
     std::int64_t frames_of_a_step = 0;
@@ -46,8 +46,8 @@ struct PassCost {
     double median = 0;  ///< seconds
 };
 
-/// A synthetic clip of as many latent frames as steps, or as clips of the family have, or the user's file; repeated if
-/// it is shorter.
+/// The user's file, repeated if it is too short, or a synthetic clip of as many latent frames as steps, or as the
+/// family's clips have.
 Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& checkpoint) {
     if (!bench.latents.empty()) return vae::Latents::open(bench.latents);
     KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
@@ -61,7 +61,7 @@ Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& 
     return clip;
 }
 
-/// Decodes the clip once. Steps after the second count, and in later rounds the second too.
+/// Decodes the clip once. Counts the steps after the second; in later rounds also the second.
 Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench, std::int64_t round,
                          Progress& progress, Measured& measured) {
     const Nanoseconds clip_begin = host_now();
@@ -95,8 +95,8 @@ Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const 
     return measured;
 }
 
-/// A step is one execution of a graph: its time on the device is from its first pass's begin to its last one's end.
-/// Executions whose middle lies in no steady step belong to other steps.
+/// A step is one execution of a graph: its time on the device is from its first pass's begin to its last one's end. An
+/// execution whose middle is in no steady step belongs to another step.
 void add_device_steps(std::span<const profile::Span> spans, Measured& measured) {
     std::map<std::uint64_t, profile::Window> executions;
     for (const profile::Span& span : spans) {
@@ -123,7 +123,7 @@ std::vector<PassCost> cost_of_passes(std::span<const profile::Span> spans, const
     return costs;
 }
 
-/// The decoded clip in words and numbers, for both forms of the report.
+/// The decoded clip as words and numbers, for both forms of the report.
 struct Subject {
     const DecodeBench& bench;
     const vae::Decoder& decoder;

@@ -1,5 +1,5 @@
-// kinetograph bench interop: what an accelerator and a Vulkan device that take turns cost each other, with and without
-// a decoder, and whether anything grows.
+// kinetograph bench interop: the cost of alternating between an accelerator and a Vulkan device, with and without a
+// decoder, and whether any resource grows.
 #include <fmt/ranges.h>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
@@ -22,10 +22,10 @@ struct InteropBench {
     LaneChoice lane = LaneChoice::Auto;
     std::string device;  ///< part of the Vulkan device's name; empty: any
     std::int64_t executions = 200;
-    std::string weights;  ///< of a decoder that runs too; empty: hand-overs only
+    std::string weights;  ///< of a decoder to run as well; empty: only hand-overs
     FrameSize size{.width = 1280, .height = 704};
     std::int64_t decode_steps = 24;      ///< of each of the two decoders
-    std::optional<double> most_percent;  ///< that interop and drawing may take of a step
+    std::optional<double> most_percent;  ///< largest share of a step for interop and drawing
     std::int64_t soak = 0;
     std::string json, command_line;
 };
@@ -35,11 +35,11 @@ struct RouteTimes {
     HandOverTimes times;
 };
 
-/// A decoder whose frames are drawn, and one of the same kind whose frames stay where it writes them, in turn.
+/// A decoder whose frames are drawn, alternating with one of the same kind whose frames stay where it writes them.
 struct MeasuredDecode {
-    Samples alone;  ///< periods of the other one
+    Samples alone;  ///< periods of the second one
     PresentedTimes presented;
-    Samples share;  ///< of a step, what interop and drawing take; of every round its medians'
+    Samples share;  ///< of a step, taken by interop and drawing; from every round's medians
 
     void add_round(const Samples& alone_round, const PresentedTimes& presented_round) {
         alone.add(alone_round);
@@ -50,14 +50,14 @@ struct MeasuredDecode {
     }
 };
 
-/// Everything that was measured.
+/// All measurements.
 struct MeasuredInterop {
     std::vector<RouteTimes> routes;
     std::optional<MeasuredDecode> decode;
     std::optional<Soak> soak;
 };
 
-/// What one hand-over adds: half of what the way there and back costs more than staying on the accelerator.
+/// The cost of one hand-over: half of what the way there and back costs more than staying on the accelerator.
 double hand_over(const MeasuredInterop& measured, double (*figure)(const HandOverTimes&)) {
     return (figure(measured.routes[1].times) - figure(measured.routes[0].times)) / 2;
 }
@@ -119,8 +119,8 @@ nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge&
     return json;
 }
 
-/// Rounds of a few steps, one decoder after the other and the other way round: what drifts meanwhile, the clock of a
-/// GPU or other programs, meets both alike. The first steps of each kind are not counted.
+/// Rounds of a few steps, the two decoders in alternating order, so that drift (a GPU's clock, other programs) affects
+/// both alike. The first steps of each kind are not counted.
 Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, MeasuredInterop& measured) {
     constexpr std::int64_t kStepsOfARound = 6, kFirstSteps = 4;
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));

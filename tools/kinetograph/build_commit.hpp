@@ -5,7 +5,7 @@
 
 namespace kinetograph::cli {
 
-/// 40 hex digits, with "-dirty" behind them when the tree had changes; "unknown" outside a git checkout.
+/// 40 hex digits, followed by "-dirty" if the tree had changes; "unknown" outside a git checkout.
 extern const std::string_view kBuildCommit;
 
 }  // namespace kinetograph::cli

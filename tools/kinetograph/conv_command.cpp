@@ -51,7 +51,7 @@ std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& d
     return json_text(json);
 }
 
-/// What would be decided on a device that need not be there.
+/// The decision for a device that need not be present.
 Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem& problem) {
     const accel::DeviceInfo device = *conv::describe_known_device(arguments.described_device);
     const auto rows = conv::explain(device, problem);
@@ -75,7 +75,7 @@ Result<void> run(const ConvArguments& arguments) {
     KG_TRY(auto device, open_lane(arguments.lane));
     const accel::DeviceInfo& info = device->info();
     const auto rows = conv::explain(info, problem);
-    const bool quiet = arguments.json == "-";  // standard output is the JSON's then
+    const bool quiet = arguments.json == "-";  // standard output then has the JSON
     if (arguments.explain && !quiet) {
         KG_CHECK(print(conv::to_string(rows) + '\n'));
     }
@@ -94,7 +94,7 @@ Result<void> run(const ConvArguments& arguments) {
     return json.wanted() ? json.write(to_json(problem, info, result, rows)) : Result<void>{};
 }
 
-/// "sm_80|sm_86|...": what --for takes.
+/// "sm_80|sm_86|...": the values of --for.
 std::string architectures() {
     std::string words;
     for (const conv::KnownDevice& known : conv::known_devices())

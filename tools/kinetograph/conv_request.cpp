@@ -15,7 +15,7 @@ const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32},
                                                    {"fp16", tensor::DType::F16},
                                                    {"fp8", tensor::DType::F8E4M3}};
 
-/// `name a,b,c` sets the fields `to`; a text of any other form is bad usage.
+/// `name a,b,c` sets the fields `to`; any other form is bad usage.
 template <std::size_t N>
 CLI::Option* add_fields(CLI::App& command, const std::string& name, const std::array<std::int64_t*, N>& to,
                         const std::string& form, const std::string& description) {

@@ -1,4 +1,4 @@
-// The options that say one convolution: shapes, steps, padding, element type, epilogue.
+// The options that describe one convolution: shapes, steps, padding, element type, epilogue.
 #pragma once
 
 #include <kinetograph/kernels/conv/problem.hpp>
@@ -8,17 +8,17 @@
 
 namespace kinetograph::cli {
 
-/// The two options without which there is no problem.
+/// The two required options.
 struct ProblemOptions {
     CLI::Option* input = nullptr;
     CLI::Option* filter = nullptr;
 };
 
 /// Adds --input, --filter, --stride, --dilation, --pad, --groups, --upsample, --alpha, --residual, --beta, --activation
-/// and --dtype. `problem`, which is not validated, outlives the parse.
+/// and --dtype. `problem`, which is not validated, must outlive the parse.
 ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& problem);
 
-/// Adds --backend; a name that no candidate has is bad usage. `backend` outlives the parse.
+/// Adds --backend; a name that no method has is bad usage. `backend` must outlive the parse.
 void add_backend_option(CLI::App& command, std::string& backend, const std::string& description);
 
 }  // namespace kinetograph::cli

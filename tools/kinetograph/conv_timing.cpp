@@ -9,7 +9,7 @@ namespace {
 
 using conv::ConvProblem;
 
-constexpr std::uint64_t kColdBytes = 256U << 20U;  // more than any cache of a GPU or CPU that we know of holds
+constexpr std::uint64_t kColdBytes = 256U << 20U;  // more than any known cache of a GPU or CPU holds
 constexpr std::uint64_t kPattern = 16U << 20U;     // bytes of random values, repeated
 
 std::vector<float> draw(std::int64_t count, double scale, std::mt19937_64& random) {
@@ -63,7 +63,7 @@ std::vector<std::byte> random_pattern(tensor::DType dtype, std::uint64_t bytes, 
     return pattern;
 }
 
-/// A convolution with the tensors that its launches take in turn.
+/// A convolution with the tensors that its launches use in turn.
 class Row {
   public:
     static Result<Row> create(accel::Device& device, const ConvProblem& problem, std::string_view backend) {
@@ -94,7 +94,7 @@ class Row {
         }
         return {};
     }
-    /// The row as a graph; null where the device captures none, or not this.
+    /// The row as a graph; null if the device cannot capture it.
     Result<std::shared_ptr<accel::Graph>> capture(const accel::DeviceInfo& device) const {
         if (!device.can_capture) return nullptr;
         KG_CHECK(stream_->begin_capture());
@@ -135,7 +135,7 @@ class Row {
     std::unique_ptr<accel::Memory> workspace_;
     Tensors input_, residual_, output_;
     std::unique_ptr<conv::Convolution> convolution_;
-    std::unique_ptr<accel::Stream> stream_;  // last: ends before what its work touches
+    std::unique_ptr<accel::Stream> stream_;  // last member: destroyed before the memory that its work uses
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Times one convolution on a device, its tensors cold in every cache.
+// Times one convolution on a device, with its tensors cold in every cache.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
@@ -9,25 +9,25 @@
 namespace kinetograph::cli {
 
 struct ConvTimingOptions {
-    std::string_view backend;  ///< empty: the best open candidate
-    int repeats = 20;          ///< that count, after two that do not
+    std::string_view backend;  ///< empty: the best open method
+    int repeats = 20;          ///< counted repeats, after two that are not
 };
 
 struct ConvTiming {
     std::string backend;
-    Samples launches;          ///< of one launch: the time of a row of them by their number, one sample a repeat
-    std::int64_t in_turn = 0;  ///< launches in a row, each on tensors of its own
+    Samples launches;          ///< of one launch: the time of a row divided by its launches; one sample per repeat
+    std::int64_t in_turn = 0;  ///< launches in a row, each on its own tensors
     bool replayed = false;     ///< the row was captured once and replayed
     std::uint64_t workspace_bytes = 0;
 };
 
-/// Random non-zero parameters and tensors. So many inputs and outputs take turns that they hold more than any cache,
-/// 2 to 32 of each; the stream's own events time each row of launches, so a GPU's times are those on the GPU.
-/// Errors: those of Convolution::create and of the device.
+/// Random non-zero parameters and tensors. As many inputs and outputs take turns as exceed any cache, 2 to 32 of each.
+/// The stream's events time each row of launches, so a GPU's times are measured on the GPU. Errors: those of
+/// Convolution::create and of the device.
 Result<ConvTiming> time_convolution(accel::Device& device, const conv::ConvProblem& problem,
                                     const ConvTimingOptions& options);
 
-/// Bytes that the problem reads and writes at least: input, filter, residual and output once.
+/// The least traffic of the problem in bytes: input, filter, residual and output once each.
 std::uint64_t least_traffic(const conv::ConvProblem& problem);
 
 }  // namespace kinetograph::cli

@@ -19,17 +19,17 @@ namespace {
 struct DecodeArguments {
     std::string latents;
     std::string out;
-    std::string json;               ///< empty: no statistics wanted
-    bool allow_not_finite = false;  ///< frames with infinities and NaN are written as they are
+    std::string json;               ///< empty: no statistics
+    bool allow_not_finite = false;  ///< write frames with infinities and NaN unchanged
     DecodeRequest decode;
 };
 
 /// Times of one decode, from the start of the command.
 struct DecodeTimes {
     Nanoseconds start = host_now();
-    Nanoseconds first_frame{};       ///< until it was in memory, loading included
+    Nanoseconds first_frame{};       ///< until it was in memory, including loading
     Nanoseconds steady{};            ///< sum of the steps that give 4 frames
-    std::int64_t steady_frames = 0;  ///< that those steps gave
+    std::int64_t steady_frames = 0;  ///< frames of those steps
     std::int64_t not_finite = 0;     ///< values of all frames
 
     void add(const vae::DecodedFrames& frames) {
@@ -41,7 +41,7 @@ struct DecodeTimes {
             steady_frames += frames.count;
         }
     }
-    /// Nothing for a clip of one latent frame: it never reaches the steady state.
+    /// None for a clip of one latent frame, which never reaches the steady state.
     std::optional<double> fps_steady() const {
         if (steady_frames == 0) return std::nullopt;
         return static_cast<double>(steady_frames) / to_seconds(steady);
@@ -73,7 +73,8 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
     return json_text(stats);
 }
 
-/// What to say of step `step`, whose frames hold values that are not finite. The decoder is at a clip's beginning then.
+/// The error for step `step`, whose frames contain values that are not finite. Leaves the decoder at a clip's
+/// beginning.
 Error not_finite_error(vae::Decoder& decoder, const vae::Latents& clip, std::int64_t step,
                        const vae::DecodedFrames& frames) {
     const std::int64_t first = frames.first_index, last = first + frames.count - 1, values = frames.not_finite;

@@ -1,4 +1,4 @@
-// What the subcommands that decode have in common: their options, and the way from options to a ready decoder.
+// What the subcommands that decode share: their options, and the way from options to a ready decoder.
 #pragma once
 
 #include <kinetograph/compute/vae/decoder.hpp>
@@ -17,22 +17,22 @@ struct DecodeRequest {
     vae::ModelOptions model;
 };
 
-/// Adds --lane. `lane` outlives the parse.
+/// Adds --lane. `lane` must outlive the parse.
 void add_lane_option(CLI::App& command, LaneChoice& lane);
 
-/// Adds --weights, --lane, --precision, --latents and --no-clamp. `request` outlives the parse.
+/// Adds --weights, --lane, --precision, --latents and --no-clamp. `request` must outlive the parse.
 void add_decode_options(CLI::App& command, DecodeRequest& request);
 
-/// As on the command line: "auto", "cpu", ...
+/// The spelling on the command line: "auto", "cpu", ...
 std::string_view to_string(LaneChoice lane);
 
-/// The device of a lane. `Auto` takes the best lane that this build decodes on; any other is taken or refused, never
-/// replaced. Errors: those of accel::open(), naming the lane and the lanes there are.
+/// Opens the device of a lane. `Auto` takes the best lane that this build can decode on; any other is opened or
+/// refused, never replaced. Errors: those of accel::open(), naming the lane and the available ones.
 Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane);
 
-/// Of what a decoder takes, the part that lies in memory of a device of that kind.
+/// The part of a decoder's memory that is on a device of that kind.
 std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);
-/// Says in one message what the decoder takes of the device, and what there is; before the first step.
+/// Logs, in one message, the memory that the decoder takes of the device and what is available; before the first step.
 void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device);
 
 /// "2 threads", "132 compute units".
@@ -41,7 +41,7 @@ std::string count_units(const accel::DeviceInfo& device);
 /// Whether this build has a decoder's passes for the device.
 bool decodes(accel::Device& device);
 
-/// What --weights takes, for help texts.
+/// The values of --weights, for help texts.
 std::string weights_help();
 
 }  // namespace kinetograph::cli

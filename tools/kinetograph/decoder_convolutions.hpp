@@ -1,4 +1,4 @@
-// The convolutions of one decoding step, each kind once: what `bench conv` times.
+// The convolutions of one decoding step, each kind once, for `bench conv`.
 #pragma once
 
 #include <kinetograph/compute/nn/fusion.hpp>
@@ -15,12 +15,12 @@ struct DecoderConvolution {
     std::int64_t launches = 0;  ///< in a step
 };
 
-/// As tools/pytorch_layers.py names it: "96>96 3x3x3, 4x704x1280".
+/// The name that tools/pytorch_layers.py uses: "96>96 3x3x3, 4x704x1280".
 std::string convolution_name(const conv::ConvProblem& problem);
 
-/// Those of the network in a step on one latent frame, a clip's first or a later one, in the order in which they first
-/// run. `fuse_upsample` has the convolution double its input on the way, as decoders on a GPU do. A temporal
-/// upsampling's convolution is listed whole, though decoders run its parts one after the other.
+/// The convolutions of the network in a step on one latent frame, a clip's first or a later one, in the order in which
+/// they first run. With `fuse_upsample` a convolution doubles its own input, as decoders on a GPU do. The convolution
+/// of a temporal upsampling is listed whole, although decoders run its parts one after the other.
 std::vector<DecoderConvolution> decoder_convolutions(const nn::Network& network, bool first_step, vae::LatentSize size,
                                                      tensor::DType dtype, bool fuse_upsample);
 

@@ -13,7 +13,9 @@ std::optional<FrameSize> parse(std::string_view word) {
     if (width.ec != std::errc{} || width.ptr == end || *width.ptr != 'x') return std::nullopt;
     const auto height = std::from_chars(width.ptr + 1, end, size.height);
     if (height.ec != std::errc{} || height.ptr != end) return std::nullopt;
-    const auto fits = [](std::int64_t side) { return side >= 2 && side <= 8192 && side % 2 == 0; };  // video's are even
+    const auto fits = [](std::int64_t side) {
+        return side >= 2 && side <= 8192 && side % 2 == 0;
+    };  // video frames have even sides
     if (!fits(size.width) || !fits(size.height)) return std::nullopt;
     return size;
 }

@@ -14,7 +14,7 @@ struct FrameSize {
     Result<vae::LatentSize> latents(const families::Family& family) const;
 };
 
-/// Adds --size; a word that is no WIDTHxHEIGHT, or sides that are odd or above 8192, are bad usage.
+/// Adds --size; anything other than WIDTHxHEIGHT, and sides that are odd or above 8192, are bad usage.
 CLI::Option* add_frame_size(CLI::App& command, FrameSize& size);
 
 }  // namespace kinetograph::cli

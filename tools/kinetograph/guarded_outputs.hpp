@@ -1,4 +1,4 @@
-// GuardedOutputs: what a command writes, which an interruption may discard from another thread (interrupt.hpp).
+// GuardedOutputs: a command's outputs, which an interruption may discard from another thread (interrupt.hpp).
 #pragma once
 
 #include <kinetograph/tools/kinetograph/text_output.hpp>
@@ -11,9 +11,8 @@
 
 namespace kinetograph::cli {
 
-/// Every call that touches a file is whole before an interruption discards anything: no file is left that nobody would
-/// remove. Standard output is not guarded: a reader that has stopped holds a write up for as long as it likes, and
-/// there is nothing to discard.
+/// An interruption waits for a call that touches a file, so that no file escapes its clean-up. Standard output is not
+/// guarded: a reader may block a write for any time, and there is nothing to discard.
 class GuardedOutputs {
   public:
     /// Errors: those of media::create_sink.
@@ -46,7 +45,8 @@ class GuardedOutputs {
         const auto lock = guard(text_is_file_);
         return text_->write(text);
     }
-    /// For the end of an interrupted process: keeps the lock, so that no file is opened, written or finished any more.
+    /// For the end of an interrupted process: keeps the lock, so that no file is opened, written or finished
+    /// afterwards.
     void discard() {
         mutex_.lock();
         if (frames_are_files_) frames_.reset();

@@ -1,4 +1,4 @@
-// GuardedText: a text output of a command that works for a while before it writes it.
+// GuardedText: the text output of a command that works for some time before writing it.
 #pragma once
 
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
@@ -9,18 +9,18 @@
 
 namespace kinetograph::cli {
 
-/// The file is claimed before the work, and gone if the user interrupts that. Make it before any thread
+/// The file is created before the work, and removed if the user interrupts it. Create it before any thread
 /// (interrupt.hpp).
 class GuardedText {
   public:
-    /// `path` "-": standard output; empty: none is wanted. Errors: Io naming the path.
+    /// `path` "-": standard output; empty: no output. Errors: Io naming the path.
     static Result<GuardedText> create(const std::string& path) {
         GuardedText text;
         KG_CHECK(text.state_->output.open_text(path));
         return text;
     }
     bool wanted() const { return state_->output.has_text(); }
-    /// Of one that is wanted. Errors: Io.
+    /// Only if there is an output. Errors: Io.
     Result<void> write(std::string_view text) { return state_->output.write_text(text); }
 
   private:

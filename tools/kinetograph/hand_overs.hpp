@@ -1,4 +1,4 @@
-// HandOvers: an accelerator and a Vulkan queue that pass a mark back and forth, to see what passing it costs.
+// HandOvers: an accelerator and a Vulkan queue that pass a mark back and forth, to measure the cost.
 #pragma once
 
 #include <kinetograph/engine/interop/bridge.hpp>
@@ -7,7 +7,7 @@
 
 namespace kinetograph::cli {
 
-/// What an execution of the graph consists of; every pass writes 256 bytes.
+/// The passes of one execution of the graph; every pass writes 256 bytes.
 enum class Route : std::uint8_t {
     AcceleratorOnly,  ///< two passes on the accelerator, without a hand-over
     ThereAndBack,     ///< accelerator, Vulkan, accelerator: two hand-overs
@@ -17,17 +17,17 @@ std::string_view to_string(Route route);
 /// Times of executions of one route.
 struct HandOverTimes {
     Samples one_by_one;  ///< from execute() to the end of a wait for it
-    Samples submission;  ///< of that, the call of execute(): the host's part
-    double batched = 0;  ///< of each of a row of executions that nobody waits for but the last, seconds
+    Samples submission;  ///< of that, the call of execute(): the host's share
+    double batched = 0;  ///< per execution, of a row of executions of which only the last is waited for, seconds
 };
 
-/// What must not grow or drift, however many executions there were.
+/// Figures that must not grow or drift with the number of executions.
 struct InteropState {
     std::uint64_t accelerator_bytes = 0;  ///< held of the accelerator's memory
     std::uint64_t vulkan_bytes = 0;       ///< held of Vulkan's
     std::uint64_t resident_bytes = 0;     ///< of this process in the host's memory
     std::uint64_t executions = 0;
-    /// Where a lane's timeline stands, and where the last execution says that it ends.
+    /// A lane's timeline value, and the value at which the last execution ends.
     struct Timeline {
         std::uint64_t value = 0, expected = 0;
     };
@@ -36,15 +36,15 @@ struct InteropState {
 
 class HandOvers {
   public:
-    /// `bridge` is not headless and outlives this. Errors: those of the lanes and of their executor.
+    /// `bridge` is not headless and must outlive this. Errors: those of the lanes and of their executor.
     static Result<std::unique_ptr<HandOvers>> create(interop::Bridge& bridge);
     HandOvers(const HandOvers&) = delete;
     HandOvers& operator=(const HandOvers&) = delete;
     ~HandOvers();
 
-    /// `count` executions each way, after a few that warm up. Errors: of the lanes.
+    /// `count` executions in each mode, after a few for warm-up. Errors: of the lanes.
     Result<HandOverTimes> time(Route route, std::int64_t count);
-    /// `count` executions, two in flight, as a display's loop has them.
+    /// `count` executions, two in flight, as in a display's loop.
     Result<void> run(std::int64_t count);
     InteropState state() const;
 
@@ -58,7 +58,7 @@ class HandOvers {
     std::unique_ptr<accel::AcceleratorLane> accelerator_;
     std::unique_ptr<vulkan::VulkanLane> vulkan_;
     graph::FrameGraph frame_;
-    std::unique_ptr<graph::Executor> executor_;  // waits for the lanes before they go
+    std::unique_ptr<graph::Executor> executor_;  // waits for the lanes before they are destroyed
     std::uint64_t executions_ = 0;
     graph::Execution last_;
 };

@@ -19,7 +19,7 @@ sigset_t watched_signals() {
     return set;
 }
 
-/// Past the log, whose lock the thread may hold that a full pipe has stopped; not at all if standard error is full too.
+/// Bypasses the log, whose lock may be held by a thread blocked on a full pipe; silent if standard error is full too.
 void say_last(std::string_view line) {
     pollfd error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     if (poll(&error, 1, 0) != 1 || (error.revents & POLLOUT) == 0) return;
@@ -40,7 +40,7 @@ Interrupt::~Interrupt() {
 }
 
 void Interrupt::watch() {
-    const timespec tick{.tv_sec = 0, .tv_nsec = 20'000'000};  // 20 ms: how long the destructor may wait
+    const timespec tick{.tv_sec = 0, .tv_nsec = 20'000'000};  // 20 ms: bounds the destructor's wait
     while (!stopped_) {
         if (sigtimedwait(&signals_, nullptr, &tick) < 0) continue;
         discard_();

@@ -9,9 +9,9 @@
 
 namespace kinetograph::cli {
 
-/// While it exists, SIGINT, SIGTERM and SIGHUP run `discard` on a thread of its own and end the process: a decode step
-/// may take minutes, nobody should wait for it. One that the process was started to ignore, as nohup does, stays
-/// ignored. Make it before any other thread, so that they all inherit the blocked signals.
+/// While it exists, SIGINT, SIGTERM and SIGHUP run `discard` on a separate thread and end the process, without waiting
+/// for a decode step, which may take minutes. A signal that the process was started to ignore, as by nohup, stays
+/// ignored. Create it before any other thread, so that all threads inherit the blocked signals.
 class Interrupt {
   public:
     explicit Interrupt(std::function<void()> discard);

@@ -15,14 +15,14 @@ namespace {
 constexpr int kDone = 0, kFailed = 1, kBadUsage = 2;
 constexpr int kMostThreadsAProcessor = 8;
 
-/// Messages go to standard error: standard output belongs to tables, JSON and raw frames.
+/// Messages go to standard error; standard output is for tables, JSON and raw frames.
 void set_up_messages() {
     spdlog::set_default_logger(spdlog::stderr_color_mt("kinetograph"));
     spdlog::set_pattern("kinetograph: %^%l%$: %v");
 }
 
-/// OpenMP ends the process where it cannot start the threads that OMP_NUM_THREADS asks for, and every thread of ours
-/// asks for as many. It has read the variable by now: the program starts over with a smaller one.
+/// OpenMP ends the process if it cannot start the threads that OMP_NUM_THREADS asks for, and every thread of ours asks
+/// for that many. It has already read the variable, so the program restarts itself with a smaller one.
 void limit_threads(char** argv) {
     const int wanted = omp_get_max_threads(), processors = omp_get_num_procs();
     if (wanted <= kMostThreadsAProcessor * processors) return;
@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    // A reader that goes away and a file beyond the limit of its size are Errors of write(), told like any other.
+    // A reader that closes the pipe and a file beyond the size limit become Errors of write(), reported like any other.
     for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
     set_up_messages();
     limit_threads(argv);

@@ -15,13 +15,13 @@ bool is_file(const NamedFile& file) {
     return !file.path.empty() && file.path != "-" && !file.path.starts_with("synthetic:");
 }
 
-/// Whether writing `output` writes to `file`.
+/// Whether writing `output` would write to `file`.
 bool writes(const NamedFile& output, const path& file) {
     const bool is_sequence =
         output.use == NamedFile::Use::Frames && media::output_kind(output.path) == media::OutputKind::PngSequence;
     if (!is_sequence) return is_same_file(output.path, file);
     const auto names = media::PngNames::parse(output.path);
-    if (!names) return false;  // no file at all, as its sink will say
+    if (!names) return false;  // not a file name; its sink will report it
     std::error_code error;
     path place = std::filesystem::weakly_canonical(file, error);
     if (error) place = file;

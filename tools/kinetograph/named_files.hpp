@@ -15,11 +15,11 @@ struct NamedFile {
         Frames,  ///< written by media::create_sink: one file or a sequence of pictures
     };
     std::string role;  ///< for messages: "--json", "LATENTS"
-    std::string path;  ///< empty: not asked for; "-": standard output; "synthetic:...": no file
+    std::string path;  ///< empty: not given; "-": standard output; "synthetic:...": not a file
     Use use = Use::Read;
 };
 
-/// Errors: InvalidArgument with both roles and the file, where a file that is written is also another one of `files`.
+/// Errors: InvalidArgument with both roles and the file, if a file that is written also has another role in `files`.
 Result<void> check_distinct(std::span<const NamedFile> files);
 
 }  // namespace kinetograph::cli

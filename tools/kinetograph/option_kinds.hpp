@@ -1,4 +1,4 @@
-// Options that take one of a few words, or a fixed number of whole numbers.
+// Options whose value is one of a few words, or a fixed number of integers.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 
 namespace kinetograph::cli {
 
-/// `name WORD` sets `value` to `choices[WORD]`; any other word is bad usage, told with the list of choices.
-/// `value` and `choices` outlive the parse.
+/// `name WORD` sets `value` to `choices[WORD]`; any other word is bad usage, reported with the list of choices. `value`
+/// and `choices` must outlive the parse.
 template <class T>
 CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, const std::map<std::string, T>& choices,
                         const std::string& description) {
@@ -30,7 +30,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, co
         ->type_name(words);
 }
 
-/// "1,3,36,64,128" as N numbers; nothing for any other text.
+/// "1,3,36,64,128" as N numbers; none for any other text.
 template <std::size_t N>
 std::optional<std::array<std::int64_t, N>> parse_numbers(std::string_view text) {
     std::array<std::int64_t, N> numbers{};
@@ -44,8 +44,8 @@ std::optional<std::array<std::int64_t, N>> parse_numbers(std::string_view text) 
     return numbers;
 }
 
-/// `name a,b,c` sets `values`; a text of any other form is bad usage. `form` ("N,D,H,W,C") stands for it in messages.
-/// `values` outlives the parse.
+/// `name a,b,c` sets `values`; any other form is bad usage. Messages show `form` ("N,D,H,W,C"). `values` must outlive
+/// the parse.
 template <std::size_t N>
 CLI::Option* add_numbers(CLI::App& command, const std::string& name, std::array<std::int64_t, N>& values,
                          const std::string& form, const std::string& description) {

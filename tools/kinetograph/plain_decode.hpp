@@ -1,4 +1,4 @@
-// PlainDecode: steps of a decoder whose frames stay where it writes them: what drawing and interop are compared with.
+// PlainDecode: steps of a decoder whose frames stay where it writes them, for comparison with drawing and interop.
 #pragma once
 
 #include <kinetograph/compute/vae/decoder.hpp>
@@ -16,9 +16,8 @@ class PlainDecode {
     /// Errors: those of the decoder.
     static Result<std::unique_ptr<PlainDecode>> create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size);
 
-    /// `count` steps, two in flight, as in PresentedDecode::run(): pixels of eight bits on the accelerator, and no
-    /// more. Returns the periods from the end of one step to that of the next: two fewer than steps. Errors: of the
-    /// decoder.
+    /// `count` steps, two in flight, as in PresentedDecode::run(), with 8-bit pixels that stay on the accelerator.
+    /// Returns the periods between the ends of consecutive steps: two fewer than steps. Errors: of the decoder.
     Result<Samples> run(std::int64_t count);
 
   private:
@@ -29,7 +28,7 @@ class PlainDecode {
     StepLatents latents_;
     std::vector<std::unique_ptr<accel::Memory>> frames_;
     std::vector<graph::Physical> places_;
-    std::unique_ptr<vae::Decoder> decoder_;  ///< whose executor waits before the memory above goes
+    std::unique_ptr<vae::Decoder> decoder_;  ///< whose executor waits before the memory above is freed
     std::uint64_t steps_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// PresentedDecode: steps as an application runs them, latents on the accelerator, frames drawn by Vulkan, and what they
-// cost beside the decoder's own passes.
+// PresentedDecode: steps as an application runs them, with latents on the accelerator and frames drawn by Vulkan, and
+// their cost beyond the decoder's own passes.
 #pragma once
 
 #include <kinetograph/compute/stream/ring_decoder.hpp>
@@ -14,26 +14,26 @@ namespace kinetograph::cli {
 
 struct PresentedTimes {
     Samples period;       ///< from the end of one step's last picture to that of the next
-    Samples host;         ///< what enqueuing a step and the drawing of its frames takes the host
+    Samples host;         ///< host time to enqueue a step and the drawing of its frames
     Samples host_decode;  ///< of that, enqueuing the step alone
 };
 
-/// What must not grow or drift, however many steps there were.
+/// Figures that must not grow or drift with the number of steps.
 struct PresentedState {
     std::uint64_t accelerator_bytes = 0;  ///< held of the accelerator's memory
     std::uint64_t vulkan_bytes = 0;       ///< held of Vulkan's
     std::uint64_t resident_bytes = 0;     ///< of this process in the host's memory
     std::uint64_t steps = 0;
-    std::uint64_t frames = 0;         ///< that steps should have given
-    std::uint64_t published = 0;      ///< that the ring has handed out
+    std::uint64_t frames = 0;         ///< expected from the steps so far
+    std::uint64_t published = 0;      ///< handed out by the ring
     std::uint64_t decoder_value = 0;  ///< of the decoding lane's timeline
     std::uint64_t picture_value = 0;  ///< of the drawing lane's timeline: one a picture
 };
 
 class PresentedDecode {
   public:
-    /// `bridge` is not headless, is of the model's device, and outlives this. Errors: those of the decoder, its ring,
-    /// and Vulkan.
+    /// `bridge` is not headless, is of the model's device, and must outlive this. Errors: those of the decoder, its
+    /// ring, and Vulkan.
     static Result<std::unique_ptr<PresentedDecode>> create(interop::Bridge& bridge,
                                                            const std::shared_ptr<vae::Model>& model,
                                                            vae::LatentSize size,
@@ -42,10 +42,10 @@ class PresentedDecode {
     PresentedDecode& operator=(const PresentedDecode&) = delete;
     ~PresentedDecode();
 
-    /// `count` steps, two in flight: each is enqueued, its frames are taken and drawn to an image of their size, and
-    /// given back. Errors: of the decoder and the lanes.
+    /// `count` steps, two in flight: each is enqueued, its frames are drawn to an image of their size and returned.
+    /// Errors: of the decoder and the lanes.
     Result<PresentedTimes> run(std::int64_t count);
-    /// Between runs.
+    /// Call it between runs.
     PresentedState state() const;
     const vae::Decoder& decoder() const { return ring_->decoder(); }
 
@@ -65,7 +65,7 @@ class PresentedDecode {
     std::unique_ptr<vulkan::Image> picture_;
     std::unique_ptr<vulkan::VulkanLane> drawing_;
     graph::FrameGraph frame_;
-    std::unique_ptr<graph::Executor> executor_;  ///< waits for the lane above before it goes
+    std::unique_ptr<graph::Executor> executor_;  ///< waits for the lane above before it is destroyed
     std::uint64_t steps_ = 0;
 };
 

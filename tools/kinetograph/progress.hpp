@@ -1,4 +1,4 @@
-// Progress of a decode on standard error: a living bar on a terminal, a plain line every tenth elsewhere.
+// Progress of a decode on standard error: an updated bar on a terminal, elsewhere a line for every tenth.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>

@@ -1,4 +1,4 @@
-// What this process holds of the host's memory.
+// The host memory of this process.
 #pragma once
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 namespace kinetograph::cli {
 
-/// Bytes of this process that lie in memory now; 0 where the system does not say.
+/// Resident bytes of this process; 0 if the system does not say.
 inline std::uint64_t resident_bytes() {
     std::ifstream file("/proc/self/statm");
     std::uint64_t pages = 0, resident = 0;

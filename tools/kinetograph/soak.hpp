@@ -1,4 +1,4 @@
-// Soak: many steps more, and what they left behind that they should not have.
+// Soak: many further steps, and the resources that they leaked, if any.
 #pragma once
 
 #include <kinetograph/tools/kinetograph/hand_overs.hpp>
@@ -12,8 +12,8 @@ namespace kinetograph::cli {
 struct Soak {
     std::int64_t steps = 0;
     double seconds = 0;
-    nlohmann::ordered_json before, after;  ///< the state, value by value
-    std::vector<std::string> changes;      ///< one sentence each: memory that grew, timelines that are elsewhere
+    nlohmann::ordered_json before, after;  ///< the state, figure by figure
+    std::vector<std::string> changes;      ///< one sentence each: memory that grew, timelines with unexpected values
 };
 
 /// `steps` executions of hand-overs, or steps of a decoder. Errors: those of the subject.

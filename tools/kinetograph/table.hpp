@@ -8,7 +8,7 @@ namespace kinetograph::cli {
 
 class Table {
   public:
-    /// A title that starts with '>' makes its column right-aligned; the sign is not shown.
+    /// A title that starts with '>' makes its column right-aligned; the '>' is not shown.
     explicit Table(std::vector<std::string> titles);
     void add(std::vector<std::string> cells);  ///< as many as there are titles
     std::string to_string() const;             ///< ends with a newline

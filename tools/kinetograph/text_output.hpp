@@ -10,8 +10,8 @@
 
 namespace kinetograph::cli {
 
-/// A place for one text. A file is claimed at once, so that one that cannot be written fails before long work, and
-/// appears complete or not at all.
+/// Destination of one text. A file is created at once, so that an unwritable one fails before long work, and appears
+/// complete or not at all.
 class TextOutput {
   public:
     /// `path` "-" is standard output. Errors: Io naming the path.
@@ -20,13 +20,13 @@ class TextOutput {
 
   private:
     explicit TextOutput(std::optional<ReplacingFile> file) : file_(std::move(file)) {}
-    std::optional<ReplacingFile> file_;  // nothing: standard output
+    std::optional<ReplacingFile> file_;  // none: standard output
 };
 
-/// A report as text, two blanks a level. Bytes of a name that are not UTF-8 become U+FFFD: a file name may hold any.
+/// A report as text, indented by two. Bytes of a name that are not UTF-8 become U+FFFD: a file name may contain any.
 std::string json_text(const nlohmann::ordered_json& json);
 
-/// Standard output, whole or an Error: Io.
+/// Standard output, all of it or an Error: Io.
 Result<void> print(std::string_view text);
 
 }  // namespace kinetograph::cli

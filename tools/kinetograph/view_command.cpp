@@ -23,12 +23,12 @@ struct ViewArguments {
     std::string latents;
     DecodeRequest decode;
     FrameSize size{.width = 1280, .height = 720};
-    std::string record;             ///< empty: nothing is recorded
-    bool allow_not_finite = false;  ///< frames with infinities and NaN are no failure
+    std::string record;             ///< empty: no recording
+    bool allow_not_finite = false;  ///< frames with infinities and NaN do not fail
     viewer::ViewerOptions viewer;
 };
 
-/// 8-bit RGBA as the sinks take frames; to_unorm8 gives the same bytes back.
+/// 8-bit RGBA in the sinks' format; to_unorm8 restores the same bytes.
 void to_hwc(const present::Picture& picture, std::vector<float>& hwc) {
     hwc.clear();
     for (std::size_t i = 0; i < picture.rgba.size(); ++i) {
@@ -41,7 +41,7 @@ struct FramesToShow {
     double fps = 0;
 };
 
-/// What the options ask for, else the whole clip.
+/// The requested frames, otherwise the whole clip.
 Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
     FramesToShow frames{.count = static_cast<std::int64_t>(arguments.viewer.frames), .fps = clip.fps};
@@ -68,7 +68,7 @@ Result<void> run(const ViewArguments& arguments) {
     KG_TRY(auto device, open_lane(arguments.decode.lane));
     viewer::ViewerOptions options = arguments.viewer;
     options.lane = device->info().kind;
-    device.reset();  // the viewer opens it anew
+    device.reset();  // the viewer opens it again
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
     options.model = arguments.decode.model;
@@ -148,7 +148,7 @@ void add_view(CLI::App& app, Action& action) {
             double factor = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
             if (error == std::errc{} && end == text.data() + text.size() && factor >= 0.01 && factor <= 100) return "";
-            return text + " is no number from 0.01 to 100";  // nan is in no range, and out of none
+            return text + " is no number from 0.01 to 100";  // a NaN fails both comparisons
         })
         ->type_name("FACTOR");
     command->add_flag_callback(

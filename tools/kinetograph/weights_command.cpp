@@ -1,4 +1,4 @@
-// kinetograph weights: what a checkpoint holds, and what is wrong with it.
+// kinetograph weights: the contents of a checkpoint, and what is wrong with it.
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
@@ -21,7 +21,7 @@ struct TensorRow {
     std::string name;
     tensor::DType dtype = tensor::DType::F32;
     tensor::Shape shape;
-    double rms = 0, largest = 0;  ///< of the absolute values; NaN for a type that is no floating point
+    double rms = 0, largest = 0;  ///< of the absolute values; NaN for types that are not floating point
     std::size_t not_finite = 0;   ///< elements
 };
 
@@ -120,7 +120,7 @@ Result<void> run(const std::string& spec, const std::string& json) {
         if (!checkpoint) return fail(checkpoint.error());
         rows = rows_of(*checkpoint);
     } else {
-        // A file that is no usable checkpoint is shown all the same: its tensors say what it is instead.
+        // A file that is not a usable checkpoint is shown anyway: its tensors tell what it is.
         KG_TRY(auto file, formats::open(spec));
         rows = rows_of(file);
     }

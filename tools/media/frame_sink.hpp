@@ -1,4 +1,4 @@
-// FrameSink: where the decoded frames of a clip go. An output appears under its name complete or not at all.
+// FrameSink: the destination of a clip's decoded frames. An output appears under its name complete or not at all.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -11,14 +11,14 @@
 
 namespace kinetograph::media {
 
-/// What every sink is told before the first frame.
+/// Given to every sink before the first frame.
 struct ClipFormat {
     std::int64_t width = 0, height = 0;  ///< pixels, multiples of 2
     std::int64_t frames = 0;             ///< in the whole clip
     double fps = 24.0;
 };
 
-/// Takes frames in order. Destroyed before finish() has succeeded, it leaves nothing behind (standard output excepted).
+/// Takes frames in order. If destroyed before finish() has succeeded, it leaves nothing (except on standard output).
 class FrameSink {
   public:
     FrameSink() = default;
@@ -28,13 +28,12 @@ class FrameSink {
 
     /// `hwc` [height, width, 3] float32, nominal range [-1, 1]; 8-bit outputs round as nn::to_unorm8 does.
     virtual Result<void> write(std::span<const float> hwc) = 0;
-    /// Completes the output and puts it in place of an older one. Call once, after the last frame.
+    /// Completes the output and replaces an older one. Call once, after the last frame.
     virtual Result<void> finish() = 0;
 };
 
-/// Opens the output, so that one that cannot be written fails before any decoding.
-/// Errors: InvalidArgument (a name of no known kind, a pattern without exactly one number), Io naming the path,
-/// Unsupported (no encoder).
+/// Opens the output, so that an unwritable one fails before any decoding. Errors: InvalidArgument (a name of unknown
+/// kind, a pattern without exactly one number), Io naming the path, Unsupported (no encoder).
 Result<std::unique_ptr<FrameSink>> create_sink(std::string_view out, const ClipFormat& format);
 
 }  // namespace kinetograph::media

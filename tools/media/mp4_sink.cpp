@@ -44,7 +44,7 @@ std::string libav_message(int error) {
     return text.data();
 }
 
-/// A rate within 0.0005 of 1000/1001 of a whole number is that of NTSC, however many digits of it were written down.
+/// A rate within 0.0005 of 1000/1001 of a whole number is NTSC's, however many of its digits were given.
 AVRational frame_rate(double fps) {
     constexpr double kNtsc = 1000.0 / 1001.0, kTolerance = 0.0005;
     const auto whole = std::lround(fps / kNtsc);
@@ -73,7 +73,7 @@ Result<CodecContext> open_encoder(std::string_view out, const ClipFormat& format
         encoder->chroma_sample_location = AVCHROMA_LOC_LEFT;
         if (global_header) encoder->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
         if (codec->id == AV_CODEC_ID_H264) {
-            av_opt_set(encoder->priv_data, "crf", "16", 0);  // below what the eye tells from the source; libx264 only
+            av_opt_set(encoder->priv_data, "crf", "16", 0);  // visually lossless; libx264 only
         } else {
             encoder->flags |= AV_CODEC_FLAG_QSCALE;
             encoder->global_quality = 2 * FF_QP2LAMBDA;  // MPEG-4's own near-lossless quantiser
@@ -86,7 +86,7 @@ Result<CodecContext> open_encoder(std::string_view out, const ClipFormat& format
                 format.height, refusals);
 }
 
-/// Full-range RGB to limited-range BT.709, both ends said; swscale would assume BT.601.
+/// Full-range RGB to limited-range BT.709, both set explicitly: swscale would assume BT.601.
 Scaler create_scaler(const ClipFormat& format) {
     const int width = static_cast<int>(format.width), height = static_cast<int>(format.height);
     Scaler scaler(sws_getContext(width, height, AV_PIX_FMT_RGB24, width, height, AV_PIX_FMT_YUV420P,
@@ -149,7 +149,8 @@ class Mp4Sink final : public FrameSink {
         stream_->avg_frame_rate = encoder_->framerate;
         avcodec_parameters_from_context(stream_->codecpar, encoder_.get());
         AVDictionary* options = nullptr;
-        av_dict_set(&options, "movflags", "+faststart", 0);  // the index in front: plays while it downloads
+        av_dict_set(&options, "movflags", "+faststart",
+                    0);  // the index comes first, so that the file plays while it downloads
         error = avformat_write_header(output, &options);
         av_dict_free(&options);
         if (error < 0) return failed("the header", error);
@@ -163,7 +164,7 @@ class Mp4Sink final : public FrameSink {
         return {};
     }
 
-    /// Hands one picture to the encoder, or none to drain it, and writes the packets that are ready.
+    /// Passes one picture to the encoder, or none to drain it, and writes the packets that are ready.
     Result<void> encode(const AVFrame* picture) {
         if (const int error = avcodec_send_frame(encoder_.get(), picture); error < 0) return failed("encoding", error);
         for (;;) {
@@ -183,7 +184,7 @@ class Mp4Sink final : public FrameSink {
         return fail(ErrorCode::Io, "{}: {}: {}", file_.target().string(), what, libav_message(error));
     }
 
-    ReplacingFile file_;  // declared first: removed after the muxer has let go of it
+    ReplacingFile file_;  // declared first: removed after the muxer has closed it
     ClipFormat format_;
     FormatContext output_;
     CodecContext encoder_;

@@ -1,4 +1,4 @@
-// OutputKind: what the name of an output asks for.
+// OutputKind: the kind of output that a name selects.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class OutputKind : std::uint8_t {
     Safetensors,  ///< `clip.safetensors`: `frames` F32 [3, T, H, W]
     RawRgb,       ///< `-`: 8-bit rgb24 on standard output, frame after frame
 };
-/// Nothing for a name that asks for none of them, and for one that is nothing but its extension.
+/// None for a name that matches none of them, and for one that is only an extension.
 std::optional<OutputKind> output_kind(std::string_view out);
 
 }  // namespace kinetograph::media

@@ -26,7 +26,7 @@ PendingFolder::PendingFolder(PendingFolder&& other) noexcept
     : path_(std::exchange(other.path_, {})), keep_(other.keep_) {}
 
 PendingFolder::~PendingFolder() {
-    std::error_code ignored;  // nothing is left to do about a folder that cannot be removed
+    std::error_code ignored;  // a folder that cannot be removed is left
     if (!path_.empty() && !keep_) std::filesystem::remove_all(path_, ignored);
 }
 

@@ -1,4 +1,4 @@
-// PendingFolder: a folder for files that are not complete yet, on the file system where they will be moved to.
+// PendingFolder: a folder for incomplete files, on the file system of their destination.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -9,8 +9,8 @@ namespace kinetograph::media {
 
 class PendingFolder {
   public:
-    /// An empty folder `.kinetograph-PID-N.partial` in the folder of `target`.
-    /// Errors: Io naming `target`, when its folder is missing or refuses.
+    /// An empty folder `.kinetograph-PID-N.partial` in the folder of `target`. Errors: Io naming `target`, if its
+    /// folder is missing or not writable.
     static Result<PendingFolder> create_beside(const std::filesystem::path& target);
 
     PendingFolder(PendingFolder&& other) noexcept;
@@ -18,7 +18,7 @@ class PendingFolder {
     ~PendingFolder();  ///< removes it with everything that is still inside, unless keep() was called
 
     const std::filesystem::path& path() const { return path_; }
-    /// For contents that are nowhere else: the folder and everything in it outlive this object.
+    /// For contents that exist nowhere else: the folder and its contents outlive this object.
     void keep() { keep_ = true; }
 
   private:

@@ -17,9 +17,9 @@ class PngNames {
     /// Errors: InvalidArgument for any other use of %, and for a name that is an extension only.
     static Result<PngNames> parse(std::string_view pattern);
 
-    /// Of frame `index`, from 0.
+    /// Path of frame `index`, from 0.
     std::filesystem::path path(std::int64_t index) const;
-    /// The frame whose file has the name `name`, without its folder; nothing if none has.
+    /// The frame whose file has the name `name`, without its folder; none if no frame has it.
     std::optional<std::int64_t> index_of(std::string_view name) const;
     const std::filesystem::path& folder() const { return folder_; }
 

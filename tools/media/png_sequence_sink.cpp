@@ -18,7 +18,7 @@ Result<void> move(const std::filesystem::path& from, const std::filesystem::path
     return {};
 }
 
-/// After a sequence of `frames` pictures comes nothing that looks like a part of it.
+/// No file after the last of `frames` pictures may look like a part of the sequence.
 Result<void> check_end(const PngNames& names, std::int64_t frames) {
     const std::filesystem::path next = names.path(frames);
     std::error_code ignored;
@@ -62,7 +62,7 @@ class PngSequenceSink final : public FrameSink {
     std::filesystem::path pending(std::int64_t index) const { return folder_.path() / fmt::format("{}.png", index); }
     std::filesystem::path older(std::int64_t index) const { return folder_.path() / fmt::format("{}.older", index); }
 
-    /// Whole or not at all.
+    /// Complete or not at all.
     Result<void> put_in_place(std::int64_t index) {
         const std::filesystem::path target = names_.path(index);
         std::error_code ignored;
@@ -102,7 +102,7 @@ class PngSequenceSink final : public FrameSink {
     PendingFolder folder_;
     ClipFormat format_;
     std::int64_t written_ = 0;
-    std::int64_t stranded_ = 0;       // older pictures that are only in the folder
+    std::int64_t stranded_ = 0;       // older pictures that exist only in the folder
     std::vector<std::uint8_t> rgba_;  // [height, width, 4]
 };
 

@@ -52,7 +52,7 @@ class SafetensorsSink final : public FrameSink {
 }  // namespace
 
 Result<std::unique_ptr<FrameSink>> create_safetensors_sink(std::string_view out, const ClipFormat& format) {
-    const auto probe = ReplacingFile::create(out);  // an unwritable place is told now, not after the decode
+    const auto probe = ReplacingFile::create(out);  // an unwritable place is reported now, not after the decode
     if (!probe) return fail(probe.error());
     const auto elements = static_cast<std::size_t>(3 * format.frames * format.height * format.width);
     try {

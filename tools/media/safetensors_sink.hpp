@@ -1,4 +1,4 @@
-// Frames as one float tensor: what scripts compare.
+// Frames as one float tensor, for comparison by scripts.
 #pragma once
 
 #include <kinetograph/tools/media/frame_sink.hpp>
