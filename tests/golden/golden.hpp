@@ -1,4 +1,4 @@
-// Reference outputs and how to compare with them.
+// Reference outputs and comparison with them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace kinetograph::golden {
 
-/// Where the files lie; README.md beside it says what they hold.
+/// The files' folder; README.md beside it describes them.
 inline std::filesystem::path folder() { return test::source_tree() / "tests/golden/data"; }
 
 /// A golden file's tensor as float32, with its shape.
@@ -26,7 +26,7 @@ struct Tensor {
 
 class File {
   public:
-    /// Throws where the file cannot be read: it is part of the repository.
+    /// Throws if the file cannot be read: it is part of the repository.
     explicit File(const std::string& name) : file_(opened(name)) {}
     Tensor tensor(const std::string& name) const {
         const tensor::TensorView* view = file_.find(name);
@@ -74,8 +74,7 @@ inline testing::AssertionResult within(std::span<const float> out, std::span<con
            << " (limit " << limit.max_abs << "), " << out.size() << " values against " << reference.size();
 }
 
-/// The upper rows of `frames` equal frames, as many values of each as make `count` in all: what is kept of a large
-/// activation.
+/// The upper rows of `frames` equal frames, `count` values in all: the part of a large activation that is stored.
 inline std::vector<float> upper_rows(std::span<const float> values, std::int64_t frames, std::size_t count) {
     const std::size_t whole = values.size() / static_cast<std::size_t>(frames);
     const std::size_t kept = std::min(whole, count / static_cast<std::size_t>(frames));
@@ -87,7 +86,7 @@ inline std::vector<float> upper_rows(std::span<const float> values, std::int64_t
     return result;
 }
 
-/// Frames [first, first + count) of a [C, T, H, W] tensor as [count, C, H, W]: what a step takes.
+/// Frames [first, first + count) of a [C, T, H, W] tensor as [count, C, H, W]: a step's input.
 inline std::vector<float> tchw(const Tensor& cthw, std::int64_t first, std::int64_t count) {
     const std::int64_t channels = cthw.shape[0], frames = cthw.shape[1], pixels = cthw.shape[2] * cthw.shape[3];
     std::vector<float> result;
@@ -98,7 +97,7 @@ inline std::vector<float> tchw(const Tensor& cthw, std::int64_t first, std::int6
     return result;
 }
 
-/// The same frames as [count, H, W, C]: what a step gives.
+/// The same frames as [count, H, W, C]: a step's output.
 inline std::vector<float> thwc(const Tensor& cthw, std::int64_t first, std::int64_t count) {
     const std::int64_t channels = cthw.shape[0], pixels = cthw.shape[2] * cthw.shape[3];
     const std::vector<float> planar = tchw(cthw, first, count);

@@ -11,7 +11,7 @@
 
 namespace kinetograph::gpu_tests {
 
-/// One kernel of a suite. Kernels say with kThreads how many threads they take at most.
+/// One kernel of a suite. A kernel's kThreads is the largest number of threads that it takes.
 template <class Kernel>
 __global__ void __launch_bounds__(Kernel::kThreads, 1)
     kernel_entry(const __grid_constant__ typename Kernel::Params params) {
@@ -36,7 +36,7 @@ class DeviceBackend {
     /// The same for bytes that are not a vector; the address is the key for fetch.
     void* place(const void* host, size_t bytes) {
         Placed& placed = placed_[host];
-        if (placed.bytes < bytes) {  // also when another vector lay at this address before
+        if (placed.bytes < bytes) {  // also if another vector was at this address before
             cudaFree(placed.device);
             placed = {nullptr, bytes};
             check(cudaMalloc(&placed.device, std::max<size_t>(bytes, 256)), "cudaMalloc");
@@ -98,7 +98,7 @@ class DeviceBackend {
         return trouble_;
     }
 
-    /// What went wrong first, or "".
+    /// The first failure, or "".
     const std::string& trouble() const { return trouble_; }
 
   private:

@@ -1,6 +1,6 @@
-// Stands between a program and the real CUDA driver: the launch that KINETOGRAPH_FAULTING_LAUNCH counts to is given
-// arguments whose every byte is 0x55, so that sizes are large and pointers are none of the device's. Everything else is
-// the driver's own: the library needs libcuda.so.1, where dlsym() finds what is not defined here.
+// Wraps the real CUDA driver: the launch with the number KINETOGRAPH_FAULTING_LAUNCH gets arguments whose every byte is
+// 0x55, so that sizes are large and pointers invalid. Everything else is the driver's own: the library links
+// libcuda.so.1, where dlsym() finds what is not defined here.
 #include <dlfcn.h>
 
 #include <atomic>

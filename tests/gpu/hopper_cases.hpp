@@ -7,7 +7,7 @@
 #include "launch_shape.hpp"
 
 /// The conformance suite: every instruction that Hopper shares with the host model, in the forms that kernels use. A
-/// case is run by a back end and leaves bytes; two back ends agree when the bytes of all cases are equal.
+/// back end runs a case, which leaves bytes; two back ends agree if the bytes of all cases are equal.
 namespace kinetograph::gpu_tests {
 
 using isa::MapMode;
@@ -35,7 +35,7 @@ class HopperCases {
   private:
     // --- pieces ---
 
-    /// Bytes that name their place, never two equal 16-bit words in a row.
+    /// Bytes that identify their position; no two consecutive 16-bit words are equal.
     static std::vector<uint8_t> coded(uint64_t bytes) {
         std::vector<uint8_t> values(bytes);
         for (uint64_t i = 0; i < bytes; ++i) values[i] = static_cast<uint8_t>((i / 2 % 65521 + 1) >> (8 * (i % 2)));
@@ -145,8 +145,8 @@ class HopperCases {
         }
     };
 
-    /// Every tap's corner case of one layer: first, middle and last tap from the first pixel, from one inside, and past
-    /// the last image; every swizzle.
+    /// Every tap's corner cases of one layer: first, middle and last tap, from the first pixel, from an inner one, and
+    /// past the last image; every swizzle.
     template <int kRank>
     void im2col_layer(const std::string& layer, const std::array<uint64_t, 5>& size, const std::array<Axis, 3>& axes,
                       uint32_t pixels, int32_t channel = 0) {

@@ -1,5 +1,5 @@
 // hopper_conformance [results.json]: runs the conformance suite on the host model and on the first GPU, compares them
-// byte for byte, and writes what agreed. 0: all cases agree; 1: some do not; 77: there is no Hopper GPU.
+// byte for byte, and writes the results. 0: all cases agree; 1: some do not; 77: there is no Hopper GPU.
 #include <cstdio>
 #include <fstream>
 #include <iostream>

@@ -9,25 +9,26 @@
 #include <kinetograph/tests/kernels/conformance/gemm_sm90.hpp>
 
 /// The smallest kernels that show what one instruction does, for sm_90a and the host model alike. Each leaves words in
-/// `out` that depend on nothing but the instruction.
+/// `out` that depend only on the instruction.
 namespace kinetograph::gpu_tests {
 
 inline constexpr uint32_t kTileBytes = 65536;
 
-/// Copies `bytes` of shared memory to global memory, by all threads of the block.
+/// Copies `bytes` of shared memory to global memory, with all threads of the block.
 KG_DEVICE void dump(const uint8_t* tile, uint32_t bytes, uint32_t* out, uint32_t threads) {
     const auto* words = reinterpret_cast<const uint32_t*>(tile);
     for (uint32_t i = isa::thread_index(); i < bytes / 4; i += threads) out[i] = isa::load_shared(words + i);
 }
 
-/// Fills shared memory with words that name their place, seen by the async proxy after the block's next barrier.
+/// Fills shared memory with words that identify their position, visible to the async proxy after the block's next
+/// barrier.
 KG_DEVICE void fill(uint8_t* tile, uint32_t bytes, uint32_t threads) {
     auto* words = reinterpret_cast<uint32_t*>(tile);
     for (uint32_t i = isa::thread_index(); i < bytes / 4; i += threads) isa::store_shared(words + i, i * 2654435761u);
     isa::fence_async_shared();
 }
 
-/// One TMA load as it lands, swizzle included. `kIm2col` takes tap offsets.
+/// The result of one TMA load, swizzle included. `kIm2col` takes tap offsets.
 template <int kRank, bool kIm2col>
 struct LoadKernel {
     static constexpr uint32_t kThreads = 32;
@@ -63,7 +64,7 @@ struct LoadKernel {
     }
 };
 
-/// One TMA store of a named tile: what it clips and where it puts the rest.
+/// One TMA store of an identifiable tile: shows what it clips and where it stores the rest.
 template <int kRank>
 struct StoreKernel {
     static constexpr uint32_t kThreads = 32;
@@ -131,7 +132,7 @@ struct MulticastKernel {
     }
 };
 
-/// mbarrier: phases, parities, arrival counts, announced bytes, arrivals from the other CTA. One word a question.
+/// mbarrier: phases, parities, arrival counts, announced bytes, arrivals from the other CTA. One word per question.
 struct BarrierKernel {
     static constexpr uint32_t kThreads = 32;
     struct Params {
@@ -213,7 +214,7 @@ struct ClusterKernel {
     }
 };
 
-/// elect.sync: one lane a warp, the same every time; shfl; named barriers between warps, waiting and not.
+/// elect.sync: one lane per warp, the same every time; shfl; named barriers between warps, waiting and not.
 struct WarpsKernel {
     static constexpr uint32_t kThreads = 128;
     struct Params {
@@ -236,7 +237,7 @@ struct WarpsKernel {
         if (isa::elect_one() && first) isa::store_shared(&shared.again[warp], 1u);
         isa::sync_warp();
         const uint32_t broadcast = isa::broadcast(lane * 3 + warp, 7);
-        // Warps 0 and 1 hand a word to 2 and 3: the givers do not wait.
+        // Warps 0 and 1 pass a word to 2 and 3 without waiting.
         const uint32_t pair = warp % 2, barrier = 1 + pair;
         if (warp < 2) {
             if (lane == 5) isa::store_shared(&shared.handed[pair], 500 + pair);
@@ -279,7 +280,7 @@ struct RegistersKernel {
     }
 };
 
-/// Small integers by place, exact in every element and every order of summation.
+/// Small integers by position, exact in every element and every order of summation.
 KG_DEVICE uint32_t operand_word(Element element, uint32_t row, uint32_t pair, uint32_t salt) {
     uint32_t word = 0;
     for (uint32_t i = 0; i < 2; ++i) {
@@ -297,8 +298,8 @@ KG_DEVICE uint32_t operand_word(Element element, uint32_t row, uint32_t pair, ui
     return word;
 }
 
-/// D = A * B^T of 64 x kN over one span of K; A from shared memory or registers. `shift` rows move both starts, groups
-/// of 8 rows lie `pitch` rows apart.
+/// D = A * B^T of 64 x kN over one span of K; A from shared memory or registers. Both starts are shifted by `shift`
+/// rows; groups of 8 rows are `pitch` rows apart.
 template <int kN, Element kElement, bool kARegisters, isa::Swizzle kSwizzle>
 struct WgmmaKernel {
     static constexpr uint32_t kThreads = 128, kSpan = isa::span_bytes(kSwizzle);
@@ -318,7 +319,7 @@ struct WgmmaKernel {
                               operand_word(kElement, row, word, salt));
         }
     }
-    /// The whole area, so that rows between groups hold something.
+    /// Clears the whole area, so that rows between groups are defined.
     KG_DEVICE static void clear(uint8_t* tile, uint32_t bytes) {
         for (uint32_t i = isa::thread_index(); i < bytes / 4; i += kThreads)
             isa::store_shared(reinterpret_cast<uint32_t*>(tile) + i, 0u);

@@ -10,8 +10,8 @@
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
 #include <kinetograph/tests/source_tree.hpp>
 
-/// The model's side of the conformance suite, without any GPU: every schedule gives the same bytes, and they are those
-/// that an H200 gave when hopper_conformance ran there.
+/// The model's side of the conformance suite, without a GPU: every schedule gives the same bytes, equal to those that
+/// an H200 gave when hopper_conformance ran there.
 namespace kinetograph::gpu_tests {
 namespace {
 

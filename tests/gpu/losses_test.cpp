@@ -1,5 +1,5 @@
-// A real GPU is lost to a kernel whose pointers lead astray, in the middle of what users run: each program ends with a
-// sentence, soon.
+// A kernel with invalid pointers causes the loss of a real GPU during each program that users run: the program must end
+// with a sentence, soon.
 #include <gtest/gtest.h>
 #include <kinetograph/tests/source_tree.hpp>
 #include <kinetograph/tests/tools/kinetograph/program.hpp>

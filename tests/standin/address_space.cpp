@@ -10,8 +10,8 @@ namespace kinetograph::standin {
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 256;  // what hipMalloc and cuMemAlloc promise, and no more
-constexpr std::uint64_t kGap = 256;        // between allocations: an access one element too far is outside of all
+constexpr std::uint64_t kAlignment = 256;  // guaranteed by hipMalloc and cuMemAlloc, and no more
+constexpr std::uint64_t kGap = 256;        // between allocations: an access one element too far hits none of them
 constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
@@ -32,7 +32,7 @@ AddressSpace::~AddressSpace() {
     if (arena_ != 0) ::munmap(pointer(arena_), arena_bytes_);
 }
 
-/// The lowest place in the arena where `bytes` fit behind a gap; 0: none.
+/// The lowest free address in the arena for `bytes` after a gap; 0: none.
 std::uintptr_t AddressSpace::place(std::uint64_t bytes) const {
     std::uintptr_t from = arena_ + kGap;
     for (auto range = ranges_.lower_bound(arena_); range != ranges_.end() && range->first < arena_ + arena_bytes_;

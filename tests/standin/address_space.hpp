@@ -11,10 +11,10 @@ namespace kinetograph::standin {
 
 enum class AddressKind : std::uint8_t { Device, Signal, Pinned, Registered, Imported };
 
-/// What the device addresses, ordinary memory of the host, or a range that leaves what it starts in.
+/// Device memory, ordinary host memory, or a range that exceeds the allocation in which it starts.
 enum class Place : std::uint8_t { Device, Pageable, Broken };
 
-/// Device memory is one reserved range, readable and writable only while an Access lives.
+/// Device memory is one reserved range, readable and writable only while an Access exists.
 class AddressSpace {
   public:
     explicit AddressSpace(std::uint64_t memory_bytes);
@@ -24,24 +24,24 @@ class AddressSpace {
 
     void* allocate(std::uint64_t bytes);         ///< device memory full of 0xFF; null: not enough left
     void* allocate_signal();                     ///< eight bytes, readable by the host
-    void* allocate_pinned(std::uint64_t bytes);  ///< its host address; device_address() tells the other one
+    void* allocate_pinned(std::uint64_t bytes);  ///< its host address; device_address() returns the other one
     void* import(int fd, std::uint64_t offset, std::uint64_t bytes);  ///< a part of a file; null: cannot be mapped
     bool register_host(void* host, std::uint64_t bytes);              ///< false: overlaps what is known
-    /// Releases what starts at `address`, which is a host address for pinned and registered memory.
+    /// Releases the allocation at `address`, which is a host address for pinned and registered memory.
     bool release(const void* address, AddressKind kind);
 
-    /// Where the device sees pinned or registered memory that the host knows as `host`.
+    /// The device address of pinned or registered memory that has the host address `host`.
     void* device_address(void* host) const;
-    /// What kind of memory holds all of [address, address + bytes); empty: none of the device's.
+    /// The kind of memory that contains all of [address, address + bytes); none if it is not the device's.
     std::optional<AddressKind> find(const void* address, std::uint64_t bytes) const;
-    /// Where a copy's end lies; a driver tells by the address as well.
+    /// The place of one end of a copy, determined from the address as a driver does.
     Place place(const void* address, std::uint64_t bytes) const;
-    /// Where the host knows memory that the device sees at `address`, or else `address` itself.
+    /// The host address of memory that the device sees at `address`, or else `address` itself.
     void* host_address(void* address) const;
     std::size_t count(AddressKind kind) const;
     std::uint64_t held() const;  ///< bytes of device memory
 
-    /// While one lives, device memory is mapped.
+    /// While one exists, device memory is mapped.
     class Access {
       public:
         explicit Access(AddressSpace& space);
@@ -57,7 +57,7 @@ class AddressSpace {
     struct Range {
         std::uint64_t bytes = 0;
         AddressKind kind = AddressKind::Device;
-        std::uintptr_t host = 0;  ///< where the host sees it; 0: nowhere
+        std::uintptr_t host = 0;  ///< its host address; 0: none
     };
     std::uintptr_t place(std::uint64_t bytes) const;
     void protect(int protection) const;

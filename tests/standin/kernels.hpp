@@ -1,4 +1,4 @@
-// The kernels that a stand-in library can launch: by name, as host functions over a whole grid.
+// The kernels that a stand-in library can launch by name: host functions over a whole grid.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -25,7 +25,7 @@ struct KernelCall {
 std::optional<Kernel> find_test_kernel(std::string_view name);
 std::optional<std::string> run_test_kernel(std::string_view name, const KernelCall& call);
 
-/// The kernels that are linked into this library. What run_kernel() returns is a fault, in one sentence.
+/// The kernels linked into this library. run_kernel() returns a fault as a sentence, if there was one.
 std::optional<Kernel> find_kernel(std::string_view name);
 std::optional<std::string> run_kernel(std::string_view name, const KernelCall& call);
 

@@ -12,7 +12,7 @@ namespace kinetograph::standin {
 
 namespace {
 
-/// KINETOGRAPH_STANDIN="devices=0" or "architecture=gfx942", for programs that a test starts.
+/// KINETOGRAPH_STANDIN="devices=0" or "architecture=gfx942", for programs started by a test.
 Options options_from_environment() {
     Options options;
     const char* text = std::getenv("KINETOGRAPH_STANDIN");
@@ -26,7 +26,7 @@ Options options_from_environment() {
     return options;
 }
 
-/// A value in a file of memory, as two processes would share it.
+/// A value in a memory file, which two processes could share.
 class MemoryCounter final : public ExternalCounter {
   public:
     explicit MemoryCounter(std::uint64_t* value) : value_(value) {}
@@ -51,7 +51,7 @@ std::shared_ptr<ExternalCounter> import_memory_counter(int fd) {
 std::unique_ptr<ExternalMemory> ExternalMemory::open(int fd, std::uint64_t bytes) {
     std::unique_ptr<ExternalMemory> memory(new ExternalMemory(::dup(fd), bytes));
     if (Machine::instance().options().files == MemoryFiles::Lavapipe) {
-        std::array<std::uint64_t, 2> header{};  // bytes of the whole file, offset of its data
+        std::array<std::uint64_t, 2> header{};  // size of the whole file, offset of its data
         if (::pread(fd, header.data(), sizeof(header), 0) != sizeof(header)) return nullptr;
         memory->data = header[1];
     }

@@ -1,4 +1,4 @@
-// The machine behind a stand-in's entry points: options, counters, address space, the objects that exist.
+// The machine behind a stand-in's entry points: options, counters, address space, live objects.
 #pragma once
 
 #include <kinetograph/tests/standin/address_space.hpp>
@@ -14,7 +14,7 @@
 
 namespace kinetograph::standin {
 
-/// The objects of one kind that exist: a call with another handle is a mistake that a driver would not survive.
+/// The live objects of one kind. A call with any other handle is an error that would crash a driver.
 template <class Object>
 class Handles {
   public:
@@ -23,7 +23,7 @@ class Handles {
         objects_.insert(object.get());
         return object.release();
     }
-    /// Null where it does not exist.
+    /// Null if it does not exist.
     std::unique_ptr<Object> remove(Object* object) {
         std::lock_guard lock(mutex_);
         return std::unique_ptr<Object>(objects_.erase(object) != 0 ? object : nullptr);
@@ -47,27 +47,27 @@ struct Module;
 struct Function {
     const Module* module = nullptr;
     Kernel kernel;
-    std::optional<int> dynamic_shared_limit{};  ///< of a block in bytes, where it was set
-    bool large_clusters = false;                ///< of more CTAs than every chip takes
+    std::optional<int> dynamic_shared_limit{};  ///< of a block in bytes, if it was set
+    bool large_clusters = false;                ///< of more CTAs than every chip supports
 };
 
 struct Module {
     int device = 0;
-    std::optional<std::set<std::string, std::less<>>> kernels;  ///< of the image; empty: all that the library knows
+    std::optional<std::set<std::string, std::less<>>> kernels;  ///< of the image; none: all that the library has
     std::vector<std::unique_ptr<Function>> functions;
-    Function* find(std::string_view name);  ///< null: it has no such kernel
+    Function* find(std::string_view name);  ///< null: there is no such kernel
 };
 
-/// A file of memory that another API has exported.
+/// A memory file exported by another API.
 struct ExternalMemory {
-    /// Leaves the descriptor to the caller; null where the file is not as long.
+    /// Leaves the descriptor to the caller; null if the file is shorter.
     static std::unique_ptr<ExternalMemory> open(int fd, std::uint64_t bytes);
     ~ExternalMemory();
     ExternalMemory(const ExternalMemory&) = delete;
     ExternalMemory& operator=(const ExternalMemory&) = delete;
     const int fd;  ///< its own
     const std::uint64_t bytes;
-    std::uint64_t data = 0;  ///< where they begin in the file
+    std::uint64_t data = 0;  ///< offset in the file
 
   private:
     ExternalMemory(int descriptor, std::uint64_t data_bytes) : fd(descriptor), bytes(data_bytes) {}
@@ -77,7 +77,7 @@ struct ExternalSemaphore {
     std::shared_ptr<ExternalCounter> counter;
 };
 
-/// What the library plays where Options do not say it.
+/// The device, as far as Options do not specify it.
 struct PosedDevice {
     std::string_view name, architecture;
     bool imports_timelines = false;
@@ -96,7 +96,7 @@ class Machine final : public Control {
     std::vector<std::string> complaints() const override;
     void import_semaphores(std::function<std::shared_ptr<ExternalCounter>(int fd)> import) override;
 
-    /// Counts a call; what an Injection answers in its place, otherwise success.
+    /// Counts a call; returns an Injection's status, otherwise success.
     Status enter(const char* entry_point);
     void complain(std::string sentence);
     const Options& options() const { return options_; }
@@ -104,13 +104,13 @@ class Machine final : public Control {
     std::int64_t device_now() const;  ///< nanoseconds of the device's clock, which drifts against the host's
     std::shared_ptr<ExternalCounter> import_semaphore(int fd) const;
 
-    /// The device has failed: nothing runs any more, and calls on streams answer this.
+    /// The device has failed: nothing runs any more, and calls on streams return this.
     Status fault() const { return fault_.load(); }
     Status run_kernel(const std::string& name, const KernelCall& call);
-    std::mutex& call_mutex() { return call_mutex_; }          ///< held while a call stands still
+    std::mutex& call_mutex() { return call_mutex_; }          ///< held while a call is blocked
     std::mutex& callback_mutex() { return callback_mutex_; }  ///< one thread of the library runs all callbacks
-    void wait_until_idle();                                   ///< all streams, as calls that free memory do
-    void pause();                                             ///< now and then, for a moment
+    void wait_until_idle();                                   ///< waits for all streams, like calls that free memory
+    void pause();                                             ///< occasionally, for a moment
 
     Handles<Stream> streams;
     Handles<Event> events;

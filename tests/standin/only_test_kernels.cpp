@@ -1,4 +1,4 @@
-// The stand-in without the host model: its own kernels are all it can launch.
+// The stand-in without the host model: it can launch only its own kernels.
 #include <kinetograph/tests/standin/kernels.hpp>
 
 namespace kinetograph::standin {

@@ -1,12 +1,11 @@
-// A status of whichever API a stand-in library plays.
+// A status of the API that a stand-in library implements.
 #pragma once
 
 #include <type_traits>
 
 namespace kinetograph::standin {
 
-/// hipError_t or CUresult, which agree in the numbers of Code. Converts from and to the
-/// enumeration of the API.
+/// hipError_t or CUresult, which agree in the numbers of Code. Converts from and to the API's enumeration.
 class Status {
   public:
     constexpr Status() = default;

@@ -13,7 +13,7 @@ void Event::expect() const {
 Work Event::stamp() const {
     return [state = state]() -> Status {
         std::lock_guard lock(state->mutex);
-        if (state->records > 1) {  // a later record has been enqueued: its time is the event's
+        if (state->records > 1) {  // a later record has been enqueued: its time counts
             --state->records;
             return {};
         }
@@ -116,7 +116,7 @@ Status Stream::push(Work work) {
     return {};
 }
 
-/// As drivers do whose queue is full: they hold a lock that other calls need.
+/// Like drivers with a full queue, holds a lock that other calls need.
 void Stream::wait_for_room(std::unique_lock<std::mutex>& lock) {
     const std::size_t depth = Machine::instance().options().queue_depth;
     if (depth == 0 || work_.size() < depth) return;
@@ -165,7 +165,7 @@ void Stream::work_loop() {
         if (machine.options().queue_depth != 0) changed_.notify_all();
         if (machine.fault().ok()) {
             machine.pause();
-            (void)work();  // a fault is the machine's: it stops every stream
+            (void)work();  // a fault is recorded in the machine and stops every stream
         }
         work = {};
         lock.lock();

@@ -1,4 +1,4 @@
-// What streams of a stand-in library are made of: work, events, captures, graphs.
+// The parts of a stand-in library's streams: work, events, captures, graphs.
 #pragma once
 
 #include <kinetograph/tests/standin/status.hpp>
@@ -15,13 +15,13 @@
 
 namespace kinetograph::standin {
 
-/// One piece of a stream's work; an answer that is not ok is a fault of the device.
+/// One piece of a stream's work; any result other than success is a fault of the device.
 using Work = std::function<Status()>;
 
 struct EventState {
     std::mutex mutex;
     enum class Phase : std::uint8_t { NeverRecorded, Pending, Passed } phase = Phase::NeverRecorded;
-    std::uint64_t records = 0;  ///< a record that a later one has overtaken stamps nothing
+    std::uint64_t records = 0;  ///< a record overtaken by a later one stamps nothing
     std::int64_t device_ns = 0;
 };
 
@@ -31,13 +31,13 @@ struct Event {
     std::weak_ptr<const void> capture{};  ///< which the newest record is part of
     std::shared_ptr<EventState> state = std::make_shared<EventState>();
 
-    /// A record was enqueued: the event is pending until its work has run.
+    /// A record was enqueued: the event is pending until that work has run.
     void expect() const;
     Work stamp() const;
-    /// Expects and stamps at once, as the node of a graph does.
+    /// expect() and stamp at once, like the node of a graph.
     Work record() const;
     EventState::Phase phase() const;
-    /// False where either has not passed.
+    /// False if either is pending.
     static bool elapsed(const Event& start, const Event& stop, float& milliseconds);
     Status wait() const;
 };
@@ -70,24 +70,24 @@ class Stream {
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
-    /// Enqueues, or writes down during a capture.
+    /// Enqueues the work, or adds it to the capture.
     Status push(Work work);
     bool idle() const;
     void wait_until_idle() const;
 
     const int device;
 
-    /// What a capture has written down so far, and the nodes that the next one depends on.
+    /// The nodes captured so far, and those that the next one depends on.
     struct Capture {
         std::unique_ptr<Graph> graph = std::make_unique<Graph>();
         std::vector<const GraphNode*> tail;
         std::atomic<bool> invalidated = false;
         std::thread::id thread = std::this_thread::get_id();
-        std::shared_ptr<const void> running = std::make_shared<int>();  ///< ends with it
+        std::shared_ptr<const void> running = std::make_shared<int>();  ///< ends with the capture
     };
     std::unique_ptr<Capture> capture;  ///< of the thread that enqueues
 
-    /// What a call that cannot be captured answers on a capturing stream; the capture is lost.
+    /// The result of a call that cannot be captured on a capturing stream; the capture is lost.
     Status refuse_capture() const;
     /// Ends the capture, with a complaint about a fork that was not joined. Null: the capture was invalidated.
     std::unique_ptr<Graph> end_capture();

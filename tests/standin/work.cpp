@@ -19,7 +19,7 @@ struct Arguments {
     std::vector<Word> words;
 };
 
-/// The host's own address where there is one: what watches threads knows memory by its address.
+/// The host's own address if there is one: thread checkers identify memory by its address.
 std::uint64_t* counter_at(void* address) {
     return static_cast<std::uint64_t*>(machine().addresses().host_address(address));
 }
@@ -29,7 +29,7 @@ bool& calling_back() {
     return calling;
 }
 
-/// Sleeps between looks, until it is so or the device has failed.
+/// Polls until the condition holds or the device has failed.
 template <class Condition>
 Status wait_until(Condition condition) {
     while (!condition() && machine().fault().ok()) std::this_thread::sleep_for(std::chrono::microseconds(5));
@@ -56,7 +56,7 @@ Status copy(Stream& stream, void* to, const void* from, std::uint64_t bytes) {
         std::memmove(to, from, bytes);
         return {};
     });
-    if (pushed.ok() && pageable) stream.wait_until_idle();  // ordinary memory is staged by the caller
+    if (pushed.ok() && pageable) stream.wait_until_idle();  // the caller stages ordinary memory
     return pushed;
 }
 

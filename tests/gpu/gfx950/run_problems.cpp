@@ -43,7 +43,7 @@ std::vector<double> values(const Bytes& bytes, const std::string& element) {
     return result;
 }
 
-/// ||found - wanted|| / ||wanted||; infinite where one of them has a NaN that the other has not.
+/// ||found - wanted|| / ||wanted||; infinite if only one of them has a NaN.
 double distance(const std::vector<double>& found, const std::vector<double>& wanted) {
     double difference = 0, scale = 0;
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -58,7 +58,7 @@ double distance(const std::vector<double>& found, const std::vector<double>& wan
     return std::sqrt(difference / (scale == 0 ? 1 : scale));
 }
 
-/// What is wrong with a buffer, or nothing.
+/// What is wrong with a buffer; empty if nothing.
 std::string judge(const nlohmann::json& expected, const Bytes& found, const std::filesystem::path& folder) {
     const std::string element = expected["element"], buffer = expected["buffer"];
     const Bytes model = read_file(folder / expected["model"].get<std::string>());
@@ -90,7 +90,7 @@ class Prover {
         stream_ = std::move(*stream);
     }
 
-    /// What is wrong with the problem's results, or nothing.
+    /// What is wrong with the problem's results; empty if nothing.
     std::string run(const nlohmann::json& problem, const std::filesystem::path& folder) {
         const std::string name = problem["kernel"];
         std::shared_ptr<accel::Kernel> kernel;

@@ -15,7 +15,7 @@ import code_object  # noqa: E402
 
 CLANG, TOOLS, WORK = sys.argv[2:5]
 
-# Two k-steps a trip: one load to LDS, two reads and four matrix instructions each, waits that leave a load in flight.
+# Two k-steps per trip: each has one load to LDS, two reads and four matrix instructions; waits leave a load in flight.
 SOUND = """
     .amdgcn_target "amdgcn-amd-amdhsa--gfx950"
     .text

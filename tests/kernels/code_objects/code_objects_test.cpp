@@ -20,7 +20,7 @@ TEST(CodeObjects, AreWholeElfFilesForTheChip) {
         uint32_t flags = 0;
         std::memcpy(&flags, object.image.data() + 48, sizeof flags);
         EXPECT_EQ(flags & 0xff, 0x4f);  // EF_AMDGPU_MACH_AMDGCN_GFX950
-        // The last section header ends the file: nothing has been cut off.
+        // The last section header ends the file: nothing is missing.
         uint64_t sections = 0;
         uint16_t count = 0;
         std::memcpy(&sections, object.image.data() + 40, sizeof sections);

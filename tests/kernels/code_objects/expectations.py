@@ -12,7 +12,8 @@ COUNTS = {"kg_conv_bf16_": 22, "kg_conv_f16_": 22, "kg_conv_f8_": 12, "kinetogra
           "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
           "kinetograph_add_frames_": 6, "kinetograph_store_": 12}
 
-# Eight workgroups of four waves hide each other's waits with 64 registers a lane; the norm holds its pixels in registers.
+# With eight workgroups of four waves and 64 registers a lane, waves hide each other's waits; the norm keeps its pixels
+# in registers.
 STREAMING = {"threads": 256, "workgroups_a_compute_unit": 8}
 HOLDING = {"threads": 256, "workgroups_a_compute_unit": 4}
 PASSES = (

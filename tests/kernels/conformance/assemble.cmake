@@ -1,6 +1,6 @@
 # cmake -DNVCC=... -DSOURCE=x.cu -DCHIP=90 -DINCLUDE=... -DOUTPUT=x.ptx [-DKERNELS=ON] [-DWANTED=a,b] -P assemble.cmake
-# Compiles SOURCE for sm_<CHIP>a and prints what ptxas says. With KERNELS, spills, local memory and serialized wgmma
-# (C7508..C7520) are failures. WANTED: instructions that the PTX must hold.
+# compiles SOURCE for sm_<CHIP>a and prints ptxas's messages. With KERNELS, spills, local memory and serialized wgmma
+# (C7508..C7520) are failures. WANTED: instructions that the PTX must contain.
 if(NOT NVCC)
     message(STATUS "SKIPPED: nvcc is not on this machine, ${SOURCE} is not assembled for sm_${CHIP}a")
     return()

@@ -37,7 +37,7 @@ struct GemmSm100 {
         uint32_t columns;
     };
 
-    /// A position in a ring of `kSlots` slots and the parity that a waiter there needs.
+    /// A position in a ring of `kSlots` slots and the parity to wait for there.
     template <uint32_t kSlots>
     struct Ring {
         uint32_t slot, parity;
@@ -99,7 +99,7 @@ struct GemmSm100 {
                 }
             }
         }
-        // The pair's commits arrive here until the last stage is free; nobody leaves before.
+        // The pair's commits arrive here until the last stage is free; no CTA exits before.
         for (uint32_t stage = 0; stage < kStages; ++stage, ring.advance())
             isa::mbarrier::wait(shared.empty[ring.slot], ring.parity);
     }

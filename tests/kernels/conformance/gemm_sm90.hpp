@@ -8,9 +8,9 @@
 
 #include "bfloat16.hpp"
 
-/// D[M, N] = A[M, K] * B[N, K]^T in bf16, the smallest kernel with every moving part of an SM90 mainloop: TMA ring,
-/// producer and consumer warpgroups, wgmma, filter rows shared by multicast, registers, staged TMA store. One source
-/// for chip and host.
+/// D[M, N] = A[M, K] * B[N, K]^T in bf16, the smallest kernel with every part of an SM90 mainloop: TMA ring, producer
+/// and consumer warpgroups, wgmma, filter rows shared by multicast, registers, staged TMA store. One source for chip
+/// and host.
 namespace kinetograph::conformance {
 
 struct GemmSm90Params {
@@ -51,13 +51,13 @@ struct GemmSm90 {
             isa::raise_registers<232>();
             multiply(params, shared, warpgroup - 1);
         }
-        isa::sync_warp();     // one lane of the load warp comes late
-        isa::sync_cluster();  // no CTA leaves while a peer still signals its barriers
+        isa::sync_warp();     // one lane of the load warp arrives late
+        isa::sync_cluster();  // no CTA exits while a peer may still signal its barriers
     }
 
     KG_DEVICE static void load(const GemmSm90Params& params, Shared& shared) {
         if (isa::warp_index() != 0 || !isa::elect_one()) return;
-        constexpr uint32_t kShare = kBN / kCluster;  // rows of B that this CTA brings for all
+        constexpr uint32_t kShare = kBN / kCluster;  // rows of B that this CTA loads for all
         const uint32_t rank = isa::cluster_rank();
         const auto m = static_cast<int32_t>(isa::block_index().x * kBM);
         const auto n = static_cast<int32_t>(isa::block_index().y * kBN + rank * kShare);
@@ -106,7 +106,7 @@ struct GemmSm90 {
             {.address = isa::shared_address(rows), .group_stride = 1024, .swizzle = isa::Swizzle::Span128});
     }
 
-    /// The stage is free for every CTA that writes into it.
+    /// Releases the stage to every CTA that writes into it.
     KG_DEVICE static void release(Shared& shared, uint32_t stage) {
         const uint32_t rank = isa::thread_index() % 128;
         if (rank < kCluster) isa::mbarrier::arrive(isa::map_to_rank(&shared.empty[stage], rank));

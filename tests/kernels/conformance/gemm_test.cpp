@@ -18,7 +18,7 @@ using isa::TensorMapDesc;
 
 float from_bfloat16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
-/// Random bf16 operands, the fp64 product, and the room for what a kernel stores.
+/// Random bf16 operands, the fp64 product, and memory for the kernel's output.
 struct Problem {
     Problem(uint32_t its_m, uint32_t its_n, uint32_t its_k)
         : m(its_m), n(its_n), k(its_k), a(m * k), b(n * k), d(m * n, 0xffff) {
@@ -37,7 +37,7 @@ struct Problem {
         return desc;
     }
 
-    /// |error| <= half a bf16 step of the result + what k fp32 additions of the products can lose.
+    /// |error| <= half a bf16 step of the result + the error of k fp32 additions of the products.
     void judge() const {
         for (uint32_t row = 0; row < m; ++row) {
             for (uint32_t column = 0; column < n; ++column) {
@@ -57,7 +57,7 @@ struct Problem {
     std::vector<uint16_t> a, b, d;
 };
 
-/// Runs the kernel under three schedules and judges what each has stored.
+/// Runs the kernel under three schedules and checks each output.
 void expect_product(host_model::Launch launch, Problem& problem, const std::function<void()>& kernel) {
     for (launch.seed = 0; launch.seed < 3; ++launch.seed) {
         std::fill(problem.d.begin(), problem.d.end(), uint16_t{0xffff});

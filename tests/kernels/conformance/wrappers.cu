@@ -9,7 +9,7 @@
 #include <kinetograph/kernels/isa/tcgen05.hpp>
 #endif
 
-/// Every wrapper of kernels/isa in every form, so that ptxas sees each of them. Never run.
+/// Every wrapper of kernels/isa in every form, for ptxas to compile. Never run.
 namespace kinetograph::conformance {
 
 using namespace isa;

@@ -1,5 +1,5 @@
-/// Writes convolutions for FourWaveConv into the folder that the command line names: one for every kernel there is, and
-/// one for every feature. The reference is the definition of a convolution in fp64 over the stored inputs.
+/// Writes convolutions for FourWaveConv into the folder on the command line: one for every kernel, and one for every
+/// feature. The reference is the definition of a convolution in fp64 over the stored inputs.
 
 #include <fmt/format.h>
 
@@ -25,13 +25,13 @@ struct Case {
     ConvOverrides overrides = {};
     Numbers numbers = Numbers::Whole;  ///< whole: every sum is exact, so that the results agree bit for bit
     size_t input_frames = 1;           ///< output frame t sees t + 1 - q ... t; those before 0 are zeros
-    uint32_t xcd_chunk = 0;            ///< order of workgroups that only large grids get by themselves
+    uint32_t xcd_chunk = 0;            ///< order of workgroups, otherwise used only for large grids
     uint32_t group_m = 0;
 };
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
-/// Everything that one launch reads and writes.
+/// The data of one launch.
 class Convolution {
   public:
     explicit Convolution(const Case& conv)
@@ -103,7 +103,7 @@ class Convolution {
                                             output_.reference([&](size_t t, size_t i) { return value(t, i); }),
                                             rounding});
         }
-        if (p_.norm) {  // of values that were rounded before
+        if (p_.norm) {  // computed from the rounded values
             problem.expectations.push_back({"normed", returned(), rounding / 2,
                                             normed_.reference([&](size_t t, size_t i) { return normed(t, i); }),
                                             2 * rounding});
@@ -184,7 +184,8 @@ FourWaveConvProblem square(Element element, int64_t h, int64_t w, int64_t c_in, 
             .pad_right = pad};
 }
 
-/// A 3x3 on few pixels, with channels that the path and tile of `kernel` are for; rows and channels end within a tile.
+/// A 3x3 convolution of few pixels, with channels for the path and tile of `kernel`; rows and channels end within a
+/// tile.
 Case case_of(const gfx950::ConvKernel& kernel) {
     const bool fp8 = kernel.element == Element::F8E4M3;
     int64_t c_in = 3;

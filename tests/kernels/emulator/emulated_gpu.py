@@ -77,7 +77,7 @@ class EmulatedGpu:
             raise ValueError(f"{kernel_name} wants {lds_bytes} bytes of LDS, a compute unit has {LDS_BYTES}")
 
         segment = Buffer(self._kernarg_segment(kernel, arguments, grid, block, dynamic_lds_bytes))
-        # Whole LDS, so that a stray access stays in memory that is ours and is not silently another array's.
+        # The whole LDS, so that a stray access stays in memory that is ours and does not hit another array.
         granules = min((LDS_BYTES + LDS_GRANULE - 1) // LDS_GRANULE, LDS_MASK)
         rsrc2 = kernel.rsrc2 & ~(LDS_MASK << LDS_SHIFT) | granules << LDS_SHIFT
         entry = self._load(code_object) + kernel.entry

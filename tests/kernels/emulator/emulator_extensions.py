@@ -92,7 +92,7 @@ def _swizzle(emulator, instruction, context):
     def number(value):
         return UOp.const(value, dtypes.int)
 
-    # Through memory of its own: source and destination may be one register.
+    # Through separate memory: source and destination may be the same register.
     copy = UOp.placeholder((64,), dtypes.uint32, slot=0, addrspace=emulator.AddrSpace.LOCAL)
     source, destination = context.inst_field(type(instruction).addr), context.inst_field(type(instruction).vdst)
     lane = context.range()

@@ -9,7 +9,7 @@ namespace kinetograph::emulator {
 
 /// Bytes of one element.
 
-/// Frames one behind the other, each at a multiple of 16 bytes, as a kernel and a reference see them. Zero at first.
+/// Consecutive frames, each at a multiple of 16 bytes, as a kernel and a reference read them. Initially zero.
 class Frames {
   public:
     Frames(Element element, size_t frames, size_t elements);
@@ -26,7 +26,8 @@ class Frames {
     Frames& fill_normal(uint32_t seed);              ///< normal numbers
     Frames& fill_whole(uint32_t seed, int largest);  ///< whole numbers from -largest to largest
 
-    /// value(frame, index) for every element, zeros between the frames: an Expectation's reference of the whole buffer.
+    /// value(frame, index) for every element, zeros between the frames: the reference of the whole buffer for an
+    /// Expectation.
     std::vector<double> reference(const std::function<double(size_t, size_t)>& value) const;
 
   private:
@@ -40,14 +41,15 @@ class Frames {
     std::vector<std::byte*> outputs_;
 };
 
-/// Problems written one after the other; what goes wrong is kept for the end.
+/// Writes problems one after the other; collects errors until the end.
 class ProblemWriter {
   public:
     explicit ProblemWriter(const char* path) : folder_(path) {}
 
     void add(const Problem& problem);
 
-    /// Closes the folder and prints how many problems it has. The program's exit code: 1, and why, if one is missing.
+    /// Closes the folder and prints the number of problems. Returns the program's exit code: 1, with the reason, if one
+    /// is missing.
     int finish() const;
 
   private:

@@ -1,5 +1,5 @@
-/// Writes problems of the decoder's passes other than convolutions into the folder that the command line names: every
-/// kernel family, every storage, aligned and odd sizes. References are loops in fp64 over the stored inputs.
+/// Writes problems of the decoder's passes other than convolutions into the folder on the command line: every kernel
+/// family, every storage, aligned and odd sizes. References are loops in fp64 over the stored inputs.
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ void add(ProblemWriter& writer, const std::string& name, const gfx950::LaunchSha
                 .expectations = {std::move(expectation)}});
 }
 
-/// ||found - exact|| / ||exact|| of values rounded once to the storage, with some room for float32 arithmetic.
+/// ||found - exact|| / ||exact|| of values rounded once to the storage, plus a margin for float32 arithmetic.
 double rounding(Element storage) { return storage == Element::F32 ? 1e-6 : storage == Element::BF16 ? 2.5e-3 : 3.2e-4; }
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
@@ -59,7 +59,7 @@ void add_rms_norm(ProblemWriter& writer, Element storage, size_t channels, bool 
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
-/// Three launches; each problem begins with what the host model's launch before it has left.
+/// Three launches; each problem begins with the results of the host model's previous launch.
 void add_attention(ProblemWriter& writer, Element storage, size_t tokens, size_t channels, uint32_t compute_units) {
     const gfx950::AttentionProblem problem{static_cast<int64_t>(tokens), static_cast<int64_t>(channels), storage,
                                            compute_units};
@@ -87,7 +87,7 @@ void add_attention(ProblemWriter& writer, Element storage, size_t tokens, size_t
                 result[query * channels + c] += weights[key] / sum * qkv.get(0, (key * 3 + 2) * channels + c);
     }
     auto reference = output.reference([&](size_t, size_t e) { return result[e]; });
-    // The weights are rounded to 16 bits before they meet the values.
+    // The weights are rounded to 16 bits before the product with the values.
     const double allowed = storage == Element::F32 ? 2e-6 : 2 * rounding(storage);
 
     const std::string name = fmt::format("attention of {} tokens, {} channels", tokens, channels);

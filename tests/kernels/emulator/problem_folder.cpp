@@ -27,7 +27,7 @@ const char* name_of(Element element) {
     }
 }
 
-/// Where in the parameters a device address stands: every aligned word that points into a buffer of the problem.
+/// Offsets of device addresses in the parameters: every aligned word that points into a buffer of the problem.
 nlohmann::json find_pointers(const Problem& problem) {
     auto pointers = nlohmann::json::array();
     for (size_t offset = 0; offset + sizeof(uint64_t) <= problem.parameters.size(); offset += sizeof(uint64_t)) {

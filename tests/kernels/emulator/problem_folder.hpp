@@ -10,47 +10,46 @@
 #include <string>
 #include <vector>
 
-/// Hands kernel launches to run_problems.py, which executes the compiled kernel in an instruction emulator. Parameters,
-/// buffers and what must come out are made here, once; the other side only executes and compares.
+/// Writes kernel launches for run_problems.py, which executes the compiled kernel in an instruction emulator.
+/// Parameters, buffers and expected results are made here; the other side only executes and compares.
 namespace kinetograph::emulator {
 
-/// What a launch must have left in a buffer.
+/// The expected contents of a buffer after a launch.
 struct Expectation {
     std::string buffer;
     Element element = Element::U32;
-    /// Of the whole buffer against what the host model's run of the same source left there: 0 means bit for bit; above
+    /// Of the whole buffer against the result of the host model's run of the same source: 0 means bit for bit; above
     /// that, ||difference|| / ||model||.
     double model_tolerance = 0;
-    /// One value an element, from arithmetic in fp64 that shares no code with the kernel; empty where the model is
-    /// enough.
+    /// One value per element, from arithmetic in fp64 that shares no code with the kernel; empty if the model suffices.
     std::vector<double> reference;
     double reference_tolerance = 0;  ///< ||difference|| / ||reference||
 };
 
 struct ProblemBuffer {
     std::string name;
-    std::span<std::byte> memory;  ///< as the kernel shall find it; its address stands somewhere in the parameters
+    std::span<std::byte> memory;  ///< initial contents; its address occurs in the parameters
 };
 
 struct Problem {
-    std::string name;    ///< a sentence fragment that says what it covers
-    std::string kernel;  ///< as KG_KERNEL names it
+    std::string name;    ///< a phrase that says what it covers
+    std::string kernel;  ///< the name in KG_KERNEL
     host_model::Dim3 grid{};
     std::span<const std::byte> parameters;
     std::vector<ProblemBuffer> buffers;
     std::vector<Expectation> expectations = {};
 };
 
-/// A folder of problems: problems.json and a file a buffer. `write` runs the kernel in the host model first and says
-/// what went wrong with that; nothing then.
+/// A folder of problems: problems.json and a file per buffer. `write` first runs the kernel in the host model and
+/// returns what went wrong with that; none if nothing did.
 class ProblemFolder {
   public:
-    /// Empties the folder `path`, or makes it.
+    /// Empties the folder `path`, or creates it.
     explicit ProblemFolder(std::filesystem::path path);
 
     std::optional<std::string> write(const Problem& problem);
 
-    /// Writes problems.json; without it the folder is no folder of problems.
+    /// Writes problems.json, which completes the folder.
     void close() const;
 
     size_t size() const { return problems_.size(); }

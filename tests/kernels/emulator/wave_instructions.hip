@@ -1,6 +1,6 @@
-/// One small kernel for every group of wrappers in kernels/isa/amd, compiled for the chip and for the host: the
-/// compiled ones run in an instruction emulator, the others in the host model, and both must leave the same bits. What
-/// one of the two models has wrong, the other shows.
+/// One small kernel for every group of wrappers in kernels/isa/amd, compiled for the chip and for the host. The
+/// compiled ones run in an instruction emulator, the others in the host model, and both must leave the same bits: an
+/// error of either model shows.
 
 #include <kinetograph/kernels/isa/amd/buffer.hpp>
 #include <kinetograph/kernels/isa/amd/cross_lane.hpp>
@@ -21,7 +21,7 @@ KG_DEVICE Lanes<uint32_t> slice(uint32_t words, uint32_t waves = 1) {
 
 }  // namespace
 
-/// Every fifth lane is a halo lane; each wave then reads, at three widths, what its neighbour has loaded.
+/// Every fifth lane is a halo lane; then each wave reads, at three widths, what its neighbour has loaded.
 KG_KERNEL(conform_loads_to_lds, Params, 256, 1) {
     const LdsPlace lds = allocate_lds<8192>();
     const Buffer input = make_buffer(params.a, params.bytes);
@@ -41,7 +41,7 @@ KG_KERNEL(conform_loads_to_lds, Params, 256, 1) {
     store_4(output, slice(8, 4) + 24u, word);
 }
 
-/// LDS writes of some lanes only, at three widths, read back by others after a barrier.
+/// LDS writes by some lanes, at three widths, read by other lanes after a barrier.
 KG_KERNEL(conform_lds_writes, Params, 128, 1) {
     const LdsPlace lds = allocate_lds<4096>();
     const Buffer input = make_buffer(params.a, params.bytes);
@@ -75,7 +75,7 @@ KG_KERNEL(conform_buffers, Params, 64, 1) {
     store_16(short_output, lane * 32u + 2048u, load_16(input, lane * 16u));
 }
 
-/// Products whose sums are whole numbers below 2^24: every order of adding gives these bits.
+/// Products whose sums are integers below 2^24: exact in every order of addition.
 KG_KERNEL(conform_mfma_bf16, Params, 64, 1) {
     const Buffer output = make_buffer(params.d, params.bytes);
     Accumulator sum = bits_as_accumulator(load_16(output, slice(4)));
@@ -105,7 +105,7 @@ KG_KERNEL(conform_mfma_f8e4m3, Params, 64, 1) {
     store_16(output, slice(4), bits_as_words(sum));
 }
 
-/// Every conversion of math.hpp, there and back.
+/// Every conversion of math.hpp, in both directions.
 KG_KERNEL(conform_conversions, Params, 64, 1) {
     const Packed16 words = load_16(make_buffer(params.a, params.bytes), slice(4));
     const auto w = bits_as<float>(Lanes<uint32_t>(words[0])), x = bits_as<float>(Lanes<uint32_t>(words[1])),
@@ -124,7 +124,7 @@ KG_KERNEL(conform_conversions, Params, 64, 1) {
     store_16(output, slice(8) + 16u, packed);
 }
 
-/// Approximations of the hardware: equal to a few units in the last place.
+/// Approximations by the hardware: equal to a few units in the last place.
 KG_KERNEL(conform_functions, Params, 64, 1) {
     const auto x = bits_as<float>(load_4(make_buffer(params.a, params.bytes), slice(1)));
     Packed16 results;
@@ -135,7 +135,8 @@ KG_KERNEL(conform_functions, Params, 64, 1) {
     store_16(make_buffer(params.d, params.bytes), slice(4), results);
 }
 
-/// Integer arithmetic of addresses: quotients, remainders, high products, shifts, selections, workgroups in three axes.
+/// Integer arithmetic for addresses: quotients, remainders, high products, shifts, selections, workgroups in three
+/// axes.
 KG_KERNEL(conform_integers, Params, 128, 1) {
     const Index3 group = workgroup_index();
     const uint32_t workgroup = (group.z * 3 + group.y) * 5 + group.x;
@@ -150,7 +151,7 @@ KG_KERNEL(conform_integers, Params, 128, 1) {
     store_16(make_buffer(params.d, params.bytes), index * 16u, results);
 }
 
-/// Values that travel between lanes.
+/// Values exchanged between lanes.
 KG_KERNEL(conform_lanes, Params, 64, 1) {
     const auto word = load_4(make_buffer(params.a, params.bytes), slice(1));
     const auto number = Lanes<float>(word % 1024u);

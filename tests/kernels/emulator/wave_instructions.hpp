@@ -5,16 +5,16 @@
 
 namespace kinetograph::emulator {
 
-/// What every kernel of wave_instructions.hip takes.
+/// The parameters of every kernel in wave_instructions.hip.
 struct Params {
     const void* a;
     const void* b;
     void* d;
     uint32_t bytes;  ///< of each of the three
-    uint32_t count;  ///< of k-steps, or whatever number the kernel wants
+    uint32_t count;  ///< of k-steps, or another number that the kernel needs
 };
 
-/// Four floats a lane from, and as, the bits of a load or store.
+/// The bits of a load or store as four floats per lane.
 KG_DEVICE isa::amd::Accumulator bits_as_accumulator(const isa::amd::Packed16& words) {
     isa::amd::Accumulator sum;
     KG_UNROLL for (uint32_t i = 0; i < 4; ++i) sum[i] = isa::amd::bits_as<float>(isa::amd::Lanes<uint32_t>(words[i]));

@@ -1,4 +1,4 @@
-/// Writes the problems of wave_instructions.hip into the folder that the command line names.
+/// Writes the problems of wave_instructions.hip into the folder on the command line.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using host_model::Dim3;
 
-/// The three buffers that every kernel of the file takes, full of random words.
+/// The three buffers of every kernel of the file, filled with random words.
 struct Memory {
     std::vector<uint32_t> a, b, d;
 
@@ -64,7 +64,7 @@ uint32_t element_bits(Element element, int value) {
     return element == Element::F16 ? small_float_bits(value, 15, 10, 15) : small_float_bits(value, 7, 3, 7);
 }
 
-/// A sum of `steps` products of whole numbers from -8 to 8, on top of what d holds; the reference is exact.
+/// A sum of `steps` products of integers from -8 to 8, added to the contents of d; the reference is exact.
 void add_matrix_product(ProblemWriter& writer, Element element, uint32_t steps, uint32_t seed) {
     const bool fp8 = element == Element::F8E4M3;
     const uint32_t k_step = fp8 ? 128 : 32, lane_elements = k_step / 4, element_bytes = fp8 ? 1 : 2;
@@ -110,8 +110,8 @@ void add_matrix_product(ProblemWriter& writer, Element element, uint32_t steps, 
         std::move(comparison));
 }
 
-/// Floats whose conversions meet every case: both signs, ties, overflow, fp16's denormals, zero. Those that are
-/// denormal in fp8 are left out: the emulator makes zeros of them.
+/// Floats for every case of the conversions: both signs, ties, overflow, fp16's denormals, zero. Without denormals in
+/// fp8: the emulator flushes them to zero.
 Memory floats_to_convert(uint32_t seed) {
     Memory memory(4096, seed);
     std::mt19937 random(seed);

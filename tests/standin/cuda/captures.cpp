@@ -1,4 +1,4 @@
-// Which captures are under way, and what they forbid. Source: CUDA Driver API, cuThreadExchangeStreamCaptureMode.
+// The captures in progress and the calls they forbid. Source: CUDA Driver API, cuThreadExchangeStreamCaptureMode.
 #include <kinetograph/tests/standin/cuda/entry_points.hpp>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ CaptureMode& mode_of_thread() {
     return mode;
 }
 
-/// Whether the capture forbids the calling thread what may be unsafe.
+/// Whether the capture forbids potentially unsafe calls to the calling thread.
 bool forbids(const Running& capture) {
     if (mode_of_thread() == CaptureMode::Relaxed) return false;
     if (capture.thread == std::this_thread::get_id()) return capture.mode != CaptureMode::Relaxed;

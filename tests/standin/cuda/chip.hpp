@@ -1,4 +1,4 @@
-// Which chip the stand-in for the CUDA driver poses as.
+// The chip that the stand-in for the CUDA driver poses as.
 #pragma once
 
 namespace kinetograph::accel::cuda {
@@ -8,7 +8,7 @@ struct Chip {
     int shared_bytes = 232448;  ///< dynamic shared memory of a block, at most
 };
 
-/// By Options::architecture, "sm_90".
+/// From Options::architecture, "sm_90".
 Chip posed_chip();
 
 }  // namespace kinetograph::accel::cuda

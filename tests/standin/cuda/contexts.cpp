@@ -1,4 +1,4 @@
-// Entry points of the stand-in: the library, devices, contexts, and who may call what.
+// Entry points of the stand-in: the library, devices, contexts, and which calls are allowed.
 #include <kinetograph/tests/standin/cuda/entry_points.hpp>
 
 #include <algorithm>

@@ -10,12 +10,12 @@ namespace {
 struct FileHeader {
     std::uint32_t magic;
     std::uint16_t version, header_bytes;
-    std::uint64_t bytes;  ///< behind the header
+    std::uint64_t bytes;  ///< after the header
 };
 struct EntryHeader {
     std::uint16_t kind, version;
     std::uint32_t header_bytes;
-    std::uint64_t bytes;  ///< behind the header
+    std::uint64_t bytes;  ///< after the header
     std::uint32_t compressed_bytes, options;
     std::uint16_t minor, major;
     std::uint32_t architecture;

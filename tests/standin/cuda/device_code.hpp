@@ -1,4 +1,4 @@
-// What a fat binary holds, as far as a driver looks into it before it runs anything.
+// The contents of a fat binary, as far as a driver reads them before it runs anything.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace kinetograph::accel::cuda {
 
-/// One entry of a fat binary: machine code for a chip, or PTX for it and all that come after it.
+/// One entry of a fat binary: machine code for a chip, or PTX for it and later chips.
 struct DeviceCode {
     bool is_ptx = false;
     int architecture = 0;  ///< 80: sm_80
@@ -19,8 +19,8 @@ struct DeviceCode {
     bool runs_on(int chip) const;
 };
 
-/// Empty where the bytes are not a fat binary; its header tells how many they are. The layout is what nvcc 13 writes
-/// and `cuobjdump` lists: a header of 16 bytes, then entries, each with a header that tells its kind, its sizes and its
+/// None if the bytes are not a fat binary, whose header gives the size. The layout is that of nvcc 13 and of
+/// `cuobjdump`'s lists: a header of 16 bytes, then entries, each with a header that gives its kind, its sizes and its
 /// architecture.
 std::optional<std::vector<DeviceCode>> read_fat_binary(const void* image);
 

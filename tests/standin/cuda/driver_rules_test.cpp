@@ -1,6 +1,6 @@
-// The stand-in keeps the rules of the CUDA driver that the lane lives by, and says in words what broke one. What a
-// driver answers is the same on the driver that KINETOGRAPH_CUDA_LIBRARY names: KINETOGRAPH_CUDA_LIBRARY=libcuda.so.1
-// asks the machine's GPU.
+// The stand-in enforces the rules of the CUDA driver that the lane depends on, and names the rule that was broken. A
+// driver's answers are the same from the driver that KINETOGRAPH_CUDA_LIBRARY names:
+// KINETOGRAPH_CUDA_LIBRARY=libcuda.so.1 tests the machine's GPU.
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/cuda/driver.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
@@ -20,7 +20,7 @@ std::string library_under_test() {
     return chosen != nullptr && *chosen != '\0' ? chosen : KINETOGRAPH_STANDIN_CUDA_LIBRARY;
 }
 
-/// Null where `library` is a real driver.
+/// Null if `library` is a real driver.
 standin::Control* control_of(const std::string& library) {
     void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     void* control = handle != nullptr ? ::dlsym(handle, standin::kControlSymbol) : nullptr;
@@ -61,7 +61,7 @@ struct CudaRules : testing::Test {
     }
 
     const EntryPoints& cuda() const { return driver->entry_points(); }
-    /// The stand-in's newest words are these; a driver has none.
+    /// Checks the stand-in's newest complaint; a driver has none.
     void expect_complaint(std::string_view sentence) const {
         if (real()) return;
         const auto complaints = control->complaints();
@@ -70,7 +70,7 @@ struct CudaRules : testing::Test {
     const void* test_kernels() const {
         return real() ? kinetograph::cuda::fat_binary("test_kernels").data() : standin::placeholder_image().data();
     }
-    /// What allocating answers on the calling thread; frees what it got.
+    /// The result of an allocation on the calling thread; frees the memory.
     Status allocate() const {
         DeviceAddress memory = 0;
         const Status status = cuda().cuMemAlloc_v2(&memory, 256);
@@ -100,7 +100,7 @@ struct CudaRules : testing::Test {
     }
 };
 
-/// What only a stand-in can be asked.
+/// Tests that need a stand-in.
 struct StandinCuda : CudaRules {
     void SetUp() override {
         if (real()) GTEST_SKIP() << "a real driver poses as nothing and fails at no word";
@@ -248,7 +248,7 @@ TEST_F(CudaRules, CallsOfAHostFunctionAreNotPermitted) {
 TEST_F(CudaRules, WaitsForValuesInAnyMemoryOfTheDevice) {
     DeviceAddress memory = 0;
     ASSERT_EQ(cuda().cuMemAlloc_v2(&memory, 256), Status::Success);
-    if (!real()) {  // which might take them, and wait for ever
+    if (!real()) {  // which might accept them, and wait for ever
         EXPECT_EQ(cuda().cuStreamWaitValue64_v2(stream, memory + 4, 1, kStreamWaitValueGeq), Status::InvalidValue);
         EXPECT_EQ(cuda().cuStreamWaitValue64_v2(stream, memory + 256, 1, kStreamWaitValueGeq), Status::InvalidValue);
     }

@@ -1,5 +1,5 @@
-// The entry points that the stand-in exports, declared with the types of engine/accel/cuda's table, and what they
-// share.
+// The entry points that the stand-in exports, declared with the types of engine/accel/cuda's table, and their shared
+// helpers.
 #pragma once
 
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
@@ -31,7 +31,7 @@ STANDIN_HANDLE(ExternalSemaphoreHandle, ExternalSemaphore)
 
 /// Of the context that is current on the calling thread; null without one.
 standin::Stream* default_stream();
-/// No handle is the default stream's.
+/// A null handle is the default stream's.
 inline standin::Stream* of(StreamHandle handle) {
     return handle == nullptr ? default_stream() : reinterpret_cast<standin::Stream*>(handle);
 }
@@ -40,29 +40,29 @@ inline StreamHandle handle_of(standin::Stream* stream) { return reinterpret_cast
 inline void* pointer(DeviceAddress address) { return reinterpret_cast<void*>(address); }
 inline DeviceAddress address_of(const void* memory) { return reinterpret_cast<DeviceAddress>(memory); }
 
-/// What a call cannot do without.
+/// What a call requires.
 enum class Needs : std::uint8_t {
     Nothing,
     Driver,          ///< cuInit has been called
     Context,         ///< a context is current on the calling thread
     HealthyContext,  ///< and nothing has failed in it: a failed context only releases
 };
-/// Counts the call; the status to leave with where it is not Success.
+/// Counts the call; returns the status to answer with if it is not Success.
 Status enter(const char* call, Needs needs);
 
-/// The device whose context is current on the calling thread, which has one.
+/// The device whose context is current on the calling thread; there must be one.
 int current_device();
 
-/// Calls that wait for the device, or may, spoil captures: what such a call leaves with while the calling thread is
-/// forbidden to make it. cuThreadExchangeStreamCaptureMode has the rules.
+/// The status for calls that wait for the device, or may, and so invalidate captures: not Success while the calling
+/// thread is forbidden to make them. cuThreadExchangeStreamCaptureMode has the rules.
 Status refuse_during_captures(const char* call);
 void begin_capture(standin::Stream& stream, CaptureMode mode);
-/// Nothing is forbidden any more. StreamCaptureWrongThread where the mode forbids this thread to end the capture, which
-/// is lost.
+/// Ends the capture and what it forbids. StreamCaptureWrongThread if the mode forbids this thread to end the capture,
+/// which is lost.
 Status end_capture(const standin::Stream& stream);
 void forget_capture(const standin::Stream& stream);
 
-/// True, and a complaint, for a handle that does not exist, or belongs to another context than the current one.
+/// True, with a complaint, for a handle that does not exist, or belongs to another context than the current one.
 template <class Object>
 bool unknown(const standin::Handles<Object>& objects, Object* object, const char* call) {
     if (!objects.contain(object)) {
@@ -79,7 +79,7 @@ bool unknown(const standin::Handles<Object>& objects, Object* object, const char
     return false;
 }
 
-// With the types that engine/accel/cuda calls them by: a definition that differs does not compile.
+// Declared with the types of engine/accel/cuda: a definition that differs does not compile.
 #define STANDIN_DECLARE(name) extern "C" decltype(EntryPoints::name)::Function name
 STANDIN_DECLARE(cuInit);
 STANDIN_DECLARE(cuDriverGetVersion);

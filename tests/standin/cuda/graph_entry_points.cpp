@@ -6,7 +6,7 @@ namespace kinetograph::accel::cuda {
 STANDIN_EXPORT Status cuStreamBeginCapture_v2(StreamHandle stream, CaptureMode mode) {
     STANDIN_ENTER(HealthyContext);
     if (unknown(machine().streams, of(stream), __func__)) return Status::InvalidHandle;
-    if (stream == nullptr) return Status::StreamCaptureUnsupported;  // it waits for others, which a graph cannot
+    if (stream == nullptr) return Status::StreamCaptureUnsupported;  // it waits for other streams, which a graph cannot
     if (of(stream)->capture) return Status::IllegalState;
     begin_capture(*of(stream), mode);
     return Status::Success;

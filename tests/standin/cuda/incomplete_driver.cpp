@@ -1,4 +1,4 @@
-// A library that looks like the CUDA driver and lacks most of it, as one from before CUDA 12.0 lacks our entry points.
+// A library that looks like the CUDA driver but lacks most of it, like one from before CUDA 12.0.
 extern "C" __attribute__((visibility("default"))) int cuInit(unsigned /*flags*/) { return 0; }
 extern "C" __attribute__((visibility("default"))) int cuDriverGetVersion(int* version) {
     *version = 11080;

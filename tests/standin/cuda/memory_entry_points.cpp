@@ -1,4 +1,4 @@
-// Entry points of the stand-in: memory, and what other APIs have exported.
+// Entry points of the stand-in: memory, and objects exported by other APIs.
 #include <kinetograph/tests/standin/cuda/entry_points.hpp>
 
 #include <unistd.h>

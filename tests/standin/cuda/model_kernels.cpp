@@ -1,5 +1,5 @@
-// The stand-in with the kernels that are linked into it: launched by name, run by the host model of threads.
-// A whole decoder runs here: threads take orderly turns, and tests/kernels/cuda looks for what depends on them.
+// The stand-in with the kernels linked into it: launched by name, run in the host model of threads. A whole decoder
+// runs here, so threads run in order; tests/kernels/cuda tests dependence on the order.
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
 #include <kinetograph/tests/standin/cuda/tensor_map.hpp>

@@ -10,14 +10,14 @@ namespace kinetograph::accel::cuda {
 
 namespace {
 
-constexpr int kSharedUnasked = 48 << 10;       // dynamic shared memory that no attribute has to be set for
+constexpr int kSharedUnasked = 48 << 10;       // dynamic shared memory that needs no attribute
 constexpr std::uint32_t kPortableCluster = 8;  // CTAs
 
 std::string as_text(const void* image) {
     return {static_cast<const char*>(image), strnlen(static_cast<const char*>(image), 64)};
 }
 
-/// What the driver says where it was given a buffer for it.
+/// Writes the driver's message to the caller's buffer, if there is one.
 void write_log(unsigned count, const JitOption* options, void** values, std::string_view text) {
     char* buffer = nullptr;
     std::size_t bytes = 0;
@@ -42,10 +42,10 @@ Status load(const void* image, standin::Module& module) {
     return Status::Success;
 }
 
-/// Where the driver says that a kernel's one parameter begins: a struct aligned to 64 bytes does not begin at 0.
+/// Offset of a kernel's one parameter in the driver: a struct aligned to 64 bytes does not begin at 0.
 constexpr std::size_t kParameterOffset = 48;
 
-/// The shape of a launch; Success where a chip would run it.
+/// Checks the shape of a launch; Success if a chip could run it.
 Status check_shape(const standin::Function& function, const standin::KernelCall& call) {
     if (call.grid.volume() == 0 || call.block.volume() == 0 || call.block.volume() > function.kernel.max_threads)
         return Status::InvalidValue;
@@ -101,7 +101,7 @@ struct MapTensor {
     TensorMapSwizzle swizzle;
 };
 
-/// What both encoding calls say of the tensor.
+/// The tensor as both encoding calls describe it.
 std::optional<isa::TensorMapDesc> describe(const MapTensor& tensor) {
     const auto element = map_element(tensor.type);
     if (!element || tensor.rank < 1 || tensor.rank > 5) return std::nullopt;
@@ -169,7 +169,7 @@ STANDIN_EXPORT Status cuFuncGetAttribute(int* value, FunctionAttribute attribute
         case FunctionAttribute::LocalBytes:
             *value = 0;
             return Status::Success;
-        case FunctionAttribute::Registers:  // as many as its largest block leaves to a thread
+        case FunctionAttribute::Registers:  // what its largest block leaves to each thread
             *value = std::min(255, 65536 / static_cast<int>(kernel.max_threads));
             return Status::Success;
         case FunctionAttribute::BinaryVersion:

@@ -1,5 +1,5 @@
-// In place of the build's fat binaries: a program linked with this finds a placeholder under every name, which the
-// stand-in driver takes for every kernel that it knows, whatever architectures the build was configured for.
+// Replaces the build's fat binaries: a program linked with this finds a placeholder under every name, which the
+// stand-in driver accepts for every kernel that it has, whatever architectures the build is configured for.
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/tests/standin/standin.hpp>
 

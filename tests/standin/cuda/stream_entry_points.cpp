@@ -7,13 +7,13 @@ using Phase = standin::EventState::Phase;
 
 namespace {
 
-/// Eight bytes, aligned, that the device addresses.
+/// Whether it is eight aligned bytes that the device can address.
 bool holds_value(DeviceAddress address) {
     return address % sizeof(std::uint64_t) == 0 &&
            machine().addresses().find(pointer(address), sizeof(std::uint64_t)).has_value();
 }
 
-/// A record that marked a place in a capture has no time, during the capture and after it.
+/// A record that marked a position in a capture has no time, during the capture and after it.
 Status refuse_mark(const standin::Event& event) {
     if (event.newest != standin::Event::Record::Mark) return Status::Success;
     return event.capture.expired() ? Status::InvalidValue : Status::CapturedEvent;

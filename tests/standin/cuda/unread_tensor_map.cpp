@@ -1,4 +1,4 @@
-// Tensor maps where no kernel reads them: they hold what their description says, for tests to compare.
+// Tensor maps that no kernel reads: they contain their description, for tests to compare.
 #include <kinetograph/tests/standin/cuda/tensor_map.hpp>
 
 #include <algorithm>

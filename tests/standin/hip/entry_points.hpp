@@ -1,4 +1,5 @@
-// The entry points that the stand-in exports, declared with the types of engine/accel/hip's table, and what they share.
+// The entry points that the stand-in exports, declared with the types of engine/accel/hip's table, and their shared
+// helpers.
 #pragma once
 
 #include <kinetograph/engine/accel/hip/runtime_api.hpp>
@@ -29,14 +30,14 @@ STANDIN_HANDLE(GraphExecHandle, GraphExec)
 /// The device that the calling thread has chosen.
 int& current_device();
 
-/// True, and a complaint, for a handle that does not exist.
+/// True, with a complaint, for a handle that does not exist.
 inline bool unknown_stream(StreamHandle stream, const char* call) {
     if (machine().streams.contain(of(stream))) return false;
     machine().complain(fmt::format("{} on a stream that does not exist", call));
     return true;
 }
 
-// With the types that engine/accel/hip calls them by: a definition that differs does not compile.
+// Declared with the types of engine/accel/hip: a definition that differs does not compile.
 #define STANDIN_DECLARE(name) extern "C" std::remove_pointer_t<decltype(EntryPoints::name)> name
 STANDIN_DECLARE(hipInit);
 STANDIN_DECLARE(hipRuntimeGetVersion);
@@ -95,6 +96,6 @@ STANDIN_DECLARE(hipSignalExternalSemaphoresAsync);
 
 }  // namespace kinetograph::accel::hip
 
-/// Counts the call; leaves with an injected status.
+/// Counts the call; returns with an injected status.
 #define STANDIN_ENTER() \
     if (const auto injected = kinetograph::accel::hip::machine().enter(__func__); !injected.ok()) return injected

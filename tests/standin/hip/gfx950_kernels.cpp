@@ -1,4 +1,4 @@
-// The stand-in with the kernels of kernels/hip/gfx950: launched by name, run by the host model of waves.
+// The stand-in with the kernels of kernels/hip/gfx950: launched by name, run in the host model of waves.
 #include <kinetograph/kernels/host_model/wave_launch.hpp>
 #include <kinetograph/tests/standin/kernels.hpp>
 
@@ -8,7 +8,7 @@ namespace kinetograph::standin {
 
 namespace {
 
-/// Launches take turns in landing loads to LDS late, early and at random.
+/// Successive launches land loads to LDS late, early and at random.
 std::uint64_t next_seed() {
     static std::atomic<std::uint64_t> seed = 0;
     return seed++;

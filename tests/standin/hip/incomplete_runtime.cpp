@@ -1,4 +1,4 @@
-// A library that looks like the HIP runtime and lacks most of it, as one from before ROCm 6.0 lacks our entry points.
+// A library that looks like the HIP runtime but lacks most of it, like one from before ROCm 6.0.
 extern "C" __attribute__((visibility("default"))) int hipInit(unsigned /*flags*/) { return 0; }
 extern "C" __attribute__((visibility("default"))) int hipRuntimeGetVersion(int* version) {
     *version = 50200000;

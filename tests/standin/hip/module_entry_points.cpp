@@ -11,7 +11,7 @@ namespace kinetograph::accel::hip {
 
 namespace {
 
-/// A code object's bytes: hipModuleLoadData is given an address only, so the ELF header has to tell the size.
+/// A code object's bytes: hipModuleLoadData is given only an address, so the ELF header must give the size.
 std::span<const std::byte> elf_image(const void* image) {
     Elf64_Ehdr header;
     std::memcpy(&header, image, sizeof(header));

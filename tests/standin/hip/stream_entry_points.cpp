@@ -94,7 +94,7 @@ STANDIN_EXPORT Status hipEventDestroy(EventHandle event) {
 STANDIN_EXPORT Status hipEventRecord(EventHandle event, StreamHandle stream) {
     STANDIN_ENTER();
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
-    if (of(stream)->capture) return Status::Success;  // marks a place in the capture; nothing is stamped by a replay
+    if (of(stream)->capture) return Status::Success;  // marks a position in the capture; a replay stamps nothing
     of(event)->expect();
     return of(stream)->push(of(event)->stamp());
 }
