@@ -1,4 +1,4 @@
-// tools/: what README and docs name by its path must run by its path.
+// tools/: programs that README and docs name by path must run by that path.
 #include <gtest/gtest.h>
 
 #include <filesystem>

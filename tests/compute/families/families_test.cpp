@@ -1,4 +1,4 @@
-// What holds for every family.
+// Properties of every family.
 #include <kinetograph/compute/families/family.hpp>
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ namespace {
 
 class QwenImage : public testing::Test {
   protected:
-    /// The synthetic decoder's tensors in a file that says whose they are.
+    /// The synthetic decoder's tensors in a file that names its class.
     vae::Checkpoint checkpoint(bool diffusers_names) {
         auto file = test::CheckpointFile::synthetic(4);
         if (diffusers_names) file.rename(wan::diffusers_name);

@@ -42,7 +42,7 @@ TEST(Wan21, GivesNoTwoParametersOneNameAndSharesNoneBetweenTheNamings) {
     EXPECT_EQ(names.size(), 2U * 108U);
 }
 
-/// The passes that convolve, in order, by the ends of their names; "&" where the norm is stored beside the output.
+/// The passes that convolve, in order, by the ends of their names; "&" if the norm is stored beside the output.
 std::string convolutions(bool first_step) {
     const nn::Network network = wan::decoder({32, 16});
     std::string text;

@@ -1,4 +1,4 @@
-// A file of a diffusers folder is what the config.json beside it says.
+// config.json identifies the file beside it in a diffusers folder.
 #include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>

@@ -1,4 +1,4 @@
-// A checkpoint in shards is the checkpoint in one file; what is wrong with an index ends in a sentence.
+// A checkpoint in shards equals the checkpoint in one file; a wrong index is refused with a sentence.
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
@@ -12,7 +12,7 @@ using test::CheckpointFile;
 
 class ShardedSafetensors : public testing::Test {
   protected:
-    /// Every third tensor in a shard of its own kind, and the index; nothing is written for shard `absent`.
+    /// Writes every third tensor to the same shard, and the index; writes nothing for shard `absent`.
     void write(int absent = -1) {
         CheckpointFile shards[3];
         for (std::size_t i = 0; i < whole_.tensors.size(); ++i) {
@@ -28,7 +28,7 @@ class ShardedSafetensors : public testing::Test {
         return "vae-0000" + std::to_string(shard + 1) + "-of-00003.safetensors";
     }
 
-    /// The sentence a person reads, without the index's path that it starts with.
+    /// The error's sentence without the index's path, with which it starts.
     std::string refusal() const {
         const auto opened = vae::Checkpoint::open(index_);
         if (opened) return "accepted";

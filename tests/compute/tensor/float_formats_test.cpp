@@ -10,7 +10,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// The value of a small float straight from the definition: 1 sign bit, then exponent, then mantissa.
+/// The value of a small float from the definition: 1 sign bit, then exponent, then mantissa.
 double defined_value(std::uint32_t bits, int exponent_bits, int mantissa_bits) {
     const int bias = (1 << (exponent_bits - 1)) - 1;
     const auto exponent = static_cast<int>((bits >> mantissa_bits) & ((1U << exponent_bits) - 1));
@@ -97,8 +97,8 @@ TEST(Bf16, NarrowsWhatIsTooLargeToInfinity) {
 }
 
 TEST(Bf16, KeepsNanWithSignAndTopPayload) {
-    EXPECT_EQ(to_bf16(std::bit_cast<float>(0x7F800001U)), 0x7FC0);  // plain truncation would make infinity of it
-    EXPECT_EQ(to_bf16(std::bit_cast<float>(0x7FFFFFFFU)), 0x7FFF);  // plain rounding would make -0 of it
+    EXPECT_EQ(to_bf16(std::bit_cast<float>(0x7F800001U)), 0x7FC0);  // plain truncation would give infinity
+    EXPECT_EQ(to_bf16(std::bit_cast<float>(0x7FFFFFFFU)), 0x7FFF);  // plain rounding would give -0
     EXPECT_EQ(to_bf16(std::bit_cast<float>(0xFFC00000U)), 0xFFC0);
 }
 

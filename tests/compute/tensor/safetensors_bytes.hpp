@@ -13,7 +13,7 @@ inline std::string little_endian(std::uint64_t value) {
     return bytes;
 }
 
-/// Length, header and data as a well-behaved writer would put them.
+/// Length, header and data as a correct writer would put them.
 inline std::string safetensors_bytes(std::string_view header, std::string_view data = {}) {
     return little_endian(header.size()) + std::string(header) + std::string(data);
 }

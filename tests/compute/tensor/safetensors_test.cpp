@@ -18,7 +18,7 @@ Result<SafetensorsFile> parse(const std::string& bytes) {
     return SafetensorsFile::parse(std::as_bytes(std::span(bytes)), "clip.safetensors");
 }
 
-/// The sentence a person reads when `bytes` are opened; checks that it blames the file.
+/// The error's sentence when `bytes` are opened; checks that it names the file.
 std::string refusal(const std::string& bytes) {
     const auto file = parse(bytes);
     if (file) return "accepted";
@@ -183,7 +183,7 @@ TEST(Safetensors, RefusesNumbersThatAreNegativeFractionalOrHuge) {
 TEST(Safetensors, RefusesAShapeProductThatOverflows) {
     EXPECT_EQ(refusal(R"({"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0),
               "clip.safetensors: tensor \"a\": shape [4294967296, 4294967296] has more than 2^62 elements");
-    // 2^61 elements of 8 bytes are 2^64 bytes: 0 if it wrapped.
+    // 2^61 elements of 8 bytes are 2^64 bytes: 0 if the product wrapped.
     EXPECT_EQ(refusal(R"({"a":{"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]}})", 0),
               "clip.safetensors: tensor \"a\" has 0 bytes, which are not 2305843009213693952 elements of F64 (shape "
               "[2305843009213693952])");

@@ -105,7 +105,7 @@ TEST(SafetensorsWriter, WillNotReplaceAFolderOrDevice) {
     EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-/// Files may not grow beyond `bytes` while this lives: the reason a full disk gives, without filling one.
+/// Limits the size of files to `bytes` while it exists: the same error as a full disk.
 class FileSizeLimit {
   public:
     explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,4 +1,4 @@
-// TemporaryFolder: a fresh folder for one test, removed with everything in it at the end.
+// TemporaryFolder: a new folder for one test, removed with its contents at the end.
 #pragma once
 
 #include <unistd.h>

@@ -21,7 +21,7 @@ unsigned mode_of(const std::filesystem::path& path) {
     return static_cast<unsigned>(std::filesystem::status(path).permissions());
 }
 
-/// For one test.
+/// Sets the umask for one test.
 class Umask {
   public:
     explicit Umask(mode_t mask) : before_(umask(mask)) {}

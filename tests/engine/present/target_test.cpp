@@ -1,4 +1,4 @@
-// Both targets run the same frames: clear to a colour, read back, hand over.
+// Both targets run the same frames: clear to a colour, read back, present.
 #include "virtual_display.hpp"
 
 #include <kinetograph/engine/present/offscreen.hpp>
@@ -79,7 +79,7 @@ class Targets : public ::testing::Test {
             EXPECT_EQ(log_->text(), "");
         }
     }
-    /// One picture of one colour. Nothing if the target takes none now.
+    /// One picture of one colour. None if the target takes none now.
     std::optional<Picture> show(float red, float green, float blue) {
         auto image = target_->acquire();
         EXPECT_TRUE(image) << image.error().message;
@@ -161,7 +161,7 @@ TEST_F(Targets, AWindowShowsPicturesAndFollowsItsSize) {
     EXPECT_GE(swapchain.recreations(), 2U);
 }
 
-/// GLFW's callbacks, called as GLFW calls them: the key first, then the character that it makes.
+/// Calls GLFW's callbacks in GLFW's order: the key first, then its character.
 TEST(WindowInput, KeysCharactersAndDroppedFilesBecomeEvents) {
     const auto display = testing::VirtualDisplay::start();
     if (!display) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";

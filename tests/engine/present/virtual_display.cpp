@@ -30,7 +30,7 @@ std::unique_ptr<VirtualDisplay> VirtualDisplay::start() {
     if (::pipe(ends) != 0) return nullptr;
     const pid_t server = ::fork();
     if (server == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that crashes takes its server along
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // if a test crashes, its server ends too
         ::close(ends[0]);
         const int nowhere = ::open("/dev/null", O_RDWR);
         for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
@@ -40,7 +40,7 @@ std::unique_ptr<VirtualDisplay> VirtualDisplay::start() {
         ::_exit(127);
     }
     ::close(ends[1]);
-    std::string number;  // the server writes it, and a line feed, once it takes clients
+    std::string number;  // the server writes it, and a line feed, when it accepts clients
     for (char digit = 0; ::read(ends[0], &digit, 1) == 1 && digit != '\n';) number += digit;
     ::close(ends[0]);
     if (number.empty()) {

@@ -9,7 +9,7 @@ namespace kinetograph::present::testing {
 
 class VirtualDisplay {
   public:
-    /// Starts it on a free display number and points DISPLAY there; null where Xvfb is not installed.
+    /// Starts it on a free display number and sets DISPLAY to it; null if Xvfb is not installed.
     static std::unique_ptr<VirtualDisplay> start();
     VirtualDisplay(const VirtualDisplay&) = delete;
     VirtualDisplay& operator=(const VirtualDisplay&) = delete;
@@ -20,7 +20,7 @@ class VirtualDisplay {
     pid_t server_;
 };
 
-/// Without any display while the object lives: DISPLAY and WAYLAND_DISPLAY are taken away.
+/// No display while the object exists: removes DISPLAY and WAYLAND_DISPLAY.
 class NoDisplay {
   public:
     NoDisplay();

@@ -19,7 +19,7 @@ TEST(ClockRegression, OneReadingFixesTheOffsetAtTheNominalPeriod) {
 }
 
 TEST(ClockRegression, FindsADriftOf35PpmThroughMicrosecondsOfNoise) {
-    // A year of uptime on both clocks: the fit must not lose nanoseconds to the size of the numbers.
+    // A year of uptime on both clocks: the fit must keep nanosecond precision with large numbers.
     const std::int64_t host_start = 365LL * 86400 * kSecond;
     const std::uint64_t tick_start = 1ULL << 54U;
     const double period = 1.04, drift = 35e-6;
@@ -34,8 +34,8 @@ TEST(ClockRegression, FindsADriftOf35PpmThroughMicrosecondsOfNoise) {
         clock.add(ticks_at(i * kSecond / 10), Nanoseconds(host_start + i * kSecond / 10 + noise(random)),
                   Nanoseconds(1000));
     EXPECT_NEAR(clock.drift_ppm(), 35.0, 0.2);
-    // Noise of +-1 us, sigma 577 ns, over 61 readings: the line is good to about 577 / sqrt(61) * 2 = 150 ns at its
-    // end.
+    // Noise of +-1 us, sigma 577 ns, over 61 readings: the line's error at its end is about 577 / sqrt(61) * 2 = 150
+    // ns.
     EXPECT_NEAR(static_cast<double>(clock.to_host(ticks_at(6 * kSecond)).count() - host_start - 6 * kSecond), 0.0, 600);
     EXPECT_NEAR(static_cast<double>(clock.residual().count()), 577.0, 150.0);
 }

@@ -87,7 +87,7 @@ class Overlay : public ::testing::Test {
         if (!memory_) memory_ = std::make_unique<vulkan::VulkanMemory>(*device_);
         return *memory_;
     }
-    /// A grey picture with whatever `draw` puts over it.
+    /// A grey picture with what `draw` puts over it.
     present::Picture render(const std::function<graph::Image(graph::FrameGraph&, graph::Image)>& draw) {
         present::Readback readback(*device_);
         graph::FrameGraph frame;
@@ -147,7 +147,7 @@ TEST_F(Overlay, ItsFiguresAndPassesCanBeReadInThePicture) {
         EXPECT_GT(find_text(picture, figure, kLargeSize).correlation, 0.9) << figure;
     for (const char* absent : {"qwertz", "no such words"})
         EXPECT_LT(find_text(picture, absent, kTextSize).correlation, 0.8) << absent;
-    // Beside the panel nothing is touched.
+    // Pixels outside the panel are unchanged.
     const std::size_t corner = (std::size_t{399} * 640 + 639) * 4;
     EXPECT_NEAR(picture.rgba[corner], 0.3 * 255, 1.0);
 }

@@ -1,4 +1,4 @@
-// TextFinder: looks for a text in a picture by the shapes of its letters, without asking whoever drew it.
+// TextFinder: searches a picture for a text by the shapes of its letters, independently of the code that drew it.
 #pragma once
 
 #include <kinetograph/engine/present/png.hpp>
@@ -15,8 +15,8 @@ struct FoundText {
     double correlation = 0.0;    ///< of the letters' coverage with the picture's brightness, in [-1, 1]
 };
 
-/// Rasterises `text` with the library's font at `size` pixels, on its own, and returns the place in `picture` that
-/// looks most like it. A text that is there correlates at 0.9 or more; other texts of the same length stay below 0.8.
+/// Rasterises `text` with the library's font at `size` pixels and returns the best match in `picture`. A text that is
+/// present correlates at 0.9 or more; other texts of the same length stay below 0.8.
 FoundText find_text(const present::Picture& picture, std::string_view text, float size);
 
 }  // namespace kinetograph::ui::testing

@@ -1,11 +1,11 @@
-// How often a convolution runs on the host model, each time with other moments at which asynchronous work lands.
+// The number of runs of a convolution on the host model, each with different times at which asynchronous work lands.
 #pragma once
 
 #include <cstdint>
 
 namespace kinetograph::host_model {
 
-// Late, early and mixed landing. What the address sanitizer looks for does not depend on the schedule.
+// Late, early and mixed landing. The address sanitizer's findings do not depend on the schedule.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr uint64_t kSchedules = 1;
 #else

@@ -5,7 +5,7 @@
 
 namespace kinetograph {
 
-/// A 2-D convolution of n images [h, w, c_in] with "same" padding; an even filter has the larger half behind.
+/// A 2-D convolution of n images [h, w, c_in] with "same" padding; for an even filter the larger half comes last.
 template <class Shape>
 Shape same_padding(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
     return {.n = n,

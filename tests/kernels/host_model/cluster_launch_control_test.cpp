@@ -13,7 +13,7 @@ struct Shared {
     mbarrier::Barrier full, empty;
 };
 
-/// Each cluster works on its own place, then on whatever it can take over; `work` is told every place once.
+/// Each cluster works on its own block, then on those it takes over; `work` is called once for each block.
 template <class Work>
 void persistent(const Work& work, bool fence_readers = true, bool ask_again = false) {
     auto& shared = shared_as<Shared>();

@@ -54,15 +54,16 @@ inline uint32_t encode(Element element, int value) {
     }
 }
 
-/// All threads of the CTA write rows [first, first + rows) of the matrix as a K-major tile whose row r starts `r *
-/// span` behind `tile`; a pitch in groups of 8 rows other than 8 rows leaves gaps. `tile` starts on a pattern boundary.
+/// All threads of the CTA write rows [first, first + rows) of the matrix as a K-major tile; row r starts `r * span`
+/// after `tile`, and a pitch other than 8 rows leaves gaps between groups of 8 rows. `tile` starts on a pattern
+/// boundary.
 inline void write_tile(uint8_t* tile, const Matrix& matrix, uint32_t first, uint32_t rows, Element element,
                        Swizzle swizzle, uint32_t group_stride, uint32_t threads) {
     const uint32_t size = element_bytes(element), span = span_bytes(swizzle);
     for (uint32_t i = thread_index(); i < rows * matrix.columns; i += threads) {
         const uint32_t row = i / matrix.columns, byte = i % matrix.columns * size;
         const uint32_t bits = encode(element, matrix.at(first + row, i % matrix.columns));
-        // Without swizzle: 8x16-byte core matrices, the columns of a group of 8 rows one behind the other.
+        // Without swizzle: 8x16-byte core matrices, the columns of a group of 8 rows one after the other.
         const uint32_t place = swizzle == Swizzle::None
                                    ? row / 8 * group_stride + byte / 16 * 128 + row % 8 * 16 + byte % 16
                                    : documented_place(swizzle, row / 8 * group_stride + row % 8 * span + byte);

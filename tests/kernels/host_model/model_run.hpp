@@ -6,7 +6,7 @@
 #include <kinetograph/kernels/host_model/launch.hpp>
 #include <string>
 
-/// How these tests run kernels: a correct one under several schedules, a wrong one until the model stops it.
+/// Runs kernels for tests: a correct one under several schedules, a wrong one until the model stops it.
 namespace kinetograph::isa {
 
 using host_model::Launch;
@@ -32,7 +32,7 @@ inline void expect_fault(Launch launch, const std::string& sentence, const std::
     }
 }
 
-/// For mistakes that only some orders of events bring to light.
+/// For faults that only some orders of events reveal.
 inline void expect_fault_in_some_schedule(Launch launch, const std::string& sentence,
                                           const std::function<void()>& kernel) {
     std::string faults;

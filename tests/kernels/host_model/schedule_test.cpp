@@ -10,7 +10,7 @@
 
 #include "model_run.hpp"
 
-/// The orderly schedule: the same results and the same faults, sooner.
+/// The orderly schedule: the same results and the same faults, in less time.
 namespace kinetograph::isa {
 namespace {
 

@@ -16,7 +16,7 @@ struct Shared {
 
 constexpr uint32_t kInstruction = tcgen05_instruction(Element::BF16, Element::BF16, 128, 32);
 
-/// What a kernel with one mistake starts from: 128 threads, operands written, 32 columns allocated at `d`.
+/// The common start of kernels with one fault: 128 threads, operands written, 32 columns allocated at `d`.
 struct Ready {
     Shared& shared;
     uint32_t d;
@@ -199,7 +199,7 @@ TEST_F(Tcgen05Faults, ACommitThatArrivesAfterItsCtaHasExitedIsCaught) {
                                   kernel([](const Ready& ready) {
                                       if (ready.issuer()) {
                                           ready.multiply();
-                                          tcgen05::commit<1>(ready.shared.empty);  // nobody waits for this one
+                                          tcgen05::commit<1>(ready.shared.empty);  // no thread waits for this one
                                           tcgen05::commit<1>(ready.shared.done);
                                       }
                                       mbarrier::wait(ready.shared.done, 0);

@@ -22,8 +22,8 @@ struct Case {
     Swizzle swizzle;
 };
 
-/// Row and column of D that lane `lane`, column `column` of the CTA of rank `rank` holds; false where it holds none.
-/// PTX ISA, tcgen05, data path layout organization, figures of layouts A, B, D and F.
+/// The row and column of D at lane `lane`, column `column` of the CTA of rank `rank`; false if there is none. PTX ISA,
+/// tcgen05, data path layout organization, figures of layouts A, B, D and F.
 bool element_at(const Case& test, uint32_t rank, uint32_t lane, uint32_t column, uint32_t& row, uint32_t& n) {
     row = lane;
     n = column;

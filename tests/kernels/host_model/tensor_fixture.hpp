@@ -5,11 +5,11 @@
 #include <kinetograph/kernels/isa/tensor_map.hpp>
 #include <vector>
 
-/// Index-coded tensors and the loops that say what a load of them must bring. Written without a look at the model's
-/// code: one formula an element, no walking.
+/// Index-coded tensors, and loops that compute the expected result of loading them. Independent of the model's code:
+/// one formula per element, no walking.
 namespace kinetograph::isa {
 
-/// 16-bit tensor with axes innermost first; element i holds i + 1, so that zero means "outside" and nothing repeats.
+/// 16-bit tensor with axes innermost first; element i holds i + 1, so that zero means "outside" and all values differ.
 struct CodedTensor {
     CodedTensor(uint32_t its_rank, std::array<uint64_t, 5> its_size) : rank(its_rank), size(its_size) {
         uint64_t count = 1;
@@ -39,8 +39,8 @@ struct CodedTensor {
     std::vector<uint16_t> elements;  // operator new aligns to the 16 bytes that tensor maps ask for
 };
 
-/// The documented patterns as tables, one 128-byte line of 16-byte chunks a row: chunk `c` of line `line` is found at
-/// chunk pattern[line % lines][c]. PTX ISA, Tensors, swizzling modes, figures.
+/// The documented patterns as tables, one 128-byte line of 16-byte chunks per row: chunk `c` of line `line` is at chunk
+/// pattern[line % lines][c]. PTX ISA, Tensors, swizzling modes, figures.
 inline uint32_t documented_chunk(Swizzle swizzle, uint32_t line, uint32_t chunk) {
     static constexpr uint32_t k128[8][8] = {
         {0, 1, 2, 3, 4, 5, 6, 7}, {1, 0, 3, 2, 5, 4, 7, 6}, {2, 3, 0, 1, 6, 7, 4, 5}, {3, 2, 1, 0, 7, 6, 5, 4},
@@ -60,7 +60,7 @@ inline uint32_t documented_chunk(Swizzle swizzle, uint32_t line, uint32_t chunk)
     }
 }
 
-/// Byte of a tile that starts on a pattern boundary: where the documented tables put row-major byte `byte`.
+/// For a tile that starts on a pattern boundary: the offset at which the documented tables put row-major byte `byte`.
 inline uint32_t documented_place(Swizzle swizzle, uint32_t byte) {
     return byte / 128 * 128 + documented_chunk(swizzle, byte / 128, byte / 16 % 8) * 16 + byte % 16;
 }

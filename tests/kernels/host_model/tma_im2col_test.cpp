@@ -13,7 +13,7 @@ struct Shared {
     mbarrier::Barrier full;
 };
 
-/// One spatial axis of a convolution, in the words of the layer rather than of the tensor map.
+/// One spatial axis of a convolution, described as in a layer rather than in a tensor map.
 struct Axis {
     int32_t filter = 1, stride = 1, dilation = 1, pad_front = 0, pad_back = 0;
 };
@@ -41,7 +41,7 @@ struct Layer {
                    a.stride +
                1;
     }
-    /// Input place that tap `tap` of output pixel `pixel` (linear, w fastest, n last) reads.
+    /// The input position read by tap `tap` of output pixel `pixel` (linear, w fastest, n last).
     std::vector<int64_t> input(int64_t pixel, const std::vector<int64_t>& tap, int64_t channel) const {
         std::vector<int64_t> place{channel};
         for (size_t axis = 0; axis < axes.size(); ++axis) {
@@ -139,7 +139,8 @@ TEST(Im2col, AColumnHoldsUpTo1024Pixels) {
 TEST(Im2col, ImagesPastTheLastOneAndChannelsPastTheLastOneAreZeroAndCount) {
     const Axis same{.filter = 3, .pad_front = 1, .pad_back = 1};
     judge_layer<4>({4, {96, 5, 4, 2, 1}, {same, same}}, Swizzle::Span128, 64, 64, 0, 64);  // channels 64..127 of 96
-    judge_layer<4>({4, {32, 5, 4, 2, 1}, {same, same}}, Swizzle::Span64, 32, 64, 30, 0);   // 30 pixels on, 10 are left
+    judge_layer<4>({4, {32, 5, 4, 2, 1}, {same, same}}, Swizzle::Span64, 32, 64, 30,
+                   0);  // 30 pixels further, 10 are left
     judge_layer<4>({4, {32, 5, 4, 2, 1}, {same, same}}, Swizzle::Span64, 32, 16, 40, 32);  // nothing is left at all
     judge_layer<4>({4, {32, 5, 4, 2, 1}, {same, same}}, Swizzle::Span64, 32, 16, 0, -32);
 }

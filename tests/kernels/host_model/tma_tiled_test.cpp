@@ -27,7 +27,7 @@ void set_up(Shared& shared) {
 
 const Launch kOneWarp{.threads = 32, .shared_bytes = sizeof(Shared)};
 
-/// Loads one box and hands the tile to `judge` in every lane.
+/// Loads one box and passes the tile to `judge` in every lane.
 template <int kRank, class Judge>
 void load_and_judge(const TensorMapDesc& desc, const tma::Coordinates<kRank>& corner, const Judge& judge) {
     const TensorMap map = host_model::model_map(desc);

@@ -12,7 +12,7 @@
 
 #include "model_run.hpp"
 
-/// What sm_80 has: cp.async, ldmatrix, mma.sync, shuffles, and barriers that order plain accesses.
+/// Instructions of sm_80: cp.async, ldmatrix, mma.sync, shuffles, and barriers that order plain accesses.
 namespace kinetograph::isa {
 namespace {
 
@@ -121,7 +121,7 @@ TEST(SharedOrder, AReadOfAnotherThreadsWordNeedsABarrier) {
         EXPECT_TRUE(!barrier || found == (thread_index() ^ 32));
     };
     expect_runs(kTwoWarps, [&] { kernel(true); });
-    // Whoever comes first: the reader finds the word written, or the writer finds it read.
+    // In either order: the reader finds the word written, or the writer finds it read.
     expect_fault(kTwoWarps, "with no barrier since", [&] { kernel(false); });
 }
 
@@ -210,7 +210,7 @@ TEST(LoadMatrices, BusyBanksAreCounted) {
 }
 
 TEST(MultiplyAdd, FragmentsLieAsDocumented) {
-    // Two bits of a and two of b choose one product: which d changes, and by how much, shows every place.
+    // Two bits of a and two of b select one product: which d changes, and by how much, identifies every position.
     for (uint32_t m : {0u, 5u, 8u, 15u}) {
         for (uint32_t n : {0u, 3u, 7u}) {
             for (uint32_t k : {0u, 1u, 7u, 8u, 14u, 15u}) {

@@ -44,7 +44,8 @@ TEST(WaveFaults, WhatAnotherWaveHasLoadedIsReadOnlyAfterABarrier) {
             read_lds_16(lds + (1 - wave_index()) * 1024, lane_bytes());
         },
         2);
-    for (uint64_t seed = 0; seed < kWaveSchedules; ++seed) {  // either nobody has written yet, or no barrier has passed
+    for (uint64_t seed = 0; seed < kWaveSchedules;
+         ++seed) {  // either the data is not written yet, or no barrier has passed
         const std::string fault = run.run({.seed = seed}).fault.value_or("no fault");
         EXPECT_TRUE(fault.find("no barrier since that wave waited for it") != std::string::npos ||
                     fault.find("which nobody has written") != std::string::npos ||
@@ -200,14 +201,14 @@ TEST(LdsBanks, ReadsThatMeetInABankAreCounted) {
                   load_own_kilobyte(p, lds);
                   wait_vector_memory<0>();
                   read_lds_16(lds, lane_bytes());        // 64 neighbouring chunks: each phase spans all banks
-                  read_lds_16(lds, lane_bytes() % 32u);  // two chunks for everybody: shared
+                  read_lds_16(lds, lane_bytes() % 32u);  // two chunks for all lanes: shared
               }),
               0u);
     EXPECT_EQ(conflicts([](const WaveParams& p) {
                   const LdsPlace lds = allocate_lds<16384>();
                   for (uint32_t i = 0; i < 16; ++i) load_16_to_lds(p.in(), lds + i * 1024, lane_bytes());
                   wait_vector_memory<0>();
-                  read_lds_16(lds, lane_index() * 256u);  // every lane of a phase in the same four banks
+                  read_lds_16(lds, lane_index() * 256u);  // all lanes of a phase use the same four banks
               }),
               4u * 15);
 }

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-/// How these tests run kernels of waves: a correct one under several schedules, a wrong one until the model stops it.
+/// Runs kernels of waves for tests: a correct one under several schedules, a wrong one until the model stops it.
 namespace kinetograph::isa::amd {
 
 inline constexpr uint64_t kWaveSchedules = 6;  // twice each of late, at once and mixed landing
 
-/// What every kernel here takes: 1024 words in (1000, 1001, ...), 1024 words out.
+/// The parameters of every kernel here: 1024 words in (1000, 1001, ...), 1024 words out.
 struct WaveParams {
     const uint32_t* input;
     uint32_t* output;
@@ -53,7 +53,7 @@ class WaveRun {
     std::vector<uint32_t> input_ = std::vector<uint32_t>(1024);
 };
 
-/// `judge` sees the output words of every schedule.
+/// `judge` checks the output words of every schedule.
 template <class Judge>
 void expect_runs(uint32_t waves, WaveBody body, const Judge& judge) {
     WaveRun run(body, waves);

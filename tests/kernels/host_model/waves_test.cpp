@@ -195,7 +195,7 @@ Packed operand(const uint32_t* registers) {
 
 const Accumulator kOnes = {{1.0f, 1.0f, 1.0f, 1.0f}};
 
-/// Products count themselves, so they need a wave to run in.
+/// Products are counted, so they must run in a wave.
 void in_a_wave(WaveBody body) {
     expect_runs(1, body, [](const Words&) {});
 }

@@ -135,7 +135,7 @@ TEST(Wgmma, TakesAFromRegisters) {
     });
 }
 
-/// The operands of a correct product, for kernels that then do one thing wrong.
+/// The operands of a correct product, for kernels with one fault.
 struct WgmmaFaults : testing::Test {
     void expect(const std::string& sentence, const std::function<void(Shared&, uint64_t, uint64_t)>& kernel) const {
         expect_fault(kWarpgroup, sentence, [&] {

@@ -1,4 +1,4 @@
-// kinetograph bench: what its reports hold, on the lane that every machine has.
+// kinetograph bench: the contents of its reports, on the CPU lane.
 #include <algorithm>
 
 #include "latent_files.hpp"
@@ -7,7 +7,7 @@
 namespace kinetograph::test {
 namespace {
 
-/// What every report begins with.
+/// The beginning of every report.
 void expect_head(const nlohmann::json& json, const std::string& bench) {
     EXPECT_EQ(json.at("bench"), bench);
     EXPECT_FALSE(json.at("commit").get<std::string>().empty());
@@ -67,7 +67,7 @@ TEST(BenchDecode, StatesTheMemoryBeforeItStartsAndKeepsToIt) {
     std::uint64_t sum = 0;
     for (const char* part : {"transients", "histories", "parameters", "staging"})
         sum += json.at("stated_bytes").at(part).get<std::uint64_t>();
-    EXPECT_EQ(json.at("stated_device_bytes"), sum);  // a CPU's staging lies in its memory too
+    EXPECT_EQ(json.at("stated_device_bytes"), sum);  // a CPU's staging buffers are in its memory too
     EXPECT_LE(json.at("peak_device_bytes").get<std::uint64_t>(), sum);
     EXPECT_GT(json.at("peak_device_bytes").get<std::uint64_t>(), sum / 2);
 }
@@ -190,7 +190,7 @@ TEST(BenchInterop, RunsADecoderWhoseFramesAreDrawnAndCountsEveryOneOfThem) {
     EXPECT_EQ(after.at("accelerator_bytes"), before.at("accelerator_bytes"));
 }
 
-/// A decoder this small on a CPU that draws, too: a step is mostly drawing, whatever else the machine does.
+/// With a decoder this small on a CPU that also draws, drawing takes most of a step, whatever else the machine does.
 TEST(BenchInterop, ComparesStepsWithAndWithoutDrawingInTurnAndSaysTheSpread) {
     const auto json = run_json({"bench", "interop", "--lane", "cpu", "--executions", "5", "--weights",
                                 "synthetic:wan2.1,dim=2", "--size", "256x256", "--decode-steps", "36"});
@@ -207,7 +207,7 @@ TEST(BenchInterop, ComparesStepsWithAndWithoutDrawingInTurnAndSaysTheSpread) {
 }
 
 TEST(BenchInterop, FailsWhereInteropAndDrawingTakeMoreThanTheyMay) {
-    // Noise makes the share of a few small steps negative too: the limit is below any.
+    // Noise can make the share of a few small steps negative: the limit is below any value.
     const auto result =
         run_program({"bench", "interop", "--lane", "cpu", "--executions", "5", "--weights", "synthetic:wan2.1,dim=2",
                      "--size", "16x16", "--decode-steps", "36", "--at-most", "-1000000"});

@@ -1,5 +1,5 @@
-// Command lines by the thousand, drawn from the words of real ones and from what people never mean to type: each is
-// understood or refused as bad usage, and understanding one touches nothing.
+// Thousands of command lines, drawn from words of real ones and from nonsense: each is parsed or refused as bad usage,
+// and parsing has no side effects.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Command lines that are understood.
+/// Valid command lines.
 const std::array<Words, 12> kGood{
     Words{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "cpu", "--json", "s.json"},
     Words{"decode", "a.safetensors", "--weights", "synthetic:wan2.1,dim=2", "-o", "-", "--no-clamp"},
@@ -30,7 +30,7 @@ const std::array<Words, 12> kGood{
     Words{"bench", "conv", "--size", "64x64", "--dim", "32", "--layer", "96>96", "--repeats", "3"},
     Words{"bench", "interop", "--weights", "w", "--decode-steps", "12", "--at-most", "1.5", "--steps", "10"}};
 
-/// In place of a word: numbers beyond every type, nothing at all, what is no text, options without a value.
+/// Replacements for a word: numbers beyond every type, an empty word, bytes that are not text, options without a value.
 const Words kHostile{"",
                      "-",
                      "--",
@@ -73,7 +73,7 @@ const Words kHostile{"",
 
 class CommandLines : public ::testing::Test {
   protected:
-    /// One of kGood with a few of its words replaced, doubled, dropped or moved.
+    /// One of kGood with a few of its words replaced, repeated, dropped or moved.
     Words draw() {
         Words words = kGood[pick(kGood.size())];
         for (std::size_t changes = pick(5); changes > 0 && !words.empty(); --changes) change(words);

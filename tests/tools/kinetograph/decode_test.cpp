@@ -1,4 +1,4 @@
-// kinetograph decode: what comes out for each kind of output.
+// kinetograph decode: the contents of each kind of output.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What goes wrong ends with exit code 1, one sentence that names the thing, and no file behind.
+// Failures end with exit code 1, one sentence that names the cause, and no new file.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -195,7 +195,7 @@ TEST(FailedDecode, InAPrecisionThatTheLaneLacksNamesIt) {
 
 TEST(FailedDecode, InterruptedByTheUserDiscardsItsOutputsAtOnce) {
     const TemporaryFolder folder;
-    // Long enough that it cannot be done before the signal: 400 latent frames.
+    // 400 latent frames: long enough not to finish before the signal.
     auto arguments = decode(write_latents(folder, "clip.safetensors", 400), folder.path() / "out.mp4");
     arguments.insert(arguments.end(), {"--json", folder.path() / "stats.json"});
     const auto outputs_are_open = [&folder] { return folder.count_entries() == 3; };
@@ -240,7 +240,8 @@ TEST(FailedDecode, BeyondTheLimitOfAFilesSizeSaysSoForEveryKind) {
     }
 }
 
-/// That every role of `roles`, given to an option of `arguments`, is refused with `sentence`, and no file changes.
+/// Expects every role of `roles`, given to an option of `arguments`, to be refused with `sentence`, and no file to
+/// change.
 void expect_refusal(const std::vector<std::string>& arguments, const std::filesystem::path& precious,
                     const std::string& sentence) {
     const std::string before = read_text(precious);

@@ -1,4 +1,4 @@
-// kinetograph info: what it reports with and without a Vulkan driver.
+// kinetograph info: its report with and without a Vulkan driver.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -34,7 +34,7 @@ TEST(InfoProgram, SaysWithoutAVulkanDriverWhyThereIsNoDevice) {
     EXPECT_NE(result.out.find("headless"), std::string::npos) << result.out;
 }
 
-/// What `info` says of a lane.
+/// The sentence of `info` about a lane.
 std::string situation_of(std::string_view name, std::vector<std::string> environment = {}) {
     const auto json = run_json({"info"}, {.environment = std::move(environment)});
     for (const auto& lane : json.at("lanes"))
@@ -42,7 +42,7 @@ std::string situation_of(std::string_view name, std::vector<std::string> environ
     return "the lane is not listed";
 }
 
-/// What it says of the HIP lane where the stand-in plays its runtime.
+/// Its sentence about the HIP lane when the stand-in replaces the runtime.
 std::string hip_situation(std::vector<std::string> environment) {
     environment.push_back("KINETOGRAPH_HIP_LIBRARY=" KINETOGRAPH_STANDIN_HIP_LIBRARY);
     return situation_of("hip", std::move(environment));

@@ -1,4 +1,4 @@
-// kinetograph weights, conv, graph and bench: what they report, and that their JSON is complete.
+// kinetograph weights, conv, graph and bench: their reports, and that their JSON is complete.
 #include <gtest/gtest.h>
 #include <kinetograph/tests/source_tree.hpp>
 

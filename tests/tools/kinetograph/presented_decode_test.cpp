@@ -1,5 +1,5 @@
-// What `kinetograph bench interop` measures, in process: also where the accelerator and Vulkan share timelines, which
-// no program that starts by itself can do on lavapipe.
+// The measurements of `kinetograph bench interop`, in process: also with timelines shared by accelerator and Vulkan,
+// which the program cannot do on lavapipe.
 #include <kinetograph/tests/engine/interop/cuda_side.hpp>
 #include <kinetograph/tests/engine/interop/interop_fixture.hpp>
 #include <kinetograph/tools/kinetograph/hand_overs.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using interop::testing::Pairing;
 
-/// Nothing: the CUDA lane on the GPU that draws.
+/// None: the CUDA lane on the GPU that draws.
 using Sides = std::optional<Pairing>;
 
 class PresentedDecodes : public interop::testing::InteropTest, public ::testing::WithParamInterface<Sides> {
@@ -49,7 +49,7 @@ TEST_P(PresentedDecodes, FollowHandOversAndOneAnotherOnOneBridge) {
     vae::DecoderOptions stamped;
     stamped.recorder = &recorder;
     const std::uint64_t held = accelerator_->bytes_allocated();
-    // The later ones take more steps than those whose place in memory they may get.
+    // Later decoders take more steps than the earlier ones whose memory they may reuse.
     for (std::int64_t round = 0; round < rounds_; ++round) {
         auto decode = PresentedDecode::create(*bridge_, *vae::Model::create(*accelerator_, *checkpoint), {1, 1},
                                               round == 0 ? stamped : vae::DecoderOptions{});

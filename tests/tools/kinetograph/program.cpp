@@ -36,7 +36,7 @@ void change_environment(const std::string& entry) {
     }
 }
 
-/// What `--lane auto` takes must not depend on the machine that runs the tests.
+/// The choice of `--lane auto` must not depend on the machine that runs the tests.
 constexpr std::array kNoGpu{"KINETOGRAPH_CUDA_LIBRARY=/nowhere/libcuda.so.1",
                             "KINETOGRAPH_HIP_LIBRARY=/nowhere/libamdhip64.so.7"};
 

@@ -11,22 +11,22 @@
 namespace kinetograph::test {
 
 struct ProgramResult {
-    int exit_code = 0;  ///< 128 + signal if one ended it
+    int exit_code = 0;  ///< 128 + signal if a signal ended it
     std::string out;    ///< standard output
     std::string messages;
 };
 
 struct ProgramOptions {
     std::vector<std::string> environment = {};  ///< "NAME=value", or "NAME" to remove it
-    std::function<bool()> interrupt_when = {};  ///< asked until true, then `signal` is sent; empty: never
-    int signal = SIGINT;           ///< one that does not end the program within 20 s is followed by SIGKILL
-    bool unread_output = false;    ///< a pipe that nobody reads; `signal` is sent once it is full
-    std::uint64_t file_limit = 0;  ///< bytes that a file may have at most; 0: any
+    std::function<bool()> interrupt_when = {};  ///< polled until true, then `signal` is sent; empty: never
+    int signal = SIGINT;                        ///< followed by SIGKILL if the program has not ended after 20 s
+    bool unread_output = false;    ///< standard output is a pipe without a reader; `signal` is sent once it is full
+    std::uint64_t file_limit = 0;  ///< largest size of a file in bytes; 0: any
 };
 
 std::string read_text(const std::filesystem::path& path);
 
-/// Without the GPUs of this machine, unless `options` name a driver.
+/// Hides the GPUs of this machine, unless `options` name a driver.
 ProgramResult run_program(const std::string& program, const std::vector<std::string>& arguments,
                           const ProgramOptions& options = {});
 

@@ -9,7 +9,7 @@
 
 namespace kinetograph::test {
 
-/// What `arguments` print with `--json -`; the test fails when they do not end with exit code 0.
+/// The output of `arguments` with `--json -`; the test fails unless the exit code is 0.
 inline nlohmann::json run_json(std::vector<std::string> arguments, const ProgramOptions& options = {}) {
     arguments.insert(arguments.end(), {"--json", "-"});
     const auto result = run_program(arguments, options);

@@ -1,4 +1,4 @@
-// tools/*.py, the PyTorch yardstick: it must time what kinetograph times, and decode what kinetograph decodes.
+// tools/*.py, the comparison with PyTorch: it must time and decode the same as kinetograph.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -64,7 +64,7 @@ TEST_F(Yardstick, DecodesTheSamePicturesFromTheSameSyntheticWeights) {
     ASSERT_EQ(a.size(), b.size());
     float largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
-    EXPECT_LT(largest, 2e-4F);  // two sums of float32 in another order; limit of the golden data, once each side
+    EXPECT_LT(largest, 2e-4F);  // two float32 sums in different orders; twice the golden data's limit
     std::ifstream file(json);
     const auto stats = nlohmann::json::parse(file);
     EXPECT_EQ(stats.at("frames"), 9);

@@ -1,4 +1,4 @@
-// The command line itself: exit code 2 and a word of help for what cannot be understood.
+// The command line itself: exit code 2 and a hint for command lines that are not understood.
 #include <gtest/gtest.h>
 
 #include "program.hpp"

@@ -1,4 +1,4 @@
-// kinetograph view: the viewer as scripts use it, offscreen.
+// kinetograph view offscreen, as scripts use it.
 #include <gtest/gtest.h>
 
 #include <kinetograph/engine/present/png.hpp>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kWidth = 64, kHeight = 32;
 
-/// Four flat quarters of strong colours: what a wrong matrix or range would shift at once.
+/// Four flat quarters of strong colours, which a wrong matrix or range would change visibly.
 std::vector<float> colour_quarters() {
     constexpr float kColours[4][3] = {{1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}, {0.5F, 0, -0.5F}};
     std::vector<float> hwc;

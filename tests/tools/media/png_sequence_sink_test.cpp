@@ -60,7 +60,7 @@ TEST(PngSequenceSink, LeavesNothingBehindWhenItIsDestroyedUnfinished) {
     EXPECT_EQ(folder.count_entries(), 0U);
 }
 
-/// What finish() says of `frames` grey pictures to `pattern`.
+/// The result of finish() for `frames` grey pictures to `pattern`.
 Result<void> write_sequence(const std::filesystem::path& pattern, std::int64_t frames) {
     auto sink = media::create_png_sequence_sink(pattern.string(), {.width = 2, .height = 2, .frames = frames});
     if (!sink) return fail(sink.error());
@@ -76,7 +76,7 @@ std::string contents(const std::filesystem::path& path) {
 TEST(PngSequenceSink, PutsOlderPicturesBackWhenOneOfItsOwnCannotBePutInPlace) {
     const TemporaryFolder folder;
     folder.write("0.png", "an older picture");
-    std::filesystem::create_directories(folder.path() / "2.png" / "occupied");  // a folder stands where frame 2 goes
+    std::filesystem::create_directories(folder.path() / "2.png" / "occupied");  // a folder has the name of frame 2
     const auto finished = write_sequence(folder.path() / "%d.png", 3);
     ASSERT_FALSE(finished);
     EXPECT_EQ(finished.error().message,

@@ -12,8 +12,8 @@
 
 #include "ptx_report.hpp"
 
-/// Every entry point for its chip: assembled by nvcc for sm_100a, no GPU needed. Where nvcc is missing the tests that
-/// need it skip and say so.
+/// Every entry point, assembled by nvcc for sm_100a; no GPU is needed. Without nvcc the tests that need it skip with
+/// that reason.
 namespace kinetograph::sm100 {
 namespace {
 
@@ -49,7 +49,7 @@ Module compile(const std::string& source) {
     return module;
 }
 
-/// A source and how many kernels it holds: together all rows of conv2d_entries.hpp, and the passes.
+/// A source and its number of kernels: together all rows of conv2d_entries.hpp, and the passes.
 struct SourceFile {
     const char* name;
     size_t kernels;
@@ -89,7 +89,7 @@ void print_row(const std::string& name, const KernelResources& kernel, const Con
     std::cout << "\n";
 }
 
-/// Registers and local memory of every kernel, printed and bounded; the promised instructions in its PTX.
+/// Prints and bounds registers and local memory of every kernel; checks the promised instructions in its PTX.
 TEST_P(Assembly, HasNoSpillsAndHoldsThePromisedInstructions) {
     const Module module = compile(GetParam().name);
     ASSERT_EQ(module.status, 0) << module.report;
@@ -125,7 +125,7 @@ TEST(Entries, HaveNamesOfTheirOwnAndFitTheChip) {
 
 constexpr Conv2dConfig kPair = entry_config(2, 128, 128, Activation::Volume3d, Source::Residual);
 
-/// What the checks find when a promise is broken: an entry of which one instruction is exchanged at a time.
+/// The checks find a broken promise: one instruction of an entry is exchanged at a time.
 TEST(PtxChecks, FindAnInstructionThatIsNotTheOnePromised) {
     const std::string whole =
         "tcgen05.mma.cta_group::2.kind::f16 [%r1]; tcgen05.alloc.cta_group::2 tcgen05.dealloc.cta_group::2 "

@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
 
-/// Which kernel a problem gets, and what the estimate says about it.
+/// Which kernel a problem gets, and its estimate.
 namespace kinetograph::sm100 {
 namespace {
 

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-/// One convolution with its numbers and its fp64 answer, the same for the host model and for a chip.
+/// One convolution with its data and its fp64 result, the same for the host model and for a chip.
 namespace kinetograph::sm100 {
 
 enum class Numbers : uint8_t {
     Random,    ///< normal, rounded to the element; judged by tolerance
     Integers,  ///< small integers: every sum is exact in fp32, so the result is its one rounding, bit for bit
-    Coded,     ///< activations name their position, each filter picks one tap and channel: a swapped axis shows
+    Coded,     ///< activations encode their position, each filter picks one tap and channel: detects swapped axes
 };
 
 struct ConvCase {
@@ -25,14 +25,14 @@ struct ConvCase {
     float alpha = 1, beta = 0;
     Element output = Element::BF16;
     Element source_value = Element::BF16;
-    bool source = false;                  ///< a tensor C is there
+    bool source = false;                  ///< there is a tensor C
     bool source_is_sum = false;           ///< added before bias and function, with weight 1
     bool rounds_before_function = false;  ///< EpilogueForm::AfterSharedMemory
-    bool rounds_slices = false;           ///< each temporal tap's sum is rounded to the output type on its way
+    bool rounds_slices = false;           ///< each temporal tap's sum is rounded to the output type
     std::function<double(double)> function = [](double value) { return value; };
 };
 
-/// Bytes with room before and behind that nobody may touch, all poisoned.
+/// Bytes with guards before and after them, all poisoned.
 class Guarded {
   public:
     explicit Guarded(size_t bytes) : bytes_(bytes), all_(bytes + 2 * kGuard, 0xff) {}
@@ -49,15 +49,15 @@ class Guarded {
     std::vector<uint8_t> all_;
 };
 
-/// Inputs in their storage types and what must come out.
+/// Inputs in their storage types and the expected outputs.
 class ConvNumbers {
   public:
     explicit ConvNumbers(const ConvCase& conv);
 
     const ConvCase& conv() const { return conv_; }
-    /// The first thing that is wrong with `output` [pixels][c_out] as stored, or "".
+    /// The first error in `output` [pixels][c_out] as stored, or "".
     std::string judge(const Guarded& output) const;
-    /// Copies C to where D will be read and written in place.
+    /// Copies C to the address where D is read and written in place.
     void start_from_source(Guarded& output) const { std::memcpy(output.data(), source.data(), source.size()); }
     size_t output_bytes() const;
     double expected(size_t index) const { return expected_[index]; }

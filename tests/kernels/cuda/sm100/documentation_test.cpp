@@ -8,8 +8,7 @@
 #include <kinetograph/tests/source_tree.hpp>
 #include <sstream>
 
-/// The tables of docs/kernels-sm100.md are made here: a table that no longer holds fails, and the test prints the new
-/// one.
+/// Computes the tables of docs/kernels-sm100.md. If a table no longer holds, the test fails and prints the new one.
 namespace kinetograph::sm100 {
 namespace {
 

@@ -68,7 +68,7 @@ TEST(Conv2dEpilogue, AppliesTheFunctionAfterSharedMemoryToFloat32) {
 }
 
 #if KG_HOST_MODEL  // these functions point into host memory
-/// Adds what it is told where: pixel and channel must be those of the element.
+/// Adds a value from a table: pixel and channel must be those of the element.
 template <EpilogueForm kWhere>
 struct AddsItsPlace {
     static constexpr EpilogueForm kForm = kWhere;
@@ -84,7 +84,7 @@ void expect_right_places() {
     conv.output = kConfig.output;
     conv.source_value = Element::F32;
     conv.beta = 1;
-    ConvNumbers numbers(conv);  // the table plays the residual of the reference
+    ConvNumbers numbers(conv);  // the table is the residual of the reference
     Guarded output(numbers.output_bytes());
     const Conv2dLaunch launch = launch_of<kConfig>(numbers, output);
     using Function = AddsItsPlace<kWhere>;
@@ -103,7 +103,7 @@ TEST(Conv2dEpilogue, TellsTheFunctionItsPixelAndChannel) {
     expect_right_places<EpilogueForm::AfterSharedMemory, one_sm_128b({.output = Element::F32})>();
 }
 
-/// Writes down what was stored.
+/// Records what was stored.
 struct Witness {
     static constexpr EpilogueForm kForm = EpilogueForm::AfterStore;
     float* seen = nullptr;

@@ -2,15 +2,15 @@
 
 #include "model_conv.hpp"
 
-/// Mistakes built into the kernel, each of which the host model must find and name.
+/// Faults built into the kernel, each of which the host model must find and name.
 namespace kinetograph::sm100 {
 namespace {
 
-/// Which schedules must catch a fault: every one, or, for races that need bad luck, one of many.
+/// Which schedules must find a fault: every one, or, for races that depend on timing, at least one.
 enum class Luck : uint8_t { Always, Sometimes };
 
-/// The model stops the run, and always with a message that holds one of `sentences`: which of the two sides of a broken
-/// hand-over is caught depends on the schedule.
+/// The model stops the run, always with a message that contains one of `sentences`: the schedule decides which side of
+/// a broken hand-over is reported.
 template <Conv2dConfig kConfig, Fault kFault>
 void expect_caught(ConvCase conv, const std::vector<std::string>& sentences, Luck luck = Luck::Always) {
     conv.shape.element = kConfig.element;
@@ -37,7 +37,7 @@ constexpr Conv2dConfig kPairs = two_sm_128b({.filters = 64, .cluster = {4, 1}});
 constexpr Conv2dConfig kSquare = one_sm_128b({.filters = 64, .cluster = {2, 2}});
 constexpr Conv2dConfig kResidual = one_sm_128b({.filters = 64, .source = Source::Residual});
 const ConvCase kConv{same2d(2, 9, 15, 64, 72, 3, 3)};   // 3 x 2 tiles, 9 k blocks
-const ConvCase kLong{same2d(2, 9, 15, 128, 64, 3, 3)};  // 18 k blocks: the ring goes round
+const ConvCase kLong{same2d(2, 9, 15, 128, 64, 3, 3)};  // 18 k blocks: the ring wraps around
 
 TEST(Conv2dFaults, AMissingFenceBehindTheBarriersInitialisationIsCaught) {
     expect_caught<kOne, Fault::NoBarrierInitFence>(kConv, {"was not followed by fence_barrier_init"});
@@ -131,7 +131,7 @@ TEST(Conv2dFaults, ALoadWarpThatLeavesBeforeItsStagesAreReleasedIsCaught) {
     expect_caught<kSquare, Fault::NoDrain>(kConv, {"of a CTA that has exited"}, Luck::Sometimes);
 }
 
-/// The one of cuda.h's comment: the same numbers, the axes the other way round.
+/// The order in cuda.h's comment: the same numbers with the axes reversed.
 TEST(Conv2dFaults, CornersInDepthFirstOrderAreCaught) {
     constexpr Conv2dConfig kVolume = one_sm_128b({.filters = 64, .activation = Activation::Volume3d});
     Conv2dProblemShape shape = same2d(1, 6, 9, 64, 64, 3, 3);

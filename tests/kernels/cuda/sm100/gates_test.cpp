@@ -3,7 +3,7 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/filter_packing.hpp>
 
-/// Every gate fails alone, with its requirement and the value that was met.
+/// Every gate fails alone, with its requirement and the value that was found.
 namespace kinetograph::sm100 {
 namespace {
 
@@ -101,7 +101,7 @@ TEST(Gates, ListEveryReasonOfOneShape) {
     EXPECT_EQ(declined(gates(Activation::Frames2d), shape), "groups 1 (groups 3); C_in a multiple of 32 (C_in 3)");
 }
 
-/// Elements that name their place.
+/// Elements that encode their position.
 std::vector<std::byte> coded(size_t elements) {
     std::vector<std::byte> bytes(elements * 2);
     for (size_t i = 0; i < elements; ++i) {

@@ -82,14 +82,14 @@ TEST(Im2colProduct, AgreesInFp8) {
     expect_product_agrees<one_sm_64b({.filters = 64, .element = Element::F8E4M3})>({same2d(1, 9, 17, 24, 12, 3, 3)});
 }
 
-/// Groups against what they mean: a dense filter with zeros between groups.
+/// Groups equal a dense filter with zeros between groups.
 TEST(Im2colProduct, TreatsGroupsAsADenseFilterWithZerosBetweenThem) {
     constexpr int64_t kGroups = 4, kChannels = 24, kFilters = 12;
     ConvNumbers dense(
         {.shape = same2d(1, 7, 9, kChannels, kFilters, 3, 3), .numbers = Numbers::Integers, .bias = false});
     Conv2dProblemShape grouped = dense.conv().shape;
     grouped.groups = kGroups;
-    std::vector<uint8_t> filter;  // [c_out][taps][c_in / groups]: the part of each row that its group keeps
+    std::vector<uint8_t> filter;  // [c_out][taps][c_in / groups]: the part of each row that belongs to its group
     for (int64_t f = 0; f < kFilters; ++f) {
         for (int64_t tap = 0; tap < 9; ++tap) {
             const int64_t channel = f / (kFilters / kGroups) * (kChannels / kGroups);

@@ -16,8 +16,8 @@
 #include "run_on_device.cuh"
 #endif
 
-/// Runs the SM100 convolution under several schedules and judges every one: on the host model, or, compiled by nvcc, on
-/// a GPU.
+/// Runs the SM100 convolution under several schedules and checks each result: on the host model, or, compiled by nvcc,
+/// on a GPU.
 namespace kinetograph::sm100 {
 
 using host_model::kSchedules;
@@ -29,7 +29,7 @@ inline std::vector<void*> parts(uint8_t* bytes, size_t size, size_t count) {
     return addresses;
 }
 
-/// The launch of `numbers` into `output`, one address a tensor or a frame as the config wants.
+/// The launch of `numbers` into `output`, one address per tensor or per frame as the config requires.
 template <Conv2dConfig kConfig>
 Conv2dLaunch launch_of(ConvNumbers& numbers, Guarded& output) {
     const Conv2dProblemShape& shape = numbers.conv().shape;

@@ -69,7 +69,7 @@ TEST(Conv2dOneSm, AgreesWithDifferentStepsAlongRowsAndColumns) {
     expect_agrees<k128b>({.shape = shape, .numbers = Numbers::Coded});
 }
 
-/// Parity mistakes show one lap later: as many k blocks as the ring has stages, one less, one more, twice as many.
+/// Parity faults show one lap later: as many k blocks as the ring has stages, one less, one more, twice as many.
 TEST(Conv2dOneSm, AgreesForEveryLengthOfKAroundTheRing) {
     constexpr uint32_t kStages = 3;
     constexpr auto kShort = [] {

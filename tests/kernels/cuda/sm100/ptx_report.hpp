@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// What nvcc and ptxas say about kernels, read from their text.
+/// Reports of nvcc and ptxas about kernels, parsed from text.
 namespace kinetograph::sm100 {
 
 struct KernelResources {
@@ -20,8 +20,8 @@ std::map<std::string, KernelResources> read_resources(const std::string& report)
 /// The text of each entry point of a PTX module, by name.
 std::map<std::string, std::string> split_entries(const std::string& ptx);
 
-/// Instructions that a config promises and `ptx`, the text of its entry, does not hold, or holds although it must not:
-/// one sentence each.
+/// Instructions that a config promises but `ptx`, the text of its entry, lacks, or that it must not contain: one
+/// sentence each.
 std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::string& ptx);
 
 }  // namespace kinetograph::sm100

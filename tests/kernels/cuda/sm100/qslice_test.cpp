@@ -23,7 +23,7 @@ std::string run_pass(uint64_t values, uint64_t seed, const Body& body) {
         .fault.value_or("");
 }
 
-/// Runs the steps one after another, as a stream would.
+/// Runs the steps in order, as a stream would.
 template <Conv2dConfig kBase, class Epilogue>
 std::string run_steps(const std::vector<QsliceWork>& steps, const QsliceTensors& tensors, ConvNumbers& numbers,
                       const Epilogue& function, uint64_t seed) {
@@ -129,8 +129,8 @@ TEST(Qslice, FusedSumsAreExactWhereEverySumIs) {
     expect_slices_agree<k128b>({padded3d(1, 4, 6, 9, 64, 64, 3), Numbers::Integers}, QsliceForm::FusedSums);
 }
 
-/// Slices that cancel: a large common offset in the first temporal tap, taken back by the last. The rounded form loses
-/// what is left of it; the fused form does not.
+/// Slices that cancel: the first temporal tap adds a large offset, the last subtracts it. The rounded form loses the
+/// small remainder; the fused form does not.
 TEST(Qslice, FusedSumsSurviveACancellationThatRoundedSlicesDoNot) {
     const ConvCase conv{.shape = padded3d(1, 3, 6, 9, 64, 64, 3), .bias = false};
     double error[2] = {};
@@ -172,7 +172,7 @@ TEST(Qslice, FusedSumsSurviveACancellationThatRoundedSlicesDoNot) {
         }
         error[static_cast<size_t>(form)] = std::sqrt(sum / static_cast<double>(p.pixels()));
     }
-    // 4096 in bf16 has steps of 16 to 32; what is left is about 24, whose step is 1/8.
+    // In bf16, 4096 has steps of 16 to 32; the remainder is about 24, whose step is 1/8.
     EXPECT_LT(error[static_cast<size_t>(QsliceForm::FusedSums)], 0.1);
     EXPECT_GT(error[static_cast<size_t>(QsliceForm::RoundedSlices)], 3.0);
 }

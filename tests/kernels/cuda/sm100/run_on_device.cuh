@@ -8,11 +8,11 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_launch.hpp>
 #include <kinetograph/tests/gpu/device_backend.cuh>
 
-/// The same tests on a real B200: every tensor is copied there and what was stored comes back. Schedules are the chip's
-/// own, so a seed means another run.
+/// The same tests on a real B200: copies every tensor to the GPU and the results back. The chip decides the schedule,
+/// so each seed is one more run.
 namespace kinetograph::sm100 {
 
-/// Ends the program with 77 where there is no sm_100 GPU: nothing shall look as if it had passed.
+/// Ends the program with 77 if there is no sm_100 GPU, so that no test appears to have passed.
 class NeedsBlackwell : public testing::Environment {
     void SetUp() override {
         int major = 0;
@@ -30,7 +30,7 @@ inline size_t extent_bytes(const isa::TensorMapDesc& map) {
     return bytes;
 }
 
-/// Launches once; what went wrong, or "".
+/// Launches once; the error, or "".
 template <Conv2dConfig kConfig, Fault kFault = Fault::None, class Epilogue = NoEpilogue>
 std::string run_once(const Conv2dLaunch& launch, const Conv2dEpilogueArguments<Epilogue>& after, uint64_t) {
     if (launch.empty()) return "";

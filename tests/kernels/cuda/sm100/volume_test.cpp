@@ -1,6 +1,6 @@
 #include "model_conv.hpp"
 
-/// Causal 3-D in one launch: through the rank-5 map, and with a map a frame for frames that lie anywhere.
+/// Causal 3-D in one launch: through the rank-5 map, and with one map per frame for frames at any addresses.
 namespace kinetograph::sm100 {
 namespace {
 
@@ -59,7 +59,7 @@ TEST(Window3d, AddsResidualFramesAsAPair) {
 }
 TEST(Window3d, KeepsTwoSamplesApart) { expect_agrees<kWindow>({causal(2, 3, 9, 15, 64, 72, 2, 1), Numbers::Coded}); }
 
-/// Ring order: the frames of one clip at addresses of which the first in time lies last in memory.
+/// Ring order: the clip's first frame has the last address.
 TEST(Window3d, FollowsARingAroundItsSeam) {
     ConvNumbers numbers({.shape = causal(1, 4, 9, 15, 64, 64, 3, 0), .numbers = Numbers::Coded});
     const Conv2dProblemShape& shape = numbers.conv().shape;

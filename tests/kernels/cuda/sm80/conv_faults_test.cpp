@@ -4,11 +4,11 @@
 
 #include "model_conv.hpp"
 
-/// Mistakes built into the kernel: the host model names them, or the results are wrong, under every schedule.
+/// Faults built into the kernel: under every schedule the host model names them, or the results are wrong.
 namespace kinetograph::sm80 {
 namespace {
 
-const ConvCase kLong{same2d(1, 6, 9, 32, 64, 3, 3)};  // 9 k blocks: the ring of 4 goes round twice
+const ConvCase kLong{same2d(1, 6, 9, 32, 64, 3, 3)};  // 9 k blocks: the ring of 4 wraps around twice
 const ConvCase kNorm{same2d(1, 6, 9, 32, 64, 1, 1), {.norm = Norm::Beside}};
 
 template <ConvFault kFault, ConvConfig kConfig = bf16_64x64>
@@ -32,7 +32,7 @@ TEST(ConvFaults, CopiesThatAreNeverCommittedAreCaught) {
     expect_caught<ConvFault::NoCommit>(kLong, "still writes: that thread has not waited for it");
 }
 TEST(ConvFaults, AMissingBarrierIsCaught) {
-    // Who comes first decides what is named: the copy that overtakes a reader, or a reader that finds one, or nothing.
+    // The order decides what is reported: the copy that overtakes a reader, a reader that finds one, or nothing.
     expect_caught<ConvFault::NoBarrier>(kLong, "shared+");
 }
 TEST(ConvFaults, AStageThatIsFilledWhileItIsReadIsCaught) {

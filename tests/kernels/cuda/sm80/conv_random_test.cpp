@@ -8,7 +8,7 @@ namespace {
 
 class RandomConv : public testing::TestWithParam<uint32_t> {};
 
-/// Whatever fits one of the tiles agrees with fp64; shapes without an output launch nothing.
+/// Every problem that fits a tile agrees with fp64; shapes without an output launch nothing.
 TEST_P(RandomConv, AgreesWithFp64) {
     const RandomRange range{.h = {1, 3, 6, 9, 12},
                             .w = {1, 4, 7, 10, 17},

@@ -50,7 +50,7 @@ TEST(Conv, PutsEveryTapAndChannelWhereItBelongs) {
 TEST(ConvCausal, AgreesOn3x3x3) { expect_agrees({causal3d(4, 5, 9, 32, 64, 3, 3)}); }
 TEST(ConvCausal, AgreesOn3x1x1With96Channels) { expect_agrees({causal3d(3, 7, 9, 96, 96, 3, 1)}); }
 TEST(ConvCausal, AgreesWithHistoryInPlaceOfPadding) {
-    ConvProblem shape = causal3d(6, 5, 9, 32, 64, 3, 3);  // 2 frames of history, 4 new ones, in shuffled places
+    ConvProblem shape = causal3d(6, 5, 9, 32, 64, 3, 3);  // 2 frames of history, 4 new ones, at shuffled addresses
     shape.pad.front = 0;
     expect_agrees({shape});
 }

@@ -39,8 +39,8 @@ TEST(ConvTiles, ANormNeedsAllChannelsInOneTile) {
     EXPECT_EQ(chosen(shape, {.norm = Norm::Beside}), "sm80_conv_bf16_64x192");
     EXPECT_FALSE(some_tile_fits(ConvCase{same2d(1, 16, 16, 96, 200, 3, 3), {.norm = Norm::Instead}}.problem()));
 }
-/// The order in which a norm adds squares is that of the tile's width: were it another for other numbers of frames, so
-/// would be the last bits of what they hold.
+/// A norm adds squares in an order that depends on the tile's width. If the width depended on the number of frames, so
+/// would the last bits of the results.
 TEST(ConvTiles, ANormsTileIsAsWideForAnyNumberOfFrames) {
     for (const int64_t channels : {32, 64, 96, 128, 192}) {
         std::set<uint32_t> widths;

@@ -8,12 +8,12 @@ namespace {
 struct Im2colCase {
     uint32_t h, w, channels, q, r, s;  ///< stored image and filter
     uint32_t stride = 1, dilation = 1, pad = 0, upsample = 0;
-    uint32_t padding_columns = 0;  ///< behind the last tap
+    uint32_t padding_columns = 0;  ///< after the last tap
     uint32_t first_pixel = 0, pixels = 0;
     uint32_t w_out = 0, first_slab = 0;
 };
 
-/// The number stored at a place of frame `frame`: every place has another one.
+/// The number stored at a position of frame `frame`; all positions differ.
 uint16_t coded(size_t frame, size_t place) { return static_cast<uint16_t>(1 + frame * 7919 + place * 13); }
 
 /// Two output frames of q temporal taps each, the first tap of the first in the padding; checks every element.

@@ -8,7 +8,7 @@
 
 #include "conv_case.hpp"
 
-/// Runs the convolution on the host model under several schedules and judges every one.
+/// Runs the convolution on the host model under several schedules and checks each result.
 namespace kinetograph::sm80 {
 
 using conv::ConvLaunch;
@@ -40,7 +40,7 @@ std::string run_kernel(std::string_view kernel, const std::vector<ConvLaunch>& l
 /// Agreement with the fp64 reference under every schedule, or what is wrong. `kernel`: empty for the chosen tile.
 std::string disagreement(const ConvCase& conv, std::string_view kernel = "", uint64_t schedules = kSchedules);
 
-/// A chip of `sms` SMs with so much shared memory for a CTA, the rates of an H200.
+/// A chip of `sms` SMs with that much shared memory per CTA and the rates of an H200.
 inline conv::Chip chip_of_sms(uint32_t sms, uint32_t shared_bytes) {
     return {.kind = "cuda",
             .architecture = "sm_90",
@@ -51,7 +51,7 @@ inline conv::Chip chip_of_sms(uint32_t sms, uint32_t shared_bytes) {
             .memory_bytes_per_second = 4.8e12};
 }
 
-/// A 2-D convolution with "same" padding; an even filter has the larger half behind.
+/// A 2-D convolution with "same" padding; for an even filter the larger half comes last.
 inline ConvProblem same2d(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
     ConvProblem p;
     p.n = n;

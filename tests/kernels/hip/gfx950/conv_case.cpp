@@ -18,7 +18,7 @@ using isa::amd::to_f16;
 using isa::amd::to_f8e4m3;
 
 constexpr uint16_t kPoison = 0xffff;  // NaN in bf16 and in fp16
-constexpr size_t kGuard = 64;         // values behind a frame that nobody may touch
+constexpr size_t kGuard = 64;         // values after a frame that must not change
 
 uint32_t encode(Element element, float value) {
     switch (element) {
@@ -48,7 +48,7 @@ float decode(Element element, uint32_t bits) {
 
 float rounded(Element element, float value) { return decode(element, encode(element, value)); }
 
-/// Of the output: fp16 stays, everything else goes out as bf16.
+/// The output's type: fp16 for fp16, otherwise bf16.
 uint16_t encode_output(Element element, double value) {
     const auto single = static_cast<float>(value);
     return static_cast<uint16_t>(element == Element::F16 ? to_f16(single) : to_bf16(single));

@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
-/// One convolution with its data: run through the host model and compared with sums in fp64 over the same rounded
-/// numbers.
+/// One convolution with its data, run in the host model and compared with sums in fp64 over the same rounded numbers.
 namespace kinetograph::gfx950 {
 
 enum class Data : uint8_t {
     Random,   ///< uniform in [-1, 1], rounded to the element type
-    Indexed,  ///< a value that says its frame, row, column and channel; the filter picks one tap and channel
-    Integer,  ///< whole numbers in [-4, 4]: sums are exact, so the output must be to the bit
+    Indexed,  ///< a value encodes its frame, row, column and channel; the filter picks one tap and channel
+    Integer,  ///< integers in [-4, 4]: sums are exact, so the output must be exact
 };
 
 struct ConvCase {
@@ -27,10 +26,10 @@ std::string describe(const ConvCase& conv);
 
 class ConvRun {
   public:
-    /// Makes the data. The plan must exist.
+    /// Makes the data. The plan must be valid.
     explicit ConvRun(const ConvCase& conv);
 
-    /// Runs the planned kernel, or `kernel` in its place.
+    /// Runs the planned kernel, or `kernel` instead.
     host_model::WaveOutcome run(uint64_t seed, const host_model::ModelKernel* kernel = nullptr);
 
     /// What is wrong with the last run's outputs: empty, or a sentence with the worst element.
@@ -40,7 +39,7 @@ class ConvRun {
     double exact_sum() const;
 
     const FourWaveConvPlan& plan() const { return plan_; }
-    /// Changed by tests of wrong hosts.
+    /// For tests of wrong host code.
     std::vector<std::byte>& filter() { return filter_; }
 
   private:

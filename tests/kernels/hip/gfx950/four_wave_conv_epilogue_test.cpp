@@ -8,7 +8,7 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-/// Adds up what it is shown of the problem, and how many values that is.
+/// Sums and counts the values that it observes.
 struct Summing {
     static inline std::atomic<uint32_t> values;
     static inline std::atomic<double> sum;
@@ -32,7 +32,7 @@ TEST(FourWaveConvEpilogue, AnObserverSeesEveryValueOnceBeforeItIsRounded) {
         "observed", sizeof(FourWaveConvParams), Config::kThreads, [](const void* params) {
             FourWaveConv<Config, Summing>::run(*static_cast<const FourWaveConvParams*>(params));
         }};
-    // Whole numbers: their sums are exact in fp32, and many lie beyond 256, where bf16 rounds them.
+    // Integers: their sums are exact in fp32, and many exceed 256, where bf16 rounds them.
     const FourWaveConvProblem problem{
         .h = 5, .w = 7, .c_in = 32, .c_out = 5, .r = 3, .s = 3, .bias = false, .output = true};
     ConvRun run({.problem = problem, .overrides = {.tile = ConvTile{64, 64, 32}}, .data = Data::Integer});

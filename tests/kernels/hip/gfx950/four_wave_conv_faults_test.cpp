@@ -5,8 +5,7 @@
 
 #include "conv_case.hpp"
 
-/// Mistakes built into the kernel or into what the host gives it: each must be noticed, by the sentence a person would
-/// need.
+/// Faults built into the kernel or into its inputs: each must be detected, with a sentence that explains it.
 namespace kinetograph::gfx950 {
 namespace {
 
@@ -35,7 +34,7 @@ ConvCase padded(int64_t c_in, Element element = Element::BF16) {
             .overrides = {.tile = ConvTile{64, 64, bk}}};
 }
 
-/// Under every schedule the model stops the kernel, and says so in a sentence with `part` in it.
+/// Under every schedule the model stops the kernel with a sentence that contains `part`.
 void expect_stopped(const ConvCase& conv, const host_model::ModelKernel& kernel, const std::string& part) {
     ConvRun run(conv);
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {
@@ -44,7 +43,7 @@ void expect_stopped(const ConvCase& conv, const host_model::ModelKernel& kernel,
     }
 }
 
-/// Under every schedule the kernel runs to its end and the comparison finds its values wrong.
+/// Under every schedule the kernel runs to its end and the comparison finds wrong values.
 void expect_wrong(const ConvCase& conv, const host_model::ModelKernel& kernel,
                   const std::string& part = "relative error") {
     ConvRun run(conv);
@@ -126,7 +125,7 @@ TEST(FourWaveConvFaults, LanesBehindKThatReadOnMeetAFilterThatIsNotPaddedByZeros
     EXPECT_NE(run.compare().find("relative error"), std::string::npos) << run.compare();
     const auto sound = faulty<ConvLoader::Chunks, ConvFault::None>();
     ASSERT_EQ(run.run(0, &sound).fault.value_or(""), "");
-    EXPECT_EQ(run.compare(), "");  // its lanes behind K read zeros
+    EXPECT_EQ(run.compare(), "");  // its lanes past K read zeros
 }
 
 TEST(FourWaveConvFaults, AFilterPaddedByNaN) {

@@ -84,7 +84,8 @@ TEST(ConvKernels, FewPixelsTakeSmallTilesThatReachMoreComputeUnits) {
 }
 
 TEST(ConvKernels, OneRoundOfWorkgroupsTakesTheLongestKBlocks) {
-    EXPECT_EQ(chosen(layer(60, 104, 384, 384)), "128x128x128_uniform");  // 147 tiles: no second workgroup anywhere
+    EXPECT_EQ(chosen(layer(60, 104, 384, 384)),
+              "128x128x128_uniform");  // 147 tiles: no compute unit has a second workgroup
 }
 
 TEST(ConvKernels, EveryOneHasACostOfItsOwn) {

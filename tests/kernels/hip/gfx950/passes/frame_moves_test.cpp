@@ -41,7 +41,7 @@ TEST(UpsampleGfx950, TakesTheLargestUnitThatDividesAPixel) {
     EXPECT_EQ(*refusal(UpsampleProblem{1, 70000, 4, 8}), "upsampling of 70000 rows: a grid has 1 to 65535");
 }
 
-/// A time_conv's 2 C channels to the two frames that they are.
+/// A time_conv's 2 C channels as two frames.
 TEST(CopyRowsGfx950, SplitsTheHalvesOfPixelsIntoTwoFrames) {
     for (const int64_t channels : {1, 3, 8, 14, 96}) {
         const Element storage = Element::BF16;
@@ -130,7 +130,7 @@ TEST(Im2colGfx950, GathersWhatEveryTapMeets) {
     for (const Element storage : {Element::F32, Element::BF16}) {
         for (const int64_t channels : {1, 3, 6, 8, 16}) {
             const auto k = [&](int64_t taps) { return taps * channels; };
-            // 3x3, causal 3x3x3 over frames given with their history, and causal with padding frames instead.
+            // 3x3, causal 3x3x3 over frames with their history, and causal with padding frames instead.
             expect_im2col({single, same3, {5, 3, 1, 1, 1, 1}, channels, storage, k(9), 0, 35});
             expect_im2col({history, same3, {5, 3, 1, 1, 1, 1}, channels, storage, k(27), 0, 35});
             expect_im2col({{3, 3, 1, 1, 2, 0}, {4, 1}, {6, 1}, channels, storage, k(3) + 8, 0, 24});

@@ -126,7 +126,7 @@ TEST(StoreF32Gfx950, FlagsAValueThatIsNotFiniteWhereverItLies) {
     }
 }
 
-/// Values about every rounding boundary, beyond both ends, and those that are no numbers.
+/// Values around every rounding boundary, beyond both ends, and NaN.
 std::vector<float> telling_values() {
     std::vector<float> values{-1, 1, 0, -2, 7, INFINITY, -INFINITY, kNan, -0.0f, 1e-30f};
     values.reserve(3 * 256 + values.size());

@@ -13,13 +13,12 @@
 #include <random>
 #include <vector>
 
-/// How these tests run a pass: frames with guards around them, the launch as a caller makes it, the model instead of a
-/// device.
+/// Runs passes for tests: frames between guards, launched as by a caller, in the model instead of on a device.
 namespace kinetograph::gfx950 {
 
 inline constexpr uint64_t kSchedules = 3;  // late, early and mixed landing
 
-/// Frames apart from each other in memory, 16-byte aligned; everything begins as NaN.
+/// Frames apart in memory, 16-byte aligned; everything is initially NaN.
 class TestFrames {
   public:
     TestFrames(Element storage, size_t frames, size_t elements) : storage_(storage), elements_(elements) {
@@ -62,7 +61,7 @@ class TestFrames {
         std::memcpy(at, storage_ == Element::F32 ? static_cast<const void*>(&value) : &bits,
                     std::min(element_bytes(storage_), 4U));
     }
-    /// Normal numbers of this deviation.
+    /// Normal numbers with this deviation.
     void fill(uint64_t seed, float deviation = 1) {
         std::mt19937_64 dice(seed);
         std::normal_distribution<float> normal(0, deviation);
@@ -102,7 +101,7 @@ host_model::WaveOutcome run_in_model(const LaunchShape& shape, const Params& par
                                     &params);
 }
 
-/// Runs under every schedule; `judge` looks at the results of each.
+/// Runs under every schedule; `judge` checks the results of each.
 template <class Params, class Before, class Judge>
 void expect_pass(const LaunchShape& shape, const Params& params, const Before& before, const Judge& judge) {
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {
@@ -113,8 +112,8 @@ void expect_pass(const LaunchShape& shape, const Params& params, const Before& b
     }
 }
 
-/// How far a result of float32 arithmetic, rounded once, may lie from `exact`: half a unit in the last place of the
-/// storage, and some of float32's.
+/// The allowed error of a float32 result, rounded once: half a unit in the last place of the storage, plus a margin for
+/// float32.
 inline double tolerance(Element storage, double exact) {
     const double rounding = storage == Element::F32 ? 0 : storage == Element::BF16 ? 0x1p-9 : 0x1p-12;
     const double smallest = storage == Element::F16 ? 0x1p-25 : 1e-38;
