@@ -139,6 +139,25 @@ std::span<const Candidate> candidates() {
     return all;
 }
 
+namespace {
+
+/// The problem with as many input frames as one output frame takes.
+ConvProblem of_one_frame(ConvProblem problem) {
+    const std::int64_t reach = problem.dilation.d * (problem.filter.q - 1) + 1;
+    problem.n = 1;
+    problem.d = std::max<std::int64_t>(1, reach - problem.pad.front - problem.pad.back);
+    return problem;
+}
+
+double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvProblem& problem, double seconds) {
+    const ConvProblem frame = of_one_frame(problem);
+    if (frame.d_out() == 1 && reasons(candidate.gates, {frame, chip}).empty())
+        return candidate.plan(frame, chip).seconds;
+    return seconds / static_cast<double>(std::max<std::int64_t>(1, problem.frames_out()));
+}
+
+}  // namespace
+
 std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem) {
     const Subject subject{problem, chip};
     std::vector<DispatchRow> rows;
@@ -147,11 +166,14 @@ std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem) {
                         .reason = reasons(candidate.gates, subject),
                         .rounds_once = candidate.rounds_once};
         row.open = row.reason.empty();
-        if (row.open && candidate.plan != nullptr) row.seconds = candidate.plan(problem, chip).seconds;
+        if (row.open && candidate.plan != nullptr) {
+            row.seconds = candidate.plan(problem, chip).seconds;
+            row.seconds_a_frame = seconds_a_frame(candidate, chip, problem, *row.seconds);
+        }
         rows.push_back(std::move(row));
     }
     std::ranges::stable_sort(rows, {}, [](const DispatchRow& row) {
-        return row.open ? std::pair(row.rounds_once ? 0 : 1, row.seconds.value_or(0)) : std::pair(2, 0.0);
+        return row.open ? std::pair(row.rounds_once ? 0 : 1, row.seconds_a_frame) : std::pair(2, 0.0);
     });
     return rows;
 }

@@ -34,12 +34,14 @@ struct DispatchRow {
     bool open = false;
     std::string reason = {};             ///< of a closed one: requirement and value of every gate that fails
     std::optional<double> seconds = {};  ///< that an open one's plan predicts; none without a model
+    double seconds_a_frame = 0;          ///< that rank it: of one output frame alone where it takes one, else the mean
     bool rounds_once = true;
 };
 
-/// What dispatch would decide: the open rows first, by predicted seconds (in the list's order where they are equal or
-/// there is no model; after them those that round more than once), then the closed ones in the list's order. The first
-/// row is the choice, if it is open.
+/// What dispatch would decide: the open rows first, by predicted seconds a frame (in the list's order where they are
+/// equal or there is no model; after them those that round more than once), then the closed ones in the list's order.
+/// The first row is the choice, if it is open. Methods add in different orders: ranked by a frame alone, the choice and
+/// so the bits of a frame do not depend on how many frames a step takes.
 std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem);
 std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem);
 /// The rows as a table for a terminal.

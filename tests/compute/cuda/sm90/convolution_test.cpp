@@ -1,11 +1,14 @@
 // The Hopper back ends, whole: from a ConvProblem through dispatch, filter packing, the driver's tensor maps and
 // launches by name to numbers. On a stand-in driver that poses as an H200 a few problems, on the GPU itself hundreds.
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/tests/compute/conv/conv_golden_cases.hpp>
 #include <kinetograph/tests/compute/conv/conv_properties.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace kinetograph::conv {
 namespace {
@@ -98,6 +101,24 @@ TEST_P(Sm90ConvProperty, ReproducesEveryStoredCaseThatItsGatesLetIn) {
     const int tested = expect_golden_cases(*device_, GetParam());
     RecordProperty("problems", tested);
     EXPECT_EQ(tested, GetParam().backend == "narrow-gemm-sm90" ? 3 : 12);
+}
+
+/// Methods add in different orders: a decoder's bits would depend on how many latent frames a step takes.
+TEST(Sm90Dispatch, DoesNotDependOnTheNumberOfFrames) {
+    const accel::DeviceInfo device = describe_known_device("sm_90").value();
+    std::set<std::string_view> chosen;
+    for (const auto& [height, width] : {std::pair(3, 5), std::pair(24, 40), std::pair(60, 104), std::pair(88, 160)})
+        for (NamedProblem& layer : decoder_problems(96, 8 * height, 8 * width, DType::BF16)) {
+            const std::int64_t reach = layer.problem.filter.q - 1;
+            layer.problem.d = reach + 1;
+            const std::string_view once = explain(device, layer.problem).front().candidate;
+            chosen.insert(once);
+            for (const std::int64_t frames : {2, 3, 4, 8, 16}) {
+                layer.problem.d = reach + frames;
+                EXPECT_EQ(explain(device, layer.problem).front().candidate, once) << layer.problem.to_string();
+            }
+        }
+    EXPECT_GE(chosen.size(), 3U) << "one method for everything would not have been a choice";
 }
 
 INSTANTIATE_TEST_SUITE_P(Hopper, Sm90ConvProperty,
