@@ -247,7 +247,7 @@ TEST(ConvDispatch, PrintsOneLineACandidate) {
 TEST(ConvDispatch, TriesOneLaunchThenSlicesThenTheMatrixOfTaps) {
     ConvProblem problem = easy_problem();
     problem.h = problem.w = 256;
-    const accel::DeviceInfo device = describe_known_device("sm_90").value();
+    const accel::DeviceInfo device = describe_known_device("sm_89").value();
     const auto first_open = [&] { return explain(device, problem).front().candidate; };
     EXPECT_EQ(first_open(), "implicit-gemm-sm80");
     problem.filter.q = problem.d = 65;  // more temporal taps than one launch names frames
@@ -298,7 +298,8 @@ TEST(ConvDispatch, GivesTheLayersOfADecoderToTheImplicitGemmOnAnH200) {
                 p.filter = {channels, 3, 3, 3};
                 p.pad = {0, 0, 1, 1, 1, 1};
                 p.norm = norm;
-                EXPECT_EQ(explain(device, p).front().candidate, "implicit-gemm-sm80") << p.to_string();
+                const std::string_view choice = explain(device, p).front().candidate;  // sm90's where a build has it
+                EXPECT_TRUE(choice.starts_with("implicit-gemm-sm")) << choice << ": " << p.to_string();
             }
 }
 
