@@ -82,6 +82,7 @@ class CpuAttention final : public Attention {
 
     const AttentionProblem& problem() const override { return problem_; }
     std::uint64_t workspace_bytes() const override { return layout().bytes; }
+    std::string_view explanation() const override { return "onednn-cpu"; }
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
                          const AttentionTensors& tensors) const override {
         if (tensors.qkv.size() != tensors.output.size() || tensors.workspace == nullptr) {

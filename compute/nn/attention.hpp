@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 
 namespace kinetograph::nn {
 
@@ -30,6 +31,9 @@ class Attention {
 
     virtual const AttentionProblem& problem() const = 0;
     virtual std::uint64_t workspace_bytes() const = 0;  ///< grows with `tokens`, not with its square
+    /// How it is computed, and why not by what would be faster: "mma-sm80: wgmma-sm90 wants an sm_90 device, met
+    /// sm_80".
+    virtual std::string_view explanation() const = 0;
     /// The spans are copied before this returns; the object must live until the stream has passed the call.
     /// Errors: InvalidArgument, naming the pass.
     virtual Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,

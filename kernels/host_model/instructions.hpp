@@ -123,6 +123,7 @@ struct WgmmaOperands {
     uint64_t a;
     const uint32_t* a_registers;  ///< 4 words instead of `a`, or null
     uint64_t b;
+    bool b_mn_major;  ///< B lies in rows of K
     bool bfloat16;
     bool accumulate;
 };

@@ -28,6 +28,32 @@ uint32_t row_major(const MatrixOperand& operand, uint32_t row, uint32_t byte) {
     return group + row % 8 * 16 + byte / 16 * operand.chunk_stride + byte % 16;
 }
 
+/// Where k `k` and row `row` of an operand in rows of M or N lie before the XOR: of 16-bit elements, spans of the row
+/// `chunk_stride` apart. PTX ISA, wgmma, MN-major canonical layouts.
+uint32_t mn_major(const MatrixOperand& operand, uint32_t k, uint32_t row) {
+    const uint32_t span = isa::span_bytes(operand.swizzle), elements = span / 2;
+    return operand.start + row / elements * operand.chunk_stride + row % elements * 2 + k / 8 * operand.group_stride +
+           k % 8 * span;
+}
+
+std::optional<std::string> broken_mn_operand(const MatrixOperand& operand, uint32_t rows) {
+    const uint32_t span = isa::span_bytes(operand.swizzle), group = 8 * span;
+    if (operand.swizzle == Swizzle::None) return "operands in rows of M or N are modelled with a swizzle only";
+    if (operand.start % group != 0) {
+        return "an operand in rows of M or N starts " + std::to_string(operand.start % group) +
+               " bytes into a group of 8 rows";
+    }
+    if (operand.group_stride < group || operand.group_stride % group != 0) {
+        return "group stride (SBO) " + std::to_string(operand.group_stride) + " is no multiple of 8 rows of " +
+               std::to_string(span) + " bytes";
+    }
+    if (rows * 2 > span && (operand.chunk_stride < group || operand.chunk_stride % group != 0)) {
+        return "chunk stride (LBO) " + std::to_string(operand.chunk_stride) + " is no multiple of 8 rows of " +
+               std::to_string(span) + " bytes";
+    }
+    return std::nullopt;
+}
+
 float from_small_float(uint32_t bits, uint32_t exponent_bits, uint32_t mantissa_bits) {
     const uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
     const uint32_t exponent = bits >> mantissa_bits & ((1u << exponent_bits) - 1);
@@ -83,6 +109,7 @@ MatrixOperand operand_or_fault(const std::variant<MatrixOperand, std::string>& d
 }
 
 std::optional<std::string> broken_operand(const MatrixOperand& operand, uint32_t rows) {
+    if (operand.major == isa::Major::MN) return broken_mn_operand(operand, rows);
     const uint32_t span = isa::span_bytes(operand.swizzle);
     if (operand.swizzle == Swizzle::None) {
         if (rows > 8 && operand.group_stride < 128) {
@@ -120,6 +147,13 @@ std::vector<std::pair<uint32_t, uint32_t>> operand_ranges(const MatrixOperand& o
         }
     };
     const uint32_t span = isa::span_bytes(operand.swizzle);
+    if (operand.major == isa::Major::MN) {
+        for (uint32_t first = 0; first < rows; first += span / 2) {
+            for (uint32_t k = 0; k < kStepBytes / 2; k += 8)
+                add(mn_major(operand, k, first) - kSharedBase, 8 * span);
+        }
+        return ranges;
+    }
     for (uint32_t group = 0; group < rows / 8; ++group) {
         const uint32_t start = operand.start + group * operand.group_stride - kSharedBase;
         if (operand.swizzle != Swizzle::None) {
@@ -181,6 +215,15 @@ std::vector<float> read_operand(const Cta& cta, const MatrixOperand& operand, ui
     const uint32_t size = format == Format::Float16 || format == Format::BFloat16 ? 2 : 1;
     const uint32_t steps = kStepBytes / size;
     std::vector<float> values(static_cast<size_t>(steps) * rows);
+    if (operand.major == isa::Major::MN) {
+        for (uint32_t i = 0; i < steps * rows; ++i) {
+            uint16_t bits = 0;
+            const uint32_t place = isa::swizzled(operand.swizzle, mn_major(operand, i / rows, i % rows)) - kSharedBase;
+            std::memcpy(&bits, cta.memory + place, sizeof(bits));
+            values[i] = to_float(format, bits);
+        }
+        return values;
+    }
     for (uint32_t row = 0; row < rows; ++row) {
         for (uint32_t byte = 0; byte < kStepBytes; byte += 16) {
             uint8_t chunk[16];

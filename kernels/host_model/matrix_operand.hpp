@@ -8,12 +8,13 @@
 /// Operands of wgmma and tcgen05.mma in shared memory: the decoded descriptor, the bytes it covers, their values.
 namespace kinetograph::host_model {
 
-/// A decoded descriptor: K-major rows of 32 bytes (one k step).
+/// A decoded descriptor, and how the instruction reads it: rows of K of 32 bytes (one k step), or 16 rows of M or N.
 struct MatrixOperand {
     uint32_t start;         ///< shared-memory address of row 0, k 0
     uint32_t group_stride;  ///< SBO, bytes
-    uint32_t chunk_stride;  ///< LBO, bytes; without swizzle only
+    uint32_t chunk_stride;  ///< LBO, bytes; without swizzle or in rows of M or N only
     isa::Swizzle swizzle;
+    isa::Major major = isa::Major::K;
 };
 
 inline constexpr uint32_t kStepBytes = 32;  ///< of K in one product: 16 elements of 16 bits or 32 of 8
@@ -26,7 +27,8 @@ std::variant<MatrixOperand, std::string> decode_tcgen05(uint64_t descriptor);
 MatrixOperand operand_or_fault(const std::variant<MatrixOperand, std::string>& decoded, const char* name,
                                const Who& who, const Instruction& at);
 
-/// What is wrong with an operand of `rows` rows: a step past the row's end, overlapping groups of rows, misalignment.
+/// What is wrong with an operand of `rows` rows (of M or N, whatever its major): a step past the row's end, overlapping
+/// groups of rows, misalignment.
 std::optional<std::string> broken_operand(const MatrixOperand& operand, uint32_t rows);
 
 /// Shared-memory offsets of the operand's groups of 8 rows, as half-open ranges; adjacent groups are joined.

@@ -97,7 +97,8 @@ void issue(Lane& lane, const std::vector<void*>& slots, const Instruction& at) {
         a = operand_or_fault(decode_wgmma(operands.a), "A", lane.who(), at);
         reads = track_operand(cta, *a, kRows, lane.who(), at, nullptr);
     }
-    const MatrixOperand b = operand_or_fault(decode_wgmma(operands.b), "B", lane.who(), at);
+    MatrixOperand b = operand_or_fault(decode_wgmma(operands.b), "B", lane.who(), at);
+    b.major = operands.b_mn_major ? isa::Major::MN : isa::Major::K;
     for (auto& read : track_operand(cta, b, n, lane.who(), at, nullptr)) reads.push_back(std::move(read));
     group->reads.insert(group->reads.end(), reads.begin(), reads.end());
 

@@ -3,14 +3,21 @@
 #include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/isa/swizzle.hpp>
 
-/// The bit fields by which matrix instructions find their operands in shared memory, K-major ("rows of K").
-///
-/// address       shared-memory address of the operand's first row, the k step included; multiple of 16
-/// group_stride  bytes from one group of 8 rows to the next (SBO); 8 * span when rows are packed, a halo's pitch
-/// otherwise chunk_stride  bytes from one 16-byte column to the next (LBO); only without swizzle, else 16 base_offset
-/// stays 0: the XOR comes from the absolute address, so shifted starts need no correction.
+/// The bit fields by which matrix instructions find their operands in shared memory.
 namespace kinetograph::isa {
 
+/// What a row of an operand's tile runs along. Chosen by the instruction, not by the descriptor.
+enum class Major : uint8_t {
+    K,   ///< rows of A (M) or B (N), each of one span of K
+    MN,  ///< rows of K, each of one span of M or N; 16-bit elements
+};
+
+/// address       shared-memory address of the operand's first row, the k step included; multiple of 16
+/// group_stride  bytes from one group of 8 rows to the next (SBO); 8 * span when rows are packed, a halo's pitch
+///               otherwise
+/// chunk_stride  bytes from one 16-byte column to the next (LBO); only without swizzle, else 16. Major::MN: from one
+///               span of N to the next
+/// base_offset stays 0: the XOR comes from the absolute address, so shifted starts need no correction.
 struct OperandTile {
     uint32_t address;
     uint32_t group_stride;

@@ -26,6 +26,17 @@ KG_DEVICE float exponential(float value) {
 #endif
 }
 
+/// 2^value. PTX ISA, ex2.approx: one instruction, subnormal results are zero.
+KG_DEVICE float power_of_two(float value) {
+#if KG_HOST_MODEL
+    return std::exp2(value);
+#else
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(value));
+    return power;
+#endif
+}
+
 /// value / (1 + e^-value). PTX ISA, ex2.approx, rcp.approx: five instructions, subnormal exponentials count as zero.
 KG_DEVICE float silu(float value) {
 #if KG_HOST_MODEL

@@ -64,11 +64,11 @@ KG_DEVICE void wait(KG_SITE_ONLY) {
 
 #if !KG_HOST_MODEL
 // n: N, b: blocks of 8 accumulators, then the positions of the operands that follow them.
-#define KG_WGMMA_SS(type, n, b, a_at, b_at, d_at)                                                      \
+#define KG_WGMMA_SS(type, transposed_b, n, b, a_at, b_at, d_at)                                        \
     asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, %" #d_at                          \
                  ", 0;\n"                                                                              \
                  "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" KG_REGISTERS_##b \
-                 "}, %" #a_at ", %" #b_at ", accumulate, 1, 1, 0, 0;\n}"                               \
+                 "}, %" #a_at ", %" #b_at ", accumulate, 1, 1, 0, " transposed_b ";\n}"                \
                  : KG_OPERANDS_##b(KG_FLOAT_INOUT, d)                                                  \
                  : "l"(a), "l"(b_descriptor), "r"(static_cast<int>(accumulate)))
 #define KG_WGMMA_RS(type, n, b, a0, a1, a2, a3, b_at, d_at)                                            \
@@ -78,23 +78,23 @@ KG_DEVICE void wait(KG_SITE_ONLY) {
                  "}, {%" #a0 ",%" #a1 ",%" #a2 ",%" #a3 "}, %" #b_at ", accumulate, 1, 1, 0;\n}"       \
                  : KG_OPERANDS_##b(KG_FLOAT_INOUT, d)                                                  \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_descriptor), "r"(static_cast<int>(accumulate)))
-#define KG_WGMMA_EACH_SS(type)                                          \
-    if constexpr (kN == 16) KG_WGMMA_SS(type, 16, 1, 8, 9, 10);         \
-    if constexpr (kN == 32) KG_WGMMA_SS(type, 32, 2, 16, 17, 18);       \
-    if constexpr (kN == 48) KG_WGMMA_SS(type, 48, 3, 24, 25, 26);       \
-    if constexpr (kN == 64) KG_WGMMA_SS(type, 64, 4, 32, 33, 34);       \
-    if constexpr (kN == 80) KG_WGMMA_SS(type, 80, 5, 40, 41, 42);       \
-    if constexpr (kN == 96) KG_WGMMA_SS(type, 96, 6, 48, 49, 50);       \
-    if constexpr (kN == 112) KG_WGMMA_SS(type, 112, 7, 56, 57, 58);     \
-    if constexpr (kN == 128) KG_WGMMA_SS(type, 128, 8, 64, 65, 66);     \
-    if constexpr (kN == 144) KG_WGMMA_SS(type, 144, 9, 72, 73, 74);     \
-    if constexpr (kN == 160) KG_WGMMA_SS(type, 160, 10, 80, 81, 82);    \
-    if constexpr (kN == 176) KG_WGMMA_SS(type, 176, 11, 88, 89, 90);    \
-    if constexpr (kN == 192) KG_WGMMA_SS(type, 192, 12, 96, 97, 98);    \
-    if constexpr (kN == 208) KG_WGMMA_SS(type, 208, 13, 104, 105, 106); \
-    if constexpr (kN == 224) KG_WGMMA_SS(type, 224, 14, 112, 113, 114); \
-    if constexpr (kN == 240) KG_WGMMA_SS(type, 240, 15, 120, 121, 122); \
-    if constexpr (kN == 256) KG_WGMMA_SS(type, 256, 16, 128, 129, 130)
+#define KG_WGMMA_EACH_SS(type, transposed_b)                                          \
+    if constexpr (kN == 16) KG_WGMMA_SS(type, transposed_b, 16, 1, 8, 9, 10);         \
+    if constexpr (kN == 32) KG_WGMMA_SS(type, transposed_b, 32, 2, 16, 17, 18);       \
+    if constexpr (kN == 48) KG_WGMMA_SS(type, transposed_b, 48, 3, 24, 25, 26);       \
+    if constexpr (kN == 64) KG_WGMMA_SS(type, transposed_b, 64, 4, 32, 33, 34);       \
+    if constexpr (kN == 80) KG_WGMMA_SS(type, transposed_b, 80, 5, 40, 41, 42);       \
+    if constexpr (kN == 96) KG_WGMMA_SS(type, transposed_b, 96, 6, 48, 49, 50);       \
+    if constexpr (kN == 112) KG_WGMMA_SS(type, transposed_b, 112, 7, 56, 57, 58);     \
+    if constexpr (kN == 128) KG_WGMMA_SS(type, transposed_b, 128, 8, 64, 65, 66);     \
+    if constexpr (kN == 144) KG_WGMMA_SS(type, transposed_b, 144, 9, 72, 73, 74);     \
+    if constexpr (kN == 160) KG_WGMMA_SS(type, transposed_b, 160, 10, 80, 81, 82);    \
+    if constexpr (kN == 176) KG_WGMMA_SS(type, transposed_b, 176, 11, 88, 89, 90);    \
+    if constexpr (kN == 192) KG_WGMMA_SS(type, transposed_b, 192, 12, 96, 97, 98);    \
+    if constexpr (kN == 208) KG_WGMMA_SS(type, transposed_b, 208, 13, 104, 105, 106); \
+    if constexpr (kN == 224) KG_WGMMA_SS(type, transposed_b, 224, 14, 112, 113, 114); \
+    if constexpr (kN == 240) KG_WGMMA_SS(type, transposed_b, 240, 15, 120, 121, 122); \
+    if constexpr (kN == 256) KG_WGMMA_SS(type, transposed_b, 256, 16, 128, 129, 130)
 #define KG_WGMMA_EACH_RS(type)                                                         \
     if constexpr (kN == 16) KG_WGMMA_RS(type, 16, 1, 8, 9, 10, 11, 12, 13);            \
     if constexpr (kN == 32) KG_WGMMA_RS(type, 32, 2, 16, 17, 18, 19, 20, 21);          \
@@ -114,8 +114,9 @@ KG_DEVICE void wait(KG_SITE_ONLY) {
     if constexpr (kN == 256) KG_WGMMA_RS(type, 256, 16, 128, 129, 130, 131, 132, 133)
 #endif
 
-/// Both operands in shared memory (wgmma_descriptor). `accumulate` false overwrites D. All 128 threads, same arguments.
-template <int kN, Element kElement>
+/// Both operands in shared memory (wgmma_descriptor), A in rows of K, B as `kMajorB` says. `accumulate` false overwrites
+/// D. All 128 threads, same arguments.
+template <int kN, Element kElement, Major kMajorB = Major::K>
 KG_DEVICE void mma(float (&d)[kN / 2], uint64_t a, uint64_t b_descriptor, bool accumulate KG_SITE) {
     static_assert(kN % 16 == 0 && kN >= 16 && kN <= 256, "these wrappers cover N = 16..256 in steps of 16");
     static_assert(kElement == Element::F16 || kElement == Element::BF16, "these wrappers cover 16-bit operands");
@@ -125,14 +126,19 @@ KG_DEVICE void mma(float (&d)[kN / 2], uint64_t a, uint64_t b_descriptor, bool a
                            .a = a,
                            .a_registers = nullptr,
                            .b = b_descriptor,
+                           .b_mn_major = kMajorB == Major::MN,
                            .bfloat16 = kElement == Element::BF16,
                            .accumulate = accumulate},
                           KG_AT("wgmma.mma_async"));
 #else
-    if constexpr (kElement == Element::BF16) {
-        KG_WGMMA_EACH_SS("bf16");
+    if constexpr (kElement == Element::BF16 && kMajorB == Major::K) {
+        KG_WGMMA_EACH_SS("bf16", "0");
+    } else if constexpr (kElement == Element::BF16) {
+        KG_WGMMA_EACH_SS("bf16", "1");
+    } else if constexpr (kMajorB == Major::K) {
+        KG_WGMMA_EACH_SS("f16", "0");
     } else {
-        KG_WGMMA_EACH_SS("f16");
+        KG_WGMMA_EACH_SS("f16", "1");
     }
 #endif
 }
@@ -148,6 +154,7 @@ KG_DEVICE void mma(float (&d)[kN / 2], const uint32_t (&a)[4], uint64_t b_descri
                            .a = 0,
                            .a_registers = a,
                            .b = b_descriptor,
+                           .b_mn_major = false,
                            .bfloat16 = kElement == Element::BF16,
                            .accumulate = accumulate},
                           KG_AT("wgmma.mma_async"));

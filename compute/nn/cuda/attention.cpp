@@ -1,7 +1,11 @@
 #include <kinetograph/compute/conv/cuda/launch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/nn/cuda/attention.hpp>
+#include <kinetograph/engine/accel/cuda/tensor_map.hpp>
+#include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
 
 #include <cmath>
+#include <optional>
 
 namespace kinetograph::nn::cuda {
 namespace {
@@ -10,20 +14,30 @@ using tensor::DType;
 
 constexpr std::int64_t kMostTokens = 1 << 20;
 
+Result<void> expect_as_many(std::string_view pass_name, const AttentionTensors& tensors) {
+    if (tensors.qkv.size() == tensors.output.size()) return {};
+    return fail(ErrorCode::InvalidArgument, "pass \"{}\": attention of {} input and {} output frames", pass_name,
+                tensors.qkv.size(), tensors.output.size());
+}
+
+/// On every chip since sm_80.
 class CudaAttention final : public Attention {
   public:
-    CudaAttention(const AttentionProblem& problem, std::uint32_t width, std::shared_ptr<conv::Kernels> kernels,
-                  std::shared_ptr<accel::Kernel> kernel)
-        : problem_(problem), width_(width), kernels_(std::move(kernels)), kernel_(std::move(kernel)) {}
+    CudaAttention(const AttentionProblem& problem, std::uint32_t width, std::string why,
+                  std::shared_ptr<conv::Kernels> kernels, std::shared_ptr<accel::Kernel> kernel)
+        : problem_(problem),
+          width_(width),
+          explanation_("mma-sm80: wgmma-sm90 " + why),
+          kernels_(std::move(kernels)),
+          kernel_(std::move(kernel)) {}
 
     const AttentionProblem& problem() const override { return problem_; }
     std::uint64_t workspace_bytes() const override { return 0; }
+    std::string_view explanation() const override { return explanation_; }
 
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
                          const AttentionTensors& tensors) const override {
-        if (tensors.qkv.size() != tensors.output.size())
-            return fail(ErrorCode::InvalidArgument, "pass \"{}\": attention of {} input and {} output frames",
-                        pass_name, tensors.qkv.size(), tensors.output.size());
+        KG_CHECK(expect_as_many(pass_name, tensors));
         const auto tokens = static_cast<std::uint32_t>(problem_.tokens);
         const auto channels = static_cast<std::uint32_t>(problem_.channels);
         conv::cuda::launch_frames(stream, pass_name, *kernel_,
@@ -38,7 +52,52 @@ class CudaAttention final : public Attention {
 
   private:
     AttentionProblem problem_;
-    std::uint32_t width_;                     ///< of the kernel
+    std::uint32_t width_;  ///< of the kernel
+    std::string explanation_;
+    std::shared_ptr<conv::Kernels> kernels_;  ///< keeps the module loaded for the next one
+    std::shared_ptr<accel::Kernel> kernel_;
+};
+
+/// On sm_90, by wgmma and TMA.
+class HopperAttention final : public Attention {
+  public:
+    HopperAttention(const AttentionProblem& problem, std::shared_ptr<conv::Kernels> kernels,
+                    std::shared_ptr<accel::Kernel> kernel)
+        : problem_(problem), kernels_(std::move(kernels)), kernel_(std::move(kernel)) {}
+
+    const AttentionProblem& problem() const override { return problem_; }
+    std::uint64_t workspace_bytes() const override { return 0; }
+    std::string_view explanation() const override { return "wgmma-sm90"; }
+
+    Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
+                         const AttentionTensors& tensors) const override {
+        KG_CHECK(expect_as_many(pass_name, tensors));
+        std::optional<Error> trouble;
+        const auto encode = [&](const isa::TensorMapDesc& desc) {
+            auto map = accel::cuda::encode_tensor_map(kernels_->device(), pass_name, desc);
+            if (map) return *map;
+            if (!trouble) trouble = std::move(map.error());
+            return isa::TensorMap{};
+        };
+        const sm90::AttentionShape shape{.element = problem_.dtype,
+                                         .tokens = static_cast<std::uint32_t>(problem_.tokens),
+                                         .channels = static_cast<std::uint32_t>(problem_.channels)};
+        const auto launches = sm90::attention_launches(shape, tensors.qkv, tensors.output, encode);
+        if (trouble) return fail(std::move(*trouble));
+        for (const conv::ConvLaunch& launch : launches) {
+            stream.launch({pass_name,
+                           *kernel_,
+                           {launch.grid[0], launch.grid[1], launch.grid[2]},
+                           {launch.threads, 1, 1},
+                           {},
+                           launch.shared_bytes,
+                           launch.arguments.span()});
+        }
+        return {};
+    }
+
+  private:
+    AttentionProblem problem_;
     std::shared_ptr<conv::Kernels> kernels_;  ///< keeps the module loaded for the next one
     std::shared_ptr<accel::Kernel> kernel_;
 };
@@ -58,11 +117,18 @@ Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernel
             "attention of {} channels in {}: the kernels for CUDA take BF16 and F16, and multiples of 8 channels "
             "up to 384",
             problem.channels, tensor::to_string(problem.dtype));
+    std::string declined =
+        sm90::attention_reasons(conv::chip_of(kernels->device().info()), problem.dtype, problem.channels);
+    if (declined.empty()) {
+        const auto name = sm90::attention_kernel(problem.dtype, static_cast<std::uint32_t>(problem.channels));
+        KG_TRY(auto hopper, kernels->get(name.image, name.kernel));
+        return std::make_unique<HopperAttention>(problem, std::move(kernels), std::move(hopper));
+    }
     const std::string_view element = element_name(problem.dtype);
     auto kernel =
         kernels->get(fmt::format("attention_{}", element), fmt::format("sm80_attention_{}_{}", element, width));
     if (!kernel) return fail(std::move(kernel.error()));
-    return std::make_unique<CudaAttention>(problem, width, std::move(kernels), std::move(*kernel));
+    return std::make_unique<CudaAttention>(problem, width, std::move(declined), std::move(kernels), std::move(*kernel));
 }
 
 }  // namespace kinetograph::nn::cuda

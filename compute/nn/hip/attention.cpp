@@ -26,6 +26,7 @@ class HipAttention final : public Attention {
 
     const AttentionProblem& problem() const override { return problem_; }
     std::uint64_t workspace_bytes() const override { return plan_.workspace_bytes; }
+    std::string_view explanation() const override { return "mfma-gfx950"; }
 
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
                          const AttentionTensors& tensors) const override {

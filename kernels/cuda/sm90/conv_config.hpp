@@ -2,6 +2,7 @@
 
 #include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_faults.hpp>
+#include <kinetograph/kernels/cuda/sm90/limits.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <kinetograph/kernels/isa/descriptors.hpp>
 
@@ -21,7 +22,6 @@ struct ConvConfig {
     friend bool operator==(const ConvConfig&, const ConvConfig&) = default;
 };
 
-inline constexpr uint32_t kSharedLimit = 232448;  // 227 KiB: opt-in limit of one block on sm_90
 inline constexpr uint32_t kConsumers = 2;         ///< warpgroups that take tiles in turn
 inline constexpr uint32_t kThreads = 128 * (1 + kConsumers);
 inline constexpr uint32_t kBlockPixels = 64, kBlockSide = 8;

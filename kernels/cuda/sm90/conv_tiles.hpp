@@ -2,6 +2,7 @@
 
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_smem.hpp>
+#include <kinetograph/kernels/cuda/sm90/ring.hpp>
 #include <kinetograph/kernels/isa/thread.hpp>
 
 /// Which tiles a CTA computes, in which order, and where the rings stand after each.
@@ -27,23 +28,6 @@ KG_DEVICE ConvTile tile_at(const ConvParams& p, uint32_t index) {
     return {frame, n * kConfig.bn, parity, static_cast<int32_t>(place % p.tiles_x * tile_columns(kConfig)),
             static_cast<int32_t>(place / p.tiles_x * tile_rows(kConfig))};
 }
-
-/// A position in a ring of stages.
-template <uint32_t kStages>
-struct Ring {
-    uint32_t slot = 0, parity = 0;
-    KG_DEVICE void advance() {
-        if (++slot == kStages) {
-            slot = 0;
-            parity ^= 1u;
-        }
-    }
-    KG_DEVICE void advance(uint32_t count) {
-        slot += count;
-        parity ^= slot / kStages & 1u;
-        slot %= kStages;
-    }
-};
 
 /// Blocks of K of a tile: what it takes of the input ring; of the filter ring it takes tap_groups as many.
 KG_DEVICE uint32_t k_blocks(const ConvParams& p, const ConvTile& tile) {

@@ -75,6 +75,7 @@ __device__ void products(uint64_t a, uint64_t b, float* out) {
     wgmma::pin(d);
     wgmma::fence();
     wgmma::mma<kN, kElement>(d, a, b, false);
+    wgmma::mma<kN, kElement, Major::MN>(d, a, b, true);
     wgmma::mma<kN, kElement>(d, fragment, b, true);
     wgmma::commit();
     wgmma::pin(d);

@@ -135,6 +135,53 @@ TEST(Wgmma, TakesAFromRegisters) {
     });
 }
 
+/// B in rows of K: 64 of them, in chunks of one span of N each, `chunk` bytes apart.
+template <int kN, Element kElement>
+void multiply_rows_of_k(Swizzle swizzle, uint32_t chunk) {
+    const uint32_t columns = span_bytes(swizzle) / 2, group = 8 * span_bytes(swizzle);
+    const Matrix a(64, 64, 7);
+    std::vector<Matrix> spans;
+    for (uint32_t i = 0; i * columns < kN; ++i) spans.emplace_back(64, columns, static_cast<int>(i));
+    expect_runs(kWarpgroup, [&] {
+        auto& shared = shared_as<Shared>();
+        write_tile(shared.a, a, 0, 64, kElement, Swizzle::Span128, 1024, 128);
+        for (size_t i = 0; i < spans.size(); ++i)
+            write_tile(shared.b + i * chunk, spans[i], 0, 64, kElement, swizzle, group, 128);
+        fence_async_shared();
+        sync_cta();
+        float d[kN / 2];
+        wgmma::fence();
+        for (uint32_t k = 0; k < 64; k += 16) {
+            const uint64_t left = wgmma_descriptor(
+                {.address = shared_address(shared.a) + k * 2, .group_stride = 1024, .swizzle = Swizzle::Span128});
+            const uint64_t right = wgmma_descriptor({.address = shared_address(shared.b) + k / 8 * group,
+                                                     .group_stride = group,
+                                                     .swizzle = swizzle,
+                                                     .chunk_stride = chunk});
+            wgmma::mma<kN, kElement, Major::MN>(d, left, right, k != 0);
+        }
+        wgmma::commit();
+        wgmma::wait<0>();
+        wgmma::take(d);
+        for (uint32_t i = 0; i < kN / 2; ++i) {
+            const uint32_t row = 16 * (thread_index() / 32) + lane_index() / 4 + 8 * (i / 2 % 2);
+            const uint32_t column = 8 * (i / 4) + 2 * (lane_index() % 4) + i % 2;
+            int sum = 0;
+            for (uint32_t k = 0; k < 64; ++k) sum += a.at(row, k) * spans[column / columns].at(k, column % columns);
+            ASSERT_EQ(d[i], static_cast<float>(sum)) << "row " << row << " column " << column;
+        }
+    });
+}
+
+TEST(Wgmma, TakesBInRowsOfK) {
+    multiply_rows_of_k<64, Element::BF16>(Swizzle::Span128, 8192);
+    multiply_rows_of_k<128, Element::F16>(Swizzle::Span128, 8192);
+    multiply_rows_of_k<192, Element::BF16>(Swizzle::Span128, 9216);
+    multiply_rows_of_k<96, Element::BF16>(Swizzle::Span128, 8192);
+    multiply_rows_of_k<96, Element::BF16>(Swizzle::Span64, 4096);
+    multiply_rows_of_k<32, Element::F16>(Swizzle::Span32, 2048);
+}
+
 /// The operands of a correct product, for kernels with one fault.
 struct WgmmaFaults : testing::Test {
     void expect(const std::string& sentence, const std::function<void(Shared&, uint64_t, uint64_t)>& kernel) const {
@@ -248,6 +295,22 @@ TEST_F(WgmmaFaults, AStepOverTheEndOfTheSwizzledRowIsCaught) {
                wgmma::fence();
                wgmma::mma<16, Element::BF16>(d, a + 7, b, false);
            });
+}
+
+TEST_F(WgmmaFaults, RowsOfKThatStartInsideAGroupAreCaught) {
+    expect("an operand in rows of M or N starts 128 bytes into a group of 8 rows", [](Shared&, uint64_t a, uint64_t b) {
+        float d[8];
+        wgmma::fence();
+        wgmma::mma<16, Element::BF16, Major::MN>(d, a, b + (128 >> 4), false);
+    });
+}
+
+TEST_F(WgmmaFaults, RowsOfKWithoutTheStrideOfTheirSpansAreCaught) {
+    expect("chunk stride (LBO) 16 is no multiple of 8 rows of 128 bytes", [](Shared&, uint64_t a, uint64_t b) {
+        float d[48];
+        wgmma::fence();
+        wgmma::mma<96, Element::BF16, Major::MN>(d, a, b, false);
+    });
 }
 
 TEST_F(WgmmaFaults, AnOperandNobodyHasWrittenIsCaught) {

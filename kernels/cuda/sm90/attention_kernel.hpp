@@ -1,0 +1,55 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/attention_load.hpp>
+#include <kinetograph/kernels/cuda/sm90/attention_softmax.hpp>
+
+/// softmax(Q K^T / sqrt(C)) V on Hopper without the matrix of tokens by tokens: TMA brings keys and values in tiles;
+/// one warpgroup multiplies while the other weighs. Dao et al. 2022 (FlashAttention); Shah et al. 2024
+/// (FlashAttention-3, its warpgroups in ping-pong).
+namespace kinetograph::sm90 {
+
+/// Grid: tiles of 128 queries, frames; kAttentionThreads threads.
+template <AttentionConfig kConfig, AttentionFault kFault = AttentionFault::None>
+struct AttentionKernel {
+    static constexpr AttentionConfig c = kConfig;
+    using Smem = AttentionSmem<kConfig>;
+    static_assert(sizeof(Smem) <= kSharedLimit, "more shared memory than a block may have");
+
+    KG_DEVICE static void run(const AttentionParams& params) {
+        auto& smem = isa::shared_as<Smem>();
+        if (isa::thread_index() == 0) initialise_barriers(smem);
+        isa::sync_cta();
+        if (isa::thread_index() == 0) AttentionLoad<kConfig, kFault>(params, smem).first();
+        isa::sync_warp();
+        consume(params, smem, isa::warp_index() / 4);
+    }
+
+  private:
+    KG_DEVICE static void initialise_barriers(Smem& smem) {
+        constexpr uint32_t kWarps = 4;  // of a warpgroup, each of which arrives once
+        for (auto& barrier : smem.query_full) isa::mbarrier::init(barrier, 1);
+        for (auto& barrier : smem.stage_full) isa::mbarrier::init(barrier, 1);
+        for (auto& barrier : smem.stage_empty) isa::mbarrier::init(barrier, kAttentionConsumers * kWarps);
+        if constexpr (kFault != AttentionFault::NoBarrierInitFence) isa::fence_barrier_init();
+    }
+
+    /// One warpgroup's 64 queries, from the first score to the store.
+    KG_DEVICE static void consume(const AttentionParams& params, Smem& smem, uint32_t consumer) {
+        AttentionMultiply<kConfig, kFault> multiply(params, smem, consumer);
+        AttentionSoftmax<kConfig, kFault> softmax(params, smem, consumer);
+        Scores scores;
+        Sums<c> sums = {};
+        multiply.await_queries();
+        multiply.first_turn(scores);
+        softmax.weigh(scores, sums, params.tokens);
+        const uint32_t tiles = key_tiles(params);
+        for (uint32_t tile = 1; tile < tiles; ++tile) {
+            multiply.turn(scores, sums);
+            softmax.weigh(scores, sums, params.tokens - tile * kKeyTile);
+        }
+        multiply.last_turn(sums);
+        softmax.store(sums);
+    }
+};
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,159 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/attention_load.hpp>
+#include <kinetograph/kernels/cuda/sm90/ring.hpp>
+#include <kinetograph/kernels/isa/thread.hpp>
+#include <kinetograph/kernels/isa/wgmma.hpp>
+
+/// The products of one warpgroup: scores of its queries and a tile of keys, and values under its weights.
+namespace kinetograph::sm90 {
+
+/// Of 64 queries and a tile of keys, laid out as wgmma.hpp says.
+using Scores = float[kKeyTile / 2];
+/// Sums of 64 queries: [stage of channels][accumulators of one product].
+template <AttentionConfig kConfig>
+using Sums = float[tile_stages(kConfig)][stage_channels(kConfig) / 2];
+
+template <AttentionConfig kConfig, AttentionFault kFault>
+class AttentionMultiply {
+  public:
+    using Smem = AttentionSmem<kConfig>;
+    static constexpr AttentionConfig c = kConfig;
+
+    KG_DEVICE AttentionMultiply(const AttentionParams& params, Smem& smem, uint32_t consumer)
+        : load_(params, smem),
+          smem_(smem),
+          consumer_(consumer),
+          query_(isa::shared_address(smem.query[consumer])),
+          weights_(isa::shared_address(smem.weights[consumer])) {}
+
+    KG_DEVICE void await_queries() {
+        if constexpr (kFault != AttentionFault::NoQueryWait) isa::mbarrier::wait(smem_.query_full[consumer_], 0);
+    }
+
+    // A turn's products follow one another without a gap; between two turns a warpgroup computes weights while the
+    // other multiplies. s: scores of tile i, v: values of tile i.
+    //
+    //   warpgroup 0   s0 | weights 0 | v0 s1 | weights 1 | v1 s2 |  ...  | vn | store
+    //   warpgroup 1        s0        | weights 0 | v0 s1 | weights 1 |   ...       | vn | store
+
+    /// The first turn: scores of the first tile of keys.
+    KG_DEVICE void first_turn(Scores& scores) {
+        multiply_keys(scores, true);
+        end_turn();
+        isa::wgmma::take(scores);
+    }
+    /// The values of a tile, then the scores of the next.
+    KG_DEVICE void turn(Scores& scores, Sums<c>& sums) {
+        multiply_values(sums);
+        multiply_keys(scores, false);
+        end_turn();
+        isa::wgmma::take(scores);
+        take(sums);
+    }
+    /// The last one: the values of the last tile.
+    KG_DEVICE void last_turn(Sums<c>& sums) {
+        multiply_values(sums);
+        end_turn();
+        take(sums);
+    }
+
+  private:
+    KG_DEVICE static void take(Sums<c>& sums) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < tile_stages(c); ++i) isa::wgmma::take(sums[i]);
+    }
+
+    /// Scores of this warpgroup's queries and the tile's keys, a stage of channels at a time. `first` of its turn.
+    KG_DEVICE void multiply_keys(Scores& scores, bool first) {
+        const uint32_t queries = isa::recomputed(query_);
+        // Zeros to add to, so that no weight of the tile before is kept in its place.
+        KG_UNROLL
+        for (float& score : scores) score = 0;
+        isa::wgmma::pin(scores);
+        KG_UNROLL
+        for (uint32_t stage = 0; stage < tile_stages(c); ++stage) {
+            const uint32_t keys = await_stage();
+            isa::wgmma::fence();
+            KG_UNROLL
+            for (uint32_t step = 0; step < stage_channels(c) / 16; ++step) {
+                const uint32_t block = step / 4, byte = step % 4 * 32;
+                const auto rows = [&](uint32_t address) {
+                    return isa::wgmma_descriptor(
+                        {.address = address + byte, .group_stride = 8 * kSpanBytes, .swizzle = kAttentionSwizzle});
+                };
+                isa::wgmma::mma<kKeyTile, c.element>(
+                    scores, rows(queries + (stage * stage_blocks(c) + block) * kQueryBlockBytes),
+                    rows(keys + block * kKeyBlockBytes), true);
+            }
+            finish_stage(first && stage == 0);
+        }
+    }
+
+    /// Adds the values under the stored weights. A value's row is a row of K: its channels lie along N.
+    KG_DEVICE void multiply_values(Sums<c>& sums) {
+        constexpr uint32_t kChunk = kFault == AttentionFault::WrongValueStride ? 8 * kSpanBytes : kKeyBlockBytes;
+        const uint32_t weights = isa::recomputed(weights_);
+        KG_UNROLL
+        for (uint32_t stage = 0; stage < tile_stages(c); ++stage) {
+            const uint32_t values = await_stage();
+            isa::wgmma::fence();
+            KG_UNROLL
+            for (uint32_t step = 0; step < kKeyTile / 16; ++step) {
+                const uint64_t a = isa::wgmma_descriptor(
+                    {.address = weights + step * 32, .group_stride = 8 * kSpanBytes, .swizzle = kAttentionSwizzle});
+                const uint64_t b = isa::wgmma_descriptor({.address = values + step * 16 * kSpanBytes,
+                                                          .group_stride = 8 * kSpanBytes,
+                                                          .swizzle = kAttentionSwizzle,
+                                                          .chunk_stride = kChunk});
+                isa::wgmma::mma<stage_channels(c), c.element, isa::Major::MN>(sums[stage], a, b, true);
+            }
+            finish_stage(stage == 0);
+        }
+    }
+
+    /// Where the next stage lies, once it has landed.
+    KG_DEVICE uint32_t await_stage() {
+        if constexpr (kFault != AttentionFault::NoStageWait)
+            isa::mbarrier::wait(smem_.stage_full[ring_.slot], ring_.parity);
+        return isa::shared_address(smem_.stage[ring_.slot]);
+    }
+
+    /// Releases the stage before, whose products are over when only this one's are pending.
+    KG_DEVICE void finish_stage(bool first_of_turn) {
+        isa::wgmma::commit();
+        if constexpr (kFault == AttentionFault::ReleasesEarly) {
+            release();
+        } else {
+            isa::wgmma::wait<1>();
+            if (!first_of_turn) release();
+        }
+        ring_.advance();
+    }
+    KG_DEVICE void end_turn() {
+        if constexpr (kFault != AttentionFault::NoFinalWait) isa::wgmma::wait<0>();
+        if constexpr (kFault != AttentionFault::ReleasesEarly) release();
+    }
+    /// Hands back the oldest stage that is not yet released, one arrival a warp. A warp of the second warpgroup, which
+    /// starts behind the first, waits for all of them and loads what comes next into the stage.
+    KG_DEVICE void release() {
+        isa::mbarrier::Barrier& empty = smem_.stage_empty[released_.slot];
+        if (isa::lane_index() == 0) isa::mbarrier::arrive(empty);
+        if (consumer_ == 1 && isa::recomputed(isa::thread_index()) / 32 == 4) {
+            if constexpr (kFault != AttentionFault::NoEmptyWait) isa::mbarrier::wait(empty, released_.parity);
+            if (isa::elect_one()) load_.stage(number_ + attention_stages(c), released_.slot);
+            isa::sync_warp();
+        }
+        released_.advance();
+        ++number_;
+    }
+
+    AttentionLoad<kConfig, kFault> load_;
+    Smem& smem_;
+    uint32_t consumer_;
+    uint32_t query_, weights_;
+    Ring<attention_stages(c)> ring_, released_;
+    uint32_t number_ = 0;  ///< stages released
+};
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/attention_config.hpp>
+#include <kinetograph/kernels/isa/tensor_map.hpp>
+#include <type_traits>
+
+/// What one launch of AttentionKernel reads, by value, as a `const __grid_constant__` parameter; filled in by
+/// attention_launch.cpp.
+namespace kinetograph::sm90 {
+
+/// Frames that one launch takes; more are several launches.
+inline constexpr uint32_t kMaxAttentionFrames = 8;
+
+struct AttentionParams {
+    isa::TensorMap query[kMaxAttentionFrames];      ///< {channels, tokens}; box: one span of a warpgroup's queries
+    isa::TensorMap key_value[kMaxAttentionFrames];  ///< {channels, key / value, tokens}; box: one span of a key tile
+    isa::TensorMap output[kMaxAttentionFrames];     ///< as query
+    uint32_t tokens;
+    float scale;  ///< log2(e) / sqrt(channels): weights are powers of two
+};
+static_assert(std::is_trivially_copyable_v<AttentionParams> && sizeof(AttentionParams) <= 4096,
+              "4 KiB of kernel parameters");
+
+KG_HOST_DEVICE uint32_t key_tiles(const AttentionParams& p) { return (p.tokens + kKeyTile - 1) / kKeyTile; }
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/attention_multiply.hpp>
+#include <kinetograph/kernels/cuda/sm90/attention_params.hpp>
+#include <kinetograph/kernels/isa/barrier.hpp>
+#include <kinetograph/kernels/isa/fence.hpp>
+#include <kinetograph/kernels/isa/math.hpp>
+#include <kinetograph/kernels/isa/shuffle.hpp>
+#include <kinetograph/kernels/isa/tma.hpp>
+
+/// From scores to weights, and from sums to results. A thread has two rows of its warpgroup's 64 queries, lane / 4 and
+/// 8 more, of which four lanes share the columns.
+namespace kinetograph::sm90 {
+
+/// Online softmax, of this thread's two rows: Milakov and Gimelshein 2018. Weights are 2^(scale * (score - maximum)).
+struct Softmax {
+    float maximum[2] = {-3.0e38f, -3.0e38f};
+    float sum[2] = {0, 0};  ///< of this thread's columns only, until the end
+};
+
+template <AttentionConfig kConfig, AttentionFault kFault>
+class AttentionSoftmax {
+  public:
+    using Smem = AttentionSmem<kConfig>;
+    static constexpr AttentionConfig c = kConfig;
+    static constexpr Element kValue = c.element;
+
+    KG_DEVICE AttentionSoftmax(const AttentionParams& params, Smem& smem, uint32_t consumer)
+        : p_(params), smem_(smem), consumer_(consumer) {}
+
+    /// Stores the weights of a tile for its product with the values, and rescales what was summed under an older
+    /// maximum. `keys`: from the tile's first to the last.
+    KG_DEVICE void weigh(Scores& scores, Sums<c>& sums, uint32_t keys) {
+        if (kFault != AttentionFault::KeysNotMasked && keys < kKeyTile) mask(scores, keys);
+        float rescale[2];
+        KG_UNROLL
+        for (uint32_t half = 0; half < 2; ++half) rescale[half] = weigh_row(scores, half);
+        store_weights(scores);
+        if constexpr (kFault != AttentionFault::NotRescaled) {
+            KG_UNROLL
+            for (uint32_t stage = 0; stage < tile_stages(c); ++stage) {
+                KG_UNROLL
+                for (uint32_t i = 0; i < stage_channels(c) / 2; ++i) sums[stage][i] *= rescale[i / 2 % 2];
+            }
+        }
+        if constexpr (kFault != AttentionFault::NoWeightFence) isa::fence_async_shared();
+        sync();
+    }
+
+    /// Divides by the weights' sums and stores, through the memory of the queries.
+    KG_DEVICE void store(Sums<c>& sums) {
+        float inverse[2];
+        KG_UNROLL
+        for (uint32_t half = 0; half < 2; ++half) {
+            float sum = softmax_.sum[half];
+            sum += isa::shuffle_xor(sum, 1);
+            sum += isa::shuffle_xor(sum, 2);
+            inverse[half] = 1.0f / sum;
+        }
+        const uint32_t first = first_word();
+        KG_UNROLL
+        for (uint32_t stage = 0; stage < tile_stages(c); ++stage) {
+            KG_UNROLL
+            for (uint32_t i = 0; i < stage_channels(c) / 2; i += 2) {
+                const float values[2] = {sums[stage][i] * inverse[i / 2 % 2], sums[stage][i + 1] * inverse[i / 2 % 2]};
+                const uint32_t block = stage * stage_blocks(c) + i / 32;
+                isa::store_shared(word(smem_.query[consumer_][block], first, i % 32), isa::pack_word<kValue>(values));
+            }
+        }
+        if constexpr (kFault != AttentionFault::NoResultFence) isa::fence_async_shared();
+        if constexpr (kFault != AttentionFault::NoResultBarrier) sync();
+        if (isa::thread_index() % 128 == 0) store_blocks();
+    }
+
+  private:
+    /// Scores of keys past the last get no weight.
+    KG_DEVICE static void mask(Scores& scores, uint32_t keys) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < kKeyTile / 2; ++i) {
+            if (i / 4 * 8 + isa::lane_index() % 4 * 2 + i % 2 >= keys) scores[i] = -3.0e38f;
+        }
+    }
+
+    /// Turns one row's scores into weights; returns by what older sums are to be multiplied.
+    KG_DEVICE float weigh_row(Scores& scores, uint32_t half) {
+        float maximum = softmax_.maximum[half];
+        KG_UNROLL
+        for (uint32_t i = 2 * half; i < kKeyTile / 2; i += 4)
+            maximum = larger(maximum, larger(scores[i], scores[i + 1]));
+        maximum = larger(maximum, isa::shuffle_xor(maximum, 1));
+        maximum = larger(maximum, isa::shuffle_xor(maximum, 2));
+        const float rescale = isa::power_of_two((softmax_.maximum[half] - maximum) * p_.scale);
+        const float offset = -maximum * p_.scale;
+        float sum = softmax_.sum[half] * rescale;
+        KG_UNROLL
+        for (uint32_t i = 2 * half; i < kKeyTile / 2; i += 4) {
+            scores[i] = isa::power_of_two(scores[i] * p_.scale + offset);
+            scores[i + 1] = isa::power_of_two(scores[i + 1] * p_.scale + offset);
+            sum += scores[i] + scores[i + 1];
+        }
+        softmax_.maximum[half] = maximum;
+        softmax_.sum[half] = sum;
+        return rescale;
+    }
+    KG_DEVICE static float larger(float a, float b) { return a > b ? a : b; }
+
+    /// A warp's rows were read by its own products alone, and those are over.
+    KG_DEVICE void store_weights(const Scores& scores) {
+        const uint32_t first = first_word();
+        KG_UNROLL
+        for (uint32_t i = 0; i < kKeyTile / 2; i += 2)
+            isa::store_shared(word(smem_.weights[consumer_], first, i), isa::pack_word<kValue>(scores + i));
+    }
+
+    /// Where the 4 bytes of this thread's first two columns lie in a block, in row lane / 4 of its warp's 16. Eight
+    /// rows further on the swizzle repeats, and 8 columns are a chunk of 16 bytes: bits of the XOR alone.
+    KG_DEVICE static uint32_t first_word() {
+        const uint32_t row = isa::thread_index() % 128 / 32 * 16 + isa::lane_index() / 4;
+        return isa::recomputed(isa::swizzled(kAttentionSwizzle, row * kSpanBytes) + isa::lane_index() % 4 * 4);
+    }
+    /// Accumulators i and i + 1 of a product of 64 columns.
+    KG_DEVICE static uint32_t* word(uint8_t* block, uint32_t first, uint32_t i) {
+        return reinterpret_cast<uint32_t*>(block + (first ^ (i / 4 * 16)) + i / 2 % 2 * 8 * kSpanBytes);
+    }
+
+    KG_DEVICE void store_blocks() {
+        const uint32_t token = isa::block_index().x * kQueryTile + consumer_ * kWarpgroupQueries;
+        for (uint32_t block = 0; block < width_blocks(c); ++block) {
+            isa::tma::store_tiled<2>(p_.output[isa::block_index().y],
+                                     {{static_cast<int32_t>(block * kSpanChannels), static_cast<int32_t>(token)}},
+                                     smem_.query[consumer_][block]);
+        }
+        isa::tma::commit_stores();
+        isa::tma::wait_stores_read<0>();
+    }
+
+    /// All threads of this warpgroup.
+    KG_DEVICE void sync() {
+        if (consumer_ == 0) {
+            isa::sync_named(1, 128);
+        } else {
+            isa::sync_named(2, 128);
+        }
+    }
+
+    const AttentionParams& p_;
+    Smem& smem_;
+    uint32_t consumer_;
+    Softmax softmax_;
+};
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,24 @@
+// The Hopper attention, whole: chosen for the device, its tensor maps made by the driver, launched by name.
+#include <kinetograph/compute/nn/operators.hpp>
+#include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+#include <kinetograph/tests/compute/nn/operators_agreement.hpp>
+
+namespace kinetograph::nn {
+namespace {
+
+class Sm90Attention : public test::CudaLane {
+  protected:
+    standin::Options pose() const override { return {.name = "Stand-in H200", .architecture = "sm_90"}; }
+};
+
+TEST_F(Sm90Attention, AgreesWithTheCpus) { expect_attention(*device_); }
+
+TEST_F(Sm90Attention, OfANarrowHeadFallsToSm80sWithTheReason) {
+    const auto operators = Operators::create(*device_).value();
+    EXPECT_EQ(operators->attention({16, 384, tensor::DType::F16}).value()->explanation(), "wgmma-sm90");
+    EXPECT_EQ(operators->attention({16, 64, tensor::DType::BF16}).value()->explanation(),
+              "mma-sm80: wgmma-sm90 wants a head of 72 to 384 channels, a multiple of 8, met 64");
+}
+
+}  // namespace
+}  // namespace kinetograph::nn

@@ -1,0 +1,71 @@
+#include "attention_numbers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace kinetograph::sm80 {
+
+AttentionNumbers::AttentionNumbers(const AttentionCase& attention, Element value)
+    : case_(attention),
+      value_(value),
+      qkv_(attention.frames, int64_t{attention.tokens} * 3 * attention.channels * 2, attention.tokens),
+      output_(attention.frames, int64_t{attention.tokens} * attention.channels * 2, 9) {
+    std::mt19937 dice(attention.tokens);
+    std::normal_distribution<double> normal;
+    const size_t row = size_t{3} * attention.channels;
+    for (size_t frame = 0; frame < qkv_.size(); ++frame) {
+        for (size_t i = 0; i < attention.tokens * row; ++i) {
+            const double spread = i % row < attention.channels ? attention.spread : 1;
+            store_value(value, qkv_.frame(frame), i, spread * normal(dice));
+        }
+    }
+}
+
+std::string AttentionNumbers::judge(uint32_t queries) const {
+    if (!output_.intact()) return "bytes outside the output were written";
+    const uint32_t tokens = case_.tokens, channels = case_.channels;
+    const double half_step = std::ldexp(1.0, value_ == Element::BF16 ? -8 : -11);
+    const double scale = 1 / std::sqrt(static_cast<double>(channels));
+    std::vector<double> weights(tokens), sums(channels), magnitudes(channels);
+    for (size_t row = 0; row < size_t{case_.frames} * queries; ++row) {
+        const size_t frame = row / queries;
+        const auto query = static_cast<uint32_t>(row % queries);
+        double highest = -1e300, total = 0, largest_sum = 0;
+        for (uint32_t key = 0; key < tokens; ++key) {
+            double score = 0, magnitude = 0;
+            for (uint32_t c = 0; c < channels; ++c) {
+                const double product = at(frame, query, 0, c) * at(frame, key, 1, c);
+                score += product;
+                magnitude += std::abs(product);
+            }
+            weights[key] = score * scale;
+            highest = std::max(highest, weights[key]);
+            largest_sum = std::max(largest_sum, magnitude * scale);
+        }
+        for (double& weight : weights) total += weight = std::exp(weight - highest);
+        std::fill(sums.begin(), sums.end(), 0.0);
+        std::fill(magnitudes.begin(), magnitudes.end(), 0.0);
+        for (uint32_t key = 0; key < tokens; ++key) {
+            if (weights[key] < 1e-15 * total) continue;
+            for (uint32_t c = 0; c < channels; ++c) {
+                sums[c] += weights[key] / total * at(frame, key, 2, c);
+                magnitudes[c] += weights[key] / total * std::abs(at(frame, key, 2, c));
+            }
+        }
+        // fp32 scores: channels additions, which the exponential turns into relative errors of the weights.
+        const double score_error = 2 * channels * std::ldexp(1.0, -24) * largest_sum;
+        for (uint32_t c = 0; c < channels; ++c) {
+            const double found = load_value(value_, output_.frame(frame), size_t{query} * channels + c);
+            const double allowed = half_step * std::abs(sums[c]) + (half_step + 2 * score_error) * magnitudes[c] + 1e-5;
+            if (!(std::abs(found - sums[c]) <= allowed)) {
+                return "token " + std::to_string(row) + " channel " + std::to_string(c) + " is " +
+                       std::to_string(found) + ", expected " + std::to_string(sums[c]) + " within " +
+                       std::to_string(allowed);
+            }
+        }
+    }
+    return "";
+}
+
+}  // namespace kinetograph::sm80

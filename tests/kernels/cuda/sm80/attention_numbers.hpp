@@ -1,0 +1,35 @@
+#pragma once
+
+#include "conv_case.hpp"
+
+/// Numbers for attention kernels of any chip, and fp64's word on their results.
+namespace kinetograph::sm80 {
+
+struct AttentionCase {
+    uint32_t tokens = 1, frames = 1;
+    double spread = 1;      ///< of the queries: large ones make sharp weights and moving maxima
+    uint32_t channels = 0;  ///< 0, until it is made numbers of: the kernel's width
+};
+
+class AttentionNumbers {
+  public:
+    AttentionNumbers(const AttentionCase& attention, Element value);
+
+    const Frames& qkv() const { return qkv_; }  ///< [tokens, 3 * channels]
+    Frames& output() { return output_; }        ///< [tokens, channels]
+
+    /// What is wrong with the results of each frame's first `queries` tokens, or "". |error|: half a step of the
+    /// result, and half a step of each weight.
+    std::string judge(uint32_t queries) const;
+
+  private:
+    double at(size_t frame, uint32_t token, uint32_t part, uint32_t c) const {
+        return load_value(value_, qkv_.frame(frame), (size_t{token} * 3 + part) * case_.channels + c);
+    }
+
+    AttentionCase case_;
+    Element value_;
+    Frames qkv_, output_;
+};
+
+}  // namespace kinetograph::sm80
