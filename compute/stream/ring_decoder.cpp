@@ -126,7 +126,7 @@ void RingDecoder::rebind_images(graph::FrameGraph& frame) {
 
 /// Waits for the step, then brings its pixels to the slots' images; the step is done when they are there.
 Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
-    constexpr auto kAccelerator = static_cast<std::size_t>(graph::Lane::Accelerator);
+    constexpr auto kAccelerator = graph::Lane::Accelerator.index();
     KG_CHECK(decoder_->lane().wait(step.execution.done[kAccelerator]));
     const auto [it, added] = copies_.try_emplace(slots_.size());
     if (added) {
@@ -229,7 +229,7 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
 
 Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     graph::LaneBackend& lane = last_lane();
-    KG_TRY(auto ready, bridge_.point_of(lane, step.execution.done[static_cast<std::size_t>(lane.lane())]));
+    KG_TRY(auto ready, bridge_.point_of(lane, step.execution.done[lane.lane().index()]));
     before_last_ = std::exchange(last_, ready);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.first_index + static_cast<std::int64_t>(i);

@@ -7,17 +7,18 @@
 namespace kinetograph::accel {
 
 Result<std::unique_ptr<AcceleratorLane>> AcceleratorLane::create(Device& device, profile::Recorder* recorder,
-                                                                 Batches batches) {
-    KG_TRY(auto stream, device.create_stream("accelerator"));
+                                                                 Batches batches, graph::Lane lane) {
+    KG_TRY(auto stream, device.create_stream(to_string(lane)));
     KG_TRY(auto timeline, device.create_timeline());
-    timeline->set_name("lane accelerator");
+    timeline->set_name(fmt::format("lane {}", to_string(lane)));
     return std::unique_ptr<AcceleratorLane>(
-        new AcceleratorLane(device, std::move(stream), std::move(timeline), recorder, batches));
+        new AcceleratorLane(device, lane, std::move(stream), std::move(timeline), recorder, batches));
 }
 
-AcceleratorLane::AcceleratorLane(Device& device, std::unique_ptr<Stream> stream, std::shared_ptr<Timeline> timeline,
-                                 profile::Recorder* recorder, Batches batches)
+AcceleratorLane::AcceleratorLane(Device& device, graph::Lane lane, std::unique_ptr<Stream> stream,
+                                 std::shared_ptr<Timeline> timeline, profile::Recorder* recorder, Batches batches)
     : device_(device),
+      lane_(lane),
       timeline_(std::move(timeline)),
       recorder_(recorder),
       batches_(batches),
@@ -73,11 +74,8 @@ bool AcceleratorLane::settle() {
 
 graph::LaneState AcceleratorLane::state() const {
     const std::uint64_t reached = timeline_->value();
-    graph::LaneState state{.lane = graph::Lane::Accelerator,
-                           .submitted = owed_,
-                           .reached = reached,
-                           .waits = pending_.unmet(reached),
-                           .error = {}};
+    graph::LaneState state{
+        .lane = lane_, .submitted = owed_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
     if (auto noted = stream_->noted(); !noted) state.error = std::move(noted.error());
     return state;
 }
@@ -380,7 +378,7 @@ bool AcceleratorLane::collect(Timed& batch) {
     for (const PassEvents& pass : batch.replayed != nullptr ? batch.replayed->passes : batch.passes) {
         const auto begin = before != nullptr && before->end == pass.begin ? end : pass.begin->time();
         end = pass.end->time();
-        if (begin && end) recorder_->add({pass.name, "accelerator", *begin, *end, batch.execution});
+        if (begin && end) recorder_->add({pass.name, std::string(to_string(lane_)), *begin, *end, batch.execution});
         before = &pass;
     }
     for (PassEvents& pass : batch.passes) {
@@ -390,62 +388,6 @@ bool AcceleratorLane::collect(Timed& batch) {
     give_back(std::move(batch.done));
     if (batch.replayed != nullptr) --batch.replayed->unread_replays;
     return true;
-}
-
-namespace {
-
-/// Transients of one plan, placed in an arena that other plans may share.
-class ArenaSlice final : public graph::PlanMemory {
-  public:
-    ArenaSlice(std::shared_ptr<Memory> arena, const graph::Plan& plan, graph::MemoryDomain domain)
-        : arena_(std::move(arena)) {
-        for (const graph::PlannedResource& resource : plan.resources) {
-            const bool here =
-                resource.kind == graph::ResourceKind::Transient && resource.domain == domain && !resource.culled;
-            placed_.push_back(here ? graph::Physical{reinterpret_cast<std::uintptr_t>(arena_->data()), resource.offset,
-                                                     resource.bytes}
-                                   : graph::Physical{});
-        }
-    }
-    graph::Physical physical(std::uint32_t resource) const override { return placed_.at(resource); }
-
-  private:
-    std::shared_ptr<Memory> arena_;
-    std::vector<graph::Physical> placed_;
-};
-
-}  // namespace
-
-AcceleratorMemory::AcceleratorMemory(Device& device) : device_(device) {}
-AcceleratorMemory::~AcceleratorMemory() = default;
-
-Result<void> AcceleratorMemory::reserve(std::uint64_t arena_bytes) {
-    if (arena_ && arena_->bytes() >= arena_bytes) return {};
-    KG_TRY(arena_, device_.allocate("transient arena", arena_bytes));
-    return {};
-}
-
-Result<std::unique_ptr<graph::PlanMemory>> AcceleratorMemory::realize(const graph::Plan& plan,
-                                                                      graph::MemoryDomain domain) {
-    KG_CHECK(reserve(plan.arena_bytes[static_cast<std::size_t>(domain)]));
-    return std::make_unique<ArenaSlice>(arena_, plan, domain);
-}
-
-Result<graph::Physical> AcceleratorMemory::create_ring(std::string_view name, std::uint64_t bytes) {
-    KG_TRY(auto memory, device_.allocate(name, bytes));
-    const auto address = reinterpret_cast<std::uintptr_t>(memory->data());
-    rings_.emplace(address, std::move(memory));
-    return graph::Physical{address, 0, bytes};
-}
-
-void AcceleratorMemory::destroy_ring(const graph::Physical& ring) { rings_.erase(ring.object); }
-
-Result<void> AcceleratorMemory::zero(const graph::Physical& ring) {
-    if (!stream_) {
-        KG_TRY(stream_, device_.create_stream("history rings"));
-    }
-    stream_->fill(reinterpret_cast<std::byte*>(ring.object) + ring.offset, std::byte{0}, ring.bytes);
-    return stream_->synchronize();
 }
 
 }  // namespace kinetograph::accel

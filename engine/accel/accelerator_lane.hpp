@@ -1,25 +1,25 @@
-// The graph's accelerator lane and accelerator memory, on any accel::Device.
+// The graph's accelerator lane, on any accel::Device.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/accel/batch_graphs.hpp>
+#include <kinetograph/engine/accel/graph_memory.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/graph/relay.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
 #include <atomic>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace kinetograph::accel {
 
-/// What a pass on Lane::Accelerator sees: device addresses of its declared resources and the stream to enqueue on.
+/// What a pass on an accelerator's lane sees: device addresses of its declared resources and the stream to enqueue on.
 class PassContext final : public graph::PassContext {
   public:
-    static constexpr bool serves(graph::Lane lane) { return lane == graph::Lane::Accelerator; }
+    static constexpr bool serves(graph::Lane lane) { return lane.kind() == graph::LaneKind::Accelerator; }
     PassContext(const graph::PassRecord& pass, std::uint64_t execution, Stream& stream)
         : graph::PassContext(pass.planned->name, execution, pass.entries), stream_(stream) {}
 
@@ -59,12 +59,14 @@ struct BatchCounts {
 /// or another party that the stream waits for, and then has every value brought that others wait for.
 class AcceleratorLane final : public graph::LaneBackend {
   public:
+    /// `lane` is that of an accelerator: which one is the application's choice, and two of them may be one device's.
     static Result<std::unique_ptr<AcceleratorLane>> create(Device& device, profile::Recorder* recorder = nullptr,
-                                                           Batches batches = Batches::Eager);
+                                                           Batches batches = Batches::Eager,
+                                                           graph::Lane lane = graph::Lane::Accelerator);
     /// Waits for what was submitted. Work that waits for another party's point at which nothing moves is given up after
     /// kPatience: the stream is then never released, and the values that it owes are signalled by the host.
     ~AcceleratorLane() override;
-    graph::Lane lane() const override { return graph::Lane::Accelerator; }
+    graph::Lane lane() const override { return lane_; }
     Result<void> submit(const graph::BatchRecord& record) override;
     using LaneBackend::wait;
     /// Errors: those of the stream and of lanes that it waited for; DeviceLost also while the value is not reached.
@@ -93,8 +95,8 @@ class AcceleratorLane final : public graph::LaneBackend {
         BatchGraph* replayed = nullptr;  ///< whose events are read instead, once `done` is passed
         std::shared_ptr<Event> done;
     };
-    AcceleratorLane(Device& device, std::unique_ptr<Stream> stream, std::shared_ptr<Timeline> timeline,
-                    profile::Recorder* recorder, Batches batches);
+    AcceleratorLane(Device& device, graph::Lane lane, std::unique_ptr<Stream> stream,
+                    std::shared_ptr<Timeline> timeline, profile::Recorder* recorder, Batches batches);
     Result<std::shared_ptr<Event>> take_event();
     void give_back(std::shared_ptr<Event> event);
     Result<PassEvents> take_events(std::string name);
@@ -121,6 +123,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     bool collect(Timed& batch);
 
     Device& device_;
+    graph::Lane lane_;
     std::shared_ptr<Timeline> timeline_;
     profile::Recorder* recorder_;
     Batches batches_;
@@ -151,25 +154,6 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::condition_variable watch_wakes_;
     bool watch_ends_ = false;
     std::thread watch_;  ///< last: starts when the rest exists
-};
-
-/// Arenas and rings out of Device::allocate. Plans of one executor never run unordered, so they share one arena, which
-/// is as large as the largest plan realised so far; reserve() that size first and no step ever allocates.
-class AcceleratorMemory final : public graph::MemoryBackend {
-  public:
-    explicit AcceleratorMemory(Device& device);
-    ~AcceleratorMemory() override;
-    Result<void> reserve(std::uint64_t arena_bytes);
-    Result<std::unique_ptr<graph::PlanMemory>> realize(const graph::Plan& plan, graph::MemoryDomain domain) override;
-    Result<graph::Physical> create_ring(std::string_view name, std::uint64_t bytes) override;
-    void destroy_ring(const graph::Physical& ring) override;
-    Result<void> zero(const graph::Physical& ring) override;
-
-  private:
-    Device& device_;
-    std::shared_ptr<Memory> arena_;  ///< plans realised on a smaller one keep that alive
-    std::map<std::uintptr_t, std::unique_ptr<Memory>> rings_;
-    std::unique_ptr<Stream> stream_;  ///< fills rings; made when first needed
 };
 
 }  // namespace kinetograph::accel

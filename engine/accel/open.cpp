@@ -4,44 +4,112 @@
 #include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/engine/accel/hip/device.hpp>
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <span>
 
 namespace kinetograph::accel {
 namespace {
 
 constexpr std::array kKinds{Kind::Cpu, Kind::Cuda, Kind::Hip};
 
-}  // namespace
-
-Result<std::unique_ptr<Device>> open(Kind kind) {
+Result<std::vector<DeviceInfo>> inspect(Kind kind) {
     switch (kind) {
         case Kind::Cpu:
-            return cpu::create_device();
-        case Kind::Hip:
-            return hip::create_device();
+            return std::vector{cpu::create_device()->info()};
         case Kind::Cuda:
-            return cuda::create_device();
+            return cuda::inspect_devices();
+        case Kind::Hip:
+            return hip::inspect_devices();
     }
     return fail(ErrorCode::InvalidArgument, "there is no such kind of accelerator");
 }
 
-Result<std::unique_ptr<Device>> open(std::string_view kind) {
-    for (const Kind known : kKinds)
-        if (to_string(known) == kind) return open(known);
-    return fail(ErrorCode::InvalidArgument, "lane {}: there are cpu, cuda and hip", kind);
+/// The sixteen bytes as hexadecimal digits, without what people put between and before them; empty: no UUID.
+std::string digits_of(std::string_view uuid) {
+    if (uuid.starts_with("GPU-")) uuid.remove_prefix(4);
+    std::string digits;
+    for (const char c : uuid) {
+        if (c == '-') continue;
+        if (std::isxdigit(static_cast<unsigned char>(c)) == 0) return {};
+        digits += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return digits.size() == 2 * sizeof(DeviceInfo::uuid) ? digits : std::string();
+}
+
+Result<std::uint32_t> find(Kind kind, std::string_view uuid) {
+    KG_TRY(const auto devices, inspect(kind));
+    std::vector<std::string> known;
+    for (std::uint32_t ordinal = 0; ordinal < devices.size(); ++ordinal) {
+        known.push_back(uuid_text(devices[ordinal]));
+        if (digits_of(known.back()) == digits_of(uuid)) return ordinal;
+    }
+    return fail(ErrorCode::NotFound, "no {} device has the UUID {}; there is: {}", to_string(kind), uuid,
+                fmt::join(known, ", "));
+}
+
+/// What follows the colon: a number, or a UUID.
+Result<std::uint32_t> ordinal_of(Kind kind, std::string_view which) {
+    std::uint32_t ordinal = 0;
+    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), ordinal);
+    if (error == std::errc() && end == which.data() + which.size()) return ordinal;
+    if (!digits_of(which).empty()) return find(kind, which);
+    return fail(ErrorCode::InvalidArgument, "lane {}:{}: after the colon comes a number from 0 or a UUID",
+                to_string(kind), which);
+}
+
+}  // namespace
+
+std::string uuid_text(const DeviceInfo& device) {
+    const std::span<const std::uint8_t> bytes(device.uuid);
+    const auto part = [&](std::size_t first, std::size_t count) {
+        return fmt::format("{:02x}", fmt::join(bytes.subspan(first, count), ""));
+    };
+    return fmt::format("GPU-{}-{}-{}-{}-{}", part(0, 4), part(4, 2), part(6, 2), part(8, 2), part(10, 6));
+}
+
+std::string Availability::name() const { return fmt::format("{}:{}", to_string(kind), ordinal); }
+
+Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal) {
+    switch (kind) {
+        case Kind::Cpu:
+            if (ordinal > 0) return fail(ErrorCode::OutOfRange, "CPU device {}: there is one, counted from 0", ordinal);
+            return cpu::create_device();
+        case Kind::Hip:
+            return hip::create_device({.library = {}, .ordinal = ordinal});
+        case Kind::Cuda:
+            return cuda::create_device({.library = {}, .ordinal = ordinal});
+    }
+    return fail(ErrorCode::InvalidArgument, "there is no such kind of accelerator");
+}
+
+Result<std::unique_ptr<Device>> open(std::string_view device) {
+    const std::size_t colon = device.find(':');
+    const std::string_view kind = device.substr(0, colon);
+    const auto known = std::ranges::find(kKinds, kind, [](Kind of) { return to_string(of); });
+    if (known == kKinds.end()) return fail(ErrorCode::InvalidArgument, "lane {}: there are cpu, cuda and hip", kind);
+    if (colon == std::string_view::npos) return open(*known);
+    KG_TRY(const auto ordinal, ordinal_of(*known, device.substr(colon + 1)));
+    return open(*known, ordinal);
 }
 
 std::vector<Availability> inspect_accelerators() {
     std::vector<Availability> all;
-    all.reserve(kKinds.size());
     for (const Kind kind : kKinds) {
-        auto device = open(kind);
-        if (!device) {
-            all.push_back({kind, std::nullopt, std::move(device.error().message)});
+        auto devices = inspect(kind);
+        if (!devices) {
+            all.push_back({kind, 0, std::nullopt, std::move(devices.error().message)});
             continue;
         }
-        const DeviceInfo& info = (*device)->info();
-        all.push_back({kind, info, fmt::format("{}; {}", info.driver, info.features)});
+        for (DeviceInfo& info : *devices) {
+            const auto ordinal = static_cast<std::uint32_t>(&info - devices->data());
+            std::string situation = fmt::format("{}; {}", info.driver, info.features);
+            all.push_back({kind, ordinal, std::move(info), std::move(situation)});
+        }
     }
     return all;
 }

@@ -7,20 +7,28 @@
 
 namespace kinetograph::accel {
 
-/// What one kind of accelerator is on this machine, in this build.
+/// One accelerator of this machine, or why there is none of a kind.
 struct Availability {
     Kind kind = Kind::Cpu;
+    std::uint32_t ordinal = 0;         ///< among the devices of its kind
     std::optional<DeviceInfo> device;  ///< what open() would give; empty: nothing
     std::string situation;             ///< one sentence: what serves it, or what is missing
+    /// What open() knows it by: "cuda:1".
+    std::string name() const;
 };
 
-/// Every kind, the CPU first; the drivers of the others are opened to ask them.
+/// Every device of every kind, the CPU first; the drivers of the others are opened to ask them.
 std::vector<Availability> inspect_accelerators();
 
-/// The first device of a kind. Errors: Unsupported (not in this build), NotFound ("libamdhip64.so.7, ... not found: HIP
-/// lane off"), and what the driver says.
-Result<std::unique_ptr<Device>> open(Kind kind);
-/// The same by the kind's name: "cpu", "cuda", "hip". Errors also: InvalidArgument (no kind is called so).
-Result<std::unique_ptr<Device>> open(std::string_view kind);
+/// A device by its place among those of its kind, from 0. Errors: Unsupported (not in this build), NotFound
+/// ("libamdhip64.so.7, ... not found: HIP lane off"), OutOfRange (no device of that ordinal), and what the driver says.
+Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal = 0);
+/// The same by name: "cpu", "cuda", "hip:1", or by UUID, as `kinetograph info` and nvidia-smi write it:
+/// "cuda:GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a". Errors also: InvalidArgument (no kind is called so; neither a
+/// number nor a UUID), NotFound (no device has that UUID; the sentence lists those there are).
+Result<std::unique_ptr<Device>> open(std::string_view device);
+
+/// "GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a"
+std::string uuid_text(const DeviceInfo& device);
 
 }  // namespace kinetograph::accel

@@ -29,7 +29,7 @@ class Placed {
 
     void add(std::uint32_t resource) {
         created_[creator(resource)][first_stretch(resource)].push_back(resource);
-        for (Lane lane : kLanes) {
+        for (Lane lane : c_.lanes()) {
             if (c_.lane_batches[index_of(lane)].empty()) continue;
             for (std::size_t s = first_stretch(resource); s <= last_stretch(resource, lane); ++s)
                 blocking_[index_of(lane)][s].push_back(resource);
@@ -40,7 +40,7 @@ class Placed {
     const std::vector<std::uint32_t>& beside(std::uint32_t resource) {
         found_.clear();
         find(blocking_[creator(resource)][first_stretch(resource)], resource);
-        for (Lane lane : kLanes) {
+        for (Lane lane : c_.lanes()) {
             if (c_.lane_batches[index_of(lane)].empty()) continue;
             for (std::size_t s = first_stretch(resource); s <= last_stretch(resource, lane); ++s)
                 find(created_[index_of(lane)][s], resource);
@@ -74,9 +74,9 @@ class Placed {
     }
 
     const Compilation& c_;
-    std::array<Stretches, kLaneCount> created_;   ///< [lane of the creating pass][stretch]
-    std::array<Stretches, kLaneCount> blocking_;  ///< [lane that would like the bytes][stretch]
-    std::vector<std::uint32_t> seen_;             ///< [resource] -> for whom it was last looked at
+    std::array<Stretches, kMaxLanes> created_;   ///< [lane of the creating pass][stretch]
+    std::array<Stretches, kMaxLanes> blocking_;  ///< [lane that would like the bytes][stretch]
+    std::vector<std::uint32_t> seen_;            ///< [resource] -> for whom it was last looked at
     std::vector<std::uint32_t> found_;
 };
 
@@ -164,11 +164,11 @@ class Ownership {
 void alias(Compilation& c) {
     const auto resources = static_cast<std::uint32_t>(c.frame.resources().size());
     c.offsets.assign(resources, 0);
-    std::array<std::vector<std::uint32_t>, kDomainCount> transients;
+    std::array<std::vector<std::uint32_t>, kMaxDomains> transients;
     for (std::uint32_t r = 0; r < resources; ++r)
         if (c.lifetimes[r].first != kNoIndex) transients[index_of(c.resource(r).domain)].push_back(r);
 
-    for (MemoryDomain domain : kDomains) {
+    for (MemoryDomain domain : c.options.topology.domains()) {
         auto& in_domain = transients[index_of(domain)];
         pack(c, domain, in_domain);
         std::sort(in_domain.begin(), in_domain.end(), [&](std::uint32_t a, std::uint32_t b) {

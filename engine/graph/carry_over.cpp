@@ -84,7 +84,8 @@ void Carrier::need_for_arenas() {
         if (!succession.across) continue;
         const std::uint32_t pass = c_.planned[c_.lifetimes[succession.after].first];
         const Place now{c_.lane_of(pass), 0, c_.batch_of[pass]};
-        for (Lane lane : kLanes) need(now, {lane, c_.lifetimes[succession.before].batches[index_of(lane)], kNoIndex});
+        for (Lane lane : c_.lanes())
+            need(now, {lane, c_.lifetimes[succession.before].batches[index_of(lane)], kNoIndex});
     }
 }
 
@@ -96,7 +97,7 @@ void Carrier::begin(std::uint32_t b) {
     batch.prior = batch.ordinal == 0 ? c_.batches[on_lane.back()].known : c_.batches[on_lane[batch.ordinal - 1]].prior;
     for (const Wait& wait : batch.waits) raise(batch.prior, c_.batch(wait.lane, wait.batch).prior);
     // A batch of this execution that is complete comes after everything of its lane's previous execution.
-    for (std::size_t lane = 0; lane < kLaneCount; ++lane)
+    for (std::size_t lane = 0; lane < kMaxLanes; ++lane)
         if (batch.known[lane] > 0) batch.prior[lane] = static_cast<std::uint32_t>(c_.lane_batches[lane].size());
 }
 
@@ -110,7 +111,7 @@ std::vector<LaneClock> Carrier::reduce(LaneClock& unreachable) {
         LaneClock& needed = waits[b];
         drop_known(needed, batch.prior);
         drop_implied(needed);
-        for (Lane lane : kLanes) {
+        for (Lane lane : c_.lanes()) {
             if (needed[index_of(lane)] == 0 || c_.pair(batch.lane, lane).can_wait) continue;
             const std::uint32_t count = std::exchange(needed[index_of(lane)], 0);
             if (relay_ == kNoIndex)
@@ -119,7 +120,7 @@ std::vector<LaneClock> Carrier::reduce(LaneClock& unreachable) {
                 needed[index_of(Lane::Host)] = relay_ + 1;
         }
         drop_implied(needed);
-        for (Lane lane : kLanes) {
+        for (Lane lane : c_.lanes()) {
             const std::uint32_t count = needed[index_of(lane)];
             if (count == 0) continue;
             raise(batch.prior, c_.batch(lane, count - 1).known);
@@ -137,7 +138,7 @@ void Carrier::append_relay(LaneClock unreachable) {
     if (!on_host.empty()) relay.known = c_.batches[on_host.back()].known;
     drop_known(unreachable, relay.known);
     drop_implied(unreachable);
-    for (Lane lane : kLanes) {
+    for (Lane lane : c_.lanes()) {
         const std::uint32_t count = unreachable[index_of(lane)];
         if (count == 0) continue;
         relay.waits.push_back({.lane = lane, .batch = count - 1});
@@ -158,7 +159,7 @@ void Carrier::place_waits() {
         waits = reduce(unreachable);
     }
     for (std::size_t b = 0; b < c_.batches.size(); ++b)
-        for (Lane lane : kLanes)
+        for (Lane lane : c_.lanes())
             if (waits[b][index_of(lane)] > 0)
                 c_.batches[b].waits.push_back(
                     {.lane = lane, .batch = waits[b][index_of(lane)] - 1, .executions_ago = 1});

@@ -9,12 +9,15 @@
 namespace kinetograph::graph {
 
 /// [lane] -> how many batches of that lane are known to be complete.
-using LaneClock = std::array<std::uint32_t, kLaneCount>;
+using LaneClock = std::array<std::uint32_t, kMaxLanes>;
 
 template <class Enum>
 constexpr std::size_t index_of(Enum value) {
     return static_cast<std::size_t>(value);
 }
+
+constexpr std::size_t index_of(Lane lane) { return lane.index(); }
+constexpr std::size_t index_of(MemoryDomain domain) { return domain.index(); }
 
 /// A set of Access kinds, one bit each.
 using AccessSet = std::uint16_t;
@@ -69,10 +72,10 @@ struct DraftBatch {
 
 /// When a transient's bytes are in use.
 struct Lifetime {
-    std::uint32_t first = kNoIndex;                     ///< plan position of the pass that creates it
-    std::uint32_t last = 0;                             ///< plan position of its last pass
-    LaneClock batches{};                                ///< [lane] -> last batch that uses it, plus 1; 0: none
-    std::array<std::uint32_t, kLaneCount> free_from{};  ///< [lane] -> first plan position that may reuse its bytes
+    std::uint32_t first = kNoIndex;                    ///< plan position of the pass that creates it
+    std::uint32_t last = 0;                            ///< plan position of its last pass
+    LaneClock batches{};                               ///< [lane] -> last batch that uses it, plus 1; 0: none
+    std::array<std::uint32_t, kMaxLanes> free_from{};  ///< [lane] -> first plan position that may reuse its bytes
 };
 
 /// `after` takes over bytes of `before`: in this execution, or of the previous execution's `before`.
@@ -103,15 +106,15 @@ struct Compilation {
     std::vector<char> alive;                 ///< [pass] (cull)
     std::vector<std::uint32_t> order;        ///< alive passes, by estimated start (order)
     std::vector<DraftBatch> batches;         ///< in submission order (cut_batches)
-    std::array<std::vector<std::uint32_t>, kLaneCount> lane_batches;  ///< [lane][ordinal] -> index into batches
-    std::vector<std::uint32_t> batch_of;                              ///< [pass] -> index into batches
-    std::vector<std::uint32_t> planned;                               ///< [position] -> pass
-    std::vector<std::uint32_t> position_of;                           ///< [pass]
+    std::array<std::vector<std::uint32_t>, kMaxLanes> lane_batches;  ///< [lane][ordinal] -> index into batches
+    std::vector<std::uint32_t> batch_of;                             ///< [pass] -> index into batches
+    std::vector<std::uint32_t> planned;                              ///< [position] -> pass
+    std::vector<std::uint32_t> position_of;                          ///< [pass]
     Rows uses_of;                         ///< [resource] -> uses, by plan position (find_lifetimes)
     std::vector<Lifetime> lifetimes;      ///< [resource]; transients only
     std::vector<Succession> successions;  ///< by `after` (alias)
     std::vector<std::uint64_t> offsets;   ///< [resource]
-    std::array<std::uint64_t, kDomainCount> arena_bytes{};
+    std::array<std::uint64_t, kMaxDomains> arena_bytes{};
     std::vector<PlacedBarrier> barriers;  ///< (place_barriers)
 
     std::span<const Use> uses_by(std::uint32_t pass) const {
@@ -122,6 +125,7 @@ struct Compilation {
     }
     const PassNode& pass(std::uint32_t p) const { return frame.passes()[p]; }
     const ResourceNode& resource(std::uint32_t r) const { return frame.resources()[r]; }
+    std::span<const Lane> lanes() const { return options.topology.lanes(); }
     Lane lane_of(std::uint32_t p) const { return frame.passes()[p].lane; }
     const DraftBatch& batch(Lane lane, std::uint32_t ordinal) const {
         return batches[lane_batches[index_of(lane)][ordinal]];
@@ -143,16 +147,16 @@ struct Compilation {
 
 /// Knows at least what `other` knows.
 inline void raise(LaneClock& clock, const LaneClock& other) {
-    for (std::size_t lane = 0; lane < kLaneCount; ++lane) clock[lane] = std::max(clock[lane], other[lane]);
+    for (std::size_t lane = 0; lane < kMaxLanes; ++lane) clock[lane] = std::max(clock[lane], other[lane]);
 }
 /// Clears what is needed of a lane when that much is known to be complete.
 inline void drop_known(LaneClock& needed, const LaneClock& known) {
-    for (std::size_t lane = 0; lane < kLaneCount; ++lane)
+    for (std::size_t lane = 0; lane < kMaxLanes; ++lane)
         if (needed[lane] <= known[lane]) needed[lane] = 0;
 }
 /// Transitive reduction: a lane need not be waited for when another waited-for batch started after it.
 inline void drop_implied(const Compilation& c, LaneClock& needed) {
-    for (Lane lane : kLanes) {
+    for (Lane lane : c.lanes()) {
         if (needed[index_of(lane)] == 0) continue;
         LaneClock known = c.batch(lane, needed[index_of(lane)] - 1).known;
         known[index_of(lane)] = 0;

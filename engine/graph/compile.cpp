@@ -22,21 +22,27 @@ Result<Plan> compile(const FrameGraph& frame, const CompileOptions& options) {
     return describe(c);
 }
 
-Fingerprint fingerprint(const FrameGraph& frame, const CompileOptions& options) {
-    Fingerprint result = frame.topology();
+Fingerprint fingerprint(const CompileOptions& options) {
+    Fingerprint result;
     mix(result, static_cast<std::uint64_t>(options.aliasing));
     const LaneTopology& topology = options.topology;
-    std::uint64_t bits = 0;
-    for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
-        bits = bits << 1U | static_cast<std::uint64_t>(topology.present[lane]);
-        for (bool reaches : topology.reaches[lane]) bits = bits << 1U | static_cast<std::uint64_t>(reaches);
-        for (const LaneTopology::Pair& pair : topology.waits[lane])
+    mix(result, topology.accelerators);
+    for (const Lane lane : topology.lanes()) {
+        std::uint64_t bits = static_cast<std::uint64_t>(topology.present[lane.index()]);
+        for (const bool reaches : topology.reaches[lane.index()])
+            bits = bits << 1U | static_cast<std::uint64_t>(reaches);
+        for (const Lane signalling : topology.lanes()) {
+            const LaneTopology::Pair& pair = topology.waits[lane.index()][signalling.index()];
             bits = bits << 1U | static_cast<std::uint64_t>(pair.can_wait);
+            mix(result, static_cast<std::uint64_t>(pair.hand_over.count()));
+        }
+        mix(result, bits);  // 31 bits at most
     }
-    mix(result, bits);  // 50 bits
-    for (const auto& waiting : topology.waits)
-        for (const LaneTopology::Pair& pair : waiting) mix(result, static_cast<std::uint64_t>(pair.hand_over.count()));
     return result;
+}
+
+Fingerprint fingerprint(const FrameGraph& frame, const CompileOptions& options) {
+    return combine(frame.topology(), fingerprint(options));
 }
 
 }  // namespace kinetograph::graph

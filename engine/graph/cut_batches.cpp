@@ -48,7 +48,7 @@ class Cutter {
     /// Whether the pass and those of its lane's open batch are alike in being replayed.
     bool may_join(std::uint32_t pass, Lane lane) const {
         const std::uint32_t before = c_.batches[open_[index_of(lane)]].passes.front();
-        return lane != Lane::Accelerator || c_.pass(pass).anew == c_.pass(before).anew;
+        return lane.kind() != LaneKind::Accelerator || c_.pass(pass).anew == c_.pass(before).anew;
     }
 
     static ImageLayout layout_of_use(const Use& use) {
@@ -89,7 +89,7 @@ class Cutter {
     /// Replaces lanes that `lane` cannot wait for by a batch of the host lane that has waited for them.
     void relay(Lane lane, LaneClock& needed) {
         LaneClock unreachable{};
-        for (Lane other : kLanes)
+        for (Lane other : c_.lanes())
             if (needed[index_of(other)] != 0 && !c_.pair(lane, other).can_wait)
                 std::swap(unreachable[index_of(other)], needed[index_of(other)]);
         if (unreachable == LaneClock{}) return;
@@ -115,7 +115,7 @@ class Cutter {
         auto& ordinals = c_.lane_batches[index_of(lane)];
         DraftBatch batch{
             .lane = lane, .ordinal = static_cast<std::uint32_t>(ordinals.size()), .known = known_[index_of(lane)]};
-        for (Lane other : kLanes) {
+        for (Lane other : c_.lanes()) {
             const std::uint32_t count = waited[index_of(other)];
             if (count == 0) continue;
             const DraftBatch& source = c_.batch(other, count - 1);
@@ -133,8 +133,8 @@ class Cutter {
 
     Compilation& c_;
     std::vector<Track> tracks_;
-    std::array<LaneClock, kLaneCount> known_{};     ///< [lane] -> known when its newest batch starts
-    std::array<std::uint32_t, kLaneCount> open_{};  ///< [lane] -> batch that takes more passes
+    std::array<LaneClock, kMaxLanes> known_{};     ///< [lane] -> known when its newest batch starts
+    std::array<std::uint32_t, kMaxLanes> open_{};  ///< [lane] -> batch that takes more passes
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ void describe_batches(Compilation& c, Plan& plan) {
             if (wait.executions_ago == 0) plan.hand_over_cost += wait.hand_over;
         }
     }
-    for (Lane lane : kLanes)
+    for (Lane lane : c.lanes())
         plan.batches_on_lane[index_of(lane)] = static_cast<std::uint32_t>(c.lane_batches[index_of(lane)].size());
 }
 

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/graph/compilation.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/graph/fingerprint.hpp>
 #include <kinetograph/engine/graph/prepared_plan.hpp>
 
 #include <cassert>
@@ -9,9 +10,10 @@
 namespace kinetograph::graph {
 
 struct Executor::State {
-    std::array<LaneBackend*, kLaneCount> lanes{};
-    std::array<MemoryBackend*, kDomainCount> memory{};
+    std::array<LaneBackend*, kMaxLanes> lanes{};
+    std::array<MemoryBackend*, kMaxDomains> memory{};
     CompileOptions options;
+    Fingerprint options_print;  ///< of `options`
     std::size_t plans_kept = 1;
     Nanoseconds report_after{};
     std::function<void(const std::string& text)> report;
@@ -20,8 +22,8 @@ struct Executor::State {
     PreparedPlan* current = nullptr;
     std::vector<std::unique_ptr<HistoryStorage>> histories;
     std::uint64_t next_execution = 0;
-    std::array<std::uint64_t, kLaneCount> submitted{};       ///< [lane] -> newest timeline value
-    std::array<std::uint64_t, kLaneCount> before_current{};  ///< the same, before the last execution of `current`
+    std::array<std::uint64_t, kMaxLanes> submitted{};       ///< [lane] -> newest timeline value
+    std::array<std::uint64_t, kMaxLanes> before_current{};  ///< the same, before the last execution of `current`
     /// The next execution must not rely on `current` having run just before it: every lane waits for all lanes first.
     bool join = true;
     std::vector<ResolvedWait> waits;  ///< of the batch being submitted
@@ -29,8 +31,8 @@ struct Executor::State {
     Result<PreparedPlan*> plan_for(const FrameGraph& frame, bool& reused);
     Result<void> check_histories(const FrameGraph& frame, const PreparedPlan& prepared) const;
     Result<void> submit(PreparedPlan& prepared, std::uint64_t execution);
-    void resolve_waits(const Batch& batch, const std::array<std::uint64_t, kLaneCount>& before);
-    Result<bool> wait_for(const std::array<std::uint64_t, kLaneCount>& values, std::optional<Nanoseconds> timeout);
+    void resolve_waits(const Batch& batch, const std::array<std::uint64_t, kMaxLanes>& before);
+    Result<bool> wait_for(const std::array<std::uint64_t, kMaxLanes>& values, std::optional<Nanoseconds> timeout);
     std::vector<LaneState> states() const;
     bool settle();
     void forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan);
@@ -67,6 +69,7 @@ Result<std::unique_ptr<Executor>> Executor::create(const ExecutorDesc& desc) {
     state->options = desc.compile;
     for (Lane lane : kLanes)
         if (state->lanes[index_of(lane)] == nullptr) state->options.topology.present[index_of(lane)] = false;
+    state->options_print = fingerprint(state->options);
     state->plans_kept = std::max<std::size_t>(desc.plans_kept, 1);
     state->report_after = desc.report_after;
     state->report = desc.report ? desc.report : [](const std::string& text) { fmt::print(stderr, "{}", text); };
@@ -132,7 +135,7 @@ Result<Execution> Executor::execute(const FrameGraph& frame) {
         HistoryStorage& storage = *frame.resources()[r].storage;
         storage.cursor_ = (storage.cursor_ + frame.resources()[r].history.push) % storage.slots_;
     }
-    for (std::size_t lane = 0; lane < kLaneCount; ++lane)
+    for (std::size_t lane = 0; lane < kMaxLanes; ++lane)
         if (state.submitted[lane] != before[lane]) execution.done[lane] = state.submitted[lane];
     return execution;
 }
@@ -146,7 +149,7 @@ Result<void> Executor::State::check_histories(const FrameGraph& frame, const Pre
 }
 
 Result<PreparedPlan*> Executor::State::plan_for(const FrameGraph& frame, bool& reused) {
-    const Fingerprint wanted = fingerprint(frame, options);
+    const Fingerprint wanted = combine(frame.topology(), options_print);
     for (const auto& plan : plans) {
         if (plan->plan.fingerprint != wanted) continue;
         reused = true;
@@ -200,10 +203,10 @@ Result<void> Executor::State::submit(PreparedPlan& prepared, std::uint64_t execu
     return {};
 }
 
-void Executor::State::resolve_waits(const Batch& batch, const std::array<std::uint64_t, kLaneCount>& before) {
+void Executor::State::resolve_waits(const Batch& batch, const std::array<std::uint64_t, kMaxLanes>& before) {
     waits.clear();
     if (join && batch.ordinal == 0)
-        for (std::size_t lane = 0; lane < kLaneCount; ++lane)
+        for (std::size_t lane = 0; lane < kMaxLanes; ++lane)
             if (before[lane] > 0) waits.push_back({.lane = lanes[lane], .value = before[lane]});
     for (const Wait& wait : batch.waits) {
         if (wait.executions_ago > 0 && join) continue;  // covered by the above
@@ -213,12 +216,12 @@ void Executor::State::resolve_waits(const Batch& batch, const std::array<std::ui
 }
 
 /// One lane after the other; goes on to the next one where one fails. False after `timeout`.
-Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kLaneCount>& values,
+Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kMaxLanes>& values,
                                        std::optional<Nanoseconds> timeout) {
     const Nanoseconds begin = host_now();
     bool told = false;
     std::optional<Error> error;
-    for (std::size_t lane = 0; lane < kLaneCount; ++lane) {
+    for (std::size_t lane = 0; lane < kMaxLanes; ++lane) {
         if (values[lane] == 0) continue;
         for (;;) {
             const Nanoseconds waited = host_now() - begin;
@@ -290,10 +293,10 @@ Physical Executor::physical(Image image) const {
 
 const Plan* Executor::plan() const { return state_->current == nullptr ? nullptr : &state_->current->plan; }
 
-std::array<std::uint64_t, kDomainCount> Executor::bytes_held() const {
-    std::array<std::uint64_t, kDomainCount> held{};
+std::array<std::uint64_t, kMaxDomains> Executor::bytes_held() const {
+    std::array<std::uint64_t, kMaxDomains> held{};
     for (const auto& plan : state_->plans)
-        for (std::size_t domain = 0; domain < kDomainCount; ++domain) held[domain] += plan->plan.arena_bytes[domain];
+        for (std::size_t domain = 0; domain < kMaxDomains; ++domain) held[domain] += plan->plan.arena_bytes[domain];
     for (const auto& history : state_->histories)
         held[index_of(history->domain())] += history->value_bytes() * history->slots();
     return held;

@@ -122,7 +122,7 @@ struct ExecutorDesc {
 /// What execute() started: every lane's timeline value at which the execution is complete on it (0: not used).
 struct Execution {
     std::uint64_t number = 0;
-    std::array<std::uint64_t, kLaneCount> done{};
+    std::array<std::uint64_t, kMaxLanes> done{};
     bool reused_plan = false;
 };
 
@@ -165,7 +165,7 @@ class Executor {
     /// Plan of the last execute(); null before the first.
     const Plan* plan() const;
     /// Bytes of arenas and rings held now, by domain.
-    std::array<std::uint64_t, kDomainCount> bytes_held() const;
+    std::array<std::uint64_t, kMaxDomains> bytes_held() const;
 
   private:
     struct State;

@@ -39,7 +39,7 @@ std::uint32_t free_position(const Compilation& c, const Lifetime& lifetime, Lane
 
 Lifetime lifetime_of(const Compilation& c, std::uint32_t resource) {
     Lifetime lifetime;
-    std::array<std::uint32_t, kLaneCount> after_last{};  // [lane] -> plan position after its last use
+    std::array<std::uint32_t, kMaxLanes> after_last{};  // [lane] -> plan position after its last use
     for (std::uint32_t u : c.uses_of.row(resource)) {
         const std::uint32_t pass = c.uses[u].pass;
         const std::uint32_t position = c.position_of[pass];
@@ -54,7 +54,7 @@ Lifetime lifetime_of(const Compilation& c, std::uint32_t resource) {
         lifetime.free_from.fill(kNoIndex);
         return lifetime;
     }
-    for (Lane lane : kLanes)
+    for (Lane lane : c.lanes())
         lifetime.free_from[index_of(lane)] = free_position(c, lifetime, lane, after_last[index_of(lane)]);
     return lifetime;
 }

@@ -1,7 +1,7 @@
 // How compiler inputs are folded into a Fingerprint: two independent 64-bit streams, a few cycles a word.
 #pragma once
 
-#include <kinetograph/engine/graph/frame_graph.hpp>
+#include <kinetograph/engine/graph/plan.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -27,6 +27,15 @@ inline void mix(Fingerprint& fingerprint, std::string_view text) {
         std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
         mix(fingerprint, word);
     }
+}
+
+/// The part of a plan's fingerprint that an executor's options make: they stay, while frames change.
+Fingerprint fingerprint(const CompileOptions& options);
+/// The whole of it, of a frame's topology and such options.
+inline Fingerprint combine(Fingerprint frame, const Fingerprint& options) {
+    mix(frame, options.low);
+    mix(frame, options.high);
+    return frame;
 }
 
 }  // namespace kinetograph::graph

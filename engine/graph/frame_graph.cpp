@@ -76,7 +76,7 @@ std::uint32_t FrameGraph::begin_pass(std::string_view name, Lane lane) {
     PassNode& node = append_from(passes_, spare_passes_);
     node.name.assign(name);
     node.lane = lane;
-    mix(topology_, tagged(Tag::Pass, number(lane)));
+    mix(topology_, tagged(Tag::Pass, lane.index()));
     mix(topology_, name);
     return static_cast<std::uint32_t>(passes_.size() - 1);
 }
@@ -100,7 +100,7 @@ ResourceNode& FrameGraph::add_resource(std::string_view name, ResourceKind kind,
 void FrameGraph::describe_buffer(ResourceNode& node, const BufferDesc& desc) {
     node.bytes = desc.bytes;
     node.alignment = desc.alignment;
-    mix(topology_, tagged(Tag::Buffer, number(node.kind), number(desc.domain), desc.alignment));
+    mix(topology_, tagged(Tag::Buffer, number(node.kind), desc.domain.index(), desc.alignment));
     mix(topology_, desc.bytes);
 }
 
@@ -109,7 +109,7 @@ void FrameGraph::describe_image(ResourceNode& node, const ImageDesc& desc) {
     node.image = desc;
     node.bytes = footprint.bytes;
     node.alignment = footprint.alignment;
-    mix(topology_, tagged(Tag::Image, number(node.kind), number(desc.domain), number(desc.format)));
+    mix(topology_, tagged(Tag::Image, number(node.kind), desc.domain.index(), number(desc.format)));
     mix(topology_, pair(desc.width, desc.height));
     mix(topology_, footprint.bytes);
     mix(topology_, footprint.alignment);
@@ -150,7 +150,7 @@ History FrameGraph::import_history(HistoryStorage& storage, const HistoryDesc& d
     node.storage = &storage;
     // The ring itself takes part by its serial number: two graphs that swap two rings need two plans, or the waits
     // between their executions would guard the wrong bytes.
-    mix(topology_, tagged(Tag::History, storage.serial(), number(storage.domain()), storage.slots()));
+    mix(topology_, tagged(Tag::History, storage.serial(), storage.domain().index(), storage.slots()));
     mix(topology_, pair(desc.keep, desc.push));
     mix(topology_, storage.value_bytes());
     return {static_cast<std::uint32_t>(resources_.size() - 1), 0};

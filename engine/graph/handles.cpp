@@ -3,33 +3,18 @@
 namespace kinetograph::graph {
 
 std::string_view to_string(Lane lane) {
-    switch (lane) {
-        case Lane::Graphics:
-            return "graphics";
-        case Lane::AsyncCompute:
-            return "async_compute";
-        case Lane::Transfer:
-            return "transfer";
-        case Lane::Accelerator:
-            return "accelerator";
-        case Lane::Host:
-            return "host";
-    }
-    return "?";
+    constexpr std::array<std::string_view, kMaxLanes> kNames{
+        "graphics",     "async_compute", "transfer",     "accelerator",  "host",         "accelerator1",
+        "accelerator2", "accelerator3",  "accelerator4", "accelerator5", "accelerator6", "accelerator7"};
+    return kNames[lane.index()];
 }
 
 std::string_view to_string(MemoryDomain domain) {
-    switch (domain) {
-        case MemoryDomain::Graphics:
-            return "graphics";
-        case MemoryDomain::Accelerator:
-            return "accelerator";
-        case MemoryDomain::Shared:
-            return "shared";
-        case MemoryDomain::Host:
-            return "host";
-    }
-    return "?";
+    constexpr std::array<std::string_view, kMaxDomains> kNames{
+        "graphics",     "accelerator", "shared",       "host",    "accelerator1", "shared1",
+        "accelerator2", "shared2",     "accelerator3", "shared3", "accelerator4", "shared4",
+        "accelerator5", "shared5",     "accelerator6", "shared6", "accelerator7", "shared7"};
+    return kNames[domain.index()];
 }
 
 std::string_view to_string(Access access) {

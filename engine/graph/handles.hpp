@@ -12,23 +12,103 @@ namespace kinetograph::graph {
 class FrameGraph;
 class PassBuilder;
 
-/// Where a pass runs. A lane executes its passes in order; lanes run beside each other.
-enum class Lane : std::uint8_t { Graphics, AsyncCompute, Transfer, Accelerator, Host };
-inline constexpr std::size_t kLaneCount = 5;
-inline constexpr std::array<Lane, kLaneCount> kLanes{Lane::Graphics, Lane::AsyncCompute, Lane::Transfer,
-                                                     Lane::Accelerator, Lane::Host};
+/// What a lane is: a queue of the Vulkan device, a stream of an accelerator, or a thread of the host.
+enum class LaneKind : std::uint8_t { Graphics, AsyncCompute, Transfer, Accelerator, Host };
+
+/// Accelerators that one graph may use: the GPUs of one machine.
+inline constexpr std::uint32_t kMaxAccelerators = 8;
+
+/// Where a pass runs: an entry {kind, device} of the table of lanes, which begins
+///
+///     0 graphics   1 async_compute   2 transfer   3 accelerator   4 host   5 accelerator1   6 accelerator2 ...
+///
+/// A lane executes its passes in order; lanes run beside each other. Which of them exist is the LaneTopology's matter.
+class Lane {
+  public:
+    static const Lane Graphics, AsyncCompute, Transfer, Accelerator, Host;
+    /// The lane of the `device`-th accelerator, below kMaxAccelerators; the first one's is Lane::Accelerator.
+    static constexpr Lane accelerator(std::uint32_t device);
+    constexpr LaneKind kind() const {
+        return index_ < kOfFirstDevices ? static_cast<LaneKind>(index_) : LaneKind::Accelerator;
+    }
+    /// Which of the accelerators; 0 for the other kinds.
+    constexpr std::uint32_t device() const { return index_ < kOfFirstDevices ? 0 : index_ - kOfFirstDevices + 1; }
+    constexpr std::size_t index() const { return index_; }  ///< its place in tables of lanes
+    constexpr bool is_vulkan() const { return index_ <= static_cast<std::uint32_t>(LaneKind::Transfer); }
+    friend constexpr auto operator<=>(Lane, Lane) = default;
+
+  private:
+    static constexpr std::uint32_t kOfFirstDevices = 5;
+    explicit constexpr Lane(LaneKind kind) : index_(static_cast<std::uint8_t>(kind)) {}
+    std::uint8_t index_;
+};
+inline constexpr Lane Lane::Graphics{LaneKind::Graphics};
+inline constexpr Lane Lane::AsyncCompute{LaneKind::AsyncCompute};
+inline constexpr Lane Lane::Transfer{LaneKind::Transfer};
+inline constexpr Lane Lane::Accelerator{LaneKind::Accelerator};
+inline constexpr Lane Lane::Host{LaneKind::Host};
+constexpr Lane Lane::accelerator(std::uint32_t device) {
+    Lane lane = Lane::Accelerator;
+    if (device > 0) lane.index_ = static_cast<std::uint8_t>(kOfFirstDevices + device - 1);
+    return lane;
+}
+inline constexpr std::size_t kMaxLanes = 4 + kMaxAccelerators;
+inline constexpr std::array<Lane, kMaxLanes> kLanes{Lane::Graphics,       Lane::AsyncCompute,   Lane::Transfer,
+                                                    Lane::Accelerator,    Lane::Host,           Lane::accelerator(1),
+                                                    Lane::accelerator(2), Lane::accelerator(3), Lane::accelerator(4),
+                                                    Lane::accelerator(5), Lane::accelerator(6), Lane::accelerator(7)};
+/// "graphics", "async_compute", "transfer", "accelerator", "host", "accelerator1", ...
 std::string_view to_string(Lane lane);
 
-/// Who owns the bytes of a resource and so which lanes can reach them (see LaneTopology::reaches).
-enum class MemoryDomain : std::uint8_t {
+enum class MemoryKind : std::uint8_t {
     Graphics,     ///< device memory of the Vulkan device
-    Accelerator,  ///< memory of the accelerator; plain host memory where the accelerator is the CPU
-    Shared,       ///< exported by Vulkan and mapped by the accelerator
-    Host,         ///< ordinary host memory
+    Accelerator,  ///< memory of an accelerator; plain host memory where the accelerator is the CPU
+    Shared,       ///< exported by Vulkan and mapped by an accelerator
+    Host,         ///< memory of the host; pinned where accelerators reach it
 };
-inline constexpr std::size_t kDomainCount = 4;
-inline constexpr std::array<MemoryDomain, kDomainCount> kDomains{MemoryDomain::Graphics, MemoryDomain::Accelerator,
-                                                                 MemoryDomain::Shared, MemoryDomain::Host};
+
+/// Whose the bytes of a resource are, and so which lanes can reach them (see LaneTopology::reaches): an entry {kind,
+/// device} of the table of memory domains, which begins
+///
+///     0 graphics   1 accelerator   2 shared   3 host   4 accelerator1   5 shared1   6 accelerator2   7 shared2 ...
+class MemoryDomain {
+  public:
+    static const MemoryDomain Graphics, Accelerator, Shared, Host;
+    static constexpr MemoryDomain accelerator(std::uint32_t device) { return of(MemoryKind::Accelerator, device); }
+    static constexpr MemoryDomain shared(std::uint32_t device) { return of(MemoryKind::Shared, device); }
+    constexpr MemoryKind kind() const {
+        if (index_ < kOfFirstDevices) return static_cast<MemoryKind>(index_);
+        return index_ % 2 == 0 ? MemoryKind::Accelerator : MemoryKind::Shared;
+    }
+    /// Which of the accelerators; 0 for graphics and host memory.
+    constexpr std::uint32_t device() const { return index_ < kOfFirstDevices ? 0 : index_ / 2U - 1; }
+    constexpr std::size_t index() const { return index_; }  ///< its place in tables of domains
+    friend constexpr auto operator<=>(MemoryDomain, MemoryDomain) = default;
+
+  private:
+    static constexpr std::uint32_t kOfFirstDevices = 4;
+    explicit constexpr MemoryDomain(MemoryKind kind) : index_(static_cast<std::uint8_t>(kind)) {}
+    static constexpr MemoryDomain of(MemoryKind kind, std::uint32_t device) {
+        MemoryDomain domain{kind};
+        if (device > 0)
+            domain.index_ =
+                static_cast<std::uint8_t>(kOfFirstDevices + 2 * (device - 1) + (kind == MemoryKind::Shared ? 1U : 0U));
+        return domain;
+    }
+    std::uint8_t index_;
+};
+inline constexpr MemoryDomain MemoryDomain::Graphics{MemoryKind::Graphics};
+inline constexpr MemoryDomain MemoryDomain::Accelerator{MemoryKind::Accelerator};
+inline constexpr MemoryDomain MemoryDomain::Shared{MemoryKind::Shared};
+inline constexpr MemoryDomain MemoryDomain::Host{MemoryKind::Host};
+inline constexpr std::size_t kMaxDomains = 2 + 2 * kMaxAccelerators;
+inline constexpr std::array<MemoryDomain, kMaxDomains> kDomains{
+    MemoryDomain::Graphics,       MemoryDomain::Accelerator, MemoryDomain::Shared,         MemoryDomain::Host,
+    MemoryDomain::accelerator(1), MemoryDomain::shared(1),   MemoryDomain::accelerator(2), MemoryDomain::shared(2),
+    MemoryDomain::accelerator(3), MemoryDomain::shared(3),   MemoryDomain::accelerator(4), MemoryDomain::shared(4),
+    MemoryDomain::accelerator(5), MemoryDomain::shared(5),   MemoryDomain::accelerator(6), MemoryDomain::shared(6),
+    MemoryDomain::accelerator(7), MemoryDomain::shared(7)};
+/// "graphics", "accelerator", "shared", "host", "accelerator1", "shared1", ...
 std::string_view to_string(MemoryDomain domain);
 
 /// How a pass touches one resource. Vulkan lanes derive stage, access mask and image layout from it.
@@ -137,9 +217,13 @@ struct Physical {
     std::uint64_t bytes = 0;
     /// Where the accelerator sees the start of `object`, if that is Vulkan's; 0 where `object` is an address itself.
     std::uintptr_t mapped = 0;
+    /// Where the host sees the start of `object`, if elsewhere than accelerators do; 0: where they do.
+    std::uintptr_t host = 0;
 
-    /// Address of the first byte, for kernels and for the host.
+    /// Address of the first byte, for kernels.
     std::byte* address() const { return reinterpret_cast<std::byte*>((mapped != 0 ? mapped : object) + offset); }
+    /// The same for the host.
+    std::byte* host_address() const { return host != 0 ? reinterpret_cast<std::byte*>(host + offset) : address(); }
 };
 
 }  // namespace kinetograph::graph

@@ -2,33 +2,39 @@
 
 namespace kinetograph::graph {
 
-namespace {
-
-void let_reach(LaneTopology& topology, Lane lane, std::initializer_list<MemoryDomain> domains) {
-    topology.present[static_cast<std::size_t>(lane)] = true;
-    for (MemoryDomain domain : domains)
-        topology.reaches[static_cast<std::size_t>(lane)][static_cast<std::size_t>(domain)] = true;
+void LaneTopology::let_reach(Lane lane, std::initializer_list<MemoryDomain> domains) {
+    present[lane.index()] = true;
+    for (MemoryDomain domain : domains) reaches[lane.index()][domain.index()] = true;
 }
 
-}  // namespace
-
-LaneTopology LaneTopology::cpu_only() {
+LaneTopology LaneTopology::cpu_only(std::uint32_t accelerators) {
     constexpr Nanoseconds kWakeAThread{10'000};
     LaneTopology topology;
-    let_reach(topology, Lane::Accelerator, {MemoryDomain::Accelerator, MemoryDomain::Host});
-    let_reach(topology, Lane::Host, {MemoryDomain::Accelerator, MemoryDomain::Host});
+    topology.accelerators = accelerators;
+    topology.let_reach(Lane::Host, {MemoryDomain::Host});
+    for (std::uint32_t a = 0; a < accelerators; ++a) {
+        topology.let_reach(Lane::Host, {MemoryDomain::accelerator(a)});
+        topology.let_reach(Lane::accelerator(a), {MemoryDomain::Host});
+        for (std::uint32_t b = 0; b < accelerators; ++b)
+            topology.let_reach(Lane::accelerator(a), {MemoryDomain::accelerator(b)});
+    }
     for (auto& waiting : topology.waits)
         for (Pair& pair : waiting) pair.hand_over = kWakeAThread;
     return topology;
 }
 
-LaneTopology LaneTopology::all() {
+LaneTopology LaneTopology::all(std::uint32_t accelerators) {
     LaneTopology topology;
-    let_reach(topology, Lane::Graphics, {MemoryDomain::Graphics, MemoryDomain::Shared});
-    let_reach(topology, Lane::AsyncCompute, {MemoryDomain::Graphics, MemoryDomain::Shared});
-    let_reach(topology, Lane::Transfer, {MemoryDomain::Graphics, MemoryDomain::Shared});
-    let_reach(topology, Lane::Accelerator, {MemoryDomain::Accelerator, MemoryDomain::Shared});
-    let_reach(topology, Lane::Host, {MemoryDomain::Host, MemoryDomain::Shared});
+    topology.accelerators = accelerators;
+    for (Lane lane : {Lane::Graphics, Lane::AsyncCompute, Lane::Transfer})
+        topology.let_reach(lane, {MemoryDomain::Graphics});
+    topology.let_reach(Lane::Host, {MemoryDomain::Host});
+    for (std::uint32_t a = 0; a < accelerators; ++a) {
+        topology.let_reach(Lane::accelerator(a), {MemoryDomain::accelerator(a), MemoryDomain::shared(a)});
+        if (accelerators > 1) topology.let_reach(Lane::accelerator(a), {MemoryDomain::Host});
+        for (Lane lane : {Lane::Graphics, Lane::AsyncCompute, Lane::Transfer, Lane::Host})
+            topology.let_reach(lane, {MemoryDomain::shared(a)});
+    }
     return topology;
 }
 

@@ -40,10 +40,10 @@ struct Schedule {
     const Compilation& c;
     std::vector<std::uint32_t> to_hand_over;  ///< [pass] -> passes of its lane until another lane gets work from it
     std::vector<Nanoseconds> ready_at;
-    std::vector<std::uint32_t> open;                               ///< [pass] -> dependencies that have not run
-    std::array<std::vector<std::uint32_t>, kLaneCount> waiting;    ///< heap: ready later, soonest on top
-    std::array<std::vector<std::uint32_t>, kLaneCount> available;  ///< heap: ready now, first in line on top
-    std::array<Nanoseconds, kLaneCount> clock{};
+    std::vector<std::uint32_t> open;                              ///< [pass] -> dependencies that have not run
+    std::array<std::vector<std::uint32_t>, kMaxLanes> waiting;    ///< heap: ready later, soonest on top
+    std::array<std::vector<std::uint32_t>, kMaxLanes> available;  ///< heap: ready now, first in line on top
+    std::array<Nanoseconds, kMaxLanes> clock{};
 };
 
 void Schedule::measure_distances() {
@@ -89,7 +89,7 @@ Nanoseconds Schedule::next_start(std::size_t lane) {
 Lane Schedule::choose_lane(Lane current) {
     Lane best = current;
     Nanoseconds start = next_start(index_of(current));
-    for (Lane lane : kLanes) {
+    for (Lane lane : c.lanes()) {
         const Nanoseconds other = next_start(index_of(lane));
         if (other >= start) continue;
         best = lane;

@@ -61,12 +61,12 @@ class PassContext {
     std::span<const Entry> entries_;
 };
 
-/// Context of passes on Lane::Host: plain addresses.
+/// Context of passes on Lane::Host: addresses of the host.
 class HostContext final : public PassContext {
   public:
     static constexpr bool serves(Lane lane) { return lane == Lane::Host; }
     using PassContext::PassContext;
-    std::byte* address(Buffer buffer) const { return physical(buffer).address(); }
+    std::byte* address(Buffer buffer) const { return physical(buffer).host_address(); }
 };
 
 }  // namespace kinetograph::graph

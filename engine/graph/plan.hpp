@@ -6,6 +6,7 @@
 #include <kinetograph/engine/graph/frame_graph.hpp>
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,15 +20,25 @@ struct LaneTopology {
         bool can_wait = true;           ///< false: the hand-over must go through the host lane
         Nanoseconds hand_over{50'000};  ///< typical cost of one wait, for ordering and for the plan's report
     };
-    std::array<bool, kLaneCount> present{};
-    std::array<std::array<bool, kDomainCount>, kLaneCount> reaches{};  ///< [lane][domain]
-    std::array<std::array<Pair, kLaneCount>, kLaneCount> waits{};      ///< [waiting lane][signalling lane]
+    std::uint32_t accelerators = 1;         ///< from 1 to kMaxAccelerators: how far the table of lanes goes
+    std::vector<std::string> devices{};     ///< [accelerator] -> its name, for errors; may be empty
+    std::array<bool, kMaxLanes> present{};  ///< [lane]
+    std::array<std::array<bool, kMaxDomains>, kMaxLanes> reaches{};  ///< [lane][domain]
+    std::array<std::array<Pair, kMaxLanes>, kMaxLanes> waits{};      ///< [waiting lane][signalling lane]
 
-    /// Host and accelerator lanes, the accelerator being the CPU: both reach Accelerator and Host memory.
-    static LaneTopology cpu_only();
-    /// All five lanes; Vulkan lanes reach Graphics and Shared, the accelerator Accelerator and Shared, the host Host
-    /// and Shared.
-    static LaneTopology all();
+    /// The lanes and domains of the table, present or not.
+    std::span<const Lane> lanes() const { return std::span(kLanes).first(kMaxLanes - kMaxAccelerators + accelerators); }
+    std::span<const MemoryDomain> domains() const {
+        return std::span(kDomains).first(kMaxDomains - 2 * (kMaxAccelerators - std::size_t{accelerators}));
+    }
+    /// The lane is present and reaches these domains too.
+    void let_reach(Lane lane, std::initializer_list<MemoryDomain> domains);
+
+    /// The host and accelerators that are all the CPU: every lane reaches all Accelerator and Host memory.
+    static LaneTopology cpu_only(std::uint32_t accelerators = 1);
+    /// All lanes; Vulkan lanes reach Graphics and Shared memory, an accelerator its own and what it shares with Vulkan,
+    /// the host Host and Shared. Several accelerators reach Host memory too: there they meet.
+    static LaneTopology all(std::uint32_t accelerators = 1);
 };
 
 struct CompileOptions {
@@ -103,8 +114,8 @@ struct Plan {
     std::vector<Batch> batches;              ///< in submission order
     std::vector<PlannedResource> resources;  ///< same indices as FrameGraph::resources()
     std::vector<std::string> culled;         ///< names of culled passes
-    std::array<std::uint64_t, kDomainCount> arena_bytes{};
-    std::array<std::uint32_t, kLaneCount> batches_on_lane{};
+    std::array<std::uint64_t, kMaxDomains> arena_bytes{};
+    std::array<std::uint32_t, kMaxLanes> batches_on_lane{};
     std::uint64_t transient_bytes = 0;  ///< sum without aliasing
     Nanoseconds hand_over_cost{};       ///< sum over the waits inside one execution
 

@@ -43,7 +43,7 @@ std::string Plan::to_graphviz() const {
     std::string text = "digraph plan {\n  rankdir=LR;\n  node [shape=box, fontname=\"monospace\"];\n";
     const auto line = std::back_inserter(text);
     for (Lane lane : kLanes) {
-        if (batches_on_lane[static_cast<std::size_t>(lane)] == 0) continue;
+        if (batches_on_lane[lane.index()] == 0) continue;
         fmt::format_to(line, "  subgraph cluster_{} {{\n    label={};\n", to_string(lane), quoted(to_string(lane)));
         for (const Batch& batch : batches)
             if (batch.lane == lane)

@@ -78,7 +78,8 @@ std::string Plan::to_json() const {
     json["hand_over_cost_ns"] = hand_over_cost.count();
     json["transient_bytes"] = transient_bytes;
     for (MemoryDomain domain : kDomains)
-        json["arena_bytes"][std::string(to_string(domain))] = arena_bytes[static_cast<std::size_t>(domain)];
+        if (domain.device() == 0 || arena_bytes[domain.index()] != 0)
+            json["arena_bytes"][std::string(to_string(domain))] = arena_bytes[domain.index()];
     json["batches"] = Json::array();
     for (const Batch& batch : batches) json["batches"].push_back(graph::to_json(*this, batch));
     json["resources"] = Json::array();

@@ -38,11 +38,11 @@ RingView ring_of(const ResourceNode& node) {
 }  // namespace
 
 Result<std::unique_ptr<PreparedPlan>> PreparedPlan::create(Plan plan, const FrameGraph& frame,
-                                                           const std::array<MemoryBackend*, kDomainCount>& memory) {
+                                                           const std::array<MemoryBackend*, kMaxDomains>& memory) {
     auto prepared = std::make_unique<PreparedPlan>();
     prepared->plan = std::move(plan);
     prepared->resources.resize(prepared->plan.resources.size());
-    std::array<const PlanMemory*, kDomainCount> arenas{};
+    std::array<const PlanMemory*, kMaxDomains> arenas{};
     for (MemoryDomain domain : kDomains) {
         if (prepared->plan.arena_bytes[index_of(domain)] == 0) continue;
         if (memory[index_of(domain)] == nullptr)
@@ -100,7 +100,7 @@ bool PreparedPlan::share_bytes(const Binding& a, const Binding& b) const {
     const MemoryDomain domain = plan.resources[a.resource].domain;
     if (domain != plan.resources[b.resource].domain) return false;
     // Addresses may meet from different bases; objects of a back end are equal or apart.
-    const bool addresses = domain == MemoryDomain::Host || domain == MemoryDomain::Accelerator;
+    const bool addresses = domain.kind() == MemoryKind::Host || domain.kind() == MemoryKind::Accelerator;
     if (!addresses && a.physical.object != b.physical.object) return false;
     const auto begin = [&](const Physical& p) { return (addresses ? p.object : 0) + p.offset; };
     const auto end = [&](const Physical& p) { return begin(p) + std::max<std::uint64_t>(p.bytes, 1); };

@@ -8,7 +8,7 @@ namespace kinetograph::graph {
 
 struct PreparedPlan {
     static Result<std::unique_ptr<PreparedPlan>> create(Plan plan, const FrameGraph& frame,
-                                                        const std::array<MemoryBackend*, kDomainCount>& memory);
+                                                        const std::array<MemoryBackend*, kMaxDomains>& memory);
 
     /// Puts this execution's imports, rings and pass nodes into the records.
     /// Errors: InvalidArgument (an import without storage or with too little of it).
@@ -27,7 +27,7 @@ struct PreparedPlan {
     std::vector<PassRecord> passes;                         ///< [plan position]
     std::vector<std::uint32_t> bound_entries;               ///< entries of imports and histories
     std::vector<std::uint32_t> imports, histories, pushed;  ///< resources
-    std::array<std::uint64_t, kLaneCount> last_use{};       ///< timeline value of its last batch
+    std::array<std::uint64_t, kMaxLanes> last_use{};        ///< timeline value of its last batch
     std::uint64_t last_execution = 0;
 
   private:

@@ -19,8 +19,6 @@ std::string newest(const Compilation& c, const ResourceNode& resource) {
                        c.pass(resource.writer_of[resource.newest_version]).name);
 }
 
-bool is_vulkan(Lane lane) { return lane == Lane::Graphics || lane == Lane::AsyncCompute || lane == Lane::Transfer; }
-
 /// Lanes whose passes can make this kind of access at all.
 bool serves(Lane lane, Access access) {
     switch (access) {
@@ -28,7 +26,7 @@ bool serves(Lane lane, Access access) {
         case Access::KernelWrite:
         case Access::HostRead:
         case Access::HostWrite:
-            return lane == Lane::Accelerator || lane == Lane::Host;
+            return lane.kind() == LaneKind::Accelerator || lane == Lane::Host;
         case Access::ComputeRead:
         case Access::ComputeWrite:
         case Access::SampledRead:
@@ -39,15 +37,15 @@ bool serves(Lane lane, Access access) {
         case Access::TransferWrite:
             return true;
         case Access::Present:
-            return is_vulkan(lane);
+            return lane.is_vulkan();
     }
     return false;
 }
 
 template <class Predicate>
-std::string lanes_that(Predicate&& predicate) {
+std::string lanes_that(const Compilation& c, Predicate&& predicate) {
     std::vector<std::string_view> names;
-    for (Lane lane : kLanes)
+    for (Lane lane : c.lanes())
         if (predicate(lane)) names.push_back(to_string(lane));
     return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
@@ -95,7 +93,7 @@ void check_lanes(Compilation& c) {
     for (const PassNode& pass : c.frame.passes())
         if (!c.present(pass.lane))
             complain(c, "pass \"{}\" runs on lane {}, which is not present (present: {})", pass.name,
-                     to_string(pass.lane), lanes_that([&](Lane lane) { return c.present(lane); }));
+                     to_string(pass.lane), lanes_that(c, [&](Lane lane) { return c.present(lane); }));
 }
 
 void check_versions(Compilation& c, const Use& use) {
@@ -114,6 +112,19 @@ void check_versions(Compilation& c, const Use& use) {
                  pass, resource.name, use.read_version, use.written_version, use.written_version - 1);
 }
 
+/// " (AMD Instinct MI355X)": of which device an accelerator's lane or memory is, where the topology names it.
+std::string of_device(const Compilation& c, bool of_accelerator, std::uint32_t device) {
+    const auto& names = c.options.topology.devices;
+    return of_accelerator && device < names.size() ? fmt::format(" ({})", names[device]) : std::string();
+}
+std::string named(const Compilation& c, Lane lane) {
+    return fmt::format("{}{}", to_string(lane), of_device(c, lane.kind() == LaneKind::Accelerator, lane.device()));
+}
+std::string named(const Compilation& c, MemoryDomain domain) {
+    const bool shared_or_own = domain.kind() == MemoryKind::Accelerator || domain.kind() == MemoryKind::Shared;
+    return fmt::format("{} memory{}", to_string(domain), of_device(c, shared_or_own, domain.device()));
+}
+
 void check_reach(Compilation& c, const Use& use) {
     const PassNode& pass = c.pass(use.pass);
     const ResourceNode& resource = c.resource(use.resource);
@@ -121,14 +132,14 @@ void check_reach(Compilation& c, const Use& use) {
         return c.options.topology.reaches[index_of(lane)][index_of(resource.domain)];
     };
     if (c.present(pass.lane) && !reaches(pass.lane))
-        complain(c, "pass \"{}\" {} \"{}\" in {} memory, which lane {} cannot reach (lanes that can: {})", pass.name,
-                 use.writes() ? "writes" : "reads", resource.name, to_string(resource.domain), to_string(pass.lane),
-                 lanes_that([&](Lane lane) { return c.present(lane) && reaches(lane); }));
+        complain(c, "pass \"{}\" {} \"{}\" in {}, which lane {} cannot reach (lanes that can: {})", pass.name,
+                 use.writes() ? "writes" : "reads", resource.name, named(c, resource.domain), named(c, pass.lane),
+                 lanes_that(c, [&](Lane lane) { return c.present(lane) && reaches(lane); }));
     for_each(use.kinds(), [&](Access access) {
         if (!serves(pass.lane, access))
             complain(c, "pass \"{}\" on lane {} uses \"{}\" with access {}, which belongs to lanes {}", pass.name,
                      to_string(pass.lane), resource.name, to_string(access),
-                     lanes_that([&](Lane lane) { return serves(lane, access); }));
+                     lanes_that(c, [&](Lane lane) { return serves(lane, access); }));
     });
 }
 
@@ -136,7 +147,7 @@ void check_layout(Compilation& c, const Use& use) {
     const PassNode& pass = c.pass(use.pass);
     const ResourceNode& resource = c.resource(use.resource);
     if (resource.type != ResourceType::Image) return;
-    if (!is_vulkan(pass.lane))
+    if (!pass.lane.is_vulkan())
         complain(c,
                  "pass \"{}\" on lane {} uses image \"{}\": only Vulkan lanes change image layouts; copy to a buffer",
                  pass.name, to_string(pass.lane), resource.name);
@@ -200,15 +211,15 @@ void check_resources(Compilation& c) {
 
 /// Between lanes that share a resource work goes to and fro: this execution hands over one way, the next one back.
 void check_hand_overs(Compilation& c) {
-    std::vector<std::array<std::uint32_t, kLaneCount>> user(c.frame.resources().size());  // [resource][lane] -> pass
+    std::vector<std::array<std::uint32_t, kMaxLanes>> user(c.frame.resources().size());  // [resource][lane] -> pass
     for (auto& lanes : user) lanes.fill(kNoIndex);
-    std::array<std::array<bool, kLaneCount>, kLaneCount> told{};
+    std::array<std::array<bool, kMaxLanes>, kMaxLanes> told{};
     for (const Use& use : c.uses) {
         const Lane lane = c.lane_of(use.pass);
         auto& users = user[use.resource];
         if (users[index_of(lane)] != kNoIndex) continue;
         users[index_of(lane)] = use.pass;
-        for (Lane other : kLanes) {
+        for (Lane other : c.lanes()) {
             if (other == lane || users[index_of(other)] == kNoIndex || !c.present(lane) || !c.present(other)) continue;
             for (const auto& [waiting, signalling] : {std::pair(lane, other), std::pair(other, lane)}) {
                 if (c.pair(waiting, signalling).can_wait || c.relayed(waiting, signalling)) continue;

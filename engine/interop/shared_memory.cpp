@@ -27,7 +27,7 @@ Result<void> SharedMemory::reserve(std::uint64_t arena_bytes) {
 
 Result<std::unique_ptr<graph::PlanMemory>> SharedMemory::realize(const graph::Plan& plan, graph::MemoryDomain domain) {
     std::vector<graph::Physical> placed(plan.resources.size());
-    KG_CHECK(reserve(plan.arena_bytes[static_cast<std::size_t>(domain)]));
+    KG_CHECK(reserve(plan.arena_bytes[domain.index()]));
     for (const graph::PlannedResource& resource : plan.resources) {
         if (resource.kind != graph::ResourceKind::Transient || resource.domain != domain || resource.culled) continue;
         if (resource.type == graph::ResourceType::Image)

@@ -7,6 +7,9 @@
 namespace kinetograph::interop {
 namespace {
 
+using graph::Lane;
+using graph::MemoryDomain;
+
 using Uuid = std::array<std::uint8_t, 16>;
 
 std::string text_of(const Uuid& uuid) { return fmt::format("{:02x}", fmt::join(uuid, "")); }
@@ -85,12 +88,41 @@ TopologyChoice staged(const accel::DeviceInfo& accelerator, std::string_view not
     return headless(fmt::format("{}; {}; {}", not_shared, not_pinned, not_mapped));
 }
 
-constexpr std::size_t at(graph::Lane lane) { return static_cast<std::size_t>(lane); }
-
 /// A semaphore that both sides see costs what one between two queues costs; a relay wakes a thread, which calls a
 /// driver that wakes another.
 constexpr Nanoseconds kBetweenQueues{50'000};
 constexpr Nanoseconds kThroughARelay{150'000};
+
+void reach_memory_of(graph::LaneTopology& topology, std::uint32_t a, std::span<const Coupling> couplings) {
+    const auto& [accelerator, choice] = couplings[a];
+    const Lane lane = Lane::accelerator(a);
+    topology.let_reach(lane, {MemoryDomain::accelerator(a), MemoryDomain::shared(a)});
+    if (couplings.size() > 1) topology.let_reach(lane, {MemoryDomain::Host});
+    if (accelerator.kind == accel::Kind::Cpu) {  // one address space
+        topology.let_reach(lane, {MemoryDomain::Host});
+        topology.let_reach(Lane::Host, {MemoryDomain::accelerator(a)});
+        if (choice.topology != Topology::Shared) topology.let_reach(Lane::Host, {MemoryDomain::shared(a)});
+    }
+    if (choice.topology == Topology::Headless) return;
+    for (const Lane vulkan : {Lane::Graphics, Lane::AsyncCompute, Lane::Transfer})
+        topology.let_reach(vulkan, {MemoryDomain::Graphics, MemoryDomain::shared(a)});
+}
+
+bool is_accelerator(Lane lane) { return lane.kind() == graph::LaneKind::Accelerator; }
+
+/// Two lanes of one device see each other's timelines.
+bool is_one_device(const accel::DeviceInfo& a, const accel::DeviceInfo& b) {
+    return a.kind == b.kind && a.uuid == b.uuid && a.pci == b.pci;
+}
+
+bool is_relayed(Lane waiting, Lane signalling, std::span<const Coupling> couplings) {
+    if (waiting == Lane::Host || signalling == Lane::Host) return true;
+    if (!is_accelerator(waiting)) std::swap(waiting, signalling);
+    if (!is_accelerator(waiting)) return false;
+    const Coupling& coupling = couplings[waiting.device()];
+    if (!is_accelerator(signalling)) return coupling.choice.timelines != Timelines::Shared;
+    return !is_one_device(coupling.accelerator, couplings[signalling.device()].accelerator);
+}
 
 }  // namespace
 
@@ -116,32 +148,24 @@ TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulka
     return staged(accelerator, not_shared, *display, ruled_out);
 }
 
-graph::LaneTopology lane_topology(const accel::DeviceInfo& accelerator, const TopologyChoice& choice) {
-    using graph::Lane;
-    using graph::MemoryDomain;
+graph::LaneTopology lane_topology(std::span<const Coupling> couplings) {
     graph::LaneTopology topology;
-    const auto reaches = [&](Lane lane, std::initializer_list<MemoryDomain> domains) {
-        topology.present[at(lane)] = true;
-        for (MemoryDomain domain : domains) topology.reaches[at(lane)][static_cast<std::size_t>(domain)] = true;
-    };
-    reaches(Lane::Accelerator, {MemoryDomain::Accelerator, MemoryDomain::Shared});
-    reaches(Lane::Host, {MemoryDomain::Host});
-    if (accelerator.kind == accel::Kind::Cpu) {  // one address space
-        reaches(Lane::Accelerator, {MemoryDomain::Host});
-        reaches(Lane::Host, {MemoryDomain::Accelerator});
-        if (choice.topology != Topology::Shared) reaches(Lane::Host, {MemoryDomain::Shared});
+    topology.accelerators = static_cast<std::uint32_t>(couplings.size());
+    topology.let_reach(Lane::Host, {MemoryDomain::Host});
+    for (std::uint32_t a = 0; a < couplings.size(); ++a) {
+        if (couplings.size() > 1) topology.devices.push_back(couplings[a].accelerator.name);
+        reach_memory_of(topology, a, couplings);
     }
-    if (choice.topology != Topology::Headless)
-        for (Lane lane : {Lane::Graphics, Lane::AsyncCompute, Lane::Transfer})
-            reaches(lane, {MemoryDomain::Graphics, MemoryDomain::Shared});
-    for (Lane waiting : graph::kLanes)
-        for (Lane signalling : graph::kLanes) {
-            const bool host = waiting == Lane::Host || signalling == Lane::Host;
-            const bool across = (waiting == Lane::Accelerator) != (signalling == Lane::Accelerator);
-            const bool relayed = host || (across && choice.timelines != Timelines::Shared);
-            topology.waits[at(waiting)][at(signalling)].hand_over = relayed ? kThroughARelay : kBetweenQueues;
-        }
+    for (const Lane waiting : topology.lanes())
+        for (const Lane signalling : topology.lanes())
+            topology.waits[waiting.index()][signalling.index()].hand_over =
+                is_relayed(waiting, signalling, couplings) ? kThroughARelay : kBetweenQueues;
     return topology;
+}
+
+graph::LaneTopology lane_topology(const accel::DeviceInfo& accelerator, const TopologyChoice& choice) {
+    const Coupling coupling{accelerator, choice};
+    return lane_topology({&coupling, 1});
 }
 
 }  // namespace kinetograph::interop

@@ -5,6 +5,7 @@
 #include <kinetograph/engine/graph/plan.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
+#include <span>
 #include <string>
 
 namespace kinetograph::interop {
@@ -50,7 +51,17 @@ struct RuledOut {
 TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport* display,
                                Topology closest = Topology::Shared, const RuledOut& ruled_out = {});
 
-/// Which lanes reach which memory under `choice`, and what a hand-over costs, for graph::CompileOptions.
+/// One of a graph's accelerators, and how it is coupled with the Vulkan device that the graph draws on.
+struct Coupling {
+    accel::DeviceInfo accelerator;
+    TopologyChoice choice;
+};
+
+/// Which lanes reach which memory, and what a hand-over costs, for graph::CompileOptions. The place of an accelerator
+/// in the list is the number of its lane and of its memory: graph::Lane::accelerator(0) for the first. Several
+/// accelerators meet in host memory, which accel::PinnedMemory serves.
+graph::LaneTopology lane_topology(std::span<const Coupling> couplings);
+/// The same for a graph with one accelerator.
 graph::LaneTopology lane_topology(const accel::DeviceInfo& accelerator, const TopologyChoice& choice);
 
 }  // namespace kinetograph::interop

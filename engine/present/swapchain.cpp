@@ -193,7 +193,7 @@ void SwapchainTarget::declare_handover(graph::FrameGraph& frame, graph::Image dr
 }
 
 Result<void> SwapchainTarget::present(const graph::Execution& execution) {
-    slots_[slot_].drawn = execution.done[static_cast<std::size_t>(graph::Lane::Graphics)];
+    slots_[slot_].drawn = execution.done[graph::Lane::Graphics.index()];
     slot_ = (slot_ + 1) % kInFlight;
     VkPresentInfoKHR info{};
     info.sType = VK_STRUCTURE_TYPE_PRESENT_INFO_KHR;

@@ -153,8 +153,8 @@ void Device::retire(VkSemaphore semaphore) const {
 }
 
 const Queue& Device::queue(graph::Lane lane) const {
-    assert(lane == graph::Lane::Graphics || lane == graph::Lane::AsyncCompute || lane == graph::Lane::Transfer);
-    return queues_[static_cast<std::size_t>(lane)];
+    assert(lane.is_vulkan());
+    return queues_[lane.index()];
 }
 
 std::vector<std::byte> Device::pipeline_cache_data() const {

@@ -105,7 +105,7 @@ Result<void> GraphArena::build(const graph::Plan& plan, graph::MemoryDomain doma
     const std::string name = fmt::format("{} arena", graph::to_string(domain));
     physical_.resize(plan.resources.size());
     Requirements needs;
-    needs.bytes = std::max<VkDeviceSize>(1, plan.arena_bytes[static_cast<std::size_t>(domain)]);
+    needs.bytes = std::max<VkDeviceSize>(1, plan.arena_bytes[domain.index()]);
     for (const graph::PlannedResource& planned : plan.resources) {
         if (!lives_in(planned, domain)) continue;
         if (planned.type == graph::ResourceType::Image) {

@@ -460,7 +460,7 @@ Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline_->handle(), batch.signal, stages)};
     if (exported_) signals.push_back(semaphore_info(exported_->handle(), batch.signal, stages));
-    if (batch.batch->ordinal + 1 == batch.plan->batches_on_lane[static_cast<std::size_t>(lane_)]) {
+    if (batch.batch->ordinal + 1 == batch.plan->batches_on_lane[lane_.index()]) {
         for (const ExternalSemaphore& signal : signals_)
             signals.push_back(semaphore_info(signal.semaphore, signal.value, stages));
         signals_.clear();

@@ -36,9 +36,7 @@ struct Descriptor {
 /// declared access. A pass ends every rendering that it begins.
 class PassContext final : public graph::PassContext {
   public:
-    static constexpr bool serves(graph::Lane lane) {
-        return lane == graph::Lane::Graphics || lane == graph::Lane::AsyncCompute || lane == graph::Lane::Transfer;
-    }
+    static constexpr bool serves(graph::Lane lane) { return lane.is_vulkan(); }
     /// One command buffer's resources, owned by the lane.
     struct Recording {
         const Device& device;

@@ -165,7 +165,7 @@ Result<graph::Image> PictureRenderer::declare(graph::FrameGraph& graph, graph::I
 }
 
 void PictureRenderer::submitted(const graph::Execution& execution) {
-    const std::uint64_t value = execution.done[static_cast<std::size_t>(graph::Lane::Graphics)];
+    const std::uint64_t value = execution.done[graph::Lane::Graphics.index()];
     if (lent_ != nullptr) lent_->drawn_until({graphics_.semaphore(), nullptr, value});
     lent_ = nullptr;
     probe_->submitted(value);

@@ -90,7 +90,7 @@ Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane) {
     }
     std::vector<std::string_view> there;
     for (const accel::Availability& other : accel::inspect_accelerators())
-        if (other.device) there.push_back(accel::to_string(other.kind));
+        if (other.device && other.ordinal == 0) there.push_back(accel::to_string(other.kind));
     return fail(error.code, "lane {}: {}; there is: {}", to_string(lane), error.message, fmt::join(there, ", "));
 }
 

@@ -129,7 +129,7 @@ Result<void> HandOvers::run(std::int64_t count) {
 }
 
 InteropState HandOvers::state() const {
-    const auto expected = [&](graph::Lane lane) { return last_.done[static_cast<std::size_t>(lane)]; };
+    const auto expected = [&](graph::Lane lane) { return last_.done[lane.index()]; };
     return {.accelerator_bytes = bridge_.accelerator().bytes_allocated(),
             .vulkan_bytes = bridge_.display()->memory().bytes_held(),
             .resident_bytes = resident_bytes(),

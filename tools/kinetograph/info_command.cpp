@@ -40,6 +40,7 @@ std::array<DeviceCode, 2> device_code() {
 struct Report {
     accel::DeviceInfo cpu;
     std::vector<LaneReport> lanes;
+    std::vector<accel::Availability> accelerators;  ///< those that are there
     std::vector<vulkan::DeviceReport> gpus;
     std::string vulkan_error;  ///< empty if Vulkan could be asked
     std::string topology;
@@ -72,7 +73,8 @@ std::string version(std::uint32_t api) {
 
 Result<Report> inspect() {
     KG_TRY(auto device, open_lane(LaneChoice::Cpu));
-    Report report{.cpu = device->info(), .lanes = {}, .gpus = {}, .vulkan_error = {}, .topology = {}};
+    Report report{
+        .cpu = device->info(), .lanes = {}, .accelerators = {}, .gpus = {}, .vulkan_error = {}, .topology = {}};
     auto gpus = inspect_vulkan();
     if (gpus) {
         report.gpus = std::move(*gpus);
@@ -89,20 +91,29 @@ Result<Report> inspect() {
         inspect_lane(accel::Kind::Cuda),
         inspect_lane(accel::Kind::Hip),
     };
+    report.accelerators = accel::inspect_accelerators();
+    std::erase_if(report.accelerators, [](const accel::Availability& one) { return !one.device; });
     KG_TRY(auto decoding, open_lane(LaneChoice::Auto));
     report.topology = interop::choose_topology(decoding->info(), presents ? &*usable : nullptr).reason;
     return report;
 }
 
+double gib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024 * 1024); }
 std::string hex(const std::array<std::uint8_t, 16>& uuid) { return fmt::format("{:02x}", fmt::join(uuid, "")); }
 
 std::string to_text(const Report& report) {
     std::string text = fmt::format("kinetograph {}, commit {}\n\n", KINETOGRAPH_VERSION, kBuildCommit);
     text += fmt::format("processor   {}, {} threads, {:.1f} GiB\n", report.cpu.name, report.cpu.compute_units,
-                        static_cast<double>(report.cpu.memory_bytes) / (1024.0 * 1024 * 1024));
+                        gib(report.cpu.memory_bytes));
     text += "\nlanes that decode\n";
     for (const LaneReport& lane : report.lanes) {
         text += fmt::format("  {:<8}{:<5}{}\n", lane.name, lane.decodes ? "on" : "off", lane.situation);
+    }
+    text += "\naccelerators\n";
+    for (const accel::Availability& one : report.accelerators) {
+        text += fmt::format("  {:<8}{}, {:.1f} GiB, {}{}\n", one.name(), one.device->name,
+                            gib(one.device->memory_bytes), one.device->features,
+                            one.kind == accel::Kind::Cpu ? "" : ", uuid " + accel::uuid_text(*one.device));
     }
     text += "\ndevice code in this build\n";
     for (const DeviceCode& code : device_code()) {
@@ -112,10 +123,9 @@ std::string to_text(const Report& report) {
     text += "\nVulkan devices\n";
     if (!report.vulkan_error.empty()) text += fmt::format("  none: {}\n", report.vulkan_error);
     for (const vulkan::DeviceReport& gpu : report.gpus) {
-        text +=
-            fmt::format("  {} ({}), {}, Vulkan {}, {:.1f} GiB, uuid {}: {}\n", gpu.name, gpu.type, gpu.driver,
-                        version(gpu.api_version), static_cast<double>(gpu.device_memory_bytes) / (1024.0 * 1024 * 1024),
-                        hex(gpu.uuid), gpu.usable() ? "usable" : "declined");
+        text += fmt::format("  {} ({}), {}, Vulkan {}, {:.1f} GiB, uuid {}: {}\n", gpu.name, gpu.type, gpu.driver,
+                            version(gpu.api_version), gib(gpu.device_memory_bytes), hex(gpu.uuid),
+                            gpu.usable() ? "usable" : "declined");
         for (const std::string& reason : gpu.declined) text += fmt::format("    declined: {}\n", reason);
         for (const std::string& thing : gpu.missing) text += fmt::format("    missing: {}\n", thing);
     }
@@ -136,6 +146,13 @@ nlohmann::ordered_json to_json(const Report& report) {
                          {"features", report.cpu.features}};
     for (const LaneReport& lane : report.lanes) {
         json["lanes"].push_back({{"name", lane.name}, {"decodes", lane.decodes}, {"situation", lane.situation}});
+    }
+    for (const accel::Availability& one : report.accelerators) {
+        json["accelerators"].push_back({{"name", one.name()},
+                                        {"device", one.device->name},
+                                        {"features", one.device->features},
+                                        {"memory_bytes", one.device->memory_bytes},
+                                        {"uuid", accel::uuid_text(*one.device)}});
     }
     for (const DeviceCode& code : device_code()) {
         json["device_code"].push_back({{"name", code.name}, {"images", code.images}, {"compiler", code.compiler}});

@@ -35,7 +35,7 @@ Result<Samples> PlainDecode::run(std::int64_t count) {
         if (before) KG_CHECK(decoder_->lane().wait(*before));
         if (before && ended) periods.add(to_seconds(host_now() - *ended));
         if (before) ended = host_now();
-        before = step.execution.done[static_cast<std::size_t>(graph::Lane::Accelerator)];
+        before = step.execution.done[graph::Lane::Accelerator.index()];
     }
     KG_CHECK(decoder_->lane().stream().synchronize());
     return periods;

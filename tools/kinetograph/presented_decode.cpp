@@ -98,7 +98,7 @@ Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& recor
     bridge_.wait_before_next(*drawing_, record.ready);
     auto execution = executor_->execute(frame_);
     if (!execution) return execution;
-    const std::uint64_t value = execution->done[static_cast<std::size_t>(graph::Lane::Graphics)];
+    const std::uint64_t value = execution->done[graph::Lane::Graphics.index()];
     if (auto released = ring_->ring().release(record, {drawing_->semaphore(), nullptr, value}); !released)
         return fail(std::move(released.error()));
     return execution;

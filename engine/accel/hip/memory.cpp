@@ -103,7 +103,7 @@ Result<std::unique_ptr<Memory>> allocate_pinned(const std::shared_ptr<Context>& 
     const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + kPageBytes - 1) / kPageBytes * kPageBytes;
     void* host = nullptr;
     void* device = nullptr;
-    const unsigned flags = kHostMallocMapped | kHostMallocCoherent;
+    const unsigned flags = kHostMallocPortable | kHostMallocMapped | kHostMallocCoherent;
     if (auto made = context->runtime->check(context->hip().hipHostMalloc(&host, rounded, flags), "hipHostMalloc");
         !made)
         return fail(std::move(made.error()), fmt::format("\"{}\" needs {} bytes of pinned host memory", name, bytes));
@@ -127,8 +127,9 @@ Result<std::unique_ptr<Memory>> import_host(const std::shared_ptr<Context>& cont
                     memory.size(), static_cast<const void*>(memory.data()), kPageBytes);
     if (auto current = context->make_current(); !current) return fail(std::move(current.error()), quoted(name));
     const EntryPoints& hip = context->hip();
-    if (auto made = context->runtime->check(hip.hipHostRegister(memory.data(), memory.size(), kHostRegisterMapped),
-                                            "hipHostRegister");
+    if (auto made = context->runtime->check(
+            hip.hipHostRegister(memory.data(), memory.size(), kHostRegisterPortable | kHostRegisterMapped),
+            "hipHostRegister");
         !made)
         return fail(std::move(made.error()), quoted(name));
     void* device = nullptr;

@@ -45,10 +45,12 @@ using ExternalMemoryHandle = void*;
 using ExternalSemaphoreHandle = void*;
 using HostFunction = void (*)(void* user_data);
 
-inline constexpr unsigned kStreamNonBlocking = 1;  // does not synchronise with the null stream
-inline constexpr unsigned kEventDefault = 0;       // with time stamps
-inline constexpr unsigned kHostMallocMapped = 2;   // the device may address it
+inline constexpr unsigned kStreamNonBlocking = 1;   // does not synchronise with the null stream
+inline constexpr unsigned kEventDefault = 0;        // with time stamps
+inline constexpr unsigned kHostMallocPortable = 1;  // pinned for every device
+inline constexpr unsigned kHostMallocMapped = 2;    // the device may address it
 inline constexpr unsigned kHostMallocCoherent = 1U << 30U;
+inline constexpr unsigned kHostRegisterPortable = 1;
 inline constexpr unsigned kHostRegisterMapped = 2;
 inline constexpr unsigned kMallocSignalMemory = 2;  // eight bytes that streams and the host wait for and write
 inline constexpr unsigned kStreamWaitValueGte = 0;

@@ -185,7 +185,7 @@ TEST_P(RingDecoders, OnlyTheTwoEndsOfAStepAreApartFromWhatIsReplayed) {
         // What only the next step needs may come behind the pixels.
         EXPECT_TRUE(batches.starts_with("accelerator unpack_latents, accelerator conv2, accelerator write_frames"))
             << batches;
-        EXPECT_LE(plan.batches_on_lane[static_cast<std::size_t>(graph::Lane::Accelerator)], 4U) << batches;
+        EXPECT_LE(plan.batches_on_lane[graph::Lane::Accelerator.index()], 4U) << batches;
     }
 }
 

@@ -63,8 +63,7 @@ class DeviceSteps : public ::testing::Test {
             }
             const auto execution = on_device_stack->enqueue({.latents = whole(*memory), .frames = places}, frames);
             ASSERT_TRUE(execution) << execution.error().message;
-            ASSERT_TRUE(
-                on_device_stack->lane().wait(execution->done[static_cast<std::size_t>(graph::Lane::Accelerator)]));
+            ASSERT_TRUE(on_device_stack->lane().wait(execution->done[graph::Lane::Accelerator.index()]));
             for (std::size_t i = 0; i < outputs.size(); ++i)
                 expect_frame(expected->subspan(i * pixels * 3, pixels * 3), *outputs[i], format);
             next += frames;
@@ -131,7 +130,7 @@ TEST_F(DeviceSteps, HandTheirFramesToPassesOfTheCallersInTheSameGraph) {
         ASSERT_TRUE(execution) << execution.error().message;
         last = *execution;
     }
-    ASSERT_TRUE(stack->lane().wait(last.done[static_cast<std::size_t>(graph::Lane::Accelerator)]));
+    ASSERT_TRUE(stack->lane().wait(last.done[graph::Lane::Accelerator.index()]));
     EXPECT_EQ(declared, 2) << "once for the first step, once for the others";
     ASSERT_EQ(sums.size(), 4U);
     EXPECT_GT(sums[0], 16U * 8U * 255U) << "alpha alone is that much";

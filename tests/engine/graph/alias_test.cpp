@@ -14,10 +14,10 @@ TEST(Alias, AChainNeedsTheBytesOfTwoNeighbours) {
     scene.consume("end", Lane::Accelerator, {last});
     const auto plan = compile(scene.frame).value();
     EXPECT_EQ(plan.transient_bytes, 20 * kKiB);
-    EXPECT_EQ(plan.arena_bytes[static_cast<std::size_t>(MemoryDomain::Shared)], 2 * kKiB);
+    EXPECT_EQ(plan.arena_bytes[MemoryDomain::Shared.index()], 2 * kKiB);
 
     const auto separate = compile(scene.frame, {.aliasing = Aliasing::Separate}).value();
-    EXPECT_EQ(separate.arena_bytes[static_cast<std::size_t>(MemoryDomain::Shared)], 20 * kKiB);
+    EXPECT_EQ(separate.arena_bytes[MemoryDomain::Shared.index()], 20 * kKiB);
 }
 
 TEST(Alias, LanesThatRunBesideEachOtherShareNothingWithoutAWaitBetween) {

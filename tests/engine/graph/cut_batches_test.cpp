@@ -5,6 +5,27 @@
 namespace kinetograph::graph {
 namespace {
 
+TEST(CutBatches, TwoAcceleratorsHandOverToEachOtherAndNeverJoin) {
+    Scene scene;
+    const auto host = [](std::string name) {
+        return Scene::Pass{.creates = {std::move(name)}, .domain = MemoryDomain::Host};
+    };
+    const Buffer a = scene.pass("a", Lane::Accelerator, host("a.out")).front();
+    Scene::Pass second = host("b.out");
+    second.reads = {a};
+    const Buffer b = scene.pass("b", Lane::accelerator(1), second).front();
+    scene.consume("c", Lane::Accelerator, {b});
+    CompileOptions options{.topology = LaneTopology::all(2)};
+    options.topology.waits[Lane::accelerator(1).index()][Lane::Accelerator.index()].hand_over = Nanoseconds{7'000};
+    const Plan plan = compile(scene.frame, options).value();
+    EXPECT_EQ(batches_of(plan), "a | b | c");
+    EXPECT_EQ(waits_of(plan), "accelerator1 0 after accelerator 0, accelerator 1 after accelerator1 0");
+    EXPECT_EQ(plan.hand_over_cost, Nanoseconds{57'000});
+    EXPECT_EQ(plan.batches_on_lane[Lane::accelerator(1).index()], 1U);
+    options.topology.waits[Lane::accelerator(1).index()][Lane::Accelerator.index()].can_wait = false;
+    EXPECT_EQ(batches_of(compile(scene.frame, options).value()), "a | (relay) | b | c");
+}
+
 TEST(CutBatches, OneLaneIsOneBatchWithoutWaits) {
     Scene scene;
     const Buffer a = scene.make("a", Lane::Accelerator);
@@ -58,8 +79,8 @@ TEST(CutBatches, TheHostLaneRelaysBetweenLanesThatCannotWaitForEachOther) {
     const Buffer a = scene.make("a", Lane::Accelerator);
     scene.consume("g", Lane::Graphics, {a});
     CompileOptions options;
-    const auto accelerator = static_cast<std::size_t>(Lane::Accelerator);
-    const auto graphics = static_cast<std::size_t>(Lane::Graphics);
+    const auto accelerator = Lane::Accelerator.index();
+    const auto graphics = Lane::Graphics.index();
     options.topology.waits[graphics][accelerator].can_wait = false;
     const auto one_way = compile(scene.frame, options);
     ASSERT_TRUE(one_way) << one_way.error().message;

@@ -39,8 +39,8 @@ TEST_F(Executors, ResolveWaitsToTimelineValuesAndNeverBlockTheHost) {
         ASSERT_TRUE(execution) << execution.error().message;
         EXPECT_EQ(execution->number, static_cast<std::uint64_t>(i));
         EXPECT_EQ(execution->reused_plan, i > 0);
-        EXPECT_EQ(execution->done[static_cast<std::size_t>(Lane::Graphics)], static_cast<std::uint64_t>(i + 1));
-        EXPECT_EQ(execution->done[static_cast<std::size_t>(Lane::Host)], 0U);
+        EXPECT_EQ(execution->done[Lane::Graphics.index()], static_cast<std::uint64_t>(i + 1));
+        EXPECT_EQ(execution->done[Lane::Host.index()], 0U);
     }
     EXPECT_EQ(accelerator.submitted, (Lines{"1: make", "2: make after graphics 1", "3: make after graphics 2"}));
     EXPECT_EQ(graphics.submitted,
@@ -148,7 +148,7 @@ TEST_F(Executors, KeepAFewPlansAndFreeTheOldestOnesMemoryAfterItsLastUse) {
         ASSERT_TRUE(executor->execute(scene.frame));
     }
     EXPECT_EQ(memory.bytes_now, 10 * kKiB);
-    EXPECT_EQ(executor->bytes_held()[static_cast<std::size_t>(MemoryDomain::Shared)], 10 * kKiB);
+    EXPECT_EQ(executor->bytes_held()[MemoryDomain::Shared.index()], 10 * kKiB);
     EXPECT_TRUE(graphics.waited.empty());
     declare(scene, "make", kKiB);
     EXPECT_TRUE(executor->execute(scene.frame)->reused_plan);

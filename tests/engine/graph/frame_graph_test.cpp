@@ -106,21 +106,25 @@ TEST(FrameGraph, TheFingerprintOfAPlanAlsoTellsOptionsApart) {
     };
     add({});
     add({.aliasing = Aliasing::Separate});
-    for (std::size_t a = 0; a < kLaneCount; ++a) {
-        CompileOptions absent;
-        absent.topology.present[a] = false;
-        add(absent);
-        for (std::size_t d = 0; d < kDomainCount; ++d) {
-            CompileOptions reach;
-            reach.topology.reaches[a][d] = !reach.topology.reaches[a][d];
-            add(reach);
-        }
-        for (std::size_t b = 0; b < kLaneCount; ++b) {
-            CompileOptions mute, dear;
-            mute.topology.waits[a][b].can_wait = false;
-            dear.topology.waits[a][b].hand_over += Nanoseconds{1};
-            add(mute);
-            add(dear);
+    for (const std::uint32_t accelerators : {1U, 3U}) {
+        const CompileOptions all{.topology = LaneTopology::all(accelerators)};
+        if (accelerators > 1) add(all);
+        for (const Lane a : all.topology.lanes()) {
+            CompileOptions absent = all;
+            absent.topology.present[a.index()] = false;
+            add(absent);
+            for (const MemoryDomain d : all.topology.domains()) {
+                CompileOptions reach = all;
+                reach.topology.reaches[a.index()][d.index()] = !reach.topology.reaches[a.index()][d.index()];
+                add(reach);
+            }
+            for (const Lane b : all.topology.lanes()) {
+                CompileOptions mute = all, dear = all;
+                mute.topology.waits[a.index()][b.index()].can_wait = false;
+                dear.topology.waits[a.index()][b.index()].hand_over += Nanoseconds{1};
+                add(mute);
+                add(dear);
+            }
         }
     }
     EXPECT_EQ(prints.size(), count);

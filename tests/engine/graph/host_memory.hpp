@@ -16,7 +16,7 @@ class HostMemory final : public MemoryBackend {
     std::size_t rings_now = 0;
 
     Result<std::unique_ptr<PlanMemory>> realize(const Plan& plan, MemoryDomain domain) override {
-        const std::uint64_t bytes = plan.arena_bytes[static_cast<std::size_t>(domain)];
+        const std::uint64_t bytes = plan.arena_bytes[domain.index()];
         if (bytes_now + bytes > limit)
             return fail(ErrorCode::OutOfMemory, "arena of {} bytes refused, {} of {} in use", bytes, bytes_now, limit);
         return std::unique_ptr<PlanMemory>(new Arena(*this, plan, bytes));

@@ -80,14 +80,14 @@ class Checker {
     bool check_structure() {
         batch_of_.assign(plan_.passes.size(), kNoIndex);
         position_of_.assign(frame_.passes().size(), kNoIndex);
-        std::array<std::uint32_t, kLaneCount> on_lane{};
+        std::array<std::uint32_t, kMaxLanes> on_lane{};
         std::uint32_t expected = 0;
         for (std::uint32_t b = 0; b < plan_.batches.size(); ++b) {
             const Batch& batch = plan_.batches[b];
-            const auto lane = static_cast<std::size_t>(batch.lane);
+            const auto lane = batch.lane.index();
             if (batch.ordinal != on_lane[lane]++) report("batch {} is out of order on its lane", b);
             for (const Wait& wait : batch.waits)
-                if (wait.executions_ago == 0 && wait.batch >= on_lane[static_cast<std::size_t>(wait.lane)])
+                if (wait.executions_ago == 0 && wait.batch >= on_lane[wait.lane.index()])
                     report("batch {} waits for a batch that is submitted after it", b);
             for (std::uint32_t position : batch.passes) {
                 if (position != expected++) report("batch {} does not take the passes in order", b);
@@ -144,13 +144,13 @@ class Checker {
     /// complete_: row (execution, batch) holds the batches that are complete when it starts.
     void order_batches(std::uint32_t executions) {
         const std::size_t count = plan_.batches.size();
-        std::array<std::vector<std::uint32_t>, kLaneCount> on_lane;
-        for (std::uint32_t b = 0; b < count; ++b) on_lane[static_cast<std::size_t>(plan_.batches[b].lane)].push_back(b);
+        std::array<std::vector<std::uint32_t>, kMaxLanes> on_lane;
+        for (std::uint32_t b = 0; b < count; ++b) on_lane[plan_.batches[b].lane.index()].push_back(b);
         complete_.emplace(count * executions);
         for (std::uint32_t k = 0; k < executions; ++k)
             for (std::uint32_t b = 0; b < count; ++b) {
                 const Batch& batch = plan_.batches[b];
-                const auto& lane = on_lane[static_cast<std::size_t>(batch.lane)];
+                const auto& lane = on_lane[batch.lane.index()];
                 const std::size_t row = k * count + b;
                 if (batch.ordinal > 0)
                     complete_->add_row(row, k * count + lane[batch.ordinal - 1]);
@@ -158,7 +158,7 @@ class Checker {
                     complete_->add_row(row, (k - 1) * count + lane.back());
                 for (const Wait& wait : batch.waits) {
                     if (wait.executions_ago > k) continue;
-                    const auto& source = on_lane[static_cast<std::size_t>(wait.lane)];
+                    const auto& source = on_lane[wait.lane.index()];
                     const std::uint32_t then = k - wait.executions_ago;
                     complete_->add_row(row, then * count + source[wait.batch]);
                     for (std::uint32_t earlier = 0; earlier <= then; ++earlier)
@@ -311,7 +311,7 @@ class Checker {
             if (planned.kind != ResourceKind::Transient || planned.domain != domain || planned.culled) continue;
             const ResourceNode& resource = frame_.resources()[r];
             if (planned.offset % resource.alignment != 0) report("\"{}\" is not aligned", planned.name);
-            if (planned.offset + planned.bytes > plan_.arena_bytes[static_cast<std::size_t>(domain)])
+            if (planned.offset + planned.bytes > plan_.arena_bytes[domain.index()])
                 report("\"{}\" reaches beyond its arena", planned.name);
             members.push_back(r);
             const auto own = touches_of(r, kExecutions);

@@ -33,6 +33,19 @@ TEST(PlanDump, GraphvizShowsLanesBatchesWaitsAndBytes) {
 )");
 }
 
+TEST(PlanDump, NamesASecondAcceleratorsLaneAndMemory) {
+    Scene scene;
+    scene.frame.export_contents(
+        scene.pass("conv", Lane::accelerator(1), {.creates = {"conv.out"}, .domain = MemoryDomain::accelerator(1)})
+            .front());
+    const Plan plan = compile(scene.frame, {.topology = LaneTopology::all(2)}).value();
+    const std::string graphviz = plan.to_graphviz(), json = plan.to_json();
+    EXPECT_NE(graphviz.find("subgraph cluster_accelerator1 {"), std::string::npos) << graphviz;
+    EXPECT_NE(graphviz.find("conv.out [0, 1024) of accelerator1"), std::string::npos) << graphviz;
+    EXPECT_NE(json.find("\"lane\": \"accelerator1\""), std::string::npos) << json;
+    EXPECT_NE(json.find("\"accelerator1\": 1024"), std::string::npos) << json;
+}
+
 TEST(PlanDump, JsonHoldsTheWholePlan) {
     const std::string json = small_plan().to_json();
     const std::size_t after_fingerprint = json.find("  \"hand_over_cost_ns\"");

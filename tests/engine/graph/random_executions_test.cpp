@@ -13,7 +13,7 @@ constexpr std::uint64_t kImports = 8;
 class RandomExecutions : public ::testing::Test {
   protected:
     ExecutorDesc describe(const ShuffledLanes& lanes) {
-        ExecutorDesc desc{.lanes = lanes.lanes(), .memory = {}, .compile = {}, .plans_kept = 2};
+        ExecutorDesc desc{.lanes = lanes.lanes(), .memory = {}, .compile = options_, .plans_kept = 2};
         for (MemoryDomain domain : kDomains) desc.memory.emplace_back(domain, &memory_);
         return desc;
     }
@@ -22,6 +22,7 @@ class RandomExecutions : public ::testing::Test {
         return {.imports = reinterpret_cast<std::uintptr_t>(storage.data()), .executor = &executor};
     }
     HostMemory memory_;
+    CompileOptions options_{.topology = LaneTopology::all(RandomGraphMemory::kAccelerators)};
 };
 
 TEST_F(RandomExecutions, SeeTheSameContentsInAnyLegalOrder) {
@@ -33,7 +34,7 @@ TEST_F(RandomExecutions, SeeTheSameContentsInAnyLegalOrder) {
         // Two graphs over the same imports: executions of the one and of the other must not get into each other's way.
         const RandomGraphMemory memory = imports_of(storage, *executor);
         RandomGraph graphs[] = {RandomGraph(seed * 2, memory), RandomGraph(seed * 2 + 1, memory)};
-        if (!compile(graphs[0].frame) || !compile(graphs[1].frame)) continue;  // a cycle
+        if (!compile(graphs[0].frame, options_) || !compile(graphs[1].frame, options_)) continue;  // a cycle
         Reference reference;
         Sightings expected;
         for (const int which : {0, 0, 0, 1, 1, 0, 1, 1, 1, 0}) {

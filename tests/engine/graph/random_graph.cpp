@@ -17,7 +17,7 @@ class Maker {
     void make() {
         choose_topology();
         for (int i = up_to(2); i >= 0; --i) import_buffer();
-        for (int i = up_to(1); i >= 0 && vulkan_; --i) import_image();
+        for (int i = up_to(1); i >= 0 && std::ranges::any_of(lanes_, &Lane::is_vulkan); --i) import_image();
         for (int i = up_to(2); i > 0; --i) import_history();
         const int passes = 2 + up_to(10);
         for (int i = 0; i < passes; ++i) add_pass(i);
@@ -41,34 +41,46 @@ class Maker {
     }
 
     void choose_topology() {
-        LaneTopology& topology = graph_.options.topology = LaneTopology::all();
-        if (memory_.executor != nullptr) {
-            lanes_.assign(kLanes.begin(), kLanes.end());
-            vulkan_ = true;
+        constexpr std::uint32_t kMost = RandomGraphMemory::kAccelerators;
+        const bool executed = memory_.executor != nullptr;
+        const auto accelerators = executed ? kMost : 1 + static_cast<std::uint32_t>(chance(0.4) ? up_to(kMost - 1) : 0);
+        LaneTopology& topology = graph_.options.topology = LaneTopology::all(accelerators);
+        if (executed) {
+            lanes_.assign(topology.lanes().begin(), topology.lanes().end());
             return;
         }
-        for (Lane lane : kLanes)
+        for (Lane lane : topology.lanes())
             if (chance(0.6)) lanes_.push_back(lane);
         if (lanes_.empty()) lanes_.push_back(Lane::Accelerator);
-        const bool host = lanes_.back() == Lane::Host;
+        const bool host = std::ranges::find(lanes_, Lane::Host) != lanes_.end();
         topology.present.fill(false);
-        for (Lane lane : lanes_) {
-            topology.present[static_cast<std::size_t>(lane)] = true;
-            vulkan_ |= lane <= Lane::Transfer;
-        }
-        for (std::size_t a = 0; a < kLaneCount; ++a)
-            for (std::size_t b = 0; b < kLaneCount; ++b) {
-                LaneTopology::Pair& pair = topology.waits[a][b];
+        for (Lane lane : lanes_) topology.present[lane.index()] = true;
+        for (Lane a : topology.lanes())
+            for (Lane b : topology.lanes()) {
+                LaneTopology::Pair& pair = topology.waits[a.index()][b.index()];
                 pair.hand_over = Nanoseconds{1'000 * up_to(100)};
-                const bool to_host = a + 1 == kLaneCount || b + 1 == kLaneCount;
+                const bool to_host = a == Lane::Host || b == Lane::Host;
                 if (host && !to_host && a != b && chance(0.15)) pair.can_wait = false;
             }
         if (chance(0.1)) graph_.options.aliasing = Aliasing::Separate;
     }
 
+    bool reaches(Lane lane, MemoryDomain domain) const {
+        return graph_.options.topology.reaches[lane.index()][domain.index()];
+    }
+    /// Memory for a buffer that `lane` makes: mostly such as others reach too.
+    MemoryDomain any_domain(Lane lane) {
+        std::vector<MemoryDomain> domains;
+        for (MemoryDomain domain : graph_.options.topology.domains())
+            if (reaches(lane, domain)) domains.push_back(domain);
+        return reaches(lane, MemoryDomain::Shared) && chance(0.5) ? MemoryDomain::Shared : any_of(domains);
+    }
+
     void import_buffer() {
-        buffers_.push_back(graph_.frame.import_buffer(fmt::format("import{}", names_++),
-                                                      {.bytes = kKiB, .domain = MemoryDomain::Shared}, storage()));
+        const MemoryDomain domain = any_domain(any_of(lanes_));
+        add_buffer(
+            graph_.frame.import_buffer(fmt::format("import{}", names_++), {.bytes = kKiB, .domain = domain}, storage()),
+            domain);
     }
     void import_image() {
         images_.push_back(
@@ -92,6 +104,11 @@ class Maker {
             }
         }
         histories_.push_back({graph_.frame.import_history(*graph_.histories[known], {.keep = keep, .push = push})});
+    }
+    void add_buffer(Buffer buffer, MemoryDomain domain) {
+        buffers_.push_back(buffer);
+        domain_of_.resize(buffer.resource() + 1, domain);
+        domain_of_[buffer.resource()] = domain;
     }
     Physical storage() {
         constexpr std::uint64_t kBytes = RandomGraphMemory::kImportBytes;
@@ -122,15 +139,18 @@ class Maker {
             [&](PassBuilder& pass, NoData&) {
                 std::vector<char> used(256, 0);
                 touch_buffers(pass, lane, used);
-                if (lane <= Lane::Transfer) touch_images(pass, lane, used);
+                if (lane.is_vulkan()) touch_images(pass, lane, used);
                 touch_histories(pass, lane, used);
-                for (int n = up_to(2); n > 0; --n)
-                    buffers_.push_back(pass.create(fmt::format("buffer{}", names_++),
-                                                   {.bytes = kKiB * static_cast<std::uint64_t>(1 + up_to(7)),
-                                                    .alignment = chance(0.3) ? 4096U : 256U,
-                                                    .domain = MemoryDomain::Shared},
-                                                   buffer_write(lane)));
-                if (lane <= Lane::Transfer && chance(0.3))
+                for (int n = up_to(2); n > 0; --n) {
+                    const MemoryDomain domain = any_domain(lane);
+                    add_buffer(pass.create(fmt::format("buffer{}", names_++),
+                                           {.bytes = kKiB * static_cast<std::uint64_t>(1 + up_to(7)),
+                                            .alignment = chance(0.3) ? 4096U : 256U,
+                                            .domain = domain},
+                                           buffer_write(lane)),
+                               domain);
+                }
+                if (lane.is_vulkan() && chance(0.3))
                     images_.push_back(
                         pass.create(fmt::format("image{}", names_++),
                                     {.width = 64U << static_cast<unsigned>(up_to(2)),
@@ -146,6 +166,7 @@ class Maker {
     void touch_buffers(PassBuilder& pass, Lane lane, std::vector<char>& used) {
         for (int n = up_to(3); n > 0 && !buffers_.empty(); --n) {
             auto& buffer = buffers_[static_cast<std::size_t>(up_to(static_cast<int>(buffers_.size()) - 1))];
+            if (!reaches(lane, domain_of_[buffer.resource()])) continue;
             if (std::exchange(used[buffer.resource()], 1) != 0) continue;
             const bool writes = chance(0.35);
             if (!writes || chance(0.4)) pass.read(buffer, buffer_read(lane));
@@ -157,7 +178,8 @@ class Maker {
         }
         if (outdated_.empty() || !chance(0.2)) return;
         const Buffer old = any_of(outdated_);
-        if (std::exchange(used[old.resource()], 1) == 0) pass.read(old, buffer_read(lane));
+        if (reaches(lane, domain_of_[old.resource()]) && std::exchange(used[old.resource()], 1) == 0)
+            pass.read(old, buffer_read(lane));
     }
 
     void touch_images(PassBuilder& pass, Lane lane, std::vector<char>& used) {
@@ -177,7 +199,7 @@ class Maker {
     void touch_histories(PassBuilder& pass, Lane lane, std::vector<char>& used) {
         if (histories_.empty() || !chance(0.6)) return;
         Kept& kept = histories_[static_cast<std::size_t>(up_to(static_cast<int>(histories_.size()) - 1))];
-        if (std::exchange(used[kept.history.resource()], 1) != 0) return;
+        if (!reaches(lane, MemoryDomain::Shared) || std::exchange(used[kept.history.resource()], 1) != 0) return;
         const bool pushes = !kept.pushed && chance(0.5);
         if (!pushes || chance(0.5)) pass.read(kept.history, buffer_read(lane));
         if (!pushes) return;
@@ -193,9 +215,9 @@ class Maker {
     std::uint64_t imports_ = 0;
     std::size_t history_count_ = 0;
     std::vector<Lane> lanes_;
-    bool vulkan_ = false;
     int names_ = 0;
     std::vector<Buffer> buffers_, outdated_;
+    std::vector<MemoryDomain> domain_of_;  ///< [resource]; buffers only
     std::vector<Image> images_;
     std::vector<Kept> histories_;
 };

@@ -41,8 +41,9 @@ class Choices {
 /// made-up addresses, and lanes and waits are random too.
 struct RandomGraphMemory {
     std::uintptr_t imports = 4096;  ///< kImportBytes for each import, one after the other
-    Executor* executor = nullptr;   ///< makes the histories; its topology has all lanes
+    Executor* executor = nullptr;   ///< makes the histories; compiles for LaneTopology::all(kAccelerators)
     static constexpr std::uint64_t kImportBytes = 64 * kKiB;
+    static constexpr std::uint32_t kAccelerators = 3;  ///< the most that a graph uses
 };
 
 struct RandomGraph {

@@ -52,8 +52,8 @@ TEST(SteadyState, StartingAKnownPlanAllocatesNothing) {
     GTEST_SKIP() << "allocations are not counted under the thread sanitizer";
 #endif
     HostMemory memory;
-    std::array<IdleLane, kLaneCount> lanes{IdleLane(Lane::Graphics), IdleLane(Lane::AsyncCompute),
-                                           IdleLane(Lane::Transfer), IdleLane(Lane::Accelerator), IdleLane(Lane::Host)};
+    std::array<IdleLane, 5> lanes{IdleLane(Lane::Graphics), IdleLane(Lane::AsyncCompute), IdleLane(Lane::Transfer),
+                                  IdleLane(Lane::Accelerator), IdleLane(Lane::Host)};
     ExecutorDesc desc;
     for (IdleLane& lane : lanes) desc.lanes.push_back(&lane);
     for (MemoryDomain domain : kDomains) desc.memory.emplace_back(domain, &memory);
@@ -69,7 +69,7 @@ TEST(SteadyState, StartingAKnownPlanAllocatesNothing) {
         ASSERT_TRUE(execution && execution->reused_plan);
     }
     EXPECT_EQ(allocations - before, 0U);
-    EXPECT_EQ(lanes[static_cast<std::size_t>(Lane::Accelerator)].passes, 12U * 920);
+    EXPECT_EQ(lanes[Lane::Accelerator.index()].passes, 12U * 920);
 }
 
 TEST(SteadyState, AThousandPassesCompileInMilliseconds) {

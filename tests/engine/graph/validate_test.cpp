@@ -180,14 +180,32 @@ TEST(Validate, HistoriesThatDoNotFitTheirRing) {
         "history \"cache\" is imported twice: resources 0 and 1 are one ring");
 }
 
+TEST(Validate, MemoryOfAnotherAccelerator) {
+    Scene scene;
+    const Buffer sharp =
+        scene.pass("sharpen", Lane::Accelerator, {.creates = {"sharp"}, .domain = MemoryDomain::Accelerator}).front();
+    scene.consume("blur", Lane::accelerator(1), {sharp});
+    CompileOptions options{.topology = LaneTopology::all(2)};
+    EXPECT_EQ(errors(scene.frame, options),
+              "pass \"blur\" reads \"sharp\" in accelerator memory, which lane accelerator1 cannot reach (lanes that "
+              "can: accelerator)");
+    options.topology.devices = {"NVIDIA H200", "AMD Instinct MI355X"};
+    EXPECT_EQ(
+        errors(scene.frame, options),
+        "pass \"blur\" reads \"sharp\" in accelerator memory (NVIDIA H200), which lane accelerator1 (AMD Instinct "
+        "MI355X) cannot reach (lanes that can: accelerator)");
+    EXPECT_EQ(errors(scene.frame),
+              "pass \"blur\" runs on lane accelerator1, which is not present (present: graphics, async_compute, "
+              "transfer, accelerator, host)");
+}
+
 TEST(Validate, LanesThatCannotHandOver) {
     Scene scene;
     const Buffer x = scene.make("make", Lane::Accelerator);
     scene.consume("draw", Lane::Graphics, {x});
     CompileOptions options;
-    options.topology.waits[static_cast<std::size_t>(Lane::Graphics)][static_cast<std::size_t>(Lane::Accelerator)]
-        .can_wait = false;
-    options.topology.present[static_cast<std::size_t>(Lane::Host)] = false;
+    options.topology.waits[Lane::Graphics.index()][Lane::Accelerator.index()].can_wait = false;
+    options.topology.present[Lane::Host.index()] = false;
     EXPECT_EQ(
         errors(scene.frame, options),
         "lane graphics can wait for lane accelerator neither directly nor through the host lane, but pass \"draw\" "

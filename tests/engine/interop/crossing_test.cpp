@@ -84,8 +84,7 @@ TEST_P(Crossing, ThePlanSaysWhatTheHandOversCost) {
     if (IsSkipped()) return;
     wait(execute(1));
     const auto lanes = bridge_->lane_topology();
-    const auto& pair =
-        lanes.waits[static_cast<std::size_t>(Lane::Accelerator)][static_cast<std::size_t>(Lane::Graphics)];
+    const auto& pair = lanes.waits[Lane::Accelerator.index()][Lane::Graphics.index()];
     EXPECT_EQ(executor_->plan()->hand_over_cost, 2 * pair.hand_over);
 }
 
@@ -142,7 +141,7 @@ TEST_P(Crossing, ThousandsOfStepsNeitherGrowNorDrift) {
     expect_result(sum + kSteps);
     EXPECT_EQ(last.number, kFilling + kSteps - 1);
     for (const Lane lane : {Lane::Graphics, Lane::Transfer, Lane::Accelerator})
-        EXPECT_EQ(last.done[static_cast<std::size_t>(lane)], kFilling + kSteps) << graph::to_string(lane);
+        EXPECT_EQ(last.done[lane.index()], kFilling + kSteps) << graph::to_string(lane);
     EXPECT_EQ(graphics_->completed(), kFilling + kSteps);
     EXPECT_EQ(accelerator_lane_->timeline()->value(), kFilling + kSteps);
     EXPECT_EQ(accelerator_->bytes_allocated(), accelerator);

@@ -256,7 +256,7 @@ class FramesOfARing : public testing::InteropTest, public ::testing::WithParamIn
         ASSERT_TRUE(execution) << execution.error().message;
         graph::LaneBackend& last = slot->image != nullptr ? static_cast<graph::LaneBackend&>(*copying_)
                                                           : static_cast<graph::LaneBackend&>(*accelerator_lane_);
-        const auto ready = bridge_->point_of(last, execution->done[static_cast<std::size_t>(last.lane())]);
+        const auto ready = bridge_->point_of(last, execution->done[last.lane().index()]);
         ASSERT_TRUE(ready) << ready.error().message;
         ring_->publish(*slot, {.index = index}, *ready);
     }

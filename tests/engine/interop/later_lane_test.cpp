@@ -20,7 +20,7 @@ class LaterLanes : public testing::InteropTest, public ::testing::WithParamInter
         graph::Batch batch;
         batch.lane = lane.lane();
         graph::Plan plan;
-        plan.batches_on_lane[static_cast<std::size_t>(lane.lane())] = 1;
+        plan.batches_on_lane[lane.lane().index()] = 1;
         ASSERT_TRUE(lane.submit(
             {.plan = &plan, .batch = &batch, .waits = waits, .passes = {}, .resources = {}, .signal = value}));
     }

@@ -163,10 +163,10 @@ TEST(Topologies, WhatWasTriedInVainIsRuledOutWithItsReason) {
 }
 
 bool reaches(const graph::LaneTopology& lanes, graph::Lane lane, graph::MemoryDomain domain) {
-    return lanes.reaches[static_cast<std::size_t>(lane)][static_cast<std::size_t>(domain)];
+    return lanes.reaches[lane.index()][domain.index()];
 }
 Nanoseconds hand_over(const graph::LaneTopology& lanes, graph::Lane waiting, graph::Lane signalling) {
-    return lanes.waits[static_cast<std::size_t>(waiting)][static_cast<std::size_t>(signalling)].hand_over;
+    return lanes.waits[waiting.index()][signalling.index()].hand_over;
 }
 
 TEST(LaneTopologies, RelayedHandOversCostMoreThanSharedOnes) {
@@ -180,6 +180,30 @@ TEST(LaneTopologies, RelayedHandOversCostMoreThanSharedOnes) {
     EXPECT_EQ(hand_over(shared, Lane::Host, Lane::Accelerator), hand_over(staged, Lane::Accelerator, Lane::Graphics));
 }
 
+TEST(LaneTopologies, TwoAcceleratorsMeetInHostMemoryAndKeepTheirOwn) {
+    using graph::Lane;
+    using graph::MemoryDomain;
+    const auto report = display();
+    accel::DeviceInfo other = gpu();
+    other.name = "the other GPU";
+    other.uuid[0] ^= 1U;
+    const Coupling drawing{gpu(), choose_topology(gpu(), &report)}, computing{other, choose_topology(other, nullptr)};
+    const auto lanes = lane_topology(std::array{drawing, computing});
+    EXPECT_EQ(lanes.accelerators, 2U);
+    EXPECT_EQ(lanes.devices, (std::vector<std::string>{gpu().name, other.name}));
+    for (const std::uint32_t a : {0U, 1U}) {
+        EXPECT_TRUE(reaches(lanes, Lane::accelerator(a), MemoryDomain::accelerator(a)));
+        EXPECT_TRUE(reaches(lanes, Lane::accelerator(a), MemoryDomain::Host));
+        EXPECT_FALSE(reaches(lanes, Lane::accelerator(a), MemoryDomain::accelerator(1 - a)));
+        EXPECT_EQ(reaches(lanes, Lane::Graphics, MemoryDomain::shared(a)), a == 0);
+    }
+    EXPECT_GT(hand_over(lanes, Lane::accelerator(1), Lane::Accelerator),
+              hand_over(lanes, Lane::Graphics, Lane::Accelerator));
+    const auto streams = lane_topology(std::array{drawing, drawing});  // two streams of one device
+    EXPECT_EQ(hand_over(streams, Lane::accelerator(1), Lane::Accelerator),
+              hand_over(lanes, Lane::Graphics, Lane::Accelerator));
+}
+
 TEST(LaneTopologies, TheHostReachesSharedMemoryOnlyWhereKernelsAddressesAreItsOwn) {
     using graph::Lane;
     using graph::MemoryDomain;
@@ -188,7 +212,7 @@ TEST(LaneTopologies, TheHostReachesSharedMemoryOnlyWhereKernelsAddressesAreItsOw
     EXPECT_TRUE(reaches(lane_topology(cpu(), choose_topology(cpu(), &report)), Lane::Host, MemoryDomain::Shared));
     const auto headless = lane_topology(gpu(), choose_topology(gpu(), nullptr));
     EXPECT_TRUE(reaches(headless, Lane::Accelerator, MemoryDomain::Shared));
-    EXPECT_FALSE(headless.present[static_cast<std::size_t>(Lane::Graphics)]);
+    EXPECT_FALSE(headless.present[Lane::Graphics.index()]);
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ TEST_F(Lanes, AliasedBuffersAndImagesKeepTheirContentsWhileTheyAreNeeded) {
             expect_result(round % 2 == 0 ? 102 : 255 + 6 * round);
             if (round % 2 == 0) continue;  // the chain of buffers is culled then
             const graph::Plan& plan = *executor_->plan();
-            const std::uint64_t arena = plan.arena_bytes[static_cast<std::size_t>(graph::MemoryDomain::Graphics)];
+            const std::uint64_t arena = plan.arena_bytes[graph::MemoryDomain::Graphics.index()];
             if (aliasing == graph::Aliasing::Packed) {
                 EXPECT_LT(arena, plan.transient_bytes);
             } else {
@@ -355,7 +355,7 @@ TEST_F(Lanes, AQueueWaitsForALaneThatVulkanCannotSeeWithoutBlockingTheCaller) {
     graph::Batch batch;
     batch.lane = graph::Lane::Transfer;
     graph::Plan plan;
-    plan.batches_on_lane[static_cast<std::size_t>(graph::Lane::Transfer)] = 1;
+    plan.batches_on_lane[graph::Lane::Transfer.index()] = 1;
     const graph::ResolvedWait wait{&host, 5};
     graph::BatchRecord record{};
     record.plan = &plan;

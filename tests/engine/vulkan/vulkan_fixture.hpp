@@ -62,7 +62,7 @@ class VulkanTest : public ::testing::Test {
         return graph::FrameGraph(
             {.image_footprint = [this](const graph::ImageDesc& desc) { return device_->footprint(desc); }});
     }
-    VulkanLane& lane(graph::Lane lane) { return *lanes_[static_cast<std::size_t>(lane)]; }
+    VulkanLane& lane(graph::Lane lane) { return *lanes_[lane.index()]; }
     void run(const graph::FrameGraph& frame) {
         auto execution = executor_->execute(frame);
         ASSERT_TRUE(execution) << execution.error().message;

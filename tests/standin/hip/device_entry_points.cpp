@@ -154,7 +154,7 @@ STANDIN_EXPORT Status hipFree(void* address) {
 
 STANDIN_EXPORT Status hipHostMalloc(void** host, std::size_t bytes, unsigned flags) {
     STANDIN_ENTER();
-    if ((flags & ~(kHostMallocMapped | kHostMallocCoherent)) != 0) return Status::InvalidValue;
+    if ((flags & ~(kHostMallocPortable | kHostMallocMapped | kHostMallocCoherent)) != 0) return Status::InvalidValue;
     *host = machine().addresses().allocate_pinned(bytes);
     return *host != nullptr ? Status::Success : Status::OutOfMemory;
 }
@@ -176,7 +176,7 @@ STANDIN_EXPORT Status hipHostGetDevicePointer(void** device, void* host, unsigne
 
 STANDIN_EXPORT Status hipHostRegister(void* host, std::size_t bytes, unsigned flags) {
     STANDIN_ENTER();
-    if (flags != kHostRegisterMapped) return Status::InvalidValue;
+    if ((flags & ~kHostRegisterPortable) != kHostRegisterMapped) return Status::InvalidValue;
     return machine().addresses().register_host(host, bytes) ? Status::Success : Status::InvalidValue;
 }
 

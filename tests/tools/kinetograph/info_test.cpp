@@ -55,6 +55,18 @@ TEST(InfoProgram, NamesTheHipDeviceItsRuntimeAndWhoRelaysTimelines) {
     EXPECT_TRUE(hip_situation({}).starts_with(expected)) << hip_situation({});
 }
 
+TEST(InfoProgram, ListsEveryAcceleratorUnderTheNameThatOpensIt) {
+    const ProgramOptions two_devices{
+        .environment = {"KINETOGRAPH_HIP_LIBRARY=" KINETOGRAPH_STANDIN_HIP_LIBRARY, "KINETOGRAPH_STANDIN=devices=2"}};
+    const auto json = run_json({"info"}, two_devices);
+    std::vector<std::string> names;
+    for (const auto& one : json.at("accelerators")) names.push_back(one.at("name"));
+    EXPECT_EQ(names, (std::vector<std::string>{"cpu:0", "hip:0", "hip:1"}));
+    EXPECT_EQ(json.at("accelerators").back().at("uuid"), "GPU-5b5b5b5b-5b5b-5b5b-5b5b-5b5b5b5b5b5b");
+    const auto text = run_program({"info"}, two_devices).out;
+    EXPECT_NE(text.find("\n  hip:1   Stand-in MI355X, "), std::string::npos) << text;
+}
+
 TEST(InfoProgram, SaysWhyTheCudaLaneIsOff) {
     EXPECT_EQ(situation_of("cuda"), "/nowhere/libcuda.so.1 not found: CUDA lane off");
 }

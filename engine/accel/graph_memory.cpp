@@ -1,0 +1,102 @@
+#include <kinetograph/engine/accel/graph_memory.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace kinetograph::accel {
+
+namespace {
+
+graph::Physical place_in(const Memory& memory, std::uint64_t offset, std::uint64_t bytes) {
+    return {.object = reinterpret_cast<std::uintptr_t>(memory.data()),
+            .offset = offset,
+            .bytes = bytes,
+            .host = reinterpret_cast<std::uintptr_t>(memory.host_data())};
+}
+
+/// Transients of one plan, placed in an arena that other plans may share.
+class ArenaSlice final : public graph::PlanMemory {
+  public:
+    ArenaSlice(std::shared_ptr<Memory> arena, const graph::Plan& plan, graph::MemoryDomain domain)
+        : arena_(std::move(arena)) {
+        for (const graph::PlannedResource& resource : plan.resources) {
+            const bool here =
+                resource.kind == graph::ResourceKind::Transient && resource.domain == domain && !resource.culled;
+            placed_.push_back(here ? place_in(*arena_, resource.offset, resource.bytes) : graph::Physical{});
+        }
+    }
+    graph::Physical physical(std::uint32_t resource) const override { return placed_.at(resource); }
+
+  private:
+    std::shared_ptr<Memory> arena_;
+    std::vector<graph::Physical> placed_;
+};
+
+/// Pinned memory of one driver that the devices of others have mapped too.
+class MappedMemory final : public Memory {
+  public:
+    MappedMemory(std::unique_ptr<Memory> owner, std::vector<std::unique_ptr<Memory>> mappings)
+        : owner_(std::move(owner)), mappings_(std::move(mappings)) {}
+    std::byte* data() const override { return owner_->data(); }
+    std::byte* host_data() const override { return owner_->host_data(); }
+    std::uint64_t bytes() const override { return owner_->bytes(); }
+
+  private:
+    std::unique_ptr<Memory> owner_;
+    std::vector<std::unique_ptr<Memory>> mappings_;  ///< go first
+};
+
+}  // namespace
+
+Result<void> ArenaMemory::reserve(std::uint64_t arena_bytes) {
+    if (arena_ && arena_->bytes() >= arena_bytes) return {};
+    KG_TRY(arena_, allocate("transient arena", arena_bytes));
+    return {};
+}
+
+Result<std::unique_ptr<graph::PlanMemory>> ArenaMemory::realize(const graph::Plan& plan, graph::MemoryDomain domain) {
+    KG_CHECK(reserve(plan.arena_bytes[domain.index()]));
+    return std::make_unique<ArenaSlice>(arena_, plan, domain);
+}
+
+Result<graph::Physical> ArenaMemory::create_ring(std::string_view name, std::uint64_t bytes) {
+    KG_TRY(auto memory, allocate(name, bytes));
+    const graph::Physical ring = place_in(*memory, 0, bytes);
+    rings_.emplace(ring.object, std::move(memory));
+    return ring;
+}
+
+void ArenaMemory::destroy_ring(const graph::Physical& ring) { rings_.erase(ring.object); }
+
+Result<void> AcceleratorMemory::zero(const graph::Physical& ring) {
+    if (!stream_) {
+        KG_TRY(stream_, device_.create_stream("history rings"));
+    }
+    stream_->fill(ring.address(), std::byte{0}, ring.bytes);
+    return stream_->synchronize();
+}
+
+/// What one driver has pinned, all its devices address.
+Result<std::unique_ptr<Memory>> PinnedMemory::allocate(std::string_view name, std::uint64_t bytes) {
+    const Device& first = *devices_.front();
+    KG_TRY(auto owner, devices_.front()->allocate_pinned(name, bytes));
+    std::vector<std::unique_ptr<Memory>> mappings;
+    std::vector<Kind> kinds{first.info().kind};
+    for (Device* device : devices_) {
+        if (std::ranges::find(kinds, device->info().kind) != kinds.end()) continue;
+        kinds.push_back(device->info().kind);
+        KG_TRY(auto mapping, device->import_host(name, {owner->host_data(), owner->bytes()}));
+        if (mapping->data() != owner->data())
+            return fail(ErrorCode::Unsupported, "\"{}\": {} and {} do not see pinned memory at one address", name,
+                        first.info().name, device->info().name);
+        mappings.push_back(std::move(mapping));
+    }
+    return std::make_unique<MappedMemory>(std::move(owner), std::move(mappings));
+}
+
+Result<void> PinnedMemory::zero(const graph::Physical& ring) {
+    std::memset(ring.host_address(), 0, ring.bytes);
+    return {};
+}
+
+}  // namespace kinetograph::accel
