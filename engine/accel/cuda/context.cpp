@@ -1,14 +1,102 @@
 #include <kinetograph/engine/accel/cuda/context.hpp>
 
+#include <kinetograph/engine/accel/cuda/module.hpp>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
 namespace kinetograph::accel::cuda {
 
-Result<std::shared_ptr<Context>> Context::retain(std::shared_ptr<const Driver> driver, DeviceOrdinal device,
+namespace {
+
+std::byte* to_pointer(DeviceAddress address) { return reinterpret_cast<std::byte*>(address); }
+DeviceAddress address_of(const std::byte* pointer) { return reinterpret_cast<DeviceAddress>(pointer); }
+
+/// Asks a device one thing after another; the first answer that is an error stands.
+class Questions {
+  public:
+    Questions(const Driver& driver, DeviceOrdinal device) : driver_(driver), device_(device) {}
+
+    std::uint32_t attribute(DeviceAttribute attribute) {
+        int value = 0;
+        ask(driver_->cuDeviceGetAttribute, &value, attribute, device_);
+        return static_cast<std::uint32_t>(value);
+    }
+    std::string name() {
+        std::array<char, 256> name{};
+        ask(driver_->cuDeviceGetName, name.data(), static_cast<int>(name.size()), device_);
+        return {name.data(), ::strnlen(name.data(), name.size())};
+    }
+    std::array<std::uint8_t, 16> uuid() {
+        Uuid uuid{};
+        ask(driver_->cuDeviceGetUuid_v2, &uuid, device_);
+        return std::to_array(uuid.bytes);
+    }
+    std::uint64_t memory_bytes() {
+        std::size_t bytes = 0;
+        ask(driver_->cuDeviceTotalMem_v2, &bytes, device_);
+        return bytes;
+    }
+    const std::optional<Error>& error() const { return error_; }
+
+  private:
+    template <class Call, class... Arguments>
+    void ask(const Call& entry_point, Arguments... arguments) {
+        if (error_) return;
+        if (auto asked = driver_.call(entry_point, arguments...); !asked) error_ = std::move(asked.error());
+    }
+
+    const Driver& driver_;
+    DeviceOrdinal device_;
+    std::optional<Error> error_;
+};
+
+Capability where(bool available, std::string_view reason) {
+    return {available, available ? std::string() : std::string(reason)};
+}
+
+}  // namespace
+
+Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal) {
+    DeviceOrdinal device = 0;
+    if (auto found = driver.call(driver->cuDeviceGet, &device, static_cast<int>(ordinal)); !found)
+        return fail(std::move(found.error()), fmt::format("CUDA device {}", ordinal));
+    Questions ask(driver, device);
+    DeviceInfo info;
+    info.kind = Kind::Cuda;
+    info.name = ask.name();
+    info.driver = driver.description();
+    info.architecture = fmt::format("sm_{}{}", ask.attribute(DeviceAttribute::ComputeCapabilityMajor),
+                                    ask.attribute(DeviceAttribute::ComputeCapabilityMinor));
+    info.features = info.architecture;
+    info.uuid = ask.uuid();
+    info.pci = PciAddress{.domain = ask.attribute(DeviceAttribute::PciDomain),
+                          .bus = ask.attribute(DeviceAttribute::PciBus),
+                          .device = ask.attribute(DeviceAttribute::PciDevice)};
+    info.memory_bytes = ask.memory_bytes();
+    info.compute_units = ask.attribute(DeviceAttribute::MultiprocessorCount);
+    info.shared_bytes_per_block = ask.attribute(DeviceAttribute::MaxSharedBytesPerBlockOptin);
+    info.wave_size = ask.attribute(DeviceAttribute::WarpSize);
+    info.can_load = info.can_capture = info.can_time_graphs = info.can_import_memory = where(true, {});
+    info.can_import_host = where(ask.attribute(DeviceAttribute::HostRegisterSupported) != 0,
+                                 "the device reports CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED 0");
+    info.can_import_timeline = where(ask.attribute(DeviceAttribute::TimelineSemaphoreInteropSupported) != 0,
+                                     "the device reports CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED 0");
+    if (ask.error()) return fail(*ask.error(), fmt::format("CUDA device {}", ordinal));
+    return info;
+}
+
+Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Driver> driver, std::uint32_t ordinal,
                                                  DeviceInfo info) {
+    DeviceOrdinal device = 0;
+    KG_CHECK(driver->call((*driver)->cuDeviceGet, &device, static_cast<int>(ordinal)));
     std::shared_ptr<Context> context(new Context(std::move(driver), device, std::move(info)));
     if (auto retained =
             context->driver().call(context->cuda().cuDevicePrimaryCtxRetain, &context->handle_, context->device_);
         !retained)
-        return fail(std::move(retained.error()), context->info_.name);
+        return fail(std::move(retained.error()), context->info().name);
     const auto has = [&](DeviceAttribute attribute) {
         int value = 0;
         return context->cuda().cuDeviceGetAttribute(&value, attribute, context->device_) == Status::Success &&
@@ -21,6 +109,332 @@ Result<std::shared_ptr<Context>> Context::retain(std::shared_ptr<const Driver> d
 
 Context::~Context() {
     if (handle_ != nullptr) (void)cuda().cuDevicePrimaryCtxRelease_v2(device_);
+}
+
+Result<void> Context::check_adopted(StreamHandle stream) const {
+    const Current current(*this);
+    ContextHandle owner = nullptr;
+    KG_CHECK(driver_->call(cuda().cuStreamGetCtx, stream, &owner));
+    if (owner != handle_)
+        return fail(ErrorCode::InvalidArgument, "it does not belong to the primary context of {}", info().name);
+    return {};
+}
+
+void Context::enter_thread() {
+    (void)cuda().cuCtxPushCurrent_v2(handle_);
+    CaptureMode mode = CaptureMode::Relaxed;
+    (void)cuda().cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+Result<std::byte*> Context::allocate(std::uint64_t bytes) {
+    const CurrentUncaptured current(*this);
+    DeviceAddress device = 0;
+    KG_CHECK(driver_->call(cuda().cuMemAlloc_v2, &device, bytes));
+    return to_pointer(device);
+}
+
+Context::MemoryLeft Context::memory_left() {
+    const CurrentUncaptured current(*this);
+    std::size_t free = 0, total = 0;
+    (void)cuda().cuMemGetInfo_v2(&free, &total);
+    return {free, total};
+}
+
+void Context::release(std::byte* address) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuMemFree_v2(address_of(address));
+}
+
+Result<std::byte*> Context::allocate_pinned(std::uint64_t bytes) {
+    const CurrentUncaptured current(*this);
+    void* host = nullptr;
+    KG_CHECK(driver_->call(cuda().cuMemHostAlloc, &host, bytes, kHostAllocPortable | kHostAllocMapped));
+    return static_cast<std::byte*>(host);
+}
+
+void Context::release_pinned(std::byte* host) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuMemFreeHost(host);
+}
+
+Result<void> Context::register_host(std::span<std::byte> memory) {
+    const CurrentUncaptured current(*this);
+    return driver_->call(cuda().cuMemHostRegister_v2, memory.data(), memory.size(),
+                         kHostRegisterPortable | kHostRegisterMapped);
+}
+
+void Context::unregister_host(std::byte* host) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuMemHostUnregister(host);
+}
+
+Result<std::byte*> Context::device_address(std::byte* host) {
+    const CurrentUncaptured current(*this);
+    DeviceAddress device = 0;
+    KG_CHECK(driver_->call(cuda().cuMemHostGetDevicePointer_v2, &device, host, 0U));
+    return to_pointer(device);
+}
+
+/// CUDA takes the descriptor over with the import, HIP does not: it gets one of its own.
+Result<ExternalMemoryHandle> Context::import_memory(const ExternalMemoryDesc& desc) {
+    const CurrentUncaptured current(*this);
+    const int own_fd = ::dup(desc.fd);
+    if (own_fd < 0)
+        return fail(ErrorCode::InvalidArgument, "descriptor {} cannot be duplicated ({})", desc.fd,
+                    std::strerror(errno));
+    ExternalMemoryHandleDesc handle_desc{};
+    handle_desc.type = ExternalMemoryType::OpaqueFd;
+    handle_desc.handle.fd = own_fd;
+    handle_desc.size = desc.bytes;
+    handle_desc.flags = desc.dedicated ? kExternalMemoryDedicated : 0;
+    ExternalMemoryHandle handle = nullptr;
+    auto made = driver_->call(cuda().cuImportExternalMemory, &handle, &handle_desc);
+    if (made) return handle;
+    ::close(own_fd);
+    return fail(std::move(made.error()));
+}
+
+Result<std::byte*> Context::map(ExternalMemoryHandle memory, std::uint64_t bytes) {
+    const CurrentUncaptured current(*this);
+    ExternalMemoryBufferDesc buffer{};
+    buffer.size = bytes;
+    DeviceAddress device = 0;
+    KG_CHECK(driver_->call(cuda().cuExternalMemoryGetMappedBuffer, &device, memory, &buffer));
+    return to_pointer(device);
+}
+
+void Context::release(ExternalMemoryHandle memory) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuDestroyExternalMemory(memory);
+}
+
+/// In pinned memory.
+Result<Context::Counter> Context::create_counter() {
+    int waits = 0;
+    KG_CHECK(driver_->call(cuda().cuDeviceGetAttribute, &waits, DeviceAttribute::CanUse64BitStreamMemOps, device_));
+    if (waits == 0)
+        return fail(ErrorCode::Unsupported,
+                    "streams of {} cannot wait for values (CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS is 0)",
+                    info().name);
+    KG_TRY(std::byte * host, allocate_pinned(sizeof(std::uint64_t)));
+    auto device = device_address(host);
+    if (device) return Counter{.host = host, .device = *device};
+    release_pinned(host);
+    return fail(std::move(device.error()));
+}
+
+void Context::release(const Counter& counter) { release_pinned(counter.host); }
+
+Result<void> Context::wait(StreamHandle stream, const Counter& counter, std::uint64_t value) {
+    const Current current(*this);
+    return driver_->call(cuda().cuStreamWaitValue64_v2, stream, address_of(counter.device), value, kStreamWaitValueGeq);
+}
+
+Result<void> Context::signal(StreamHandle stream, const Counter& counter, std::uint64_t value) {
+    const Current current(*this);
+    return driver_->call(cuda().cuStreamWriteValue64_v2, stream, address_of(counter.device), value,
+                         kStreamWriteValueDefault);
+}
+
+Result<ExternalSemaphoreHandle> Context::import_semaphore(int fd) {
+    const CurrentUncaptured current(*this);
+    ExternalSemaphoreHandleDesc desc{};
+    desc.type = ExternalSemaphoreType::TimelineSemaphoreFd;
+    desc.handle.fd = fd;  // the driver's own once imported
+    ExternalSemaphoreHandle semaphore = nullptr;
+    KG_CHECK(driver_->call(cuda().cuImportExternalSemaphore, &semaphore, &desc));
+    return semaphore;
+}
+
+void Context::release(ExternalSemaphoreHandle semaphore) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuDestroyExternalSemaphore(semaphore);
+}
+
+Result<void> Context::wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) {
+    const Current current(*this);
+    ExternalSemaphoreParams params{};
+    params.value = value;
+    return driver_->call(cuda().cuWaitExternalSemaphoresAsync, &semaphore, &params, 1U, stream);
+}
+
+Result<void> Context::signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) {
+    const Current current(*this);
+    ExternalSemaphoreParams params{};
+    params.value = value;
+    return driver_->call(cuda().cuSignalExternalSemaphoresAsync, &semaphore, &params, 1U, stream);
+}
+
+Result<StreamHandle> Context::create_stream() {
+    const CurrentUncaptured current(*this);
+    StreamHandle stream = nullptr;
+    KG_CHECK(driver_->call(cuda().cuStreamCreate, &stream, kStreamNonBlocking));
+    return stream;
+}
+
+void Context::release(StreamHandle stream) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuStreamDestroy_v2(stream);
+}
+
+Result<bool> Context::is_idle(StreamHandle stream) {
+    const CurrentUncaptured current(*this);
+    const Status status = cuda().cuStreamQuery(stream);
+    if (status == Status::Success || status == Status::NotReady) return status == Status::Success;
+    return fail(driver_->error(status, cuda().cuStreamQuery.name()));
+}
+
+Result<void> Context::synchronize(StreamHandle stream) {
+    const CurrentUncaptured current(*this);
+    return driver_->call(cuda().cuStreamSynchronize, stream);
+}
+
+Result<void> Context::run_on_host(StreamHandle stream, HostFunction function, void* user_data) {
+    const Current current(*this);
+    return driver_->call(cuda().cuLaunchHostFunc, stream, function, user_data);
+}
+
+Result<void> Context::check_cluster(const Launch& launch) const {
+    const Extent3 &grid = launch.grid, &cluster = launch.cluster;
+    if (!has_clusters_)
+        return fail(ErrorCode::Unsupported, "a cluster of {} x {} x {} blocks: {} devices have no clusters", cluster.x,
+                    cluster.y, cluster.z, info().architecture);
+    if (cluster.volume() == 0 || grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
+        return fail(ErrorCode::InvalidArgument,
+                    "a grid of {} x {} x {} blocks does not divide into clusters of {} x {} x {}", grid.x, grid.y,
+                    grid.z, cluster.x, cluster.y, cluster.z);
+    return {};
+}
+
+Result<void> Context::launch(StreamHandle stream, const Launch& launch, FunctionHandle function) {
+    const std::uint64_t shared_bytes =
+        std::uint64_t{launch.kernel.info().static_shared_bytes} + launch.dynamic_shared_bytes;
+    if (shared_bytes > info().shared_bytes_per_block)
+        return fail(ErrorCode::InvalidArgument, "a block with {} bytes of shared memory, {} has {}", shared_bytes,
+                    info().name, info().shared_bytes_per_block);
+    LaunchAttribute attribute{};
+    const bool clusters = launch.cluster != Extent3{};
+    if (clusters) {
+        KG_CHECK(check_cluster(launch));
+        attribute.id = LaunchAttributeId::ClusterDimension;
+        attribute.cluster = {launch.cluster.x, launch.cluster.y, launch.cluster.z};
+    }
+    const LaunchConfig config{.grid_x = launch.grid.x,
+                              .grid_y = launch.grid.y,
+                              .grid_z = launch.grid.z,
+                              .block_x = launch.block.x,
+                              .block_y = launch.block.y,
+                              .block_z = launch.block.z,
+                              .dynamic_shared_bytes = launch.dynamic_shared_bytes,
+                              .stream = stream,
+                              .attributes = &attribute,
+                              .attribute_count = clusters ? 1U : 0U};
+    // The one parameter by its address: in a buffer of all parameters, a struct with tensor maps would not begin at 0.
+    // The driver copies it; its interface only forgot the const.
+    void* parameter = const_cast<std::byte*>(launch.arguments.data());
+    const Current current(*this);
+    return driver_->call(cuda().cuLaunchKernelEx, &config, function, &parameter, nullptr);
+}
+
+Result<void> Context::fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) {
+    const Current current(*this);
+    return driver_->call(cuda().cuMemsetD8Async, address_of(address), std::to_integer<unsigned char>(value), bytes,
+                         stream);
+}
+
+Result<void> Context::copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) {
+    const Current current(*this);
+    return driver_->call(cuda().cuMemcpyAsync, address_of(to), address_of(from), bytes, stream);
+}
+
+Result<void> Context::begin_capture(StreamHandle stream) {
+    const Current current(*this);
+    return driver_->call(cuda().cuStreamBeginCapture_v2, stream, CaptureMode::ThreadLocal);
+}
+
+Result<GraphHandle> Context::end_capture(StreamHandle stream) {
+    const Current current(*this);
+    GraphHandle graph = nullptr;
+    auto ended = driver_->call(cuda().cuStreamEndCapture, stream, &graph);
+    if (ended) return graph;
+    if (graph != nullptr) (void)cuda().cuGraphDestroy(graph);
+    return fail(std::move(ended.error()));
+}
+
+Result<std::size_t> Context::count_nodes(GraphHandle graph) {
+    const CurrentUncaptured current(*this);
+    std::size_t nodes = 0;
+    KG_CHECK(driver_->call(cuda().cuGraphGetNodes, graph, nullptr, &nodes));
+    return nodes;
+}
+
+Result<GraphExecHandle> Context::instantiate(GraphHandle graph, StreamHandle stream) {
+    const CurrentUncaptured current(*this);
+    GraphExecHandle exec = nullptr;
+    KG_CHECK(driver_->call(cuda().cuGraphInstantiateWithFlags, &exec, graph, 0ULL));
+    auto uploaded = driver_->call(cuda().cuGraphUpload, exec, stream);
+    if (uploaded) return exec;
+    (void)cuda().cuGraphExecDestroy(exec);
+    return fail(std::move(uploaded.error()));
+}
+
+Result<void> Context::replay(StreamHandle stream, GraphExecHandle graph) {
+    const Current current(*this);
+    return driver_->call(cuda().cuGraphLaunch, graph, stream);
+}
+
+void Context::release(GraphHandle graph) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuGraphDestroy(graph);
+}
+
+void Context::release(GraphExecHandle graph) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuGraphExecDestroy(graph);
+}
+
+Result<EventHandle> Context::create_event() {
+    const Current current(*this);
+    EventHandle event = nullptr;
+    KG_CHECK(driver_->call(cuda().cuEventCreate, &event, kEventDefault));
+    return event;
+}
+
+void Context::release(EventHandle event) {
+    const CurrentUncaptured current(*this);
+    (void)cuda().cuEventDestroy_v2(event);
+}
+
+Result<void> Context::record(StreamHandle stream, EventHandle event) {
+    const Current current(*this);
+    return driver_->call(cuda().cuEventRecordWithFlags, event, stream, kEventRecordDefault);
+}
+
+Result<void> Context::capture_record(StreamHandle stream, EventHandle event) {
+    const Current current(*this);
+    return driver_->call(cuda().cuEventRecordWithFlags, event, stream, kEventRecordExternal);
+}
+
+bool Context::has_passed(EventHandle event) {
+    const CurrentUncaptured current(*this);
+    return cuda().cuEventQuery(event) == Status::Success;
+}
+
+Result<void> Context::synchronize(EventHandle event) {
+    const CurrentUncaptured current(*this);
+    return driver_->call(cuda().cuEventSynchronize, event);
+}
+
+Result<double> Context::nanoseconds(EventHandle from, EventHandle to) {
+    const CurrentUncaptured current(*this);
+    float milliseconds = 0;
+    KG_CHECK(driver_->call(cuda().cuEventElapsedTime_v1, &milliseconds, from, to));
+    return to_nanoseconds(milliseconds);
+}
+
+Result<std::shared_ptr<Module>> Context::load(std::shared_ptr<gpu::Context> self, std::string_view name,
+                                              std::span<const std::byte> image) {
+    return CudaModule::load(std::static_pointer_cast<Context>(std::move(self)), name, image);
 }
 
 // A context that cannot be made current is a lost one: the call that comes next says so.

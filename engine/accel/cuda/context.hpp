@@ -1,41 +1,86 @@
-// Context: what everything of one CUDA device shares; it lives as long as the last of them.
+// Context: a CUDA device with its primary context, and the driver's calls as every lane makes them.
 #pragma once
 
 #include <kinetograph/engine/accel/cuda/driver.hpp>
-#include <kinetograph/engine/accel/ledger.hpp>
+#include <kinetograph/engine/accel/gpu/context.hpp>
 
 namespace kinetograph::accel::cuda {
 
 /// A device with its primary context: the one that the CUDA runtime, and so PyTorch, uses for it. Streams, memory and
 /// modules of ours and of theirs are so at home in the same one.
-class Context {
+class Context final : public gpu::Context {
   public:
-    /// Errors: what the driver says.
-    static Result<std::shared_ptr<Context>> retain(std::shared_ptr<const Driver> driver, DeviceOrdinal device,
+    using Driver = cuda::Driver;
+    static constexpr std::string_view kLane = Api::kLibrary.lane;
+    /// What the driver says of a device. Errors: what it answers.
+    static Result<DeviceInfo> describe(const Driver& driver, std::uint32_t ordinal);
+    /// Retains the device's primary context. Errors: what the driver says.
+    static Result<std::shared_ptr<Context>> create(std::shared_ptr<const Driver> driver, std::uint32_t ordinal,
                                                    DeviceInfo info);
-    ~Context();
-    Context(const Context&) = delete;
-    Context& operator=(const Context&) = delete;
+    ~Context() override;
 
     const Driver& driver() const { return *driver_; }
     const EntryPoints& cuda() const { return driver_->entry_points(); }
-    const DeviceInfo& info() const { return info_; }
-    DeviceOrdinal device() const { return device_; }
     ContextHandle handle() const { return handle_; }
     bool has_clusters() const { return has_clusters_; }  ///< of blocks: from sm_90 on
     bool has_tensor_maps() const { return has_tensor_maps_; }
-    Ledger& ledger() { return ledger_; }
+    /// Errors: InvalidArgument (of another context), what the driver says.
+    Result<void> check_adopted(StreamHandle stream) const;
+
+    void enter_thread() override;
+    Result<std::byte*> allocate(std::uint64_t bytes) override;
+    MemoryLeft memory_left() override;
+    void release(std::byte* address) override;
+    Result<std::byte*> allocate_pinned(std::uint64_t bytes) override;
+    void release_pinned(std::byte* host) override;
+    Result<void> register_host(std::span<std::byte> memory) override;
+    void unregister_host(std::byte* host) override;
+    Result<std::byte*> device_address(std::byte* host) override;
+    Result<ExternalMemoryHandle> import_memory(const ExternalMemoryDesc& desc) override;
+    Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) override;
+    void release(ExternalMemoryHandle memory) override;
+    Result<Counter> create_counter() override;
+    void release(const Counter& counter) override;
+    Result<void> wait(StreamHandle stream, const Counter& counter, std::uint64_t value) override;
+    Result<void> signal(StreamHandle stream, const Counter& counter, std::uint64_t value) override;
+    Result<ExternalSemaphoreHandle> import_semaphore(int fd) override;
+    void release(ExternalSemaphoreHandle semaphore) override;
+    Result<void> wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) override;
+    Result<void> signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) override;
+    Result<StreamHandle> create_stream() override;
+    void release(StreamHandle stream) override;
+    Result<bool> is_idle(StreamHandle stream) override;
+    Result<void> synchronize(StreamHandle stream) override;
+    Result<void> run_on_host(StreamHandle stream, HostFunction function, void* user_data) override;
+    Result<void> launch(StreamHandle stream, const Launch& launch, FunctionHandle function) override;
+    Result<void> fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) override;
+    Result<void> copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) override;
+    Result<void> begin_capture(StreamHandle stream) override;
+    Result<GraphHandle> end_capture(StreamHandle stream) override;
+    Result<std::size_t> count_nodes(GraphHandle graph) override;
+    Result<GraphExecHandle> instantiate(GraphHandle graph, StreamHandle stream) override;
+    Result<void> replay(StreamHandle stream, GraphExecHandle graph) override;
+    void release(GraphHandle graph) override;
+    void release(GraphExecHandle graph) override;
+    Result<EventHandle> create_event() override;
+    void release(EventHandle event) override;
+    Result<void> record(StreamHandle stream, EventHandle event) override;
+    Result<void> capture_record(StreamHandle stream, EventHandle event) override;
+    bool has_passed(EventHandle event) override;
+    Result<void> synchronize(EventHandle event) override;
+    Result<double> nanoseconds(EventHandle from, EventHandle to) override;
+    Result<std::shared_ptr<Module>> load(std::shared_ptr<gpu::Context> self, std::string_view name,
+                                         std::span<const std::byte> image) override;
 
   private:
     Context(std::shared_ptr<const Driver> driver, DeviceOrdinal device, DeviceInfo info)
-        : driver_(std::move(driver)), device_(device), info_(std::move(info)) {}
+        : gpu::Context(std::move(info)), driver_(std::move(driver)), device_(device) {}
+    Result<void> check_cluster(const Launch& launch) const;
 
     std::shared_ptr<const Driver> driver_;
     DeviceOrdinal device_;
-    DeviceInfo info_;
     ContextHandle handle_ = nullptr;
     bool has_clusters_ = false, has_tensor_maps_ = false;
-    Ledger ledger_;
 };
 
 /// Makes a context current on this thread while it lives, and then gives the thread back what it had. Costs one call of
@@ -66,8 +111,5 @@ class CurrentUncaptured {
     const Context& context_;
     CaptureMode mode_ = CaptureMode::Relaxed;  ///< before, once exchanged
 };
-
-inline std::byte* to_pointer(DeviceAddress address) { return reinterpret_cast<std::byte*>(address); }
-inline DeviceAddress device_address(const void* pointer) { return reinterpret_cast<DeviceAddress>(pointer); }
 
 }  // namespace kinetograph::accel::cuda

@@ -1,18 +1,17 @@
 // NVIDIA GPUs as accelerators, through the CUDA driver opened at run time.
 #pragma once
 
-#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/accel/gpu/device.hpp>
 
-#include <vector>
+namespace kinetograph::accel::gpu {
+class EntryPointTable;
+}  // namespace kinetograph::accel::gpu
 
 namespace kinetograph::accel::cuda {
 
-class EntryPointTable;
-
-struct DeviceOptions {
-    std::string library;        ///< of the driver; empty: KINETOGRAPH_CUDA_LIBRARY, or libcuda.so.1
-    std::uint32_t ordinal = 0;  ///< index into inspect_devices(); CUDA_VISIBLE_DEVICES decides which there are
-};
+/// The library is the driver's; empty: KINETOGRAPH_CUDA_LIBRARY, or libcuda.so.1. CUDA_VISIBLE_DEVICES decides which
+/// devices there are.
+using gpu::DeviceOptions;
 
 /// Every device that the driver shows, as create_device() would describe it.
 /// Errors: NotFound (no driver, no device; "libcuda.so.1 not found: CUDA lane off"), and what the driver says.
@@ -27,8 +26,8 @@ Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options = {})
 /// of another context), what the driver says.
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 
-/// The calls of the driver that `device` and everything made by it have caused: entry_points.hpp; null where it is no
-/// CUDA device.
-const EntryPointTable* driver_calls(const Device& device);
+/// The calls of the driver that `device` and everything made by it have caused: gpu/entry_points.hpp; null where it is
+/// no CUDA device.
+const gpu::EntryPointTable* driver_calls(const Device& device);
 
 }  // namespace kinetograph::accel::cuda

@@ -3,6 +3,8 @@
 // with the toolkit's cuda.h where there is one.
 #pragma once
 
+#include <kinetograph/engine/accel/gpu/driver_types.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -73,16 +75,23 @@ enum class Status : int {
 using DeviceOrdinal = int;                 // CUdevice
 using DeviceAddress = unsigned long long;  // CUdeviceptr
 using ContextHandle = struct OpaqueContext*;
-using StreamHandle = struct OpaqueStream*;
-using EventHandle = struct OpaqueEvent*;
-using ModuleHandle = struct OpaqueModule*;
-using FunctionHandle = struct OpaqueFunction*;
-using GraphHandle = struct OpaqueGraph*;
-using GraphNodeHandle = struct OpaqueGraphNode*;
-using GraphExecHandle = struct OpaqueGraphExec*;
-using ExternalMemoryHandle = struct OpaqueExternalMemory*;
-using ExternalSemaphoreHandle = struct OpaqueExternalSemaphore*;
-using HostFunction = void (*)(void* user_data);
+using gpu::EventHandle;
+using gpu::ExternalMemoryBufferDesc;
+using gpu::ExternalMemoryHandle;
+using gpu::ExternalMemoryHandleDesc;
+using gpu::ExternalMemoryType;
+using gpu::ExternalSemaphoreHandle;
+using gpu::ExternalSemaphoreHandleDesc;
+using gpu::ExternalSemaphoreParams;
+using gpu::ExternalSemaphoreType;
+using gpu::FunctionHandle;
+using gpu::GraphExecHandle;
+using gpu::GraphHandle;
+using gpu::GraphNodeHandle;
+using gpu::HostFunction;
+using gpu::kExternalMemoryDedicated;
+using gpu::ModuleHandle;
+using gpu::StreamHandle;
 
 struct Uuid {
     std::uint8_t bytes[16];
@@ -130,7 +139,6 @@ inline constexpr unsigned kHostRegisterPortable = 1;
 inline constexpr unsigned kHostRegisterMapped = 2;
 inline constexpr unsigned kStreamWaitValueGeq = 0;       // until the difference, taken as signed, is not negative
 inline constexpr unsigned kStreamWriteValueDefault = 0;  // behind everything that the stream has written before
-inline constexpr unsigned kExternalMemoryDedicated = 1;
 
 /// CUstreamCaptureMode: which calls of which threads spoil a capture.
 enum class CaptureMode : int { Global = 0, ThreadLocal = 1, Relaxed = 2 };
@@ -158,51 +166,6 @@ struct LaunchConfig {
     unsigned attribute_count;
 };
 static_assert(sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, stream) == 32);
-
-enum class ExternalMemoryType : int { OpaqueFd = 1 };
-/// CUDA_EXTERNAL_MEMORY_HANDLE_DESC.
-struct ExternalMemoryHandleDesc {
-    ExternalMemoryType type;
-    union {
-        int fd;
-        void* pointers[2];
-    } handle;
-    unsigned long long size;
-    unsigned flags;
-    unsigned reserved[16];
-};
-static_assert(sizeof(ExternalMemoryHandleDesc) == 104);
-
-/// CUDA_EXTERNAL_MEMORY_BUFFER_DESC.
-struct ExternalMemoryBufferDesc {
-    unsigned long long offset;
-    unsigned long long size;
-    unsigned flags;
-    unsigned reserved[16];
-};
-static_assert(sizeof(ExternalMemoryBufferDesc) == 88);
-
-enum class ExternalSemaphoreType : int { TimelineSemaphoreFd = 9 };
-/// CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC.
-struct ExternalSemaphoreHandleDesc {
-    ExternalSemaphoreType type;
-    union {
-        int fd;
-        void* pointers[2];
-    } handle;
-    unsigned flags;
-    unsigned reserved[16];
-};
-static_assert(sizeof(ExternalSemaphoreHandleDesc) == 96);
-
-/// CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and ..._WAIT_PARAMS, which agree in what we use.
-struct ExternalSemaphoreParams {
-    unsigned long long value;
-    std::byte other_kinds[64];
-    unsigned flags;
-    unsigned reserved[16];
-};
-static_assert(sizeof(ExternalSemaphoreParams) == 144 && offsetof(ExternalSemaphoreParams, flags) == 72);
 
 /// CUtensorMap: what the tensor copy engine knows of a tensor in memory. Made by tensor_map.hpp; a kernel takes it as
 /// part of a __grid_constant__ parameter.

@@ -1,81 +1,16 @@
-// The driver's functions that we call: one object each, under the name it is exported by, counting its calls.
+// The functions of the CUDA driver that we call. Optional is what came after CUDA 12.0.
 #pragma once
 
 #include <kinetograph/engine/accel/cuda/driver_api.hpp>
-
-#include <atomic>
-#include <string_view>
-#include <vector>
+#include <kinetograph/engine/accel/gpu/entry_points.hpp>
 
 namespace kinetograph::accel::cuda {
 
-class EntryPointTable;
-
-/// Whether the lane can do without a function: what is Optional came after CUDA 12.0.
-enum class Need : std::uint8_t { Required, Optional };
-
-/// What all entry points have, whatever their parameters.
-class EntryPointBase {
-  public:
-    EntryPointBase(EntryPointTable& table, const char* symbol, Need need = Need::Required);
-    EntryPointBase(const EntryPointBase&) = delete;
-    EntryPointBase& operator=(const EntryPointBase&) = delete;
-
-    /// As the library exports it: "cuMemAlloc_v2". What ends in "_v2" is what current headers mean by the short name.
-    const char* symbol() const { return symbol_; }
-    /// As the reference calls it, for errors: "cuMemAlloc".
-    std::string_view name() const;
-    Need need() const { return need_; }
-    bool present() const { return address_ != nullptr; }
-    std::uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
-    void set_address(void* address) { address_ = address; }
-
-  protected:
-    ~EntryPointBase() = default;
-    void* count_call() const {
-        calls_.fetch_add(1, std::memory_order_relaxed);
-        return address_;
-    }
-
-  private:
-    const char* symbol_;
-    Need need_;
-    void* address_ = nullptr;
-    mutable std::atomic<std::uint64_t> calls_ = 0;
-};
-
-template <class Function>
-class EntryPoint;
-
-template <class... Parameters>
-class EntryPoint<Status(Parameters...)> final : public EntryPointBase {
-  public:
-    using Function = Status(Parameters...);
-    using EntryPointBase::EntryPointBase;
-    /// Calls the driver. The entry point is present().
-    Status operator()(Parameters... parameters) const {
-        return reinterpret_cast<Function*>(count_call())(parameters...);
-    }
-};
-
-/// Knows its entry points in the order of their declaration.
-class EntryPointTable {
-  public:
-    EntryPointTable() = default;
-    EntryPointTable(const EntryPointTable&) = delete;
-    EntryPointTable& operator=(const EntryPointTable&) = delete;
-
-    const std::vector<EntryPointBase*>& all() const { return all_; }
-    std::uint64_t calls() const;                         ///< of all entry points
-    std::uint64_t calls(std::string_view symbol) const;  ///< of one; 0 for a name that is none of ours
-
-  private:
-    friend class EntryPointBase;
-    std::vector<EntryPointBase*> all_;
-};
+using gpu::EntryPoint;
+using gpu::Need;
 
 /// Members are named by the exported symbol: cuda.h makes macros of the short names.
-struct EntryPoints : EntryPointTable {
+struct EntryPoints : gpu::EntryPointTable {
     EntryPoint<Status(unsigned flags)> cuInit{*this, "cuInit"};
     EntryPoint<Status(int* version)> cuDriverGetVersion{*this, "cuDriverGetVersion"};
     EntryPoint<Status(Status status, const char** name)> cuGetErrorName{*this, "cuGetErrorName"};

@@ -4,10 +4,8 @@
 
 namespace kinetograph::accel::cuda {
 
-Result<std::shared_ptr<CudaModule>> CudaModule::load(std::shared_ptr<Context> context, std::string_view name,
-                                                     std::span<const std::byte> image) {
-    const std::string what = fmt::format("loading \"{}\" on {}", name, context->info().name);
-    if (image.empty()) return fail(ErrorCode::InvalidArgument, "{}: the image is empty", what);
+Result<std::shared_ptr<Module>> CudaModule::load(std::shared_ptr<Context> context, std::string_view name,
+                                                 std::span<const std::byte> image) {
     const CurrentUncaptured current(*context);
     const Driver& driver = context->driver();
     std::array<char, 4096> log{};
@@ -16,13 +14,13 @@ Result<std::shared_ptr<CudaModule>> CudaModule::load(std::shared_ptr<Context> co
     ModuleHandle handle = nullptr;
     auto loaded = driver.call(driver->cuModuleLoadDataEx, &handle, static_cast<const void*>(image.data()),
                               static_cast<unsigned>(options.size()), options.data(), values.data());
-    if (loaded) return std::shared_ptr<CudaModule>(new CudaModule(std::move(context), name, handle));
+    if (loaded) return std::shared_ptr<Module>(new CudaModule(std::move(context), name, handle));
     std::string_view said(log.data(), ::strnlen(log.data(), log.size()));
     while (said.ends_with('\n')) said.remove_suffix(1);
     if (!said.empty()) loaded.error().message += fmt::format(" (\"{}\")", said);
     if (loaded.error().code == ErrorCode::Unsupported)
         loaded.error().message += fmt::format("; the device needs code for {}", context->info().architecture);
-    return fail(std::move(loaded.error()), what);
+    return fail(std::move(loaded.error()));
 }
 
 CudaModule::~CudaModule() {
@@ -30,21 +28,18 @@ CudaModule::~CudaModule() {
     (void)context_->cuda().cuModuleUnload(handle_);
 }
 
-Result<std::shared_ptr<Kernel>> CudaModule::kernel(std::string_view name) {
-    const std::string what = fmt::format("kernel \"{}\" of \"{}\"", name, name_);
+Result<CudaModule::Found> CudaModule::find(const std::string& name) const {
     const CurrentUncaptured current(*context_);
     const Driver& driver = context_->driver();
-    FunctionHandle function = nullptr;
-    if (auto found = driver.call(driver->cuModuleGetFunction, &function, handle_, std::string(name).c_str()); !found)
-        return fail(std::move(found.error()), what);
-    auto info = describe(name, function);
-    if (!info) return fail(std::move(info.error()), what);
-    if (auto lifted = lift_limits(function, *info); !lifted) return fail(std::move(lifted.error()), what);
-    return std::make_shared<CudaKernel>(shared_from_this(), function, std::move(*info));
+    Found found;
+    KG_CHECK(driver.call(driver->cuModuleGetFunction, &found.function, handle_, name.c_str()));
+    KG_TRY(found.info, describe(name, found.function));
+    KG_CHECK(lift_limits(found.function, found.info));
+    return found;
 }
 
 /// Asking also loads the function: drivers put that off until a function is first needed.
-Result<KernelInfo> CudaModule::describe(std::string_view name, FunctionHandle function) const {
+Result<KernelInfo> CudaModule::describe(const std::string& name, FunctionHandle function) const {
     const Driver& driver = context_->driver();
     Result<void> asked;
     const auto ask = [&](FunctionAttribute attribute) {
@@ -52,7 +47,7 @@ Result<KernelInfo> CudaModule::describe(std::string_view name, FunctionHandle fu
         if (asked) asked = driver.call(driver->cuFuncGetAttribute, &value, attribute, function);
         return static_cast<std::uint32_t>(value);
     };
-    KernelInfo info{.name = std::string(name),
+    KernelInfo info{.name = name,
                     .max_threads = ask(FunctionAttribute::MaxThreadsPerBlock),
                     .static_shared_bytes = ask(FunctionAttribute::SharedBytes),
                     .registers = ask(FunctionAttribute::Registers),

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/accel/cuda/tensor_map.hpp>
 
-#include <kinetograph/engine/accel/cuda/device_context.hpp>
+#include <kinetograph/engine/accel/cuda/context.hpp>
+#include <kinetograph/engine/accel/gpu/device.hpp>
 
 #include <algorithm>
 
@@ -28,7 +29,7 @@ Result<void> encode(const Driver& driver, const isa::EncodeArguments& arguments,
 
 Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view tensor,
                                          const isa::TensorMapDesc& desc) {
-    const auto context = context_of(device);
+    const auto context = gpu::context_of<Context>(device);
     if (context == nullptr || !context->has_tensor_maps())
         return fail(ErrorCode::Unsupported, "tensor map of \"{}\": {} ({}) has no tensor maps", tensor,
                     device.info().name, device.info().features);

@@ -2,22 +2,16 @@
 
 namespace kinetograph::accel::hip {
 
-Result<std::shared_ptr<HipModule>> HipModule::load(std::shared_ptr<Context> context, std::string_view name,
-                                                   std::span<const std::byte> image) {
-    const std::string what = fmt::format("loading \"{}\" on {}", name, context->info.name);
-    if (image.empty()) return fail(ErrorCode::InvalidArgument, "{}: the image is empty", what);
-    auto object = read_code_object(image);
-    if (!object) return fail(std::move(object.error()), what);
-    if (object->has_value() && (*object)->architecture != context->info.architecture)
-        return fail(ErrorCode::Unsupported, "{}: the image is built for {}, the device is {}", what,
-                    (*object)->architecture, context->info.architecture);
-    if (auto current = context->make_current(); !current) return fail(std::move(current.error()), what);
+Result<std::shared_ptr<Module>> HipModule::load(std::shared_ptr<Context> context, std::string_view name,
+                                                std::span<const std::byte> image) {
+    KG_TRY(auto object, read_code_object(image));
+    if (object && object->architecture != context->info().architecture)
+        return fail(ErrorCode::Unsupported, "the image is built for {}, the device is {}", object->architecture,
+                    context->info().architecture);
+    KG_CHECK(context->make_current());
     ModuleHandle handle = nullptr;
-    if (auto loaded =
-            context->runtime->check(context->hip().hipModuleLoadData(&handle, image.data()), "hipModuleLoadData");
-        !loaded)
-        return fail(std::move(loaded.error()), what);
-    return std::shared_ptr<HipModule>(new HipModule(std::move(context), name, std::move(*object), handle));
+    KG_CHECK(context->driver().call(context->hip().hipModuleLoadData, &handle, image.data()));
+    return std::shared_ptr<Module>(new HipModule(std::move(context), name, std::move(object), handle));
 }
 
 HipModule::~HipModule() {
@@ -25,25 +19,21 @@ HipModule::~HipModule() {
     (void)context_->hip().hipModuleUnload(handle_);
 }
 
-Result<std::shared_ptr<Kernel>> HipModule::kernel(std::string_view name) {
-    const std::string what = fmt::format("kernel \"{}\" of \"{}\"", name, name_);
-    if (auto current = context_->make_current(); !current) return fail(std::move(current.error()), what);
-    FunctionHandle function = nullptr;
-    if (auto found = context_->runtime->check(
-            context_->hip().hipModuleGetFunction(&function, handle_, std::string(name).c_str()),
-            "hipModuleGetFunction");
-        !found)
-        return fail(std::move(found.error()), what);
-    return std::make_shared<HipKernel>(shared_from_this(), function, describe(name, function));
+Result<HipModule::Found> HipModule::find(const std::string& name) const {
+    KG_CHECK(context_->make_current());
+    Found found;
+    KG_CHECK(context_->driver().call(context_->hip().hipModuleGetFunction, &found.function, handle_, name.c_str()));
+    found.info = describe(name, found.function);
+    return found;
 }
 
-KernelInfo HipModule::describe(std::string_view name, FunctionHandle function) const {
+KernelInfo HipModule::describe(const std::string& name, FunctionHandle function) const {
     const auto ask = [&](int attribute) -> std::optional<std::uint32_t> {
         int value = 0;
         if (context_->hip().hipFuncGetAttribute(&value, attribute, function) != Status::Success) return std::nullopt;
         return static_cast<std::uint32_t>(value);
     };
-    KernelInfo info{.name = std::string(name),
+    KernelInfo info{.name = name,
                     .max_threads = ask(kFunctionMaxThreadsPerBlock).value_or(0),
                     .static_shared_bytes = ask(kFunctionSharedBytes).value_or(0),
                     .registers = ask(kFunctionRegisters),

@@ -193,14 +193,14 @@ STANDIN_EXPORT Status hipImportExternalMemory(ExternalMemoryHandle* memory, cons
     if (desc->type != ExternalMemoryType::OpaqueFd || desc->size == 0) return Status::InvalidValue;
     auto file = standin::ExternalMemory::open(desc->handle.fd, desc->size);
     if (file == nullptr) return Status::OutOfMemory;
-    *memory = machine().external_memories.add(std::move(file));
+    *memory = handle_of(machine().external_memories.add(std::move(file)));
     return Status::Success;
 }
 
 STANDIN_EXPORT Status hipExternalMemoryGetMappedBuffer(void** address, ExternalMemoryHandle memory,
                                                        const ExternalMemoryBufferDesc* desc) {
     STANDIN_ENTER();
-    const auto& file = *static_cast<const standin::ExternalMemory*>(memory);
+    const auto& file = *of(memory);
     if (desc->flags != 0 || desc->offset + desc->size > file.bytes) return Status::InvalidValue;
     *address = machine().addresses().import(file.fd, file.data + desc->offset, desc->size);
     return *address != nullptr ? Status::Success : Status::OutOfMemory;
@@ -208,7 +208,7 @@ STANDIN_EXPORT Status hipExternalMemoryGetMappedBuffer(void** address, ExternalM
 
 STANDIN_EXPORT Status hipDestroyExternalMemory(ExternalMemoryHandle memory) {
     STANDIN_ENTER();
-    if (machine().external_memories.remove(static_cast<standin::ExternalMemory*>(memory))) return Status::Success;
+    if (machine().external_memories.remove(of(memory))) return Status::Success;
     machine().complain("hipDestroyExternalMemory of what is not imported");
     return Status::InvalidHandle;
 }

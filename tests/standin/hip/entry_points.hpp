@@ -2,7 +2,7 @@
 // helpers.
 #pragma once
 
-#include <kinetograph/engine/accel/hip/runtime_api.hpp>
+#include <kinetograph/engine/accel/hip/entry_points.hpp>
 #include <kinetograph/tests/standin/work.hpp>
 
 #define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
@@ -25,6 +25,7 @@ STANDIN_HANDLE(FunctionHandle, Function)
 STANDIN_HANDLE(GraphHandle, Graph)
 STANDIN_HANDLE(GraphNodeHandle, GraphNode)
 STANDIN_HANDLE(GraphExecHandle, GraphExec)
+STANDIN_HANDLE(ExternalMemoryHandle, ExternalMemory)
 #undef STANDIN_HANDLE
 
 /// The device that the calling thread has chosen.
@@ -38,7 +39,7 @@ inline bool unknown_stream(StreamHandle stream, const char* call) {
 }
 
 // Declared with the types of engine/accel/hip: a definition that differs does not compile.
-#define STANDIN_DECLARE(name) extern "C" std::remove_pointer_t<decltype(EntryPoints::name)> name
+#define STANDIN_DECLARE(name) extern "C" decltype(EntryPoints::name)::Function name
 STANDIN_DECLARE(hipInit);
 STANDIN_DECLARE(hipRuntimeGetVersion);
 STANDIN_DECLARE(hipGetDeviceCount);

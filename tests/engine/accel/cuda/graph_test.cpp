@@ -21,7 +21,7 @@ TEST_F(CudaGraphs, AReplayIsOneCallOfTheDriver) {
     for (int i = 0; i < 20; ++i) add(1, 1);
     const auto graph = *stream->end_capture();
     stream->replay(*graph);
-    const EntryPointTable& driver = *driver_calls(*device);
+    const gpu::EntryPointTable& driver = *driver_calls(*device);
     const auto contexts = [&] {
         return calls("cuCtxGetCurrent") + calls("cuCtxPushCurrent_v2") + calls("cuCtxPopCurrent_v2");
     };

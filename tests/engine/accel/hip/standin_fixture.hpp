@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/hip/device.hpp>
-#include <kinetograph/engine/accel/hip/runtime_api.hpp>
+#include <kinetograph/engine/accel/hip/driver_api.hpp>
 #include <kinetograph/tests/standin/standin.hpp>
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
-#include <kinetograph/engine/accel/ledger.hpp>
+#include <kinetograph/engine/accel/gpu/ledger.hpp>
 
 #include <algorithm>
 
-namespace kinetograph::accel {
+namespace kinetograph::accel::gpu {
 
 void Ledger::add(std::uint64_t bytes) {
     std::lock_guard lock(mutex_);
@@ -25,4 +25,4 @@ std::uint64_t Ledger::peak() const {
     return peak_;
 }
 
-}  // namespace kinetograph::accel
+}  // namespace kinetograph::accel::gpu

@@ -1,8 +1,8 @@
-#include <kinetograph/engine/accel/cuda/entry_points.hpp>
+#include <kinetograph/engine/accel/gpu/entry_points.hpp>
 
 #include <algorithm>
 
-namespace kinetograph::accel::cuda {
+namespace kinetograph::accel::gpu {
 
 EntryPointBase::EntryPointBase(EntryPointTable& table, const char* symbol, Need need) : symbol_(symbol), need_(need) {
     table.all_.push_back(this);
@@ -10,7 +10,9 @@ EntryPointBase::EntryPointBase(EntryPointTable& table, const char* symbol, Need 
 
 std::string_view EntryPointBase::name() const {
     const std::string_view symbol = symbol_;
-    return symbol.ends_with("_v2") ? symbol.substr(0, symbol.size() - 3) : symbol;
+    for (const std::string_view version : {"_v2", "R0600"})
+        if (symbol.ends_with(version)) return symbol.substr(0, symbol.size() - version.size());
+    return symbol;
 }
 
 std::uint64_t EntryPointTable::calls() const {
@@ -25,4 +27,4 @@ std::uint64_t EntryPointTable::calls(std::string_view symbol) const {
     return found == all_.end() ? 0 : (*found)->calls();
 }
 
-}  // namespace kinetograph::accel::cuda
+}  // namespace kinetograph::accel::gpu

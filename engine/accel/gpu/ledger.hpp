@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace kinetograph::accel {
+namespace kinetograph::accel::gpu {
 
 /// Counts the bytes of Device::allocate, from any thread.
 class Ledger {
@@ -20,4 +20,4 @@ class Ledger {
     std::uint64_t peak_ = 0;
 };
 
-}  // namespace kinetograph::accel
+}  // namespace kinetograph::accel::gpu

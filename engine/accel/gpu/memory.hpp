@@ -1,21 +1,18 @@
-// Memory of a CUDA device: its own, pinned on the host, registered, and imported from another API.
+// Memory of a GPU: its own, pinned on the host, registered, and imported from another API.
 #pragma once
 
-#include <kinetograph/engine/accel/cuda/context.hpp>
+#include <kinetograph/engine/accel/gpu/context.hpp>
 
-namespace kinetograph::accel::cuda {
+namespace kinetograph::accel::gpu {
 
-/// cuMemAlloc. Errors: OutOfMemory, with what is free.
+// See Device::allocate and its siblings.
 Result<std::unique_ptr<Memory>> allocate(const std::shared_ptr<Context>& context, std::string_view name,
                                          std::uint64_t bytes);
-/// cuMemHostAlloc, portable and mapped.
 Result<std::unique_ptr<Memory>> allocate_pinned(const std::shared_ptr<Context>& context, std::string_view name,
                                                 std::uint64_t bytes);
-/// cuMemHostRegister of the caller's pages.
 Result<std::unique_ptr<Memory>> import_host(const std::shared_ptr<Context>& context, std::string_view name,
                                             std::span<std::byte> memory);
-/// cuImportExternalMemory, mapped as one buffer.
 Result<std::unique_ptr<Memory>> import_memory(const std::shared_ptr<Context>& context, std::string_view name,
                                               const ExternalMemoryDesc& desc);
 
-}  // namespace kinetograph::accel::cuda
+}  // namespace kinetograph::accel::gpu

@@ -1,38 +1,65 @@
-#include <kinetograph/engine/accel/driver_stream.hpp>
+#include <kinetograph/engine/accel/gpu/stream.hpp>
+
+#include <kinetograph/engine/accel/gpu/timeline.hpp>
 
 #include <algorithm>
 #include <exception>
 
-namespace kinetograph::accel {
+namespace kinetograph::accel::gpu {
 
-void DriverStream::Errors::note(Error error) {
+Result<std::unique_ptr<GpuStream>> GpuStream::create(std::shared_ptr<Context> context, std::string_view name) {
+    auto handle = context->create_stream();
+    if (!handle) return fail(std::move(handle.error()), fmt::format("stream \"{}\"", name));
+    return std::unique_ptr<GpuStream>(new GpuStream(std::move(context), name, *handle, Ownership::Ours));
+}
+
+std::unique_ptr<GpuStream> GpuStream::adopt(std::shared_ptr<Context> context, std::string_view name,
+                                            StreamHandle handle) {
+    return std::unique_ptr<GpuStream>(new GpuStream(std::move(context), name, handle, Ownership::Callers));
+}
+
+GpuStream::~GpuStream() {
+    if (capture_) (void)end_capture();
+    (void)context_->synchronize(handle_);  // its error has no caller to return to
+    if (ownership_ == Ownership::Ours) context_->release(handle_);
+}
+
+template <class Own, class Object>
+Own* GpuStream::own(Object* object) const {
+    auto* own = dynamic_cast<Own*>(object);
+    return own != nullptr && &own->context() == context_.get() ? own : nullptr;
+}
+
+bool GpuStream::sees(const Timeline& timeline) const { return own<const GpuTimeline>(&timeline) != nullptr; }
+
+void GpuStream::Errors::note(Error error) {
     std::lock_guard lock(mutex);
     if (!first) first = std::move(error);
 }
 
-bool DriverStream::Errors::pending() {
+bool GpuStream::Errors::pending() {
     std::lock_guard lock(mutex);
     return first.has_value();
 }
 
 /// An error is pending, so the call is not made. A capture starts with none.
-bool DriverStream::skips() const { return capture_ ? capture_->error.has_value() : errors_->pending(); }
+bool GpuStream::skips() const { return capture_ ? capture_->error.has_value() : errors_->pending(); }
 
-void DriverStream::stop(Error error) {
+void GpuStream::stop(Error error) {
     if (!capture_)
         errors_->note(std::move(error));
     else if (!capture_->error)
         capture_->error = std::move(error);
 }
 
-void DriverStream::note(Error error, std::string_view what) {
+void GpuStream::note(Error error, std::string_view what) {
     if (error.code == ErrorCode::DeviceLost) return note_late(std::move(error));
     stop({error.code, fmt::format("{}: {}", what, error.message)});
 }
 
 /// An error of work that runs is reported by whatever call comes next: it may be about any pass since the last one.
 /// Nothing of the stream runs any more.
-void DriverStream::note_late(Error error) const {
+void GpuStream::note_late(Error error) const {
     {
         std::lock_guard lock(errors_->mutex);
         const std::string& newest = errors_->newest_launch;
@@ -43,17 +70,17 @@ void DriverStream::note_late(Error error) const {
     keep_all_promises(error);
 }
 
-void DriverStream::refuse_capture(std::string_view what) {
+void GpuStream::refuse_capture(std::string_view what) {
     stop({ErrorCode::Unsupported, fmt::format("{} cannot be captured on stream \"{}\"", what, name_)});
 }
 
-struct DriverStream::HostWork {
+struct GpuStream::HostWork {
     std::shared_ptr<Errors> errors;
     std::string name;
     std::function<Result<void>()> run;
 };
 
-void DriverStream::run_host_work(void* user_data) {
+void GpuStream::run_host_work(void* user_data) {
     const std::unique_ptr<HostWork> work(static_cast<HostWork*>(user_data));
     if (work->errors->pending()) return;
     try {
@@ -66,19 +93,20 @@ void DriverStream::run_host_work(void* user_data) {
     }
 }
 
-void DriverStream::enqueue(std::string_view name, std::function<Result<void>()> work) {
+void GpuStream::enqueue(std::string_view name, std::function<Result<void>()> work) {
     if (capture_) return refuse_capture(fmt::format("host function \"{}\"", name));
     if (skips()) return;
     auto host_work = std::make_unique<HostWork>(HostWork{errors_, std::string(name), std::move(work)});
-    if (auto enqueued = enqueue_host_function(&run_host_work, host_work.get()); !enqueued)
+    if (auto enqueued = context_->run_on_host(handle_, &run_host_work, host_work.get()); !enqueued)
         return note(std::move(enqueued.error()), name);
     host_work.release();  // NOLINT(bugprone-unused-return-value): run_host_work() owns it now
 }
 
-void DriverStream::launch(const Launch& launch) {
+void GpuStream::launch(const Launch& launch) {
     if (skips()) return;
-    auto started = check_launch(launch);
-    if (started) started = enqueue_kernel(launch);
+    const auto* kernel = own<const GpuKernel>(&launch.kernel);
+    auto started = check_launch(launch, kernel);
+    if (started) started = context_->launch(handle_, launch, kernel->function());
     if (!started)
         return note(std::move(started.error()),
                     fmt::format("{}: launching \"{}\"", launch.name, launch.kernel.info().name));
@@ -87,9 +115,9 @@ void DriverStream::launch(const Launch& launch) {
     errors_->newest_launch.assign(launch.name);
 }
 
-Result<void> DriverStream::check_launch(const Launch& launch) const {
+Result<void> GpuStream::check_launch(const Launch& launch, const GpuKernel* own_kernel) const {
     const KernelInfo& kernel = launch.kernel.info();
-    if (!owns(launch.kernel))
+    if (own_kernel == nullptr)
         return fail(ErrorCode::InvalidArgument, "the kernel was loaded on another device than stream \"{}\"", name_);
     if (launch.grid.volume() == 0 || launch.block.volume() == 0)
         return fail(ErrorCode::InvalidArgument, "a grid of {} x {} x {} blocks of {} x {} x {} threads is empty",
@@ -103,22 +131,22 @@ Result<void> DriverStream::check_launch(const Launch& launch) const {
     return {};
 }
 
-void DriverStream::fill(std::byte* address, std::byte value, std::uint64_t bytes) {
+void GpuStream::fill(std::byte* address, std::byte value, std::uint64_t bytes) {
     if (skips() || bytes == 0) return;
-    if (auto filled = enqueue_fill(address, value, bytes); !filled)
+    if (auto filled = context_->fill(handle_, address, value, bytes); !filled)
         note(std::move(filled.error()), fmt::format("filling {} bytes", bytes));
 }
 
-void DriverStream::copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+void GpuStream::copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
     if (skips() || bytes == 0) return;
-    if (auto copied = enqueue_copy(to, from, bytes); !copied)
+    if (auto copied = context_->copy(handle_, to, from, bytes); !copied)
         note(std::move(copied.error()), fmt::format("copying {} bytes", bytes));
 }
 
 /// Notes a use of the timeline, before the driver is asked for it: a signal that `promises` a value, or a wait (0).
 /// False: it is another device's, which stops the stream.
-bool DriverStream::refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_t promised) {
-    if (!timeline || !owns(*timeline)) {
+bool GpuStream::refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_t promised) {
+    if (own<GpuTimeline>(timeline.get()) == nullptr) {
         stop({ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the timeline belongs to another device", name_)});
         return false;
     }
@@ -137,7 +165,7 @@ bool DriverStream::refer_to(const std::shared_ptr<Timeline>& timeline, std::uint
 }
 
 /// Lets go of timelines that are this stream's alone, behind a signal that it has passed.
-void DriverStream::forget_passed() {
+void GpuStream::forget_passed() {
     std::uint64_t passed = 0;
     for (const auto& [timeline, reference] : references_)
         if (reference.promised != 0 && !reference.owed && timeline->value() >= reference.promised)
@@ -146,13 +174,13 @@ void DriverStream::forget_passed() {
                   [&](const auto& entry) { return entry.first.use_count() == 1 && entry.second.newest_use <= passed; });
 }
 
-void DriverStream::owe(const std::shared_ptr<Timeline>& timeline) {
+void GpuStream::owe(const std::shared_ptr<Timeline>& timeline) {
     std::lock_guard lock(references_mutex_);
     references_[timeline].owed = true;
 }
 
 /// Signals from the host what a device that is lost was asked to signal.
-void DriverStream::keep_all_promises(const Error& lost) const {
+void GpuStream::keep_all_promises(const Error& lost) const {
     std::lock_guard lock(references_mutex_);
     for (auto& [timeline, reference] : references_) {
         if (reference.promised == 0) continue;
@@ -163,7 +191,7 @@ void DriverStream::keep_all_promises(const Error& lost) const {
 }
 
 /// Signals from the host what the driver has refused to, up to the use `passed`, before which nothing runs any more.
-void DriverStream::keep_owed_promises(std::uint64_t passed) const {
+void GpuStream::keep_owed_promises(std::uint64_t passed) const {
     std::lock_guard lock(references_mutex_);
     for (auto& [timeline, reference] : references_) {
         if (!reference.owed || reference.newest_signal > passed) continue;
@@ -172,104 +200,105 @@ void DriverStream::keep_owed_promises(std::uint64_t passed) const {
     }
 }
 
-std::uint64_t DriverStream::uses() const {
+std::uint64_t GpuStream::uses() const {
     std::lock_guard lock(references_mutex_);
     return uses_;
 }
 
-void DriverStream::wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
+void GpuStream::wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
     if (capture_) return refuse_capture(fmt::format("waiting for a timeline's value {}", value));
     if (!refer_to(timeline, 0)) return;
-    if (auto enqueued = enqueue_wait(*timeline, value); !enqueued)
+    if (auto enqueued = static_cast<GpuTimeline&>(*timeline).enqueue_wait(handle_, value); !enqueued)
         note(std::move(enqueued.error()), fmt::format("stream \"{}\" waiting for value {}", name_, value));
 }
 
-void DriverStream::signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
+void GpuStream::signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
     if (capture_) return refuse_capture(fmt::format("signalling a timeline's value {}", value));
     if (!refer_to(timeline, value)) return;
-    auto enqueued = enqueue_signal(*timeline, value);
+    auto enqueued = static_cast<GpuTimeline&>(*timeline).enqueue_signal(handle_, value);
     if (enqueued) return;
     owe(timeline);
     note(std::move(enqueued.error()), fmt::format("stream \"{}\" signalling value {}", name_, value));
     (void)status();  // the host does it now, if nothing before it runs
 }
 
-void DriverStream::record(std::shared_ptr<Event> event) {
-    auto own = std::dynamic_pointer_cast<DriverEvent>(std::move(event));
-    if (own == nullptr || !owns(*own))
+void GpuStream::record(std::shared_ptr<Event> event) {
+    auto* const mine = own<GpuEvent>(event.get());
+    if (mine == nullptr)
         return stop(
             {ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the event belongs to another device", name_)});
-    if (capture_ && !info().can_time_graphs)
-        return refuse_capture(fmt::format("an event record ({})", info().can_time_graphs.reason));
+    if (capture_ && !context_->info().can_time_graphs)
+        return refuse_capture(fmt::format("an event record ({})", context_->info().can_time_graphs.reason));
     if (capture_ && skips()) return;
-    if (!capture_) own->expect();
-    if (auto recorded = capture_ ? capture_record(*own) : enqueue_record(*own); !recorded)
+    if (!capture_) mine->expect();
+    if (auto recorded =
+            capture_ ? context_->capture_record(handle_, mine->handle()) : context_->record(handle_, mine->handle());
+        !recorded)
         return note(std::move(recorded.error()), fmt::format("stream \"{}\"", name_));
-    if (capture_) capture_->events.push_back(std::move(own));
+    if (capture_) capture_->events.push_back(std::static_pointer_cast<GpuEvent>(std::move(event)));
 }
 
-Result<void> DriverStream::begin_capture() {
-    if (!info().can_capture)
-        return fail(ErrorCode::Unsupported, "capturing stream \"{}\": {}", name_, info().can_capture.reason);
+Result<void> GpuStream::begin_capture() {
+    if (!context_->info().can_capture)
+        return fail(ErrorCode::Unsupported, "capturing stream \"{}\": {}", name_, context_->info().can_capture.reason);
     if (capture_) return fail(ErrorCode::InvalidArgument, "stream \"{}\" is being captured already", name_);
     KG_CHECK(status());
     std::lock_guard lock(capture_mutex_);
-    if (auto begun = start_capture(); !begun)
+    if (auto begun = context_->begin_capture(handle_); !begun)
         return fail(std::move(begun.error()), fmt::format("capturing stream \"{}\"", name_));
     capture_.emplace();
     return {};
 }
 
-Result<std::shared_ptr<Graph>> DriverStream::end_capture() {
+Result<std::shared_ptr<Graph>> GpuStream::end_capture() {
     if (!capture_) return fail(ErrorCode::InvalidArgument, "stream \"{}\" is not being captured", name_);
     std::unique_lock lock(capture_mutex_);
-    auto captured = finish_capture();
+    auto captured = context_->end_capture(handle_);
     Capture capture = std::move(*capture_);
     capture_.reset();
     lock.unlock();
-    if (capture.error) return fail(std::move(*capture.error));
+    if (capture.error) {
+        if (captured) context_->release(*captured);
+        return fail(std::move(*capture.error));
+    }
     const auto what = [&] { return fmt::format("capturing stream \"{}\"", name_); };
     if (!captured) return fail(std::move(captured.error()), what());
-    auto graph = (*captured)->instantiate(std::move(capture.events));
+    auto graph = GpuGraph::instantiate(context_, *captured, handle_, std::move(capture.events));
     if (!graph) return fail(std::move(graph.error()), what());
     return graph;
 }
 
-void DriverStream::abandon_capture() {
-    if (capture_) (void)end_capture();
-}
-
-void DriverStream::replay(Graph& graph) {
+void GpuStream::replay(Graph& graph) {
     if (capture_) return refuse_capture("the replay of a graph");
     if (skips()) return;
-    if (!owns(graph))
+    auto* const mine = own<GpuGraph>(&graph);
+    if (mine == nullptr)
         return stop(
             {ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the graph belongs to another device", name_)});
-    auto& own = static_cast<DriverGraph&>(graph);
-    own.expect_events();
-    if (auto launched = enqueue_graph(own); !launched)
+    mine->expect_events();
+    if (auto launched = context_->replay(handle_, mine->handle()); !launched)
         note(std::move(launched.error()),
-             fmt::format("stream \"{}\" replaying a graph of {} nodes", name_, own.nodes()));
+             fmt::format("stream \"{}\" replaying a graph of {} nodes", name_, mine->nodes()));
 }
 
-Result<void> DriverStream::upload(std::byte* to, std::span<const std::byte> from) {
+Result<void> GpuStream::upload(std::byte* to, std::span<const std::byte> from) {
     if (capture_) refuse_capture("an upload");
     copy(to, from.data(), from.size());
     return synchronize();
 }
 
-Result<void> DriverStream::read_back(std::span<std::byte> to, const std::byte* from) {
+Result<void> GpuStream::read_back(std::span<std::byte> to, const std::byte* from) {
     if (capture_) refuse_capture("a read-back");
     copy(to.data(), from, to.size());
     return synchronize();
 }
 
-Result<void> DriverStream::status() const {
+Result<void> GpuStream::status() const {
     {
         std::lock_guard lock(capture_mutex_);
         if (!capture_) {
             const std::uint64_t asked_at = uses();
-            if (auto idle = query(); !idle)
+            if (auto idle = context_->is_idle(handle_); !idle)
                 note_late(std::move(idle.error()));
             else if (*idle)
                 keep_owed_promises(asked_at);
@@ -278,18 +307,18 @@ Result<void> DriverStream::status() const {
     return noted();
 }
 
-Result<void> DriverStream::noted() const {
+Result<void> GpuStream::noted() const {
     std::lock_guard lock(errors_->mutex);
     if (errors_->first) return fail(*errors_->first);
     return {};
 }
 
-Result<void> DriverStream::synchronize() {
+Result<void> GpuStream::synchronize() {
     if (capture_) {
         refuse_capture("waiting for the stream");
         return fail(*capture_->error);
     }
-    if (auto passed = block(); !passed)
+    if (auto passed = context_->synchronize(handle_); !passed)
         note_late(std::move(passed.error()));
     else
         keep_owed_promises(uses());
@@ -304,4 +333,4 @@ Result<void> DriverStream::synchronize() {
     return fail(std::move(error));
 }
 
-}  // namespace kinetograph::accel
+}  // namespace kinetograph::accel::gpu

@@ -1,20 +1,29 @@
-#include <kinetograph/engine/accel/device_clock.hpp>
+#include <kinetograph/engine/accel/gpu/clock.hpp>
 
 #include <pthread.h>
 
 #include <cmath>
 
-namespace kinetograph::accel {
+namespace kinetograph::accel::gpu {
 
-Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::unique_ptr<ClockAnchors> anchors,
-                                                        const char* thread_name) {
-    std::shared_ptr<DeviceClock> clock(new DeviceClock(std::move(anchors)));
+Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::shared_ptr<Context> context) {
+    const std::string name = fmt::format("{} clock", to_string(context->info().kind));  // 15 characters at most
+    std::shared_ptr<DeviceClock> clock(new DeviceClock(std::move(context)));
     constexpr int kFirstReadings = 5;  // of which one at least is not interrupted, and weighs most
-    for (int i = 0; i < kFirstReadings; ++i)
-        if (auto anchored = clock->read(); !anchored) return fail(std::move(anchored.error()), "device clock");
+    Result<void> anchored = clock->create_anchors();
+    for (int i = 0; i < kFirstReadings && anchored; ++i) anchored = clock->read();
+    if (!anchored) return fail(std::move(anchored.error()), "device clock");
     clock->thread_ = std::thread([self = clock.get()] { self->run(); });
-    pthread_setname_np(clock->thread_.native_handle(), thread_name);
+    pthread_setname_np(clock->thread_.native_handle(), name.c_str());
     return clock;
+}
+
+Result<void> DeviceClock::create_anchors() {
+    KG_TRY(stream_, context_->create_stream());
+    for (EventHandle& anchor : anchors_) {
+        KG_TRY(anchor, context_->create_event());
+    }
+    return {};
 }
 
 DeviceClock::~DeviceClock() {
@@ -24,6 +33,15 @@ DeviceClock::~DeviceClock() {
     }
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
+    for (const EventHandle anchor : anchors_)
+        if (anchor != nullptr) context_->release(anchor);
+    if (stream_ != nullptr) context_->release(stream_);
+}
+
+/// Blocks until the anchor has been passed.
+Result<void> DeviceClock::record(EventHandle anchor) {
+    KG_CHECK(context_->record(stream_, anchor));
+    return context_->synchronize(anchor);
 }
 
 /// Called by the thread alone once it runs: `newest_` changes under the lock, the other anchor belongs to this
@@ -31,11 +49,11 @@ DeviceClock::~DeviceClock() {
 Result<void> DeviceClock::read() {
     const std::size_t next = anchored_ ? 1 - newest_ : newest_;
     const Nanoseconds before = host_now();
-    KG_CHECK(anchors_->record(next));
+    KG_CHECK(record(anchors_[next]));
     const Nanoseconds after = host_now();
     std::lock_guard lock(mutex_);
     if (anchored_) {
-        KG_TRY(auto measured, anchors_->elapsed(newest_, next));
+        KG_TRY(const double measured, context_->nanoseconds(anchors_[newest_], anchors_[next]));
         device_time_ += measured;
     }
     newest_ = next;
@@ -48,7 +66,7 @@ Result<void> DeviceClock::read() {
 void DeviceClock::run() {
     using namespace std::chrono_literals;
     constexpr int kQuickReadings = 8;  // a first slope after a tenth of a second, then one reading every quarter
-    anchors_->enter_thread();
+    context_->enter_thread();
     for (int readings = 0;; ++readings) {
         {
             std::unique_lock lock(mutex_);
@@ -58,9 +76,10 @@ void DeviceClock::run() {
     }
 }
 
-std::optional<Nanoseconds> DeviceClock::host_time(const DriverEvent& event) const {
+std::optional<Nanoseconds> DeviceClock::host_time(const GpuEvent& event) const {
     std::lock_guard lock(mutex_);
-    const auto since = event.since(*anchors_, newest_);
+    if (!context_->has_passed(event.handle())) return std::nullopt;
+    const auto since = context_->nanoseconds(anchors_[newest_], event.handle());
     if (!since) return std::nullopt;
     // Unsigned on purpose: events before the first anchor wrap, which the regression reads as negative.
     const auto ticks = static_cast<std::int64_t>(std::llround(device_time_ + *since));
@@ -72,9 +91,16 @@ double DeviceClock::drift_ppm() const {
     return regression_.drift_ppm();
 }
 
-std::optional<Nanoseconds> DriverEvent::time() const {
+Result<std::shared_ptr<GpuEvent>> GpuEvent::create(std::shared_ptr<Context> context,
+                                                   std::shared_ptr<const DeviceClock> clock) {
+    auto handle = context->create_event();
+    if (!handle) return fail(std::move(handle.error()), "event");
+    return std::shared_ptr<GpuEvent>(new GpuEvent(std::move(context), std::move(clock), *handle));
+}
+
+std::optional<Nanoseconds> GpuEvent::time() const {
     if (!recorded_.load(std::memory_order_acquire)) return std::nullopt;
     return clock_->host_time(*this);
 }
 
-}  // namespace kinetograph::accel
+}  // namespace kinetograph::accel::gpu

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace kinetograph::accel {
+namespace kinetograph::accel::gpu {
 
 /// Reads, awaits and raises a counter in memory that streams wait for and write. Waiting polls, first without pause,
 /// then with naps of up to 100 microseconds: drivers offer nothing to block on that does not also stall the stream.
@@ -22,4 +22,4 @@ class HostCounter {
     std::uint64_t* counter_;
 };
 
-}  // namespace kinetograph::accel
+}  // namespace kinetograph::accel::gpu

@@ -1,10 +1,10 @@
-#include <kinetograph/engine/accel/host_counter.hpp>
+#include <kinetograph/engine/accel/gpu/host_counter.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <thread>
 
-namespace kinetograph::accel {
+namespace kinetograph::accel::gpu {
 
 HostCounter::HostCounter(std::uint64_t* counter) : counter_(counter) {
     std::atomic_ref(*counter_).store(0, std::memory_order_release);
@@ -34,4 +34,4 @@ void HostCounter::signal(std::uint64_t value) {
     }
 }
 
-}  // namespace kinetograph::accel
+}  // namespace kinetograph::accel::gpu

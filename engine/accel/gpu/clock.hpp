@@ -1,0 +1,73 @@
+// Events of a GPU on the host's time axis. Drivers tell differences between events only: a clock anchors them.
+#pragma once
+
+#include <kinetograph/engine/accel/gpu/context.hpp>
+#include <kinetograph/engine/profile/clock_regression.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace kinetograph::accel::gpu {
+
+class GpuEvent;
+
+/// Maps events of one device to host time. A thread of its own records an anchor a few times a second, reads the host's
+/// clock before and after, and fits offset and drift; an event's time is the newest anchor's plus what the driver
+/// gives, which is a float of milliseconds: 30 ns fine at half a second.
+class DeviceClock {
+  public:
+    /// Errors: what the driver says.
+    static Result<std::shared_ptr<DeviceClock>> start(std::shared_ptr<Context> context);
+    ~DeviceClock();
+    DeviceClock(const DeviceClock&) = delete;
+    DeviceClock& operator=(const DeviceClock&) = delete;
+
+    /// Empty while `event` has not been passed, or was never recorded.
+    std::optional<Nanoseconds> host_time(const GpuEvent& event) const;
+    double drift_ppm() const;
+
+  private:
+    explicit DeviceClock(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+    Result<void> create_anchors();
+    Result<void> record(EventHandle anchor);
+    Result<void> read();
+    void run();
+
+    std::shared_ptr<Context> context_;
+    StreamHandle stream_ = nullptr;  ///< has nothing to do but to pass the anchors
+    std::array<EventHandle, 2> anchors_{};
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t newest_ = 0;  ///< anchor
+    bool anchored_ = false;
+    double device_time_ = 0;  ///< of the newest anchor: nanoseconds since the first one
+    profile::ClockRegression regression_;
+    bool stop_ = false;
+    std::thread thread_;
+};
+
+class GpuEvent final : public Event {
+  public:
+    static Result<std::shared_ptr<GpuEvent>> create(std::shared_ptr<Context> context,
+                                                    std::shared_ptr<const DeviceClock> clock);
+    ~GpuEvent() override { context_->release(handle_); }
+    GpuEvent(const GpuEvent&) = delete;
+    GpuEvent& operator=(const GpuEvent&) = delete;
+    std::optional<Nanoseconds> time() const override;
+    /// The event is about to be recorded, once or by every replay of a graph.
+    void expect() { recorded_.store(true, std::memory_order_release); }
+    EventHandle handle() const { return handle_; }
+    Context& context() const { return *context_; }
+
+  private:
+    GpuEvent(std::shared_ptr<Context> context, std::shared_ptr<const DeviceClock> clock, EventHandle handle)
+        : context_(std::move(context)), clock_(std::move(clock)), handle_(handle) {}
+    std::shared_ptr<Context> context_;
+    std::shared_ptr<const DeviceClock> clock_;
+    EventHandle handle_;
+    std::atomic<bool> recorded_ = false;  ///< drivers call an event that was never recorded complete
+};
+
+}  // namespace kinetograph::accel::gpu

@@ -1,0 +1,102 @@
+// Context: one GPU as everything made by it shares it, with the calls of its driver; cuda/ and hip/ supply them.
+#pragma once
+
+#include <kinetograph/engine/accel/gpu/driver_types.hpp>
+#include <kinetograph/engine/accel/gpu/ledger.hpp>
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+
+namespace kinetograph::accel::gpu {
+
+/// Lives as long as the last object of its device.
+///
+/// Every call makes the device current on the calling thread as its API asks for. Errors are the driver's, with the
+/// call's name before them: "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"; whoever calls says what for. What releases has
+/// nobody to tell that it failed: the driver releases everything with the process.
+class Context {
+  public:
+    virtual ~Context() = default;
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+    const DeviceInfo& info() const { return info_; }
+    Ledger& ledger() { return ledger_; }
+
+    /// Makes the device current on a thread of ours for as long as that runs: its calls cost less then.
+    virtual void enter_thread() = 0;
+
+    struct MemoryLeft {
+        std::uint64_t free = 0, total = 0;  ///< bytes
+    };
+    virtual Result<std::byte*> allocate(std::uint64_t bytes) = 0;
+    virtual MemoryLeft memory_left() = 0;
+    virtual void release(std::byte* address) = 0;  ///< allocated or mapped
+    /// Pinned memory for every device of the driver, by its address on the host.
+    virtual Result<std::byte*> allocate_pinned(std::uint64_t bytes) = 0;
+    virtual void release_pinned(std::byte* host) = 0;
+    virtual Result<void> register_host(std::span<std::byte> memory) = 0;
+    virtual void unregister_host(std::byte* host) = 0;
+    virtual Result<std::byte*> device_address(std::byte* host) = 0;  ///< of pinned or registered memory
+    /// Leaves the descriptor to the caller.
+    virtual Result<ExternalMemoryHandle> import_memory(const ExternalMemoryDesc& desc) = 0;
+    virtual Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) = 0;
+    virtual void release(ExternalMemoryHandle memory) = 0;
+
+    /// Eight bytes that streams and the host wait for and write.
+    struct Counter {
+        std::byte* host = nullptr;
+        std::byte* device = nullptr;
+    };
+    /// Errors also: Unsupported (streams of the device cannot wait for values).
+    virtual Result<Counter> create_counter() = 0;
+    virtual void release(const Counter& counter) = 0;
+    virtual Result<void> wait(StreamHandle stream, const Counter& counter, std::uint64_t value) = 0;
+    virtual Result<void> signal(StreamHandle stream, const Counter& counter, std::uint64_t value) = 0;
+    /// The descriptor belongs to the driver once this has succeeded.
+    virtual Result<ExternalSemaphoreHandle> import_semaphore(int fd) = 0;
+    virtual void release(ExternalSemaphoreHandle semaphore) = 0;
+    virtual Result<void> wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) = 0;
+    virtual Result<void> signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) = 0;
+
+    virtual Result<StreamHandle> create_stream() = 0;
+    virtual void release(StreamHandle stream) = 0;
+    virtual Result<bool> is_idle(StreamHandle stream) = 0;
+    virtual Result<void> synchronize(StreamHandle stream) = 0;
+    virtual Result<void> run_on_host(StreamHandle stream, HostFunction function, void* user_data) = 0;
+    /// Errors also: Unsupported, InvalidArgument (what only this API's devices decline).
+    virtual Result<void> launch(StreamHandle stream, const Launch& launch, FunctionHandle function) = 0;
+    virtual Result<void> fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) = 0;
+    virtual Result<void> copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
+
+    virtual Result<void> begin_capture(StreamHandle stream) = 0;
+    virtual Result<GraphHandle> end_capture(StreamHandle stream) = 0;
+    virtual Result<std::size_t> count_nodes(GraphHandle graph) = 0;
+    /// The first replay will be on `stream`, or on another.
+    virtual Result<GraphExecHandle> instantiate(GraphHandle graph, StreamHandle stream) = 0;
+    virtual Result<void> replay(StreamHandle stream, GraphExecHandle graph) = 0;
+    virtual void release(GraphHandle graph) = 0;
+    virtual void release(GraphExecHandle graph) = 0;
+
+    virtual Result<EventHandle> create_event() = 0;
+    virtual void release(EventHandle event) = 0;
+    virtual Result<void> record(StreamHandle stream, EventHandle event) = 0;
+    /// Adds to the capture that `stream` is in a record that stamps the event in every replay.
+    virtual Result<void> capture_record(StreamHandle stream, EventHandle event) = 0;
+    virtual bool has_passed(EventHandle event) = 0;
+    virtual Result<void> synchronize(EventHandle event) = 0;
+    virtual Result<double> nanoseconds(EventHandle from, EventHandle to) = 0;
+
+    /// `self` is this, for the module to keep. Errors: those of Device::load.
+    virtual Result<std::shared_ptr<Module>> load(std::shared_ptr<Context> self, std::string_view name,
+                                                 std::span<const std::byte> image) = 0;
+
+  protected:
+    explicit Context(DeviceInfo info) : info_(std::move(info)) {}
+    /// What the driver gives as a float of milliseconds.
+    static double to_nanoseconds(float milliseconds) { return static_cast<double>(milliseconds) * 1e6; }
+
+  private:
+    DeviceInfo info_;
+    Ledger ledger_;
+};
+
+}  // namespace kinetograph::accel::gpu

@@ -1,0 +1,57 @@
+#include <kinetograph/engine/accel/gpu/device.hpp>
+
+#include <kinetograph/engine/accel/gpu/memory.hpp>
+#include <kinetograph/engine/accel/gpu/stream.hpp>
+#include <kinetograph/engine/accel/gpu/timeline.hpp>
+
+namespace kinetograph::accel::gpu {
+
+Result<std::unique_ptr<Memory>> GpuDevice::allocate(std::string_view name, std::uint64_t bytes) {
+    return gpu::allocate(context_, name, bytes);
+}
+
+Result<std::unique_ptr<Memory>> GpuDevice::allocate_pinned(std::string_view name, std::uint64_t bytes) {
+    return gpu::allocate_pinned(context_, name, bytes);
+}
+
+Result<std::unique_ptr<Memory>> GpuDevice::import_host(std::string_view name, std::span<std::byte> memory) {
+    return gpu::import_host(context_, name, memory);
+}
+
+Result<std::unique_ptr<Memory>> GpuDevice::import_memory(std::string_view name, const ExternalMemoryDesc& desc) {
+    return gpu::import_memory(context_, name, desc);
+}
+
+Result<std::unique_ptr<Stream>> GpuDevice::create_stream(std::string_view name) {
+    return GpuStream::create(context_, name);
+}
+
+Result<std::shared_ptr<Timeline>> GpuDevice::create_timeline() { return gpu::create_timeline(context_); }
+
+Result<std::shared_ptr<Timeline>> GpuDevice::import_timeline(int fd, std::shared_ptr<Timeline> original) {
+    return gpu::import_timeline(context_, fd, std::move(original));
+}
+
+Result<std::shared_ptr<Event>> GpuDevice::create_event() {
+    KG_TRY(auto clock, this->clock());
+    return GpuEvent::create(context_, std::move(clock));
+}
+
+Result<std::shared_ptr<Module>> GpuDevice::load(std::string_view name, std::span<const std::byte> image) {
+    const std::string what = fmt::format("loading \"{}\" on {}", name, info().name);
+    if (image.empty()) return fail(ErrorCode::InvalidArgument, "{}: the image is empty", what);
+    auto module = context_->load(context_, name, image);
+    if (!module) return fail(std::move(module.error()), what);
+    return module;
+}
+
+/// Its thread starts with the first event: who times nothing has none.
+Result<std::shared_ptr<DeviceClock>> GpuDevice::clock() {
+    std::lock_guard lock(clock_mutex_);
+    if (!clock_) {
+        KG_TRY(clock_, DeviceClock::start(context_));
+    }
+    return clock_;
+}
+
+}  // namespace kinetograph::accel::gpu

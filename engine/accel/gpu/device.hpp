@@ -1,0 +1,78 @@
+// GpuDevice: accel::Device on the Context of either API.
+#pragma once
+
+#include <kinetograph/engine/accel/gpu/context.hpp>
+
+#include <mutex>
+#include <vector>
+
+namespace kinetograph::accel::gpu {
+
+class DeviceClock;
+
+/// Which device of a driver.
+struct DeviceOptions {
+    std::string library;        ///< of the driver; empty: what the environment names, or the API's own name
+    std::uint32_t ordinal = 0;  ///< index into inspect_devices()
+};
+
+class GpuDevice final : public Device {
+  public:
+    explicit GpuDevice(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+    const std::shared_ptr<Context>& context() const { return context_; }
+
+    const DeviceInfo& info() const override { return context_->info(); }
+    Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) override;
+    Result<std::unique_ptr<Memory>> allocate_pinned(std::string_view name, std::uint64_t bytes) override;
+    Result<std::unique_ptr<Memory>> import_host(std::string_view name, std::span<std::byte> memory) override;
+    Result<std::unique_ptr<Memory>> import_memory(std::string_view name, const ExternalMemoryDesc& desc) override;
+    Result<std::unique_ptr<Stream>> create_stream(std::string_view name) override;
+    Result<std::shared_ptr<Timeline>> create_timeline() override;
+    Result<std::shared_ptr<Timeline>> import_timeline(int fd, std::shared_ptr<Timeline> original) override;
+    Result<std::shared_ptr<Event>> create_event() override;
+    Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> image) override;
+    std::uint64_t bytes_allocated() const override { return context_->ledger().held(); }
+    std::uint64_t peak_bytes() const override { return context_->ledger().peak(); }
+
+  private:
+    Result<std::shared_ptr<DeviceClock>> clock();
+
+    std::shared_ptr<Context> context_;
+    std::mutex clock_mutex_;
+    std::shared_ptr<DeviceClock> clock_;
+};
+
+/// Every device of the driver, as create_device() would describe it. `Of` is an API's context: its Driver, and
+/// describe(driver, ordinal).
+template <class Of>
+Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library) {
+    KG_TRY(const auto driver, Of::Driver::open(library));
+    KG_TRY(const std::uint32_t count, driver->count_devices());
+    std::vector<DeviceInfo> devices(count);
+    for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
+        KG_TRY(devices[ordinal], Of::describe(*driver, ordinal));
+    }
+    return devices;
+}
+
+/// Errors: as inspect_devices(), OutOfRange (no device of that ordinal). Of::create(driver, ordinal, info) opens it.
+template <class Of>
+Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
+    KG_TRY(auto driver, Of::Driver::open(options.library));
+    KG_TRY(const std::uint32_t count, driver->count_devices());
+    if (options.ordinal >= count)
+        return fail(ErrorCode::OutOfRange, "{} device {}: {} has {} devices, counted from 0", Of::kLane,
+                    options.ordinal, driver->library(), count);
+    KG_TRY(auto info, Of::describe(*driver, options.ordinal));
+    KG_TRY(auto context, Of::create(std::move(driver), options.ordinal, std::move(info)));
+    return std::make_unique<GpuDevice>(std::move(context));
+}
+
+/// The context of a device of that API; null where `device` is another's.
+template <class Of>
+std::shared_ptr<Of> context_of(const Device& device) {
+    const auto* own = dynamic_cast<const GpuDevice*>(&device);
+    return own == nullptr ? nullptr : std::dynamic_pointer_cast<Of>(own->context());
+}
+
+}  // namespace kinetograph::accel::gpu

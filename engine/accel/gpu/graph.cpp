@@ -1,0 +1,18 @@
+#include <kinetograph/engine/accel/gpu/graph.hpp>
+
+namespace kinetograph::accel::gpu {
+
+Result<std::shared_ptr<GpuGraph>> GpuGraph::instantiate(std::shared_ptr<Context> context, GraphHandle captured,
+                                                        StreamHandle stream,
+                                                        std::vector<std::shared_ptr<GpuEvent>> events) {
+    const auto nodes = context->count_nodes(captured);
+    auto handle = nodes ? context->instantiate(captured, stream) : fail(nodes.error());
+    context->release(captured);
+    if (!nodes) return fail(std::move(handle.error()));
+    if (!handle) return fail(std::move(handle.error()), fmt::format("a graph of {} nodes", *nodes));
+    return std::shared_ptr<GpuGraph>(new GpuGraph(std::move(context), *handle, *nodes, std::move(events)));
+}
+
+GpuGraph::~GpuGraph() { context_->release(handle_); }
+
+}  // namespace kinetograph::accel::gpu

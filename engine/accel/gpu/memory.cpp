@@ -1,0 +1,133 @@
+#include <kinetograph/engine/accel/gpu/memory.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace kinetograph::accel::gpu {
+
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+
+class GpuMemory : public Memory {
+  public:
+    GpuMemory(std::shared_ptr<Context> context, std::byte* device, std::byte* host, std::uint64_t bytes)
+        : context_(std::move(context)), device_(device), host_(host), bytes_(bytes) {}
+    std::byte* data() const final { return device_; }
+    std::byte* host_data() const final { return host_; }
+    std::uint64_t bytes() const final { return bytes_; }
+
+  protected:
+    Context& context() { return *context_; }
+
+  private:
+    std::shared_ptr<Context> context_;
+    std::byte* device_;
+    std::byte* host_;
+    std::uint64_t bytes_;
+};
+
+class OwnMemory final : public GpuMemory {
+  public:
+    using GpuMemory::GpuMemory;
+    ~OwnMemory() override {
+        context().release(data());
+        context().ledger().remove(bytes());
+    }
+};
+
+class PinnedMemory final : public GpuMemory {
+  public:
+    using GpuMemory::GpuMemory;
+    ~PinnedMemory() override { context().release_pinned(host_data()); }
+};
+
+class RegisteredMemory final : public GpuMemory {
+  public:
+    using GpuMemory::GpuMemory;
+    ~RegisteredMemory() override { context().unregister_host(host_data()); }
+};
+
+class ImportedMemory final : public GpuMemory {
+  public:
+    ImportedMemory(std::shared_ptr<Context> context, ExternalMemoryHandle handle, std::byte* device,
+                   std::uint64_t bytes)
+        : GpuMemory(std::move(context), device, nullptr, bytes), handle_(handle) {}
+    ~ImportedMemory() override {
+        context().release(data());  // the mapping; the memory belongs to whoever exported it
+        context().release(handle_);
+    }
+
+  private:
+    ExternalMemoryHandle handle_;
+};
+
+std::string quoted(std::string_view name) { return fmt::format("\"{}\"", name); }
+
+}  // namespace
+
+Result<std::unique_ptr<Memory>> allocate(const std::shared_ptr<Context>& context, std::string_view name,
+                                         std::uint64_t bytes) {
+    const std::uint64_t rounded = std::max<std::uint64_t>(bytes, 1);  // drivers refuse 0 bytes, or answer with null
+    auto device = context->allocate(rounded);
+    if (!device && device.error().code == ErrorCode::OutOfMemory) {
+        const auto [free, total] = context->memory_left();
+        return fail(ErrorCode::OutOfMemory, "\"{}\" needs {} bytes, {} of {} bytes are free on {}: {}", name, bytes,
+                    free, total, context->info().name, device.error().message);
+    }
+    if (!device) return fail(std::move(device.error()), quoted(name));
+    context->ledger().add(rounded);
+    return std::make_unique<OwnMemory>(context, *device, nullptr, rounded);
+}
+
+Result<std::unique_ptr<Memory>> allocate_pinned(const std::shared_ptr<Context>& context, std::string_view name,
+                                                std::uint64_t bytes) {
+    const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + kPageBytes - 1) / kPageBytes * kPageBytes;
+    auto host = context->allocate_pinned(rounded);
+    if (!host)
+        return fail(std::move(host.error()), fmt::format("\"{}\" needs {} bytes of pinned host memory", name, bytes));
+    auto device = context->device_address(*host);
+    if (!device) {
+        context->release_pinned(*host);
+        return fail(std::move(device.error()), quoted(name));
+    }
+    return std::make_unique<PinnedMemory>(context, *device, *host, rounded);
+}
+
+Result<std::unique_ptr<Memory>> import_host(const std::shared_ptr<Context>& context, std::string_view name,
+                                            std::span<std::byte> memory) {
+    if (!context->info().can_import_host)
+        return fail(ErrorCode::Unsupported, "importing \"{}\" into {}: {}", name, context->info().name,
+                    context->info().can_import_host.reason);
+    if (memory.empty() || reinterpret_cast<std::uintptr_t>(memory.data()) % kPageBytes != 0 ||
+        memory.size() % kPageBytes != 0)
+        return fail(ErrorCode::InvalidArgument, "\"{}\": {} bytes at {} are not whole pages of {} bytes", name,
+                    memory.size(), static_cast<const void*>(memory.data()), kPageBytes);
+    if (auto made = context->register_host(memory); !made) return fail(std::move(made.error()), quoted(name));
+    auto device = context->device_address(memory.data());
+    if (!device) {
+        context->unregister_host(memory.data());
+        return fail(std::move(device.error()), quoted(name));
+    }
+    return std::make_unique<RegisteredMemory>(context, *device, memory.data(), memory.size());
+}
+
+Result<std::unique_ptr<Memory>> import_memory(const std::shared_ptr<Context>& context, std::string_view name,
+                                              const ExternalMemoryDesc& desc) {
+    if (!context->info().can_import_memory)
+        return fail(ErrorCode::Unsupported, "importing \"{}\" into {}: {}", name, context->info().name,
+                    context->info().can_import_memory.reason);
+    const auto what = [&] { return fmt::format("\"{}\", {} bytes of another API", name, desc.bytes); };
+    auto handle = context->import_memory(desc);
+    if (!handle) return fail(std::move(handle.error()), what());
+    auto device = context->map(*handle, desc.bytes);
+    if (!device) {
+        context->release(*handle);
+        return fail(std::move(device.error()), what());
+    }
+    ::close(desc.fd);
+    return std::make_unique<ImportedMemory>(context, *handle, *device, desc.bytes);
+}
+
+}  // namespace kinetograph::accel::gpu

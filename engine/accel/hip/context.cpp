@@ -1,0 +1,359 @@
+#include <kinetograph/engine/accel/hip/context.hpp>
+
+#include <kinetograph/engine/accel/hip/module.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace kinetograph::accel::hip {
+
+namespace {
+
+Capability unless(Capability capability, bool declined, std::string_view reason) {
+    if (capability && declined) return {false, std::string(reason)};
+    return capability;
+}
+
+/// What the runtime and this device can do beyond the basics, each found by asking.
+void probe(const Driver& hip, const DeviceProperties& properties, DeviceInfo& info) {
+    info.can_load.available = true;
+    info.can_capture =
+        hip.has({&hip->hipStreamBeginCapture, &hip->hipStreamEndCapture, &hip->hipGraphInstantiate,
+                 &hip->hipGraphGetNodes, &hip->hipGraphLaunch, &hip->hipGraphExecDestroy, &hip->hipGraphDestroy});
+    info.can_time_graphs = hip.has(
+        {&hip->hipStreamGetCaptureInfo_v2, &hip->hipStreamUpdateCaptureDependencies, &hip->hipGraphAddEventRecordNode});
+    info.can_time_graphs = unless(info.can_time_graphs, !info.can_capture, info.can_capture.reason);
+    info.can_import_host =
+        unless(hip.has({&hip->hipHostRegister, &hip->hipHostUnregister}), properties.host_register_supported == 0,
+               "the device reports hostRegisterSupported 0");
+    info.can_import_memory = hip.has(
+        {&hip->hipImportExternalMemory, &hip->hipExternalMemoryGetMappedBuffer, &hip->hipDestroyExternalMemory});
+    info.can_import_timeline =
+        unless(hip.has({&hip->hipImportExternalSemaphore, &hip->hipDestroyExternalSemaphore,
+                        &hip->hipWaitExternalSemaphoresAsync, &hip->hipSignalExternalSemaphoresAsync}),
+               properties.timeline_semaphore_interop == 0, "the device reports timelineSemaphoreInteropSupported 0");
+}
+
+}  // namespace
+
+Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal) {
+    DeviceProperties properties{};
+    if (auto asked = driver.call(driver->hipGetDevicePropertiesR0600, &properties, static_cast<int>(ordinal)); !asked)
+        return fail(std::move(asked.error()), fmt::format("HIP device {}", ordinal));
+    const auto text = [](const auto& field) { return std::string(field, strnlen(field, sizeof(field))); };
+    DeviceInfo info;
+    info.kind = Kind::Hip;
+    info.name = text(properties.name);
+    info.driver = driver.description();
+    info.features = text(properties.architecture);
+    info.architecture = info.features.substr(0, info.features.find(':'));
+    std::copy(std::begin(properties.uuid), std::end(properties.uuid), info.uuid.begin());
+    info.pci = PciAddress{.domain = static_cast<std::uint32_t>(properties.pci_domain),
+                          .bus = static_cast<std::uint32_t>(properties.pci_bus),
+                          .device = static_cast<std::uint32_t>(properties.pci_device)};
+    info.memory_bytes = properties.total_global_bytes;
+    info.compute_units = static_cast<std::uint32_t>(properties.compute_units);
+    info.shared_bytes_per_block = static_cast<std::uint32_t>(properties.shared_bytes_per_block);
+    info.wave_size = static_cast<std::uint32_t>(properties.wave_size);
+    probe(driver, properties, info);
+    return info;
+}
+
+Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Driver> driver, std::uint32_t ordinal,
+                                                 DeviceInfo info) {
+    std::shared_ptr<Context> context(new Context(std::move(driver), ordinal, std::move(info)));
+    if (auto current = context->make_current(); !current) return fail(std::move(current.error()), context->info().name);
+    return context;
+}
+
+void Context::enter_thread() { (void)make_current(); }
+
+Result<std::byte*> Context::allocate(std::uint64_t bytes) {
+    KG_CHECK(make_current());
+    void* device = nullptr;
+    KG_CHECK(driver_->call(hip().hipMalloc, &device, bytes));
+    return static_cast<std::byte*>(device);
+}
+
+Context::MemoryLeft Context::memory_left() {
+    (void)make_current();
+    std::size_t free = 0, total = 0;
+    (void)hip().hipMemGetInfo(&free, &total);
+    return {free, total};
+}
+
+void Context::release(std::byte* address) {
+    (void)make_current();
+    (void)hip().hipFree(address);
+}
+
+Result<std::byte*> Context::allocate_pinned(std::uint64_t bytes) {
+    KG_CHECK(make_current());
+    void* host = nullptr;
+    KG_CHECK(driver_->call(hip().hipHostMalloc, &host, bytes,
+                           kHostMallocPortable | kHostMallocMapped | kHostMallocCoherent));
+    return static_cast<std::byte*>(host);
+}
+
+void Context::release_pinned(std::byte* host) {
+    (void)make_current();
+    (void)hip().hipHostFree(host);
+}
+
+Result<void> Context::register_host(std::span<std::byte> memory) {
+    KG_CHECK(make_current());
+    return driver_->call(hip().hipHostRegister, memory.data(), memory.size(),
+                         kHostRegisterPortable | kHostRegisterMapped);
+}
+
+void Context::unregister_host(std::byte* host) {
+    (void)make_current();
+    (void)hip().hipHostUnregister(host);
+}
+
+Result<std::byte*> Context::device_address(std::byte* host) {
+    KG_CHECK(make_current());
+    void* device = nullptr;
+    KG_CHECK(driver_->call(hip().hipHostGetDevicePointer, &device, host, 0U));
+    return static_cast<std::byte*>(device);
+}
+
+/// Unlike CUDA, HIP holds a reference of its own and leaves the descriptor to its caller.
+Result<ExternalMemoryHandle> Context::import_memory(const ExternalMemoryDesc& desc) {
+    KG_CHECK(make_current());
+    ExternalMemoryHandleDesc handle_desc{};
+    handle_desc.type = ExternalMemoryType::OpaqueFd;
+    handle_desc.handle.fd = desc.fd;
+    handle_desc.size = desc.bytes;
+    handle_desc.flags = desc.dedicated ? kExternalMemoryDedicated : 0;
+    ExternalMemoryHandle handle = nullptr;
+    KG_CHECK(driver_->call(hip().hipImportExternalMemory, &handle, &handle_desc));
+    return handle;
+}
+
+Result<std::byte*> Context::map(ExternalMemoryHandle memory, std::uint64_t bytes) {
+    KG_CHECK(make_current());
+    ExternalMemoryBufferDesc buffer{};
+    buffer.size = bytes;
+    void* device = nullptr;
+    KG_CHECK(driver_->call(hip().hipExternalMemoryGetMappedBuffer, &device, memory, &buffer));
+    return static_cast<std::byte*>(device);
+}
+
+void Context::release(ExternalMemoryHandle memory) {
+    (void)make_current();
+    (void)hip().hipDestroyExternalMemory(memory);
+}
+
+/// In signal memory, which host and device see at one address.
+Result<Context::Counter> Context::create_counter() {
+    KG_CHECK(make_current());
+    int waits = 0;
+    KG_CHECK(driver_->call(hip().hipDeviceGetAttribute, &waits, kAttributeCanUseStreamWaitValue, ordinal_));
+    if (waits == 0)
+        return fail(ErrorCode::Unsupported,
+                    "streams of {} cannot wait for values (hipDeviceAttributeCanUseStreamWaitValue is 0)", info().name);
+    void* counter = nullptr;
+    KG_CHECK(driver_->call(hip().hipExtMallocWithFlags, &counter, sizeof(std::uint64_t), kMallocSignalMemory));
+    return Counter{.host = static_cast<std::byte*>(counter), .device = static_cast<std::byte*>(counter)};
+}
+
+void Context::release(const Counter& counter) { release(counter.device); }
+
+Result<void> Context::wait(StreamHandle stream, const Counter& counter, std::uint64_t value) {
+    constexpr std::uint64_t kAllBits = ~std::uint64_t{0};
+    KG_CHECK(make_current());
+    return driver_->call(hip().hipStreamWaitValue64, stream, counter.device, value, kStreamWaitValueGte, kAllBits);
+}
+
+Result<void> Context::signal(StreamHandle stream, const Counter& counter, std::uint64_t value) {
+    (void)make_current();  // where that fails, so does the call, and the host signals
+    return driver_->call(hip().hipStreamWriteValue64, stream, counter.device, value, 0U);
+}
+
+Result<ExternalSemaphoreHandle> Context::import_semaphore(int fd) {
+    KG_CHECK(make_current());
+    ExternalSemaphoreHandleDesc desc{};
+    desc.type = ExternalSemaphoreType::TimelineSemaphoreFd;
+    desc.handle.fd = fd;
+    ExternalSemaphoreHandle semaphore = nullptr;
+    KG_CHECK(driver_->call(hip().hipImportExternalSemaphore, &semaphore, &desc));
+    ::close(fd);  // as for memory, HIP holds a reference of its own
+    return semaphore;
+}
+
+void Context::release(ExternalSemaphoreHandle semaphore) {
+    (void)make_current();
+    (void)hip().hipDestroyExternalSemaphore(semaphore);
+}
+
+Result<void> Context::wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) {
+    KG_CHECK(make_current());
+    ExternalSemaphoreParams params{};
+    params.value = value;
+    return driver_->call(hip().hipWaitExternalSemaphoresAsync, &semaphore, &params, 1U, stream);
+}
+
+Result<void> Context::signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) {
+    (void)make_current();
+    ExternalSemaphoreParams params{};
+    params.value = value;
+    return driver_->call(hip().hipSignalExternalSemaphoresAsync, &semaphore, &params, 1U, stream);
+}
+
+Result<StreamHandle> Context::create_stream() {
+    KG_CHECK(make_current());
+    StreamHandle stream = nullptr;
+    KG_CHECK(driver_->call(hip().hipStreamCreateWithFlags, &stream, kStreamNonBlocking));
+    return stream;
+}
+
+void Context::release(StreamHandle stream) {
+    (void)make_current();
+    (void)hip().hipStreamDestroy(stream);
+}
+
+Result<bool> Context::is_idle(StreamHandle stream) {
+    (void)make_current();
+    const Status status = hip().hipStreamQuery(stream);
+    if (status == Status::Success || status == Status::NotReady) return status == Status::Success;
+    return fail(driver_->error(status, hip().hipStreamQuery.name()));
+}
+
+Result<void> Context::synchronize(StreamHandle stream) {
+    (void)make_current();
+    return driver_->call(hip().hipStreamSynchronize, stream);
+}
+
+Result<void> Context::run_on_host(StreamHandle stream, HostFunction function, void* user_data) {
+    (void)make_current();
+    return driver_->call(hip().hipLaunchHostFunc, stream, function, user_data);
+}
+
+Result<void> Context::launch(StreamHandle stream, const Launch& launch, FunctionHandle function) {
+    if (launch.cluster != Extent3{})
+        return fail(ErrorCode::Unsupported, "a cluster of {} x {} x {} blocks: HIP devices have no clusters",
+                    launch.cluster.x, launch.cluster.y, launch.cluster.z);
+    KG_CHECK(make_current());
+    // The runtime copies the arguments; its interface only forgot the const.
+    std::size_t bytes = launch.arguments.size();
+    void* extra[] = {kLaunchBufferPointer, const_cast<std::byte*>(launch.arguments.data()), kLaunchBufferSize, &bytes,
+                     kLaunchEnd};
+    return driver_->call(hip().hipModuleLaunchKernel, function, launch.grid.x, launch.grid.y, launch.grid.z,
+                         launch.block.x, launch.block.y, launch.block.z, launch.dynamic_shared_bytes, stream, nullptr,
+                         extra);
+}
+
+Result<void> Context::fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) {
+    (void)make_current();
+    return driver_->call(hip().hipMemsetAsync, address, std::to_integer<int>(value), bytes, stream);
+}
+
+Result<void> Context::copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) {
+    KG_CHECK(make_current());
+    return driver_->call(hip().hipMemcpyAsync, to, from, bytes, kMemcpyDefault, stream);
+}
+
+Result<void> Context::begin_capture(StreamHandle stream) {
+    KG_CHECK(make_current());
+    return driver_->call(hip().hipStreamBeginCapture, stream, kCaptureModeThreadLocal);
+}
+
+Result<GraphHandle> Context::end_capture(StreamHandle stream) {
+    (void)make_current();
+    GraphHandle graph = nullptr;
+    auto ended = driver_->call(hip().hipStreamEndCapture, stream, &graph);
+    if (ended) return graph;
+    if (graph != nullptr) (void)hip().hipGraphDestroy(graph);
+    return fail(std::move(ended.error()));
+}
+
+Result<std::size_t> Context::count_nodes(GraphHandle graph) {
+    (void)make_current();
+    std::size_t nodes = 0;
+    KG_CHECK(driver_->call(hip().hipGraphGetNodes, graph, nullptr, &nodes));
+    return nodes;
+}
+
+Result<GraphExecHandle> Context::instantiate(GraphHandle graph, StreamHandle /*stream*/) {
+    (void)make_current();
+    GraphExecHandle exec = nullptr;
+    KG_CHECK(driver_->call(hip().hipGraphInstantiate, &exec, graph, nullptr, nullptr, 0U));
+    return exec;
+}
+
+Result<void> Context::replay(StreamHandle stream, GraphExecHandle graph) {
+    (void)make_current();
+    return driver_->call(hip().hipGraphLaunch, graph, stream);
+}
+
+void Context::release(GraphHandle graph) {
+    (void)make_current();
+    (void)hip().hipGraphDestroy(graph);
+}
+
+void Context::release(GraphExecHandle graph) {
+    (void)make_current();
+    (void)hip().hipGraphExecDestroy(graph);
+}
+
+Result<EventHandle> Context::create_event() {
+    KG_CHECK(make_current());
+    EventHandle event = nullptr;
+    KG_CHECK(driver_->call(hip().hipEventCreateWithFlags, &event, kEventDefault));
+    return event;
+}
+
+void Context::release(EventHandle event) {
+    (void)make_current();
+    (void)hip().hipEventDestroy(event);
+}
+
+Result<void> Context::record(StreamHandle stream, EventHandle event) {
+    (void)make_current();
+    return driver_->call(hip().hipEventRecord, event, stream);
+}
+
+/// hipEventRecord itself would only mark a place in the capture and stamp nothing: a node that does is added after
+/// everything captured so far.
+Result<void> Context::capture_record(StreamHandle stream, EventHandle event) {
+    (void)make_current();
+    int status = 0;
+    unsigned long long id = 0;
+    GraphHandle graph = nullptr;
+    const GraphNodeHandle* dependencies = nullptr;
+    std::size_t count = 0;
+    const auto& ask = hip().hipStreamGetCaptureInfo_v2;
+    KG_CHECK(driver_->call(ask, stream, &status, &id, &graph, &dependencies, &count));
+    if (status != kCaptureStatusActive)
+        return fail(ErrorCode::Unsupported, "{}: the capture has been invalidated", ask.name());
+    GraphNodeHandle node = nullptr;
+    KG_CHECK(driver_->call(hip().hipGraphAddEventRecordNode, &node, graph, dependencies, count, event));
+    return driver_->call(hip().hipStreamUpdateCaptureDependencies, stream, &node, 1U, kSetCaptureDependencies);
+}
+
+bool Context::has_passed(EventHandle event) {
+    (void)make_current();
+    return hip().hipEventQuery(event) == Status::Success;
+}
+
+Result<void> Context::synchronize(EventHandle event) {
+    (void)make_current();
+    return driver_->call(hip().hipEventSynchronize, event);
+}
+
+Result<double> Context::nanoseconds(EventHandle from, EventHandle to) {
+    (void)make_current();
+    float milliseconds = 0;
+    KG_CHECK(driver_->call(hip().hipEventElapsedTime, &milliseconds, from, to));
+    return to_nanoseconds(milliseconds);
+}
+
+Result<std::shared_ptr<Module>> Context::load(std::shared_ptr<gpu::Context> self, std::string_view name,
+                                              std::span<const std::byte> image) {
+    return HipModule::load(std::static_pointer_cast<Context>(std::move(self)), name, image);
+}
+
+}  // namespace kinetograph::accel::hip
