@@ -1,0 +1,130 @@
+// What an executor says and does when a lane waits for a value that never comes.
+#include <kinetograph/engine/graph/host_lane.hpp>
+
+#include <gtest/gtest.h>
+
+#include "host_memory.hpp"
+#include "scene.hpp"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#include <sanitizer/lsan_interface.h>
+#define KEPT_ON_PURPOSE const __lsan::ScopedDisabler kept_on_purpose
+#endif
+#endif
+#ifndef KEPT_ON_PURPOSE
+#define KEPT_ON_PURPOSE static_cast<void>(0)
+#endif
+
+namespace kinetograph::graph {
+namespace {
+
+/// A lane that takes batches and never does them.
+class StandingLane final : public LaneBackend {
+  public:
+    Lane lane() const override { return Lane::Accelerator; }
+    Result<void> submit(const BatchRecord& record) override {
+        submitted_ = record.signal;
+        return {};
+    }
+    using LaneBackend::wait;
+    Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override {
+        return wait_for({timeline_, value}, timeout);
+    }
+    std::shared_ptr<Timeline> timeline() const override { return timeline_; }
+    /// It waits for a point of another party, as a stream would.
+    LaneState state() const override {
+        return {.lane = lane(),
+                .submitted = submitted_,
+                .reached = timeline_->value(),
+                .waits = {{submitted_, {never_, 7}}},
+                .error = {}};
+    }
+    void reach(std::uint64_t value) { timeline_->signal(value); }
+
+  private:
+    std::uint64_t submitted_ = 0;
+    std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>("lane accelerator");
+    std::shared_ptr<HostTimeline> never_ = std::make_shared<HostTimeline>("a timeline of the application's");
+};
+
+class LongWaits : public ::testing::Test {
+  protected:
+    Result<Execution> execute_hand_over() {
+        scene_.frame.clear();
+        const Buffer made =
+            scene_.pass("make", Lane::Accelerator, {.creates = {"made"}, .domain = MemoryDomain::Host}).front();
+        scene_.frame.add_pass<NoData>(
+            "look", Lane::Host,
+            [&](PassBuilder& pass, NoData&) {
+                pass.read(made, Access::HostRead);
+                pass.has_side_effect();
+            },
+            [](const NoData&, HostContext&) {});
+        return executor->execute(scene_.frame);
+    }
+
+    std::vector<std::string> reports;
+    StandingLane accelerator;
+    std::unique_ptr<HostLane> host = std::make_unique<HostLane>();
+    HostMemory memory;
+    std::unique_ptr<Executor> executor =
+        Executor::create({.lanes = {&accelerator, host.get()},
+                          .memory = {{MemoryDomain::Host, &memory}},
+                          .compile = {.topology = LaneTopology::cpu_only()},
+                          .report_after = std::chrono::milliseconds(300),
+                          .report = [this](const std::string& text) { reports.push_back(text); }})
+            .value();
+
+  private:
+    Scene scene_;
+};
+
+const std::string kBothLanes =
+    "lane accelerator: submitted 1, reached 0; batch 1 waits for value 7 of a timeline of the application's, which is "
+    "at 0\n"
+    "lane host: submitted 1, reached 0; batch 1 waits for value 1 of lane accelerator, which is at 0\n";
+
+TEST_F(LongWaits, AreDescribedOnceAndEndAtTheirTimeout) {
+    const auto execution = execute_hand_over();
+    ASSERT_TRUE(execution);
+    const auto waited = executor->wait(*execution, std::chrono::seconds(1));
+    ASSERT_TRUE(waited);
+    EXPECT_FALSE(*waited);
+    EXPECT_EQ(reports, std::vector<std::string>{"waiting for 0 s:\n" + kBothLanes});
+    accelerator.reach(1);
+    EXPECT_TRUE(executor->wait(*execution));
+    EXPECT_EQ(reports.size(), 1U);
+}
+
+TEST_F(LongWaits, AreGivenUpAtTheEndOfAnExecutorWithoutFreeingWhatTheyTouch) {
+    KEPT_ON_PURPOSE;
+    ASSERT_TRUE(execute_hand_over());
+    const Nanoseconds begin = host_now();
+    executor.reset();
+    const Nanoseconds took = host_now() - begin;
+    EXPECT_GE(took, kPatience);
+    EXPECT_LT(took, 3 * kPatience);
+    ASSERT_EQ(reports.size(), 1U);
+    EXPECT_EQ(reports.back(), "given up at the end of an executor:\n" + kBothLanes);
+    EXPECT_GT(memory.bytes_now, 0U) << "a device may still write there";
+    accelerator.reach(1);
+}
+
+TEST_F(LongWaits, AreGivenUpAtTheEndOfAHostLane) {
+    KEPT_ON_PURPOSE;
+    ASSERT_TRUE(execute_hand_over());
+    const auto timeline = host->timeline();
+    const Nanoseconds begin = host_now();
+    executor.reset();
+    host.reset();
+    EXPECT_LT(host_now() - begin, 5 * kPatience);
+    EXPECT_EQ(timeline->value(), 1U) << "what it has promised it brings";
+    const auto status = timeline->status();
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(status.error().message, "lane host, waiting for lane accelerator: value 1 was never reached");
+}
+
+}  // namespace
+}  // namespace kinetograph::graph
