@@ -12,8 +12,8 @@
 /// of the rounded values -> SiLU -> store. Block by block through shared memory; TMA moves residuals in and results
 /// out, and clips them at the edges of the image.
 ///
-/// Staging buffers are handed from tile to tile. The residual of the next tile arrives in the buffers that this tile's
-/// results have left:
+/// Staging buffers are handed from tile to tile. The residual of the next tile arrives in the buffers that the results
+/// of the one before have left:
 ///
 ///   buffer      0        1        2        3        4
 ///   raw         block 0  block 1  block 2  block 3
@@ -23,40 +23,43 @@ namespace kinetograph::sm90 {
 template <ConvConfig kConfig, ConvFault kFault>
 class EpilogueRole {
   public:
-    using Smem = ConvSmem<kConfig>;
+    using Staging = uint8_t[staging_buffers(kConfig)][staging_bytes(kConfig)];
     static constexpr ConvConfig c = kConfig;
     static constexpr Element kValue = c.element;
 
-    KG_DEVICE EpilogueRole(const ConvParams& params, Smem& smem, uint32_t consumer)
-        : p_(params), smem_(smem), consumer_(consumer) {}
+    /// `ready`: of warpgroup `consumer`, that the buffers are its to use.
+    KG_DEVICE EpilogueRole(const ConvParams& params, Staging& staging, isa::mbarrier::Barrier& ready, uint32_t consumer)
+        : p_(params), staging_(staging), ready_(ready), consumer_(consumer) {}
 
-    /// Hands the staging buffers to tile `index` of warpgroup `consumer`: its residual is on its way when there is one.
+    /// Hands the staging buffers to the warpgroup of `ready`, for `tile`: its residual is on its way when there is one.
     /// One thread.
-    KG_DEVICE static void prepare(const ConvParams& p, Smem& smem, uint32_t index, uint32_t consumer) {
-        isa::mbarrier::Barrier& ready = smem.staging_ready[consumer];
+    KG_DEVICE static void prepare(const ConvParams& p, Staging& staging, isa::mbarrier::Barrier& ready,
+                                  const ConvTile& tile) {
         if ((p.flags & kConvResidual) == 0) return isa::mbarrier::arrive(ready);
-        const ConvTile tile = tile_at<kConfig>(p, index);
         isa::mbarrier::arrive_expect(ready, blocks(c) * staging_bytes(c));
         for (uint32_t block = 0; block < blocks(c); ++block) {
             for (uint32_t piece = 0; piece < staging_pieces(c); ++piece) {
-                isa::tma::load_tiled<5>(smem.staging[block] + piece * kPieceBytes, p.residual[tile.frame],
+                isa::tma::load_tiled<5>(staging[block] + piece * kPieceBytes, p.residual[tile.frame],
                                         place(tile, block, piece), ready);
             }
         }
     }
 
-    /// `sequence`: which of the CTA's tiles this is; `next`: index of the tile after it, `tiles` or more if none is.
-    KG_DEVICE void run(Accumulators<kConfig>& sums, const ConvTile& tile, uint32_t sequence, uint32_t next,
-                       uint32_t tiles) {
-        if constexpr (kFault != ConvFault::NoStagingWait) {
-            isa::mbarrier::wait(smem_.staging_ready[consumer_], sequence / kConsumers & 1u);
-        }
+    /// `turn`: how many tiles this warpgroup has stored before. `prepare_next` is called by one thread when the buffers
+    /// are free again.
+    template <class PrepareNext>
+    KG_DEVICE void run(Accumulators<kConfig>& sums, const ConvTile& tile, uint32_t turn,
+                       const PrepareNext& prepare_next) {
+        if constexpr (kFault != ConvFault::NoStagingWait) isa::mbarrier::wait(ready_, turn & 1u);
         KG_UNROLL
         for (uint32_t block = 0; block < blocks(c); ++block) finish_block(sums[block], tile, block);
         if (!stores()) return;
         if constexpr (kFault != ConvFault::NoStoreWait) isa::tma::wait_stores_read<0>();
-        if (isa::recomputed(next) < tiles) prepare(p_, smem_, next, other_consumer());
+        prepare_next();
     }
+
+    /// The one thread of the warpgroup that issues its stores.
+    KG_DEVICE static bool stores() { return isa::thread_index() % 128 == 0; }
 
   private:
     static constexpr uint32_t kPieceRow = piece_channels(c) * 2, kPieceBytes = kBlockPixels * kPieceRow;
@@ -66,10 +69,6 @@ class EpilogueRole {
     using Sums = float[c.bn / 2];
 
     KG_DEVICE bool has(uint32_t flag) const { return (p_.flags & flag) != 0; }
-    /// The warpgroup whose tile comes next; not kept in a register through the epilogue, which needs them all.
-    KG_DEVICE static uint32_t other_consumer() { return kConsumers - isa::recomputed(isa::thread_index()) / 128; }
-    /// The one thread of the warpgroup that issues its stores.
-    KG_DEVICE static bool stores() { return isa::thread_index() % 128 == 0; }
     KG_DEVICE void sync() {
         if (consumer_ == 0) {
             isa::sync_named(1, 128);
@@ -94,7 +93,7 @@ class EpilogueRole {
     KG_DEVICE uint32_t* staged(uint32_t buffer, uint32_t first, uint32_t i) {
         const uint32_t group = i / 4, half = i / 2 % 2;
         const uint32_t chunk = group * 16 % kPieceRow, piece = group * 16 / kPieceRow;
-        return reinterpret_cast<uint32_t*>(smem_.staging[buffer] + (first ^ chunk) + piece * kPieceBytes +
+        return reinterpret_cast<uint32_t*>(staging_[buffer] + (first ^ chunk) + piece * kPieceBytes +
                                            half * 8 * kPieceRow);
     }
 
@@ -195,12 +194,13 @@ class EpilogueRole {
     KG_DEVICE void store(const isa::TensorMap& map, const ConvTile& tile, uint32_t block, uint32_t buffer) {
         KG_UNROLL
         for (uint32_t piece = 0; piece < staging_pieces(c); ++piece)
-            isa::tma::store_tiled<5>(map, place(tile, block, piece), smem_.staging[buffer] + piece * kPieceBytes);
+            isa::tma::store_tiled<5>(map, place(tile, block, piece), staging_[buffer] + piece * kPieceBytes);
         isa::tma::commit_stores();
     }
 
     const ConvParams& p_;
-    Smem& smem_;
+    Staging& staging_;
+    isa::mbarrier::Barrier& ready_;
     uint32_t consumer_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// Mistakes that can be built into the kernel on purpose, to see the host model find them. Kernels are compiled with
+/// Mistakes that can be built into the kernels on purpose, to see the host model find them. Kernels are compiled with
 /// ConvFault::None: every use is an `if constexpr` or a constant, and nothing of it reaches the chip.
 namespace kinetograph::sm90 {
 
@@ -23,6 +23,12 @@ enum class ConvFault : uint8_t {
     NoStagingFence,          ///< no proxy fence between a staged block and its store
     NoStagingBarrier,        ///< a block is stored before all its warps have staged it
     NoStoreWait,             ///< staging buffers are handed over while stores still read them
+
+    NoOperandWait,       ///< products begin before the transform has ended
+    WrongOperandPhase,   ///< the consumers take the previous lap's operands for full
+    NoTransformFence,    ///< no proxy fence between a transformed halo and its products
+    WrongTransformSign,  ///< differences are the wrong way round
+    ReleasesOperand,     ///< the transform releases its result in place of the frame that it has spent
 };
 
 }  // namespace kinetograph::sm90

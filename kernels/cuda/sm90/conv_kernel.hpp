@@ -51,19 +51,28 @@ struct ConvKernel {
     KG_DEVICE static void consume(const ConvParams& params, Smem& smem, uint32_t consumer) {
         const uint32_t tiles = tile_count(params), step = isa::grid_size().x, first = isa::block_index().x;
         MultiplyRole<kConfig, kFault> multiply(smem, consumer);
-        Epilogue epilogue(params, smem, consumer);
-        if (consumer == 0 && isa::thread_index() % 128 == 0 && first < tiles) Epilogue::prepare(params, smem, first, 0);
+        Epilogue epilogue(params, smem.staging, smem.staging_ready[consumer], consumer);
+        if (consumer == 0 && Epilogue::stores() && first < tiles) prepare(params, smem, first, 0);
         if (consumer == 1 && first < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, first)));
-        uint32_t sequence = consumer;
-        for (uint32_t index = first + consumer * step; index < tiles; index += 2 * step, sequence += 2) {
+        uint32_t turn = 0;
+        for (uint32_t index = first + consumer * step; index < tiles; index += 2 * step, ++turn) {
             const ConvTile tile = tile_at<kConfig>(params, index);
             const uint32_t next = index + step;
             Accumulators<kConfig> sums;
-            multiply.run(sums, k_blocks(params, tile), sequence / 2);
+            multiply.run(sums, k_blocks(params, tile), turn);
             if (next < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, next)));
-            epilogue.run(sums, tile, sequence, next, tiles);
+            epilogue.run(sums, tile, turn, [&] {
+                if (isa::recomputed(next) < tiles) prepare(params, smem, next, other_consumer());
+            });
         }
     }
+
+    /// Hands the staging buffers to tile `index` of warpgroup `consumer`.
+    KG_DEVICE static void prepare(const ConvParams& params, Smem& smem, uint32_t index, uint32_t consumer) {
+        Epilogue::prepare(params, smem.staging, smem.staging_ready[consumer], tile_at<kConfig>(params, index));
+    }
+    /// The warpgroup whose tile comes next; not kept in a register through the epilogue, which needs them all.
+    KG_DEVICE static uint32_t other_consumer() { return kConsumers - isa::recomputed(isa::thread_index()) / 128; }
 };
 
 }  // namespace kinetograph::sm90

@@ -1,14 +1,10 @@
 #pragma once
 
+#include <kinetograph/kernels/cuda/sm90/conv_products.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_tiles.hpp>
-#include <kinetograph/kernels/isa/wgmma.hpp>
 
 /// The main loop of one warpgroup: one tile's products, out of the two rings into its accumulators.
 namespace kinetograph::sm90 {
-
-/// accumulators[block][i]: of an 8 x 8 block, laid out as wgmma.hpp says.
-template <ConvConfig kConfig>
-using Accumulators = float[blocks(kConfig)][kConfig.bn / 2];
 
 template <ConvConfig kConfig, ConvFault kFault>
 class MultiplyRole {
@@ -33,7 +29,7 @@ class MultiplyRole {
         if constexpr (kFault != ConvFault::NoOrder) {
             isa::mbarrier::wait(smem_.turn[consumer_], consumer_ == 0 ? (turn & 1u) ^ 1u : turn & 1u);
         }
-        clear(sums);
+        clear<kConfig>(sums);
         if (k_blocks == 0) {  // every tap meets the padding
             hand_over();
             KG_UNROLL
@@ -54,7 +50,7 @@ class MultiplyRole {
                 }
                 if (group == tap_groups(c) - 1 && block + 1 == k_blocks) hand_over();
                 isa::wgmma::fence();
-                multiply_stage(sums, halo, isa::shared_address(smem_.filter[filter_.slot]), group);
+                multiply_stage<kConfig, kFault>(sums, halo, isa::shared_address(smem_.filter[filter_.slot]), group);
                 isa::wgmma::commit();
                 if constexpr (kFault == ConvFault::ReleasesEarly) {
                     release(smem_.filter_empty[filter_.slot]);
@@ -77,43 +73,6 @@ class MultiplyRole {
     }
 
   private:
-    /// Zeros to add to, so that no value of the tile before is kept in its place until the first product.
-    KG_DEVICE static void clear(Accumulators<kConfig>& sums) {
-        KG_UNROLL
-        for (uint32_t i = 0; i < blocks(c); ++i) {
-            KG_UNROLL
-            for (float& sum : sums[i]) sum = 0;
-            isa::wgmma::pin(sums[i]);
-        }
-    }
-
-    /// The products of one filter stage. A tap's rows of the halo begin (r * pitch + s) rows further on; groups of 8
-    /// pixels are one pitch apart.
-    KG_DEVICE static void multiply_stage(Accumulators<kConfig>& sums, uint32_t halo, uint32_t filters, uint32_t group) {
-        constexpr uint32_t kPitch = halo_columns(c), kRow = row_bytes(c);
-        constexpr uint32_t kShift = kFault == ConvFault::RowShiftOffByOne ? 1u : 0u;
-        constexpr uint32_t kGroup = kFault == ConvFault::WrongPitch ? kBlockSide * kRow : kPitch * kRow;
-        KG_UNROLL
-        for (uint32_t tap = 0; tap < c.stage_taps; ++tap) {
-            const uint32_t at = group * c.stage_taps + tap, r = at / c.side, s = at % c.side;
-            KG_UNROLL
-            for (uint32_t step = 0; step < c.channels / 16; ++step) {
-                const uint64_t b = isa::wgmma_descriptor({.address = filters + tap * c.bn * kRow + step * 32,
-                                                          .group_stride = kBlockSide * kRow,
-                                                          .swizzle = swizzle(c)});
-                KG_UNROLL
-                for (uint32_t block = 0; block < blocks(c); ++block) {
-                    const uint32_t y = block / c.blocks_x * kBlockSide + r, x = block % c.blocks_x * kBlockSide + s;
-                    const uint64_t a =
-                        isa::wgmma_descriptor({.address = halo + (y * kPitch + x + kShift) * kRow + step * 32,
-                                               .group_stride = kGroup,
-                                               .swizzle = swizzle(c)});
-                    isa::wgmma::mma<c.bn, c.element>(sums[block], a, b, true);
-                }
-            }
-        }
-    }
-
     /// One arrival a warp.
     KG_DEVICE static void release(isa::mbarrier::Barrier& empty) {
         if (isa::lane_index() == 0) isa::mbarrier::arrive(empty);

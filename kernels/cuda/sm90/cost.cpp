@@ -47,20 +47,27 @@ int64_t conv_tiles(const ConvConfig& c, const conv::ConvProblem& p) {
            ceil_div(p.filter.k, c.bn);
 }
 
+double epilogue_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
+    const double clocks_per_filter = kStoreClocks + (p.norm == conv::Norm::None ? 0 : kNormClocks) +
+                                     (p.norm == conv::Norm::Beside ? kStoreClocks : 0) +
+                                     (p.residual ? kResidualClocks : 0);
+    return clocks_per_filter * blocks(c) * c.bn;
+}
+
+double launch_seconds(double clocks, const conv::ConvProblem& p, const conv::Chip& chip) {
+    const double rate = chip.clocks_per_second > 0 ? chip.clocks_per_second / kDescribedClocksPerSecond : 1;
+    return kLaunchSeconds +
+           std::max(clocks / (kLoadedClocksPerSecond * rate), sm80::traffic_seconds(traffic_bytes(p), chip));
+}
+
 double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {
     const int64_t side = side_of(p);
     const int64_t steps = p.filter.q * side * side * ceil_div(p.c_in, c.channels) * (c.channels / 16);
     const double products = static_cast<double>(steps) * blocks(c) * c.bn / 2 / kIssueEfficiency;
-    const double clocks_per_filter = kStoreClocks + (p.norm == conv::Norm::None ? 0 : kNormClocks) +
-                                     (p.norm == conv::Norm::Beside ? kStoreClocks : 0) +
-                                     (p.residual ? kResidualClocks : 0);
-    const double epilogue = clocks_per_filter * blocks(c) * c.bn;
+    const double epilogue = epilogue_clocks(c, p);
     // The two warpgroups overlap: a tile takes the longer of its halves, the last one both.
     const auto turns = static_cast<double>(ceil_div(conv_tiles(c, p), std::max<int64_t>(chip.compute_units, 1)));
-    const double clocks = turns * std::max(products, epilogue) + std::min(products, epilogue);
-    const double rate = chip.clocks_per_second > 0 ? chip.clocks_per_second / kDescribedClocksPerSecond : 1;
-    return kLaunchSeconds +
-           std::max(clocks / (kLoadedClocksPerSecond * rate), sm80::traffic_seconds(traffic_bytes(p), chip));
+    return launch_seconds(turns * std::max(products, epilogue) + std::min(products, epilogue), p, chip);
 }
 
 bool fits(const ConvConfig& c, const conv::ConvProblem& p) {

@@ -23,6 +23,11 @@ Walk walk_of(const conv::ConvProblem& problem);
 /// Tiles of the whole problem.
 int64_t conv_tiles(const ConvConfig& config, const conv::ConvProblem& problem);
 
+/// Clocks that one warpgroup's epilogue takes for the blocks of that tile.
+double epilogue_clocks(const ConvConfig& config, const conv::ConvProblem& problem);
+/// Seconds of a launch whose longest CTA takes so many clocks: those, or the problem's traffic.
+double launch_seconds(double clocks, const conv::ConvProblem& problem, const conv::Chip& chip);
+
 /// Seconds that the problem takes with that tile, without a norm pass after it: the longer of its tiles in turn and of
 /// its traffic; by constants that were fitted to measurements on an H200.
 double conv_seconds(const ConvConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);

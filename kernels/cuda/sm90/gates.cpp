@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/gates.hpp>
@@ -37,17 +38,22 @@ constexpr Gate kTemporalTaps{"temporal taps that one launch has room for",
                                         std::to_string(kMaxTemporalTaps);
                              }};
 
+constexpr Gate kSameOutput{
+    "an output of the input's type", [](const Subject& s) { return s.problem.output_dtype == s.problem.dtype; },
+    [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }};
+constexpr Gate kOutputChannels{"output channels a multiple of 8",
+                               [](const Subject& s) { return s.problem.filter.k % 8 == 0; },
+                               [](const Subject& s) { return std::to_string(s.problem.filter.k); }};
+
 constexpr Gate kImplicitGemm[] = {
     kOnSm90,
     kInBuild,
     conv::kBf16OrF16,
-    {"an output of the input's type", [](const Subject& s) { return s.problem.output_dtype == s.problem.dtype; },
-     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }},
+    kSameOutput,
     conv::kUnscaled,
     conv::kUngrouped,
     kInputChannels,
-    {"output channels a multiple of 8", [](const Subject& s) { return s.problem.filter.k % 8 == 0; },
-     [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
+    kOutputChannels,
     kStride1,
     kDilation1,
     kTaps,
@@ -55,6 +61,35 @@ constexpr Gate kImplicitGemm[] = {
     {"upsampling by four 2x2 convolutions: 3x3 taps with padding 1",
      [](const Subject& s) { return !s.problem.upsample || sm80::upsample_of(s.problem) == sm80::Upsample::SubPixel; },
      [](const Subject&) { return std::string("other taps or padding"); }},
+};
+
+constexpr Gate kWinograd[] = {
+    kOnSm90,
+    kInBuild,
+    conv::kBf16OrF16,
+    kSameOutput,
+    conv::kUnscaled,
+    conv::kUngrouped,
+    conv::kNoUpsampling,
+    kInputChannels,
+    kOutputChannels,
+    kStride1,
+    kDilation1,
+    {"3x3x3 taps",
+     [](const Subject& s) {
+         const conv::Filter& f = s.problem.filter;
+         return f.q == 3 && f.r == 3 && f.s == 3;
+     },
+     [](const Subject& s) {
+         const conv::Filter& f = s.problem.filter;
+         return std::to_string(f.q) + 'x' + std::to_string(f.r) + 'x' + std::to_string(f.s);
+     }},
+    // So that every pair of frames meets an input frame.
+    {"at most two frames of padding on either side",
+     [](const Subject& s) { return s.problem.pad.front <= 2 && s.problem.pad.back <= 2; },
+     [](const Subject& s) { return std::to_string(std::max(s.problem.pad.front, s.problem.pad.back)); }},
+    {"two output frames or more", [](const Subject& s) { return s.problem.d_out() >= 2; },
+     [](const Subject& s) { return std::to_string(s.problem.d_out()); }},
 };
 
 constexpr Gate kNarrowGemm[] = {
@@ -80,6 +115,7 @@ constexpr Gate kNarrowGemm[] = {
 }  // namespace
 
 std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate> winograd_gates() { return kWinograd; }
 std::span<const Gate> narrow_gemm_gates() { return kNarrowGemm; }
 
 }  // namespace kinetograph::sm90

@@ -6,6 +6,7 @@
 namespace kinetograph::sm90 {
 
 std::span<const conv::Gate> implicit_gemm_gates();
+std::span<const conv::Gate> winograd_gates();
 std::span<const conv::Gate> narrow_gemm_gates();
 
 }  // namespace kinetograph::sm90

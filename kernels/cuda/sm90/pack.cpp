@@ -14,7 +14,11 @@ std::vector<float> padded(std::vector<float> values) {
 }  // namespace
 
 conv::PackedParameters pack_parameters(const conv::ConvProblem& problem, const conv::ConvParameters& parameters) {
-    conv::PackedParameters packed = conv::packed_with(sm80::pack_filter(problem, parameters.filter), parameters);
+    return pack_with_filter(sm80::pack_filter(problem, parameters.filter), parameters);
+}
+
+conv::PackedParameters pack_with_filter(std::vector<std::byte> filter, const conv::ConvParameters& parameters) {
+    conv::PackedParameters packed = conv::packed_with(std::move(filter), parameters);
     packed.bias = padded(std::move(packed.bias));
     packed.gamma = padded(std::move(packed.gamma));
     return packed;

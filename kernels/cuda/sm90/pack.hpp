@@ -9,6 +9,9 @@ namespace kinetograph::sm90 {
 /// the end of the widest tile.
 conv::PackedParameters pack_parameters(const conv::ConvProblem& problem, const conv::ConvParameters& parameters);
 
+/// That filter with bias and gamma as the kernels of this folder read them.
+conv::PackedParameters pack_with_filter(std::vector<std::byte> filter, const conv::ConvParameters& parameters);
+
 /// What distinguishes its results: plans with equal layouts share them.
 std::string packing_layout(const conv::ConvProblem& problem);
 

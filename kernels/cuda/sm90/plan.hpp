@@ -7,7 +7,7 @@
 /// The convolutions of this folder as plans. Pure host code.
 namespace kinetograph::sm90 {
 
-/// implicit-gemm-sm90.
+/// implicit-gemm-sm90, winograd-time-sm90, narrow-gemm-sm90.
 std::span<const conv::ConvMethod> methods();
 
 /// One launch of ConvKernel for `problem` in that tile; several if its frames do not fit into the parameters of one, in

@@ -14,6 +14,7 @@ struct Ring {
             parity ^= 1u;
         }
     }
+    KG_DEVICE uint32_t slot_before() const { return slot == 0 ? kStages - 1 : slot - 1; }
     KG_DEVICE void advance(uint32_t count) {
         slot += count;
         parity ^= slot / kStages & 1u;

@@ -31,6 +31,7 @@ struct ConvCase {
     Epilogue epilogue{};
     Numbers numbers = Numbers::Random;
     bool bias = true, residual = false, addend = false;
+    bool winograd_in_time = false;  ///< judged as F(2,3) along time, whose transformed frames and filters are rounded
     uint32_t seed = 1;
 
     ConvProblem problem() const;  ///< shape and epilogue
@@ -96,6 +97,7 @@ class ConvNumbers {
   private:
     void draw();
     void sum();
+    void sum_transformed_magnitudes();
     void finish();
     void norm_pixel(size_t first);
     std::string judge_frames(const Frames& frames, const std::vector<double>& expected,

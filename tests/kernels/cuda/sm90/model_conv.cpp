@@ -6,6 +6,7 @@
 #include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_configs.hpp>
 
 namespace kinetograph::sm90 {
 namespace {
@@ -22,6 +23,19 @@ std::string run_kernel(std::string_view kernel, const ModelConv& conv, uint64_t 
         return conv.run<ConvKernel<tile_config(Element::F16, 96, 4, 1, 3, 32)>, ConvParams>(seed);
     if (kernel == "sm90_conv_f16_n128_24x8_1_64")
         return conv.run<ConvKernel<tile_config(Element::F16, 128, 3, 1, 1, 64)>, ConvParams>(seed);
+    return "the tests compile no kernel " + std::string(kernel);
+}
+
+std::string run_winograd(std::string_view kernel, const ModelConv& conv, uint64_t seed) {
+#define KG_RUN(name, element, ...)             \
+    if (kernel == "sm90_winograd_bf16_" #name) \
+        return conv.run<WinogradKernel<winograd_config(Element::element, __VA_ARGS__)>, WinogradParams>(seed);
+    KG_SM90_WINOGRAD_TILES(KG_RUN, BF16)
+#undef KG_RUN
+    if (kernel == "sm90_winograd_f16_n96_16x8")
+        return conv
+            .run<WinogradKernel<winograd_config(Element::F16, 96, 2, 1, Consumers::InTurn, 3, 6)>, WinogradParams>(
+                seed);
     return "the tests compile no kernel " + std::string(kernel);
 }
 
@@ -54,6 +68,13 @@ ModelConv::ModelConv(const ConvNumbers& numbers, const ConvConfig& config, const
     const ConvProblem problem = numbers.conv().problem();
     const auto parameters = place(pack_parameters(problem, numbers.parameters()));
     launches_ = conv_launches(config, problem, addresses.tensors(), parameters, sms, encode());
+}
+
+ModelConv::ModelConv(ConvNumbers& numbers, const WinogradConfig& config, uint32_t sms) {
+    const ConvProblem problem = numbers.conv().problem();
+    const auto addresses = numbers.addresses();
+    const auto parameters = place(pack_winograd(problem, numbers.parameters()));
+    launches_ = winograd_launches(config, problem, addresses.tensors(), parameters, sms, encode());
 }
 
 ModelConv::ModelConv(ConvNumbers& numbers, uint32_t sms) {
@@ -97,6 +118,25 @@ std::string tile_disagreement(const ConvCase& conv, std::string_view kernel, uin
     for (uint64_t seed = 0; seed < schedules; ++seed) {
         numbers.poison_outputs();
         std::string wrong = run_kernel(tile->kernel, model, seed);
+        if (wrong.empty()) wrong = numbers.judge();
+        if (!wrong.empty()) return std::string(tile->kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
+    }
+    return "";
+}
+
+std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel, uint64_t schedules) {
+    const auto configs = winograd_configs();
+    const auto named = std::ranges::find(configs, kernel, &NamedWinogradConfig::kernel);
+    const NamedWinogradConfig* tile =
+        named != configs.end() ? &*named : choose_winograd_config(conv.problem(), chip_of_sms(4));
+    if (tile == nullptr) return "no tile fits";
+    ConvCase judged = conv;
+    judged.winograd_in_time = true;
+    ConvNumbers numbers(judged);
+    const ModelConv model(numbers, tile->config);
+    for (uint64_t seed = 0; seed < schedules; ++seed) {
+        numbers.poison_outputs();
+        std::string wrong = run_winograd(tile->kernel, model, seed);
         if (wrong.empty()) wrong = numbers.judge();
         if (!wrong.empty()) return std::string(tile->kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
     }

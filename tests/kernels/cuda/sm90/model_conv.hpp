@@ -4,6 +4,8 @@
 #include <kinetograph/kernels/cuda/sm90/conv_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_kernel.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_plan.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
 
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
@@ -30,6 +32,8 @@ class ModelConv {
     /// In one tile of ConvKernel.
     ModelConv(ConvNumbers& numbers, const ConvConfig& config, uint32_t sms = 3);
     ModelConv(const ConvNumbers& numbers, const ConvConfig& config, const TensorAddresses& addresses, uint32_t sms);
+    /// In one tile of WinogradKernel.
+    ModelConv(ConvNumbers& numbers, const WinogradConfig& config, uint32_t sms = 3);
     /// By NarrowConvKernel.
     explicit ModelConv(ConvNumbers& numbers, uint32_t sms = 3);
 
@@ -59,6 +63,9 @@ class ModelConv {
 /// Agreement of the chosen tile, or of the one called `kernel`, with the fp64 reference under every schedule, or what
 /// is wrong.
 std::string tile_disagreement(const ConvCase& conv, std::string_view kernel = "", uint64_t schedules = kSchedules);
+
+/// The same of WinogradKernel's tiles.
+std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel = "", uint64_t schedules = kSchedules);
 
 /// The same of NarrowConvKernel.
 std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules = kSchedules);

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
+#include <kinetograph/kernels/isa/wgmma.hpp>
+
+/// Products of a warpgroup with operands that lie in shared memory: a halo of pixels and a stage of filters.
+namespace kinetograph::sm90 {
+
+/// accumulators[block][i]: of an 8 x 8 block, laid out as wgmma.hpp says.
+template <ConvConfig kConfig>
+using Accumulators = float[blocks(kConfig)][kConfig.bn / 2];
+
+/// Zeros to add to, so that no value of the tile before is kept in its place until the first product.
+template <ConvConfig kConfig>
+KG_DEVICE void clear(Accumulators<kConfig>& sums) {
+    KG_UNROLL
+    for (uint32_t i = 0; i < blocks(kConfig); ++i) {
+        KG_UNROLL
+        for (float& sum : sums[i]) sum = 0;
+        isa::wgmma::pin(sums[i]);
+    }
+}
+
+/// The products of one filter stage. A tap's rows of the halo begin (r * pitch + s) rows further on; groups of 8 pixels
+/// are one pitch apart.
+template <ConvConfig kConfig, ConvFault kFault>
+KG_DEVICE void multiply_stage(Accumulators<kConfig>& sums, uint32_t halo, uint32_t filters, uint32_t group) {
+    constexpr ConvConfig c = kConfig;
+    constexpr uint32_t kPitch = halo_columns(c), kRow = row_bytes(c);
+    constexpr uint32_t kShift = kFault == ConvFault::RowShiftOffByOne ? 1u : 0u;
+    constexpr uint32_t kGroup = kFault == ConvFault::WrongPitch ? kBlockSide * kRow : kPitch * kRow;
+    KG_UNROLL
+    for (uint32_t tap = 0; tap < c.stage_taps; ++tap) {
+        const uint32_t at = group * c.stage_taps + tap, r = at / c.side, s = at % c.side;
+        KG_UNROLL
+        for (uint32_t step = 0; step < c.channels / 16; ++step) {
+            const uint64_t b = isa::wgmma_descriptor({.address = filters + tap * c.bn * kRow + step * 32,
+                                                      .group_stride = kBlockSide * kRow,
+                                                      .swizzle = swizzle(c)});
+            KG_UNROLL
+            for (uint32_t block = 0; block < blocks(c); ++block) {
+                const uint32_t y = block / c.blocks_x * kBlockSide + r, x = block % c.blocks_x * kBlockSide + s;
+                const uint64_t a =
+                    isa::wgmma_descriptor({.address = halo + (y * kPitch + x + kShift) * kRow + step * 32,
+                                           .group_stride = kGroup,
+                                           .swizzle = swizzle(c)});
+                isa::wgmma::mma<c.bn, c.element>(sums[block], a, b, true);
+            }
+        }
+    }
+}
+
+}  // namespace kinetograph::sm90

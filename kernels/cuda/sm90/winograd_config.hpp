@@ -1,0 +1,79 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
+
+/// What one instance of the Winograd convolution is made of. A tile is a rectangle of pixels of two output frames times
+/// `bn` filters.
+namespace kinetograph::sm90 {
+
+/// How the two consumer warpgroups go about it.
+enum class Consumers : uint8_t {
+    Together,  ///< one tile, half of its rows each: reads its filters once for both
+    InTurn,    ///< a tile each: the epilogue of one hides behind the products of the other
+};
+
+struct WinogradConfig {
+    Element element = Element::BF16;
+    uint32_t bn = 0;                      ///< filters of a tile
+    uint32_t blocks_y = 0, blocks_x = 0;  ///< of 8 x 8 pixels
+    Consumers consumers = Consumers::Together;
+    uint32_t stage_taps = 1;
+    uint32_t halo_stages = 0, filter_stages = 0;
+
+    friend bool operator==(const WinogradConfig&, const WinogradConfig&) = default;
+};
+
+inline constexpr uint32_t kTransformWarps = 2;
+
+/// The whole tile, of one frame: what is loaded.
+KG_HOST_DEVICE ConvConfig whole(const WinogradConfig& c) {
+    return {.element = c.element,
+            .blocks_y = c.blocks_y,
+            .blocks_x = c.blocks_x,
+            .bn = c.bn,
+            .channels = 32,
+            .side = 3,
+            .stage_taps = c.stage_taps,
+            .input_stages = c.halo_stages,
+            .filter_stages = c.filter_stages};
+}
+/// Warpgroups that share a tile.
+KG_HOST_DEVICE uint32_t sharers(const WinogradConfig& c) { return c.consumers == Consumers::Together ? kConsumers : 1; }
+/// One warpgroup's part of a tile, of one frame: what its products and its epilogue work on.
+KG_HOST_DEVICE ConvConfig share(const WinogradConfig& c) {
+    ConvConfig part = whole(c);
+    part.blocks_y /= sharers(c);
+    return part;
+}
+/// Sets of staging buffers: warpgroups that take turns hand theirs over.
+KG_HOST_DEVICE uint32_t staging_sets(const WinogradConfig& c) { return sharers(c); }
+/// Bytes of one frame's halo in shared memory, a multiple of the swizzle's pattern: a chunk lies at the same place of
+/// every halo.
+KG_HOST_DEVICE uint32_t halo_stage_bytes(const WinogradConfig& c) { return (halo_bytes(whole(c)) + 511) / 512 * 512; }
+KG_HOST_DEVICE uint32_t shared_bytes(const WinogradConfig& c) {
+    const uint32_t halos = (c.halo_stages * halo_stage_bytes(c) + 1023) / 1024 * 1024;
+    return halos + c.filter_stages * filter_stage_bytes(share(c)) +
+           staging_sets(c) * staging_buffers(share(c)) * staging_bytes(share(c)) + 1024;  // the barriers
+}
+
+/// Every limit that a config can break, each with its own message.
+template <WinogradConfig kConfig>
+struct CheckedWinogradConfig {
+    static constexpr WinogradConfig c = kConfig;
+    static_assert(c.element == Element::BF16 || c.element == Element::F16, "16-bit elements");
+    static_assert(c.bn % 32 == 0 && c.bn <= 256, "results leave in whole pieces");
+    static_assert(c.blocks_y % sharers(c) == 0, "warpgroups share a tile by rows of blocks");
+    static_assert(2 * blocks(share(c)) * c.bn / 2 <= 192, "more accumulators than a thread has registers for");
+    static_assert(9 % c.stage_taps == 0, "the taps of an image are whole filter stages");
+    static_assert(filter_stage_bytes(share(c)) % 1024 == 0, "stages start on the swizzle");
+    static_assert(c.halo_stages >= 4, "one operand in use, another ready, two frames on their way");
+    // In an odd ring a stage holds a spent frame in one lap and an operand in the next: the transform could end both
+    // laps before the consumers have looked at the first, whose parity would then be that of a lap to come.
+    static_assert(c.halo_stages % 2 == 0, "a pair's frames keep their places from lap to lap");
+    static_assert(c.filter_stages >= 2, "a ring needs two stages");
+    static_assert(3 * c.halo_stages + 2 * c.filter_stages + 2 * kConsumers <= 128,
+                  "more barriers than their KiB holds");
+    static_assert(shared_bytes(c) <= kSharedLimit, "more shared memory than a block may have");
+};
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_epilogue.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_load.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_multiply.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_transform.hpp>
+
+/// A 3x3x3 convolution on Hopper with two thirds of its multiplications: F(2,3) along time makes two output frames of
+/// four products with transformed frames, each a 3x3 convolution by implicit GEMM as in conv_kernel.hpp. Persistent and
+/// warp-specialised; one source for the chip and for host_model.
+///
+/// Time is the axis whose transform is pointwise: a transformed halo serves all nine taps of the image, and two warps
+/// rewrite halos in shared memory while two warpgroups multiply. Two accumulators do for four products, because sum and
+/// difference of the frames are computed instead of the frames. Lavin and Gray 2016, arXiv 1509.09308 (F(2,3)).
+namespace kinetograph::sm90 {
+
+/// Grid: any number of CTAs up to the number of tiles, along x; kThreads threads.
+template <WinogradConfig kConfig, ConvFault kFault = ConvFault::None>
+struct WinogradKernel {
+    static constexpr WinogradConfig c = kConfig;
+    static constexpr ConvConfig kShare = share(c);
+    using Smem = WinogradSmem<kConfig>;
+    using Epilogue = EpilogueRole<kShare, kFault>;
+    using Multiply = WinogradMultiplyRole<kConfig, kFault>;
+    // Registers of a thread: 128 * 40 + 256 * 232 = 64,512 of the SM's 65,536.
+    static constexpr uint32_t kLoadRegisters = 40, kConsumerRegisters = 232;
+    static_assert(2 + kTransformWarps == 4, "two load warps and the transform warps are one warpgroup");
+
+    KG_DEVICE static void run(const WinogradParams& params) {
+        auto& smem = isa::shared_as<Smem>();
+        if (isa::thread_index() == 0) initialise_barriers(smem);
+        isa::sync_cta();
+        const uint32_t warp = isa::warp_index();
+        if (warp < 4) {
+            isa::lower_registers<kLoadRegisters>();
+            if (warp == 0 && isa::elect_one()) WinogradLoadRole<kConfig, kFault>::input(params, smem);
+            if (warp == 1 && isa::elect_one()) WinogradLoadRole<kConfig, kFault>::filter(params, smem);
+            if (warp >= 2) TransformRole<kConfig, kFault>::run(params, smem);
+        } else {
+            isa::raise_registers<kConsumerRegisters>();
+            consume(params, smem, warp / 4 - 1);
+        }
+    }
+
+  private:
+    KG_DEVICE static void initialise_barriers(Smem& smem) {
+        constexpr uint32_t kWarps = 4 * sharers(c);  // that consume a stage, each of which arrives once
+        for (auto& barrier : smem.halo_full) isa::mbarrier::init(barrier, 1);
+        for (auto& barrier : smem.operand_full) isa::mbarrier::init(barrier, kTransformWarps);
+        for (auto& barrier : smem.halo_empty) isa::mbarrier::init(barrier, kWarps);
+        for (auto& barrier : smem.filter_full) isa::mbarrier::init(barrier, 1);
+        for (auto& barrier : smem.filter_empty) isa::mbarrier::init(barrier, kWarps);
+        for (auto& barrier : smem.turn) isa::mbarrier::init(barrier, 4);
+        for (auto& barrier : smem.staging_ready) isa::mbarrier::init(barrier, 1);
+        if constexpr (kFault != ConvFault::NoBarrierInitFence) isa::fence_barrier_init();
+    }
+
+    /// One warpgroup's tiles of this CTA, or its share of all, from the first product to the last store.
+    KG_DEVICE static void consume(const WinogradParams& params, Smem& smem, uint32_t consumer) {
+        const ConvParams& p = params.conv;
+        Multiply multiply(smem, consumer);
+        Epilogue epilogue(p, staging_of(smem), smem.staging_ready[consumer], consumer);
+        const uint32_t first = isa::block_index().x;
+        if (Epilogue::stores() && (!kInTurn || consumer == 0)) prepare_tile(params, smem, first);
+        if (kInTurn && consumer == 1) skip(params, multiply, first);
+        uint32_t turn = 0, stored = 0;
+        for (uint32_t index = first + (kInTurn ? consumer * isa::grid_size().x : 0); index < tile_count(p);
+             index += kStride * isa::grid_size().x, ++turn) {
+            const FramePair& pair = pair_of(params, index);
+            typename Multiply::Sums sums[kSums];
+            multiply.run(sums, p.channel_blocks, pair, turn);
+            if (kInTurn) skip(params, multiply, index + isa::grid_size().x);
+            const bool alone = pair.outputs == 1;
+            const auto prepare_next_tile = [&] {
+                prepare_tile(params, smem, isa::recomputed(index) + isa::grid_size().x);
+            };
+            epilogue.run(sums[0], share_of(p, index, 0), stored++, [&] {
+                if (alone) {
+                    prepare_next_tile();
+                } else {
+                    prepare(p, smem, isa::recomputed(index), 1, consumer_index());
+                }
+            });
+            if (!alone) epilogue.run(sums[1], share_of(p, isa::recomputed(index), 1), stored++, prepare_next_tile);
+        }
+    }
+
+    static constexpr bool kInTurn = Multiply::kInTurn;
+    static constexpr uint32_t kStride = kInTurn ? kConsumers : 1;  ///< from tile to tile of a warpgroup
+
+    KG_DEVICE static const FramePair& pair_of(const WinogradParams& params, uint32_t index) {
+        return params.pairs[tile_at<whole(c)>(params.conv, index).frame];
+    }
+    KG_DEVICE static void skip(const WinogradParams& params, Multiply& multiply, uint32_t index) {
+        if (index < tile_count(params.conv)) multiply.skip(params.conv.channel_blocks, pair_of(params, index));
+    }
+
+    /// Not kept in a register through the epilogue, which needs them all.
+    KG_DEVICE static uint32_t consumer_index() { return isa::recomputed(isa::thread_index()) / 128 - 1; }
+    KG_DEVICE static auto& staging_of(Smem& smem) { return smem.staging[kInTurn ? 0 : consumer_index()]; }
+
+    /// Hands the staging buffers to the first frame of tile `index`, if there is one, and to the warpgroup that stores
+    /// it: the other one where they take turns, but for the first tile of all.
+    KG_DEVICE static void prepare_tile(const WinogradParams& params, Smem& smem, uint32_t index) {
+        if (index >= tile_count(params.conv)) return;
+        const bool others = kInTurn && index >= isa::grid_size().x;
+        prepare(params.conv, smem, index, 0, others ? consumer_index() ^ 1u : consumer_index());
+    }
+    KG_DEVICE static void prepare(const ConvParams& p, Smem& smem, uint32_t index, uint32_t frame, uint32_t consumer) {
+        Epilogue::prepare(p, staging_of(smem), smem.staging_ready[consumer], share_of(p, index, frame));
+    }
+
+    /// This warpgroup's share of a tile, in frame 0 or 1 of its pair.
+    KG_DEVICE static ConvTile share_of(const ConvParams& p, uint32_t index, uint32_t frame) {
+        ConvTile tile = tile_at<whole(c)>(p, index);
+        tile.frame = 2 * tile.frame + frame;
+        if (!kInTurn) tile.y += static_cast<int32_t>(consumer_index() * tile_rows(kShare));
+        return tile;
+    }
+};
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/winograd_steps.hpp>
+#include <kinetograph/kernels/isa/tma.hpp>
+
+/// The two load warps, one thread each: halos of the input frames, and filters.
+namespace kinetograph::sm90 {
+
+template <WinogradConfig kConfig, ConvFault kFault>
+struct WinogradLoadRole {
+    using Smem = WinogradSmem<kConfig>;
+    static constexpr WinogradConfig c = kConfig;
+    static constexpr ConvConfig kWhole = whole(c);
+    static constexpr uint32_t kFirstParity = kFault == ConvFault::ProducerStartsAtPhase0 ? 0u : 1u;
+
+    KG_DEVICE static void input(const WinogradParams& params, Smem& smem) {
+        const ConvParams& p = params.conv;
+        Ring<c.halo_stages> ring{0, kFirstParity};
+        for (uint32_t index = isa::block_index().x; index < tile_count(p); index += isa::grid_size().x) {
+            const ConvTile tile = tile_at<kWhole>(p, index);
+            const FramePair& pair = params.pairs[tile.frame];
+            KG_ROLLED
+            for (uint32_t phase = 0; phase < kPhases; ++phase) {
+                KG_ROLLED
+                for (uint32_t block = 0; block < p.channel_blocks; ++block) {
+                    KG_ROLLED
+                    for (uint32_t i = 0; i < halo_pairs(phase, pair); ++i) {
+                        load(p, smem, ring, tile, pair.input[first_frame(phase, i)], block);
+                        load(p, smem, ring, tile, pair.input[second_frame(phase, i)], block);
+                    }
+                }
+            }
+        }
+    }
+
+    /// stage_taps taps of bn filters a stage.
+    KG_DEVICE static void filter(const WinogradParams& params, Smem& smem) {
+        const ConvParams& p = params.conv;
+        constexpr uint32_t kTaps = 9, kStageBytes = filter_stage_bytes(kWhole);
+        Ring<c.filter_stages> ring{0, kFirstParity};
+        for (uint32_t index = isa::block_index().x; index < tile_count(p); index += isa::grid_size().x) {
+            const ConvTile tile = tile_at<kWhole>(p, index);
+            KG_ROLLED
+            for (uint32_t phase = 0; phase < kPhases; ++phase) {
+                KG_ROLLED
+                for (uint32_t block = 0; block < p.channel_blocks; ++block) {
+                    KG_ROLLED
+                    for (uint32_t sum = 0; sum < kSums; ++sum) {
+                        if (!adds_to(sum, phase, params.pairs[tile.frame])) continue;
+                        KG_ROLLED
+                        for (uint32_t tap = 0; tap < kTaps; tap += c.stage_taps, ring.advance()) {
+                            isa::mbarrier::wait(smem.filter_empty[ring.slot], ring.parity);
+                            isa::mbarrier::arrive_expect(smem.filter_full[ring.slot], kStageBytes);
+                            isa::tma::load_tiled<4>(smem.filter[ring.slot], p.filter,
+                                                    {{0, static_cast<int32_t>(tile.n),
+                                                      static_cast<int32_t>((phase * kSums + sum) * kTaps + tap),
+                                                      static_cast<int32_t>(block)}},
+                                                    smem.filter_full[ring.slot]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+  private:
+    /// One frame's halo of a block of channels; zeros outside the image, past the last channel, and for a frame that is
+    /// padding, whose box lies above the image.
+    KG_DEVICE static void load(const ConvParams& p, Smem& smem, Ring<c.halo_stages>& ring, const ConvTile& tile,
+                               uint32_t frame, uint32_t block) {
+        constexpr uint32_t kMissing =
+            kFault == ConvFault::ExpectsTooFewBytes ? halo_columns(kWhole) * row_bytes(kWhole) : 0;
+        const bool padding = frame == FramePair::kPadding;
+        const int32_t x = tile.x - p.pad_left;
+        const int32_t y = padding ? -static_cast<int32_t>(halo_rows(kWhole)) : tile.y - p.pad_top;
+        isa::mbarrier::wait(smem.halo_empty[ring.slot], ring.parity);
+        isa::mbarrier::arrive_expect(smem.halo_full[ring.slot], halo_bytes(kWhole) - kMissing);
+        isa::tma::load_tiled<3>(smem.halo[ring.slot], p.input[padding ? 0 : frame],
+                                {{static_cast<int32_t>(block * kWhole.channels), x, y}}, smem.halo_full[ring.slot]);
+        ring.advance();
+    }
+};
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_products.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_steps.hpp>
+
+/// The main loop of one warpgroup: a tile or its share of one, out of the two rings into the sums of both frames.
+namespace kinetograph::sm90 {
+
+template <WinogradConfig kConfig, ConvFault kFault>
+class WinogradMultiplyRole {
+  public:
+    using Smem = WinogradSmem<kConfig>;
+    static constexpr WinogradConfig c = kConfig;
+    static constexpr ConvConfig kShare = share(c);
+    static constexpr bool kInTurn = c.consumers == Consumers::InTurn;
+    using Sums = Accumulators<kShare>;
+
+    KG_DEVICE WinogradMultiplyRole(Smem& smem, uint32_t consumer) : smem_(smem), consumer_(consumer) {}
+
+    /// Passes over the stages of a tile that the other warpgroup computes.
+    KG_DEVICE void skip(uint32_t channel_blocks, const FramePair& pair) {
+        halo_.advance(halos_of(pair, channel_blocks));
+        filter_.advance(filter_stages_of<kConfig>(pair, channel_blocks));
+    }
+
+    /// sums[0] and sums[1] become the two output frames; of a frame alone both are that frame. `turn`: how many tiles
+    /// this warpgroup has computed before.
+    KG_DEVICE void run(Sums (&sums)[kSums], uint32_t channel_blocks, const FramePair& pair, uint32_t turn) {
+        if constexpr (kInTurn && kFault != ConvFault::NoOrder) {
+            isa::mbarrier::wait(smem_.turn[consumer_], consumer_ == 0 ? (turn & 1u) ^ 1u : turn & 1u);
+        }
+        clear<kShare>(sums[0]);
+        clear<kShare>(sums[1]);
+        KG_ROLLED
+        for (uint32_t phase = 0; phase < kPhases; ++phase) {
+            bool first = true;
+            KG_ROLLED
+            for (uint32_t block = 0; block < channel_blocks; ++block) {
+                KG_UNROLL
+                for (uint32_t sum = 0; sum < kSums; ++sum) {
+                    if (!adds_to(sum, phase, pair)) continue;
+                    if (phase == 0) {  // the first halo of the pair, which is spent
+                        wait_for_operand();
+                        halo_.advance();
+                    }
+                    multiply_operand(sums[sum], first, sum == 1 && phase == 1 && block + 1 == channel_blocks);
+                    first = false;
+                }
+            }
+            if constexpr (kFault != ConvFault::NoFinalWait) isa::wgmma::wait<0>();
+            if constexpr (kFault != ConvFault::ReleasesEarly) release(smem_.filter_empty[filter_.slot_before()]);
+            release(smem_.halo_empty[done_halo_]);
+            butterfly(sums);
+        }
+    }
+
+  private:
+    /// All taps of the image on one operand. `first`: of a phase, with no batch before it whose stages are still to be
+    /// released; `last`: of a tile.
+    KG_DEVICE void multiply_operand(Sums& sums, bool first, bool last) {
+        wait_for_operand();
+        // Of a shared tile this warpgroup's rows.
+        constexpr uint32_t kRows = kInTurn ? 0 : tile_rows(kShare);
+        const uint32_t halo =
+            isa::shared_address(smem_.halo[halo_.slot]) + consumer_ * kRows * halo_columns(kShare) * row_bytes(kShare);
+        KG_UNROLL
+        for (uint32_t group = 0; group < tap_groups(kShare); ++group) {
+            if constexpr (kFault != ConvFault::NoFilterWait) {
+                constexpr uint32_t kFlip = kFault == ConvFault::WrongFilterPhase ? 1u : 0u;
+                isa::mbarrier::wait(smem_.filter_full[filter_.slot], filter_.parity ^ kFlip);
+            }
+            if (kInTurn && last && group == tap_groups(kShare) - 1) hand_over();
+            isa::wgmma::fence();
+            multiply_stage<kShare, kFault>(sums, halo, isa::shared_address(smem_.filter[filter_.slot]), group);
+            isa::wgmma::commit();
+            if constexpr (kFault == ConvFault::ReleasesEarly) {
+                release(smem_.filter_empty[filter_.slot]);
+            } else {
+                isa::wgmma::wait<1>();
+                if (group != 0 || !first) release(smem_.filter_empty[filter_.slot_before()]);
+            }
+            if (group == 0 && !first) release(smem_.halo_empty[done_halo_]);
+            filter_.advance();
+        }
+        done_halo_ = halo_.slot;
+        halo_.advance();
+    }
+
+    KG_DEVICE void wait_for_operand() {
+        constexpr uint32_t kFlip = kFault == ConvFault::WrongOperandPhase ? 1u : 0u;
+        if constexpr (kFault != ConvFault::NoOperandWait)
+            isa::mbarrier::wait(smem_.operand_full[halo_.slot], halo_.parity ^ kFlip);
+    }
+
+    /// (P, Q) becomes (P + Q, P - Q), one register at a time.
+    KG_DEVICE static void butterfly(Sums (&sums)[kSums]) {
+        KG_UNROLL
+        for (uint32_t block = 0; block < blocks(kShare); ++block) {
+            isa::wgmma::take(sums[0][block]);
+            isa::wgmma::take(sums[1][block]);
+            KG_UNROLL
+            for (uint32_t i = 0; i < c.bn / 2; ++i) {
+                sums[0][block][i] += sums[1][block][i];
+                sums[1][block][i] = sums[0][block][i] - 2 * sums[1][block][i];
+            }
+            isa::wgmma::pin(sums[0][block]);
+            isa::wgmma::pin(sums[1][block]);
+        }
+    }
+
+    /// One arrival a warp.
+    KG_DEVICE static void release(isa::mbarrier::Barrier& empty) {
+        if (isa::lane_index() == 0) isa::mbarrier::arrive(empty);
+    }
+
+    /// Every stage of this tile has been waited for, by every lane: what lands next is the other warpgroup's.
+    KG_DEVICE void hand_over() {
+        isa::sync_warp();
+        if (isa::lane_index() == 0) isa::mbarrier::arrive(smem_.turn[consumer_ ^ 1u]);
+    }
+
+    Smem& smem_;
+    uint32_t consumer_;
+    Ring<c.halo_stages> halo_;
+    Ring<c.filter_stages> filter_;
+    uint32_t done_halo_ = 0;  ///< slot of the operand before, to be released when its products are over
+};
+
+}  // namespace kinetograph::sm90

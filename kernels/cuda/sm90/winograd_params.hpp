@@ -1,0 +1,26 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
+
+/// What one launch of WinogradKernel reads, by value.
+namespace kinetograph::sm90 {
+
+/// Two neighbouring output frames, or the last one alone, and the four input frames under their taps.
+struct FramePair {
+    static constexpr uint8_t kPadding = 0xff;
+    uint8_t input[4] = {kPadding, kPadding, kPadding, kPadding};  ///< index into ConvParams::input
+    uint8_t outputs = 0;                                          ///< 1 or 2
+};
+inline constexpr uint32_t kMaxPairs = kMaxOutputs / 2;
+
+struct WinogradParams {
+    /// Tiles walk over pairs in place of frames: `frames` counts those. Pair i stores output frames 2i and 2i + 1. The
+    /// filter's axes are {channel of a block, filter, tap, block}, with the transform's four taps in time in the order
+    /// in which they are used.
+    ConvParams conv;
+    FramePair pairs[kMaxPairs];
+};
+static_assert(std::is_trivially_copyable_v<WinogradParams> && sizeof(WinogradParams) <= 4096,
+              "4 KiB of kernel parameters");
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
+#include <kinetograph/kernels/cuda/sm90/cost.hpp>
+#include <kinetograph/kernels/cuda/sm90/pack.hpp>
+#include <kinetograph/kernels/cuda/sm90/tiled_plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_configs.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_frames.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_plan.hpp>
+
+namespace kinetograph::sm90 {
+namespace {
+
+using conv::ConvLaunch;
+using conv::ConvProblem;
+
+#define KG_SM90_BF16_ROW(name, element, ...) \
+    NamedWinogradConfig{"sm90_winograd_bf16_" #name, winograd_config(Element::element, __VA_ARGS__)},
+#define KG_SM90_F16_ROW(name, element, ...) \
+    NamedWinogradConfig{"sm90_winograd_f16_" #name, winograd_config(Element::element, __VA_ARGS__)},
+constexpr std::array kConfigs{KG_SM90_WINOGRAD_TILES(KG_SM90_BF16_ROW, BF16)
+                                  KG_SM90_WINOGRAD_TILES(KG_SM90_F16_ROW, F16)};
+#undef KG_SM90_BF16_ROW
+#undef KG_SM90_F16_ROW
+
+constexpr double kIssueEfficiency = 0.92;
+constexpr int64_t kBlockChannels = 32, kTaps = 4 * 9;  // of a block of K; of the transform and the image
+
+int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+bool fits(const WinogradConfig& c, const ConvProblem& p) {
+    return c.element == p.dtype && (p.norm == conv::Norm::None || c.bn >= p.filter.k);
+}
+
+/// [k][c_in][3] of taps in time to [k][c_in][4] of the transform's, each a 3x3 image of taps.
+std::vector<float> transformed(const ConvProblem& p, std::span<const float> filter) {
+    constexpr size_t kImage = 9;
+    const auto rows = static_cast<size_t>(p.filter.k * p.c_in);
+    std::vector<float> all(rows * 4 * kImage);
+    for (size_t row = 0; row < rows; ++row) {
+        for (size_t tap = 0; tap < kImage; ++tap) {
+            const float* g = filter.data() + row * 3 * kImage + tap;
+            const float g0 = g[0], g1 = g[kImage], g2 = g[2 * kImage];
+            const float products[] = {g0, g2, g0 + g1 + g2, g0 - g1 + g2};
+            for (size_t i = 0; i < 4; ++i) all[(row * 4 + i) * kImage + tap] = products[i] / 2;
+        }
+    }
+    return all;
+}
+
+int64_t channel_blocks(const ConvProblem& p) { return ceil_div(p.c_in, kBlockChannels); }
+
+/// [k][tap][c_in rounded up to 8] to [block of channels][tap][k][channel]: what a stage takes of a tap is one piece.
+std::vector<std::byte> in_blocks(const ConvProblem& p, std::span<const std::byte> rows) {
+    const int64_t k = p.filter.k, row_bytes = sm80::padded_channels(p.c_in) * 2;
+    constexpr int64_t kBlockBytes = kBlockChannels * 2;
+    std::vector<std::byte> blocks(static_cast<size_t>(channel_blocks(p) * kTaps * k * kBlockBytes));
+    for (int64_t row = 0; row < k * kTaps; ++row) {
+        for (int64_t block = 0; block < channel_blocks(p); ++block) {
+            const int64_t to = (block * kTaps + row % kTaps) * k + row / kTaps, from = block * kBlockBytes;
+            std::memcpy(blocks.data() + to * kBlockBytes, rows.data() + row * row_bytes + from,
+                        static_cast<size_t>(std::min(kBlockBytes, row_bytes - from)));
+        }
+    }
+    return blocks;
+}
+
+/// {channel, k, tap, block of channels}; box: one stage.
+isa::TensorMapDesc filter_map(const ConvConfig& c, const ConvProblem& p, const std::byte* packed) {
+    isa::TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, c.element, const_cast<std::byte*>(packed), 4,
+                                            {static_cast<uint64_t>(kBlockChannels), static_cast<uint64_t>(p.filter.k),
+                                             kTaps, static_cast<uint64_t>(channel_blocks(p))});
+    map.swizzle = swizzle(c);
+    map.box = {c.channels, c.bn, c.stage_taps, 1};
+    return map;
+}
+
+}  // namespace
+
+std::span<const NamedWinogradConfig> winograd_configs() { return kConfigs; }
+
+double winograd_seconds(const WinogradConfig& c, const ConvProblem& p, const conv::Chip& chip) {
+    const ConvConfig tile = whole(c);
+    const int64_t steps = 9 * ceil_div(p.c_in, tile.channels) * (tile.channels / 16);
+    const double product = static_cast<double>(steps) * blocks(tile) * c.bn / 2 / kIssueEfficiency;
+    const double epilogue = epilogue_clocks(share(c), p);  // of one frame
+    const bool hidden = c.consumers == Consumers::InTurn;  // behind the products of the other warpgroup
+    const int64_t pairs = p.d_out() / 2, alone = p.d_out() % 2;
+    const auto tile_clocks = [&](double products, double epilogues) {
+        return hidden ? std::max(products, epilogues) : products + epilogues;
+    };
+    const double clocks = static_cast<double>(pairs) * tile_clocks(4 * product, 2 * epilogue) +
+                          static_cast<double>(alone) * tile_clocks(3 * product, epilogue);
+    const int64_t places = ceil_div(p.h_out(), tile_rows(tile)) * ceil_div(p.w_out(), tile_columns(tile)) *
+                           ceil_div(p.filter.k, c.bn) * p.n;
+    const int64_t turns = ceil_div(places * (pairs + alone), std::max<int64_t>(chip.compute_units, 1));
+    const double last = hidden ? std::min(4 * product, 2 * epilogue) : 0;
+    return launch_seconds(static_cast<double>(turns) * clocks / static_cast<double>(pairs + alone) + last, p, chip);
+}
+
+const NamedWinogradConfig* choose_winograd_config(const ConvProblem& problem, const conv::Chip& chip) {
+    return conv::cheapest(
+        kConfigs, [&](const NamedWinogradConfig& named) { return fits(named.config, problem); },
+        [&](const NamedWinogradConfig& named) { return winograd_seconds(named.config, problem, chip); });
+}
+
+conv::PackedParameters pack_winograd(const ConvProblem& problem, const conv::ConvParameters& parameters) {
+    ConvProblem of_four_taps = problem;
+    of_four_taps.filter.q = 4;
+    const std::vector<std::byte> rows = sm80::pack_filter(of_four_taps, transformed(problem, parameters.filter));
+    return pack_with_filter(in_blocks(problem, rows), parameters);
+}
+
+std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const ConvProblem& problem,
+                                          const conv::ConvTensors& tensors, const conv::ParameterAddresses& parameters,
+                                          uint32_t sms, const conv::EncodeMap& encode) {
+    std::vector<ConvLaunch> launches;
+    if (problem.empty()) return launches;
+    const ConvConfig tile = whole(config);
+    const ConvMaps maps(tile, problem, encode);
+    WinogradParams common{.conv = shape_params(tile, problem, parameters), .pairs = {}};
+    common.conv.filter = encode(filter_map(tile, problem, parameters.filter));
+    for (const PairRun& run : pair_runs(problem)) {
+        WinogradParams params = common;
+        params.conv.frames = run.pairs;
+        std::copy(run.pair.begin(), run.pair.end(), params.pairs);
+        for (int64_t i = 0; i < run.inputs; ++i)
+            params.conv.input[i] = maps.input(tensors.input[static_cast<size_t>(run.first_input + i)]);
+        maps.stored(params.conv, tensors, run.first_output, run.outputs);
+        const uint32_t tiles = params.conv.tiles_x * params.conv.tiles_y * params.conv.tiles_n * run.pairs;
+        launches.push_back({.grid = {std::min(tiles, sms), 1, 1},
+                            .threads = kThreads,
+                            .shared_bytes = shared_bytes(config),
+                            .arguments = conv::Arguments::of(params)});
+    }
+    return launches;
+}
+
+conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip) {
+    ConvProblem in_tile = problem;
+    const NamedWinogradConfig* tile = choose_winograd_config(in_tile, chip);
+    if (tile == nullptr) {  // no tile holds all filters
+        in_tile.norm = conv::Norm::None;
+        tile = choose_winograd_config(in_tile, chip);
+    }
+    return plan_tiled(
+        problem, chip,
+        {.kernel = {std::string(tile->kernel),
+                    problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
+         .seconds = winograd_seconds(tile->config, in_tile, chip),
+         .packing = {std::string("K4RSC of F(2,3) along time, ") + element_name(problem.dtype) + ", channels padded",
+                     [problem](const conv::ConvParameters& given) { return pack_winograd(problem, given); }},
+         .problem = in_tile,
+         .launches = [config = tile->config, sms = chip.compute_units](
+                         const ConvProblem& p, const conv::ConvTensors& tensors,
+                         const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
+             return winograd_launches(config, p, tensors, parameters, sms, encode);
+         }});
+}
+
+}  // namespace kinetograph::sm90

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/winograd_config.hpp>
+
+/// winograd-time-sm90 as a plan. Pure host code.
+namespace kinetograph::sm90 {
+
+struct NamedWinogradConfig {
+    std::string_view kernel;  ///< entry point in the fat binary: "sm90_winograd_bf16_n96_16x8"
+    WinogradConfig config;
+};
+/// All that are compiled.
+std::span<const NamedWinogradConfig> winograd_configs();
+
+/// Seconds that the problem takes with that tile, without a norm pass after it; by constants as of conv_seconds().
+double winograd_seconds(const WinogradConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
+
+/// The cheapest tile that can do it: of its element, for a norm with all filters. Null if none can.
+const NamedWinogradConfig* choose_winograd_config(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+/// Filter [k][c_in][3][3][3] as [c_in / 32, rounded up][4][3][3][k][32]: halves of g0, g2, g0 + g1 + g2 and g0 - g1 +
+/// g2 in place of the taps g0, g1, g2 in time, summed in fp32 and rounded once; bias and gamma as pack_parameters.
+conv::PackedParameters pack_winograd(const conv::ConvProblem& problem, const conv::ConvParameters& parameters);
+
+/// As conv_launches(), of WinogradKernel. Arguments: WinogradParams.
+std::vector<conv::ConvLaunch> winograd_launches(const WinogradConfig& config, const conv::ConvProblem& problem,
+                                                const conv::ConvTensors& tensors,
+                                                const conv::ParameterAddresses& parameters, uint32_t sms,
+                                                const conv::EncodeMap& encode);
+
+conv::ConvPlan plan_winograd(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+}  // namespace kinetograph::sm90

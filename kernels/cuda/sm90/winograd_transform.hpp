@@ -1,0 +1,94 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm90/winograd_steps.hpp>
+#include <kinetograph/kernels/isa/fence.hpp>
+#include <kinetograph/kernels/isa/global_memory.hpp>
+#include <kinetograph/kernels/isa/packed_math.hpp>
+
+/// The transform warps: pairs of halos become operands where they lie. Pointwise, so that neither swizzle nor halo
+/// matters.
+namespace kinetograph::sm90 {
+
+template <WinogradConfig kConfig, ConvFault kFault>
+class TransformRole {
+  public:
+    using Smem = WinogradSmem<kConfig>;
+    static constexpr WinogradConfig c = kConfig;
+
+    KG_DEVICE static void run(const WinogradParams& params, Smem& smem) {
+        const ConvParams& p = params.conv;
+        Ring<c.halo_stages> ring;
+        for (uint32_t index = isa::block_index().x; index < tile_count(p); index += isa::grid_size().x) {
+            const FramePair& pair = params.pairs[tile_at<whole(c)>(p, index).frame];
+            KG_ROLLED
+            for (uint32_t i = 0; i < p.channel_blocks * halo_pairs(0, pair); ++i) transform<0>(smem, ring);
+            KG_ROLLED
+            for (uint32_t i = 0; i < p.channel_blocks * halo_pairs(1, pair); ++i) transform<1>(smem, ring);
+        }
+    }
+
+  private:
+    using Chunk = isa::Words<4>;
+    static constexpr uint32_t kChunks = halo_bytes(whole(c)) / sizeof(Chunk), kLanes = kTransformWarps * 32;
+    static constexpr uint32_t kBatch = 1;  ///< chunks whose loads are in flight at once
+
+    template <uint32_t kPhase>
+    KG_DEVICE static void transform(Smem& smem, Ring<c.halo_stages>& ring) {
+        wait(smem, ring);
+        const uint32_t first = ring.slot_before();
+        wait(smem, ring);
+        const uint32_t second = ring.slot_before();
+        rewrite<kPhase>(smem.halo[first], smem.halo[second]);
+        if constexpr (kFault != ConvFault::NoTransformFence) isa::fence_async_shared();
+        isa::sync_warp();
+        if (isa::lane_index() == 0) {
+            isa::mbarrier::arrive(smem.operand_full[second]);
+            isa::mbarrier::arrive(smem.operand_full[first]);
+        }
+        if constexpr (kPhase == 0) release(smem, kFault == ConvFault::ReleasesOperand ? second : first);
+    }
+
+    KG_DEVICE static void wait(Smem& smem, Ring<c.halo_stages>& ring) {
+        if constexpr (kFault != ConvFault::NoInputWait) isa::mbarrier::wait(smem.halo_full[ring.slot], ring.parity);
+        ring.advance();
+    }
+
+    /// As many arrivals of the transform warps as there are consumer warps, which release the other halos.
+    KG_DEVICE static void release(Smem& smem, uint32_t slot) {
+        if (isa::lane_index() < 4 * sharers(c) / kTransformWarps) isa::mbarrier::arrive(smem.halo_empty[slot]);
+    }
+
+    template <uint32_t kPhase>
+    KG_DEVICE static void rewrite(uint8_t* first, uint8_t* second) {
+        KG_ROLLED
+        for (uint32_t base = isa::recomputed(isa::thread_index()) % kLanes; base < kChunks; base += kBatch * kLanes) {
+            Chunk a[kBatch], b[kBatch];
+            KG_UNROLL
+            for (uint32_t i = 0; i < kBatch; ++i) {
+                if (base + i * kLanes >= kChunks) continue;
+                a[i] = isa::load_shared(chunk(first, base + i * kLanes));
+                b[i] = isa::load_shared(chunk(second, base + i * kLanes));
+            }
+            KG_UNROLL
+            for (uint32_t i = 0; i < kBatch; ++i) {
+                if (base + i * kLanes >= kChunks) continue;
+                Chunk sum, difference;
+                KG_UNROLL
+                for (uint32_t word = 0; word < 4; ++word) {
+                    sum.at[word] = isa::add_values<c.element>(a[i].at[word], b[i].at[word]);
+                    difference.at[word] = kFault == ConvFault::WrongTransformSign
+                                              ? isa::subtract_values<c.element>(a[i].at[word], b[i].at[word])
+                                              : isa::subtract_values<c.element>(b[i].at[word], a[i].at[word]);
+                }
+                if constexpr (kPhase == 1) isa::store_shared(chunk(first, base + i * kLanes), sum);
+                isa::store_shared(chunk(second, base + i * kLanes), difference);
+            }
+        }
+    }
+
+    KG_DEVICE static Chunk* chunk(uint8_t* halo, uint32_t index) {
+        return reinterpret_cast<Chunk*>(halo + index * sizeof(Chunk));
+    }
+};
+
+}  // namespace kinetograph::sm90

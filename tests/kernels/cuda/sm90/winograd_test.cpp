@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <kinetograph/kernels/cuda/sm90/winograd_frames.hpp>
+
+#include "model_conv.hpp"
+
+namespace kinetograph::sm90 {
+namespace {
+
+using sm80::causal3d;
+
+class EveryWinogradTile : public testing::TestWithParam<std::string_view> {};
+
+/// A problem that just overflows the tile: more rows, columns and filters than one holds, halo on every side.
+TEST_P(EveryWinogradTile, AgreesWithFp64OnARaggedImage) {
+    const auto configs = winograd_configs();
+    const auto named = std::ranges::find(configs, GetParam(), &NamedWinogradConfig::kernel);
+    ASSERT_NE(named, configs.end());
+    const ConvConfig tile = whole(named->config);
+    ConvCase conv{causal3d(4, tile_rows(tile) + 3, tile_columns(tile) + 4, 40, tile.bn - 8, 3, 3)};
+    conv.shape.dtype = tile.element;
+    conv.shape.pad.front = 0;  // two frames out of four
+    conv.residual = true;
+    conv.epilogue.norm = Norm::Beside;
+    EXPECT_EQ(winograd_disagreement(conv, GetParam(), 1), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, EveryWinogradTile,
+                         testing::Values("sm90_winograd_bf16_n96_16x8", "sm90_winograd_bf16_n192_16x8",
+                                         "sm90_winograd_f16_n96_16x8"));
+
+TEST(Winograd, IntegersComeOutBitForBit) {
+    ConvCase conv{causal3d(4, 9, 11, 64, 72, 3, 3)};
+    conv.numbers = Numbers::Integers;
+    conv.residual = true;
+    EXPECT_EQ(winograd_disagreement(conv), "");
+}
+
+TEST(Winograd, PositionsFramesAndTapsAreNotSwapped) {
+    ConvCase conv{causal3d(4, 17, 18, 32, 96, 3, 3)};
+    conv.numbers = Numbers::Coded;
+    EXPECT_EQ(winograd_disagreement(conv), "");
+    EXPECT_EQ(winograd_disagreement(conv, "sm90_winograd_bf16_n192_16x8"), "");
+}
+
+TEST(Winograd, TheLastOfAnOddNumberOfFramesIsComputedAlone) {
+    for (const int64_t frames : {3, 5}) {
+        ConvCase conv{causal3d(frames, 9, 8, 32, 32, 3, 3)};
+        conv.numbers = Numbers::Integers;
+        conv.epilogue.norm = Norm::Beside;
+        conv.residual = true;
+        EXPECT_EQ(winograd_disagreement(conv), "") << frames;
+    }
+}
+
+TEST(Winograd, FramesOfPaddingAreZerosInFrontAndBehind) {
+    ConvCase conv{causal3d(2, 8, 8, 32, 32, 3, 3)};
+    conv.numbers = Numbers::Integers;
+    EXPECT_EQ(winograd_disagreement(conv), "");
+    conv.shape.pad.back = 2;
+    EXPECT_EQ(winograd_disagreement(conv), "");
+}
+
+TEST(Winograd, SamplesDoNotShareAPair) {
+    ConvCase conv{causal3d(3, 8, 8, 32, 32, 3, 3)};
+    conv.shape.n = 2;
+    EXPECT_EQ(winograd_disagreement(conv, "", 1), "");
+}
+
+TEST(Winograd, MoreFramesThanALaunchHoldsAreSeveralLaunchesOfWholePairs) {
+    const auto runs = pair_runs(causal3d(15, 8, 8, 32, 32, 3, 3));
+    ASSERT_EQ(runs.size(), 3u);
+    int64_t outputs = 0;
+    for (const PairRun& run : runs) {
+        EXPECT_EQ(run.first_output, outputs);
+        EXPECT_LE(run.outputs, kMaxOutputs);
+        EXPECT_LE(run.inputs, kMaxInputs);
+        EXPECT_EQ(run.first_output % 2, 0);
+        outputs += run.outputs;
+    }
+    EXPECT_EQ(outputs, 15);
+    EXPECT_EQ(runs[2].pair[runs[2].pairs - 1].outputs, 1);
+    EXPECT_EQ(winograd_disagreement({causal3d(15, 8, 8, 32, 32, 3, 3)}, "", 1), "");
+}
+
+TEST(Winograd, HistoryIsReadWhereItLies) {
+    const auto runs = pair_runs([] {
+        ConvProblem p = causal3d(6, 8, 8, 32, 32, 3, 3);
+        p.pad.front = 0;
+        return p;
+    }());
+    ASSERT_EQ(runs.size(), 1u);
+    ASSERT_EQ(runs[0].pairs, 2u);
+    const auto inputs = [&](size_t pair) {
+        return std::vector<int>(runs[0].pair[pair].input, runs[0].pair[pair].input + 4);
+    };
+    EXPECT_EQ(inputs(0), (std::vector{0, 1, 2, 3}));
+    EXPECT_EQ(inputs(1), (std::vector{2, 3, 4, 5}));
+}
+
+}  // namespace
+}  // namespace kinetograph::sm90
