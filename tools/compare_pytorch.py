@@ -43,7 +43,7 @@ def run(command, environment=None):
 
 
 def run_for_json(folder, command, environment=None):
-    """What the command writes to the file behind its --json."""
+    """The JSON that the command writes to its --json file."""
     path = folder / "result.json"
     run([*command, "--json", path], environment)
     return json.loads(path.read_text())

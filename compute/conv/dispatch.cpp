@@ -60,13 +60,12 @@ constexpr Gate kDirectGates[] = {
     kUngrouped,
 };
 
-constexpr Gate kMeetsInput{"every output frame to meet an input frame",
-                           [](const Subject& s) { return !sees_only_padding(s.problem); },
-                           [](const Subject& s) {
-                               const ConvProblem& p = s.problem;
-                               return fmt::format("{} frames, {} taps, pad {} in front and {} behind", p.d, p.filter.q,
-                                                  p.pad.front, p.pad.back);
-                           }};
+constexpr Gate kMeetsInput{
+    "every output frame to meet an input frame", [](const Subject& s) { return !sees_only_padding(s.problem); },
+    [](const Subject& s) {
+        const ConvProblem& p = s.problem;
+        return fmt::format("{} frames, {} taps, pad {} before and {} after", p.d, p.filter.q, p.pad.front, p.pad.back);
+    }};
 
 /// Rows or columns from a filter's first tap to its last.
 std::int64_t reach(std::int64_t taps, std::int64_t dilation) { return (taps - 1) * dilation + 1; }

@@ -28,7 +28,7 @@ void check_access(const Access& access) {
                                      (other->landed ? (other->writes ? "written" : "read")
                                                     : (other->writes ? "still being written" : "still being read")) +
                                      " by " + describe(other->at) + " (" + describe(other->who) + ")" +
-                                     (other->landed ? ", which nobody has waited for" : ""));
+                                     (other->landed ? ", which has not been waited for" : ""));
     }
 }
 

@@ -156,8 +156,8 @@ void Machine::retire(Cta& cta) {
     for (const auto& access : cta.accesses) {
         if (access->settled) continue;
         std::string sentence = describe(cta.block);
-        sentence += access->landed ? " exits though nobody has waited for this operation, which "
-                                   : " exits while this operation still ";
+        sentence +=
+            access->landed ? " exits before a wait for this operation, which " : " exits while this operation still ";
         sentence += access->writes ? "writes its " : "reads its ";
         sentence += access->space == Space::Shared ? "shared memory" : "tensor memory";
         fail(access->who, access->at, sentence);

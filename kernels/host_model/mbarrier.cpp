@@ -19,7 +19,7 @@ void finish_if_complete(MBarrier& barrier, const Who& who, const Instruction& at
     if (barrier.bytes > 0) return;
     if (barrier.observed < barrier.phase - 1) {
         machine.fail(who, at,
-                     "completes phase " + std::to_string(barrier.phase) + " although nobody has waited for phase " +
+                     "completes phase " + std::to_string(barrier.phase) + " although no thread has waited for phase " +
                          std::to_string(barrier.phase - 1) + " of the barrier at " +
                          describe_place(*barrier.cta, barrier.offset) + " (" + describe(barrier.init_at) +
                          "): more arrivals come than its count of " + std::to_string(barrier.count));

@@ -63,7 +63,7 @@ std::string describe_wait(const MBarrier& barrier, int64_t phase) {
     if (barrier.bytes > 0) {
         text += " and " + std::to_string(barrier.bytes) + " of " + number(barrier.expected_bytes) + " expected bytes";
     } else if (barrier.bytes < 0) {
-        text += " and has received " + std::to_string(-barrier.bytes) + " bytes that nobody expects";
+        text += " and has received " + std::to_string(-barrier.bytes) + " bytes that were not announced";
     }
     return text;
 }

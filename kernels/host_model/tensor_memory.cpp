@@ -157,7 +157,7 @@ void tensor_load(uint32_t* values, uint32_t columns, uint32_t address, const Ins
     if (first_lane != 32 * (lane.warp() % 4)) {
         machine.fail(lane.who(), at,
                      "addresses lane " + std::to_string(first_lane) + "; warp " + std::to_string(lane.warp()) +
-                         " reaches lanes " + std::to_string(32 * (lane.warp() % 4)) + " and the 31 behind");
+                         " reaches lanes " + std::to_string(32 * (lane.warp() % 4)) + " and the 31 after it");
     }
     check_allocated(cta, begin, end, lane.who(), at);
     check_access({.cta = &cta,

@@ -28,7 +28,7 @@ void WaveMachine::allocate_lds(uint32_t bytes, const Instruction& at) {
     lds_bytes_ = bytes;
     const uint32_t dwords = (bytes + 3) / 4;
     lds_.assign(dwords, ~0u);
-    writers_.assign(dwords, Writer::kNobody);
+    writers_.assign(dwords, Writer::kNone);
     readers_.resize(waves_.size());
     for (auto& readers : readers_) readers.assign(dwords, 0);
 }
@@ -45,7 +45,7 @@ std::string WaveMachine::describe_access(uint32_t wave, const LdsAccess& access)
 
 void WaveMachine::check_read(uint32_t dword, const Instruction& at) {
     const uint32_t word = writers_[dword];
-    if (word == Writer::kNobody) fail(at, "reads " + lds_place(dword * 4) + ", which nobody has written");
+    if (word == Writer::kNone) fail(at, "reads " + lds_place(dword * 4) + ", which was never written");
     const Wave& writer = waves_[Writer::wave(word)];
     const LdsAccess& access = writer.accesses[Writer::access(word)];
     if (&writer == running_) {
@@ -78,7 +78,7 @@ void WaveMachine::check_write(uint32_t dword, bool by_load, const Instruction& a
         }
         return access.settled != LdsAccess::kUnsettled && running_->barriers > access.settled;
     };
-    if (const uint32_t word = writers_[dword]; word != Writer::kNobody) {
+    if (const uint32_t word = writers_[dword]; word != Writer::kNone) {
         const uint32_t wave = Writer::wave(word);
         const LdsAccess& access = waves_[wave].accesses[Writer::access(word)];
         if (!ordered(wave, access)) refuse("writes", wave, access);
@@ -114,7 +114,7 @@ void WaveMachine::read_lds(uint32_t* registers, uint32_t words, uint32_t base, c
     wave.accesses.push_back({.at = at});
     wave.unsettled.push_back(access);
     uint32_t* const readers = readers_.empty() ? nullptr : readers_[wave.index].data();
-    uint32_t good = Writer::kNobody;  // a writer whose data this wave may read: most dwords have the same writer
+    uint32_t good = Writer::kNone;  // a writer whose data this wave may read: most dwords have the same writer
     for (uint32_t lane = 0; lane < kWaveLanes; ++lane) {
         const uint64_t byte = uint64_t{base} + offsets[lane];
         check_place(byte, words * 4, at);
@@ -124,7 +124,7 @@ void WaveMachine::read_lds(uint32_t* registers, uint32_t words, uint32_t base, c
         }
         const auto dword = static_cast<uint32_t>(byte / 4);
         for (uint32_t i = 0; i < words; ++i) {
-            if (writers_[dword + i] != good || good == Writer::kNobody) {
+            if (writers_[dword + i] != good || good == Writer::kNone) {
                 check_read(dword + i, at);
                 good = writers_[dword + i];
             }

@@ -49,7 +49,7 @@ struct Wave {
 /// The last writer of a dword of LDS: wave and index into its accesses, packed into one word.
 class Writer {
   public:
-    static constexpr uint32_t kNobody = 0;
+    static constexpr uint32_t kNone = 0;
     static uint32_t of(uint32_t wave, uint32_t access) { return wave << 28 | access; }
     static uint32_t wave(uint32_t word) { return word >> 28; }
     static uint32_t access(uint32_t word) { return word & 0x0fffffffu; }

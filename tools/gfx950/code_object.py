@@ -15,7 +15,7 @@ ELF_MACHINE_AMDGPU = 224
 
 
 def unpack_message(data, at=0):
-    """One MessagePack value of `data` at `at`: (value, position behind it). The subset that LLVM writes."""
+    """One MessagePack value of `data` at `at`: (value, position after it). The subset that LLVM writes."""
     kind = data[at]
     at += 1
     if kind < 0x80:

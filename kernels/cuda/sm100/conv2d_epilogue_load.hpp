@@ -18,7 +18,7 @@ struct EpilogueLoadRole {
         TileWalk<kConfig, kFault> tiles(g);
         Ring<c.source_stages> source{0, 1};
         if constexpr (kFault != Fault::SourceAheadOfPrologue) isa::mbarrier::wait(smem.load_order, 0);
-        isa::mbarrier::promise_over(smem.load_order, 0, "source loads behind the main loads' prologue");
+        isa::mbarrier::promise_over(smem.load_order, 0, "source loads after the main loads' prologue");
         do {
             const Tile& tile = tiles.tile();
             const uint32_t count = output_tiles<kConfig>(g, tile);

@@ -35,7 +35,7 @@ constexpr Gate kQSlice[] = {
      [](const Subject& s) { return std::to_string(s.problem.filter.r) + 'x' + std::to_string(s.problem.filter.s); }},
     {"no temporal padding", [](const Subject& s) { return s.problem.pad.front == 0 && s.problem.pad.back == 0; },
      [](const Subject& s) {
-         return std::to_string(s.problem.pad.front) + " in front and " + std::to_string(s.problem.pad.back) + " behind";
+         return std::to_string(s.problem.pad.front) + " before and " + std::to_string(s.problem.pad.back) + " after";
      }},
     {"input channels a multiple of 32", [](const Subject& s) { return s.problem.c_in % 32 == 0; },
      [](const Subject& s) { return std::to_string(s.problem.c_in); }},

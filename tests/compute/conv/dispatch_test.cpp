@@ -108,7 +108,7 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.filter.q = 1; }},
     {"q-slice-sm80", "wants more than one tap in a frame, met 1x1",
      [](ConvProblem& p, accel::DeviceInfo&) { p.filter.r = p.filter.s = 1; }},
-    {"q-slice-sm80", "wants no temporal padding, met 2 in front and 0 behind",
+    {"q-slice-sm80", "wants no temporal padding, met 2 before and 0 after",
      [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 2; }},
     {"q-slice-sm80", "wants input channels a multiple of 32, met 48",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 48; }},
@@ -151,7 +151,7 @@ const Decline kDeclines[] = {
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
     {"onednn-cpu", "wants fp32 or bf16, met F8_E4M3",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
-    {"onednn-cpu", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
+    {"onednn-cpu", "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 before and 0 after",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.d = p.filter.q = 1;
          p.pad.front = 1;
@@ -169,7 +169,7 @@ const Decline kDeclines[] = {
     {"onednn-f32-cpu", "wants a CPU device, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
     {"onednn-f32-cpu",
-     "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 in front and 0 behind",
+     "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 before and 0 after",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.d = p.filter.q = 1;
          p.pad.front = 1;

@@ -29,7 +29,7 @@ MFMA = {"bf16": "v_mfma_f32_16x16x32_bf16", "f16": "v_mfma_f32_16x16x32_f16", "f
 
 
 def expectation(kernel):
-    """The limits for the kernel of that name, or None if nobody expects it."""
+    """The limits for the kernel of that name, or None if it is not expected."""
     for pattern, limits in PASSES:
         if re.fullmatch(pattern, kernel):
             return limits

@@ -37,7 +37,7 @@ def plant(fault, found):
     elif fault == "registers":
         found[first]["registers"] = 256
     elif fault == "unplanned":
-        found[("a_kernel_nobody_planned", first[1])] = {"registers": 1, "local": 0}
+        found[("an_unplanned_kernel", first[1])] = {"registers": 1, "local": 0}
     elif fault == "missing":
         del found[first]
 

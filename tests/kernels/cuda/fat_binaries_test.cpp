@@ -24,7 +24,7 @@ TEST(FatBinaries, AreWholeFilesThatTheDriverTakes) {
         uint32_t magic = 0;
         std::memcpy(&magic, binary.image.data(), sizeof(magic));
         EXPECT_EQ(magic, 0xba55ed50u) << binary.name;
-        uint64_t bytes = 0;  // behind the 16-byte header
+        uint64_t bytes = 0;  // after the 16-byte header
         std::memcpy(&bytes, binary.image.data() + 8, sizeof(bytes));
         EXPECT_EQ(bytes + 16, binary.image.size()) << binary.name;
     }

@@ -212,7 +212,7 @@ std::vector<Case> features() {
     p.stride_h = p.stride_w = 2;
     add("stride 2", p, {.overrides = {.tile = kLarge}});
     p.pad_top = p.pad_left = 0;
-    add("stride 2, padding behind only", p, {.overrides = {.tile = kSmall}});
+    add("stride 2, padding after only", p, {.overrides = {.tile = kSmall}});
     p = square(BF16, 10, 9, 48, 40);
     p.dilation_h = p.dilation_w = 2;
     p.pad_top = p.pad_bottom = p.pad_left = p.pad_right = 2;

@@ -45,7 +45,7 @@ void persistent(const Work& work, bool fence_readers = true, bool ask_again = fa
 
 const Launch kGrid{.grid = {12, 3, 1}, .cluster = {2}, .threads = 64, .shared_bytes = sizeof(Shared)};
 
-TEST(ClusterLaunchControl, EveryPlaceOfTheGridIsWorkedOnOnceByWhoeverTakesIt) {
+TEST(ClusterLaunchControl, EveryBlockOfTheGridIsProcessedOnce) {
     std::vector<int> visits(36);
     expect_runs(
         kGrid, [&] { persistent([&](Index3 place) { ++visits[place.y * 12 + place.x]; }); },

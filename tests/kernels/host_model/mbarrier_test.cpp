@@ -103,7 +103,7 @@ TEST(MBarrierFaults, ExpectedBytesThatNeverComeAreADeadlockThatSaysHowMany) {
 }
 
 TEST(MBarrierFaults, AWholeWarpArrivingOnABarrierOfOneIsCaught) {
-    expect_fault(kTwoWarps, "although nobody has waited for phase 0", [] {
+    expect_fault(kTwoWarps, "although no thread has waited for phase 0", [] {
         auto& shared = shared_as<Shared>();
         set_up(shared, 1, 1);
         if (warp_index() == 0) mbarrier::arrive(shared.full[0]);

@@ -187,7 +187,7 @@ TEST_F(Tcgen05Faults, HandingColumnsOnWithoutWaitingForTheLoadIsCaught) {
     });
 }
 
-TEST_F(Tcgen05Faults, AProductThatNobodyWaitsForIsCaughtAtExit) {
+TEST_F(Tcgen05Faults, AProductWithoutAWaitIsCaughtAtExit) {
     expect("tcgen05.mma at tcgen05_faults_test.cpp", [](const Ready& ready) {
         if (ready.issuer()) ready.multiply();
         if (warp_index() == 3) sync_warp();

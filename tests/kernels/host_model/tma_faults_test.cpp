@@ -66,7 +66,7 @@ TEST_F(TmaFaults, BytesThatAreExpectedTooManyAreADeadlockWithTheirNumber) {
     });
 }
 
-TEST_F(TmaFaults, ALoadThatNobodyExpectsIsCaughtAtExit) {
+TEST_F(TmaFaults, ALoadThatWasNotAnnouncedIsCaughtAtExit) {
     expect("cp.async.bulk.tensor load at tma_faults_test.cpp", [&](Shared& shared) {
         if (first_thread()) tma::load_tiled<2>(shared.tile, map, {{0, 0}}, shared.full);
     });
@@ -98,7 +98,7 @@ TEST_F(TmaFaults, APlainReadTooEarlyFindsPoison) {
     EXPECT_EQ(early, 0xffff);
 }
 
-TEST_F(TmaFaults, LoadingOverATileThatNobodyHasWaitedForIsCaught) {
+TEST_F(TmaFaults, LoadingOverATileBeforeAWaitIsCaught) {
     expect("writes shared memory [0, 2048) of which shared memory [0, 2048) is", [&](Shared& shared) {
         if (!first_thread()) return;
         mbarrier::arrive_expect(shared.full, 2 * kBox);
@@ -185,7 +185,7 @@ TEST_F(TmaFaults, AStoreOfBytesThatTheirWritersHaveNotFencedIsCaught) {
     });
 }
 
-TEST_F(TmaFaults, AStoreOfBytesThatNobodyHasWrittenIsCaught) {
+TEST_F(TmaFaults, AStoreOfBytesThatWereNeverWrittenIsCaught) {
     expect("which neither TMA nor store_shared has written", [&](Shared& shared) {
         if (first_thread()) tma::store_tiled<2>(map, {{0, 0}}, shared.other);
     });

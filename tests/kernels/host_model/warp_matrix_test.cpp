@@ -77,7 +77,7 @@ TEST(CpAsync, AReadBeforeTheWaitIsCaughtAlsoWhenTheDataHaveLanded) {
     });
 }
 
-TEST(CpAsync, AnotherThreadsDataNeedABarrierBehindItsWait) {
+TEST(CpAsync, AnotherThreadsDataNeedABarrierAfterItsWait) {
     const Source source;
     expect_fault(kTwoWarps, "cp.async at warp_matrix_test.cpp", [&] {
         const uint32_t at = thread_index() * 4;

@@ -48,7 +48,7 @@ TEST(WaveFaults, WhatAnotherWaveHasLoadedIsReadOnlyAfterABarrier) {
          ++seed) {  // either the data is not written yet, or no barrier has passed
         const std::string fault = run.run({.seed = seed}).fault.value_or("no fault");
         EXPECT_TRUE(fault.find("no barrier since that wave waited for it") != std::string::npos ||
-                    fault.find("which nobody has written") != std::string::npos ||
+                    fault.find("which was never written") != std::string::npos ||
                     fault.find("that wave has not waited for it (vmcnt)") != std::string::npos)
             << fault;
     }
@@ -74,7 +74,7 @@ TEST(WaveFaults, LdsIsOverwrittenOnlyAfterItsReadersHaveWaited) {
     });
 }
 
-TEST(WaveFaults, LdsIsOverwrittenOnlyAfterABarrierBehindItsReaders) {
+TEST(WaveFaults, LdsIsOverwrittenOnlyAfterABarrierThatFollowsItsReaders) {
     expect_fault(2, "waited for it", [](const WaveParams& p) {
         const LdsPlace lds = allocate_lds<2048>();
         load_own_kilobyte(p, lds);
@@ -87,8 +87,8 @@ TEST(WaveFaults, LdsIsOverwrittenOnlyAfterABarrierBehindItsReaders) {
     });
 }
 
-TEST(WaveFaults, LdsThatNobodyHasWrittenIsNotRead) {
-    expect_fault(1, "reads LDS+256, which nobody has written", [](const WaveParams&) {
+TEST(WaveFaults, LdsThatWasNeverWrittenIsNotRead) {
+    expect_fault(1, "reads LDS+256, which was never written", [](const WaveParams&) {
         const LdsPlace lds = allocate_lds<1024>();
         write_lds_4(lds, lane_index() * 4u, 1u);
         read_lds_4(lds, lane_index() * 4u + 4u);
@@ -169,7 +169,7 @@ TEST(WaveFaults, AMessageNamesWorkgroupWaveInstructionAndLine) {
         2);
     const std::string fault = run.run({.grid = {1, 2, 1}}).fault.value_or("");
     EXPECT_EQ(fault, "workgroup (0,1,0) wave 1, ds_read_b32 at wave_faults_test.cpp:" + std::to_string(line) +
-                         ": reads LDS+0, which nobody has written");
+                         ": reads LDS+0, which was never written");
 }
 
 TEST(WaveFaults, AFaultStopsAllThreadsOfTheHostAndIsTheFirstWorkgroups) {

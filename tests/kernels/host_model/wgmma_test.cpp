@@ -313,7 +313,7 @@ TEST_F(WgmmaFaults, RowsOfKWithoutTheStrideOfTheirSpansAreCaught) {
     });
 }
 
-TEST_F(WgmmaFaults, AnOperandNobodyHasWrittenIsCaught) {
+TEST_F(WgmmaFaults, AnOperandThatWasNeverWrittenIsCaught) {
     expect("which neither TMA nor store_shared has written", [](Shared&, uint64_t a, uint64_t b) {
         float d[8];
         wgmma::fence();

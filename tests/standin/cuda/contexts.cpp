@@ -173,7 +173,7 @@ STANDIN_EXPORT Status cuDevicePrimaryCtxRelease_v2(DeviceOrdinal device) {
     if (absent(device)) return Status::InvalidDevice;
     PrimaryContext& primary = primary_context(device);
     if (primary.retained == 0) {
-        machine().complain("cuDevicePrimaryCtxRelease of a context that nobody retains");
+        machine().complain("cuDevicePrimaryCtxRelease of a context that is not retained");
         return Status::InvalidContext;
     }
     if (--primary.retained == 0) {
@@ -192,7 +192,7 @@ STANDIN_EXPORT Status cuCtxGetCurrent(ContextHandle* context) {
 STANDIN_EXPORT Status cuCtxPushCurrent_v2(ContextHandle context) {
     STANDIN_ENTER(Driver);
     if (context == nullptr || of(context)->retained == 0) {
-        machine().complain("cuCtxPushCurrent of a context that nobody retains");
+        machine().complain("cuCtxPushCurrent of a context that is not retained");
         return Status::InvalidContext;
     }
     current_contexts().push_back(of(context));

@@ -300,7 +300,7 @@ TEST_F(CudaRules, ChecksWhatALaunchSays) {
     EXPECT_EQ(launch(config, 1), Status::InvalidValue);
     config = good;
     config.dynamic_shared_bytes = (48U << 10U) + 1;
-    EXPECT_EQ(launch(config, 1), Status::InvalidValue) << "nobody has set the attribute";
+    EXPECT_EQ(launch(config, 1), Status::InvalidValue) << "the attribute is not set";
     ASSERT_EQ(cuda().cuFuncSetAttribute(function, FunctionAttribute::MaxDynamicSharedBytes, 64 << 10), Status::Success);
     EXPECT_EQ(launch(config, 1), Status::Success);
     ASSERT_EQ(cuda().cuFuncSetAttribute(function, FunctionAttribute::NonPortableClusterSizeAllowed, 1),

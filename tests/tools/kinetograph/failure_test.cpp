@@ -205,7 +205,7 @@ TEST(FailedDecode, InterruptedByTheUserDiscardsItsOutputsAtOnce) {
     EXPECT_EQ(folder.count_entries(), 1U);
 }
 
-TEST(FailedDecode, EndsByEverySignalWhileNobodyReadsItsOutput) {
+TEST(FailedDecode, EndsByEverySignalWhileItsOutputIsNotRead) {
     const TemporaryFolder folder;
     auto arguments = decode(write_latents(folder, "clip.safetensors", 400), "-");
     arguments.insert(arguments.end(), {"--json", folder.path() / "stats.json"});

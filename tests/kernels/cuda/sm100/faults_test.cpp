@@ -39,7 +39,7 @@ constexpr Conv2dConfig kResidual = one_sm_128b({.filters = 64, .source = Source:
 const ConvCase kConv{same2d(2, 9, 15, 64, 72, 3, 3)};   // 3 x 2 tiles, 9 k blocks
 const ConvCase kLong{same2d(2, 9, 15, 128, 64, 3, 3)};  // 18 k blocks: the ring wraps around
 
-TEST(Conv2dFaults, AMissingFenceBehindTheBarriersInitialisationIsCaught) {
+TEST(Conv2dFaults, AMissingFenceAfterTheBarriersInitialisationIsCaught) {
     expect_caught<kOne, Fault::NoBarrierInitFence>(kConv, {"was not followed by fence_barrier_init"});
 }
 TEST(Conv2dFaults, AMissingClusterSyncIsCaught) {
@@ -74,7 +74,7 @@ TEST(Conv2dFaults, AMissingWaitForTheOperandsIsCaught) {
 }
 TEST(Conv2dFaults, AMissingWaitForADrainedAccumulatorIsCaught) {
     expect_caught<kOne, Fault::NoDrainedWait>(
-        kConv, {"tcgen05.mma at conv2d_mma.hpp", "although nobody has waited for phase"});
+        kConv, {"tcgen05.mma at conv2d_mma.hpp", "although no thread has waited for phase"});
 }
 TEST(Conv2dFaults, AStageThatIsReleasedBeforeItsProductsAreOverIsCaught) {
     expect_caught<kOne, Fault::ReleasesWithoutCommit>(kLong, {"read by tcgen05.mma at conv2d_mma.hpp"});
@@ -89,7 +89,7 @@ TEST(Conv2dFaults, AMissingWaitForTheAccumulatorIsCaught) {
     expect_caught<kOne, Fault::NoAccumulatedWait>(
         kConv, {"tcgen05.ld at conv2d_epilogue.hpp", "tcgen05.mma at conv2d_mma.hpp"});
 }
-TEST(Conv2dFaults, AMissingFenceBehindTheWaitForTheAccumulatorIsCaught) {
+TEST(Conv2dFaults, AMissingFenceAfterTheWaitForTheAccumulatorIsCaught) {
     expect_caught<kOne, Fault::NoFenceAfterSync>(kConv, {"without tcgen05.fence::after_thread_sync"});
 }
 TEST(Conv2dFaults, AMissingWaitForTheLoadOfTensorMemoryIsCaught) {
@@ -112,7 +112,7 @@ TEST(Conv2dFaults, AMissingWaitForTheSourceIsCaught) {
         kConv, {"written by cp.async.bulk.tensor load at conv2d_epilogue_load.hpp", "conv2d_epilogue"});
 }
 TEST(Conv2dFaults, SourceLoadsAheadOfThePrologueAreCaught) {
-    expect_caught<kResidual, Fault::SourceAheadOfPrologue>(kConv, {"source loads behind the main loads' prologue"});
+    expect_caught<kResidual, Fault::SourceAheadOfPrologue>(kConv, {"source loads after the main loads' prologue"});
 }
 TEST(Conv2dFaults, AnAnswerSlotReleasedWithoutAProxyFenceIsCaught) {
     expect_caught<kOne, Fault::NoAnswerFence>(kConv, {"without fence.proxy.async since"});

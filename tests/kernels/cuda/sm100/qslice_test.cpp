@@ -118,7 +118,7 @@ TEST(Qslice, AgreesAsAPairWithTheCallersEpilogueOnTheLastSlice) {
     expect_slices_agree<kPair>({.shape = padded3d(2, 4, 6, 9, 64, 136, 3), .function = silu}, QsliceForm::FusedSums,
                                SiluInRegisters{});
 }
-TEST(Qslice, AddsTheResidualBehindTheFunctionInBothForms) {
+TEST(Qslice, AddsTheResidualAfterTheFunctionInBothForms) {
     for (const QsliceForm form : {QsliceForm::FusedSums, QsliceForm::RoundedSlices}) {
         expect_slices_agree<k128b>(
             {.shape = padded3d(1, 4, 6, 9, 64, 64, 3), .beta = 0.5f, .source = true, .function = silu}, form,

@@ -45,7 +45,7 @@ TEST(ConvFaults, BusyBanksAreCaughtThoughTheResultIsTrue) {
 TEST(ConvFaults, StagingTheTileOverARingThatIsReadIsCaught) {
     expect_caught<ConvFault::StagesWhileOthersMultiply>(kLong, "conv_epilogue.hpp");
 }
-TEST(ConvFaults, AMissingBarrierBehindTheStagingIsCaught) {
+TEST(ConvFaults, AMissingBarrierAfterTheStagingIsCaught) {
     expect_caught<ConvFault::NoStagingBarrier>(kNorm, "conv_epilogue.hpp");
 }
 TEST(ConvFaults, ReadingBesideTheImageIsCaught) { expect_caught<ConvFault::HaloNotZeroed>(kLong, "expected"); }

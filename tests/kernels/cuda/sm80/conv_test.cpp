@@ -115,7 +115,7 @@ TEST(ConvNorm, Of96And192ChannelsInTheirTiles) {
     expect_agrees({same2d(1, 9, 17, 32, 96, 3, 3), {.norm = Norm::Beside}}, "sm80_conv_bf16_128x96");
     expect_agrees({same2d(1, 9, 17, 32, 192, 1, 1), {.norm = Norm::Beside}}, "sm80_conv_bf16_64x192");
 }
-TEST(ConvNorm, BehindTheResidualAndOfFewerChannelsThanTheTile) {
+TEST(ConvNorm, AfterTheResidualAndOfFewerChannelsThanTheTile) {
     expect_agrees({same2d(1, 9, 9, 32, 45, 3, 3), {.silu = true, .norm = Norm::Beside}, Numbers::Random, true, true});
 }
 TEST(ConvNorm, APixelOfZerosStaysZero) {

@@ -87,7 +87,7 @@ TEST(Im2colPass, PutsEveryTapInItsColumnsInEveryUnit) {
     expect_rows<uint16_t>({.h = 4, .w = 3, .channels = 5, .q = 1, .r = 1, .s = 3, .pad = 1, .pixels = 18, .w_out = 3});
 }
 
-TEST(Im2colPass, FillsTheRowBehindTheLastTapWithZeros) {
+TEST(Im2colPass, FillsTheRowAfterTheLastTapWithZeros) {
     expect_rows<uint16_t>({.h = 4,
                            .w = 5,
                            .channels = 3,

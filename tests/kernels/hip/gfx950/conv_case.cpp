@@ -278,7 +278,7 @@ std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::ve
                           std::to_string(value) + ", wanted " + std::to_string(wanted);
         }
         if (std::any_of(got[t].end() - kGuard, got[t].end(), [](uint16_t v) { return v != kPoison; })) {
-            return "values behind the end of the frame have changed";
+            return "values after the end of the frame have changed";
         }
     }
     // One rounding of bf16 is 1.65e-3 of the norm (2^-11 / 2^-8 of that for fp16) and half an ulp of the largest value

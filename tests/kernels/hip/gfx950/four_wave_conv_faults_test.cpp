@@ -112,7 +112,7 @@ TEST(FourWaveConvFaults, KRoundedDownToWholeBlocks) {
     expect_wrong(padded(16), faulty<ConvLoader::Chunks, ConvFault::DropsLastStep>());
 }
 
-TEST(FourWaveConvFaults, LanesBehindKThatReadOnMeetAFilterThatIsNotPaddedByZeros) {
+TEST(FourWaveConvFaults, LanesPastKThatReadOnMeetAFilterThatIsNotPaddedByZeros) {
     const ConvCase conv = padded(16);  // 144 of 160 elements
     ConvRun run(conv);
     const auto& params = run.plan().params;

@@ -75,7 +75,7 @@ class TestFrames {
             const std::byte* const end = begin + elements_ * element_bytes(storage_);
             for (size_t b = 1; b <= kGuard; ++b) {
                 ASSERT_EQ(begin[-static_cast<std::ptrdiff_t>(b)], std::byte{0xff}) << "before frame " << i;
-                ASSERT_EQ(end[b - 1], std::byte{0xff}) << "behind frame " << i;
+                ASSERT_EQ(end[b - 1], std::byte{0xff}) << "after frame " << i;
             }
         }
     }
