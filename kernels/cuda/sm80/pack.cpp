@@ -78,18 +78,4 @@ std::vector<float> slice_filter(const ConvProblem& p, std::span<const float> fil
     return slice;
 }
 
-int64_t im2col_columns(const ConvProblem& p) { return (p.taps() * p.c_in + 31) / 32 * 32; }
-
-std::vector<float> im2col_filter(const ConvProblem& p, std::span<const float> filter) {
-    const int64_t taps = p.taps(), c_group = p.c_in / p.groups, k_group = p.filter.k / p.groups;
-    const int64_t columns = im2col_columns(p);
-    std::vector<float> dense(static_cast<size_t>(p.filter.k * columns), 0.0F);
-    for (int64_t k = 0; k < p.filter.k; ++k)
-        for (int64_t c = 0; c < c_group; ++c)
-            for (int64_t tap = 0; tap < taps; ++tap)
-                dense[static_cast<size_t>(k * columns + tap * p.c_in + k / k_group * c_group + c)] =
-                    filter[static_cast<size_t>((k * c_group + c) * taps + tap)];
-    return dense;
-}
-
 }  // namespace kinetograph::sm80

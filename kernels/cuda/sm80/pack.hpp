@@ -20,10 +20,4 @@ std::vector<std::byte> pack_filter(const conv::ConvProblem& problem, std::span<c
 /// [k][c][q][r][s] to [k][c][r][s] of temporal tap `q`.
 std::vector<float> slice_filter(const conv::ConvProblem& problem, std::span<const float> filter, int64_t q);
 
-/// K of im2col's product: all taps and channels, rounded up to whole blocks of the kernel's loop.
-int64_t im2col_columns(const conv::ConvProblem& problem);
-/// [k][c_in / groups][q][r][s] to [k][im2col_columns], elements [q][r][s][c_in] with zeros for the channels of other
-/// groups.
-std::vector<float> im2col_filter(const conv::ConvProblem& problem, std::span<const float> filter);
-
 }  // namespace kinetograph::sm80

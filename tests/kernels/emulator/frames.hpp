@@ -7,8 +7,6 @@
 
 namespace kinetograph::emulator {
 
-/// Bytes of one element.
-
 /// Consecutive frames, each at a multiple of 16 bytes, as a kernel and a reference read them. Initially zero.
 class Frames {
   public:

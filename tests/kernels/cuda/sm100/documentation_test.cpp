@@ -4,6 +4,7 @@
 #include <fstream>
 #include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
+#include <kinetograph/kernels/cuda/sm100/shape.hpp>
 #include <kinetograph/tests/compute/conv/conv_shapes.hpp>
 #include <kinetograph/tests/source_tree.hpp>
 #include <sstream>
@@ -52,23 +53,6 @@ TEST(Documentation, HoldsTheSharedMemoryBudget) {
         table += budget_row(residual ? "2-SM 64B, residual" : "2-SM 64B", 2, 64, 96, source);
     }
     expect_in_document(table);
-}
-
-Conv2dProblemShape shape_of(const conv::ConvProblem& p) {
-    return {.n = p.n,
-            .d = p.d,
-            .h = p.h,
-            .w = p.w,
-            .c_in = p.c_in,
-            .c_out = p.filter.k,
-            .q = p.filter.q,
-            .r = p.filter.r,
-            .s = p.filter.s,
-            .stride = {p.stride.d, p.stride.h, p.stride.w},
-            .dilation = {p.dilation.d, p.dilation.h, p.dilation.w},
-            .pad_front = {p.pad.front, p.pad.top, p.pad.left},
-            .pad_back = {p.pad.back, p.pad.bottom, p.pad.right},
-            .groups = p.groups};
 }
 
 std::string roofline_row(const conv::NamedProblem& layer) {
