@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Decode with PyTorch and with kinetograph, in turn on one machine, and print how many times as fast kinetograph is.
+"""Decode with PyTorch and with kinetograph, alternating on one machine, and print how many times as fast kinetograph is.
 
     tools/compare_pytorch.py                       # the demo clip on the CPU: build/release, 4 latent frames, prints
     tools/compare_pytorch.py --record              # and writes bench/results/decode_cpu.json

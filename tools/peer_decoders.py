@@ -24,7 +24,7 @@ RESIDUAL = {"residual.0.": "norm1.", "residual.2.": "conv1.", "residual.3.": "no
 
 
 def diffusers_name(name):
-    """Where diffusers' AutoencoderKLWan keeps a parameter of the original decoder."""
+    """The name of a parameter of the original decoder in diffusers' AutoencoderKLWan."""
     name = re.sub(r"^conv2\.", "post_quant_conv.", name)
     for original, theirs in OUTER.items():
         name = name.replace(original, theirs)
@@ -80,9 +80,9 @@ def version_of(peer):
 
 
 def decoder_of(peer, weights, device, dtype):
-    """What decodes a clip as `peer` does: a function of its latents.
+    """A function that decodes a clip's latents as `peer` does.
 
-    Raises importlib.metadata.PackageNotFoundError or ImportError where the peer's package is not installed.
+    Raises importlib.metadata.PackageNotFoundError or ImportError if the peer's package is not installed.
     """
     vae = autoencoder(weights, device, dtype)
     if peer == "diffusers":

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Fills the tables of the documents from the measurements in bench/results, so that no figure is typed by hand.
+"""Fills the tables of the documents from the measurements in bench/results; no figure is typed by hand.
 
     tools/performance_tables.py            # rewrites the tables
-    tools/performance_tables.py --check    # exit code 1 if a table is not what the measurements say
+    tools/performance_tables.py --check    # exit code 1 if a table differs from the measurements
 
-A table stands between `<!-- NAME SIZE -->` and `<!-- end -->`, NAME being one of those in TABLES. What has not been
-measured yet is said to be so.
+A table is between `<!-- NAME SIZE -->` and `<!-- end -->`, with a NAME of TABLES. Figures that have not been measured
+are marked.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ def markdown(titles, rows):
 
 
 def source(*records):
-    """Where a table's figures come from, in the document's own words."""
+    """The source of a table's figures, as the document states it."""
     lines = []
     for name, record in records:
         device = record.get("machine", record)["device"]
@@ -46,7 +46,7 @@ def ms(seconds):
 
 
 def best_of(layer):
-    """The fastest back end that ran; None where none did."""
+    """The fastest back end that ran; None if none did."""
     ran = [result for result in layer["backends"] if "seconds" in result]
     return min(ran, key=lambda result: result["seconds"]) if ran else None
 

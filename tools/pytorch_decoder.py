@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""Decode a clip with PyTorch and time it: the yardstick for kinetograph's own decoder, on the CPU and on a GPU.
+"""Decode a clip with PyTorch and time it, on the CPU or a GPU, for comparison with kinetograph.
 
     /usr/bin/python3 tools/pytorch_decoder.py assets/orbit.safetensors --weights assets/demo_vae.safetensors \\
         --steps 3 --check assets/orbit_ref.safetensors --json pytorch.json
     python3 tools/pytorch_decoder.py --size 1280x704 --steps 16 --weights synthetic:wan2.1 --device cuda \\
         --precision bf16 --channels-last --repeats 3 --json pytorch.json
 
---decoder names the implementation: `eager` does operation by operation what the published one does; the others are the
-public decoders of peer_decoders.py, which take whole clips. On a GPU times are those between CUDA events; the clip's
+--decoder names the implementation: `eager` executes the published one's operations one by one; the others are the public
+decoders of peer_decoders.py, which take whole clips. On a GPU times are those between CUDA events; the clip's
 rate counts every frame and the time from the first step's begin to the last one's end. Frames stay on the device, as
-the published implementations leave them.
+in the published implementations.
 """
 import argparse
 import functools

@@ -3,9 +3,9 @@
 
     python3 tools/pytorch_layers.py --size 1280x704 --json layers.json
 
-bf16, channels_last_3d, random data, no bias, cuDNN left to try its algorithms before the timing. Launches of one layer
-are captured into a CUDA graph, over as many inputs and outputs in turn as it takes to leave nothing of them in the L2,
-and the median of several replays, divided by the launches, counts. Ceilings: an 8192^3 matrix product, and a pass over
+bf16, channels_last_3d, random data, no bias; cuDNN tries its algorithms before the timing. Launches of one layer are
+captured into a CUDA graph, over enough inputs and outputs in turn that none of them stays in the L2. The result is the
+median of several replays, divided by the launches. Ceilings: an 8192^3 matrix product, and a pass over
 memory.
 """
 import argparse
@@ -72,7 +72,7 @@ def seconds_of(launches, repeats, summary=statistics.median):
 
 
 def buffers_in_turn(bytes_each, l2_bytes):
-    """So many that they hold three times what the L2 does; at least 2, at most 32."""
+    """As many as hold three times the L2's size; at least 2, at most 32."""
     return max(2, min(32, math.ceil(3 * l2_bytes / bytes_each)))
 
 
@@ -93,7 +93,7 @@ def time_convolution(shape, frames, height, width, l2_bytes, repeats):
 
 
 def ceilings(repeats):
-    """The fastest replays, after a rest: a matrix product is bound by power."""
+    """The fastest replays, after a pause: power limits a matrix product."""
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     source = torch.randn(1 << 28, device="cuda")
     target = torch.empty_like(source)

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""Records what programs of the tree print for people only, as JSON for bench/results.
+"""Records results that programs only print as text, as JSON for bench/results.
 
     tools/record_results.py suite --name tests/engine/accel --device "NVIDIA H200, ..." --output FILE.json PROGRAM ...
-        what GoogleTest programs report: every case that ran, with the properties that it recorded; with --sanitizer
-        FILTER also what compute-sanitizer finds in the cases of that filter
+        reports of GoogleTest programs: every case that ran, with its recorded properties; with --sanitizer FILTER also
+        compute-sanitizer's findings in the cases of that filter
     tools/record_results.py graph --output bench/results/graph_compile.json build/release/bench/graph_bench
         medians of the graph compiler's benchmark
     tools/record_results.py decode --output bench/results/decode_alone_h200.json build/release/.../kinetograph
         `bench decode` at both sizes, without PyTorch beside it
 
-Results of the other files in bench/results are written by the programs themselves; WRITERS says by which.
+Programs write the other files in bench/results themselves; WRITERS lists which.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = ("832x480", "1280x704")
 
-# Which sources write a record: a recorder here and, for `suite`, the tests whose properties it keeps.
+# The sources that write a record: a recorder here and, for `suite`, the tests whose properties it keeps.
 BENCH = "tools/kinetograph/bench_command.cpp"
 SELF = "tools/record_results.py"
 WRITERS = {
@@ -53,7 +53,7 @@ def commit():
 
 
 def run_for_json(command, option, environment=None):
-    """What `command` writes to the file that `option` names."""
+    """The JSON that `command` writes to the file named by `option`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
         subprocess.run([*map(str, command), f"{option}{path}"], check=False, stdout=subprocess.DEVNULL,
@@ -91,7 +91,7 @@ def suite(options):
 
 
 def errors_of(report):
-    """The count in a report of compute-sanitizer; None where it did not come to its end."""
+    """The count in a report of compute-sanitizer; None if it did not finish."""
     found = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ", report)
     return int(found.group(1)) if found else None
 

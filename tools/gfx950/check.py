@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks compiled gfx950 kernels against what their design promises, and prints what their main loops are made of.
+"""Checks compiled gfx950 kernels against their design's limits, and prints the instruction mix of their main loops.
 
     tools/gfx950/check.py --tools LLVM_BIN [--expectations FILE.py] OBJECT.hsaco ...
 
 FILE.py (tests/kernels/code_objects/expectations.py) has a function expectation(kernel name): what the kernel may use of a
-compute unit, and of matrix kernels what the main loop must be; None makes the kernel itself a finding. Its COUNTS say how many
-kernels there must be. Without expectations only the table is printed. Ends with 1 if anything was found.
+compute unit and, for matrix kernels, what the main loop must contain; None means that the kernel is not expected. Its
+COUNTS are the numbers of kernels. Without expectations only the table is printed. Exit code 1 if anything was found.
 """
 
 import argparse
@@ -18,7 +18,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import code_object as objects  # noqa: E402
 
-# "CDNA4 Instruction Set Architecture" and LLVM, gfx950: 512 registers a lane (half of them accumulation registers) and 160 KiB of LDS.
+# "CDNA4 Instruction Set Architecture" and LLVM, gfx950: 512 registers a lane (half of them accumulation registers) and
+# 160 KiB of LDS.
 REGISTERS_A_LANE = 512
 LDS_BYTES = 160 * 1024
 SIMDS = 4
@@ -27,7 +28,7 @@ LANES = 64
 
 @dataclasses.dataclass
 class LoopMix:
-    """Instructions of one trip round a kernel's main loop, in one wave."""
+    """Instructions of one iteration of a kernel's main loop, in one wave."""
     mfma: int = 0
     lds_reads: int = 0
     lds_writes: int = 0

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Estimates what FourWaveConv's compiled kernels do on an MI355X, from their machine code and a table of costs.
+"""Estimates the speed of FourWaveConv's compiled kernels on an MI355X, from their machine code and a table of costs.
 
     tools/gfx950/estimate.py BUILD_FOLDER --rows          against the published measurements
     tools/gfx950/estimate.py BUILD_FOLDER --wan 480x832   the convolutions of a Wan 2.1 decoder's step
     tools/gfx950/estimate.py BUILD_FOLDER --loops         cycles of every main loop
     tools/gfx950/estimate.py BUILD_FOLDER --costs         the same as kernels/hip/gfx950/four_wave_conv_costs.inc has them
-    tools/gfx950/estimate.py BUILD_FOLDER --check-costs four_wave_conv_costs.inc    exit code 1 where that says otherwise
+    tools/gfx950/estimate.py BUILD_FOLDER --check-costs four_wave_conv_costs.inc    exit code 1 if the file differs
 
-BUILD_FOLDER has the code objects and gfx950_conv_plan, which says what kernel the dispatch takes for a convolution.
-The main loop is replayed instruction by instruction in the issue model below; what stands around it counts with its issue
-cycles along the shortest path that stores the whole tile. An estimate, never measured on the chip: docs/kernels-gfx950.md says
-what it leaves out.
+BUILD_FOLDER has the code objects and gfx950_conv_plan, which prints the kernel that the dispatch takes for a convolution.
+The main loop is replayed instruction by instruction in the issue model below; the code around it counts with its issue
+cycles along the shortest path that stores the whole tile. An estimate, not a measurement: docs/kernels-gfx950.md lists
+what it omits.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def access_bytes(instruction):
 
 def loop_cycles(body, waves, trips=24, settle=8):
     """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, the oldest wave
-    first; one matrix unit a SIMD; LDS and L2 as queues of the compute unit in which the other three SIMDs stand too."""
+    first; one matrix unit a SIMD; LDS and L2 as queues of the compute unit, shared with the other three SIMDs."""
     crew = [Wave(ready=i * 8.0) for i in range(waves)]
     vector_free = matrix_free = lds_free = memory_free = 0.0
     done, settled = 0, 0.0
@@ -144,7 +144,7 @@ def shortest_path(instructions, start, goal, stores):
 
 @dataclasses.dataclass
 class ConvKernel:
-    """A compiled FourWaveConv kernel with what the estimate needs of it."""
+    """A compiled FourWaveConv kernel with the data for its estimate."""
     name: str
     tile: tuple          # BM, BN, BK
     loader: str
@@ -211,7 +211,7 @@ def seconds(problem, kernel):
 
 
 def chosen(problems, kernels, planner):
-    """[(problem, kernel), ...]: what the dispatch binds to each; `planner` is the program that asks it."""
+    """[(problem, kernel), ...]: the dispatch's choice for each; `planner` is the program that prints it."""
     asked = "".join(f"{p.frames} {p.h} {p.w} {p.c_in} {p.c_out} {' '.join(map(str, p.taps))} {int(p.upsampled)}\n" for p in problems)
     names = subprocess.run([planner], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
     named = {kernel.name: kernel for kernel in kernels}
@@ -289,7 +289,7 @@ def print_costs(kernels_of):
 
 
 def disagreements(table, kernels_of):
-    """Sentences on where the text of four_wave_conv_costs.inc and the compiled kernels say different things."""
+    """Differences between the text of four_wave_conv_costs.inc and the compiled kernels, as sentences."""
     stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8))) for row in COST.finditer(table)}
     found, met = [], set()
     for width, element in (("16", "bf16"), ("16", "f16"), ("8", "f8")):
