@@ -1,5 +1,5 @@
-// libFuzzer target: any declaration at all, made of bytes by the generator of the property tests and given to the graph
-// compiler. Every plan is judged by their independent checker.
+// libFuzzer target: declarations that the generator of the property tests makes from bytes, for the graph compiler. The
+// independent checker verifies every plan.
 #include <kinetograph/tests/engine/graph/plan_checker.hpp>
 #include <kinetograph/tests/engine/graph/random_graph.hpp>
 
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace kinetograph::graph;
     const RandomGraph graph(Choices(size, std::span(data, size)));
     const auto plan = compile(graph.frame, graph.options);
-    if (!plan) {  // the only mistake that the generator makes: reading outdated contents can close a cycle
+    if (!plan) {  // the generator's only possible error: a read of outdated contents can close a cycle
         expect(plan.error().message.starts_with("a cycle: "), plan.error().message);
         return 0;
     }

@@ -1,4 +1,5 @@
-// libFuzzer target: any bytes at all, given to the safetensors reader. What it accepts must keep the reader's promises.
+// libFuzzer target: arbitrary bytes for the safetensors reader. A file that it accepts must satisfy the reader's
+// guarantees.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +17,7 @@ void expect(bool promise) {
     if (!promise) __builtin_trap();
 }
 
-/// Reads every byte of the view through the address sanitizer's eyes, and converts it.
+/// Reads every byte of the view, so that the address sanitizer checks it, and converts it.
 void touch(const NamedTensor& tensor) {
     const auto [dtype, shape, data, bytes] = tensor.view;
     unsigned sum = 0;
@@ -55,8 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
 }
 
-/// Mutated bytes rarely agree with the header length in front of them, and then nothing behind it is tried: three times
-/// in four the length is made to end at the last brace.
+/// Mutated bytes rarely agree with the header length before them, and then nothing after it is tested: in three of four
+/// cases the length is set to end at the last brace.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t capacity,
                                                unsigned seed) {
     constexpr std::size_t kLengthBytes = 8;

@@ -1,5 +1,5 @@
-// Names of outputs, as people type them: every one asks for one kind of output or none, and a pattern of pictures that
-// is taken gives names that it knows again.
+// Names of outputs: every name selects one kind of output or none, and an accepted picture pattern recognises the names
+// that it generates.
 #include <kinetograph/tools/media/output_kind.hpp>
 #include <kinetograph/tools/media/png_names.hpp>
 

@@ -38,7 +38,7 @@ ConvProblem problem_of(const Json& c, DType dtype, DType output_dtype) {
     return p;
 }
 
-/// The case's tensors by the rule of tests/golden/README.md: everything bf16, channels moved last.
+/// The case's tensors by the rule of tests/golden/README.md: all in bf16, channels moved last.
 void fill(TestConvolution& test) {
     const ConvProblem& p = test.shape.problem;
     const auto by_rule = [&](const char* tensor, std::int64_t count, float gain) {

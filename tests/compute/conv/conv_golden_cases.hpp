@@ -5,8 +5,8 @@
 
 namespace kinetograph::conv {
 
-/// Runs every stored case that the back end does not decline and holds it to the limits of that page; returns how many
-/// of the 29.
+/// Runs every stored case that the back end does not decline, checks it against that page's limits, and returns how
+/// many of the 29 ran.
 int expect_golden_cases(accel::Device& device, const Combination& combination);
 
 }  // namespace kinetograph::conv

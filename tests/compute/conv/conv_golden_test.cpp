@@ -11,7 +11,7 @@ class ConvGolden : public testing::TestWithParam<Combination> {};
 
 TEST_P(ConvGolden, EveryStoredCaseIsReproduced) {
     const auto device = accel::cpu::create_device();
-    // The two cases of three input channels are closed to some back ends in bf16.
+    // Some back ends decline the two cases of three input channels in bf16.
     EXPECT_GE(expect_golden_cases(*device, GetParam()), 27);
 }
 

@@ -15,7 +15,7 @@ using tensor::DType;
 
 float bf16(float value) { return static_cast<float>(rounded_element(value, DType::BF16)); }
 
-/// bf16-representable numbers: every dtype starts from the same.
+/// bf16-representable numbers, so that every dtype starts from the same.
 void fill_random(TestConvolution& test, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<float> uniform(-1, 1);
@@ -42,7 +42,7 @@ void fill_integers(TestConvolution& test, std::uint64_t seed) {
     test.residual.fill([&](auto, auto) { return 4 * draw(16); });
 }
 
-/// The input says where it lies, and each filter picks one tap of one channel: a wrong address shows as a wrong number.
+/// The input encodes its position, and each filter picks one tap of one channel: a wrong address gives a wrong number.
 void fill_index_coded(TestConvolution& test, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const std::int64_t each = test.shape.problem.filter_elements() / test.shape.problem.filter.k;
@@ -77,7 +77,7 @@ class Trial {
         return false;
     }
 
-    /// Nothing where the back end's library declines, or where it fails, which is a failure of the test.
+    /// None if the back end's library declines, or if it fails, which fails the test.
     std::optional<TestConvolution::Output> run(const TestConvolution& test) const {
         auto output = test.run(device_, *stream_, combination_.backend);
         if (output) {
@@ -132,7 +132,7 @@ class Trial {
     Combination combination_;
 };
 
-/// Problems whose numbers are known to the last bit, as `fill` draws them.
+/// Problems whose numbers are known to the last bit, with data from `fill`.
 int expect_equality(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes,
                     const std::function<void(TestConvolution&, std::uint64_t seed)>& fill) {
     const Trial trial(device, combination);
@@ -151,7 +151,7 @@ int expect_equality(accel::Device& device, const Combination& combination, std::
         if (!output) continue;
         ++tested;
         EXPECT_EQ(output->values, rounded_once(trial.reference(test), combination.output_dtype));
-        if (testing::Test::HasFailure()) break;  // one problem says enough
+        if (testing::Test::HasFailure()) break;  // one problem suffices
     }
     return tested;
 }
@@ -186,7 +186,7 @@ int expect_agreement(accel::Device& device, const Combination& combination, std:
         const auto wanted = trial.reference(test);
         if (!output->values.empty()) trial.expect_close(shape.problem, output->values, wanted);
         if (!output->normed.empty()) trial.expect_normed(shape.problem, output->normed, wanted, test.gamma);
-        if (testing::Test::HasFailure()) break;  // one problem says enough
+        if (testing::Test::HasFailure()) break;  // one problem suffices
     }
     return tested;
 }

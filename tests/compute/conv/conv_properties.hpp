@@ -1,5 +1,5 @@
-// What holds for every back end of every device: it agrees with the fp64 reference, is exact on integers, takes every
-// number from its own place.
+// Properties of every back end of every device: it agrees with the fp64 reference, is exact on integers, and reads
+// every number from the right address.
 #pragma once
 
 #include <kinetograph/tests/compute/conv/conv_shapes.hpp>
@@ -14,7 +14,7 @@
 
 namespace kinetograph::conv {
 
-/// A back end at element types.
+/// A back end with element types.
 struct Combination {
     std::string_view backend;
     tensor::DType dtype, output_dtype;
@@ -23,7 +23,7 @@ struct Combination {
 std::string name_of(const testing::TestParamInfo<Combination>& info);
 
 /// ||error|| / ||output|| of a float32 output: 2e-6 (README of the goldens: torch's float32 measures 3.9e-7, factor 5).
-/// Tensor cores do not round the running sum but cut it off, after every 16 products: by 2^-24 of it on average.
+/// Tensor cores truncate the running sum after every 16 products instead of rounding it: by 2^-24 of it on average.
 double float32_limit(const accel::DeviceInfo& device, const ConvProblem& problem);
 
 /// Each runs those of `shapes` that the back end does not decline, with poisoned outputs, and returns how many.
@@ -31,7 +31,7 @@ double float32_limit(const accel::DeviceInfo& device, const ConvProblem& problem
 int expect_agreement(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes);
 /// Small integers, bit for bit, with one rounding at the end; without activations and norms.
 int expect_exactness(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes);
-/// Inputs that say where they lie and filters of one tap, bit for bit; without activations and norms.
+/// Inputs that encode their position and filters of one tap, bit for bit; without activations and norms.
 int expect_places(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes);
 
 }  // namespace kinetograph::conv

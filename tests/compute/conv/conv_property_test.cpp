@@ -1,4 +1,4 @@
-// Every back end of the CPU against the fp64 reference on shapes that look for trouble.
+// Every back end of the CPU against the fp64 reference on difficult shapes.
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/conv_properties.hpp>
 

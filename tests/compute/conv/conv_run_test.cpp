@@ -38,7 +38,7 @@ TEST(ConvRunTest, MeasuresTheRoundingOfABf16Output) {
     const auto run = run_problem(*device, small_problem(DType::BF16), {.backend = "onednn-f32-cpu", .repeats = 1});
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_LE(run->relative_l2, 2.5e-3);
-    EXPECT_GE(run->relative_l2, 1e-4);  // a bf16 output cannot be closer: the comparison is not with itself
+    EXPECT_GE(run->relative_l2, 1e-4);  // a bf16 output cannot be closer: it is not compared with itself
     EXPECT_EQ(run->backend, "onednn-f32-cpu");
 }
 
@@ -46,7 +46,7 @@ TEST(ConvRunTest, MeasuresTheRoundingOfTheNarrowerFormats) {
     const auto device = accel::cpu::create_device();
     const auto half = run_problem(*device, small_problem(DType::F16), {.repeats = 1});
     ASSERT_TRUE(half) << half.error().message;
-    EXPECT_EQ(half->backend, "reference-cpu");  // the only one on the CPU that takes it
+    EXPECT_EQ(half->backend, "reference-cpu");  // the only one on the CPU that accepts it
     EXPECT_LE(half->relative_l2, 3e-4);         // 11 bits
     EXPECT_GE(half->relative_l2, 1e-5);
     ConvProblem p = small_problem(DType::F8E4M3);

@@ -10,24 +10,23 @@
 
 namespace kinetograph::conv {
 
-/// How frames lie in memory.
+/// The layout of frames in memory.
 enum class FrameLayout : std::uint8_t {
     Dense,       ///< one after another
-    Ring,        ///< one after another from slot `seam` on, wrapping round behind the last
-    EveryOther,  ///< a foreign frame after each one, as when two convolutions interleave theirs
-    Scattered,   ///< in an order of no use, with gaps
+    Ring,        ///< one after another from slot `seam` on, wrapping around after the last
+    EveryOther,  ///< another frame after each one, as when two convolutions interleave theirs
+    Scattered,   ///< in random order, with gaps
 };
 
 struct ConvShape {
     ConvProblem problem;
     FrameLayout input = FrameLayout::Dense;
-    std::int64_t seam = 0;  ///< of a ring: frames before it lie behind the others
+    std::int64_t seam = 0;  ///< of a ring: frames before it come after the others
     FrameLayout output = FrameLayout::Dense;
 };
 
-/// `count` small problems that look for trouble: sides of 1, ragged sides, 1 to 100 channels, temporal and spatial
-/// strides and dilations, groups, uneven padding, all epilogues, norms, rings with every seam. Element types are left
-/// at F32.
+/// `count` small, difficult problems: sides of 1, ragged sides, 1 to 100 channels, temporal and spatial strides and
+/// dilations, groups, uneven padding, all epilogues, norms, rings with every seam. Element types are left at F32.
 std::vector<ConvShape> awkward_shapes(std::uint64_t seed, int count);
 
 /// One causal 3x3x3 convolution as a decoder runs it (two kept frames, four new ones), with the seam at every position

@@ -1,4 +1,4 @@
-// What Convolution::create and enqueue refuse, and in which words.
+// What Convolution::create and enqueue refuse, and with which sentences.
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>

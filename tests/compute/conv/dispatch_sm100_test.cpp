@@ -1,4 +1,4 @@
-// The candidates for SM100: what each asks of a problem, and that a build without their kernels says so.
+// The methods for SM100: their gates, and that a build without their kernels says so.
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
@@ -17,7 +17,7 @@ constexpr std::string_view kInBuild = "kernels for sm_100f in this build";
 
 accel::DeviceInfo b200() { return describe_known_device("sm_100").value(); }
 
-/// Open to the candidate in a build that carries its kernels.
+/// Open to the method in a build with its kernels.
 ConvProblem easy_problem(std::string_view candidate) {
     ConvProblem p;
     p.d = 5;
@@ -28,7 +28,7 @@ ConvProblem easy_problem(std::string_view candidate) {
     return p;
 }
 
-/// The candidate's row as a build would give it that carries the kernels.
+/// The method's row as a build with its kernels would give it.
 DispatchRow row_of(std::string_view candidate, const accel::DeviceInfo& device, const ConvProblem& problem) {
     DispatchRow found{};
     for (DispatchRow& row : explain(device, problem))
@@ -57,7 +57,7 @@ void consumer(ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_120"; }
 void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
 void channel_scales(ConvProblem& p, accel::DeviceInfo&) { p.channel_scales = true; }
 void float32(ConvProblem& p, accel::DeviceInfo&) { p.output_dtype = DType::F32; }
-/// No valid problem, whose output would be float32 too and close another gate.
+/// Not a valid problem: its output would be float32 too and close another gate.
 void float32_input(ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F32; }
 
 const Decline kDeclines[] = {
@@ -135,7 +135,7 @@ TEST(ConvDispatchSm100, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
 }
 
 TEST(ConvDispatchSm100, EveryGateButTheBuildsIsInTheListOfDeclines) {
-    std::set<const Gate*> lists;  // forms of one back end share theirs
+    std::set<const Gate*> lists;  // forms of one method share theirs
     std::ptrdiff_t gates = 0;
     for (const Candidate& candidate : candidates()) {
         if (!is_for_sm100(candidate) || !lists.insert(candidate.gates.data()).second) continue;
@@ -144,7 +144,7 @@ TEST(ConvDispatchSm100, EveryGateButTheBuildsIsInTheListOfDeclines) {
     EXPECT_EQ(gates, std::ssize(kDeclines));
 }
 
-/// In a build without their kernels the candidates are closed, and their plans are asked for here.
+/// Asks for the plans directly: in a build without their kernels the methods are closed.
 TEST(ConvDispatchSm100, PredictsLessThanTheMethodsOfOlderChips) {
     const auto seconds = [](std::string_view name, std::int64_t taps) {
         ConvProblem p = easy_problem("");

@@ -34,19 +34,19 @@ accel::DeviceInfo h200() {
     return info;
 }
 
-/// The kind of device that a candidate is for, by the chip in its name.
+/// The kind of device of a method, from the chip in its name.
 accel::Kind kind_of(std::string_view candidate) {
     if (candidate.ends_with("-sm80")) return accel::Kind::Cuda;
     return candidate.ends_with("-gfx950") ? accel::Kind::Hip : accel::Kind::Cpu;
 }
 
-/// A device to which every candidate for its kind is open.
+/// A device to which every method of its kind is open.
 accel::DeviceInfo capable(accel::Kind kind) {
     if (kind == accel::Kind::Cuda) return h200();
     return kind == accel::Kind::Hip ? gfx950() : capable_cpu();
 }
 
-/// Open to every candidate of a capable device.
+/// Open to every method of a capable device.
 ConvProblem easy_problem() {
     ConvProblem p;
     p.d = 3;
@@ -63,7 +63,7 @@ DispatchRow row_of(std::string_view candidate, const accel::DeviceInfo& device, 
     return found == rows.end() ? DispatchRow{} : *found;
 }
 
-/// A problem and a device that one gate alone declines, and the sentence it gives.
+/// A problem and a device that exactly one gate declines, and its sentence.
 struct Decline {
     std::string_view candidate, sentence;
     void (*spoil)(ConvProblem&, accel::DeviceInfo&);

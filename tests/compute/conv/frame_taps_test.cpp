@@ -16,7 +16,7 @@ ConvProblem ring_problem() {
     return p;
 }
 
-/// Frames of a ring of six slots whose frame `seam` lies in slot 0.
+/// Frames of a ring of six slots whose frame `seam` is in slot 0.
 std::vector<const std::byte*> ring(const std::byte* base, std::int64_t seam) {
     std::vector<const std::byte*> frames;
     for (std::int64_t i = 0; i < 6; ++i) frames.push_back(base + (i + 6 - seam) % 6 * 4);

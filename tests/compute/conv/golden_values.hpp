@@ -1,4 +1,4 @@
-// The rule by which the golden data's inputs and parameters are made (tests/golden/README.md), rounded to bf16.
+// The rule that generates the golden data's inputs and parameters (tests/golden/README.md), rounded to bf16.
 #pragma once
 
 #include <kinetograph/compute/tensor/float_formats.hpp>

@@ -13,7 +13,7 @@ using tensor::DType;
 
 constexpr std::byte kPoison{0xFF};
 
-/// The slot of frame `index` of one sample, and how many slots the sample has.
+/// The slot of frame `index` of one sample, and the number of slots of the sample.
 std::int64_t slot_of(std::int64_t index, std::int64_t frames, FrameLayout layout, std::int64_t seam) {
     switch (layout) {
         case FrameLayout::Dense:

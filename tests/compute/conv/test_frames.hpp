@@ -1,4 +1,4 @@
-// Frames of a test tensor, laid out in memory as a ConvShape says, with poison wherever nothing may be written.
+// Frames of a test tensor in the memory layout of a ConvShape, with poison where nothing may be written.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
@@ -22,12 +22,12 @@ class TestFrames {
 
     std::vector<const std::byte*> readable() const { return {frames_.begin(), frames_.end()}; }
     const std::vector<std::byte*>& writable() const { return frames_; }
-    /// All bytes, those between the frames too.
+    /// All bytes, including those between the frames.
     std::span<std::byte> storage() { return storage_; }
     std::span<const std::byte> storage() const { return storage_; }
     /// All frames, one after another, as float32.
     std::vector<float> values() const;
-    /// Whether every byte that belongs to no frame is still poison.
+    /// Whether every byte outside the frames is still poison.
     bool gaps_untouched() const;
 
   private:
@@ -38,14 +38,14 @@ class TestFrames {
     std::vector<std::byte*> frames_;
 };
 
-/// Frames in a device's memory, as far from each other as the TestFrames that they come from.
+/// Frames in device memory, with the same distances as the TestFrames they are copied from.
 class DeviceFrames {
   public:
-    /// Blocks until the bytes are there, poison and all. Errors: those of the device.
+    /// Blocks until the bytes, including the poison, are copied. Errors: those of the device.
     static Result<DeviceFrames> upload(accel::Device& device, accel::Stream& stream, const TestFrames& frames);
     std::vector<const std::byte*> readable() const { return {frames_.begin(), frames_.end()}; }
     const std::vector<std::byte*>& writable() const { return frames_; }
-    /// Blocks until `frames`, which these come from, holds what they hold now.
+    /// Blocks until `frames`, the source of these, holds their current contents.
     Result<void> read_back(accel::Stream& stream, TestFrames& frames) const;
 
   private:
@@ -53,13 +53,13 @@ class DeviceFrames {
     std::vector<std::byte*> frames_;
 };
 
-/// Everything a convolution takes, in the layouts of a shape, and what it gives.
+/// All inputs of a convolution, in the layouts of a shape, and its outputs.
 struct TestConvolution {
     ConvShape shape;
     std::vector<float> filter, bias, gamma;
     TestFrames input, residual;
 
-    /// Allocates, gamma is 1; fill the others afterwards.
+    /// Allocates; gamma is 1, the caller fills the others.
     explicit TestConvolution(const ConvShape& shape);
 
     struct Output {
@@ -68,11 +68,11 @@ struct TestConvolution {
         bool gaps_untouched = false;
         std::string backend;
     };
-    /// Runs on `backend` of any device, with the output in the shape's layout, poisoned first.
+    /// Runs on `backend` of any device, with the output in the shape's layout, poisoned before.
     Result<Output> run(accel::Device& device, accel::Stream& stream, std::string_view backend) const;
-    /// Likewise, one that was made for the shape's problem and these parameters.
+    /// The same with a convolution made for the shape's problem and these parameters.
     Result<Output> run(accel::Device& device, accel::Stream& stream, const Convolution& convolution) const;
-    /// As run(), with the residual where the output will be.
+    /// As run(), with the residual at the output's address.
     Result<std::vector<float>> run_in_place(accel::Device& device, accel::Stream& stream,
                                             std::string_view backend) const;
     /// The reference back end's float32 output from the same numbers, without norm. `device` is a CPU.
@@ -84,7 +84,7 @@ struct Difference {
     double max_abs = 0;
     double worst_excess = 0;  ///< largest |error| / (half_step |wanted| + half_step / 4 rms(wanted))
 };
-/// The norm that `problem` asks for, of stored outputs `values`, in fp64.
+/// The norm that `problem` requests, of stored outputs `values`, in fp64.
 std::vector<float> normed_reference(const ConvProblem& problem, const std::vector<float>& values,
                                     const std::vector<float>& gamma);
 

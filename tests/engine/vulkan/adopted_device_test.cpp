@@ -1,5 +1,5 @@
-// A host application that links libvulkan the plain way, owns its device, and lends it to us. That this program links
-// and runs at all shows that our copy of volk does not take Vulkan's names away from it.
+// A host application that links libvulkan directly, owns its device, and lends it to us. That this program links and
+// runs shows that our copy of volk does not replace Vulkan's functions.
 #include <vulkan/vulkan.h>
 
 #include <kinetograph/engine/vulkan/device.hpp>
@@ -60,7 +60,7 @@ class LentDevice : public ::testing::Test {
         vkEnumeratePhysicalDevices(instance_, &count, &physical_);
         ASSERT_EQ(count, 1U);
     }
-    /// A device as a host makes it: features through the structures of extensions, not through those of versions.
+    /// A device as a host creates it: features through the structures of extensions, not of versions.
     void create_device(VkBool32 dynamic_rendering) {
         rendering_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DYNAMIC_RENDERING_FEATURES;
         rendering_.dynamicRendering = dynamic_rendering;
@@ -202,7 +202,7 @@ TEST_F(LentDevice, AHostsBatchThatWaitsForTheHostDoesNotKeepOursFromEnding) {
     ASSERT_EQ(vkSignalSemaphore(device_, &signal), VK_SUCCESS);
     ASSERT_EQ(vkQueueWaitIdle(queue_), VK_SUCCESS);
     vkDestroySemaphore(device_, later, nullptr);
-    complaint_ = "VkFence";  // which the queue has kept
+    complaint_ = "VkFence";  // still held by the queue
 }
 
 TEST_F(LentDevice, AFeatureThatTheHostDidNotEnableIsNamed) {

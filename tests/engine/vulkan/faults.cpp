@@ -14,7 +14,7 @@ namespace {
 PFN_vkGetInstanceProcAddr real_instance_proc_addr = nullptr;
 PFN_vkGetDeviceProcAddr real_device_proc_addr = nullptr;
 VkInstance last_instance = VK_NULL_HANDLE;
-PFN_vkQueueSubmit2 real_queue_submit = nullptr;  // the same of every device: a queue knows its own
+PFN_vkQueueSubmit2 real_queue_submit = nullptr;  // the same for every device: a queue identifies its own
 
 template <class Function>
 Function real(const char* name) {
@@ -37,7 +37,7 @@ VkResult create_instance(const VkInstanceCreateInfo* info, const VkAllocationCal
     return result;
 }
 
-/// A create-info chain without the structure of one type; restored when this goes. The chain is the caller's own.
+/// A create-info chain without the structure of one type; restored at the end. The chain belongs to the caller.
 class WithoutLink {
   public:
     WithoutLink(const void* chain, VkStructureType type) {
@@ -130,11 +130,11 @@ VkResult semaphore_value(VkDevice device, VkSemaphore semaphore, std::uint64_t* 
     return faults().device_lost ? VK_ERROR_DEVICE_LOST : result;
 }
 VkResult signal_semaphore(VkDevice device, const VkSemaphoreSignalInfo* info) {
-    // lavapipe must be told in any case, or it would wait in stop_lost_work() for ever.
+    // lavapipe must be told in any case, or stop_lost_work() would wait for ever.
     const VkResult result = real_device<PFN_vkSignalSemaphore>("vkSignalSemaphore", device)(device, info);
     return faults().device_lost ? VK_ERROR_DEVICE_LOST : result;
 }
-/// What a lost device was given has stopped. lavapipe's goes on: it is let end before what it uses is destroyed.
+/// A lost device's work has stopped, but lavapipe's goes on: it must end before its resources are destroyed.
 void stop_lost_work(VkDevice device) {
     if (faults().device_lost) real_device<PFN_vkDeviceWaitIdle>("vkDeviceWaitIdle", device)(device);
 }

@@ -1,6 +1,6 @@
-// The Vulkan loader unloads layers and drivers with their instance, and with them goes what a leak report could be told
-// by. Under the sanitizers they stay: tests/lsan.supp can then name the libraries whose leaks are not ours, and the
-// thread sanitizer, which refuses to go on when a library of tests/tsan.supp is unloaded, goes on.
+// The Vulkan loader unloads layers and drivers with their instance, and leak reports can then no longer name them.
+// Under the sanitizers they stay loaded, so that tests/lsan.supp can exclude libraries whose leaks are not ours, and so
+// that the thread sanitizer, which stops when a library of tests/tsan.supp is unloaded, continues.
 #include <dlfcn.h>
 
 #include <initializer_list>
@@ -11,7 +11,7 @@ namespace {
     for (const char* library :
          {"libVkLayer_khronos_validation.so", "libVkLayer_MESA_device_select.so", "libvulkan_lvp.so",
           "libvulkan_intel.so", "libvulkan_intel_hasvk.so", "libvulkan_radeon.so"})
-        ::dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);  // null where it is not installed
+        ::dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);  // null if it is not installed
     return true;
 }
 

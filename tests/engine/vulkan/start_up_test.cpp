@@ -1,4 +1,4 @@
-// What a person reads when Vulkan is not there, or not what we need.
+// The sentences that a person reads if Vulkan is missing or unsuitable.
 #include "faults.hpp"
 
 #include <kinetograph/engine/vulkan/device.hpp>

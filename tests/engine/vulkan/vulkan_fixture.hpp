@@ -38,7 +38,7 @@ class VulkanTest : public ::testing::Test {
         EXPECT_EQ(log_->text(), "");
         faults().reset();
     }
-    /// Frees what a test made itself; the device is idle.
+    /// Frees what a test created itself; the device is idle.
     virtual void release() {}
 
     void make_executor(graph::Aliasing aliasing) {
