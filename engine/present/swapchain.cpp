@@ -10,7 +10,7 @@
 namespace kinetograph::present {
 namespace {
 
-// A compositor may keep all images (a covered window): then draw nothing instead of blocking the program.
+// A compositor may keep all images (a covered window): then nothing is drawn and the program does not block.
 constexpr std::uint64_t kAcquireTimeout = 100'000'000;  // nanoseconds
 
 std::optional<graph::PixelFormat> pixel_format_of(VkFormat format) {
@@ -56,7 +56,7 @@ Result<VkSemaphore> SwapchainTarget::create_semaphore() const {
     return semaphore;
 }
 
-/// 8-bit formats that store what is written come first: decoded frames and ImGui's colours are encoded already.
+/// Prefers 8-bit formats that store values unchanged: decoded frames and ImGui's colours are already encoded.
 Result<void> SwapchainTarget::choose_format() {
     const auto& table = device_.instance().table();
     std::uint32_t count = 0;
@@ -95,7 +95,7 @@ Result<void> SwapchainTarget::recreate() {
     info.imageFormat = format_.format;
     info.imageColorSpace = format_.colorSpace;
     info.imageExtent = limits.currentExtent;
-    if (info.imageExtent.width == UINT32_MAX)  // the surface takes its size from us
+    if (info.imageExtent.width == UINT32_MAX)  // the surface takes its size from the swapchain
         info.imageExtent = {std::clamp(width, limits.minImageExtent.width, limits.maxImageExtent.width),
                             std::clamp(height, limits.minImageExtent.height, limits.maxImageExtent.height)};
     if (info.imageExtent.width == 0 || info.imageExtent.height == 0) return {};
@@ -164,7 +164,7 @@ Result<vulkan::Image*> SwapchainTarget::acquire() {
                                                                   slot.acquired, VK_NULL_HANDLE, &image_index_);
     switch (result) {
         case VK_SUBOPTIMAL_KHR:
-            outdated_ = true;  // this image is good for once more
+            outdated_ = true;  // this image can still be used once
             [[fallthrough]];
         case VK_SUCCESS:
             break;
@@ -189,7 +189,7 @@ void SwapchainTarget::declare_handover(graph::FrameGraph& frame, graph::Image dr
             data.image = pass.read(drawn, graph::Access::Present);
             pass.has_side_effect();
         },
-        [](const HandoverData&, vulkan::PassContext&) {});  // its barrier is the work
+        [](const HandoverData&, vulkan::PassContext&) {});  // the pass exists for its barrier
 }
 
 Result<void> SwapchainTarget::present(const graph::Execution& execution) {

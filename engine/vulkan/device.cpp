@@ -21,7 +21,8 @@ void load_table(VolkDeviceTable& table, VkDevice device, PFN_vkGetDeviceProcAddr
     volkLoadDeviceTable(&table, device);
 }
 
-/// The driver may trust cache data blindly, so it must be its own: header of VkPipelineCacheHeaderVersionOne.
+/// A driver may trust cache data without checking, so the data must be its own: header of
+/// VkPipelineCacheHeaderVersionOne.
 bool cache_fits(std::span<const std::byte> data, const VkPhysicalDeviceProperties& properties) {
     VkPipelineCacheHeaderVersionOne header{};
     if (data.size() < sizeof(header)) return false;
@@ -92,8 +93,8 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
     return {};
 }
 
-/// True once the queue is done with what it was given before, or lost; false after kPatience: batches may wait for what
-/// never comes. The fence is lost then, because the queue still has it.
+/// True once the queue has finished its previous work, or is lost; false after kPatience, since batches may wait for
+/// ever. The fence is then leaked, because the queue still uses it.
 bool Device::settle(const Queue& queue) const {
     VkFenceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
@@ -124,7 +125,8 @@ Device::~Device() {
     const bool settled = (!owned_ && retired_.empty() && kept_.empty()) || settle();
     if (owned_ && settled) table_->vkDeviceWaitIdle(handle_);
     clock_.reset();
-    if (!settled && (owned_ || !kept_.empty())) {  // what a queue still holds cannot go, nor can the device
+    if (!settled &&
+        (owned_ || !kept_.empty())) {  // objects that a queue still uses cannot be destroyed, nor can the device
         static_cast<void>(memory_.release());
         static_cast<void>(new (std::nothrow) std::vector<std::shared_ptr<const void>>(std::move(kept_)));
         return;

@@ -8,7 +8,7 @@
 
 namespace kinetograph::vulkan {
 
-/// One allocation under all transients of a plan: a buffer over the whole of it, and images at their offsets.
+/// One allocation for all transients of a plan: a buffer over the whole of it, and images at their offsets.
 class GraphArena final : public graph::PlanMemory {
   public:
     explicit GraphArena(const Device& device) : device_(device) {}

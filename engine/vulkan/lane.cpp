@@ -27,9 +27,9 @@ struct VulkanLane::Slot {
     UploadHeap uploads;
     VkQueryPool queries = VK_NULL_HANDLE;  // two a pass
     std::uint32_t query_capacity = 0;
-    std::unique_ptr<Buffer> stamps;  // copied out of `queries` by the commands themselves; null where they cannot
+    std::unique_ptr<Buffer> stamps;  // the commands copy `queries` here; null if the queue cannot
     bool in_flight = false;
-    std::uint64_t value = 0;  // of the timeline when done
+    std::uint64_t value = 0;  // the timeline's value when done
     std::uint64_t execution = 0;
     std::vector<std::string> timed_passes;
 };
@@ -51,7 +51,7 @@ std::vector<graph::Access> accesses_of(const graph::PassNode& node) {
     return accesses;
 }
 
-/// What one pass does to one image before it runs: all barriers that name it, as one change of layout.
+/// What one pass does to one image before it runs: all barriers of the image, as one layout change.
 struct ImageChange {
     Image* image;
     AccessScope before, after;
@@ -73,7 +73,7 @@ VkImageMemoryBarrier2 image_barrier(const ImageChange& change) {
     return info;
 }
 
-/// Buffers too: a barrier of the whole memory costs the same on every driver and cannot name the wrong range.
+/// For buffers too: a barrier of all memory costs the same on every driver and needs no range.
 VkMemoryBarrier2 memory_barrier(const AccessScope& before, const AccessScope& after) {
     VkMemoryBarrier2 info{};
     info.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2;
@@ -116,7 +116,7 @@ VulkanLane::~VulkanLane() {
     if (timeline_ == nullptr || settle()) return;
     if (relay_) relay_->give_up();
     if (relay_ && settle()) return;
-    // Its commands wait for a point of another party's, and may run yet.
+    // Its commands wait for another party's point, and may still run.
     for (auto& slot : slots_) device_.keep(std::shared_ptr<Slot>(std::move(slot)));
     device_.keep(timeline_);
     device_.keep(exported_);
@@ -124,7 +124,7 @@ VulkanLane::~VulkanLane() {
     for (const Visible& visible : visible_) device_.keep(visible.semaphore);
 }
 
-/// False: what is left waits for points of others at which nothing has moved for kPatience.
+/// False: the remaining work waits for other parties' points, none of which has advanced for kPatience.
 bool VulkanLane::settle() {
     std::vector<std::uint64_t> before;
     for (Nanoseconds moved = host_now(); host_now() - moved <= graph::kPatience;) {
@@ -153,7 +153,7 @@ Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
     return true;
 }
 
-/// What was waited for may have been passed on though it was not done.
+/// A relay may have passed a wait on although it failed.
 Result<void> VulkanLane::status_of_others() {
     constexpr std::string_view kWho = "a lane that this one waited for";
     if (relay_)
@@ -238,7 +238,7 @@ Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
     return slot;
 }
 
-/// Makes what the slot lacks and resets what it has.
+/// Creates what the slot lacks and resets the rest.
 Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
     const VolkDeviceTable& table = device_.table();
     if (slot.pool == VK_NULL_HANDLE) {
@@ -278,8 +278,8 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
             return device_.error(result, "creating a query pool");
         slot.query_capacity = info.queryCount;
         slot.stamps.reset();
-        // Asking the driver for results may wait for the whole queue (lavapipe does), and so for lanes that this queue
-        // waits for: in memory they are there when the batch is done.
+        // Querying the driver for results may wait for the whole queue (lavapipe does), and so for lanes that this
+        // queue waits for. In memory the results are available when the batch is done.
         if ((device_.queue(lane_).flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) != 0) {
             KG_TRY(slot.stamps, Buffer::create(device_, "time stamps", info.queryCount * sizeof(std::uint64_t),
                                                {.memory = MemoryUse::Readback}));
@@ -303,7 +303,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
     if (const VkResult result = table.vkBeginCommandBuffer(slot.commands, &begin); result != VK_SUCCESS)
         return device_.error(result, "beginning a command buffer");
 
-    // The host, or what runs on it, wrote after this was submitted, so submission alone has not made that visible.
+    // The host, or a lane that runs on it, wrote after this was submitted, so submission alone has not made it visible.
     if (waits_for_the_host(batch))
         record_barrier(slot.commands, memory_barrier({VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT},
                                                      {every_stage(device_.queue(lane_).flags),
@@ -330,7 +330,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         }
         if (labels) device_.instance().table().vkCmdEndDebugUtilsLabelEXT(slot.commands);
     }
-    // A timeline value that the host waits for makes writes available, but not visible to it.
+    // A timeline value that the host waits for makes writes available, but not visible to the host.
     const bool copies_stamps = slot.stamps && !slot.timed_passes.empty();
     if (copies_stamps)
         table.vkCmdCopyQueryPoolResults(slot.commands, slot.queries, 0,
@@ -352,14 +352,14 @@ void VulkanLane::record_barriers(VkCommandBuffer commands, const graph::PassReco
     std::vector<VkMemoryBarrier2> memory;
     std::vector<ImageChange> changes;
     for (const graph::Barrier& barrier : pass.planned->barriers) {
-        // What happened on another lane is ordered and made visible by a semaphore: the layout change chains to its
-        // wait.
+        // A semaphore orders accesses on another lane and makes them visible: the layout change chains to its wait.
         const AccessScope before =
             barrier.from == lane_ ? scope_of(barrier.before, queue) : AccessScope{every_stage(queue)};
         const AccessScope after = scope_of(barrier.after, queue);
         const bool is_image = barrier.resource != graph::kNoIndex &&
                               batch.plan->resources[barrier.resource].type == graph::ResourceType::Image;
-        // An image barrier reaches only its own image's accesses: bytes that it takes over need one of the memory too.
+        // An image barrier covers only its own image's accesses: for bytes that the image takes over, a memory barrier
+        // is needed too.
         const bool of_memory = !is_image || barrier.aliased != graph::kNoIndex;
         if (of_memory && barrier.from == lane_) memory.push_back(memory_barrier(before, after));
         if (!is_image) continue;
@@ -399,7 +399,7 @@ void VulkanLane::record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2
     device_.table().vkCmdPipelineBarrier2(commands, &info);
 }
 
-/// The semaphore in which this queue sees the timeline's values; null if it cannot.
+/// The semaphore that carries the timeline's values for this queue; null if there is none.
 VkSemaphore VulkanLane::semaphore_of(const graph::Timeline& timeline) const {
     if (const auto* own = dynamic_cast<const TimelineSemaphore*>(&timeline);
         own != nullptr && &own->device() == &device_)
@@ -417,7 +417,7 @@ bool VulkanLane::waits_for_the_host(const graph::BatchRecord& batch) const {
     });
 }
 
-/// Lanes whose timelines this queue sees are waited for on the device; any other by the relay's thread.
+/// The device waits for lanes whose timelines this queue sees; the relay's thread waits for the others.
 Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph::BatchRecord& batch) {
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> infos;

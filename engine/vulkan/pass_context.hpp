@@ -1,4 +1,4 @@
-// PassContext: what a pass on a Vulkan lane sees while it records.
+// PassContext: a pass's view of its Vulkan lane while it records.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>
@@ -22,7 +22,7 @@ struct BufferRange {
     VkDeviceSize bytes = 0;
 };
 
-/// What a pipeline's binding is given.
+/// The resource for one of a pipeline's bindings.
 struct Descriptor {
     BufferRange buffer;
     VkImageView view = VK_NULL_HANDLE;
@@ -57,11 +57,11 @@ class PassContext final : public graph::PassContext {
     BufferRange range(graph::History history, std::int32_t index) const;
     Image& image(graph::Image image) const;
 
-    /// Memory to write now; the device reads it when it runs this pass. Nothing when memory ran out: the submission
-    /// then fails with that error, and the pass may return at once.
+    /// Memory to write now; the device reads it when it runs this pass. None if memory ran out: the submission then
+    /// fails with that error, and the pass may return at once.
     std::optional<Upload> upload(VkDeviceSize bytes, VkDeviceSize alignment = 16);
 
-    /// Binds `pipeline` and what stands at its bindings, in their order.
+    /// Binds `pipeline` and the resources of its bindings, in order.
     void bind(const Pipeline& pipeline, std::initializer_list<Descriptor> descriptors);
     void push_constants(const Pipeline& pipeline, const void* data, std::uint32_t bytes);
 

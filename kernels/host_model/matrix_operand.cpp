@@ -28,7 +28,7 @@ uint32_t row_major(const MatrixOperand& operand, uint32_t row, uint32_t byte) {
     return group + row % 8 * 16 + byte / 16 * operand.chunk_stride + byte % 16;
 }
 
-/// Where k `k` and row `row` of an operand in rows of M or N lie before the XOR: of 16-bit elements, spans of the row
+/// Offset of k `k` and row `row` of an operand in rows of M or N before the XOR: of 16-bit elements, spans of the row
 /// `chunk_stride` apart. PTX ISA, wgmma, MN-major canonical layouts.
 uint32_t mn_major(const MatrixOperand& operand, uint32_t k, uint32_t row) {
     const uint32_t span = isa::span_bytes(operand.swizzle), elements = span / 2;
@@ -149,8 +149,7 @@ std::vector<std::pair<uint32_t, uint32_t>> operand_ranges(const MatrixOperand& o
     const uint32_t span = isa::span_bytes(operand.swizzle);
     if (operand.major == isa::Major::MN) {
         for (uint32_t first = 0; first < rows; first += span / 2) {
-            for (uint32_t k = 0; k < kStepBytes / 2; k += 8)
-                add(mn_major(operand, k, first) - kSharedBase, 8 * span);
+            for (uint32_t k = 0; k < kStepBytes / 2; k += 8) add(mn_major(operand, k, first) - kSharedBase, 8 * span);
         }
         return ranges;
     }

@@ -2,8 +2,8 @@
 
 #include <kinetograph/kernels/isa/convert.hpp>
 
-/// Arithmetic on two 16-bit numbers of a word at once, each result rounded to nearest even; bf16 from sm_90 on. PTX
-/// ISA, add.bf16x2, sub.f16x2.
+/// Arithmetic on the two 16-bit numbers of a word, each result rounded to nearest even; bf16 from sm_90 on. PTX ISA,
+/// add.bf16x2, sub.f16x2.
 namespace kinetograph::isa {
 
 #if KG_HOST_MODEL

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kBytes = 256;
 constexpr graph::BufferDesc kMark{.bytes = kBytes, .domain = graph::MemoryDomain::Shared};
-constexpr std::int64_t kWarmUp = 8;  // executions in flight at once: pools are then as large as they get
+constexpr std::int64_t kWarmUp = 8;  // executions in flight at once, so that pools reach their final size
 
 struct Mark {
     graph::Buffer in, out;

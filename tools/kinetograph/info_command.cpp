@@ -1,4 +1,4 @@
-// kinetograph info: what this machine and this build can do, and what is missing and why.
+// kinetograph info: what this machine and this build can do, what is missing, and why.
 #include <fmt/ranges.h>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/accel/open.hpp>
@@ -18,14 +18,14 @@
 namespace kinetograph::cli {
 namespace {
 
-/// Everything that is known about one kind of lane.
+/// The report on one kind of lane.
 struct LaneReport {
     std::string_view name;
     bool decodes = false;   ///< `--lane NAME` works
-    std::string situation;  ///< one sentence: what serves it, or what is missing and why
+    std::string situation;  ///< one sentence: the device that serves it, or what is missing and why
 };
 
-/// Kernels that this build carries for one kind of accelerator.
+/// The kernels of this build for one kind of accelerator.
 struct DeviceCode {
     std::string_view name;
     std::size_t images = 0;
@@ -40,9 +40,9 @@ std::array<DeviceCode, 2> device_code() {
 struct Report {
     accel::DeviceInfo cpu;
     std::vector<LaneReport> lanes;
-    std::vector<accel::Availability> accelerators;  ///< those that are there
+    std::vector<accel::Availability> accelerators;  ///< the available ones
     std::vector<vulkan::DeviceReport> gpus;
-    std::string vulkan_error;  ///< empty if Vulkan could be asked
+    std::string vulkan_error;  ///< empty if Vulkan could be queried
     std::string topology;
 };
 

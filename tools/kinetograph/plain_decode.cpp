@@ -25,7 +25,7 @@ Result<void> PlainDecode::make_frames(accel::Device& device) {
 
 Result<Samples> PlainDecode::run(std::int64_t count) {
     Samples periods;
-    std::optional<std::uint64_t> before;  // the value of the step that was enqueued before
+    std::optional<std::uint64_t> before;  // the value of the previously enqueued step
     std::optional<Nanoseconds> ended;
     for (std::int64_t i = 0; i < count; ++i) {
         const auto made = static_cast<std::size_t>(decoder_->frames_of(steps_ + 1) - decoder_->frames_of(steps_));

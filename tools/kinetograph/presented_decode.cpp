@@ -12,7 +12,8 @@ VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout t
                               VkAccessFlags2 after) {
     VkImageMemoryBarrier2 barrier{};
     barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2;
-    barrier.srcStageMask = barrier.dstStageMask = VK_PIPELINE_STAGE_2_BLIT_BIT;  // what the lane's wait holds up, too
+    barrier.srcStageMask = barrier.dstStageMask =
+        VK_PIPELINE_STAGE_2_BLIT_BIT;  // the stage that the lane's wait blocks
     barrier.srcAccessMask = before;
     barrier.dstAccessMask = after;
     barrier.oldLayout = from;
@@ -23,7 +24,7 @@ VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout t
     return barrier;
 }
 
-/// Brings the frame to the picture as a compositor would: scaled, though to the same size.
+/// Copies the frame to the picture with scaling, as a compositor would, although the sizes are equal.
 void blit(const vulkan::Image& frame, VkImageLayout layout, const vulkan::Image& picture,
           vulkan::PassContext& context) {
     const std::array barriers{barrier(frame.handle(), layout, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, VK_ACCESS_2_NONE,
@@ -104,7 +105,7 @@ Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& recor
     return execution;
 }
 
-/// All frames that the ring has; the last one's execution.
+/// All frames in the ring; returns the last one's execution.
 Result<graph::Execution> PresentedDecode::draw_frames() {
     graph::Execution last;
     while (const auto record = ring_->ring().try_take()) {
@@ -132,7 +133,7 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
         before = drawn;
     }
     if (before) KG_CHECK(executor_->wait(*before));
-    // A step goes on behind its frames: with what later steps need of it.
+    // After its frames a step still does work for later steps.
     KG_CHECK(decoder_->lane().stream().synchronize());
     return times;
 }

@@ -144,7 +144,7 @@ class Lanes : public testing::VulkanTest {
                 })
             .output;
     }
-    /// Every value of the result is `wanted`.
+    /// Every value of the result must be `wanted`.
     void expect_result(std::uint32_t wanted) const {
         std::vector<std::uint32_t> values(kCount);
         std::memcpy(values.data(), result_->mapped(), kBytes);
@@ -187,7 +187,7 @@ TEST_F(Lanes, AliasedBuffersAndImagesKeepTheirContentsWhileTheyAreNeeded) {
         make_executor(aliasing);
         for (std::uint32_t round = 1; round <= 4; ++round) {
             graph::FrameGraph frame = make_graph();
-            // Images and buffers in turns, each dead before the next but one begins.
+            // Images and buffers alternate, each dead before the next but one begins.
             graph::Buffer values = sample(frame, graph::Lane::Graphics, "sample 0", paint(frame, "paint 0", 1.0F));
             for (std::uint32_t i = 0; i < 6; ++i) {
                 values = scale_add(frame, i % 2 == 0 ? graph::Lane::AsyncCompute : graph::Lane::Graphics,
@@ -335,7 +335,7 @@ TEST_F(Lanes, AnImageDeclaredWithoutTheDevicesFootprintIsRefused) {
     EXPECT_NE(execution.error().message.find("Device::footprint"), std::string::npos) << execution.error().message;
 }
 
-/// A lane that reaches its values when the test says so.
+/// A lane whose timeline the test advances.
 class ManualLane final : public graph::LaneBackend {
   public:
     graph::Lane lane() const override { return graph::Lane::Host; }
@@ -386,7 +386,7 @@ TEST_F(Lanes, ExternalSemaphoresAreWaitedForAndSignalled) {
     signal.value = 1;
     ASSERT_EQ(table.vkSignalSemaphore(device_->handle(), &signal), VK_SUCCESS);
     ASSERT_TRUE(executor_->wait(*execution));
-    // Of two semaphores that one batch signals, one comes first.
+    // One batch signals two semaphores, one of them first.
     const auto reached = wait_timeline(*device_, semaphore, 2, std::chrono::seconds(10));
     ASSERT_TRUE(reached);
     EXPECT_TRUE(*reached);

@@ -5,19 +5,19 @@
 #include <string>
 #include <vector>
 
-/// One convolution with its numbers and its fp64 answer, the same for the host model and for a chip.
+/// One convolution with its data and its fp64 result, the same for the host model and for a chip.
 namespace kinetograph::sm80 {
 
 enum class Numbers : uint8_t {
     Random,    ///< normal, rounded to the element; judged by tolerance
     Integers,  ///< small integers: every sum is exact in fp32, so the result is its one rounding, bit for bit
-    Coded,     ///< activations name their position, each filter picks one tap and channel: a swapped axis shows
+    Coded,     ///< activations encode their position, each filter picks one tap and channel: detects swapped axes
 };
 
 using conv::ConvProblem;
 using conv::Norm;
 
-/// What a case asks of its problem's epilogue.
+/// The epilogue of a case's problem.
 struct Epilogue {
     bool silu = false;
     float beta = 1;
@@ -37,7 +37,7 @@ struct ConvCase {
     ConvProblem problem() const;  ///< shape and epilogue
 };
 
-/// Frames that lie in shuffled order between bytes that nobody may touch, all poisoned with NaN.
+/// Frames in shuffled order, separated by guard bytes, all poisoned with NaN.
 class Frames {
   public:
     Frames() = default;
@@ -63,7 +63,7 @@ class Frames {
     std::vector<Block> storage_;
 };
 
-/// Where a case's frames lie.
+/// Addresses of a case's frames.
 struct TensorAddresses {
     std::vector<const std::byte*> input, residual, addend;
     std::vector<std::byte*> output, normed;
@@ -73,7 +73,7 @@ struct TensorAddresses {
     }
 };
 
-/// Inputs in their storage types, room for the outputs, and what must come out.
+/// Inputs in their storage types, room for the outputs, and the expected results.
 class ConvNumbers {
   public:
     explicit ConvNumbers(const ConvCase& conv);
@@ -81,12 +81,12 @@ class ConvNumbers {
     const ConvCase& conv() const { return conv_; }
     std::vector<conv::ConvLaunch> launches(const ConvConfig& config);
     TensorAddresses addresses();
-    /// As given, in PyTorch's order.
+    /// In the given form, PyTorch's order.
     conv::ConvParameters parameters() const {
         return {.filter = filter_, .bias = bias_, .gamma = gamma_, .scales = {}};
     }
     void poison_outputs();
-    /// The first thing that is wrong with what was stored, or "".
+    /// The first error in the stored outputs, or "".
     std::string judge() const;
 
     /// The sums alone [frame][pixel][c_out] in fp64: for forms that build a convolution from parts.
