@@ -121,7 +121,7 @@ TEST(CudaDriverApi, DeclaresEveryFunctionAsTheToolkitDoes) {
     EXPECT_SAME_SIGNATURE(cuSignalExternalSemaphoresAsync, cuSignalExternalSemaphoresAsync);
     EXPECT_SAME_SIGNATURE(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled);
     EXPECT_SAME_SIGNATURE(cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2col);
-    for (const EntryPointBase* entry_point : ours.all())
+    for (const gpu::EntryPointBase* entry_point : ours.all())
         EXPECT_TRUE(compared.contains(entry_point->symbol())) << entry_point->symbol() << " is not compared above";
     EXPECT_EQ(compared.size(), ours.all().size());
 }
