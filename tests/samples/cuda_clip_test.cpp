@@ -78,8 +78,9 @@ TEST_F(CudaClips, ComeThroughTheHostAndSayWhyWhereTheDevicesHaveNothingInCommon)
     const auto instance = vulkan::Instance::create(*loader).value();
     const auto display = vulkan::Device::create(*instance).value();
     std::vector<Route> routes;
+    profile::Recorder recorder;
     CheckpointSource source("synthetic:wan2.1,dim=2", {}, create_device({.registers_host_memory = false}).value(),
-                            [&](const Route& route) { routes.push_back(route); });
+                            recorder, [&](const Route& route) { routes.push_back(route); });
     source.draw_on(*display);
     Session session(source, false, 1.0);
     session.open(write_clip(folder), host_now());
