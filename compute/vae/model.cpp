@@ -149,8 +149,7 @@ Result<StepPlans> Model::compile(const StackSize& size) {
         graph::FrameGraph frame;
         KG_CHECK(declare_step(frame, network_, size, kind, {parameters_, *operators_, find}, sizes));
         KG_TRY(auto plan, graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()}));
-        made.transients =
-            std::max(made.transients, plan.arena_bytes[graph::MemoryDomain::Accelerator.index()]);
+        made.transients = std::max(made.transients, plan.arena_bytes[graph::MemoryDomain::Accelerator.index()]);
         made.io = std::max(made.io, whole_pages(sizes.input.bytes) + whole_pages(sizes.output.bytes) + whole_pages(1));
         made.plans.emplace(kind, std::move(plan));
     }

@@ -114,8 +114,8 @@ KG_DEVICE void wait(KG_SITE_ONLY) {
     if constexpr (kN == 256) KG_WGMMA_RS(type, 256, 16, 128, 129, 130, 131, 132, 133)
 #endif
 
-/// Both operands in shared memory (wgmma_descriptor), A in rows of K, B as `kMajorB` says. `accumulate` false overwrites
-/// D. All 128 threads, same arguments.
+/// Both operands in shared memory (wgmma_descriptor), A in rows of K, B as `kMajorB` says. `accumulate` false
+/// overwrites D. All 128 threads, same arguments.
 template <int kN, Element kElement, Major kMajorB = Major::K>
 KG_DEVICE void mma(float (&d)[kN / 2], uint64_t a, uint64_t b_descriptor, bool accumulate KG_SITE) {
     static_assert(kN % 16 == 0 && kN >= 16 && kN <= 256, "these wrappers cover N = 16..256 in steps of 16");

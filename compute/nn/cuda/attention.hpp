@@ -1,4 +1,4 @@
-// Attention on NVIDIA GPUs since sm_80: keys pass by in tiles, one CTA for every 64 queries; on sm_90 by wgmma, for 128.
+// Attention on NVIDIA GPUs since sm_80 in tiles of keys: one CTA for every 64 queries; on sm_90, by wgmma, for 128.
 #pragma once
 
 #include <kinetograph/compute/conv/kernels.hpp>

@@ -22,7 +22,7 @@ struct ConvConfig {
     friend bool operator==(const ConvConfig&, const ConvConfig&) = default;
 };
 
-inline constexpr uint32_t kConsumers = 2;         ///< warpgroups that take tiles in turn
+inline constexpr uint32_t kConsumers = 2;  ///< warpgroups that take tiles in turn
 inline constexpr uint32_t kThreads = 128 * (1 + kConsumers);
 inline constexpr uint32_t kBlockPixels = 64, kBlockSide = 8;
 
