@@ -95,9 +95,9 @@ struct Bound {
 
     /// The output is poisoned; the caller fills and uploads input and residual.
     static Result<Bound> create(accel::Device& device, const ConvProblem& problem, const ConvParameters& parameters,
-                                std::string_view backend) {
+                                const ConvOptions& options) {
         Bound bound;
-        KG_TRY(bound.convolution, Convolution::create(device, problem, parameters, {.backend = backend}));
+        KG_TRY(bound.convolution, Convolution::create(device, problem, parameters, options));
         KG_TRY(bound.stream, device.create_stream("conv"));
         const std::uint64_t bytes = bound.convolution->workspace_bytes();
         KG_TRY(bound.workspace, device.allocate("workspace", std::max<std::uint64_t>(bytes, 64)));
@@ -169,8 +169,8 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     ConvProblem exact = problem;
     exact.output_dtype = DType::F32;
     const auto host = accel::cpu::create_device();
-    KG_TRY(auto tested, Bound::create(device, problem, parameters, options.backend));
-    KG_TRY(auto reference, Bound::create(*host, exact, parameters, "reference-cpu"));
+    KG_TRY(auto tested, Bound::create(device, problem, parameters, {.backend = options.backend, .sums = options.sums}));
+    KG_TRY(auto reference, Bound::create(*host, exact, parameters, {.backend = "reference-cpu"}));
     fill(tested.input, 1, random);
     fill(tested.residual, 1, random);
     copy_values(tested.input, reference.input);

@@ -10,6 +10,7 @@ namespace kinetograph::conv {
 
 struct ConvRunOptions {
     std::string_view backend = {};  ///< empty: the best open method
+    Sums sums = Sums::Exact;        ///< that the best one may use
     int repeats = 10;               ///< timed runs after an untimed one, at least 1
     std::uint64_t seed = 1;
 };

@@ -81,7 +81,7 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
 Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, const ConvProblem& problem,
                                                          Weights& weights, const ConvOptions& options) {
     KG_CHECK(validate(problem));
-    std::vector<DispatchRow> rows = explain(device.info(), problem);
+    std::vector<DispatchRow> rows = explain(device.info(), problem, options.sums);
     if (!options.backend.empty()) {
         KG_TRY(auto row, row_of(options.backend, rows));
         rows = {row};

@@ -12,8 +12,16 @@
 
 namespace kinetograph::conv {
 
+/// Which ways to add up a convolution dispatch may choose.
+enum class Sums : std::uint8_t {
+    Exact,  ///< products of the numbers as given, in float32, and one rounding at the end; the bits of a frame do not
+            ///< depend on how many frames a call computes
+    Fast,   ///< Winograd's too, whose error is about a quarter larger (Rounding::Operands)
+};
+
 struct ConvOptions {
     std::string_view backend = {};  ///< a candidate's name (dispatch.hpp); empty: the best open one
+    Sums sums = Sums::Exact;        ///< where no name is given
 };
 
 class Convolution {

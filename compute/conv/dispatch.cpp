@@ -126,7 +126,7 @@ std::vector<Candidate> all_candidates() {
     std::vector<Candidate> all;
     for (const auto& methods : {sm100::methods(), sm90::methods(), sm80::methods(), gfx950::methods()})
         for (const ConvMethod& method : methods)
-            all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, method.rounds_once});
+            all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, method.rounding});
     all.insert(all.end(), std::begin(kCpu), std::end(kCpu));
     return all;
 }
@@ -148,6 +148,10 @@ ConvProblem of_one_frame(ConvProblem problem) {
     return problem;
 }
 
+bool allows(Sums sums, Rounding rounding) {
+    return rounding == Rounding::Once || (sums == Sums::Fast && rounding == Rounding::Operands);
+}
+
 double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvProblem& problem, double seconds) {
     const ConvProblem frame = of_one_frame(problem);
     if (frame.d_out() == 1 && reasons(candidate.gates, {frame, chip}).empty())
@@ -157,34 +161,35 @@ double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvP
 
 }  // namespace
 
-std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem) {
+std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums) {
     const Subject subject{problem, chip};
     std::vector<DispatchRow> rows;
     for (const Candidate& candidate : candidates()) {
-        DispatchRow row{.candidate = candidate.name,
-                        .reason = reasons(candidate.gates, subject),
-                        .rounds_once = candidate.rounds_once};
+        DispatchRow row{
+            .candidate = candidate.name, .reason = reasons(candidate.gates, subject), .rounding = candidate.rounding};
         row.open = row.reason.empty();
+        if (row.open) row.error = expected_error(row.rounding, problem.dtype);
         if (row.open && candidate.plan != nullptr) {
             row.seconds = candidate.plan(problem, chip).seconds;
             row.seconds_a_frame = seconds_a_frame(candidate, chip, problem, *row.seconds);
         }
         rows.push_back(std::move(row));
     }
-    std::ranges::stable_sort(rows, {}, [](const DispatchRow& row) {
-        return row.open ? std::pair(row.rounds_once ? 0 : 1, row.seconds_a_frame) : std::pair(2, 0.0);
+    std::ranges::stable_sort(rows, {}, [sums](const DispatchRow& row) {
+        return row.open ? std::pair(allows(sums, row.rounding) ? 0 : 1, row.seconds_a_frame) : std::pair(2, 0.0);
     });
     return rows;
 }
 
-std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem) {
-    return explain(chip_of(device), problem);
+std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums) {
+    return explain(chip_of(device), problem, sums);
 }
 
 namespace {
 
 std::string predicted(const DispatchRow& row) {
-    return row.seconds ? fmt::format(", {:.3f} ms predicted", 1e3 * *row.seconds) : "";
+    const std::string error = row.error > 0 ? fmt::format(", error {:.1e}", row.error) : "";
+    return row.seconds ? fmt::format(", {:.3f} ms predicted", 1e3 * *row.seconds) + error : error;
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ struct Candidate {
     ConvPlan (*plan)(const ConvProblem&, const Chip&) = nullptr;
     /// Makes the convolution. Unsupported from here is a decline too: a library's own refusal.
     Result<std::unique_ptr<Convolution>> (*create)(accel::Device&, const ConvProblem&, Weights&) = nullptr;
-    bool norms = true;        ///< norms its output; others get a pass over it
-    bool rounds_once = true;  ///< as ConvProblem says; others rank after those
+    bool norms = true;  ///< norms its output; others get a pass over it
+    Rounding rounding = Rounding::Once;
 };
 
 /// All candidates: the chips' methods, then the CPU's, best first. Every problem that validates is open to the last
@@ -35,15 +35,16 @@ struct DispatchRow {
     std::string reason = {};             ///< of a closed one: requirement and value of every gate that fails
     std::optional<double> seconds = {};  ///< that an open one's plan predicts; none without a model
     double seconds_a_frame = 0;          ///< that rank it: of one output frame alone where it takes one, else the mean
-    bool rounds_once = true;
+    Rounding rounding = Rounding::Once;
+    double error = 0;  ///< expected (expected_error()) of an open one
 };
 
 /// What dispatch would decide: the open rows first, by predicted seconds a frame (in the list's order where they are
-/// equal or there is no model; after them those that round more than once), then the closed ones in the list's order.
-/// The first row is the choice, if it is open. Methods add in different orders: ranked by a frame alone, the choice and
-/// so the bits of a frame do not depend on how many frames a step takes.
-std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem);
-std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem);
+/// equal or there is no model; after them those whose rounding `sums` does not allow), then the closed ones in the
+/// list's order. The first row is the choice, if it is open. Methods add in different orders: ranked by a frame alone,
+/// the choice among Sums::Exact and so the bits of a frame do not depend on how many frames a step takes.
+std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums = Sums::Exact);
+std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums = Sums::Exact);
 /// The rows as a table for a terminal.
 std::string to_string(std::span<const DispatchRow> rows);
 

@@ -83,6 +83,7 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, Checkpoint c
     NetworkDesc network{.network = checkpoint.network(),
                         .one_step = checkpoint.family().one_latent_frame,
                         .dtype = *dtype,
+                        .sums = options.sums,
                         .clamp = options.clamp};
     if (options.latents == LatentScale::Normalized) {
         network.scale = checkpoint.latents_std();

@@ -23,6 +23,7 @@ enum class LatentScale : std::uint8_t {
 
 struct ModelOptions {
     Precision precision = Precision::Bf16;
+    conv::Sums sums = conv::Sums::Exact;
     LatentScale latents = LatentScale::Normalized;
     bool clamp = true;  ///< frames clamped to [-1, 1]
 };
@@ -69,7 +70,10 @@ class Model {
 
   private:
     Model(accel::Device& device, std::string name, NetworkDesc network, LoadTensor load)
-        : device_(device), name_(std::move(name)), network_(std::move(network)), parameters_(device, std::move(load)) {}
+        : device_(device),
+          name_(std::move(name)),
+          network_(std::move(network)),
+          parameters_(device, std::move(load), network_.sums) {}
     Result<void> check(const StackSize& size) const;
     Result<StepPlans> compile(const StackSize& size);
 

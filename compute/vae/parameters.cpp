@@ -31,7 +31,7 @@ Result<const conv::Convolution*> Parameters::convolution(const std::string& key,
     auto& convolutions = layer->second.convolutions;
     const auto made = std::ranges::find(convolutions, problem, [](const auto& one) { return one->problem(); });
     if (made != convolutions.end()) return made->get();
-    auto created = conv::Convolution::create(device_, problem, *layer->second.weights);
+    auto created = conv::Convolution::create(device_, problem, *layer->second.weights, {.sums = sums_});
     if (!created) return fail(std::move(created.error()), key);
     return convolutions.emplace_back(std::move(*created)).get();
 }

@@ -25,7 +25,8 @@ using LoadTensor = std::function<std::vector<float>(const std::string& name)>;
 class Parameters {
   public:
     /// `load` is called whenever a tensor is packed; `device` outlives the object.
-    Parameters(accel::Device& device, LoadTensor load) : device_(device), load_(std::move(load)) {}
+    Parameters(accel::Device& device, LoadTensor load, conv::Sums sums)
+        : device_(device), load_(std::move(load)), sums_(sums) {}
 
     /// The convolution `problem` with `key`.weight and `key`.bias, and `norm_key`.gamma where the problem has a norm;
     /// packed on first use. Errors: those of Convolution::create, with the key in front.
@@ -51,6 +52,7 @@ class Parameters {
 
     accel::Device& device_;
     LoadTensor load_;
+    conv::Sums sums_;
     std::multimap<std::string, Layer> layers_;
     std::map<std::string, std::unique_ptr<accel::Memory>> constants_;
 };

@@ -27,6 +27,7 @@ struct NetworkDesc {
     nn::Network network{0};
     bool one_step = false;                      ///< a clip is one step: nothing is kept for another
     tensor::DType dtype = tensor::DType::BF16;  ///< of activations and filters
+    conv::Sums sums = conv::Sums::Exact;        ///< of convolutions
     bool clamp = false;                         ///< output limited to [-1, 1]
     std::vector<float> scale{}, shift{};        ///< input * scale + shift per channel; empty: as it is
 };

@@ -82,6 +82,16 @@ struct ConvPlan {
     std::function<std::vector<ConvStep>(const ConvTensors&, const ParameterAddresses&, const EncodeMap&)> steps;
 };
 
+/// What a method rounds besides the result: to the problem's element, once a number.
+enum class Rounding : std::uint8_t {
+    Once,      ///< nothing, as ConvProblem promises
+    Operands,  ///< sums and differences of inputs, which it multiplies instead of them (Winograd)
+    Between,   ///< sums on their way to the result; such a method runs only when asked for by name
+};
+/// Expected ||result - exact|| / ||exact|| of a convolution without norm and residual, whose filter is given as
+/// float32.
+double expected_error(Rounding rounding, Element element);
+
 /// A way to convolve on some chips, named <method>-<chip>. Its gates say which problems it takes; plan() may be called
 /// only for problems that pass them.
 struct ConvMethod {
@@ -89,7 +99,7 @@ struct ConvMethod {
     std::string_view summary;  ///< one line for people
     std::span<const Gate> gates;
     ConvPlan (*plan)(const ConvProblem&, const Chip&);
-    bool rounds_once = true;  ///< as ConvProblem promises; otherwise the method runs only when asked for by name
+    Rounding rounding = Rounding::Once;
 };
 
 }  // namespace kinetograph::conv

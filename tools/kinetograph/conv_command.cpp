@@ -18,6 +18,7 @@ struct ConvArguments {
     conv::ConvProblem problem;
     LaneChoice lane = LaneChoice::Auto;
     std::string backend;
+    conv::Sums sums = conv::Sums::Exact;
     int repeats = 10;
     bool explain = false;
     std::string described_device;  // an architecture: explain for it, run nothing
@@ -30,7 +31,8 @@ nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
         list.push_back({{"candidate", row.candidate},
                         {"open", row.open},
                         {"reason", row.reason},
-                        {"predicted_seconds", row.seconds ? nlohmann::ordered_json(*row.seconds) : nullptr}});
+                        {"predicted_seconds", row.seconds ? nlohmann::ordered_json(*row.seconds) : nullptr},
+                        {"expected_error", row.open ? nlohmann::ordered_json(row.error) : nullptr}});
     return list;
 }
 
@@ -54,7 +56,7 @@ std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& d
 /// The decision for a device that need not be present.
 Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem& problem) {
     const accel::DeviceInfo device = *conv::describe_known_device(arguments.described_device);
-    const auto rows = conv::explain(device, problem);
+    const auto rows = conv::explain(device, problem, arguments.sums);
     if (!arguments.json.empty()) {
         KG_TRY(auto json, TextOutput::create(arguments.json));
         const nlohmann::ordered_json text{{"problem", problem.to_string()}, {"lane", accel::to_string(device.kind)},
@@ -74,13 +76,14 @@ Result<void> run(const ConvArguments& arguments) {
     KG_TRY(auto json, GuardedText::create(arguments.json));
     KG_TRY(auto device, open_lane(arguments.lane));
     const accel::DeviceInfo& info = device->info();
-    const auto rows = conv::explain(info, problem);
+    const auto rows = conv::explain(info, problem, arguments.sums);
     const bool quiet = arguments.json == "-";  // standard output then has the JSON
     if (arguments.explain && !quiet) {
         KG_CHECK(print(conv::to_string(rows) + '\n'));
     }
     KG_TRY(auto result,
-           conv::run_problem(*device, problem, {.backend = arguments.backend, .repeats = arguments.repeats}));
+           conv::run_problem(*device, problem,
+                             {.backend = arguments.backend, .sums = arguments.sums, .repeats = arguments.repeats}));
     if (!quiet) {
         auto printed = print(
             fmt::format("{}\n  ran on           {} ({}, {})\n  relative L2      {:.3e} against the fp64 reference\n"
@@ -112,11 +115,13 @@ void add_conv(CLI::App& app, Action& action) {
     options.filter->required();
     add_lane_option(*command, arguments->lane);
     add_backend_option(*command, arguments->backend, "Run this candidate instead of the best open one");
+    add_sums_option(*command, arguments->sums);
     command->add_option("--repeats", arguments->repeats, "Timed runs (default 10)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");
-    command->add_flag("--explain", arguments->explain,
-                      "Print the dispatch list: predicted times of who would run it, reasons of who would not");
+    command->add_flag(
+        "--explain", arguments->explain,
+        "Print the dispatch list: predicted times and errors of who would run it, reasons of who would not");
     command
         ->add_option("--for", arguments->described_device,
                      "Explain for a GPU of this architecture, there or not; runs nothing")

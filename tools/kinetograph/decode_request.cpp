@@ -15,6 +15,7 @@ const std::map<std::string, LaneChoice> kLanes{{"auto", LaneChoice::Auto},
                                                {"vulkan", LaneChoice::Vulkan},
                                                {"cuda", LaneChoice::Cuda},
                                                {"hip", LaneChoice::Hip}};
+const std::map<std::string, conv::Sums> kSums{{"exact", conv::Sums::Exact}, {"fast", conv::Sums::Fast}};
 const std::map<std::string, vae::Precision> kPrecisions{{"fp32", vae::Precision::Fp32},
                                                         {"bf16", vae::Precision::Bf16},
                                                         {"fp16", vae::Precision::Fp16},
@@ -28,12 +29,18 @@ void add_lane_option(CLI::App& command, LaneChoice& lane) {
     add_choice(command, "--lane", lane, kLanes, "Where to run (default auto)");
 }
 
+void add_sums_option(CLI::App& command, conv::Sums& sums) {
+    add_choice(command, "--sums", sums, kSums,
+               "Of convolutions. exact: direct sums (default); fast: also Winograd's, whose error is a quarter larger");
+}
+
 void add_decode_options(CLI::App& command, DecodeRequest& request) {
     command.add_option("--weights", request.weights, "Checkpoint: " + weights_help())
         ->required()
         ->type_name("CHECKPOINT");
     add_lane_option(command, request.lane);
     add_choice(command, "--precision", request.model.precision, kPrecisions, "Of the arithmetic (default bf16)");
+    add_sums_option(command, request.model.sums);
     add_choice(command, "--latents", request.model.latents, kScales,
                "normalized: apply z * std + mean (default); raw: already the decoder's scale");
     command.add_flag_callback(

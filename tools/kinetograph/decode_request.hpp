@@ -19,8 +19,10 @@ struct DecodeRequest {
 
 /// Adds --lane. `lane` must outlive the parse.
 void add_lane_option(CLI::App& command, LaneChoice& lane);
+/// Adds --sums. `sums` must outlive the parse.
+void add_sums_option(CLI::App& command, conv::Sums& sums);
 
-/// Adds --weights, --lane, --precision, --latents and --no-clamp. `request` must outlive the parse.
+/// Adds --weights, --lane, --precision, --sums, --latents and --no-clamp. `request` must outlive the parse.
 void add_decode_options(CLI::App& command, DecodeRequest& request);
 
 /// The spelling on the command line: "auto", "cpu", ...

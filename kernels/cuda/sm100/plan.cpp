@@ -89,7 +89,7 @@ std::span<const conv::ConvMethod> methods() {
              add_norm(plan, problem, chip);
              return plan;
          },
-         false},
+         conv::Rounding::Between},
         {"im2col-sm100", "a matrix of all taps and its product on SM100's tensor memory", im2col_gates(),
          [](const ConvProblem& problem, const conv::Chip& chip) {
              ConvPlan plan = plan_im2col(problem, chip);

@@ -81,7 +81,7 @@ std::span<const conv::ConvMethod> methods() {
         {"q-slice-sm80", "a 2-D implicit GEMM a temporal tap, its epilogue adding fp32 sums", q_slice_gates(),
          plan_fused_q_slice},
         {"q-slice-rounded-sm80", "a 2-D implicit GEMM a temporal tap, its bf16 results added by a pass",
-         q_slice_gates(), plan_rounded_q_slice, false},
+         q_slice_gates(), plan_rounded_q_slice, conv::Rounding::Between},
         {"im2col-sm80", "a matrix of all taps and its product on any NVIDIA GPU since sm_80", im2col_gates(),
          plan_im2col},
     };

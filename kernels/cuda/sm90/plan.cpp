@@ -48,7 +48,7 @@ std::span<const conv::ConvMethod> methods() {
         {"implicit-gemm-sm90", "implicit GEMM by TMA and wgmma on Hopper, frames read in place", implicit_gemm_gates(),
          plan_implicit_gemm},
         {"winograd-time-sm90", "two frames at once with two thirds of their multiplications on Hopper, frames in place",
-         winograd_gates(), plan_winograd, false},
+         winograd_gates(), plan_winograd, conv::Rounding::Operands},
         {"narrow-gemm-sm90", "the taps of the image as columns of one product on Hopper: few output channels",
          narrow_gemm_gates(), plan_narrow_gemm},
     };

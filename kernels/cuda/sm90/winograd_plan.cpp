@@ -26,8 +26,11 @@ constexpr std::array kConfigs{KG_SM90_WINOGRAD_TILES(KG_SM90_BF16_ROW, BF16)
 #undef KG_SM90_BF16_ROW
 #undef KG_SM90_F16_ROW
 
-constexpr double kIssueEfficiency = 0.92;
-constexpr int64_t kBlockChannels = 32, kTaps = 4 * 9;  // of a block of K; of the transform and the image
+// Fitted to an H200 as the constants of cost.cpp.
+constexpr double kIssueTogether = 0.83, kIssueInTurn = 0.77;
+constexpr double kEpilogueShown = 0.34;  // of an epilogue behind the products of the other warpgroup
+constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of a block of K
+constexpr int64_t kTaps = 4 * 9;                                          // of the transform and the image
 
 int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
@@ -53,15 +56,27 @@ std::vector<float> transformed(const ConvProblem& p, std::span<const float> filt
 
 int64_t channel_blocks(const ConvProblem& p) { return ceil_div(p.c_in, kBlockChannels); }
 
-/// [k][tap][c_in rounded up to 8] to [block of channels][tap][k][channel]: what a stage takes of a tap is one piece.
-std::vector<std::byte> in_blocks(const ConvProblem& p, std::span<const std::byte> rows) {
-    const int64_t k = p.filter.k, row_bytes = sm80::padded_channels(p.c_in) * 2;
-    constexpr int64_t kBlockBytes = kBlockChannels * 2;
-    std::vector<std::byte> blocks(static_cast<size_t>(channel_blocks(p) * kTaps * k * kBlockBytes));
-    for (int64_t row = 0; row < k * kTaps; ++row) {
+/// Bytes from filter to filter, tap to tap and block of channels to block.
+struct FilterStrides {
+    int64_t filter, tap, block;
+};
+/// Side by side as a stage takes them, or each filter by itself: which is faster was measured tile by tile.
+FilterStrides filter_strides(const WinogradConfig& c, const ConvProblem& p) {
+    if (c.consumers == Consumers::InTurn)
+        return {kBlockBytes, p.filter.k * kBlockBytes, kTaps * p.filter.k * kBlockBytes};
+    const int64_t tap = channel_blocks(p) * kBlockBytes;
+    return {kTaps * tap, tap, kBlockBytes};
+}
+
+/// [k][tap][c_in rounded up to 8] to those strides.
+std::vector<std::byte> in_blocks(const FilterStrides& strides, const ConvProblem& p, std::span<const std::byte> rows) {
+    const int64_t row_bytes = sm80::padded_channels(p.c_in) * 2;
+    std::vector<std::byte> blocks(static_cast<size_t>(channel_blocks(p) * kTaps * p.filter.k * kBlockBytes));
+    for (int64_t row = 0; row < p.filter.k * kTaps; ++row) {
         for (int64_t block = 0; block < channel_blocks(p); ++block) {
-            const int64_t to = (block * kTaps + row % kTaps) * k + row / kTaps, from = block * kBlockBytes;
-            std::memcpy(blocks.data() + to * kBlockBytes, rows.data() + row * row_bytes + from,
+            const int64_t to = row / kTaps * strides.filter + row % kTaps * strides.tap + block * strides.block;
+            const int64_t from = block * kBlockBytes;
+            std::memcpy(blocks.data() + to, rows.data() + row * row_bytes + from,
                         static_cast<size_t>(std::min(kBlockBytes, row_bytes - from)));
         }
     }
@@ -69,10 +84,14 @@ std::vector<std::byte> in_blocks(const ConvProblem& p, std::span<const std::byte
 }
 
 /// {channel, k, tap, block of channels}; box: one stage.
-isa::TensorMapDesc filter_map(const ConvConfig& c, const ConvProblem& p, const std::byte* packed) {
+isa::TensorMapDesc filter_map(const WinogradConfig& config, const ConvProblem& p, const std::byte* packed) {
+    const ConvConfig c = whole(config);
+    const FilterStrides strides = filter_strides(config, p);
     isa::TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, c.element, const_cast<std::byte*>(packed), 4,
                                             {static_cast<uint64_t>(kBlockChannels), static_cast<uint64_t>(p.filter.k),
                                              kTaps, static_cast<uint64_t>(channel_blocks(p))});
+    map.stride_bytes = {static_cast<uint64_t>(strides.filter), static_cast<uint64_t>(strides.tap),
+                        static_cast<uint64_t>(strides.block)};
     map.swizzle = swizzle(c);
     map.box = {c.channels, c.bn, c.stage_taps, 1};
     return map;
@@ -85,20 +104,17 @@ std::span<const NamedWinogradConfig> winograd_configs() { return kConfigs; }
 double winograd_seconds(const WinogradConfig& c, const ConvProblem& p, const conv::Chip& chip) {
     const ConvConfig tile = whole(c);
     const int64_t steps = 9 * ceil_div(p.c_in, tile.channels) * (tile.channels / 16);
-    const double product = static_cast<double>(steps) * blocks(tile) * c.bn / 2 / kIssueEfficiency;
-    const double epilogue = epilogue_clocks(share(c), p);  // of one frame
-    const bool hidden = c.consumers == Consumers::InTurn;  // behind the products of the other warpgroup
+    const bool in_turn = c.consumers == Consumers::InTurn;
+    const double product =
+        static_cast<double>(steps) * blocks(tile) * c.bn / 2 / (in_turn ? kIssueInTurn : kIssueTogether);
+    const double epilogue = epilogue_clocks(share(c), p) * (in_turn ? kEpilogueShown : 1);  // of one frame
     const int64_t pairs = p.d_out() / 2, alone = p.d_out() % 2;
-    const auto tile_clocks = [&](double products, double epilogues) {
-        return hidden ? std::max(products, epilogues) : products + epilogues;
-    };
-    const double clocks = static_cast<double>(pairs) * tile_clocks(4 * product, 2 * epilogue) +
-                          static_cast<double>(alone) * tile_clocks(3 * product, epilogue);
+    const double clocks = static_cast<double>(pairs) * (4 * product + 2 * epilogue) +
+                          static_cast<double>(alone) * (3 * product + epilogue);
     const int64_t places = ceil_div(p.h_out(), tile_rows(tile)) * ceil_div(p.w_out(), tile_columns(tile)) *
                            ceil_div(p.filter.k, c.bn) * p.n;
     const int64_t turns = ceil_div(places * (pairs + alone), std::max<int64_t>(chip.compute_units, 1));
-    const double last = hidden ? std::min(4 * product, 2 * epilogue) : 0;
-    return launch_seconds(static_cast<double>(turns) * clocks / static_cast<double>(pairs + alone) + last, p, chip);
+    return launch_seconds(static_cast<double>(turns) * clocks / static_cast<double>(pairs + alone), p, chip);
 }
 
 const NamedWinogradConfig* choose_winograd_config(const ConvProblem& problem, const conv::Chip& chip) {
@@ -107,11 +123,12 @@ const NamedWinogradConfig* choose_winograd_config(const ConvProblem& problem, co
         [&](const NamedWinogradConfig& named) { return winograd_seconds(named.config, problem, chip); });
 }
 
-conv::PackedParameters pack_winograd(const ConvProblem& problem, const conv::ConvParameters& parameters) {
+conv::PackedParameters pack_winograd(const WinogradConfig& config, const ConvProblem& problem,
+                                     const conv::ConvParameters& parameters) {
     ConvProblem of_four_taps = problem;
     of_four_taps.filter.q = 4;
     const std::vector<std::byte> rows = sm80::pack_filter(of_four_taps, transformed(problem, parameters.filter));
-    return pack_with_filter(in_blocks(problem, rows), parameters);
+    return pack_with_filter(in_blocks(filter_strides(config, problem), problem, rows), parameters);
 }
 
 std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const ConvProblem& problem,
@@ -122,7 +139,7 @@ std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const Co
     const ConvConfig tile = whole(config);
     const ConvMaps maps(tile, problem, encode);
     WinogradParams common{.conv = shape_params(tile, problem, parameters), .pairs = {}};
-    common.conv.filter = encode(filter_map(tile, problem, parameters.filter));
+    common.conv.filter = encode(filter_map(config, problem, parameters.filter));
     for (const PairRun& run : pair_runs(problem)) {
         WinogradParams params = common;
         params.conv.frames = run.pairs;
@@ -146,19 +163,21 @@ conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip)
         in_tile.norm = conv::Norm::None;
         tile = choose_winograd_config(in_tile, chip);
     }
-    return plan_tiled(
-        problem, chip,
-        {.kernel = {std::string(tile->kernel),
-                    problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
-         .seconds = winograd_seconds(tile->config, in_tile, chip),
-         .packing = {std::string("K4RSC of F(2,3) along time, ") + element_name(problem.dtype) + ", channels padded",
-                     [problem](const conv::ConvParameters& given) { return pack_winograd(problem, given); }},
-         .problem = in_tile,
-         .launches = [config = tile->config, sms = chip.compute_units](
-                         const ConvProblem& p, const conv::ConvTensors& tensors,
-                         const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
-             return winograd_launches(config, p, tensors, parameters, sms, encode);
-         }});
+    return plan_tiled(problem, chip,
+                      {.kernel = {std::string(tile->kernel),
+                                  problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
+                       .seconds = winograd_seconds(tile->config, in_tile, chip),
+                       .packing = {std::string(tile->config.consumers == Consumers::InTurn ? "C4RSKc" : "K4RSC") +
+                                       " of F(2,3) along time, " + element_name(problem.dtype) + ", channels padded",
+                                   [problem, config = tile->config](const conv::ConvParameters& given) {
+                                       return pack_winograd(config, problem, given);
+                                   }},
+                       .problem = in_tile,
+                       .launches = [config = tile->config, sms = chip.compute_units](
+                                       const ConvProblem& p, const conv::ConvTensors& tensors,
+                                       const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
+                           return winograd_launches(config, p, tensors, parameters, sms, encode);
+                       }});
 }
 
 }  // namespace kinetograph::sm90

@@ -236,11 +236,11 @@ TEST(ConvDispatch, NamesAllClosedGatesOfACandidateAtOnce) {
 
 TEST(ConvDispatch, PrintsOneLineACandidate) {
     const DispatchRow rows[] = {{"direct-cpu", false, "wants groups 1, met 2", {}},
-                                {"implicit-gemm-sm80", true, "", 1.25e-3},
+                                {"implicit-gemm-sm80", true, "", 1.25e-3, 1.25e-3, Rounding::Once, 2.3e-3},
                                 {"reference-cpu", true, "", {}}};
     EXPECT_EQ(to_string(rows),
               "  direct-cpu          closed: wants groups 1, met 2\n"
-              "  implicit-gemm-sm80  open, 1.250 ms predicted\n"
+              "  implicit-gemm-sm80  open, 1.250 ms predicted, error 2.3e-03\n"
               "  reference-cpu       open\n");
 }
 
@@ -261,7 +261,7 @@ TEST(ConvDispatch, RanksOpenCandidatesByPredictedSecondsAFrame) {
         const auto rows = explain(describe_known_device(architecture).value(), easy_problem());
         double before = 0;
         for (const DispatchRow& row : rows) {
-            if (!row.open || row.candidate.starts_with("q-slice-rounded")) continue;
+            if (!row.open || row.rounding != Rounding::Once) continue;
             ASSERT_TRUE(row.seconds) << row.candidate;
             EXPECT_GE(row.seconds_a_frame, before) << row.candidate;
             before = row.seconds_a_frame;
@@ -275,6 +275,35 @@ TEST(ConvDispatch, RanksWhatRoundsMoreThanOnceAfterWhatRoundsOnce) {
     std::vector<DispatchRow> rows = explain(describe_known_device("sm_90").value(), easy_problem());
     std::erase_if(rows, [](const DispatchRow& row) { return !row.open; });
     EXPECT_EQ(rows.back().candidate, "q-slice-rounded-sm80");
+}
+
+/// A layer that Winograd's sums along time make faster on Hopper; builds without its kernels say so.
+TEST(ConvDispatch, TakesTransformedSumsOnlyWhereSpeedIsAskedFor) {
+    const accel::DeviceInfo device = describe_known_device("sm_90").value();
+    ConvProblem p;
+    p.d = 6;
+    p.h = 352;
+    p.w = 640;
+    p.c_in = 192;
+    p.filter = {192, 3, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    const auto exact = explain(device, p, Sums::Exact), fast = explain(device, p, Sums::Fast);
+    EXPECT_EQ(exact.front().rounding, Rounding::Once);
+    const DispatchRow winograd = row_of("winograd-time-sm90", device, p);
+    if (winograd.open) {
+        EXPECT_EQ(fast.front().candidate, "winograd-time-sm90");
+        EXPECT_GT(fast.front().error, exact.front().error);
+        EXPECT_LT(fast.front().seconds, exact.front().seconds);
+    } else {
+        EXPECT_TRUE(winograd.reason.starts_with("wants kernels for sm_90a in this build")) << winograd.reason;
+    }
+}
+
+TEST(ConvDispatch, ExpectsTheErrorsOfNormalNumbers) {
+    EXPECT_NEAR(expected_error(Rounding::Once, Element::BF16), 2.3e-3, 1e-4);
+    EXPECT_NEAR(expected_error(Rounding::Operands, Element::BF16), 2.9e-3, 1e-4);
+    EXPECT_NEAR(expected_error(Rounding::Operands, Element::F16), 2.9e-3 / 8, 2e-5);
+    EXPECT_NEAR(expected_error(Rounding::Once, Element::F8E4M3), 3.7e-2, 1e-3);
 }
 
 TEST(ConvDispatch, KeepsTheListsOrderWhereThereIsNoModel) {

@@ -69,6 +69,22 @@ TEST(Sm90Gates, EachOfTheImplicitGemmClosesAlone) {
           "wants temporal taps that one launch has room for, met 4; there is room for 3"}});
 }
 
+TEST(Sm90Gates, EachOfWinogradClosesAlone) {
+    expect_closed(
+        winograd_gates(), layer(),
+        {{[](ConvProblem&, conv::Chip& chip) { chip.architecture = "sm_100"; }, "wants an sm_90 device, met sm_100"},
+         {[](ConvProblem& p, conv::Chip&) { p.output_dtype = Element::F32; },
+          "wants an output of the input's type, met F32"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.q = p.d = 2; }, "wants 3x3x3 taps, met 2x3x3"},
+         {[](ConvProblem& p, conv::Chip&) { p.upsample = true; },
+          "wants an input as it lies in memory, met one to upsample"},
+         {[](ConvProblem& p, conv::Chip&) { p.stride.h = 2; }, "wants stride 1, met 1,2,1"},
+         {[](ConvProblem& p, conv::Chip&) { p.dilation.w = 2; }, "wants dilation 1, met 1,1,2"},
+         {[](ConvProblem& p, conv::Chip&) { p.pad.front = 3; },
+          "wants at most two frames of padding on either side, met 3"},
+         {[](ConvProblem& p, conv::Chip&) { p.d = 1; }, "wants two output frames or more, met 1"}});
+}
+
 TEST(Sm90Gates, EachOfTheNarrowProductClosesAlone) {
     expect_closed(
         narrow_gemm_gates(), head(),

@@ -34,7 +34,7 @@ std::string run_winograd(std::string_view kernel, const ModelConv& conv, uint64_
 #undef KG_RUN
     if (kernel == "sm90_winograd_f16_n96_16x8")
         return conv
-            .run<WinogradKernel<winograd_config(Element::F16, 96, 2, 1, Consumers::InTurn, 3, 6)>, WinogradParams>(
+            .run<WinogradKernel<winograd_config(Element::F16, 96, 2, 1, Consumers::InTurn, 3, 8)>, WinogradParams>(
                 seed);
     return "the tests compile no kernel " + std::string(kernel);
 }
@@ -73,7 +73,7 @@ ModelConv::ModelConv(const ConvNumbers& numbers, const ConvConfig& config, const
 ModelConv::ModelConv(ConvNumbers& numbers, const WinogradConfig& config, uint32_t sms) {
     const ConvProblem problem = numbers.conv().problem();
     const auto addresses = numbers.addresses();
-    const auto parameters = place(pack_winograd(problem, numbers.parameters()));
+    const auto parameters = place(pack_winograd(config, problem, numbers.parameters()));
     launches_ = winograd_launches(config, problem, addresses.tensors(), parameters, sms, encode());
 }
 

@@ -9,7 +9,7 @@ namespace kinetograph::sm90 {
 namespace {
 
 constexpr WinogradConfig kTogether = winograd_config(Element::BF16, 96, 2, 1, Consumers::Together, 1, 4);
-constexpr WinogradConfig kInTurn = winograd_config(Element::BF16, 96, 2, 1, Consumers::InTurn, 3, 6);
+constexpr WinogradConfig kInTurn = winograd_config(Element::BF16, 96, 2, 1, Consumers::InTurn, 3, 8);
 
 /// Several tiles for one CTA, the last ones a frame alone: rings wrap, and staging buffers go from tile to tile.
 ConvCase long_case() {

@@ -99,5 +99,39 @@ TEST(Winograd, HistoryIsReadWhereItLies) {
     EXPECT_EQ(inputs(1), (std::vector{2, 3, 4, 5}));
 }
 
+struct Measured {
+    ConvProblem problem;
+    std::string_view tile;
+    double milliseconds;  ///< on an H200, docs/kernels-sm90.md
+};
+
+/// Layers of the Wan 2.1 decoder at 1280x704 with their epilogues.
+ConvProblem measured_layer(int64_t frames, int64_t h, int64_t w, int64_t c_in, int64_t k, Norm norm, bool residual) {
+    ConvProblem p = causal3d(frames + 2, h, w, c_in, k, 3, 3);
+    p.pad.front = 0;
+    p.norm = norm;
+    p.residual = residual;
+    return p;
+}
+
+TEST(Winograd, TheTilesOfADecodersLayersAndTheirTimesArePredicted) {
+    const Measured layers[] = {
+        {measured_layer(4, 704, 1280, 96, 96, Norm::Instead, false), "sm90_winograd_bf16_n96_16x8", 2.320},
+        {measured_layer(4, 704, 1280, 96, 96, Norm::Beside, true), "sm90_winograd_bf16_n96_16x8", 2.600},
+        {measured_layer(4, 352, 640, 192, 192, Norm::Instead, false), "sm90_winograd_bf16_n192_16x8", 1.980},
+        {measured_layer(4, 352, 640, 192, 192, Norm::Beside, true), "sm90_winograd_bf16_n192_16x8", 2.106},
+        {measured_layer(2, 176, 320, 384, 384, Norm::None, true), "sm90_winograd_bf16_n192_16x8", 0.908},
+        {measured_layer(2, 176, 320, 192, 384, Norm::None, false), "sm90_winograd_bf16_n192_16x8", 0.449},
+    };
+    const conv::Chip h200 = chip_of_sms(132);
+    for (const Measured& layer : layers) {
+        const NamedWinogradConfig* chosen = choose_winograd_config(layer.problem, h200);
+        ASSERT_NE(chosen, nullptr);
+        EXPECT_EQ(chosen->kernel, layer.tile) << layer.problem.to_string();
+        EXPECT_NEAR(winograd_seconds(chosen->config, layer.problem, h200) * 1e3 / layer.milliseconds, 1, 0.12)
+            << layer.problem.to_string();
+    }
+}
+
 }  // namespace
 }  // namespace kinetograph::sm90
