@@ -57,6 +57,7 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
         {"output", arguments.out},
         {"lane", accel::to_string(device.kind)},
         {"precision", vae::to_string(arguments.decode.model.precision)},
+        {"sums", to_string(arguments.decode.model.sums)},
         {"device", device.name},
         {"compute_units", device.compute_units},
         {"frames", decoder.frames_of(clip.frames)},

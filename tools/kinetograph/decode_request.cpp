@@ -54,6 +54,8 @@ std::string_view to_string(LaneChoice lane) {
     return "?";
 }
 
+std::string_view to_string(conv::Sums sums) { return sums == conv::Sums::Exact ? "exact" : "fast"; }
+
 std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind) {
     return memory.total() - (kind == accel::Kind::Cpu ? 0 : memory.io);
 }

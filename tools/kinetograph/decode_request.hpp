@@ -27,6 +27,7 @@ void add_decode_options(CLI::App& command, DecodeRequest& request);
 
 /// The spelling on the command line: "auto", "cpu", ...
 std::string_view to_string(LaneChoice lane);
+std::string_view to_string(conv::Sums sums);
 
 /// Opens the device of a lane. `Auto` takes the best lane that this build can decode on; any other is opened or
 /// refused, never replaced. Errors: those of accel::open(), naming the lane and the available ones.

@@ -112,13 +112,15 @@ TEST(DecodeProgram, Mp4PlaysBackTheSameFramesAtTheClipsOwnRate) {
 TEST(DecodeProgram, StatisticsHoldWhatScriptsRelyOn) {
     const TemporaryFolder folder;
     auto arguments = decode(write_latents(folder, "clip.safetensors"), folder.path() / "out.safetensors");
-    arguments.insert(arguments.end(), {"--json", (folder.path() / "stats.json").string(), "--precision", "fp32"});
+    arguments.insert(arguments.end(),
+                     {"--json", (folder.path() / "stats.json").string(), "--precision", "fp32", "--sums", "fast"});
     const auto result = run_program(arguments);
     ASSERT_EQ(result.exit_code, 0) << result.messages;
     std::ifstream file(folder.path() / "stats.json");
     const auto stats = nlohmann::json::parse(file);
     EXPECT_EQ(stats.at("lane"), "cpu");
     EXPECT_EQ(stats.at("precision"), "fp32");
+    EXPECT_EQ(stats.at("sums"), "fast");
     EXPECT_FALSE(stats.at("device").get<std::string>().empty());
     EXPECT_EQ(stats.at("frames"), kFrames);
     EXPECT_EQ(stats.at("width"), kWidth);

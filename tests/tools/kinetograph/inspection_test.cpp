@@ -85,8 +85,10 @@ TEST(ConvProgram, ExplainsForAGpuThatIsNotThereAndRunsNothing) {
     const auto json = run_json(problem);
     EXPECT_EQ(json.at("architecture"), "gfx950");
     EXPECT_GE(json.at("dispatch").size(), 6U);
-    for (const auto& row : json.at("dispatch"))
+    for (const auto& row : json.at("dispatch")) {
         EXPECT_EQ(row.at("open").get<bool>(), row.at("reason").get<std::string>().empty()) << row.dump();
+        EXPECT_EQ(row.at("open").get<bool>(), row.at("expected_error").is_number()) << row.dump();
+    }
 }
 
 TEST(ConvProgram, ExplainsWhyGroupsAndUpsamplingCloseABackEnd) {
