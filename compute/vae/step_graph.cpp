@@ -18,6 +18,9 @@ void report(accel::Stream& stream, std::string_view pass, Result<void> result) {
     if (!result) stream.enqueue(pass, [error = std::move(result.error())]() -> Result<void> { return fail(error); });
 }
 
+/// Which frames of its values a pass works on: all, or those before the last `history` of them, or these.
+enum class Part : std::uint8_t { Whole, Head, Tail };
+
 class StepDeclaration {
   public:
     StepDeclaration(graph::FrameGraph& frame, const NetworkDesc& stack, const StackSize& size, StepKind kind,
@@ -31,7 +34,9 @@ class StepDeclaration {
           find_kept_(resources.find_kept),
           trace_(trace),
           extents_(nn::extents(stack.network, input_extent(), kind.first)),
-          tensors_(extents_.size()) {}
+          tensors_(extents_.size()),
+          tails_(extents_.size()),
+          kept_for_(extents_.size()) {}
 
     /// On a GPU a convolution doubles its input on the way; on the CPU a pass does, whose output the back ends there
     /// read in place.
@@ -40,9 +45,13 @@ class StepDeclaration {
         const bool on_cpu = parameters_.device().info().kind == accel::Kind::Cpu;
         const std::vector<nn::Pass> passes =
             nn::fuse(stack_.network, {.first_step = kind_.first, .upsample_in_conv = !on_cpu});
-        for (const nn::Pass& pass : passes) {
-            if (error_) break;
-            std::visit([this](const auto& each) { declare(each); }, pass);
+        const std::size_t split = trace_ == nullptr ? find_split(passes) : passes.size();
+        for (std::size_t i = 0; i < split && !error_; ++i)
+            std::visit([this](const auto& each) { declare(each); }, passes[i]);
+        for (std::size_t i = split; i < passes.size() && !error_; ++i) {
+            if (i == split) declare(std::get<nn::ConvPass>(passes[i]), Part::Head);
+            if (i + 1 < passes.size()) declare(std::get<nn::ConvPass>(passes[i + 1]), Part::Head);
+            if (!error_) declare(std::get<nn::ConvPass>(passes[i]), Part::Tail);
         }
         if (error_) return fail(std::move(*error_));
         const Tensor& output = tensors_.back();
@@ -114,38 +123,38 @@ class StepDeclaration {
 
     /// Named by its parameters' key. A time shuffle makes several convolutions of it, each of which writes every
     /// second, third... frame.
-    void declare(const nn::ConvPass& fused) {
+    void declare(const nn::ConvPass& fused, Part part = Part::Whole) {
         const std::string& key = fused.conv->key;
-        const Tensor x = tensors_[fused.input];
+        const Tensor x = part_of(fused.input, part);
         const conv::ConvProblem whole = nn::conv_problem(fused, {x.frames, x.height, x.width, x.channels}, x.dtype);
-        const Tensor out = tensor(extents_[fused.output], whole.output_dtype);
+        Tensor out = tensor(extents_[fused.output], whole.output_dtype);
+        if (part != Part::Whole) out.frames = x.frames;
         const std::vector<const conv::Convolution*> parts = convolutions(fused, whole);
         if (error_) return;
-        const std::int64_t history = fused.conv->history();
-        const graph::Buffer kept = history > 0 ? import_kept(key, history, x) : graph::Buffer{};
+        const Tensor before = frames_before(fused, x, part);
         struct Data {
-            Tensor in, residual, out, normed;
-            graph::Buffer kept, workspace;
+            Tensor before, in, residual, out, normed;
+            graph::Buffer workspace;
         };
         const Data& data = frame_.add_pass<Data>(
-            key, Lane::Accelerator,
+            part == Part::Tail ? key + ".tail" : key, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                if (kept) d.kept = pass.read(kept, Access::KernelRead);
+                if (before.buffer) d.before = read(pass, before);
                 if (fused.residual) {
-                    d.residual = read(pass, tensors_[*fused.residual]);
-                    d.out = tensors_[*fused.residual];
+                    d.residual = read(pass, part_of(*fused.residual, part));
+                    d.out = part_of(*fused.residual, part);
                     d.out.buffer = pass.write(d.out.buffer, Access::KernelWrite);
                 } else if (fused.stored != conv::Norm::Instead) {
-                    d.out = write(pass, key, out);
+                    d.out = place(pass, key, fused.output, part, out);
                 }
-                if (fused.norm) d.normed = write(pass, fused.norm->norm->key, out);
+                if (fused.norm) d.normed = place(pass, fused.norm->norm->key, fused.norm->output, part, out);
                 std::uint64_t bytes = 0;
-                for (const conv::Convolution* part : parts) bytes = std::max(bytes, part->workspace_bytes());
+                for (const conv::Convolution* each : parts) bytes = std::max(bytes, each->workspace_bytes());
                 d.workspace = workspace(pass, key, bytes);
             },
-            [parts, history](const Data& d, accel::PassContext& lane) {
-                const auto input = causal_input(lane, d.kept, history, d.in);
+            [parts](const Data& d, accel::PassContext& lane) {
+                const auto input = read_only(addresses(lane, d.before, d.in));
                 const auto skip = read_only(addresses(lane, d.residual));
                 const auto stored = addresses(lane, d.out), normed = addresses(lane, d.normed);
                 std::byte* scratch = d.workspace ? lane.address(d.workspace) : nullptr;
@@ -154,15 +163,15 @@ class StepDeclaration {
                                   parts.front()->enqueue(lane.stream(), lane.pass_name(),
                                                          {input, stored, skip, scratch, normed}));
                 for (std::size_t i = 0; i < parts.size(); ++i) {
-                    std::vector<std::byte*> part;
-                    for (std::size_t t = i; t < stored.size(); t += parts.size()) part.push_back(stored[t]);
+                    std::vector<std::byte*> shuffled;
+                    for (std::size_t t = i; t < stored.size(); t += parts.size()) shuffled.push_back(stored[t]);
                     report(lane.stream(), lane.pass_name(),
-                           parts[i]->enqueue(lane.stream(), lane.pass_name(), {input, part, {}, scratch}));
+                           parts[i]->enqueue(lane.stream(), lane.pass_name(), {input, shuffled, {}, scratch}));
                 }
             });
-        if (kept && !stack_.one_step) keep(key, history, x, kept);
-        if (fused.norm) made(fused.norm->output, data.normed);
-        if (data.out.buffer) made(fused.output, data.out);
+        if (before.buffer && part == Part::Whole && !stack_.one_step) keep(key, before.frames, x, before.buffer);
+        if (fused.norm) made(fused.norm->output, part, data.normed);
+        if (data.out.buffer) made(fused.output, part, data.out);
     }
 
     /// One for each part that a time shuffle stores as frames.
@@ -337,6 +346,135 @@ class StepDeclaration {
             });
     }
 
+    // ---- the end of a network, part by part ------------------------------------------------------------------------
+    //
+    // The frames that a convolution keeps are the last of its input. If the pass before it writes them where they are
+    // kept, no copy is needed, but the frames kept so far must be read first. So each pass of the network's end runs
+    // twice: over all frames but the last `history` (its head), then over these (its tail):
+    //
+    //   head 0, head 1, tail 0, head 2, tail 1, head 3, tail 2, ...
+    //
+    //   head n+1   reads the frames kept for n+1
+    //   tail n     writes what n+1 keeps in their place
+    //   tail n+1   reads those, and the head's last frames before them
+    //
+    // Values of fewer frames exist at a time, too. On a GPU the bits are those of whole passes: a frame's sums do not
+    // depend on how many frames a launch has.
+
+    /// The first pass of the network's end that runs in parts; the number of passes if none does. From there on all are
+    /// convolutions over as many frames as the output has. What one of them keeps is made by the pass before it and
+    /// read by no other.
+    std::size_t find_split(const std::vector<nn::Pass>& passes) {
+        const std::int64_t frames = extents_.back().frames;
+        std::int64_t history = 0;
+        std::size_t first = passes.size();
+        for (; first > 0; --first) {
+            const auto* pass = std::get_if<nn::ConvPass>(&passes[first - 1]);
+            if (pass == nullptr || pass->shuffle != 1 || extents_[pass->input].frames != frames ||
+                extents_[pass->output].frames != frames)
+                break;
+            const std::int64_t its = pass->conv->history();
+            if (its > 0 && history > 0 && its != history) break;
+            history = std::max(history, its);
+        }
+        if (stack_.one_step || history == 0 || frames < 2 * history) return passes.size();
+        while (first < passes.size() && !can_split(passes, first)) ++first;
+        tail_frames_ = history;
+        return first;
+    }
+
+    static bool can_split(const std::vector<nn::Pass>& passes, std::size_t first) {
+        const auto makes = [&](std::size_t at, nn::Value value) {
+            const auto& pass = std::get<nn::ConvPass>(passes[at]);
+            return pass.output == value || (pass.norm && pass.norm->output == value);
+        };
+        const auto made_since = [&](std::size_t end, nn::Value value) {
+            for (std::size_t at = first; at < end; ++at)
+                if (makes(at, value)) return true;
+            return false;
+        };
+        const auto readers = [&](nn::Value value) {
+            std::size_t count = 0;
+            for (std::size_t at = first; at < passes.size(); ++at) {
+                const auto& pass = std::get<nn::ConvPass>(passes[at]);
+                count += (pass.input == value ? 1U : 0U) + (pass.residual == value ? 1U : 0U);
+            }
+            return count;
+        };
+        const auto& start = std::get<nn::ConvPass>(passes[first]);
+        if (start.conv->history() > 0 || start.residual) return false;
+        bool keeps = false;
+        for (std::size_t at = first + 1; at < passes.size(); ++at) {
+            const auto& pass = std::get<nn::ConvPass>(passes[at]);
+            if (!made_since(at, pass.input) || (pass.residual && !made_since(at, *pass.residual))) return false;
+            if (pass.conv->history() == 0) continue;
+            const auto& before = std::get<nn::ConvPass>(passes[at - 1]);
+            const bool in_residuals_place = before.residual && before.output == pass.input;
+            if (!makes(at - 1, pass.input) || in_residuals_place || readers(pass.input) != 1) return false;
+            keeps = true;
+        }
+        return keeps;
+    }
+
+    /// A value's frames; of one that was made whole, a view.
+    Tensor part_of(nn::Value value, Part part) const {
+        Tensor x = tensors_[value];
+        if (part == Part::Whole || (part == Part::Head && x.frames != extents_[value].frames)) return x;
+        if (tails_[value].buffer && part == Part::Tail) return tails_[value];
+        x.frames -= tail_frames_;
+        if (part == Part::Head) return x;
+        x.first = x.frames;
+        x.frames = tail_frames_;
+        return x;
+    }
+
+    /// What the convolution reads before `x`: the frames that it has kept, or the last of its head.
+    Tensor frames_before(const nn::ConvPass& fused, Tensor x, Part part) {
+        const std::int64_t history = fused.conv->history();
+        if (history == 0) return {};
+        if (part == Part::Tail) {
+            x = part_of(fused.input, Part::Head);
+            x.first += x.frames - history;
+            x.frames = history;
+            return x;
+        }
+        x.frames = history;
+        x.first = 0;
+        x.buffer = import_kept(fused.conv->key, history, x);
+        if (part == Part::Head) kept_for_[fused.input] = x.buffer;
+        return x;
+    }
+
+    /// Where a pass writes `value`. The network's output stays in one piece.
+    Tensor place(graph::PassBuilder& pass, const std::string& name, nn::Value value, Part part, Tensor out) {
+        const bool is_output = value + 1 == tensors_.size();
+        if (part == Part::Head && is_output) {
+            const std::int64_t frames = out.frames;
+            out.frames = extents_[value].frames;
+            out = write(pass, name, out);
+            out.frames = frames;
+            return out;
+        }
+        if (part != Part::Tail) return write(pass, name, out);
+        if (!is_output && !kept_for_[value]) return write(pass, name + ".tail", out);
+        out.first = is_output ? tensors_[value].frames : 0;
+        out.buffer = pass.write(is_output ? tensors_[value].buffer : kept_for_[value], Access::KernelWrite);
+        return out;
+    }
+
+    void made(nn::Value value, Part part, const Tensor& tensor) {
+        if (part == Part::Whole) return made(value, tensor);
+        if (part == Part::Head) {
+            tensors_[value] = tensor;
+            return;
+        }
+        tails_[value] = tensor;
+        if (kept_for_[value]) frame_.export_contents(tensor.buffer);
+        if (value + 1 < tensors_.size()) return;
+        tensors_[value].buffer = tensor.buffer;
+        tensors_[value].frames += tensor.frames;
+    }
+
     // ---- what they share -------------------------------------------------------------------------------------------
 
     nn::Extent input_extent() const {
@@ -437,7 +575,10 @@ class StepDeclaration {
     const FindKept& find_kept_;
     TraceRequest* trace_;
     std::vector<nn::Extent> extents_;  ///< [nn::Value]
-    std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far
+    std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far; heads of those made in parts
+    std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
+    std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
+    std::int64_t tail_frames_ = 0;
     StepImports imports_;
     std::optional<Error> error_;
 };

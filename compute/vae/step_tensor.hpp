@@ -16,6 +16,7 @@ struct Tensor {
     std::int64_t frames = 0;
     std::int64_t height = 0, width = 0, channels = 0;
     tensor::DType dtype = tensor::DType::BF16;
+    std::int64_t first = 0;  ///< frame of the buffer that is its first
 
     std::int64_t pixels() const { return height * width; }
     std::uint64_t frame_bytes() const {
@@ -23,25 +24,21 @@ struct Tensor {
     }
 };
 
-inline void append_frames(std::vector<std::byte*>& addresses, std::byte* first, std::int64_t frames,
-                          std::uint64_t bytes) {
-    for (std::int64_t t = 0; t < frames; ++t) addresses.push_back(first + static_cast<std::uint64_t>(t) * bytes);
-}
-
 /// Addresses of the frames; none for a tensor that is not there.
 inline std::vector<std::byte*> addresses(const accel::PassContext& lane, const Tensor& tensor) {
     std::vector<std::byte*> result;
-    if (tensor.buffer) append_frames(result, lane.address(tensor.buffer), tensor.frames, tensor.frame_bytes());
+    if (!tensor.buffer) return result;
+    std::byte* frame = lane.address(tensor.buffer) + static_cast<std::uint64_t>(tensor.first) * tensor.frame_bytes();
+    for (std::int64_t t = 0; t < tensor.frames; ++t, frame += tensor.frame_bytes()) result.push_back(frame);
     return result;
 }
 
-/// The `history` kept frames, where a convolution reads them, and then the tensor's own.
-inline std::vector<const std::byte*> causal_input(const accel::PassContext& lane, graph::Buffer kept,
-                                                  std::int64_t history, const Tensor& tensor) {
-    std::vector<std::byte*> result;
-    if (kept) append_frames(result, lane.address(kept), history, tensor.frame_bytes());
-    append_frames(result, lane.address(tensor.buffer), tensor.frames, tensor.frame_bytes());
-    return {result.begin(), result.end()};
+/// The same of two tensors, one after the other.
+inline std::vector<std::byte*> addresses(const accel::PassContext& lane, const Tensor& before, const Tensor& tensor) {
+    std::vector<std::byte*> result = addresses(lane, before);
+    const std::vector<std::byte*> rest = addresses(lane, tensor);
+    result.insert(result.end(), rest.begin(), rest.end());
+    return result;
 }
 
 inline std::vector<const std::byte*> read_only(const std::vector<std::byte*>& frames) {

@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
 namespace kinetograph::vae {
 namespace {
 
@@ -21,6 +26,84 @@ TEST(LayerStacks, AreNotMistakenAboutTheirMemoryWhereSomebodyElseGivesSomeBackMe
     const auto stack = LayerStack::create(*Model::create(*device, "a network", desc, load), {.height = 4, .width = 4});
     ASSERT_TRUE(stack) << stack.error().message;
     EXPECT_LT((*stack)->memory().total(), 1U << 20U);
+}
+
+/// A residual block between two convolutions, the last of which reads it normed or as it is; all but the first convolve
+/// in time.
+NetworkDesc block_between_convolutions(bool normed) {
+    using namespace nn::primitive;
+    NetworkDesc desc;
+    desc.dtype = tensor::DType::F32;
+    nn::Network& network = desc.network = nn::Network(8);
+    const nn::Value skip =
+        network.append(nn::Network::input(), Conv{.key = "first", .c_in = 8, .filter = {8, 1, 3, 3}});
+    nn::Value x = network.append(skip, Norm{.key = "norm", .channels = 8});
+    x = network.append(x, Activate{});
+    x = network.append(x, Conv{.key = "middle", .c_in = 8, .filter = {8, 3, 3, 3}});
+    x = network.append(x, Conv{.key = "close", .c_in = 8, .filter = {8, 3, 3, 3}});
+    x = network.add(x, skip);
+    if (normed) x = network.append(x, Norm{.key = "second_norm", .channels = 8});
+    network.append(x, Conv{.key = "last", .c_in = 8, .filter = {3, 3, 3, 3}});
+    return desc;
+}
+
+/// Decodes eleven frames in steps of these many, and keeps what the last step's graph was called.
+class Steps {
+  public:
+    explicit Steps(const std::vector<std::int64_t>& cut, bool normed = true) {
+        constexpr std::int64_t kEach = 8 * 5 * 6;
+        const auto device = accel::cpu::create_device();
+        const auto load = [](const std::string& name) {
+            const std::size_t taps = name.starts_with("first") ? 9 : 27, channels = name.starts_with("last") ? 3 : 8;
+            std::vector<float> values(name.ends_with("weight") ? channels * 8 * taps : channels);
+            for (std::size_t i = 0; i < values.size(); ++i)
+                values[i] = 0.2F * std::sin(1.7F * static_cast<float>(i + name.size()));
+            return values;
+        };
+        const auto model = Model::create(*device, "a network", block_between_convolutions(normed), load);
+        const auto stack = LayerStack::create(*model, {.height = 5, .width = 6, .max_frames = 6}).value();
+        std::int64_t next = 0;
+        for (const std::int64_t count : cut) {
+            std::vector<float> input(static_cast<std::size_t>(count * kEach));
+            for (float& value : input) value = std::cos(0.37F * static_cast<float>(next++));
+            const auto made = stack->step(input, count);
+            EXPECT_TRUE(made) << made.error().message;
+            if (!made) return;
+            frames.insert(frames.end(), made->begin(), made->end());
+        }
+        for (const graph::PlannedPass& pass : stack->plan()->passes) passes.push_back(pass.name);
+    }
+    bool has(const std::string& pass) const { return std::ranges::find(passes, pass) != passes.end(); }
+
+    /// The largest between two values: the CPU's convolutions add in another order for another number of frames.
+    float difference(const Steps& other) const {
+        float largest = frames.size() == other.frames.size() ? 0.0F : INFINITY;
+        for (std::size_t i = 0; i < std::min(frames.size(), other.frames.size()); ++i)
+            largest = std::max(largest, std::abs(frames[i] - other.frames[i]));
+        return largest;
+    }
+
+    std::vector<float> frames;
+    std::vector<std::string> passes;
+};
+
+TEST(LayerStacks, GiveTheSameWhetherFramesAreKeptInPlaceOrCopied) {
+    const Steps copied({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}), in_place({4, 1, 6});
+    EXPECT_TRUE(copied.has("last.keep"));
+    EXPECT_FALSE(copied.has("last.tail"));
+    for (const std::string key : {"middle", "close", "last"}) {
+        EXPECT_TRUE(in_place.has(key + ".tail")) << key;
+        EXPECT_FALSE(in_place.has(key + ".keep")) << key;
+    }
+    EXPECT_LE(in_place.difference(copied), 1e-5F);
+    EXPECT_LE(Steps({6, 5}).difference(copied), 1e-5F);
+}
+
+TEST(LayerStacks, CopyTheFramesToKeepThatLieInAResidualsPlace) {
+    const Steps steps({6, 5}, false);
+    EXPECT_TRUE(steps.has("last.keep"));
+    EXPECT_FALSE(steps.has("last.tail"));
+    EXPECT_LE(steps.difference(Steps({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, false)), 1e-5F);
 }
 
 }  // namespace
