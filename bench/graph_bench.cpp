@@ -68,7 +68,8 @@ void reuse_plan(benchmark::State& state) {
     NoMemory memory;
     std::vector<std::unique_ptr<IdleLane>> lanes;
     ExecutorDesc desc;
-    for (Lane lane : kLanes) desc.lanes.push_back(lanes.emplace_back(std::make_unique<IdleLane>(lane)).get());
+    for (Lane lane : LaneTopology::all().lanes())
+        desc.lanes.push_back(lanes.emplace_back(std::make_unique<IdleLane>(lane)).get());
     for (MemoryDomain domain : kDomains) desc.memory.emplace_back(domain, &memory);
     auto executor = Executor::create(desc);
     ThousandPasses scene(**executor);
