@@ -14,7 +14,10 @@ struct Ring {
             parity ^= 1u;
         }
     }
-    KG_DEVICE uint32_t slot_before() const { return slot == 0 ? kStages - 1 : slot - 1; }
+    /// `count` stages ago, at most a lap.
+    KG_DEVICE uint32_t slot_before(uint32_t count = 1) const {
+        return slot >= count ? slot - count : slot + kStages - count;
+    }
     KG_DEVICE void advance(uint32_t count) {
         slot += count;
         parity ^= slot / kStages & 1u;

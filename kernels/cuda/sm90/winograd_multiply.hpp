@@ -43,13 +43,13 @@ class WinogradMultiplyRole {
                         wait_for_operand();
                         halo_.advance();
                     }
-                    multiply_operand(sums[sum], first, sum == 1 && phase == 1 && block + 1 == channel_blocks);
+                    multiply_operand(sums[sum], phase, first, sum == 1 && phase == 1 && block + 1 == channel_blocks);
                     first = false;
                 }
             }
             if constexpr (kFault != ConvFault::NoFinalWait) isa::wgmma::wait<0>();
             if constexpr (kFault != ConvFault::ReleasesEarly) release(smem_.filter_empty[filter_.slot_before()]);
-            release(smem_.halo_empty[done_halo_]);
+            release(smem_.halo_empty[halo_.slot_before()]);
             butterfly(sums);
         }
     }
@@ -57,7 +57,7 @@ class WinogradMultiplyRole {
   private:
     /// All taps of the image on one operand. `first`: of a phase, with no batch before it whose stages are still to be
     /// released; `last`: of a tile.
-    KG_DEVICE void multiply_operand(Sums& sums, bool first, bool last) {
+    KG_DEVICE void multiply_operand(Sums& sums, uint32_t phase, bool first, bool last) {
         wait_for_operand();
         // Of a shared tile this warpgroup's rows.
         constexpr uint32_t kRows = kInTurn ? 0 : tile_rows(kShare);
@@ -79,10 +79,10 @@ class WinogradMultiplyRole {
                 isa::wgmma::wait<1>();
                 if (group != 0 || !first) release(smem_.filter_empty[filter_.slot_before()]);
             }
-            if (group == 0 && !first) release(smem_.halo_empty[done_halo_]);
+            // The operand before: in phase 0 there is a spent frame between the two.
+            if (group == 0 && !first) release(smem_.halo_empty[halo_.slot_before(phase == 0 ? 2 : 1)]);
             filter_.advance();
         }
-        done_halo_ = halo_.slot;
         halo_.advance();
     }
 
@@ -123,7 +123,6 @@ class WinogradMultiplyRole {
     uint32_t consumer_;
     Ring<c.halo_stages> halo_;
     Ring<c.filter_stages> filter_;
-    uint32_t done_halo_ = 0;  ///< slot of the operand before, to be released when its products are over
 };
 
 }  // namespace kinetograph::sm90

@@ -30,7 +30,6 @@ class TransformRole {
   private:
     using Chunk = isa::Words<4>;
     static constexpr uint32_t kChunks = halo_bytes(whole(c)) / sizeof(Chunk), kLanes = kTransformWarps * 32;
-    static constexpr uint32_t kBatch = 1;  ///< chunks whose loads are in flight at once
 
     template <uint32_t kPhase>
     KG_DEVICE static void transform(Smem& smem, Ring<c.halo_stages>& ring) {
@@ -61,28 +60,18 @@ class TransformRole {
     template <uint32_t kPhase>
     KG_DEVICE static void rewrite(uint8_t* first, uint8_t* second) {
         KG_ROLLED
-        for (uint32_t base = isa::recomputed(isa::thread_index()) % kLanes; base < kChunks; base += kBatch * kLanes) {
-            Chunk a[kBatch], b[kBatch];
+        for (uint32_t i = isa::recomputed(isa::thread_index()) % kLanes; i < kChunks; i += kLanes) {
+            const Chunk a = isa::load_shared(chunk(first, i)), b = isa::load_shared(chunk(second, i));
+            Chunk sum, difference;
             KG_UNROLL
-            for (uint32_t i = 0; i < kBatch; ++i) {
-                if (base + i * kLanes >= kChunks) continue;
-                a[i] = isa::load_shared(chunk(first, base + i * kLanes));
-                b[i] = isa::load_shared(chunk(second, base + i * kLanes));
+            for (uint32_t word = 0; word < 4; ++word) {
+                sum.at[word] = isa::add_values<c.element>(a.at[word], b.at[word]);
+                difference.at[word] = kFault == ConvFault::WrongTransformSign
+                                          ? isa::subtract_values<c.element>(a.at[word], b.at[word])
+                                          : isa::subtract_values<c.element>(b.at[word], a.at[word]);
             }
-            KG_UNROLL
-            for (uint32_t i = 0; i < kBatch; ++i) {
-                if (base + i * kLanes >= kChunks) continue;
-                Chunk sum, difference;
-                KG_UNROLL
-                for (uint32_t word = 0; word < 4; ++word) {
-                    sum.at[word] = isa::add_values<c.element>(a[i].at[word], b[i].at[word]);
-                    difference.at[word] = kFault == ConvFault::WrongTransformSign
-                                              ? isa::subtract_values<c.element>(a[i].at[word], b[i].at[word])
-                                              : isa::subtract_values<c.element>(b[i].at[word], a[i].at[word]);
-                }
-                if constexpr (kPhase == 1) isa::store_shared(chunk(first, base + i * kLanes), sum);
-                isa::store_shared(chunk(second, base + i * kLanes), difference);
-            }
+            if constexpr (kPhase == 1) isa::store_shared(chunk(first, i), sum);
+            isa::store_shared(chunk(second, i), difference);
         }
     }
 
