@@ -57,14 +57,21 @@ float widened(Element value) {
         return tensor::from_bf16(value);
 }
 
+/// True if a value is not finite.
 template <class Element>
-void store_pixels(const std::byte* input, std::byte* output, std::int64_t pixels) {
+bool store_pixels(const std::byte* input, std::byte* output, std::int64_t pixels) {
     const auto* rgb = reinterpret_cast<const Element*>(input);
     auto* rgba = reinterpret_cast<std::uint8_t*>(output);
+    float residue = 0;  // of finite values 0, else NaN
     for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-        for (std::int64_t c = 0; c < 3; ++c) rgba[4 * pixel + c] = to_unorm8(widened(rgb[3 * pixel + c]));
+        for (std::int64_t c = 0; c < 3; ++c) {
+            const float value = widened(rgb[3 * pixel + c]);
+            residue += value - value;
+            rgba[4 * pixel + c] = to_unorm8(value);
+        }
         rgba[4 * pixel + 3] = 255;
     }
+    return residue != 0;
 }
 
 void unpack_pixel(const UnpackLatent& work, std::int64_t pixel) {
@@ -150,7 +157,7 @@ Result<void> enqueue_store_picture(accel::Stream& stream, std::string_view pass_
     stream.enqueue(pass_name,
                    [input = std::vector(work.input.begin(), work.input.end()),
                     output = std::vector(work.output.begin(), work.output.end()), pixels = work.pixels,
-                    dtype = work.dtype]() -> Result<void> {
+                    dtype = work.dtype, flag = work.not_finite]() -> Result<void> {
                        const std::int64_t blocks = (pixels + kBlock - 1) / kBlock;
                        const std::int64_t tasks = blocks * static_cast<std::int64_t>(input.size());
 #pragma omp parallel for schedule(static)
@@ -159,8 +166,9 @@ Result<void> enqueue_store_picture(accel::Stream& stream, std::string_view pass_
                            const auto frame = static_cast<std::size_t>(task / blocks);
                            const auto element = static_cast<std::int64_t>(tensor::bytes_per_element(dtype));
                            const std::byte* from = input[frame] + first * 3 * element;
-                           (dtype == DType::F32 ? store_pixels<float>
-                                                : store_pixels<std::uint16_t>)(from, output[frame] + first * 4, count);
+                           const auto store = dtype == DType::F32 ? store_pixels<float> : store_pixels<std::uint16_t>;
+                           const bool bad = store(from, output[frame] + first * 4, count);
+                           if (bad && flag != nullptr) std::atomic_ref(*flag).store(1, std::memory_order_relaxed);
                        }
                        return {};
                    });

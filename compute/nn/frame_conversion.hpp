@@ -43,6 +43,7 @@ struct StorePicture {
     std::span<std::byte* const> output;         ///< as many, RGBA of 8 bits: [pixels, 4], 4-byte aligned
     std::int64_t pixels = 0;                    ///< of one frame
     tensor::DType dtype = tensor::DType::BF16;  ///< of the input, F32 or BF16
+    std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: not asked
 };
 /// On the CPU; see Operators for any device. The spans are copied before this returns.
 /// Errors: InvalidArgument, naming the pass.

@@ -6,69 +6,189 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
 
 namespace kinetograph::stream {
 namespace {
 
-constexpr Nanoseconds kStopPoll = std::chrono::milliseconds(20);  // how soon a wait for a slot notices the end
+using interop::FrameRecord;
+using interop::FrameRingDesc;
 
-/// On a queue that draws too, a copy that waits for the decoder would hold up the pictures behind it.
+constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait for a device notices the end
+
+/// On a queue that draws too, a copy that waits for the decoder would hold up the pictures after it.
 Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
     const bool draws =
         display != nullptr && display->queue(lane).handle == display->queue(graph::Lane::Graphics).handle;
     return draws ? Copies::OnceDecoded : Copies::Ahead;
 }
 
-}  // namespace
+/// Latents of a whole clip on the accelerator: a latent frame is a three-hundredth of the pixels that it becomes.
+struct UploadedClip {
+    std::int64_t frames = 0;
+    std::uint64_t frame_bytes = 0;
+    std::unique_ptr<accel::Memory> latents{};  ///< [frames, z_dim, h, w] float32
+    std::int64_t first_bad = -1;               ///< the first latent frame with a value that is not finite; -1: none
+    std::optional<Error> bad{};                ///< which value
 
-Result<std::unique_ptr<FrameStream>> FrameStream::create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
-                                                         const vae::Latents& clip, const FrameStreamOptions& options) {
-    KG_CHECK(vae::check_fit(*decoder, clip));
-    std::unique_ptr<FrameStream> stream(new FrameStream(clip.frames, options.loop));
-    KG_CHECK(stream->upload(bridge.accelerator(), clip));
-    KG_TRY(stream->decoder_, RingDecoder::create(bridge, std::move(decoder),
-                                                 {.storage = options.storage,
-                                                  .slots = options.slots,
-                                                  .copy_lane = options.copy_lane,
-                                                  .copies = copies_on(bridge.display(), options.copy_lane),
-                                                  .fps = clip.fps,
-                                                  .recorder = options.recorder}));
-    stream->thread_ = std::thread([raw = stream.get()] { raw->run(); });
-    pthread_setname_np(stream->thread_.native_handle(), "frame stream");
-    return stream;
-}
-
-/// All of the clip: a latent frame is a three-hundredth of the pixels that it becomes.
-Result<void> FrameStream::upload(accel::Device& device, const vae::Latents& clip) {
-    latent_bytes_ = static_cast<std::uint64_t>(clip.channels * clip.height * clip.width) * sizeof(float);
-    KG_TRY(latents_, device.allocate("latents of a clip", latent_bytes_ * static_cast<std::uint64_t>(frames_)));
-    KG_TRY(auto stream, device.create_stream("latents of a clip"));
-    for (std::int64_t t = 0; t < frames_; ++t) {
-        const std::vector<float> values = clip.frame(t);
-        if (auto finite = vae::check_finite(values, t, clip.height * clip.width); !finite && !bad_) {
-            first_bad_ = t;
-            bad_ = std::move(finite.error());
+    static Result<UploadedClip> create(accel::Device& device, const vae::Latents& clip) {
+        UploadedClip made{
+            .frames = clip.frames,
+            .frame_bytes = static_cast<std::uint64_t>(clip.channels * clip.height * clip.width) * sizeof(float)};
+        const std::uint64_t bytes = made.frame_bytes * static_cast<std::uint64_t>(clip.frames);
+        KG_TRY(made.latents, device.allocate("latents of a clip", bytes));
+        KG_TRY(auto stream, device.create_stream("latents of a clip"));
+        for (std::int64_t t = 0; t < clip.frames; ++t) {
+            const std::vector<float> values = clip.frame(t);
+            if (auto finite = vae::check_finite(values, t, clip.height * clip.width); !finite && !made.bad) {
+                made.first_bad = t;
+                made.bad = std::move(finite.error());
+            }
+            std::byte* to = made.latents->data() + static_cast<std::uint64_t>(t) * made.frame_bytes;
+            KG_CHECK(stream->upload(to, std::as_bytes(std::span(values))));
         }
-        std::byte* to = latents_->data() + static_cast<std::uint64_t>(t) * latent_bytes_;
-        KG_CHECK(stream->upload(to, std::as_bytes(std::span(values))));
+        return made;
     }
+    LatentFrame frame(std::int64_t index) const {
+        return {latents->data() + static_cast<std::uint64_t>(index) * frame_bytes, frame_bytes, {}};
+    }
+};
+
+class DecodingStream final : public FrameStream {
+  public:
+    explicit DecodingStream(std::shared_ptr<interop::Bridge> bridge) : bridge_(std::move(bridge)) {}
+    ~DecodingStream() override;
+    DecodingStream(const DecodingStream&) = delete;
+    DecodingStream& operator=(const DecodingStream&) = delete;
+    Result<void> make(std::unique_ptr<vae::Decoder> decoder, const vae::Latents* clip,
+                      const FrameStreamOptions& options);
+
+    Result<bool> push(const LatentFrame& latent, Nanoseconds timeout) override;
+    Result<bool> push(std::span<const float> latent, Nanoseconds timeout) override;
+    Result<std::optional<FrameRecord>> take(Nanoseconds timeout) override;
+    Result<std::optional<FrameRecord>> try_take_ahead() override;
+    Result<void> release(const FrameRecord& record, const interop::TimelinePoint& done) override {
+        return decoder_->ring().release(record, done);
+    }
+    void restart() override;
+    void cancel() override;
+    void set_loop(bool loop) override;
+    bool finished() const override;
+    FrameStreamStats stats() const override;
+    const FrameStreamFacts& facts() const override { return facts_; }
+    std::optional<Nanoseconds> decoded_at(const FrameRecord& record) const override {
+        return decoder_->decoded_at(record);
+    }
+    void collect() override { decoder_->collect(); }
+
+  private:
+    /// A latent frame that was pushed, in memory of the host's that the accelerator reads in place.
+    struct Staging {
+        std::unique_ptr<accel::Memory> memory;
+        interop::TimelinePoint read;  ///< when the step that reads it is done
+    };
+    Result<void> make_staging(std::uint64_t bytes);
+    void state_facts(const vae::Latents* clip, const FrameStreamOptions& options);
+    void run();
+    bool follow_restart();
+    Result<bool> decode_next();
+    Result<bool> step(const LatentFrame& latent, Nanoseconds timeout);
+    Result<void> begin_push();
+    void end(std::optional<Error> error);
+    void finish();
+    Result<std::optional<FrameRecord>> take_now();
+    Result<std::optional<FrameRecord>> with_good_status(const std::optional<FrameRecord>& record);
+    std::optional<Error> ended_with() const;
+
+    const std::shared_ptr<interop::Bridge> bridge_;
+    FrameStreamFacts facts_;
+    std::optional<UploadedClip> clip_;  ///< none of latents that are pushed
+    std::array<Staging, 3> staging_;    ///< of those: two steps are on their way, and the one to come
+    std::uint64_t latent_bytes_ = 0;    ///< of one latent frame
+    std::size_t next_staging_ = 0;      ///< of the thread that pushes
+    std::unique_ptr<RingDecoder> decoder_;
+    std::int64_t next_ = 0;                 ///< latent frame; of the thread that decodes or pushes
+    std::uint64_t decoded_generation_ = 0;  ///< the same thread's
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::uint64_t generation_ = 0;  ///< of the ring
+    bool loop_ = false;
+    bool at_end_ = false;     ///< no more steps, until something changes
+    bool cancelled_ = false;  ///< until restart()
+    std::optional<Error> error_;
+    std::atomic<bool> stop_{false};
+    std::thread thread_;  ///< last: starts when everything else exists
+};
+
+Result<void> DecodingStream::make(std::unique_ptr<vae::Decoder> decoder, const vae::Latents* clip,
+                                  const FrameStreamOptions& options) {
+    accel::Device& device = bridge_->accelerator();
+    loop_ = options.loop;
+    latent_bytes_ = decoder->latent_bytes();
+    if (clip != nullptr) {
+        KG_CHECK(vae::check_fit(*decoder, *clip));
+        KG_TRY(clip_, UploadedClip::create(device, *clip));
+    } else {
+        for (Staging& staging : staging_) {
+            KG_TRY(staging.memory, device.allocate_pinned("a latent frame", latent_bytes_));
+        }
+    }
+    KG_TRY(decoder_, RingDecoder::create(*bridge_, std::move(decoder),
+                                         {.storage = options.storage,
+                                          .format = options.format,
+                                          .slots = options.slots,
+                                          .copy_lane = options.copy_lane,
+                                          .copies = copies_on(bridge_->display(), options.copy_lane),
+                                          .fps = clip != nullptr ? clip->fps : options.fps,
+                                          .recorder = options.recorder}));
+    state_facts(clip, options);
+    if (clip == nullptr) return {};
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "frame stream");
     return {};
 }
 
-LatentFrame FrameStream::latent(std::int64_t index) const {
-    return {latents_->data() + static_cast<std::uint64_t>(index) * latent_bytes_, latent_bytes_, {}};
+void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOptions& options) {
+    const vae::Decoder& decoder = decoder_->decoder();
+    const vae::StepFrames frames = decoder.step_frames();
+    const interop::FrameRing& ring = decoder_->ring();
+    facts_ = {.width = frames.width,
+              .height = frames.height,
+              .frames = clip != nullptr ? decoder.frames_of(clip->frames) : 0,
+              .frames_of_a_step = frames.most,
+              .fps = clip != nullptr ? clip->fps : options.fps,
+              .slots = ring.desc().slots,
+              .route = bridge_->choice().reason,
+              .memory = decoder.memory()};
+    facts_.memory.io = 2 * vae::whole_pages(1);  // flags; the decoder's own staging is not used
+    const std::uint64_t ring_bytes = vae::whole_pages(ring.frame_bytes()) * ring.desc().slots;
+    if (ring.desc().storage == FrameRingDesc::Storage::Host)
+        facts_.memory.io += ring_bytes;
+    else if (ring.desc().storage == FrameRingDesc::Storage::Buffer)
+        facts_.memory.stream += ring_bytes;
+    if (clip_)
+        facts_.memory.stream += vae::whole_pages(clip_->latents->bytes());
+    else
+        facts_.memory.io += staging_.size() * vae::whole_pages(staging_.front().memory->bytes());
 }
 
-FrameStream::~FrameStream() {
+DecodingStream::~DecodingStream() {
     {
         std::lock_guard lock(mutex_);
         stop_ = true;
     }
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
+    if (decoder_) decoder_->ring().wait_for_readers();
 }
 
-void FrameStream::run() {
+void DecodingStream::run() {
     while (!stop_) {
         auto more = without_exceptions("decoding", [this]() -> Result<bool> {
             if (follow_restart()) KG_CHECK(decoder_->begin_clip(decoded_generation_));
@@ -77,80 +197,173 @@ void FrameStream::run() {
         if (!more)
             end(std::move(more.error()));
         else if (!*more)
-            end(std::nullopt);
+            finish();
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stop_ || !at_end_; });
+        changed_.wait(lock, [&] { return stop_ || (!at_end_ && !cancelled_); });
     }
 }
 
 /// True if the next step is a clip's first: after a restart, and where a loop begins again.
-bool FrameStream::follow_restart() {
+bool DecodingStream::follow_restart() {
     std::lock_guard lock(mutex_);
     const bool restarted = generation_ != decoded_generation_;
-    const bool around = loop_ && next_ == frames_;
+    const bool around = loop_ && clip_ && next_ == clip_->frames;
     decoded_generation_ = generation_;
     if (restarted || around) next_ = 0;
     return restarted || around;
 }
 
 /// False at the clip's end.
-Result<bool> FrameStream::decode_next() {
-    if (next_ == frames_) return false;
-    if (next_ == first_bad_) return fail(*bad_);
-    const auto stepped = decoder_->step(latent(next_), kStopPoll);
-    if (!stepped) return fail(stepped.error(), fmt::format("latent frame {}", next_));
-    if (*stepped == Stepped::Enqueued) ++next_;
+Result<bool> DecodingStream::decode_next() {
+    if (next_ == clip_->frames) return false;
+    if (next_ == clip_->first_bad) return fail(*clip_->bad);
+    KG_CHECK(step(clip_->frame(next_), kPoll));
     return true;
 }
 
-/// Unless what has ended has been thrown away meanwhile.
-void FrameStream::end(std::optional<Error> error) {
-    std::lock_guard lock(mutex_);
-    if (generation_ != decoded_generation_ || (!error && loop_)) return;
-    error_ = std::move(error);
-    at_end_ = true;
+/// Tells those who wait for its frames.
+Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout) {
+    auto stepped = decoder_->step(latent, timeout);
+    if (!stepped) return fail(std::move(stepped.error()), fmt::format("latent frame {}", next_));
+    if (*stepped != Stepped::Enqueued) return false;
+    ++next_;
+    { std::lock_guard lock(mutex_); }  // whoever looks at the ring now either sees the frames or waits by then
+    changed_.notify_all();
+    return true;
 }
 
-Result<std::optional<interop::FrameRecord>> FrameStream::try_take() {
-    // Asked before the ring: whatever was decoded before an error is in there by then.
-    std::optional<Error> error;
+/// At the clip's end, once the last step is done.
+void DecodingStream::finish() {
+    auto done = decoder_->wait_for_steps();
+    end(done ? std::nullopt : std::optional(std::move(done.error())));
+}
+
+/// Unless what has ended has been thrown away meanwhile.
+void DecodingStream::end(std::optional<Error> error) {
     {
         std::lock_guard lock(mutex_);
-        error = error_;
+        if (generation_ != decoded_generation_ || (!error && loop_)) return;
+        error_ = std::move(error);
+        at_end_ = true;
     }
-    auto record = decoder_->ring().try_take_ready();
-    if (auto status = record ? decoder_->status() : Result<void>{}; !status) {
-        static_cast<void>(decoder_->ring().release(*record, {}));
-        return fail(std::move(status.error()));
+    changed_.notify_all();
+}
+
+std::optional<Error> DecodingStream::ended_with() const {
+    std::lock_guard lock(mutex_);
+    if (cancelled_) return Error{ErrorCode::Cancelled, "the stream was cancelled"};
+    return error_;
+}
+
+Result<void> DecodingStream::begin_push() {
+    if (clip_) return fail(ErrorCode::InvalidArgument, "the stream decodes a clip: no latents are pushed to it");
+    if (follow_restart()) KG_CHECK(decoder_->begin_clip(decoded_generation_));
+    if (auto error = ended_with()) return fail(std::move(*error));
+    return {};
+}
+
+/// In short waits, so that cancel() is noticed.
+Result<bool> DecodingStream::push(const LatentFrame& latent, Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    for (;;) {
+        KG_CHECK(begin_push());
+        const Nanoseconds left = std::max(until - host_now(), Nanoseconds{});
+        auto pushed = step(latent, std::min(left, kPoll));
+        if (!pushed && pushed.error().code != ErrorCode::InvalidArgument) end(pushed.error());
+        if (!pushed || *pushed || left == Nanoseconds{}) return pushed;
     }
-    // Frames that wait behind a lost device are never decoded.
+}
+
+Result<bool> DecodingStream::push(std::span<const float> latent, Nanoseconds timeout) {
+    KG_CHECK(begin_push());
+    Staging& staging = staging_[next_staging_];
+    if (latent.size_bytes() != latent_bytes_)
+        return fail(ErrorCode::InvalidArgument, "latent frame {}: {} values were given, {} are wanted", next_,
+                    latent.size(), latent_bytes_ / sizeof(float));
+    const vae::LatentSize size = decoder_->decoder().latent_size();
+    KG_CHECK(vae::check_finite(latent, next_, size.height * size.width));
+    const Nanoseconds until = host_now() + timeout;
+    for (bool free = false; !free;) {
+        KG_CHECK(begin_push());
+        const Nanoseconds left = std::max(until - host_now(), Nanoseconds{});
+        KG_TRY(free, bridge_->wait(staging.read, std::min(left, kPoll)));
+        if (!free && left == Nanoseconds{}) return false;
+    }
+    std::memcpy(staging.memory->host_data(), latent.data(), latent.size_bytes());
+    KG_TRY(const bool pushed,
+           push({staging.memory->data(), latent_bytes_, {}}, std::max(until - host_now(), Nanoseconds{})));
+    if (!pushed) return false;
+    staging.read = decoder_->newest();
+    next_staging_ = (next_staging_ + 1) % staging_.size();
+    return true;
+}
+
+/// The record, unless a step is known to have failed: it may hold anything then.
+Result<std::optional<FrameRecord>> DecodingStream::with_good_status(const std::optional<FrameRecord>& record) {
+    auto status = record ? decoder_->status() : Result<void>{};
+    if (status) return record;
+    static_cast<void>(decoder_->ring().release(*record, {}));
+    return fail(std::move(status.error()));
+}
+
+/// Nothing if no frame is complete; an Error if none will come.
+Result<std::optional<FrameRecord>> DecodingStream::take_now() {
+    // Asked before the ring: whatever was decoded before an error is in there by then.
+    auto error = ended_with();
+    if (error && error->code == ErrorCode::Cancelled) return fail(std::move(*error));
+    KG_TRY(auto record, with_good_status(decoder_->ring().try_take_ready()));
+    if (record) record->is_finite = decoder_->is_finite(*record);
+    // Frames that wait for a lost device are never decoded.
     const bool is_last = error && (error->code == ErrorCode::DeviceLost || decoder_->ring().stats().waiting == 0);
     if (!record && is_last) return fail(std::move(*error));
     return record;
 }
 
-Result<std::optional<interop::FrameRecord>> FrameStream::try_take_ahead() {
-    std::optional<Error> error;
-    {
-        std::lock_guard lock(mutex_);
-        error = error_;
+Result<std::optional<FrameRecord>> DecodingStream::take(Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    for (;;) {
+        auto record = take_now();
+        if (!record || *record || finished()) return record;
+        const Nanoseconds left = until - host_now();
+        if (left <= Nanoseconds{}) return record;
+        if (const auto ready = decoder_->ring().next_ready()) {
+            KG_CHECK(bridge_->wait(*ready, std::min(left, kPoll)));
+        } else {
+            std::unique_lock lock(mutex_);
+            changed_.wait_for(lock, left,
+                              [&] { return cancelled_ || at_end_ || decoder_->ring().stats().waiting > 0; });
+        }
     }
-    auto record = decoder_->ring().try_take();
-    if (!record && error) return fail(std::move(*error));
-    return record;
 }
 
-void FrameStream::restart() {
+Result<std::optional<FrameRecord>> DecodingStream::try_take_ahead() {
+    auto error = ended_with();
+    if (error && error->code == ErrorCode::Cancelled) return fail(std::move(*error));
+    auto record = decoder_->ring().try_take();
+    if (!record && error) return fail(std::move(*error));
+    return with_good_status(record);
+}
+
+void DecodingStream::restart() {
     {
         std::lock_guard lock(mutex_);
         generation_ = decoder_->ring().restart();
         at_end_ = false;
+        cancelled_ = false;
         error_.reset();
     }
     changed_.notify_all();
 }
 
-void FrameStream::set_loop(bool loop) {
+void DecodingStream::cancel() {
+    {
+        std::lock_guard lock(mutex_);
+        cancelled_ = true;
+    }
+    changed_.notify_all();
+}
+
+void DecodingStream::set_loop(bool loop) {
     {
         std::lock_guard lock(mutex_);
         loop_ = loop;
@@ -159,15 +372,33 @@ void FrameStream::set_loop(bool loop) {
     changed_.notify_all();
 }
 
-bool FrameStream::finished() const {
+bool DecodingStream::finished() const {
     std::lock_guard lock(mutex_);
     return at_end_ && !error_ && decoder_->ring().stats().waiting == 0;
 }
 
-FrameStreamStats FrameStream::stats() const {
+FrameStreamStats DecodingStream::stats() const {
     std::lock_guard lock(mutex_);  // before the ring is asked: at the end all frames are in it
     const interop::FrameRingStats ring = decoder_->ring().stats();
-    return {ring.waiting, decoder_->ring().desc().slots, decoder_->times(), at_end_ && !error_};
+    return {ring.waiting, ring.held, decoder_->times(), at_end_ && !error_};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FrameStream>> FrameStream::create(std::shared_ptr<interop::Bridge> bridge,
+                                                         std::unique_ptr<vae::Decoder> decoder,
+                                                         const vae::Latents& clip, const FrameStreamOptions& options) {
+    auto stream = std::make_unique<DecodingStream>(std::move(bridge));
+    KG_CHECK(stream->make(std::move(decoder), &clip, options));
+    return stream;
+}
+
+Result<std::unique_ptr<FrameStream>> FrameStream::create(std::shared_ptr<interop::Bridge> bridge,
+                                                         std::unique_ptr<vae::Decoder> decoder,
+                                                         const FrameStreamOptions& options) {
+    auto stream = std::make_unique<DecodingStream>(std::move(bridge));
+    KG_CHECK(stream->make(std::move(decoder), nullptr, options));
+    return stream;
 }
 
 }  // namespace kinetograph::stream

@@ -1,104 +1,95 @@
-// FrameStream: a clip that is decoded beside the application, its frames in memory of the application's own device.
+// FrameStream: a clip that is decoded beside the application: latents go in, frames come out where they are wanted.
 #pragma once
 
 #include <kinetograph/compute/stream/ring_decoder.hpp>
 
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
 namespace kinetograph::stream {
 
 struct FrameStreamOptions {
-    /// Images of the bridge's Vulkan device, or buffers that the accelerator addresses too. Headless: buffers.
+    /// Images of the bridge's Vulkan device, buffers that the accelerator addresses too, or the host's memory.
     interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
+    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
     std::uint32_t slots = 8;  ///< frames ready and frames held by readers; more than a step makes
     bool loop = false;        ///< start over at the end, in the same generation
+    double fps = 24.0;        ///< of latents that are pushed, for presentation times; a clip has its own
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     profile::Recorder* recorder = nullptr;              ///< of the copies; outlives the stream
 };
 
-struct FrameStreamStats {
-    std::size_t depth = 0;     ///< frames decoded or being decoded that were not taken
-    std::size_t capacity = 0;  ///< slots
-    StepTimes times;           ///< of the decoder's steps
-    bool finished = false;     ///< the clip is decoded to its end; never with `loop`
+/// What does not change while the stream runs.
+struct FrameStreamFacts {
+    std::int64_t width = 0, height = 0;  ///< of frames, pixels
+    std::int64_t frames = 0;             ///< of video; 0: of latents that are pushed
+    std::int64_t frames_of_a_step = 0;   ///< at most
+    double fps = 24.0;
+    std::size_t slots = 0;
+    std::string route;        ///< how frames come to the device that shows them, in a sentence
+    vae::StackMemory memory;  ///< of the clip and its model, with the stream's latents and frames
 };
 
-/// Decodes ahead on a thread of its own, up to the number of slots, and never drops a frame: a reader that is slow
-/// makes the decoder wait. An Error of the decoder ends the clip after the frames before it: they can be taken, then
-/// try_take() returns the Error again and again, until restart() begins anew. On an adopted device it submits to the
-/// copy lane's queue from its thread, so the application lends the lock of that queue (vulkan::AdoptedQueue::mutex) or
-/// a queue of its own.
+struct FrameStreamStats {
+    std::size_t depth = 0;  ///< frames decoded or being decoded that were not taken
+    std::size_t held = 0;   ///< frames taken and not released
+    StepTimes times;        ///< of the decoder's steps
+    bool finished = false;  ///< the clip is decoded to its end; never with `loop`, nor of latents that are pushed
+};
+
+/// Frames come out in order, and none is dropped: a reader that is slow makes the decoder wait. An Error ends the clip
+/// after the frames before it: they can be taken, then take() returns the Error again and again, until restart() begins
+/// anew. Thread-safe, but latents are pushed by one thread.
 ///
-///   const auto frame = stream.try_take();  ->  a submission that waits for frame->ready, reads frame->image, and
-///   signals a semaphore of the application's  ->  stream.release(*frame, {semaphore, nullptr, value})
+///   auto frame = stream->take(timeout);  ->  a submission that waits for frame->ready, reads frame->image, and signals
+///   a semaphore of the application's  ->  stream->release(*frame, {semaphore, nullptr, value})
 class FrameStream {
   public:
-    /// Copies the clip's latents to the accelerator and starts decoding at once. `bridge` connects the decoder's
-    /// accelerator and the Vulkan device, and outlives the stream, as does the decoder's device.
-    /// Errors: those of vae::check_fit and RingDecoder::create.
-    static Result<std::unique_ptr<FrameStream>> create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
-                                                       const vae::Latents& clip,
+    /// Copies the clip's latents to the accelerator and decodes ahead from now on, on a thread of its own, up to the
+    /// number of slots. On an adopted device that thread submits to the copy lane's queue, so the application lends the
+    /// lock of that queue (vulkan::AdoptedQueue::mutex) or a queue of its own. `bridge` connects the decoder's
+    /// accelerator and the Vulkan device. Errors: those of vae::check_fit and RingDecoder::create.
+    static Result<std::unique_ptr<FrameStream>> create(std::shared_ptr<interop::Bridge> bridge,
+                                                       std::unique_ptr<vae::Decoder> decoder, const vae::Latents& clip,
                                                        const FrameStreamOptions& options = {});
-    FrameStream(const FrameStream&) = delete;
-    FrameStream& operator=(const FrameStream&) = delete;
-    /// Waits for the steps that are being decoded. Readers have given back what they took.
-    ~FrameStream();
+    /// The same for latents that the application pushes, each as it is made. Errors: those of RingDecoder::create.
+    static Result<std::unique_ptr<FrameStream>> create(std::shared_ptr<interop::Bridge> bridge,
+                                                       std::unique_ptr<vae::Decoder> decoder,
+                                                       const FrameStreamOptions& options = {});
+    /// Waits for the steps that are being decoded and for the points of frames that came back. No frame is held.
+    virtual ~FrameStream() = default;
 
-    /// The next frame whose contents are complete, held until release(); nothing if there is none. Never blocks.
-    /// An Error of the decoder or of a driver is returned once all frames before it are taken.
-    Result<std::optional<interop::FrameRecord>> try_take();
-    /// The same, but a frame that is still being decoded will do: work that reads it can be submitted ahead, and waits
-    /// on the device.
-    Result<std::optional<interop::FrameRecord>> try_take_ahead();
+    /// Enqueues the decoding of the next latent frame and returns. False: readers held too many frames for all of
+    /// `timeout`, and nothing has happened. Errors: those of RingDecoder::step; Cancelled; InvalidArgument for the
+    /// stream of a clip.
+    virtual Result<bool> push(const LatentFrame& latent, Nanoseconds timeout) = 0;
+    /// The same for [z_dim, h, w] in the host's memory, which is copied. Errors also: InvalidArgument (element count,
+    /// values that are not finite), which leaves the clip as it was.
+    virtual Result<bool> push(std::span<const float> latent, Nanoseconds timeout) = 0;
+
+    /// The next frame, its contents complete, held until release(); nothing if `timeout` passes without one, or at the
+    /// clip's end. An Error of the decoder or of a driver is returned once all frames before it are taken; Cancelled
+    /// after cancel().
+    virtual Result<std::optional<interop::FrameRecord>> take(Nanoseconds timeout) = 0;
+    Result<std::optional<interop::FrameRecord>> try_take() { return take({}); }
+    /// The same without waiting, but a frame that is still being decoded will do: work that reads it can be submitted
+    /// ahead, and waits on the device.
+    virtual Result<std::optional<interop::FrameRecord>> try_take_ahead() = 0;
     /// The slot is written again once `done` is reached. Errors: those of interop::FrameRing::release.
-    Result<void> release(const interop::FrameRecord& record, const interop::TimelinePoint& done) {
-        return decoder_->ring().release(record, done);
-    }
-    /// Throws away what was not taken and starts again at the clip's first frame, with a new generation.
-    void restart();
-    void set_loop(bool loop);
-    /// Decoded to the clip's end and all frames taken; never with `loop`.
-    bool finished() const;
-    FrameStreamStats stats() const;
+    virtual Result<void> release(const interop::FrameRecord& record, const interop::TimelinePoint& done = {}) = 0;
+
+    /// Throws away what was not taken and starts again at a clip's first frame, with a new generation; frames that
+    /// readers hold stay theirs.
+    virtual void restart() = 0;
+    /// Ends the waiting in take() and push() within 50 ms, and the decoding: both return Cancelled until restart().
+    virtual void cancel() = 0;
+    virtual void set_loop(bool loop) = 0;
+    /// Decoded to the clip's end and all frames taken.
+    virtual bool finished() const = 0;
+    virtual FrameStreamStats stats() const = 0;
+    virtual const FrameStreamFacts& facts() const = 0;
     /// When the accelerator was done with the step that made `record`; nothing while it is not, and for a record of
     /// long ago.
-    std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
-        return decoder_->decoded_at(record);
-    }
+    virtual std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const = 0;
     /// Brings the spans of everything that has completed to the recorders, also while nothing new is decoded.
-    void collect() { decoder_->collect(); }
-
-    const interop::FrameRing& ring() const { return decoder_->ring(); }
-
-  private:
-    FrameStream(std::int64_t frames, bool loop) : frames_(frames), loop_(loop) {}
-    Result<void> upload(accel::Device& device, const vae::Latents& clip);
-    LatentFrame latent(std::int64_t index) const;
-    void run();
-    bool follow_restart();
-    Result<bool> decode_next();
-    void end(std::optional<Error> error);
-
-    std::unique_ptr<accel::Memory> latents_;  ///< [frames, z_dim, h, w] float32
-    std::unique_ptr<RingDecoder> decoder_;
-    const std::int64_t frames_;             ///< of latents
-    std::uint64_t latent_bytes_ = 0;        ///< of one
-    std::int64_t first_bad_ = -1;           ///< the first latent frame with a value that is not finite; -1: none
-    std::optional<Error> bad_;              ///< which value
-    std::int64_t next_ = 0;                 ///< latent frame; the thread's
-    std::uint64_t decoded_generation_ = 0;  ///< the thread's
-
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    std::uint64_t generation_ = 0;  ///< of the ring
-    bool loop_;
-    bool at_end_ = false;  ///< no more steps, until something changes
-    std::optional<Error> error_;
-    std::atomic<bool> stop_{false};
-    std::thread thread_;  ///< last: starts when everything else exists
+    virtual void collect() = 0;
 };
 
 }  // namespace kinetograph::stream

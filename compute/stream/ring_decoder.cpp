@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 namespace kinetograph::stream {
@@ -37,19 +38,27 @@ Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge
                     "a ring of {} frames: a step makes {} at once, and a reader holds at least one", options.slots,
                     most);
     std::unique_ptr<RingDecoder> made(new RingDecoder(bridge, std::move(decoder), options));
-    if (bridge.display() == nullptr) made->options_.storage = FrameRingDesc::Storage::Buffer;
+    FrameRingDesc::Storage& storage = made->options_.storage;
+    if (bridge.display() == nullptr && storage == FrameRingDesc::Storage::Image)
+        storage = FrameRingDesc::Storage::Buffer;
+    if (storage == FrameRingDesc::Storage::Image && options.format != vae::FrameFormat::Rgba8)
+        return fail(ErrorCode::InvalidArgument, "images are of 8 bits: frames of floats are buffers");
     KG_CHECK(made->make_ring());
+    KG_CHECK(made->make_flags());
     KG_CHECK(made->attach());
     return made;
 }
 
 Result<void> RingDecoder::make_ring() {
     const vae::StepFrames frames = decoder_->step_frames();
-    KG_TRY(ring_, FrameRing::create(bridge_, {.width = static_cast<std::uint32_t>(frames.width),
-                                              .height = static_cast<std::uint32_t>(frames.height),
-                                              .storage = options_.storage,
-                                              .slots = options_.slots,
-                                              .color = {}}));
+    KG_TRY(ring_, FrameRing::create(
+                      bridge_, {.width = static_cast<std::uint32_t>(frames.width),
+                                .height = static_cast<std::uint32_t>(frames.height),
+                                .format = options_.format == vae::FrameFormat::Rgba8 ? graph::PixelFormat::Rgba8Unorm
+                                                                                     : graph::PixelFormat::Rgb32Float,
+                                .storage = options_.storage,
+                                .slots = options_.slots,
+                                .color = {}}));
     slots_.reserve(frames_of_a_step());
     places_.reserve(frames_of_a_step());
     return {};
@@ -58,7 +67,8 @@ Result<void> RingDecoder::make_ring() {
 /// Makes the decoder write pixels where the ring wants them, or where a copy finds them.
 Result<void> RingDecoder::attach() {
     vae::DeviceOutput output;
-    output.format = vae::FrameFormat::Rgba8;
+    output.format = options_.format;
+    if (options_.storage == FrameRingDesc::Storage::Host) return decoder_->attach(std::move(output));
     output.domain = graph::MemoryDomain::Shared;
     output.backends = {{graph::MemoryDomain::Shared, &bridge_.memory()}};
     output.topology = bridge_.lane_topology();
@@ -97,6 +107,25 @@ Result<void> RingDecoder::make_pixels() {
     KG_TRY(copier_, graph::Executor::create(
                         {.lanes = {copying_.get()}, .memory = {}, .compile = {.topology = bridge_.lane_topology()}}));
     return {};
+}
+
+/// One for each step of which a frame may wait, two that are on their way, and the one to come.
+Result<void> RingDecoder::make_flags() {
+    const std::uint64_t bytes = (std::uint64_t{options_.slots} + 3) * sizeof(std::uint32_t);
+    KG_TRY(flags_, bridge_.accelerator().allocate_pinned("not finite", bytes));
+    return {};
+}
+
+graph::Physical RingDecoder::flag_of(std::uint64_t step) const {
+    const std::uint64_t offset = step % (options_.slots + 3) * sizeof(std::uint32_t);
+    return {reinterpret_cast<std::uintptr_t>(flags_->data() + offset), 0, sizeof(std::uint32_t)};
+}
+
+bool RingDecoder::is_finite(const interop::FrameRecord& record) const {
+    std::uint32_t flag = 0;
+    const std::uint64_t index = record.label.step % (options_.slots + 3);
+    std::memcpy(&flag, flags_->host_data() + index * sizeof(flag), sizeof(flag));
+    return flag == 0;
 }
 
 /// From memory that both APIs see to the slots' images, and those into the layout in which readers get them.
@@ -203,14 +232,19 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
             bridge_.wait_before_next(lane, slot.reusable);
         if (copier_)
             places_.push_back(pixels_[i]->physical());
+        else if (slot.host != nullptr)
+            places_.push_back({reinterpret_cast<std::uintptr_t>(slot.host->data()), 0, slot.host->bytes()});
         else if (!copying_)
             places_.push_back(slot.buffer->physical());
     }
     if (copier_) bridge_.wait_before_next(lane, last_);  // the copies out of the memory that this step writes
+    const graph::Physical flag = flag_of(step_number_ + 1);
+    std::memset(flags_->host_data() + (flag.object - reinterpret_cast<std::uintptr_t>(flags_->data())), 0, flag.bytes);
     const auto enqueuing = clock_.enqueuing();
     KG_CHECK(clock_.begin(lane.stream()));
     auto enqueued = decoder_->enqueue({.latents = {reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes},
                                        .frames = places_,
+                                       .not_finite = flag,
                                        .bind = [this](graph::FrameGraph& frame) {
                                            if (copying_ && !copier_) rebind_images(frame);
                                        }});
@@ -227,9 +261,17 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     return enqueued;
 }
 
-Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
+/// What lies in the host's memory is waited for where it was made: no other API has to see it.
+Result<interop::TimelinePoint> RingDecoder::ready_point(const vae::EnqueuedStep& step) {
     graph::LaneBackend& lane = last_lane();
-    KG_TRY(auto ready, bridge_.point_of(lane, step.execution.done[lane.lane().index()]));
+    const std::uint64_t value = step.execution.done[lane.lane().index()];
+    if (options_.storage == FrameRingDesc::Storage::Host)
+        return interop::TimelinePoint{VK_NULL_HANDLE, lane.timeline(), value};
+    return bridge_.point_of(lane, value);
+}
+
+Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
+    KG_TRY(auto ready, ready_point(step));
     before_last_ = std::exchange(last_, ready);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.first_index + static_cast<std::int64_t>(i);

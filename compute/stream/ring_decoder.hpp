@@ -17,8 +17,10 @@ enum class Copies : std::uint8_t {
 };
 
 struct RingDecoderOptions {
-    /// Images of the bridge's Vulkan device, or buffers that the accelerator addresses too. Headless: buffers.
+    /// Images of the bridge's Vulkan device, buffers that the accelerator addresses too, or the host's memory.
+    /// Headless, images become buffers.
     interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
+    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
     std::uint32_t slots = 8;  ///< frames: those that a step writes, and those that are ready or held by readers
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     Copies copies = Copies::Ahead;
@@ -79,6 +81,12 @@ class RingDecoder {
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
         return clock_.end_of(record.label.step);
     }
+    /// Whether the step that made `record`, which is done, made finite values only. While the frame waits in the ring.
+    bool is_finite(const interop::FrameRecord& record) const;
+    /// Waits for the steps that were enqueued. Errors: the first one of theirs.
+    Result<void> wait_for_steps() const { return decoder_->lane().stream().synchronize(); }
+    /// When the frames of the newest step are ready; nothing before the first.
+    const interop::TimelinePoint& newest() const { return last_; }
     /// Brings the spans of everything that has completed to the recorders; steps do this too, with those before them.
     void collect();
 
@@ -89,6 +97,8 @@ class RingDecoder {
     Result<void> attach();
     Result<void> make_copying();
     Result<void> make_pixels();
+    Result<void> make_flags();
+    graph::Physical flag_of(std::uint64_t step) const;
     void declare_copies(graph::FrameGraph& frame, std::span<const graph::Buffer> frames);
     void rebind_images(graph::FrameGraph& frame);
     Result<void> copy_decoded(vae::EnqueuedStep& step);
@@ -96,6 +106,7 @@ class RingDecoder {
     void abandon();
     Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
     Result<void> publish(const vae::EnqueuedStep& step);
+    Result<interop::TimelinePoint> ready_point(const vae::EnqueuedStep& step);
     graph::LaneBackend& last_lane() const;
     std::size_t frames_of_a_step() const { return static_cast<std::size_t>(decoder_->step_frames().most); }
 
@@ -105,6 +116,7 @@ class RingDecoder {
     std::unique_ptr<interop::FrameRing> ring_;
     std::unique_ptr<vulkan::VulkanLane> copying_;                 ///< null in a ring of buffers
     std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, with Copies::OnceDecoded
+    std::unique_ptr<accel::Memory> flags_;                        ///< pinned: [step number % of them] -> not finite
     std::unique_ptr<vae::Decoder> decoder_;                    ///< whose executor waits for the lane above at the end
     std::vector<interop::FrameRing::Slot> slots_;              ///< acquired for the next step
     std::vector<graph::Physical> places_;                      ///< where the decoder writes the next step's frames

@@ -20,12 +20,21 @@ Result<StepKind> Clip::next(std::int64_t frames) const {
     return StepKind{first_, frames};
 }
 
-Result<StepImports> Clip::declare(graph::FrameGraph& graph, StepKind kind, const StepMemory& memory,
-                                  TraceRequest* trace) {
+Result<DeclaredStep> Clip::declare(graph::FrameGraph& graph, StepKind kind, const StepMemory& memory,
+                                   TraceRequest* trace) {
     const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
         return graph::Physical{reinterpret_cast<std::uintptr_t>(kept_.at(key)->data()), 0, bytes};
     };
     return model_->declare(graph, plans_->size, kind, find_kept, memory, trace);
+}
+
+Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, graph::Buffer latents,
+                                                 const ClipFrames& frames) {
+    KG_TRY(const auto kind, next(1));
+    const DeviceOutput output{
+        .format = frames.format, .memory = DeviceOutput::Memory::Transient, .domain = frames.domain};
+    KG_TRY(auto step, declare(graph, kind, {.input = {}, .latents = latents, .output = {}, .device = &output}));
+    return std::move(step.frames);
 }
 
 Result<void> Clip::reset(accel::Stream& stream) {

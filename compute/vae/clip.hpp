@@ -5,6 +5,12 @@
 
 namespace kinetograph::vae {
 
+/// How a clip's frames are stored in a graph of the caller's.
+struct ClipFrames {
+    FrameFormat format = FrameFormat::Rgba8;
+    graph::MemoryDomain domain = graph::MemoryDomain::Accelerator;  ///< Shared: Vulkan reaches it too
+};
+
 /// Holds nothing of the model's: any number of clips share one. Used by one thread at a time.
 class Clip {
   public:
@@ -16,8 +22,14 @@ class Clip {
     Result<StepKind> next(std::int64_t frames) const;
     /// Adds the passes of a step of that kind to `graph`: they read the frames kept and keep new ones. A graph is good
     /// for every step of the kind. Errors: those of Model::declare.
-    Result<StepImports> declare(graph::FrameGraph& graph, StepKind kind, const StepMemory& memory,
-                                TraceRequest* trace = nullptr);
+    Result<DeclaredStep> declare(graph::FrameGraph& graph, StepKind kind, const StepMemory& memory,
+                                 TraceRequest* trace = nullptr);
+    /// The same in a graph of the caller's, on its lane of the model's device: the next step decodes one latent frame,
+    /// the contents `latents` ([z_dim, h, w] float32), and its frames are transients of the graph, one buffer each. The
+    /// caller executes the graph on a lane and memory of the model's device, then calls advance(); after an Error of
+    /// the execution, reset(). Errors: those of next() and Model::declare, InvalidArgument (too few bytes).
+    Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, graph::Buffer latents,
+                                               const ClipFrames& frames = {});
     /// A step has been submitted: the next one goes on where it ends.
     void advance() { first_ = false; }
     /// A new clip begins, after all work that `stream` was given. Errors: those of the stream.

@@ -69,10 +69,8 @@ class StackDecoder final : public Decoder {
     accel::AcceleratorLane& lane() override { return stack_->lane(); }
 
     LatentSize latent_size() const override { return {stack_->size().height, stack_->size().width}; }
-    StepFrames step_frames() const override {
-        const nn::Extent most = stack_->output({.first = stack_->model().network().one_step, .frames = 1});
-        return {most.frames, most.height, most.width};
-    }
+    std::uint64_t latent_bytes() const override { return input_bytes(stack_->model().network(), stack_->size(), 1); }
+    StepFrames step_frames() const override { return stack_->model().step_frames(latent_size()); }
     const graph::Plan* plan() const override { return stack_->plan(); }
     Result<graph::Plan> compile_plan(int step_kind) const override { return stack_->compile_plan({step_kind == 0, 1}); }
     std::uint64_t peak_device_bytes() const override {

@@ -20,16 +20,6 @@ struct DecoderOptions {
     profile::Recorder* recorder = nullptr;  ///< outlives the decoder
 };
 
-/// Size of the clip in latent pixels.
-struct LatentSize {
-    std::int64_t height = 0, width = 0;
-};
-
-/// What a step makes: pixels of a frame, and the most frames.
-struct StepFrames {
-    std::int64_t most = 0, height = 0, width = 0;
-};
-
 /// Frames of one step, in host memory owned by the decoder, valid until the next step() or reset().
 struct DecodedFrames {
     std::int64_t first_index = 0;  ///< of the clip, from 0
@@ -79,6 +69,7 @@ class Decoder {
     virtual std::vector<std::string> modules() const = 0;
 
     virtual LatentSize latent_size() const = 0;
+    virtual std::uint64_t latent_bytes() const = 0;  ///< of one latent frame
     virtual StepFrames step_frames() const = 0;
     /// Frames of video that a clip's first `latent_frames` decode to.
     std::int64_t frames_of(std::int64_t latent_frames) const {

@@ -41,6 +41,8 @@ struct DeviceOutput {
 struct DeviceStep {
     graph::Physical latents;                    ///< [z_dim, h, w] float32, where kernels address it
     std::span<const graph::Physical> frames{};  ///< with DeviceOutput::Memory::Given, one each
+    graph::Physical
+        not_finite{};  ///< 4 bytes that become 1 if a value of the frames is infinite or NaN; none: not asked
     /// Called before the step is executed: FrameGraph::rebind() of what DeviceOutput::then has imported.
     std::function<void(graph::FrameGraph& frame)> bind{};
 };

@@ -48,14 +48,19 @@ Result<void> LayerStack::allocate(const StackOptions& options) {
     KG_TRY(lane_, accel::AcceleratorLane::create(device, options.recorder, options.batches));
     arena_ = std::make_unique<accel::AcceleratorMemory>(device);
     KG_CHECK(arena_->reserve(plans.transients));
-    KG_CHECK(make_executor());
-
-    std::uint64_t most = 0;
-    for (const auto& [kind, plan] : plans.plans) most = std::max(most, output_bytes(model().network(), size(), kind));
-    const std::uint64_t input = input_bytes(model().network(), size(), size().max_frames);
-    KG_TRY(input_, device.allocate_pinned("latents", input));
-    KG_TRY(output_, device.allocate_pinned("frames", most));
     KG_TRY(not_finite_, device.allocate_pinned("not finite", sizeof(std::uint32_t)));
+    return make_executor();
+}
+
+/// Before the first step through the host: steps on the device have no use for it.
+Result<void> LayerStack::make_staging() {
+    if (output_) return {};
+    accel::Device& device = model().device();
+    std::uint64_t most = 0;
+    for (const auto& [kind, plan] : clip_.plans().plans)
+        most = std::max(most, output_bytes(model().network(), size(), kind));
+    KG_TRY(input_, device.allocate_pinned("latents", input_bytes(model().network(), size(), size().max_frames)));
+    KG_TRY(output_, device.allocate_pinned("frames", most));
     return {};
 }
 
@@ -76,23 +81,30 @@ Result<void> LayerStack::make_executor() {
     return reset();
 }
 
-Result<StepImports> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
+Result<DeclaredStep> LayerStack::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
+    KG_CHECK(make_staging());
     const StepMemory memory{.input = whole(*input_, input_bytes(model().network(), size(), kind.frames)),
                             .output = whole(*output_, output_bytes(model().network(), size(), kind)),
                             .not_finite = reinterpret_cast<std::uint32_t*>(not_finite_->data())};
     return clip_.declare(frame, kind, memory, trace);
 }
 
+graph::Physical LayerStack::flag_of(const DeviceStep& step) const {
+    return step.not_finite.object != 0 ? step.not_finite : whole(*not_finite_, sizeof(std::uint32_t));
+}
+
 Result<LayerStack::DeviceGraph*> LayerStack::device_graph(StepKind kind, const DeviceStep& step) {
     const auto [it, added] = device_graphs_.try_emplace(kind);
     if (!added) return &it->second;
-    const StepMemory memory{.input = step.latents, .output = {}, .device = &*device_output_, .frames = step.frames};
-    auto imports = clip_.declare(it->second.frame, kind, memory);
-    if (!imports) {
+    const StepMemory memory{
+        .input = step.latents, .output = {}, .flag = flag_of(step), .device = &*device_output_, .frames = step.frames};
+    auto declared = clip_.declare(it->second.frame, kind, memory);
+    if (!declared) {
         device_graphs_.erase(it);
-        return fail(std::move(imports.error()));
+        return fail(std::move(declared.error()));
     }
-    it->second.imports = std::move(*imports);
+    it->second.declared = std::move(*declared);
+    if (device_output_->then) device_output_->then(it->second.frame, it->second.declared.frames);
     return &it->second;
 }
 
@@ -162,11 +174,12 @@ Result<graph::Execution> LayerStack::enqueue(const DeviceStep& step, std::int64_
     KG_TRY(const auto kind, clip_.next(frames));
     KG_CHECK(lane_->stream().status());
     KG_TRY(auto* graph, device_graph(kind, step));
-    const std::vector<graph::Buffer>& outputs = graph->imports.frames;
+    const std::vector<graph::Buffer>& outputs = graph->declared.places;
     if (outputs.size() > step.frames.size())
         return fail(ErrorCode::InvalidArgument, "the step makes {} frames, memory is given for {}", outputs.size(),
                     step.frames.size());
-    graph->frame.rebind(graph->imports.input, step.latents);
+    graph->frame.rebind(graph->declared.input, step.latents);
+    graph->frame.rebind(graph->declared.flag, flag_of(step));
     for (std::size_t i = 0; i < outputs.size(); ++i) graph->frame.rebind(outputs[i], step.frames[i]);
     if (step.bind) step.bind(graph->frame);
     auto execution = executor_->execute(graph->frame);

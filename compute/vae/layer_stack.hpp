@@ -60,13 +60,15 @@ class LayerStack {
     explicit LayerStack(Clip clip) : clip_(std::move(clip)) {}
     Result<void> allocate(const StackOptions& options);
     Result<void> make_executor();
-    Result<StepImports> declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace = nullptr);
+    Result<void> make_staging();
+    Result<DeclaredStep> declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace = nullptr);
     Result<graph::FrameGraph*> step_graph(StepKind kind);
     /// A step on the device, declared once.
     struct DeviceGraph {
         graph::FrameGraph frame;
-        StepImports imports;
+        DeclaredStep declared;
     };
+    graph::Physical flag_of(const DeviceStep& step) const;
     Result<DeviceGraph*> device_graph(StepKind kind, const DeviceStep& step);
     Result<void> run(const graph::FrameGraph& frame, std::span<const float> input);
     std::span<const float> output_values(StepKind kind) const;
@@ -75,8 +77,8 @@ class LayerStack {
     std::map<StepKind, graph::FrameGraph> graphs_;
     std::optional<DeviceOutput> device_output_;  ///< of steps on the device
     std::map<StepKind, DeviceGraph> device_graphs_;
-    /// Pinned: the passes at both ends read and write them in place. The flag is 0, or 1 once the last pass has stored
-    /// a value that is not finite.
+    /// Pinned: the passes at both ends of a step through the host read and write them in place. The flag is 0, or 1
+    /// once the last pass has stored a value that is not finite.
     std::unique_ptr<accel::Memory> input_, output_, not_finite_;
     std::unique_ptr<accel::AcceleratorMemory> arena_;
     std::unique_ptr<accel::AcceleratorLane> lane_;

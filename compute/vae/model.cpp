@@ -105,6 +105,12 @@ Result<void> Model::check_takes(const Latents& clip) const {
     return {};
 }
 
+StepFrames Model::step_frames(LatentSize size) const {
+    const StepKind most{.first = network_.one_step, .frames = 1};
+    const nn::Extent frames = output_shape(network_, {.height = size.height, .width = size.width}, most);
+    return {frames.frames, frames.height, frames.width};
+}
+
 /// No frame between two primitives has more than 2^31 - 1 elements.
 Result<void> Model::check(const StackSize& size) const {
     for (const std::int64_t side : {size.height, size.width})
@@ -169,8 +175,8 @@ StackMemory Model::memory(const StepPlans& plans) const {
             .packed = on_cpu ? parameters_.bytes() : 0};
 }
 
-Result<StepImports> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                   const FindKept& find_kept, const StepMemory& memory, TraceRequest* trace) {
+Result<DeclaredStep> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
+                                    const FindKept& find_kept, const StepMemory& memory, TraceRequest* trace) {
     const std::lock_guard lock(mutex_);
     return declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, memory, trace);
 }

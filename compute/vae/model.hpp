@@ -21,6 +21,16 @@ enum class LatentScale : std::uint8_t {
     Raw,         ///< already what the decoder takes
 };
 
+/// Size of a clip in latent pixels.
+struct LatentSize {
+    std::int64_t height = 0, width = 0;
+};
+
+/// What a step on one latent frame makes: pixels of a frame, and the most frames.
+struct StepFrames {
+    std::int64_t most = 0, height = 0, width = 0;
+};
+
 struct ModelOptions {
     Precision precision = Precision::Bf16;
     conv::Sums sums = conv::Sums::Exact;
@@ -60,11 +70,12 @@ class Model {
     StackMemory memory(const StepPlans& plans) const;
 
     /// Adds the passes of one step to `graph`. Errors: those of declare_step().
-    Result<StepImports> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                const FindKept& find_kept, const StepMemory& memory, TraceRequest* trace = nullptr);
+    Result<DeclaredStep> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
+                                 const FindKept& find_kept, const StepMemory& memory, TraceRequest* trace = nullptr);
 
     accel::Device& device() const { return device_; }
     const NetworkDesc& network() const { return network_; }
+    StepFrames step_frames(LatentSize size) const;
     std::int64_t channels() const { return network_.network.input_channels(); }  ///< of latents
     const std::string& name() const { return name_; }                            ///< the checkpoint's, for messages
 

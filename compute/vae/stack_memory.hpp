@@ -15,11 +15,12 @@ struct StackMemory {
     std::uint64_t transients = 0;  ///< one arena for the largest step
     std::uint64_t histories = 0;   ///< frames that the causal convolutions keep from step to step
     std::uint64_t io = 0;          ///< staging of input and output; beside a GPU that is the host's
+    std::uint64_t stream = 0;      ///< latents and frames of a stream, where they lie on the accelerator
     // Of the model, all of its clips' together:
     std::uint64_t parameters = 0;  ///< as the device holds them
     std::uint64_t packed = 0;  ///< filters that back ends for the CPU pack in ordinary memory, which it does not count
 
-    std::uint64_t clip() const { return transients + histories + io; }
+    std::uint64_t clip() const { return transients + histories + io + stream; }
     std::uint64_t model() const { return parameters + packed; }
     std::uint64_t total() const { return clip() + model(); }
 };

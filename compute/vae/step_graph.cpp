@@ -40,7 +40,7 @@ class StepDeclaration {
 
     /// On a GPU a convolution doubles its input on the way; on the CPU a pass does, whose output the back ends there
     /// read in place.
-    Result<StepImports> run(const StepMemory& memory) {
+    Result<DeclaredStep> run(const StepMemory& memory) {
         tensors_.front() = unpack_input(memory);
         const bool on_cpu = parameters_.device().info().kind == accel::Kind::Cpu;
         const std::vector<nn::Pass> passes =
@@ -56,22 +56,34 @@ class StepDeclaration {
         if (error_) return fail(std::move(*error_));
         const Tensor& output = tensors_.back();
         if (memory.device != nullptr)
-            write_frames(output, *memory.device, memory.frames);
+            write_frames(output, *memory.device, memory.frames, memory.flag);
         else
             write_output(output, memory);
         if (error_) return fail(std::move(*error_));
-        return imports_;
+        return declared_;
     }
 
   private:
     // ---- one method a pass -----------------------------------------------------------------------------------------
+
+    /// A handle of another graph is told by compile().
+    void check_latents(graph::Buffer latents, std::uint64_t bytes) {
+        if (latents.resource() >= frame_.resources().size()) return;
+        const graph::ResourceNode& found = frame_.resources()[latents.resource()];
+        if (found.bytes < bytes)
+            note({ErrorCode::InvalidArgument,
+                  fmt::format("\"{}\" has {} bytes, the step's latents are {}", found.name, found.bytes, bytes)},
+                 "unpack_latents");
+    }
 
     Tensor unpack_input(const StepMemory& memory) {
         const Tensor out = tensor(input_extent(), stack_.dtype);
         const graph::BufferDesc desc{
             static_cast<std::uint64_t>(out.frames * out.pixels() * out.channels) * sizeof(float), 16,
             graph::MemoryDomain::Accelerator};
-        imports_.input = frame_.import_buffer("latents", desc, memory.input);
+        if (!memory.latents) declared_.input = frame_.import_buffer("latents", desc, memory.input);
+        const graph::Buffer latents = memory.latents ? memory.latents : declared_.input;
+        check_latents(latents, desc.bytes);
         struct Data {
             graph::Buffer in;
             Tensor out;
@@ -79,7 +91,7 @@ class StepDeclaration {
         const Data& data = frame_.add_pass<Data>(
             "unpack_latents", Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
-                d.in = pass.read(imports_.input, Access::KernelRead);
+                d.in = pass.read(latents, Access::KernelRead);
                 d.out = write(pass, "unpack_latents", out);
                 if (memory.device != nullptr) pass.run_anew();
             },
@@ -270,8 +282,9 @@ class StepDeclaration {
         frame_.export_contents(data.out);
     }
 
-    /// Every frame to memory of its own, in the format that was asked for; then what the caller does with them.
-    void write_frames(const Tensor& x, const DeviceOutput& output, std::span<const graph::Physical> memory) {
+    /// Every frame to memory of its own, in the format that was asked for.
+    void write_frames(const Tensor& x, const DeviceOutput& output, std::span<const graph::Physical> memory,
+                      const graph::Physical& flag) {
         const bool given = output.memory == DeviceOutput::Memory::Given;
         const auto count = static_cast<std::size_t>(x.frames);
         if (output.format == FrameFormat::Rgba8 && x.channels != 3)
@@ -285,18 +298,21 @@ class StepDeclaration {
         const graph::BufferDesc desc{static_cast<std::uint64_t>(x.pixels()) * bytes_per_pixel(output.format), 256,
                                      output.domain};
         for (std::size_t i = 0; given && i < count; ++i)
-            imports_.frames.push_back(frame_.import_buffer(fmt::format("frame {}", i), desc, memory[i]));
+            declared_.places.push_back(frame_.import_buffer(fmt::format("frame {}", i), desc, memory[i]));
+        if (flag.object != 0) declared_.flag = frame_.import_buffer("not finite", {sizeof(std::uint32_t), 4}, flag);
         struct Data {
             Tensor in;
             std::vector<graph::Buffer> out;
+            graph::Buffer flag;
         };
         const Data& data = frame_.add_pass<Data>(
             "write_frames", Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 for (std::size_t i = 0; i < count; ++i)
-                    d.out.push_back(given ? pass.write(imports_.frames[i], Access::KernelWrite)
+                    d.out.push_back(given ? pass.write(declared_.places[i], Access::KernelWrite)
                                           : pass.create(fmt::format("frame {}", i), desc, Access::KernelWrite));
+                if (declared_.flag) d.flag = pass.write(declared_.flag, Access::KernelWrite);
                 pass.run_anew();
             },
             [format = output.format, limit = limit(), operators = &operators_](const Data& d,
@@ -305,19 +321,21 @@ class StepDeclaration {
                 std::vector<std::byte*> frames;
                 frames.reserve(d.out.size());
                 for (const graph::Buffer buffer : d.out) frames.push_back(lane.address(buffer));
+                auto* not_finite = d.flag ? reinterpret_cast<std::uint32_t*>(lane.address(d.flag)) : nullptr;
                 if (format == FrameFormat::Rgba8)
                     return report(lane.stream(), lane.pass_name(),
                                   operators->store_picture(lane.stream(), lane.pass_name(),
-                                                           {input, frames, d.in.pixels(), d.in.dtype}));
+                                                           {input, frames, d.in.pixels(), d.in.dtype, not_finite}));
                 for (std::size_t i = 0; i < frames.size(); ++i)
                     report(lane.stream(), lane.pass_name(),
                            operators->store_f32(lane.stream(), lane.pass_name(),
                                                 {std::span(input).subspan(i, 1), reinterpret_cast<float*>(frames[i]),
-                                                 d.in.pixels() * d.in.channels, d.in.dtype, limit}));
+                                                 d.in.pixels() * d.in.channels, d.in.dtype, limit, not_finite}));
             });
+        if (data.flag) frame_.export_contents(data.flag);
         if (given)
             for (const graph::Buffer buffer : data.out) frame_.export_contents(buffer);
-        if (output.then) output.then(frame_, data.out);
+        declared_.frames = data.out;
     }
 
     float limit() const { return stack_.clamp ? 1.0F : std::numeric_limits<float>::infinity(); }
@@ -579,7 +597,7 @@ class StepDeclaration {
     std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
     std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
     std::int64_t tail_frames_ = 0;
-    StepImports imports_;
+    DeclaredStep declared_;
     std::optional<Error> error_;
 };
 
@@ -600,9 +618,9 @@ std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, St
     return static_cast<std::uint64_t>(output_shape(network, size, kind).elements()) * sizeof(float);
 }
 
-Result<StepImports> declare_step(graph::FrameGraph& frame, const NetworkDesc& network, const StackSize& size,
-                                 StepKind kind, const StepResources& resources, const StepMemory& memory,
-                                 TraceRequest* trace) {
+Result<DeclaredStep> declare_step(graph::FrameGraph& frame, const NetworkDesc& network, const StackSize& size,
+                                  StepKind kind, const StepResources& resources, const StepMemory& memory,
+                                  TraceRequest* trace) {
     return StepDeclaration(frame, network, size, kind, resources, trace).run(memory);
 }
 

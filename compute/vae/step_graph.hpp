@@ -42,16 +42,22 @@ struct StackSize {
 /// Caller's memory that a step works on.
 struct StepMemory {
     graph::Physical input;                      ///< [frames, c_in, h, w] float32
+    graph::Buffer latents{};                    ///< the same as contents of the graph; nothing: `input` is imported
     graph::Physical output;                     ///< [frames_out, H, W, c_out] float32; unused in a step on the device
     std::uint32_t* not_finite = nullptr;        ///< on the device: becomes 1 if a value of `output` is not finite
+    graph::Physical flag{};                     ///< the same word of a step on the device; none: not asked
     const DeviceOutput* device = nullptr;       ///< a step on the device: what becomes of its frames
     std::span<const graph::Physical> frames{};  ///< of such a step, where memory is given for them
 };
 
-/// Imports of a step's graph, to be rebound where they lie elsewhere in the next step.
-struct StepImports {
-    graph::Buffer input;
-    std::vector<graph::Buffer> frames;  ///< of a step on the device with memory given for them
+/// What the passes of a step read and write.
+struct DeclaredStep {
+    // Imports, to be rebound where they lie elsewhere in the next step:
+    graph::Buffer input;                ///< empty if the latents are contents of the graph
+    std::vector<graph::Buffer> places;  ///< of the frames of a step on the device with memory given for them
+    graph::Buffer flag;                 ///< of a step on the device
+    // Contents:
+    std::vector<graph::Buffer> frames;  ///< of a step on the device
 };
 
 /// What comes out of a step.
@@ -82,8 +88,8 @@ struct StepResources {
 /// Adds the passes of one step to `frame`. Passes are named like the checkpoint's tensors
 /// ("decoder.middle.0.residual.2"). Errors: those of Parameters and Operators; InvalidArgument (pictures of a stack
 /// that does not end in three channels).
-Result<StepImports> declare_step(graph::FrameGraph& frame, const NetworkDesc& network, const StackSize& size,
-                                 StepKind kind, const StepResources& resources, const StepMemory& memory,
-                                 TraceRequest* trace = nullptr);
+Result<DeclaredStep> declare_step(graph::FrameGraph& frame, const NetworkDesc& network, const StackSize& size,
+                                  StepKind kind, const StepResources& resources, const StepMemory& memory,
+                                  TraceRequest* trace = nullptr);
 
 }  // namespace kinetograph::vae

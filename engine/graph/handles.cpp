@@ -73,6 +73,8 @@ std::uint32_t bytes_per_pixel(PixelFormat format) {
             return 4;
         case PixelFormat::Rgba16Float:
             return 8;
+        case PixelFormat::Rgb32Float:
+            return 12;
     }
     return 0;
 }
@@ -91,6 +93,8 @@ std::string_view to_string(PixelFormat format) {
             return "rgba16_float";
         case PixelFormat::R32Float:
             return "r32_float";
+        case PixelFormat::Rgb32Float:
+            return "rgb32_float";
     }
     return "?";
 }

@@ -193,7 +193,15 @@ struct BufferDesc {
     MemoryDomain domain = MemoryDomain::Accelerator;
 };
 
-enum class PixelFormat : std::uint8_t { Rgba8Unorm, Rgba8Srgb, Bgra8Unorm, Bgra8Srgb, Rgba16Float, R32Float };
+enum class PixelFormat : std::uint8_t {
+    Rgba8Unorm,
+    Rgba8Srgb,
+    Bgra8Unorm,
+    Bgra8Srgb,
+    Rgba16Float,
+    R32Float,
+    Rgb32Float
+};
 std::uint32_t bytes_per_pixel(PixelFormat format);
 std::string_view to_string(PixelFormat format);
 

@@ -6,6 +6,8 @@
 #include <kinetograph/engine/interop/timeline_point.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
 
+#include <span>
+
 namespace kinetograph::interop {
 
 /// How the three numbers of a pixel are to be read.
@@ -27,20 +29,22 @@ struct FrameLabel {
     std::uint64_t step = 0;           ///< of the writer's that made it, in its own counting
 };
 
-/// A frame that its reader holds, from FrameRing::take() until it goes back to FrameRing::release(). Either an image or
-/// a buffer of rows; contents may be read once `ready` is reached, on the device or on the host.
+/// A frame that its reader holds, from FrameRing::take() until it goes back to FrameRing::release(). An image, a buffer
+/// of rows, or rows in the host's memory; contents may be read once `ready` is reached, on the device or on the host.
 struct FrameRecord {
     const vulkan::Image* image = nullptr;  ///< with its view; null in a ring of buffers
     /// The image's layout from `ready` on. The reader may leave it in any other: nobody looks at old contents.
     VkImageLayout layout = VK_IMAGE_LAYOUT_UNDEFINED;
     const SharedBuffer* buffer = nullptr;  ///< with its device address; null in a ring of images
-    std::uint64_t row_bytes = 0;           ///< from row to row of the buffer
+    std::span<const std::byte> host;       ///< the rows; none in a ring of images or buffers
+    std::uint64_t row_bytes = 0;           ///< from row to row of the buffer, and of the host's memory
     std::uint32_t width = 0, height = 0;   ///< pixels
     graph::PixelFormat format = graph::PixelFormat::Rgba8Unorm;
     ColorDescription color;
 
     TimelinePoint ready;
     FrameLabel label;
+    bool is_finite = true;  ///< false: its step made infinities or NaN; known of frames that are complete when taken
     std::uint64_t generation = 0;  ///< grows with FrameRing::restart()
 
     std::uint32_t slot = 0;    ///< of the ring

@@ -40,6 +40,8 @@ Result<std::unique_ptr<FrameRing>> FrameRing::create(Bridge& bridge, const Frame
                    vulkan::Image::create(*bridge.display(), name,
                                          {.width = desc.width, .height = desc.height, .format = desc.format}));
             ring->slots_[i].image = std::move(image);
+        } else if (desc.storage == FrameRingDesc::Storage::Host) {
+            KG_TRY(ring->slots_[i].host, bridge.accelerator().allocate_pinned(name, ring->frame_bytes()));
         } else {
             KG_TRY(auto buffer, bridge.memory().create_buffer(name, ring->frame_bytes()));
             ring->slots_[i].buffer = std::move(buffer);
@@ -60,7 +62,8 @@ std::optional<FrameRing::Slot> FrameRing::acquire(Nanoseconds timeout) {
     storage.state = State::Writing;
     // Whatever its reader left it in: the contents are written anew.
     if (storage.image) storage.image->set_layout(VK_IMAGE_LAYOUT_UNDEFINED);
-    return Slot{index, generation_, storage.image.get(), storage.buffer.get(), std::move(storage.until)};
+    return Slot{
+        index, generation_, storage.image.get(), storage.buffer.get(), storage.host.get(), std::move(storage.until)};
 }
 
 void FrameRing::abandon(const Slot& slot) {
@@ -118,6 +121,7 @@ FrameRecord FrameRing::record_of(std::uint32_t slot) const {
     record.image = storage.image.get();
     record.layout = storage.layout;
     record.buffer = storage.buffer.get();
+    if (storage.host) record.host = {storage.host->host_data(), frame_bytes()};
     record.row_bytes = row_bytes();
     record.width = desc_.width;
     record.height = desc_.height;
@@ -141,6 +145,12 @@ std::optional<FrameRecord> FrameRing::try_take_ready() {
     std::lock_guard lock(mutex_);
     if (waiting_.empty() || !bridge_.has_reached(slots_[waiting_.front()].until)) return std::nullopt;
     return take_next();
+}
+
+std::optional<TimelinePoint> FrameRing::next_ready() const {
+    std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return std::nullopt;
+    return slots_[waiting_.front()].until;
 }
 
 FrameRecord FrameRing::take_next() {
@@ -168,6 +178,17 @@ void FrameRing::free_slot(std::uint32_t slot, const TimelinePoint& until) {
     slots_[slot].state = State::Free;
     slots_[slot].until = until;
     free_.push_back(slot);
+}
+
+void FrameRing::wait_for_readers() const {
+    std::vector<TimelinePoint> points;
+    {
+        std::lock_guard lock(mutex_);
+        for (const Storage& storage : slots_)
+            if (storage.state == State::Free) points.push_back(storage.until);
+    }
+    // A device that is lost reads nothing any more.
+    for (const TimelinePoint& point : points) static_cast<void>(bridge_.wait(point, graph::kPatience));
 }
 
 std::uint64_t FrameRing::restart() {

@@ -14,6 +14,7 @@ struct FrameRingDesc {
     enum class Storage : std::uint8_t {
         Image,   ///< of the Vulkan device, written by passes on Vulkan lanes
         Buffer,  ///< that accelerator and Vulkan both see, written by passes on either
+        Host,    ///< memory of the host's that the accelerator writes in place
     };
     std::uint32_t width = 0, height = 0;  ///< pixels
     graph::PixelFormat format = graph::PixelFormat::Rgba8Unorm;
@@ -56,6 +57,7 @@ class FrameRing {
         std::uint64_t generation = 0;
         vulkan::Image* image = nullptr;        ///< in a ring of images
         const SharedBuffer* buffer = nullptr;  ///< in a ring of buffers
+        const accel::Memory* host = nullptr;   ///< in a ring of the host's memory
         TimelinePoint reusable;                ///< its last reader is done; the writing lane waits for that
     };
     /// The slot that has been back for longest; nothing while readers hold all of them.
@@ -81,10 +83,15 @@ class FrameRing {
     std::optional<FrameRecord> take(Nanoseconds timeout);
     /// The next frame, if its contents are complete already.
     std::optional<FrameRecord> try_take_ready();
+    /// When the next frame's contents are complete; nothing if there is no frame.
+    std::optional<TimelinePoint> next_ready() const;
     /// Gives a frame back. The slot is written again only once `done` is reached: a timeline semaphore of the bridge's
     /// Vulkan device with the value that the reader's last work signals. Errors: InvalidArgument (a record that is not
     /// held: released already, or of another ring).
     Result<void> release(const FrameRecord& record, const TimelinePoint& done);
+
+    /// Waits until the readers of frames that came back are done, for kPatience each.
+    void wait_for_readers() const;
 
     /// Throws away frames that were not taken and begins a new generation, which it returns. Frames that readers hold
     /// stay theirs.
@@ -96,6 +103,7 @@ class FrameRing {
     struct Storage {
         std::unique_ptr<vulkan::Image> image;
         std::unique_ptr<SharedBuffer> buffer;
+        std::unique_ptr<accel::Memory> host;
         State state = State::Free;
         std::uint64_t serial = 0;
         TimelinePoint until;  ///< Free: reusable then; Waiting and Held: ready then

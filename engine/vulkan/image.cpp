@@ -22,6 +22,8 @@ VkFormat to_vk(graph::PixelFormat format) {
             return VK_FORMAT_R16G16B16A16_SFLOAT;
         case graph::PixelFormat::R32Float:
             return VK_FORMAT_R32_SFLOAT;
+        case graph::PixelFormat::Rgb32Float:
+            return VK_FORMAT_R32G32B32_SFLOAT;
     }
     return VK_FORMAT_UNDEFINED;
 }

@@ -1,5 +1,6 @@
 #include "host.hpp"
 
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -137,7 +138,7 @@ std::uint64_t Host::submit(VkImage image, VkImageLayout layout, VkExtent2D size,
     return submitted_;
 }
 
-std::array<std::uint8_t, 4> Host::wait(std::uint64_t value) {
+void Host::print(std::uint64_t value, std::int64_t index, std::chrono::nanoseconds due) {
     auto info = made<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
     info.semaphoreCount = 1;
     info.pSemaphores = &done;
@@ -145,7 +146,8 @@ std::array<std::uint8_t, 4> Host::wait(std::uint64_t value) {
     vkWaitSemaphores(device, &info, UINT64_MAX);
     std::array<std::uint8_t, 4> pixel;
     std::memcpy(pixel.data(), mapped_, pixel.size());
-    return pixel;
+    std::printf("frame %3lld, due at %.3f s, centre pixel %3d %3d %3d\n", static_cast<long long>(index),
+                std::chrono::duration<double>(due).count(), pixel[0], pixel[1], pixel[2]);
 }
 
 Host::~Host() {

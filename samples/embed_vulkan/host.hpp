@@ -4,6 +4,7 @@
 #include <vulkan/vulkan.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -19,8 +20,8 @@ class Host {
     /// Submits the engine's work on a picture: waits for `ready` to reach `value`, copies the pixel in the middle of
     /// `image` (in `layout`) to where the host can read it, and signals `done` with the value that this returns.
     std::uint64_t submit(VkImage image, VkImageLayout layout, VkExtent2D size, VkSemaphore ready, std::uint64_t value);
-    /// Waits until the work that signals `value` has ended; the pixel that it saw.
-    std::array<std::uint8_t, 4> wait(std::uint64_t value);
+    /// Waits until the work that signals `value` has ended, and prints the pixel that it saw. Only the sample waits.
+    void print(std::uint64_t value, std::int64_t index, std::chrono::nanoseconds due);
 
     /// Enabled where the device has them: memory and semaphores for an accelerator on the same GPU, and memory of the
     /// host's for one beside it.

@@ -1,11 +1,9 @@
-// Frames in VkImages on the application's own device, each with a timeline value that its queue waits for; the frame
-// loop never does. host.hpp stands for the engine and its own Vulkan; everything of ours is here.
+// Frames in VkImages on the application's own device, each with a timeline value that its queue waits for. host.hpp
+// stands for the engine and its own Vulkan; everything of ours is here.
 //   embed_vulkan LATENTS.safetensors CHECKPOINT [cpu|cuda|hip]
 #include "host.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
-#include <kinetograph/engine/accel/open.hpp>
-#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/compute/session/session.hpp>
 
 #include <cstdio>
 
@@ -13,48 +11,26 @@ using namespace kinetograph;
 
 namespace {
 
-Result<void> play(Host& host, const char* latents, const char* weights, const char* lane) {
-    // Load time: our view of the engine's device, the accelerator, and the bridge between the two.
-    const auto instance = vulkan::Instance::adopt(host.instance, &vkGetInstanceProcAddr);
-    auto device = vulkan::Device::adopt(*instance, {.physical = host.physical,
-                                                    .device = host.device,
-                                                    .graphics = {host.queue, host.family, &host.queue_mutex},
-                                                    .compute = {},
-                                                    .transfer = {},
-                                                    .extensions = {host.extensions.begin(), host.extensions.end()}});
-    if (!device) return fail(device.error());
-    auto accelerator = accel::open(lane);
-    if (!accelerator) return fail(accelerator.error());
-    auto bridge = interop::Bridge::create(**accelerator, device->get());
-    if (!bridge) return fail(bridge.error());
-    std::printf("%s\n", (*bridge)->choice().reason.c_str());
+Result<void> play(Host& host, const char* latents, const char* weights, const char* device) {
+    // Load time: the model on a device beside the engine's own, and a stream of frames that is decoded from now on.
+    const session::ApplicationVulkan vulkan{host.instance,
+                                            &vkGetInstanceProcAddr,
+                                            {.physical = host.physical,
+                                             .device = host.device,
+                                             .graphics = {host.queue, host.family, &host.queue_mutex},
+                                             .extensions = {host.extensions.begin(), host.extensions.end()}}};
+    KG_TRY(const auto session, session::Session::open(weights, {.device = device, .vulkan = vulkan}));
+    KG_TRY(const auto stream, session->decode(std::filesystem::path(latents)));
+    std::printf("%s\n", stream->facts().route.c_str());
 
-    // The clip, the model, and a stream of frames that is decoded from now on.
-    auto clip = vae::Latents::open(latents);
-    if (!clip) return fail(clip.error());
-    auto checkpoint = vae::Checkpoint::open(weights);
-    if (!checkpoint) return fail(checkpoint.error());
-    auto model = vae::Model::create(**accelerator, std::move(*checkpoint));
-    if (!model) return fail(model.error());
-    auto decoder = vae::Decoder::create_for(*model, *clip);
-    if (!decoder) return fail(decoder.error());
-    auto stream = stream::FrameStream::create(**bridge, std::move(*decoder), *clip);
-    if (!stream) return fail(stream.error());
-
-    // The frame loop: asks, never waits. What is shown is waited for by the engine's queue, and goes back with the
-    // value that the engine's own work on it signals.
-    while (!(*stream)->finished()) {
-        auto frame = (*stream)->try_take();
-        if (!frame) return fail(frame.error());
-        if (!*frame) continue;  // the engine draws the last one again
-        const interop::FrameRecord& record = **frame;
-        const std::uint64_t drawn = host.submit(record.image->handle(), record.layout, {record.width, record.height},
-                                                record.ready.semaphore, record.ready.value);
-        if (auto released = (*stream)->release(record, {host.done, nullptr, drawn}); !released) return released;
-        const auto pixel = host.wait(drawn);  // only to print it
-        std::printf(
-            "frame %3lld, due at %.3f s, centre pixel %3d %3d %3d\n", static_cast<long long>(record.label.index),
-            std::chrono::duration<double>(record.label.presentation_time).count(), pixel[0], pixel[1], pixel[2]);
+    // What is shown is waited for by the engine's queue, and goes back with the value that the engine's work signals.
+    while (!stream->finished()) {
+        KG_TRY(const auto frame, stream->take(std::chrono::seconds(1)));
+        if (!frame) continue;
+        const std::uint64_t drawn = host.submit(frame->image->handle(), frame->layout, {frame->width, frame->height},
+                                                frame->ready.semaphore, frame->ready.value);
+        KG_CHECK(stream->release(*frame, {host.done, nullptr, drawn}));
+        host.print(drawn, frame->label.index, frame->label.presentation_time);
     }
     return {};
 }
@@ -67,13 +43,8 @@ int main(int argc, char** argv) {
         return 2;
     }
     Host host;
-    if (!host.usable) {
-        std::fprintf(stderr, "embed_vulkan: there is no Vulkan 1.3 device here\n");
-        return 1;
-    }
-    if (auto played = play(host, argv[1], argv[2], argc > 3 ? argv[3] : "cpu"); !played) {
-        std::fprintf(stderr, "embed_vulkan: %s\n", played.error().message.c_str());
-        return 1;
-    }
-    return 0;
+    auto played = host.usable ? play(host, argv[1], argv[2], argc > 3 ? argv[3] : "cpu")
+                              : fail(ErrorCode::NotFound, "there is no Vulkan 1.3 device here");
+    if (!played) std::fprintf(stderr, "embed_vulkan: %s\n", played.error().message.c_str());
+    return played ? 0 : 1;
 }

@@ -1,9 +1,8 @@
 // CheckpointSource: clips decoded with one checkpoint on one device.
 #pragma once
 
-#include <kinetograph/compute/vae/decoder.hpp>
-#include <kinetograph/engine/accel/accelerator.hpp>
-#include <kinetograph/samples/viewer/clip_source.hpp>
+#include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/samples/viewer/clip.hpp>
 
 #include <functional>
 #include <memory>
@@ -18,27 +17,21 @@ class CheckpointSource final : public ClipSource {
   public:
     using SayRoute = std::function<void(const Route&)>;
 
-    /// `say_route` is called for every clip of a GPU, on the thread that opens it; may be empty.
-    /// `recorder` gets the spans of every pass, and outlives the source.
-    CheckpointSource(std::string weights, const vae::ModelOptions& options, std::unique_ptr<accel::Device> device,
-                     profile::Recorder& recorder, SayRoute say_route = {});
-    ~CheckpointSource() override;
-    void draw_on(const vulkan::Device& display) override { display_ = &display; }
-    Result<std::unique_ptr<DecodingClip>> open(const std::filesystem::path& latents, bool loop) override;
+    /// `options` say what decodes, and where the spans of every pass go. `say_route` is called for every clip of a GPU,
+    /// on the thread that opens it; may be empty.
+    CheckpointSource(std::string weights, session::SessionOptions options, SayRoute say_route = {})
+        : weights_(std::move(weights)), options_(std::move(options)), say_route_(std::move(say_route)) {}
+    void draw_on(const vulkan::Device& display) override { options_.display = &display; }
+    Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
     std::string description() const override;
 
   private:
-    Result<std::unique_ptr<vae::Decoder>> make_decoder(const vae::Latents& clip) const;
-    Result<std::unique_ptr<DecodingClip>> open_queued(vae::Latents clip, bool loop, Route route = {}) const;
-    Result<std::unique_ptr<DecodingClip>> open_streamed(vae::Latents clip, bool loop) const;
+    Result<Clip> open_streamed(const vae::Latents& clip, bool loop, session::StreamOptions::Storage storage) const;
 
     std::string weights_;
-    vae::ModelOptions options_;
-    std::unique_ptr<accel::Device> device_;
-    profile::Recorder& recorder_;
+    session::SessionOptions options_;
     SayRoute say_route_;
-    const vulkan::Device* display_ = nullptr;
-    std::shared_ptr<vae::Model> model_;
+    std::unique_ptr<session::Session> session_;
 };
 
 }  // namespace kinetograph::viewer

@@ -3,7 +3,7 @@
 
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/present/png.hpp>
-#include <kinetograph/samples/viewer/decoding_clip.hpp>
+#include <kinetograph/samples/viewer/clip.hpp>
 
 #include <filesystem>
 #include <functional>

@@ -33,7 +33,7 @@ struct PictureData {
     graph::Image texture, target;
 };
 
-void copy_pixels(const UploadData& data, std::span<const std::uint8_t> rgba, vulkan::PassContext& context) {
+void copy_pixels(const UploadData& data, std::span<const std::byte> rgba, vulkan::PassContext& context) {
     const auto staging = context.upload(rgba.size());
     if (!staging) return;
     std::memcpy(staging->data, rgba.data(), rgba.size());
@@ -87,17 +87,18 @@ Result<std::unique_ptr<PictureRenderer>> PictureRenderer::create(const vulkan::D
 }
 
 Result<graph::Image> PictureRenderer::declare_texture(graph::FrameGraph& graph, const Frame& frame) {
-    if (const auto* lent = std::get_if<std::shared_ptr<LentImage>>(&frame.pixels)) return borrow(graph, **lent);
-    return upload(graph, frame, std::get<HostPixels>(frame.pixels));
+    if (frame.pixels->record().image != nullptr) return borrow(graph, *frame.pixels);
+    return upload(graph, frame);
 }
 
-graph::Image PictureRenderer::borrow(graph::FrameGraph& graph, LentImage& image) {
-    lent_ = &image;
-    graphics_.wait_before_next(vulkan::ExternalSemaphore{image.ready().semaphore, image.ready().value});
-    return graph.import_image("frame", image.image().desc(), physical_of(image.image()));
+graph::Image PictureRenderer::borrow(graph::FrameGraph& graph, LentFrame& frame) {
+    lent_ = &frame;
+    const interop::FrameRecord& record = frame.record();
+    graphics_.wait_before_next(vulkan::ExternalSemaphore{record.ready.semaphore, record.ready.value});
+    return graph.import_image("frame", record.image->desc(), physical_of(*record.image));
 }
 
-Result<graph::Image> PictureRenderer::upload(graph::FrameGraph& graph, const Frame& frame, const HostPixels& pixels) {
+Result<graph::Image> PictureRenderer::upload(graph::FrameGraph& graph, const Frame& frame) {
     if (auto fitted = fit_texture(frame); !fitted) return fail(fitted.error());
     const graph::Image texture = graph.import_image("frame", texture_->desc(), physical_of(*texture_));
     if (uploaded_ && frame.index == index_ && frame.decoded_at == decoded_at_) return texture;
@@ -110,7 +111,7 @@ Result<graph::Image> PictureRenderer::upload(graph::FrameGraph& graph, const Fra
             [&](graph::PassBuilder& pass, UploadData& data) {
                 data.texture = pass.write(texture, graph::Access::TransferWrite);
             },
-            [rgba = std::span<const std::uint8_t>(pixels)](const UploadData& data, vulkan::PassContext& context) {
+            [rgba = frame.pixels->record().host](const UploadData& data, vulkan::PassContext& context) {
                 copy_pixels(data, rgba, context);
             })
         .texture;

@@ -41,8 +41,8 @@ class PictureRenderer {
     PictureRenderer(const vulkan::Device& device, vulkan::VulkanLane& graphics)
         : device_(device), graphics_(graphics) {}
     Result<graph::Image> declare_texture(graph::FrameGraph& graph, const Frame& frame);
-    graph::Image borrow(graph::FrameGraph& graph, LentImage& image);
-    Result<graph::Image> upload(graph::FrameGraph& graph, const Frame& frame, const HostPixels& pixels);
+    graph::Image borrow(graph::FrameGraph& graph, LentFrame& frame);
+    Result<graph::Image> upload(graph::FrameGraph& graph, const Frame& frame);
     Result<void> fit_texture(const Frame& frame);
 
     const vulkan::Device& device_;
@@ -50,7 +50,7 @@ class PictureRenderer {
     std::unique_ptr<vulkan::Pipeline> pipeline_;  // at its own size or enlarged
     std::unique_ptr<vulkan::Pipeline> reduced_pipeline_;
     std::unique_ptr<PixelProbe> probe_;
-    LentImage* lent_ = nullptr;  // that the picture being declared is made of
+    LentFrame* lent_ = nullptr;  // that the picture being declared is made of
     Rectangle place_;
     std::unique_ptr<vulkan::Image> texture_;  // of frames that are uploaded
     bool uploaded_ = false;                   // it holds the frame below

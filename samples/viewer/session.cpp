@@ -52,10 +52,9 @@ Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
     retire_clip();
     latents_ = std::move(loaded.latents);
     clip_ = std::move(*loaded.clip);
-    clip_->set_loop(loop_);  // the key may have been pressed meanwhile
-    const ClipFacts& facts = clip_->facts();
-    if (facts.route.is_detour) toast(facts.route.sentence, true, now);
-    playback_.emplace(PlaybackOptions{.fps = facts.fps, .kept = facts.kept});
+    clip_->stream->set_loop(loop_);  // the key may have been pressed meanwhile
+    if (clip_->route.is_detour) toast(clip_->route.sentence, true, now);
+    playback_.emplace(PlaybackOptions{.fps = clip_->stream->facts().fps, .kept = clip_->kept});
     playback_->set_speed(speed_);
     playback_->set_playing(playing_);
     return {};
@@ -65,7 +64,8 @@ Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
 void Session::retire_clip() {
     playback_.reset();
     if (!clip_) return;
-    retired_.push_back(std::async(std::launch::async, [old = std::move(clip_)]() mutable { old.reset(); }));
+    retired_.push_back(std::async(std::launch::async, [old = std::move(clip_->stream)]() mutable { old.reset(); }));
+    clip_.reset();
 }
 
 Result<bool> Session::advance(Nanoseconds now, Nanoseconds refresh) {
@@ -87,8 +87,14 @@ std::optional<Nanoseconds> Session::waiting_for_first_frame(Nanoseconds now) con
 
 bool Session::ended() const {
     if (!clip_ || frame() == nullptr || loading()) return false;
-    const ClipStats stats = clip_->stats();
+    const stream::FrameStreamStats stats = clip_->stream->stats();
     return stats.finished && stats.depth == 0 && playback_->at_newest();
+}
+
+stream::FrameStreamStats Session::decoding() const {
+    if (!clip_) return {};
+    clip_->stream->collect();
+    return clip_->stream->stats();
 }
 
 PlaybackCounters Session::counters() const {
@@ -114,7 +120,7 @@ void Session::change_speed(double speed, Nanoseconds now) {
 
 void Session::restart() {
     if (!clip_) return;
-    clip_->restart();
+    clip_->stream->restart();
     playback_->clear();
     set_playing(true);
 }
@@ -146,7 +152,7 @@ Wishes Session::handle(Action action, Nanoseconds now) {
             break;
         case Action::Loop:
             loop_ = !loop_;
-            if (clip_) clip_->set_loop(loop_);
+            if (clip_) clip_->stream->set_loop(loop_);
             toast(loop_ ? "loop on" : "loop off", false, now);
             break;
         case Action::Restart:

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/samples/viewer/actions.hpp>
-#include <kinetograph/samples/viewer/clip_source.hpp>
+#include <kinetograph/samples/viewer/clip.hpp>
 #include <kinetograph/samples/viewer/playback.hpp>
 
 #include <future>
@@ -52,8 +52,9 @@ class Session {
     bool ended() const;
 
     const std::filesystem::path& latents() const { return latents_; }
-    const ClipFacts* clip() const { return clip_ ? &clip_->facts() : nullptr; }
-    ClipStats decoding() const { return clip_ ? clip_->stats() : ClipStats{}; }
+    const stream::FrameStreamFacts* clip() const { return clip_ ? &clip_->stream->facts() : nullptr; }
+    /// Also brings what has run since the last call to the profiler.
+    stream::FrameStreamStats decoding() const;
     bool playing() const { return playing_; }
     bool looping() const { return loop_; }
     double speed() const { return speed_; }
@@ -70,7 +71,7 @@ class Session {
   private:
     struct Loaded {
         std::filesystem::path latents;
-        Result<std::unique_ptr<DecodingClip>> clip;
+        Result<Clip> clip;
     };
     Result<void> take_over_loaded(Nanoseconds now);
     Result<void> take_over(Loaded loaded, Nanoseconds now);
@@ -90,7 +91,7 @@ class Session {
     std::optional<std::filesystem::path> next_;  // dropped while another was loading
     std::future<Loaded> loading_;
     Nanoseconds waiting_since_{};
-    std::unique_ptr<DecodingClip> clip_;
+    std::optional<Clip> clip_;
     std::optional<Playback> playback_;        // whose frames are the clip's
     PlaybackCounters earlier_;                // of clips before this one
     std::vector<std::future<void>> retired_;  // clips on their way out: their last step may take a while

@@ -42,7 +42,7 @@ class Viewer {
     bool may_idle(Nanoseconds now) const;
     bool is_over() const;
     void draw_interface(Nanoseconds now, ui::Statistics statistics);
-    ui::OverlayFigures figures(Nanoseconds now, const ClipStats& decoding) const;
+    ui::OverlayFigures figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const;
     std::optional<PixelPosition> position_under_cursor() const;
     void update_title(Nanoseconds now);
     Nanoseconds refresh() const { return Nanoseconds(static_cast<std::int64_t>(1e9 / stage_->refresh_rate())); }
@@ -213,14 +213,15 @@ bool Viewer::is_over() const {
 }
 
 void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
-    const ClipStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
+    const stream::FrameStreamStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
     if (session_.overlay()) {
         ui::OverlayOptions overlay;
         overlay.refresh = statistics;
         overlay.scale = stage_->scale();
         // A slow decoder's steps must fit in, or nothing could be compared.
-        overlay.timeline = std::clamp<Nanoseconds>(2 * decoding.last_step, overlay.timeline, std::chrono::seconds(4));
-        overlay.statistics = std::max<Nanoseconds>(3 * decoding.last_step, overlay.statistics);
+        overlay.timeline =
+            std::clamp<Nanoseconds>(2 * decoding.times.last_step, overlay.timeline, std::chrono::seconds(4));
+        overlay.statistics = std::max<Nanoseconds>(3 * decoding.times.last_step, overlay.statistics);
         overlay_.draw(figures(now, decoding), now, stage_->fonts(), overlay);
     }
     draw_hud(session_, {.width = stage_->target().width,
@@ -231,7 +232,7 @@ void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
                         .pixel = stage_->pixel()});
 }
 
-ui::OverlayFigures Viewer::figures(Nanoseconds now, const ClipStats& decoding) const {
+ui::OverlayFigures Viewer::figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const {
     ui::OverlayFigures figures;
     figures.title = session_.description();
     figures.fps = rate_.rate(now);
@@ -239,10 +240,12 @@ ui::OverlayFigures Viewer::figures(Nanoseconds now, const ClipStats& decoding) c
     figures.late = session_.counters().late;
     figures.dropped = session_.counters().dropped;
     figures.queue_depth = decoding.depth;
-    figures.queue_capacity = decoding.capacity;
-    figures.step = decoding.last_step;
-    const double step = std::chrono::duration<double>(decoding.average_step).count();
-    if (step > 0.0) figures.real_time_factor = 4.0 / session_.clip()->fps / step;  // a step makes four frames
+    figures.step = decoding.times.last_step;
+    const stream::FrameStreamFacts* clip = session_.clip();
+    if (clip == nullptr) return figures;
+    figures.queue_capacity = clip->slots - decoding.held;
+    const double step = std::chrono::duration<double>(decoding.times.average_step).count();
+    if (step > 0.0) figures.real_time_factor = static_cast<double>(clip->frames_of_a_step) / clip->fps / step;
     return figures;
 }
 

@@ -1,7 +1,7 @@
 // The viewer: decodes a latents file and shows it, in a window or in memory.
 #pragma once
 
-#include <kinetograph/samples/viewer/clip_source.hpp>
+#include <kinetograph/samples/viewer/clip.hpp>
 #include <kinetograph/samples/viewer/options.hpp>
 
 namespace kinetograph::viewer {

@@ -1,6 +1,6 @@
 #include "fake_clip.hpp"
 
-#include <kinetograph/samples/viewer/queued_clip.hpp>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,98 +11,89 @@
 namespace kinetograph::viewer::testing {
 namespace {
 
-/// Knows the size of its frames and nothing else.
-class FakeDecoder final : public vae::Decoder {
-  public:
-    FakeDecoder(std::int64_t width, std::int64_t height) : width_(width), height_(height) {}
-    vae::StepFrames step_frames() const override { return {.most = 4, .height = height_, .width = width_}; }
-    vae::LatentSize latent_size() const override { std::abort(); }
-    Result<vae::DecodedFrames> step(std::span<const float>) override { std::abort(); }
-    Result<void> reset() override { std::abort(); }
-    Result<void> attach(vae::DeviceOutput) override { std::abort(); }
-    Result<vae::EnqueuedStep> enqueue(const vae::DeviceStep&) override { std::abort(); }
-    accel::AcceleratorLane& lane() override { std::abort(); }
-    Result<std::vector<float>> trace(std::span<const float>, std::string_view) override { std::abort(); }
-    std::vector<std::string> modules() const override { std::abort(); }
-    const graph::Plan* plan() const override { std::abort(); }
-    Result<graph::Plan> compile_plan(int) const override { std::abort(); }
-    std::uint64_t peak_device_bytes() const override { std::abort(); }
-    vae::StackMemory memory() const override { std::abort(); }
-
-  private:
-    std::int64_t width_, height_;
-};
-
 /// Frames become ready one after another, `step` apart, from the moment of creation or restart.
-class FakeQueue final : public vae::DecodeQueue {
+class FakeStream final : public stream::FrameStream {
   public:
-    FakeQueue(FakeSource& source, const FakeClip& fake, std::string name, bool loop)
-        : source_(source), fake_(fake), decoder_(fake.width, fake.height), loop_(loop), began_(host_now()) {
-        clip_.name = std::move(name);
-        clip_.frames = fake.latent_frames;
-        clip_.fps = fake.fps;
-        clip_.width = fake.width / 8;
-        clip_.height = fake.height / 8;
-        ++source_.live_queues;
+    FakeStream(FakeSource& source, const FakeClip& fake, bool loop)
+        : source_(source), fake_(fake), loop_(loop), began_(host_now()) {
+        facts_ = {.width = fake.width,
+                  .height = fake.height,
+                  .frames = 1 + 4 * (fake.latent_frames - 1),
+                  .frames_of_a_step = 4,
+                  .fps = fake.fps,
+                  .slots = 16,
+                  .route = "a fake",
+                  .memory = {}};
+        ++source_.live_streams;
     }
-    ~FakeQueue() override {
+    ~FakeStream() override {
         source_.closing.pass();
-        --source_.live_queues;
+        --source_.live_streams;
     }
+    FakeStream(const FakeStream&) = delete;
+    FakeStream& operator=(const FakeStream&) = delete;
 
-    Result<std::optional<vae::Frame>> try_pop() override {
-        if (taken_ == frames() && loop_) {
+    Result<bool> push(const stream::LatentFrame&, Nanoseconds) override { std::abort(); }
+    Result<bool> push(std::span<const float>, Nanoseconds) override { std::abort(); }
+    Result<std::optional<interop::FrameRecord>> take(Nanoseconds) override { return try_take_ahead(); }
+    Result<std::optional<interop::FrameRecord>> try_take_ahead() override {
+        if (taken_ == facts_.frames && loop_) {
             taken_ = 0;
             began_ = host_now();
         }
         if (taken_ >= ready()) return std::nullopt;
         if (fake_.fails_at == taken_) return fail(ErrorCode::InvalidArgument, "latent frame {} is not finite", taken_);
-        vae::Frame frame;
-        frame.index = taken_;
-        frame.generation = generation_;
-        frame.width = fake_.width;
-        frame.height = fake_.height;
-        frame.presentation_time = Nanoseconds(static_cast<std::int64_t>(1e9 * static_cast<double>(taken_) / fake_.fps));
-        frame.decoded_at = host_now();
-        frame.rgba = fake_pixels(fake_.width, fake_.height, taken_);
+        auto& pixels = held_[++serial_];
+        pixels = fake_pixels(fake_.width, fake_.height, taken_);
+        interop::FrameRecord record;
+        record.host = std::as_bytes(std::span(pixels));
+        record.row_bytes = static_cast<std::uint64_t>(4 * fake_.width);
+        record.width = static_cast<std::uint32_t>(fake_.width);
+        record.height = static_cast<std::uint32_t>(fake_.height);
+        record.label = {
+            .index = taken_,
+            .presentation_time = Nanoseconds(static_cast<std::int64_t>(1e9 * static_cast<double>(taken_) / fake_.fps)),
+            .step = 0};
+        record.generation = generation_;
+        record.serial = serial_;
         ++taken_;
-        return frame;
+        return record;
     }
-    Result<std::optional<vae::Frame>> pop() override {
-        source_.frames.pass();
-        while (taken_ < frames() && taken_ >= ready()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        return try_pop();
+    Result<void> release(const interop::FrameRecord& record, const interop::TimelinePoint&) override {
+        EXPECT_EQ(held_.erase(record.serial), 1U);
+        return {};
     }
     void restart() override {
         ++generation_;
         taken_ = 0;
         began_ = host_now();
     }
+    void cancel() override { std::abort(); }
     void set_loop(bool loop) override { loop_ = loop; }
-    vae::DecodeQueueStats stats() const override {
-        vae::DecodeQueueStats stats;
-        stats.depth = static_cast<std::size_t>(std::max<std::int64_t>(0, ready() - taken_));
-        stats.capacity = 16;
-        stats.last_step = stats.average_step = 4 * fake_.step;
-        stats.finished = !loop_ && ready() == frames();
-        return stats;
+    bool finished() const override { return stats().finished && stats().depth == 0; }
+    stream::FrameStreamStats stats() const override {
+        return {.depth = static_cast<std::size_t>(std::max<std::int64_t>(0, ready() - taken_)),
+                .held = 0,
+                .times = {.steps = 0, .last_step = 4 * fake_.step, .average_step = 4 * fake_.step},
+                .finished = !loop_ && ready() == facts_.frames};
     }
-    const vae::Latents& clip() const override { return clip_; }
-    const vae::Decoder& decoder() const override { return decoder_; }
+    const stream::FrameStreamFacts& facts() const override { return facts_; }
+    std::optional<Nanoseconds> decoded_at(const interop::FrameRecord&) const override { return host_now(); }
+    void collect() override {}
 
   private:
-    std::int64_t frames() const { return 1 + 4 * (fake_.latent_frames - 1); }
     std::int64_t ready() const {
         if (source_.frames.is_closed()) return taken_;
-        if (fake_.step == Nanoseconds{}) return frames();
-        return std::min<std::int64_t>(frames(), (host_now() - began_) / fake_.step);
+        if (fake_.step == Nanoseconds{}) return facts_.frames;
+        return std::min<std::int64_t>(facts_.frames, (host_now() - began_) / fake_.step);
     }
     FakeSource& source_;
     FakeClip fake_;
-    FakeDecoder decoder_;
     bool loop_;
     Nanoseconds began_;
-    vae::Latents clip_;
+    stream::FrameStreamFacts facts_;
+    std::map<std::uint64_t, std::vector<std::uint8_t>> held_;  ///< [serial] -> pixels
+    std::uint64_t serial_ = 0;
     std::int64_t taken_ = 0;
     std::uint64_t generation_ = 0;
 };
@@ -149,14 +140,18 @@ std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, s
     return rgba;
 }
 
-Result<std::unique_ptr<DecodingClip>> FakeSource::open(const std::filesystem::path& latents, bool loop) {
+Result<Clip> FakeSource::open(const std::filesystem::path& latents, bool loop) {
     ++opened;
-    live_at_open = std::max(live_at_open.load(), live_queues.load());
+    live_at_open = std::max(live_at_open.load(), live_streams.load());
     opening.pass();
     const auto clip = clips.find(latents.string());
     if (clip == clips.end()) return fail(ErrorCode::NotFound, "{}: no such clip", latents.string());
     if (clip->second.throws) throw std::bad_alloc();
-    return std::make_unique<QueuedClip>(std::make_unique<FakeQueue>(*this, clip->second, latents.string(), loop));
+    // As many as 256 MiB hold, but 8 to 64: what the viewer keeps of a clip in the host's memory.
+    const auto frame_bytes = static_cast<std::uint64_t>(4 * clip->second.width * clip->second.height);
+    return Clip{.stream = std::make_unique<FakeStream>(*this, clip->second, loop),
+                .kept = std::clamp<std::uint64_t>((256U << 20U) / frame_bytes, 8, 64),
+                .route = {}};
 }
 
 }  // namespace kinetograph::viewer::testing

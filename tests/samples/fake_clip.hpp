@@ -1,7 +1,7 @@
 // Clips whose every pixel is known, and decoders as slow or as broken as a test wants them.
 #pragma once
 
-#include <kinetograph/samples/viewer/clip_source.hpp>
+#include <kinetograph/samples/viewer/clip.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -44,13 +44,13 @@ class FakeSource final : public ClipSource {
     std::map<std::string, FakeClip> clips;
     Gate opening;  ///< that open() passes
     Gate frames;   ///< while it is closed no frame is ready
-    Gate closing;  ///< that a queue passes on its way out
+    Gate closing;  ///< that a stream passes on its way out
     std::atomic<int> opened{0};
-    std::atomic<int> live_queues{0};
+    std::atomic<int> live_streams{0};
     std::atomic<int> live_at_open{0};  ///< the most that there ever were when another was opened
 
     void draw_on(const vulkan::Device&) override {}
-    Result<std::unique_ptr<DecodingClip>> open(const std::filesystem::path& latents, bool loop) override;
+    Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
     std::string description() const override { return "fake decoder"; }
 };
 

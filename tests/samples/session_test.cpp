@@ -108,7 +108,7 @@ TEST_F(Sessions, ADroppedFileReplacesTheClipWhenItIsReady) {
     source_.opening.open();
     ASSERT_TRUE(run_until(session, [&] { return session.latents() == "b" && session.frame() != nullptr; }));
     EXPECT_EQ(session.frame()->width, 64);
-    ASSERT_TRUE(run_until(session, [&] { return source_.live_queues == 1; }));
+    ASSERT_TRUE(run_until(session, [&] { return source_.live_streams == 1; }));
     EXPECT_GT(session.counters().shown, 1U);  // of both clips
 }
 

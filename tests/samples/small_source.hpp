@@ -1,10 +1,7 @@
 // SmallSource: clips of a real decoder, as small as can be, whose frames come to the viewer on either way.
 #pragma once
 
-#include <kinetograph/compute/vae/decode_queue.hpp>
-#include <kinetograph/samples/viewer/clip_source.hpp>
-#include <kinetograph/samples/viewer/queued_clip.hpp>
-#include <kinetograph/samples/viewer/streamed_clip.hpp>
+#include <kinetograph/samples/viewer/clip.hpp>
 #include <kinetograph/tests/compute/stream/small_decoder.hpp>
 
 #include <functional>
@@ -28,23 +25,26 @@ class SmallSource final : public ClipSource {
         ASSERT_TRUE(device) << device.error().message;
         device_ = std::move(*device);
     }
-    Result<std::unique_ptr<DecodingClip>> open(const std::filesystem::path& latents, bool loop) override {
+    Result<Clip> open(const std::filesystem::path& latents, bool loop) override {
+        using Storage = interop::FrameRingDesc::Storage;
+        const bool in_place = way_ == Way::InPlace;
         const std::int64_t width = latents == "wide" ? 2 * stream::testing::kWidth : stream::testing::kWidth;
-        vae::Latents clip = stream::testing::small_clip(latent_frames_, width);
-        auto decoder = stream::testing::small_decoder(*device_, width, recorder_);
-        if (way_ == Way::InPlace) {
-            auto streamed = StreamedClip::create(*device_, *display_, std::move(decoder), clip,
-                                                 {.loop = loop, .recorder = recorder_});
-            if (!streamed) return fail(std::move(streamed.error()));
-            route_ = (*streamed)->facts().route.sentence;
-            return std::move(*streamed);
-        }
-        auto queue = vae::DecodeQueue::create(std::move(decoder), std::move(clip), {.loop = loop});
-        if (!queue) return fail(std::move(queue.error()));
-        return std::make_unique<QueuedClip>(std::move(*queue));
+        KG_TRY(auto bridge, interop::Bridge::create(*device_, in_place ? display_ : nullptr));
+        Clip clip{.kept = kKept, .route = {.sentence = bridge->choice().reason}};
+        KG_TRY(clip.stream, stream::FrameStream::create(std::move(bridge),
+                                                        stream::testing::small_decoder(*device_, width, recorder_),
+                                                        stream::testing::small_clip(latent_frames_, width),
+                                                        {.storage = in_place ? Storage::Image : Storage::Host,
+                                                         .slots = kKept + 12,
+                                                         .loop = loop,
+                                                         .recorder = recorder_}));
+        route_ = clip.route.sentence;
+        return clip;
     }
     std::string description() const override { return "small decoder"; }
     const std::string& route() const { return route_; }  ///< of the last clip that was opened
+
+    static constexpr std::uint32_t kKept = 64;
 
   private:
     Way way_;

@@ -222,7 +222,7 @@ Result<void> run(DecodeBench bench) {
     KG_TRY(auto model, vae::Model::create(*device, checkpoint, bench.decode.model));
     KG_TRY(auto decoder, vae::Decoder::create_for(model, clip, {.recorder = bench.passes ? &recorder : nullptr}));
     const double load = to_seconds(host_now() - start);
-    state_memory(*decoder, info);
+    state_memory(decoder->memory(), info);
     KG_TRY(auto measured, measure(*decoder, clip, bench));
     measured.load = load;
 

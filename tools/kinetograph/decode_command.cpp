@@ -1,5 +1,7 @@
 // kinetograph decode: a latents file to a video, pictures, a tensor, or raw bytes.
 #include <spdlog/spdlog.h>
+#include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
@@ -9,7 +11,9 @@
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/progress.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -19,88 +23,109 @@ namespace {
 struct DecodeArguments {
     std::string latents;
     std::string out;
-    std::string json;               ///< empty: no statistics
-    bool allow_not_finite = false;  ///< write frames with infinities and NaN unchanged
+    std::string json;               ///< empty: no statistics wanted
+    bool allow_not_finite = false;  ///< frames with infinities and NaN are written as they are
     DecodeRequest decode;
 };
 
-/// Times of one decode, from the start of the command.
-struct DecodeTimes {
+/// What became of one decode, times from the start of the command.
+struct Decoded {
     Nanoseconds start = host_now();
-    Nanoseconds first_frame{};       ///< until it was in memory, including loading
-    Nanoseconds steady{};            ///< sum of the steps that give 4 frames
-    std::int64_t steady_frames = 0;  ///< frames of those steps
-    std::int64_t not_finite = 0;     ///< values of all frames
-
-    void add(const vae::DecodedFrames& frames) {
-        not_finite += frames.not_finite;
-        if (frames.first_index == 0) {
-            first_frame = host_now() - start;
-        } else {
-            steady += frames.duration;
-            steady_frames += frames.count;
-        }
-    }
-    /// None for a clip of one latent frame, which never reaches the steady state.
-    std::optional<double> fps_steady() const {
-        if (steady_frames == 0) return std::nullopt;
-        return static_cast<double>(steady_frames) / to_seconds(steady);
-    }
+    Nanoseconds first_frame{};    ///< until it was in memory, loading included
+    std::int64_t not_finite = 0;  ///< values of all frames
 };
 
-std::string stats_json(const DecodeArguments& arguments, const vae::Latents& clip, const vae::Decoder& decoder,
-                       const accel::DeviceInfo& device, const DecodeTimes& times) {
-    const auto fps = times.fps_steady();
+/// Nothing for a clip of one latent frame: it never reaches the steady state.
+std::optional<double> fps_steady(const stream::FrameStream& stream) {
+    const double step = to_seconds(stream.stats().times.average_step);
+    if (step <= 0) return std::nullopt;
+    return static_cast<double>(stream.facts().frames_of_a_step) / step;
+}
+
+std::string stats_json(const DecodeArguments& arguments, const vae::Latents& clip, const accel::Device& device,
+                       const stream::FrameStream& stream, const Decoded& decoded) {
+    const auto fps = fps_steady(stream);
+    const stream::FrameStreamFacts& facts = stream.facts();
     nlohmann::ordered_json stats{
         {"latents", clip.name},
         {"weights", arguments.decode.weights},
         {"output", arguments.out},
-        {"lane", accel::to_string(device.kind)},
+        {"lane", accel::to_string(device.info().kind)},
         {"precision", vae::to_string(arguments.decode.model.precision)},
         {"sums", to_string(arguments.decode.model.sums)},
-        {"device", device.name},
-        {"compute_units", device.compute_units},
-        {"frames", decoder.frames_of(clip.frames)},
-        {"width", decoder.step_frames().width},
-        {"height", decoder.step_frames().height},
-        {"seconds_total", to_seconds(host_now() - times.start)},
-        {"seconds_first_frame", to_seconds(times.first_frame)},
+        {"device", device.info().name},
+        {"compute_units", device.info().compute_units},
+        {"frames", facts.frames},
+        {"width", facts.width},
+        {"height", facts.height},
+        {"seconds_total", to_seconds(host_now() - decoded.start)},
+        {"seconds_first_frame", to_seconds(decoded.first_frame)},
         {"fps_steady", fps ? nlohmann::ordered_json(*fps) : nlohmann::ordered_json()},
-        {"values_not_finite", times.not_finite},
-        {"peak_device_bytes", decoder.peak_device_bytes()},
-        {"stated_device_bytes", device_bytes(decoder.memory(), device.kind)},
+        {"values_not_finite", decoded.not_finite},
+        {"peak_device_bytes", device.peak_bytes() + facts.memory.packed},
+        {"stated_device_bytes", device_bytes(facts.memory, device.info().kind)},
         {"commit", kBuildCommit},
     };
     return json_text(stats);
 }
 
-/// The error for step `step`, whose frames contain values that are not finite. Leaves the decoder at a clip's
-/// beginning.
-Error not_finite_error(vae::Decoder& decoder, const vae::Latents& clip, std::int64_t step,
-                       const vae::DecodedFrames& frames) {
-    const std::int64_t first = frames.first_index, last = first + frames.count - 1, values = frames.not_finite;
-    const auto module = vae::first_module_not_finite(decoder, clip, step);
-    return {ErrorCode::OutOfRange,
-            fmt::format(
-                "{}: {} values of frames {} to {} are not finite; {}; --allow-not-finite writes them all the same",
-                clip.name, values, first, last, module ? "the first are made by " + *module : module.error().message)};
+/// [height, width, 3] float32.
+std::span<const float> values_of(const interop::FrameRecord& frame) {
+    return {reinterpret_cast<const float*>(frame.host.data()), frame.host.size() / sizeof(float)};
 }
 
-Result<void> decode_all(vae::Decoder& decoder, const vae::Latents& clip, bool allow_not_finite, GuardedOutputs& outputs,
-                        DecodeTimes& times) {
-    Progress progress(decoder.frames_of(clip.frames), "frames");
-    for (std::int64_t t = 0; t < clip.frames; ++t) {
-        KG_TRY(auto frames, decoder.step(clip.frame(t)));
-        times.add(frames);
-        if (frames.not_finite > 0 && !allow_not_finite) return fail(not_finite_error(decoder, clip, t, frames));
-        const auto floats = static_cast<std::size_t>(3 * frames.height * frames.width);
-        for (std::int64_t i = 0; i < frames.count; ++i) {
-            auto written = outputs.write_frame(frames.thwc.subspan(static_cast<std::size_t>(i) * floats, floats));
-            if (!written) return written;
-        }
-        progress.show(frames.first_index + frames.count);
+std::int64_t count_not_finite(std::span<const float> values) {
+    return std::ranges::count_if(values, [](float value) { return !std::isfinite(value); });
+}
+
+/// The next frame, however long it takes; nothing at the clip's end.
+Result<std::optional<interop::FrameRecord>> next_frame(stream::FrameStream& stream) {
+    for (;;) {
+        auto frame = stream.take(std::chrono::seconds(1));
+        if (!frame || *frame || stream.finished()) return frame;
     }
-    return {};
+}
+
+/// What to say of the step of `first`, whose frames hold values that are not finite; `stream` is at its end then.
+Error not_finite_error(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
+                       const interop::FrameRecord& first) {
+    const std::uint64_t step = first.label.step;
+    std::int64_t last = first.label.index, values = count_not_finite(values_of(first));
+    static_cast<void>(stream.release(first));
+    while (const auto frame = next_frame(stream).value_or(std::nullopt)) {
+        const bool belongs = frame->label.step == step;
+        if (belongs) values += count_not_finite(values_of(*frame));
+        if (belongs) last = frame->label.index;
+        static_cast<void>(stream.release(*frame));
+        if (!belongs) break;
+    }
+    stream.cancel();
+    const auto module = [&]() -> Result<std::string> {
+        KG_TRY(const auto decoder, vae::Decoder::create_for(session.model(), clip));
+        return vae::first_module_not_finite(*decoder, clip, static_cast<std::int64_t>(step) - 1);
+    }();
+    return {ErrorCode::OutOfRange,
+            fmt::format("{}: {} values of frames {} to {} are not finite; {}; --allow-not-finite writes them all the "
+                        "same",
+                        clip.name, values, first.label.index, last,
+                        module ? "the first are made by " + *module : module.error().message)};
+}
+
+Result<void> decode_all(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
+                        bool allow_not_finite, GuardedOutputs& outputs, Decoded& decoded) {
+    Progress progress(stream.facts().frames, "frames");
+    for (;;) {
+        KG_TRY(const auto frame, next_frame(stream));
+        if (!frame) return {};
+        const auto values = values_of(*frame);
+        if (frame->label.index == 0) decoded.first_frame = host_now() - decoded.start;
+        const std::int64_t bad = frame->is_finite ? 0 : count_not_finite(values);
+        if (bad > 0 && !allow_not_finite) return fail(not_finite_error(session, stream, clip, *frame));
+        decoded.not_finite += bad;
+        KG_CHECK(outputs.write_frame(values));
+        progress.show(frame->label.index + 1);
+        KG_CHECK(stream.release(*frame));
+    }
 }
 
 Result<void> run(const DecodeArguments& arguments) {
@@ -108,7 +133,7 @@ Result<void> run(const DecodeArguments& arguments) {
     KG_CHECK(check_distinct(std::array{
         NamedFile{"LATENTS", arguments.latents, Use::Read}, NamedFile{"--weights", arguments.decode.weights, Use::Read},
         NamedFile{"-o", arguments.out, Use::Frames}, NamedFile{"--json", arguments.json, Use::Written}}));
-    DecodeTimes times;
+    Decoded decoded;
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
 
@@ -124,22 +149,24 @@ Result<void> run(const DecodeArguments& arguments) {
     if (opened) opened = outputs.open_text(arguments.json);
     if (!opened) return opened;
 
-    KG_TRY(auto model, vae::Model::create(*device, checkpoint, arguments.decode.model));
-    KG_TRY(auto decoder, vae::Decoder::create_for(model, clip));
-    state_memory(*decoder, device->info());
-    KG_CHECK(decode_all(*decoder, clip, arguments.allow_not_finite, outputs, times));
+    KG_TRY(const auto session, session::Session::open(std::move(checkpoint), {.accelerator = std::move(device),
+                                                                              .model = arguments.decode.model}));
+    const accel::DeviceInfo& info = session->device().info();
+    KG_TRY(const auto stream, session->decode(clip, {.storage = interop::FrameRingDesc::Storage::Host,
+                                                     .format = vae::FrameFormat::Float32,
+                                                     .slots = 8}));
+    state_memory(stream->facts().memory, info);
+    KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, decoded));
     KG_CHECK(outputs.finish_frames());
-    if (outputs.has_text()) {
-        auto written = outputs.write_text(stats_json(arguments, clip, *decoder, device->info(), times));
-        if (!written) return written;
-    }
-    if (times.not_finite > 0) spdlog::warn("{} values are not finite", times.not_finite);
-    const auto fps = times.fps_steady();
+    if (outputs.has_text())
+        KG_CHECK(outputs.write_text(stats_json(arguments, clip, session->device(), *stream, decoded)));
+    if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);
+    const auto fps = fps_steady(*stream);
     spdlog::info("{}: {} frames of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
-                 arguments.out == "-" ? "standard output" : arguments.out, decoder->frames_of(clip.frames),
-                 decoder->step_frames().width, decoder->step_frames().height, to_seconds(host_now() - times.start),
-                 to_seconds(times.first_frame), fps ? fmt::format(", then {:.1f} frames/s", *fps) : "",
-                 accel::to_string(device->info().kind), vae::to_string(arguments.decode.model.precision));
+                 arguments.out == "-" ? "standard output" : arguments.out, stream->facts().frames,
+                 stream->facts().width, stream->facts().height, to_seconds(host_now() - decoded.start),
+                 to_seconds(decoded.first_frame), fps ? fmt::format(", then {:.1f} frames/s", *fps) : "",
+                 accel::to_string(info.kind), vae::to_string(arguments.decode.model.precision));
     return {};
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 #include <kinetograph/compute/nn/operators.hpp>
+#include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
@@ -64,15 +65,14 @@ std::string count_units(const accel::DeviceInfo& device) {
     return fmt::format("{} {}", device.compute_units, device.kind == accel::Kind::Cpu ? "threads" : "compute units");
 }
 
-void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device) {
+void state_memory(const vae::StackMemory& memory, const accel::DeviceInfo& device) {
     constexpr double kMiB = 1024.0 * 1024.0;
-    const vae::StackMemory memory = decoder.memory();
     const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
     spdlog::info(
         "decoding takes {:.1f} MiB of {:.0f} on {}: parameters {:.1f}, once for all clips of the model; "
-        "transients {:.1f} and histories {:.1f} of each clip{}",
+        "transients {:.1f}, histories {:.1f} and frames {:.1f} of each clip{}",
         mib(device_bytes(memory, device.kind)), mib(device.memory_bytes), device.name, mib(memory.model()),
-        mib(memory.transients), mib(memory.histories),
+        mib(memory.transients), mib(memory.histories), mib(memory.stream),
         device.kind == accel::Kind::Cpu ? fmt::format(", staging {:.1f}", mib(memory.io))
                                         : fmt::format(", and {:.1f} MiB of the host's", mib(memory.io)));
 }
@@ -86,11 +86,7 @@ bool decodes(accel::Device& device) { return nn::Operators::create(device).has_v
 
 Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane) {
     if (lane == LaneChoice::Cpu) return accel::open(accel::Kind::Cpu);
-    if (lane == LaneChoice::Auto) {
-        for (const accel::Kind kind : {accel::Kind::Cuda, accel::Kind::Hip})
-            if (auto device = accel::open(kind); device && decodes(**device)) return device;
-        return accel::open(accel::Kind::Cpu);
-    }
+    if (lane == LaneChoice::Auto) return session::open_device("auto");
     Error error{ErrorCode::Unsupported, "this build does not decode on it"};
     if (lane != LaneChoice::Vulkan) {
         auto device = accel::open(lane == LaneChoice::Hip ? accel::Kind::Hip : accel::Kind::Cuda);

@@ -35,8 +35,8 @@ Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane);
 
 /// The part of a decoder's memory that is on a device of that kind.
 std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);
-/// Logs, in one message, the memory that the decoder takes of the device and what is available; before the first step.
-void state_memory(const vae::Decoder& decoder, const accel::DeviceInfo& device);
+/// Logs, in one message, the memory that decoding takes of the device and what is available; before the first step.
+void state_memory(const vae::StackMemory& memory, const accel::DeviceInfo& device);
 
 /// "2 threads", "132 compute units".
 std::string count_units(const accel::DeviceInfo& device);

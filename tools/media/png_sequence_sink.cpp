@@ -1,4 +1,4 @@
-#include <kinetograph/compute/vae/decode_queue.hpp>
+#include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/engine/present/png.hpp>
 #include <kinetograph/tools/media/pending_folder.hpp>
 #include <kinetograph/tools/media/png_names.hpp>
@@ -29,6 +29,14 @@ Result<void> check_end(const PngNames& names, std::int64_t frames) {
                 next.string(), frames);
 }
 
+/// [pixels, 3] float32 into [pixels, 4] of 8 bits, opaque.
+void to_rgba8(std::span<const float> rgb, std::span<std::uint8_t> rgba) {
+    for (std::size_t pixel = 0; pixel < rgb.size() / 3; ++pixel) {
+        for (std::size_t c = 0; c < 3; ++c) rgba[4 * pixel + c] = nn::to_unorm8(rgb[3 * pixel + c]);
+        rgba[4 * pixel + 3] = 255;
+    }
+}
+
 class PngSequenceSink final : public FrameSink {
   public:
     PngSequenceSink(PngNames names, PendingFolder folder, const ClipFormat& format)
@@ -38,7 +46,7 @@ class PngSequenceSink final : public FrameSink {
           rgba_(static_cast<std::size_t>(4 * format.width * format.height)) {}
 
     Result<void> write(std::span<const float> hwc) override {
-        vae::to_rgba8(hwc, rgba_);
+        to_rgba8(hwc, rgba_);
         const std::filesystem::path path = pending(written_++);
         return present::write_png(
             path, {static_cast<std::uint32_t>(format_.width), static_cast<std::uint32_t>(format_.height), rgba_});

@@ -136,7 +136,8 @@ class CudaOperators final : public Operators {
     Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
                                const StorePicture& work) const override {
         KG_TRY(auto kernel, kernel_for(store_picture_, work.dtype, pass_name, work.input.size(), work.output.size()));
-        launch_frames(stream, pass_name, *kernel, sm80::StorePictureParams{.frames = {}, .pixels = u32(work.pixels)},
+        launch_frames(stream, pass_name, *kernel,
+                      sm80::StorePictureParams{.frames = {}, .pixels = u32(work.pixels), .not_finite = work.not_finite},
                       work.input, work.output,
                       [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.pixels), frames); });
         return {};

@@ -84,7 +84,8 @@ class HipOperators final : public Operators {
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} frames of {} pixels stored as {} pictures",
                         pass_name, work.input.size(), work.pixels, work.output.size());
         return launch_in_parts(
-            *kernels_, stream, pass_name, gfx950::StorePictureProblem{.pixels = work.pixels, .storage = storage},
+            *kernels_, stream, pass_name,
+            gfx950::StorePictureProblem{.pixels = work.pixels, .storage = storage, .not_finite = work.not_finite},
             work.input, work.output,
             [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
     }

@@ -188,11 +188,15 @@ struct StorePictureKernel {
         const uint32_t pixel = thread_of_row();
         if (pixel >= params.pixels) return;
         uint32_t rgba = 0xff000000u;
+        bool finite = true;
         KG_UNROLL
         for (uint32_t c = 0; c < 3; ++c) {
             const size_t index = static_cast<size_t>(pixel) * 3 + c;
-            rgba |= unorm8(load_element<kValue>(params.frames.input[isa::block_index().y], index)) << (8 * c);
+            const float value = load_element<kValue>(params.frames.input[isa::block_index().y], index);
+            finite = finite && value - value == 0.0f;
+            rgba |= unorm8(value) << (8 * c);
         }
+        if (!finite && params.not_finite != nullptr) isa::store_global(params.not_finite, 1u);
         isa::store_global(static_cast<uint32_t*>(params.frames.output[isa::block_index().y]) + pixel, rgba);
     }
 

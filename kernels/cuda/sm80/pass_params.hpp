@@ -52,6 +52,7 @@ struct StoreFloatParams {
 struct StorePictureParams {
     FrameTable frames;  ///< [pixels, 3] to [pixels, 4] bytes
     uint32_t pixels;
+    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: not asked
 };
 
 /// softmax(q k^T / sqrt(channels)) v of each frame, one head as wide as the channels, no mask.

@@ -153,6 +153,31 @@ TEST_F(FrameConversionTest, PicturesAreOpaqueAndRoundedToTheNearestOf256Values) 
     }
 }
 
+TEST_F(FrameConversionTest, PicturesFlagValuesThatAreNotFinite) {
+    for (const float value : {0.5F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+        for (const DType dtype : {DType::F32, DType::BF16}) {
+            TestFrames frame(1, 1, 300, dtype, FrameLayout::Dense);
+            frame.fill([value](std::int64_t, std::int64_t i) { return i == 211 ? value : 0.25F; });
+            const auto inputs = frame.readable();
+            std::vector<std::byte> picture(400);
+            const std::array<std::byte*, 1> outputs{picture.data()};
+            std::uint32_t flag = 0;
+            ASSERT_TRUE(enqueue_store_picture(*stream_, "store", {inputs, outputs, 100, dtype, &flag}));
+            ASSERT_TRUE(stream_->synchronize());
+            EXPECT_EQ(flag, std::isfinite(value) ? 0U : 1U) << value;
+        }
+}
+
+TEST(FrameValues, MapMinusOneToOneOntoEightBitsRoundedAndClamped) {
+    EXPECT_EQ(to_unorm8(-1.0F), 0);
+    EXPECT_EQ(to_unorm8(1.0F), 255);
+    EXPECT_EQ(to_unorm8(0.0F), 128);  // 127.5 rounds up
+    EXPECT_EQ(to_unorm8(-2.0F), 0);
+    EXPECT_EQ(to_unorm8(7.0F), 255);
+    EXPECT_EQ(to_unorm8(std::nanf("")), 0);
+    EXPECT_EQ(to_unorm8(1.4F / 255.0F - 1.0F), 1);
+}
+
 TEST_F(FrameConversionTest, RefusesPicturesWithoutAPlaceNamingThePass) {
     TestFrames frame(1, 1, 3, DType::F32, FrameLayout::Dense);
     const auto inputs = frame.readable();

@@ -7,6 +7,7 @@
 #include <kinetograph/tests/golden/golden.hpp>
 
 #include <bit>
+#include <limits>
 #include <random>
 
 namespace kinetograph::nn {
@@ -149,7 +150,16 @@ void expect_pictures(accel::Device& device) {
         const Frames pictures(side.device, 2, kPixels, DType::F32, std::vector<float>(2 * kPixels, -77));
         const auto inputs = input.readable();
         const auto outputs = pictures.writable();
-        EXPECT_TRUE(side.operators->store_picture(*side.stream, "picture", {inputs, outputs, kPixels, dtype}));
+        const Frames flag(side.device, 1, 1, DType::F32, {0.0F});
+        auto* not_finite = reinterpret_cast<std::uint32_t*>(flag.memory->data());
+        EXPECT_TRUE(
+            side.operators->store_picture(*side.stream, "picture", {inputs, outputs, kPixels, dtype, not_finite}));
+        EXPECT_EQ(flag.values(*side.stream)[0], 0.0F) << "all are finite";
+        const Frames bad(side.device, 1, 3, dtype, {0.0F, std::numeric_limits<float>::infinity(), 0.0F});
+        const Frames picture(side.device, 1, 1, DType::F32, {0.0F});
+        EXPECT_TRUE(side.operators->store_picture(*side.stream, "picture",
+                                                  {bad.readable(), picture.writable(), 1, dtype, not_finite}));
+        EXPECT_EQ(std::bit_cast<std::uint32_t>(flag.values(*side.stream)[0]), 1U);
         std::vector<float> bytes;
         for (const float pixel : pictures.values(*side.stream))
             for (int shift = 0; shift < 32; shift += 8)

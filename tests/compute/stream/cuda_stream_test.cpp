@@ -266,7 +266,7 @@ TEST_P(LostStreams, TellTheReaderThoughFramesAreWaiting) {
     const interop::testing::Watchdog watchdog(fmt::format("a fault in launch {}", GetParam()), kSoon);
     validation_ = vulkan::Validation::Off;
     ASSERT_NO_FATAL_FAILURE(open(cuda_, {.faulting_launch = GetParam()}));
-    auto stream = FrameStream::create(*bridge_, small_decoder(*accelerator_, kWidth), small_clip(kLatents, kWidth),
+    auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_, kWidth), small_clip(kLatents, kWidth),
                                       {.storage = FrameRingDesc::Storage::Buffer, .slots = 12, .loop = true});
     ASSERT_TRUE(stream) << stream.error().message;
     stream_ = std::move(*stream);

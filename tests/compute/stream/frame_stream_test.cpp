@@ -2,6 +2,8 @@
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
 
+#include <cstring>
+#include <future>
 #include <limits>
 #include <thread>
 
@@ -10,6 +12,7 @@ namespace {
 
 using testing::Case;
 using testing::FrameRecord;
+using testing::FrameRingDesc;
 using testing::small_clip;
 using testing::small_decoder;
 
@@ -19,7 +22,7 @@ class Streams : public testing::StreamTest, public ::testing::WithParamInterface
   protected:
     void start(const vae::Latents& clip, FrameStreamOptions options = {}) {
         expected_ = testing::expected_frames(*small_decoder(*accelerator_), small_clip(6));
-        auto stream = FrameStream::create(*bridge_, small_decoder(*accelerator_), clip, options);
+        auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_), clip, options);
         ASSERT_TRUE(stream) << stream.error().message;
         stream_ = std::move(*stream);
     }
@@ -35,12 +38,9 @@ class Streams : public testing::StreamTest, public ::testing::WithParamInterface
     }
     /// The next frame, however long it takes; an error ends the waiting too.
     Result<std::optional<FrameRecord>> take() {
-        for (const Nanoseconds begin = host_now(); host_now() - begin < kLong;) {
-            auto record = stream_->try_take();
-            if (!record || *record || stream_->finished()) return record;
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-        return fail(ErrorCode::Cancelled, "no frame in half a minute");
+        auto record = stream_->take(kLong);
+        if (record && !*record && !stream_->finished()) return fail(ErrorCode::Cancelled, "no frame in half a minute");
+        return record;
     }
     void expect_frame(const Result<std::optional<FrameRecord>>& record, std::int64_t index) {
         ASSERT_TRUE(record) << record.error().message;
@@ -157,6 +157,50 @@ TEST_P(Streams, HandOutFramesAheadOfTheirContents) {
     }
 }
 
+TEST_P(Streams, ReturnFromTakeWhenTheTimeHasPassedAndWhenTheyAreCancelledUntilRestart) {
+    ASSERT_NO_FATAL_FAILURE(open_and_start(small_clip(6), {.slots = 5}));
+    if (IsSkipped()) return;
+    std::vector<FrameRecord> held;
+    for (int i = 0; i < 5; ++i) held.push_back(**take());
+    const Nanoseconds begin = host_now();
+    const auto none = stream_->take(std::chrono::milliseconds(60));  // all slots are held: nothing can come
+    ASSERT_TRUE(none) << none.error().message;
+    EXPECT_FALSE(*none);
+    EXPECT_GE(host_now() - begin, std::chrono::milliseconds(60));
+    EXPECT_LT(host_now() - begin, std::chrono::seconds(10));
+
+    auto waiting = std::async(std::launch::async, [&] { return stream_->take(kLong); });
+    EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
+    stream_->cancel();
+    ASSERT_EQ(waiting.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    for (const auto& cancelled : {waiting.get(), stream_->try_take(), stream_->try_take_ahead()}) {
+        ASSERT_FALSE(cancelled);
+        EXPECT_EQ(cancelled.error().code, ErrorCode::Cancelled);
+        EXPECT_EQ(cancelled.error().message, "the stream was cancelled");
+    }
+    stream_->restart();
+    ASSERT_NO_FATAL_FAILURE(expect_frame(held.front(), 0));  // frames that are held outlive both
+    for (const FrameRecord& record : held) ASSERT_TRUE(stream_->release(record));
+    ASSERT_NO_FATAL_FAILURE(expect_frames(0, 21));
+}
+
+TEST_P(Streams, StateTheClipsSizeItsMemoryAndItsWay) {
+    ASSERT_NO_FATAL_FAILURE(open_and_start(small_clip(6), {.slots = 6}));
+    if (IsSkipped()) return;
+    const FrameStreamFacts& facts = stream_->facts();
+    EXPECT_EQ(facts.width, testing::kFrameWidth);
+    EXPECT_EQ(facts.height, testing::kFrameHeight);
+    EXPECT_EQ(facts.frames, 21);
+    EXPECT_EQ(facts.frames_of_a_step, 4);
+    EXPECT_EQ(facts.fps, 25.0);
+    EXPECT_EQ(facts.slots, 6U);
+    EXPECT_EQ(facts.route, bridge_->choice().reason);
+    EXPECT_GT(facts.memory.model(), 0U);
+    EXPECT_GE(facts.memory.stream, 6U * 16 * 2 * sizeof(float)) << "the clip's latents";
+    const bool in_host_memory = GetParam().storage == FrameRingDesc::Storage::Host;
+    EXPECT_GE(facts.memory.io, in_host_memory ? 6U * 16 * 8 * 4 : 0U) << "the ring of frames";
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, Streams, ::testing::ValuesIn(testing::all_cases()),
                          [](const auto& chosen) { return testing::name_of(chosen.param); });
 
@@ -182,6 +226,7 @@ class ThrowingDecoder final : public vae::Decoder {
     }
     std::vector<std::string> modules() const override { return other_->modules(); }
     vae::LatentSize latent_size() const override { return other_->latent_size(); }
+    std::uint64_t latent_bytes() const override { return other_->latent_bytes(); }
     vae::StepFrames step_frames() const override { return other_->step_frames(); }
     const graph::Plan* plan() const override { return other_->plan(); }
     Result<graph::Plan> compile_plan(int kind) const override { return other_->compile_plan(kind); }
@@ -197,7 +242,7 @@ TEST_P(HeadlessStreams, TurnAnExceptionOfTheDecoderIntoAnErrorAfterTheFramesBefo
     ASSERT_NO_FATAL_FAILURE(open_headless());
     const vae::Latents clip = small_clip(6);
     expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
-    auto stream = FrameStream::create(*bridge_, std::make_unique<ThrowingDecoder>(small_decoder(*accelerator_)), clip);
+    auto stream = FrameStream::create(bridge(), std::make_unique<ThrowingDecoder>(small_decoder(*accelerator_)), clip);
     ASSERT_TRUE(stream) << stream.error().message;
     stream_ = std::move(*stream);
     for (int round = 0; round < 2; ++round) {
@@ -208,6 +253,94 @@ TEST_P(HeadlessStreams, TurnAnExceptionOfTheDecoderIntoAnErrorAfterTheFramesBefo
             EXPECT_EQ(failed.error().message, "decoding: the host is out of memory");
         }
         stream_->restart();
+    }
+}
+
+TEST_P(HeadlessStreams, DecodeLatentsThatArePushedFromTheHostAndFromTheDevice) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    const vae::Latents clip = small_clip(6);
+    expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
+    auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_),
+                                      FrameStreamOptions{.storage = FrameRingDesc::Storage::Host, .slots = 5});
+    ASSERT_TRUE(stream) << stream.error().message;
+    stream_ = std::move(*stream);
+    const auto memory = accelerator_->allocate("latent", clip.frame(0).size() * sizeof(float)).value();
+    const auto uploads = accelerator_->create_stream("latent").value();
+    for (int round = 0; round < 2; ++round) {
+        for (std::int64_t t = 0; t < 3; ++t) {
+            const std::vector<float> latent = clip.frame(t);
+            std::vector<float> bad = latent;
+            bad[5] = std::numeric_limits<float>::quiet_NaN();
+            const auto refused = stream_->push(bad, kLong),
+                       short_one = stream_->push(std::span(latent).first(3), kLong);
+            ASSERT_FALSE(refused);
+            EXPECT_EQ(refused.error().message,
+                      fmt::format("latent frame {}: value nan at channel 2, pixel 1 is not finite", t));
+            ASSERT_FALSE(short_one);
+            EXPECT_EQ(short_one.error().message, fmt::format("latent frame {}: 3 values were given, 32 are wanted", t));
+            if (t == 1) {
+                ASSERT_TRUE(uploads->upload(memory->data(), std::as_bytes(std::span(latent))));
+                ASSERT_TRUE(*stream_->push({memory->data(), memory->bytes(), {}}, kLong));
+            } else {
+                ASSERT_TRUE(*stream_->push(latent, kLong));
+            }
+            ASSERT_NO_FATAL_FAILURE(expect_frames(t == 0 ? 0 : 4 * t - 3, 4 * t + 1));
+        }
+        EXPECT_FALSE(stream_->finished());
+        EXPECT_EQ(stream_->facts().frames, 0);
+        stream_->restart();
+    }
+}
+
+TEST_P(HeadlessStreams, ReturnFromPushWhenTheTimeHasPassedAndWhenTheyAreCancelled) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_),
+                                      FrameStreamOptions{.storage = FrameRingDesc::Storage::Host, .slots = 5});
+    ASSERT_TRUE(stream) << stream.error().message;
+    stream_ = std::move(*stream);
+    const std::vector<float> latent = small_clip(1).frame(0);
+    ASSERT_TRUE(*stream_->push(latent, kLong));
+    ASSERT_TRUE(*stream_->push(latent, kLong));
+    const auto no_room = stream_->push(latent, std::chrono::milliseconds(50));
+    ASSERT_TRUE(no_room) << no_room.error().message;
+    EXPECT_FALSE(*no_room);
+    auto waiting = std::async(std::launch::async, [&] { return stream_->push(latent, kLong); });
+    EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
+    stream_->cancel();
+    ASSERT_EQ(waiting.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    EXPECT_EQ(waiting.get().error().code, ErrorCode::Cancelled);
+}
+
+TEST_P(HeadlessStreams, OfAClipTakeNoLatents) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    ASSERT_NO_FATAL_FAILURE(start(small_clip(2)));
+    const auto refused = stream_->push(small_clip(1).frame(0), kLong);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "the stream decodes a clip: no latents are pushed to it");
+}
+
+TEST_P(HeadlessStreams, HandOutFloatsAndFlagThoseOfStepsThatOverflow) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    vae::Latents clip = small_clip(2);
+    for (std::size_t c = 0; c < 16; ++c) clip.values[4 * c + 2] = clip.values[4 * c + 3] = 3.3e38F;  // latent frame 1
+    for (const auto format : {vae::FrameFormat::Float32, vae::FrameFormat::Rgba8}) {
+        ASSERT_NO_FATAL_FAILURE(start(clip, {.storage = FrameRingDesc::Storage::Host, .format = format}));
+        const auto decoder = small_decoder(*accelerator_);
+        const auto first = take();
+        ASSERT_TRUE(first && *first);
+        EXPECT_TRUE((*first)->is_finite);
+        if (format == vae::FrameFormat::Float32) {
+            const auto wanted = decoder->step(clip.frame(0));
+            ASSERT_EQ((*first)->host.size(), wanted->thwc.size_bytes());
+            EXPECT_EQ(std::memcmp((*first)->host.data(), wanted->thwc.data(), wanted->thwc.size_bytes()), 0);
+        }
+        ASSERT_TRUE(stream_->release(**first));
+        for (int i = 1; i < 5; ++i) {
+            const auto frame = take();
+            ASSERT_TRUE(frame && *frame);
+            EXPECT_FALSE((*frame)->is_finite) << i;
+            ASSERT_TRUE(stream_->release(**frame));
+        }
     }
 }
 
@@ -227,14 +360,14 @@ TEST_P(HeadlessStreams, RefuseAClipOfAnotherSizeThanTheDecoders) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     vae::Latents large = small_clip(1);
     large.width = 3;
-    const auto stream = FrameStream::create(*bridge_, small_decoder(*accelerator_), large);
+    const auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_), large);
     ASSERT_FALSE(stream);
     EXPECT_EQ(stream.error().message, "clip: latents of 3x1 do not fit a decoder made for 2x1");
 }
 
 TEST_P(HeadlessStreams, RefuseFewerSlotsThanAStepAndAReaderNeed) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
-    const auto stream = FrameStream::create(*bridge_, small_decoder(*accelerator_), small_clip(1), {.slots = 4});
+    const auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_), small_clip(1), {.slots = 4});
     ASSERT_FALSE(stream);
     EXPECT_EQ(stream.error().message, "a ring of 4 frames: a step makes 4 at once, and a reader holds at least one");
 }

@@ -7,6 +7,7 @@
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/tests/engine/interop/interop_fixture.hpp>
 
+#include <array>
 #include <cstring>
 
 namespace kinetograph::stream::testing {
@@ -20,13 +21,15 @@ struct Case {
     Pairing pairing;
 };
 inline std::string name_of(const Case& chosen) {
-    return chosen.pairing.name + (chosen.storage == FrameRingDesc::Storage::Image ? "Images" : "Buffers");
+    constexpr std::array kNames{"Images", "Buffers", "HostMemory"};
+    return chosen.pairing.name + kNames.at(static_cast<std::size_t>(chosen.storage));
 }
 inline std::ostream& operator<<(std::ostream& out, const Case& chosen) { return out << name_of(chosen); }
 
 inline std::vector<Case> all_cases() {
     std::vector<Case> cases;
-    for (const auto storage : {FrameRingDesc::Storage::Image, FrameRingDesc::Storage::Buffer})
+    for (const auto storage :
+         {FrameRingDesc::Storage::Image, FrameRingDesc::Storage::Buffer, FrameRingDesc::Storage::Host})
         for (const Pairing& pairing :
              {interop::testing::kSharedTimelines, interop::testing::kSharedRelayed, interop::testing::kStagedPinned})
             cases.push_back({storage, pairing});
@@ -40,6 +43,8 @@ class StreamTest : public interop::testing::InteropTest {
         validation_ = vulkan::Validation::WithoutSynchronization;  // relays signal while tests wait
         ASSERT_NO_FATAL_FAILURE(open(chosen.pairing));
     }
+    /// The fixture's, which outlives what uses it.
+    std::shared_ptr<interop::Bridge> bridge() { return {std::shared_ptr<void>(), bridge_.get()}; }
     void open_headless() {
         accelerator_ = accel::cpu::create_device();
         ASSERT_NO_FATAL_FAILURE(make_bridge());
@@ -48,7 +53,9 @@ class StreamTest : public interop::testing::InteropTest {
     std::vector<std::uint8_t> read(const FrameRecord& record) {
         EXPECT_TRUE(bridge_->wait(record.ready));
         std::vector<std::uint8_t> bytes(record.row_bytes * record.height);
-        if (display_ == nullptr)
+        if (!record.host.empty())
+            std::memcpy(bytes.data(), record.host.data(), bytes.size());
+        else if (display_ == nullptr)
             std::memcpy(bytes.data(), record.buffer->host_address(), bytes.size());
         else
             read_through_vulkan(record, bytes);

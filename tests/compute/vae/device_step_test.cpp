@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -135,6 +136,85 @@ TEST_F(DeviceSteps, HandTheirFramesToPassesOfTheCallersInTheSameGraph) {
     ASSERT_EQ(sums.size(), 4U);
     EXPECT_GT(sums[0], 16U * 8U * 255U) << "alpha alone is that much";
     EXPECT_GT(sums[1], 4U * 16U * 8U * 255U);
+}
+
+/// Passes of two clips in one graph that no decoder owns: latents made by a pass, frames read by another.
+TEST_F(DeviceSteps, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
+    const auto model =
+        *Model::create(*device_, *checkpoint_, {.precision = Precision::Fp32, .latents = LatentScale::Raw});
+    const StepPlans& plans = **model->plan({.height = 1, .width = 2});
+    std::array<Clip, 2> clips{*Clip::create(model, plans), *Clip::create(model, plans)};
+    const auto lane = accel::AcceleratorLane::create(*device_).value();
+    accel::AcceleratorMemory arena(*device_);
+    const auto executor =
+        graph::Executor::create(
+            {.lanes = {lane.get()}, .memory = {{graph::MemoryDomain::Accelerator, &arena}}, .compile = {}})
+            .value();
+    for (Clip& clip : clips) ASSERT_TRUE(clip.reset(lane->stream()));
+
+    const std::array<std::unique_ptr<LayerStack>, 2> alone{stack(), stack()};
+    for (std::int64_t step = 0; step < 4; ++step) {
+        graph::FrameGraph frame;
+        std::array<std::vector<std::vector<std::byte>>, 2> found;
+        for (std::size_t c = 0; c < 2; ++c) {
+            struct Made {
+                graph::Buffer latents;
+            };
+            const std::vector<float> values = latents(10 * static_cast<std::int64_t>(c) + step, 1);
+            const Made& made = frame.add_pass<Made>(
+                "generator", graph::Lane::Accelerator,
+                [&](graph::PassBuilder& pass, Made& data) {
+                    data.latents = pass.create("made", graph::BufferDesc{.bytes = values.size() * sizeof(float)},
+                                               graph::Access::KernelWrite);
+                },
+                [values](const Made& data, accel::PassContext& context) {
+                    context.stream().enqueue("generator",
+                                             [values, to = context.address(data.latents)]() -> Result<void> {
+                                                 std::memcpy(to, values.data(), values.size() * sizeof(float));
+                                                 return {};
+                                             });
+                });
+            const auto frames = clips[c].declare(frame, made.latents);
+            ASSERT_TRUE(frames) << frames.error().message;
+            ASSERT_EQ(frames->size(), step == 0 ? 1U : 4U);
+            struct Read {
+                std::vector<graph::Buffer> frames;
+            };
+            frame.add_pass<Read>(
+                "read", graph::Lane::Accelerator,
+                [&](graph::PassBuilder& pass, Read& data) {
+                    for (const graph::Buffer buffer : *frames)
+                        data.frames.push_back(pass.read(buffer, graph::Access::KernelRead));
+                    pass.has_side_effect();
+                },
+                [&found, c](const Read& data, accel::PassContext& context) {
+                    for (const graph::Buffer buffer : data.frames)
+                        context.stream().enqueue("read",
+                                                 [&to = found[c], from = context.address(buffer)]() -> Result<void> {
+                                                     to.emplace_back(from, from + std::ptrdiff_t{16 * 8 * 4});
+                                                     return {};
+                                                 });
+                });
+        }
+        const auto execution = executor->execute(frame);
+        ASSERT_TRUE(execution) << execution.error().message;
+        ASSERT_TRUE(executor->wait(*execution));
+        for (std::size_t c = 0; c < 2; ++c) {
+            clips[c].advance();
+            const auto expected = alone[c]->step(latents(10 * static_cast<std::int64_t>(c) + step, 1), 1);
+            ASSERT_TRUE(expected);
+            ASSERT_EQ(found[c].size(), step == 0 ? 1U : 4U);
+            for (std::size_t i = 0; i < expected->size(); ++i)
+                ASSERT_EQ(std::to_integer<std::uint8_t>(found[c][i / 384][i % 384 / 3 * 4 + i % 3]),
+                          nn::to_unorm8((*expected)[i]))
+                    << "step " << step << ", clip " << c << ", value " << i;
+        }
+    }
+    graph::FrameGraph frame;
+    const auto small = frame.import_buffer("too small", {.bytes = 8}, {1, 0, 8});
+    const auto refused = clips[0].declare(frame, small);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "unpack_latents: \"too small\" has 8 bytes, the step's latents are 128");
 }
 
 TEST_F(DeviceSteps, SayWhatIsMissing) {

@@ -61,7 +61,8 @@ KG_DEVICE Lanes<float> limited(const Lanes<float>& value, float limit) {
 }
 
 /// `residue` is value - value, or a sum of such: 0, and NaN where a value is not finite.
-KG_DEVICE void flag_not_finite(const StoreF32Params& params, const Lanes<float>& residue) {
+template <class Params>
+KG_DEVICE void flag_not_finite(const Params& params, const Lanes<float>& residue) {
     const amd::Buffer flag = amd::make_buffer(params.not_finite, params.not_finite != nullptr ? 4 : 0);
     amd::store_4(flag, only_if(residue != 0.0f, Lanes<uint32_t>(0u)), Lanes<uint32_t>(1u));
 }
@@ -101,14 +102,17 @@ KG_DEVICE void store_f32(const StoreF32Params& params) {
     }
 }
 
-/// Red, green and blue of the lane's pixel.
+/// Red, green and blue of the lane's pixel, flagged if one of them is not finite.
 template <Element kElement>
 KG_DEVICE void load_pixel(const StorePictureParams& params, Lanes<float> (&rgb)[3]) {
     const uint32_t bytes = params.pixels * 3 * element_bytes(kElement);
     const amd::Buffer from = amd::make_buffer(params.frames.input[amd::workgroup_index().y], bytes);
+    Lanes<float> residue = 0.0f;
     KG_UNROLL for (uint32_t c = 0; c < 3; ++c) {
         rgb[c] = load_element<kElement>(from, (lane_of_grid() * 3u + c) * element_bytes(kElement));
+        residue = residue + (rgb[c] - rgb[c]);
     }
+    flag_not_finite(params, residue);
 }
 
 /// [-1, 1] to 0..255, to nearest, halves up; NaN is 0. Bit for bit nn::to_unorm8.

@@ -71,7 +71,7 @@ LaunchShape launch_shape(const StorePictureProblem& problem) {
                  problem.pixels, true, 1);
 }
 StorePictureParams make_params(const StorePictureProblem& problem, const FrameTable& frames) {
-    return {frames, static_cast<uint32_t>(problem.pixels)};
+    return {frames, static_cast<uint32_t>(problem.pixels), problem.not_finite};
 }
 
 }  // namespace kinetograph::gfx950

@@ -50,6 +50,7 @@ struct StorePictureProblem {
     int64_t frames = 1, pixels = 0;
     Element storage = Element::F32;  ///< of the input
     Picture picture = Picture::Rgba8;
+    uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: not asked
 };
 Refusal refusal(const StorePictureProblem& problem);
 LaunchShape launch_shape(const StorePictureProblem& problem);

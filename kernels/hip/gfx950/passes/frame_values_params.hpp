@@ -34,6 +34,7 @@ struct StoreF32Params {
 struct StorePictureParams {
     FrameTable frames;  ///< [pixels, 3] to [pixels, 4]
     uint32_t pixels;
+    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: not asked
 };
 
 }  // namespace kinetograph::gfx950

@@ -150,10 +150,12 @@ TEST(StorePicturePass, RoundsToNearestAndIsOpaque) {
     constexpr std::array<uint32_t, 9> kBytes{0, 0, 0, 128, 191, 255, 255, 0, 159};  // (x + 1) * 127.5, halves up
     Frames input(1, 36, 1), output(1, 12, 2);
     for (size_t i = 0; i < 9; ++i) store_value(Element::F32, input.frame(0), i, double{kValues[i]});
-    const StorePictureParams params{table_of(input, output), 3};
+    uint32_t flag = 0;
+    const StorePictureParams params{table_of(input, output), 3, &flag};
     ASSERT_EQ(run_pass(
                   elements_launch(3, 1), [&] { StorePictureKernel<Element::F32>::run(params); }, 1),
               "");
+    EXPECT_EQ(flag, 1u) << "one is NaN";
     EXPECT_TRUE(output.intact());
     for (size_t i = 0; i < 12; ++i) {
         EXPECT_EQ(output.frame(0)[i], i % 4 == 3 ? 255 : kBytes[i / 4 * 3 + i % 4]) << i;

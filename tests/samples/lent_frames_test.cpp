@@ -1,6 +1,7 @@
 // Frames that the viewer draws where a decoder of the CPU leaves them: in images of lavapipe, in every topology.
 #include "in_place_test.hpp"
 
+#include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/tests/engine/interop/interop_fixture.hpp>
@@ -68,7 +69,8 @@ TEST_P(StreamedClips, AreSteppedBackStartedAgainAndLoopedBeyondTheNumberOfImages
     const std::uint64_t before = player.session().counters().shown;
     ASSERT_TRUE(player.play_until([&] { return player.session().counters().shown > before + 150; }));
     EXPECT_TRUE(player.picture() == picture_of(player.index()));
-    EXPECT_LE(player.session().decoding().depth, player.session().decoding().capacity);
+    const stream::FrameStreamStats decoding = player.session().decoding();
+    EXPECT_LE(decoding.depth + decoding.held, player.session().clip()->slots);
     player.press(Action::Loop);
     ASSERT_TRUE(player.play_until([&] { return player.session().ended(); }));
     EXPECT_TRUE(player.picture() == picture_of(frames() - 1));
@@ -138,16 +140,20 @@ class LentImages : public interop::testing::InteropTest {
   protected:
     void SetUp() override {
         InteropTest::SetUp();
+        kind_ = accel::Kind::Cpu;
         validation_ = vulkan::Validation::WithoutSynchronization;
         ASSERT_NO_FATAL_FAILURE(open(interop::testing::kStagedPinned));
         pictures_ = vulkan::create_timeline(*display_, "pictures").value();
-        accelerator_ = accel::cpu::create_device();
-        auto clip = StreamedClip::create(*accelerator_, *display_, stream::testing::small_decoder(*accelerator_),
-                                         stream::testing::small_clip(3), {.loop = true});
-        ASSERT_TRUE(clip) << clip.error().message;
-        clip_ = std::move(*clip);
+        auto stream = stream::FrameStream::create({std::shared_ptr<void>(), bridge_.get()},
+                                                  stream::testing::small_decoder(*accelerator_),
+                                                  stream::testing::small_clip(3), {.slots = kImages, .loop = true});
+        ASSERT_TRUE(stream) << stream.error().message;
+        clip_ = Clip{.stream = std::move(*stream), .route = {}};
     }
-    void release() override { display_->retire(pictures_); }
+    void release() override {
+        clip_.reset();
+        display_->retire(pictures_);
+    }
     void finish_pictures(std::uint64_t value) {
         VkSemaphoreSignalInfo info{};
         info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
@@ -162,7 +168,7 @@ class LentImages : public interop::testing::InteropTest {
             auto frame = clip_->try_take();
             EXPECT_TRUE(frame) << frame.error().message;
             if (!frame || !*frame) continue;
-            std::get<std::shared_ptr<LentImage>>((*frame)->pixels)->drawn_until({pictures_, nullptr, value});
+            (*frame)->pixels->drawn_until({pictures_, nullptr, value});
             ++shown;
             last = host_now();
         }
@@ -170,11 +176,12 @@ class LentImages : public interop::testing::InteropTest {
     }
 
     VkSemaphore pictures_ = VK_NULL_HANDLE;
-    std::unique_ptr<StreamedClip> clip_;
+    static constexpr std::uint32_t kImages = 76;
+    std::optional<Clip> clip_;
 };
 
 TEST_F(LentImages, AreWrittenAgainAndGoOnlyOnceThePicturesMadeOfThemAreDone) {
-    const std::size_t images = clip_->facts().kept + 12;
+    const std::size_t images = kImages;
     EXPECT_LE(show_all(1, 2 * images, std::chrono::milliseconds(300)), images);
     finish_pictures(1);
     EXPECT_EQ(show_all(1, 2 * images), 2 * images);
@@ -185,19 +192,22 @@ TEST_F(LentImages, AreWrittenAgainAndGoOnlyOnceThePicturesMadeOfThemAreDone) {
     gone.get();
 }
 
-TEST(StreamedClip, SaysWhyThereIsNoneWhereTheDevicesHaveNothingInCommon) {
+TEST(Sessions, SayWhyThereAreNoImagesWhereTheDevicesHaveNothingInCommon) {
     vulkan::testing::faults().reset();
     vulkan::testing::faults().no_external_memory_host = true;
     const auto loader = vulkan::testing::faulty_loader();
     ASSERT_TRUE(loader) << loader.error().message;
     const auto instance = vulkan::Instance::create(*loader).value();
     const auto display = vulkan::Device::create(*instance).value();
-    const auto accelerator = create_same_gpu({.kind = accel::Kind::Cpu, .refuses_host_memory = true});
-    const auto clip = StreamedClip::create(*accelerator, *display, stream::testing::small_decoder(*accelerator),
-                                           stream::testing::small_clip(1));
+    const auto session =
+        session::Session::open("synthetic:wan2.1,dim=2",
+                               {.accelerator = create_same_gpu({.kind = accel::Kind::Cpu, .refuses_host_memory = true}),
+                                .display = display.get()});
+    ASSERT_TRUE(session) << session.error().message;
+    const auto stream = (*session)->decode(stream::testing::small_clip(1));
     vulkan::testing::faults().reset();
-    ASSERT_FALSE(clip);
-    EXPECT_EQ(clip.error().message.rfind("headless: ", 0), 0U) << clip.error().message;
+    ASSERT_FALSE(stream);
+    EXPECT_EQ(stream.error().message.rfind("headless: ", 0), 0U) << stream.error().message;
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+#include <kinetograph/compute/session/session.hpp>
+
+#include <kinetograph/compute/nn/operators.hpp>
+#include <kinetograph/engine/accel/open.hpp>
+
+namespace kinetograph::session {
+
+Result<std::unique_ptr<accel::Device>> open_device(const std::string& name) {
+    if (name == "auto") {
+        for (const accel::Kind kind : {accel::Kind::Cuda, accel::Kind::Hip})
+            if (auto device = accel::open(kind); device && nn::Operators::create(**device)) return device;
+        return accel::open(accel::Kind::Cpu);
+    }
+    auto device = accel::open(name);
+    if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // which names the lanes
+    return fail(std::move(device.error()), "lane " + name);
+}
+
+Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const SessionOptions& options) {
+    KG_TRY(auto checkpoint, vae::Checkpoint::open(weights));
+    return open(std::move(checkpoint), options);
+}
+
+Result<std::unique_ptr<Session>> Session::open(vae::Checkpoint checkpoint, const SessionOptions& options) {
+    std::unique_ptr<Session> session(new Session);
+    session->recorder_ = options.recorder;
+    if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
+    if (options.vulkan) KG_CHECK(session->adopt(*options.vulkan));
+    session->device_ = options.accelerator;
+    if (!session->device_) {
+        KG_TRY(session->device_, open_device(options.device));
+    }
+    session->description_ =
+        fmt::format("{} \u00b7 {} \u00b7 {}", std::filesystem::path(checkpoint.name()).filename().string(),
+                    vae::to_string(options.model.precision), session->device_->info().name);
+    KG_TRY(session->model_, vae::Model::create(*session->device_, std::move(checkpoint), options.model));
+    return session;
+}
+
+Result<void> Session::adopt(const ApplicationVulkan& application) {
+    instance_ = vulkan::Instance::adopt(application.instance, application.get_instance_proc_addr);
+    KG_TRY(display_, vulkan::Device::adopt(*instance_, application.device));
+    return {};
+}
+
+/// One for each stream: what lies between two devices belongs to one graph at a time. It keeps both devices.
+Result<std::shared_ptr<interop::Bridge>> Session::connect(StreamOptions::Storage storage) const {
+    struct Connected {
+        std::shared_ptr<const vulkan::Instance> instance;
+        std::shared_ptr<const vulkan::Device> display;
+        std::shared_ptr<accel::Device> device;
+        std::unique_ptr<interop::Bridge> bridge;
+    };
+    const bool to_display = storage != StreamOptions::Storage::Host;
+    KG_TRY(auto bridge, interop::Bridge::create(*device_, to_display ? display_.get() : nullptr));
+    if (storage == StreamOptions::Storage::Image && bridge->choice().topology == interop::Topology::Headless)
+        return fail(ErrorCode::Unsupported, "{}",
+                    display_ ? bridge->choice().reason : "frames as images: the session was opened without Vulkan");
+    auto connected = std::make_shared<Connected>(Connected{instance_, display_, device_, std::move(bridge)});
+    return std::shared_ptr<interop::Bridge>(connected, connected->bridge.get());
+}
+
+StreamOptions::Storage Session::storage_of(const StreamOptions& options) const {
+    return options.storage.value_or(display_ ? StreamOptions::Storage::Image : StreamOptions::Storage::Host);
+}
+
+stream::FrameStreamOptions Session::stream_options(const StreamOptions& options) const {
+    return {.storage = storage_of(options),
+            .format = options.format,
+            .slots = options.slots,
+            .loop = options.loop,
+            .fps = options.fps,
+            .recorder = recorder_};
+}
+
+Result<std::unique_ptr<stream::FrameStream>> Session::decode(const std::filesystem::path& latents,
+                                                             const StreamOptions& options) const {
+    KG_TRY(const auto clip, vae::Latents::open(latents));
+    return decode(clip, options);
+}
+
+Result<std::unique_ptr<stream::FrameStream>> Session::decode(const vae::Latents& clip,
+                                                             const StreamOptions& options) const {
+    KG_TRY(auto bridge, connect(storage_of(options)));
+    KG_TRY(auto decoder, vae::Decoder::create_for(model_, clip, {.recorder = recorder_}));
+    return stream::FrameStream::create(std::move(bridge), std::move(decoder), clip, stream_options(options));
+}
+
+Result<std::unique_ptr<stream::FrameStream>> Session::decode(vae::LatentSize size, const StreamOptions& options) const {
+    KG_TRY(auto bridge, connect(storage_of(options)));
+    KG_TRY(auto decoder, vae::Decoder::create(model_, size, {.recorder = recorder_}));
+    return stream::FrameStream::create(std::move(bridge), std::move(decoder), stream_options(options));
+}
+
+}  // namespace kinetograph::session

@@ -1,0 +1,92 @@
+// Session: the front door. A checkpoint on a device, opened once; then streams of frames, as many as wanted.
+#pragma once
+
+#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/instance.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace kinetograph::session {
+
+/// An application's own Vulkan. The application stays the owner; all of it outlives the session and its streams.
+struct ApplicationVulkan {
+    VkInstance instance = VK_NULL_HANDLE;  ///< made for Vulkan 1.3 or newer
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+    vulkan::AdoptedDevice device;
+};
+
+struct SessionOptions {
+    /// What decodes, as accel::open takes it: "cpu", "cuda", "hip:1"; "auto": a GPU for which this build has a decoder,
+    /// else the CPU.
+    std::string device = "auto";
+    std::shared_ptr<accel::Device> accelerator{};  ///< one that is open already; instead of `device`
+    vae::ModelOptions model{};
+    std::optional<ApplicationVulkan> vulkan{};  ///< frames may be images of this device
+    const vulkan::Device* display = nullptr;    ///< or of this one, which outlives the session and its streams
+    profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
+};
+
+struct StreamOptions {
+    using Storage = interop::FrameRingDesc::Storage;
+    std::optional<Storage> storage{};  ///< nothing: images where there is Vulkan, else the host's memory
+    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
+    std::uint32_t slots = 12;  ///< frames ready and frames held; the default is three steps of four frames
+    bool loop = false;         ///< a clip starts over at its end
+    double fps = 24.0;         ///< of latents that are pushed; a clip has its own
+};
+
+/// By name, as in SessionOptions::device. Errors: those of accel::open, naming the lane.
+Result<std::unique_ptr<accel::Device>> open_device(const std::string& name);
+
+/// Thread-safe. All streams share the weights, which are on the device once. Streams may outlive the session.
+///
+///   auto session = Session::open("vae.safetensors");
+///   auto stream = (*session)->decode("clip.safetensors");
+///   while (auto frame = (*stream)->take(std::chrono::seconds(1))) ...
+class Session {
+  public:
+    /// Errors: those of open_device; of vae::Checkpoint::open and vae::Model::create; of
+    /// vulkan::Device::adopt.
+    static Result<std::unique_ptr<Session>> open(const std::string& weights, const SessionOptions& options = {});
+    /// The same with a checkpoint that is open, whatever it came from.
+    static Result<std::unique_ptr<Session>> open(vae::Checkpoint checkpoint, const SessionOptions& options = {});
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    ~Session() = default;
+
+    /// Decodes a clip ahead of its reader, on a thread of its own. Errors: those of vae::Latents::open; InvalidArgument
+    /// (a clip that the checkpoint does not take); OutOfMemory, stating what is needed; Unsupported (images, and
+    /// nothing that both devices reach).
+    Result<std::unique_ptr<stream::FrameStream>> decode(const std::filesystem::path& latents,
+                                                        const StreamOptions& options = {}) const;
+    Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip,
+                                                        const StreamOptions& options = {}) const;
+    /// A stream of latents of that size, which the application pushes as they are made.
+    Result<std::unique_ptr<stream::FrameStream>> decode(vae::LatentSize size, const StreamOptions& options = {}) const;
+
+    accel::Device& device() const { return *device_; }
+    const std::shared_ptr<vae::Model>& model() const { return model_; }
+    /// "wan_2.1_vae.safetensors · bf16 · NVIDIA H200"
+    const std::string& description() const { return description_; }
+
+  private:
+    Session() = default;
+    Result<void> adopt(const ApplicationVulkan& application);
+    Result<std::shared_ptr<interop::Bridge>> connect(StreamOptions::Storage storage) const;
+    StreamOptions::Storage storage_of(const StreamOptions& options) const;
+    stream::FrameStreamOptions stream_options(const StreamOptions& options) const;
+
+    std::string description_;
+    std::shared_ptr<const vulkan::Instance> instance_;  ///< of the application's device
+    std::shared_ptr<const vulkan::Device> display_;     ///< null without Vulkan
+    std::shared_ptr<accel::Device> device_;
+    std::shared_ptr<vae::Model> model_;
+    profile::Recorder* recorder_ = nullptr;
+};
+
+}  // namespace kinetograph::session

@@ -1,0 +1,136 @@
+// The front door: sessions, and the streams that come out of them.
+#include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/compute/stream/small_decoder.hpp>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+
+#include <gtest/gtest.h>
+
+namespace kinetograph::session {
+namespace {
+
+constexpr const char* kWeights = "synthetic:wan2.1,dim=2";
+constexpr Nanoseconds kLong = std::chrono::seconds(30);
+
+std::unique_ptr<Session> open(SessionOptions options = {.device = "cpu"}) {
+    options.model.precision = vae::Precision::Fp32;
+    auto session = Session::open(kWeights, options);
+    EXPECT_TRUE(session) << session.error().message;
+    return std::move(*session);
+}
+
+/// All frames to the clip's end.
+std::vector<std::vector<std::uint8_t>> frames_of(stream::FrameStream& stream) {
+    std::vector<std::vector<std::uint8_t>> frames;
+    while (!stream.finished()) {
+        const auto frame = stream.take(kLong);
+        EXPECT_TRUE(frame) << frame.error().message;
+        if (!frame) return frames;
+        if (!*frame) continue;
+        EXPECT_EQ((*frame)->label.index, static_cast<std::int64_t>(frames.size()));
+        const auto* pixels = reinterpret_cast<const std::uint8_t*>((*frame)->host.data());
+        frames.emplace_back(pixels, pixels + (*frame)->host.size());
+        EXPECT_TRUE(stream.release(**frame));
+    }
+    return frames;
+}
+
+TEST(Sessions, DecodeClipsSideBySideWithOneModelToTheFramesOfDecodersOfTheirOwn) {
+    const auto session = open();
+    const vae::Latents clip = stream::testing::small_clip(5), wide = stream::testing::small_clip(4, 3);
+    const auto first = session->decode(clip).value(), second = session->decode(wide).value(),
+               third = session->decode(clip).value();
+    const auto frames = frames_of(*second);
+    EXPECT_EQ(frames, stream::testing::expected_frames(*stream::testing::small_decoder(session->device(), 3), wide));
+    const auto wanted = stream::testing::expected_frames(*stream::testing::small_decoder(session->device()), clip);
+    EXPECT_EQ(frames_of(*third), wanted);
+    EXPECT_EQ(frames_of(*first), wanted);
+}
+
+TEST(Sessions, HoldTheWeightsOnceAndStateWhatAStreamTakesBesideThem) {
+    const auto session = open();
+    accel::Device& device = session->device();
+    const std::uint64_t empty = device.bytes_allocated();
+    const vae::Latents clip = stream::testing::small_clip(3);
+    const auto first = session->decode(clip).value();
+    const std::uint64_t one = device.bytes_allocated() - empty;
+    const vae::StackMemory memory = first->facts().memory;
+    EXPECT_LE(one, memory.parameters + memory.clip());
+    const auto second = session->decode(clip).value();
+    const std::uint64_t of_the_second = device.bytes_allocated() - empty - one;
+    EXPECT_LE(of_the_second, memory.clip());
+    EXPECT_EQ(of_the_second, one - memory.parameters);
+}
+
+TEST(Sessions, AreOutlivedByTheirStreams) {
+    auto session = open();
+    const auto stream = session->decode(stream::testing::small_clip(4)).value();
+    session.reset();
+    EXPECT_EQ(frames_of(*stream).size(), 13U);
+}
+
+TEST(Sessions, LeaveOtherStreamsAloneWhenOneFails) {
+    const auto session = open();
+    const vae::Latents clip = stream::testing::small_clip(4);
+    vae::Latents broken = clip;
+    broken.values[1 * 2] = std::numeric_limits<float>::quiet_NaN();  // channel 0, frame 1
+    const auto failing = session->decode(broken).value(), well = session->decode(clip).value();
+    const auto first = failing->take(kLong);
+    ASSERT_TRUE(first && *first);
+    const auto error = failing->take(kLong);
+    ASSERT_FALSE(error);
+    EXPECT_EQ(error.error().message, "latent frame 1: value nan at channel 0, pixel 0 is not finite");
+    EXPECT_EQ(frames_of(*well),
+              stream::testing::expected_frames(*stream::testing::small_decoder(session->device()), clip));
+    ASSERT_TRUE(failing->release(**first));
+}
+
+TEST(Sessions, TakeLatentsAsTheyAreMade) {
+    const auto session = open();
+    const vae::Latents clip = stream::testing::small_clip(3);
+    const auto stream = session->decode(vae::LatentSize{clip.height, clip.width}, {.fps = 25}).value();
+    const auto wanted = stream::testing::expected_frames(*stream::testing::small_decoder(session->device()), clip);
+    std::size_t next = 0;
+    for (std::int64_t t = 0; t < 3; ++t) {
+        const auto pushed = stream->push(clip.frame(t), kLong);
+        ASSERT_TRUE(pushed) << pushed.error().message;
+        ASSERT_TRUE(*pushed);
+        for (; next < static_cast<std::size_t>(4 * t + 1); ++next) {
+            const auto frame = stream->take(kLong);
+            ASSERT_TRUE(frame && *frame);
+            EXPECT_EQ((*frame)->label.presentation_time, next * std::chrono::milliseconds(40));
+            EXPECT_EQ(std::memcmp((*frame)->host.data(), wanted[next].data(), wanted[next].size()), 0) << next;
+            ASSERT_TRUE(stream->release(**frame));
+        }
+    }
+}
+
+TEST(Sessions, SayWhatTheyAre) {
+    EXPECT_EQ(open()->description().rfind("synthetic:wan2.1,dim=2 \u00b7 fp32 \u00b7 ", 0), 0U);
+}
+
+TEST(Sessions, SayWhatIsWrong) {
+    const auto nothing = Session::open("/nowhere/vae.safetensors");
+    ASSERT_FALSE(nothing);
+    EXPECT_NE(nothing.error().message.find("/nowhere/vae.safetensors"), std::string::npos);
+    const auto no_lane = Session::open(kWeights, {.device = "gpu"});
+    ASSERT_FALSE(no_lane);
+    EXPECT_EQ(no_lane.error().message, "lane gpu: there are cpu, cuda and hip");
+    const auto session = open();
+    const auto no_file = session->decode(std::filesystem::path("/nowhere/clip.safetensors"));
+    ASSERT_FALSE(no_file);
+    EXPECT_NE(no_file.error().message.find("/nowhere/clip.safetensors"), std::string::npos);
+    const auto no_image = session->decode(stream::testing::small_clip(1), {.storage = StreamOptions::Storage::Image});
+    ASSERT_FALSE(no_image);
+    EXPECT_EQ(no_image.error().message, "frames as images: the session was opened without Vulkan");
+    vae::Latents wrong = stream::testing::small_clip(1);
+    wrong.channels = 48;
+    const auto channels = session->decode(wrong);
+    ASSERT_FALSE(channels);
+    EXPECT_EQ(
+        channels.error().message,
+        "clip has 48 latent channels, synthetic:wan2.1,dim=2 takes 16 (48 channels are latents of the Wan 2.2 VAE)");
+}
+
+}  // namespace
+}  // namespace kinetograph::session
