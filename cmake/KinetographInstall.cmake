@@ -5,19 +5,69 @@ set(KINETOGRAPH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/kinetograph")
 get_property(libraries GLOBAL PROPERTY KINETOGRAPH_LIBRARIES)
 # A sample. The libraries of kernels/ are installed because compute/ may link them; their headers are not.
 list(REMOVE_ITEM libraries kinetograph_viewer)
+set(viewer_libraries "")
+if(KINETOGRAPH_BUILD_VIEWER)  # the package's component of that name: whoever asks for it needs ImGui and GLFW
+    set(viewer_libraries kinetograph_present kinetograph_ui)
+    list(REMOVE_ITEM libraries ${viewer_libraries})
+    install(TARGETS ${viewer_libraries} EXPORT kinetographViewerTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    install(EXPORT kinetographViewerTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
+endif()
 install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 
-# The installed tree mirrors the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both. Headers
-# about kernels are not installed: dispatch, plans, their back ends, and tensor maps. The convolution's vocabulary is
-# public.
-install(FILES kernels/isa/host_device.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph/kernels/isa" COMPONENT headers)
-install(FILES kernels/conv/element.hpp kernels/conv/problem.hpp kernels/conv/tensors.hpp
-        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph/kernels/conv" COMPONENT headers)
-install(DIRECTORY engine compute DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph" COMPONENT headers
-        FILES_MATCHING PATTERN "*.hpp" REGEX "/compute/[a-z]+/(cuda|hip)" EXCLUDE PATTERN "tensor_map.hpp" EXCLUDE
-        PATTERN "dispatch.hpp" EXCLUDE PATTERN "known_devices.hpp" EXCLUDE PATTERN "planned.hpp" EXCLUDE)
+# The installed tree mirrors the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both. Public are the
+# headers named here, and those that they include; all others stay inside.
+function(kinetograph_install_headers)
+    set(open ${ARGN})
+    set(public "")
+    while(open)
+        list(POP_FRONT open header)
+        if(header IN_LIST public)
+            continue()
+        endif()
+        list(APPEND public "${header}")
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${header}")
+        file(STRINGS "${PROJECT_SOURCE_DIR}/${header}" includes REGEX "^#include <kinetograph/[^>]+>")
+        list(TRANSFORM includes REPLACE "^#include <kinetograph/([^>]+)>.*" "\\1")
+        list(APPEND open ${includes})
+    endwhile()
+    foreach(header IN LISTS public)
+        get_filename_component(folder "${header}" DIRECTORY)
+        install(FILES "${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kinetograph/${folder}" COMPONENT headers)
+    endforeach()
+endfunction()
+kinetograph_install_headers(
+    compute/session/session.hpp
+    compute/vae/clip.hpp
+    compute/tensor/safetensors.hpp
+    engine/accel/cpu/device.hpp
+    engine/accel/cuda/device.hpp
+    engine/accel/hip/device.hpp
+    engine/accel/open.hpp
+    engine/base/replacing_file.hpp
+    engine/graph/host_lane.hpp
+    engine/profile/statistics.hpp
+    engine/profile/trace.hpp
+    engine/vulkan/graph_memory.hpp)
+if(KINETOGRAPH_BUILD_VIEWER)
+    kinetograph_install_headers(
+        engine/present/offscreen.hpp
+        engine/present/png.hpp
+        engine/present/readback.hpp
+        engine/present/swapchain.hpp
+        engine/ui/layer.hpp
+        engine/ui/profiler_overlay.hpp)
+endif()
 
+# What the package's components say of this build.
+set(KINETOGRAPH_HAS_CUDA FALSE)
+if(KINETOGRAPH_CUDA_CHIPS)
+    set(KINETOGRAPH_HAS_CUDA TRUE)
+endif()
+set(KINETOGRAPH_HAS_HIP FALSE)
+if(KINETOGRAPH_GFX950_COMPILER)
+    set(KINETOGRAPH_HAS_HIP TRUE)
+endif()
 configure_package_config_file(cmake/kinetographConfig.cmake.in "${PROJECT_BINARY_DIR}/kinetographConfig.cmake"
                               INSTALL_DESTINATION "${KINETOGRAPH_PACKAGE_DIR}" PATH_VARS CMAKE_INSTALL_DATADIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/kinetographConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
