@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      Victim{"view",
                                             {"view", asset("orbit"), "--weights", asset("demo_vae"), "--lane", "cuda",
                                              "--headless", "--loop", "--frames", "400"}}),
-                     testing::Values(1, 40, 90)),
+                     testing::Values(1, 40, 60)),
     [](const auto& test) {
         return std::string(std::get<0>(test.param).name) + "AtLaunch" + std::to_string(std::get<1>(test.param));
     });
