@@ -45,9 +45,10 @@ def ms(seconds):
     return f"{1e3 * seconds:.3f}"
 
 
-def best_of(layer):
-    """The fastest back end that ran; None if none did."""
-    ran = [result for result in layer["backends"] if "seconds" in result]
+def best_of(layer, fast=False):
+    """The fastest back end that ran, of direct sums or of any; None if none did."""
+    ran = [result for result in layer["backends"]
+           if "seconds" in result and (fast or not result["backend"].startswith("winograd-"))]
     return min(ran, key=lambda result: result["seconds"]) if ran else None
 
 
@@ -74,21 +75,23 @@ def layers(size):
     if ours is None or theirs is None:
         return missing(*names)
     cudnn = {layer["layer"]: layer for layer in theirs["layers"]}
-    rows, sums = [], [0.0, 0.0, 0.0]
+    rows, sums = [], [0.0, 0.0, 0.0, 0.0]
     for layer in ours["layers"]:
-        other, best = cudnn[layer["layer"]], best_of(layer)
+        other, best, fast = cudnn[layer["layer"]], best_of(layer), best_of(layer, fast=True)
         if best is None:
-            rows.append([layer["layer"], str(layer["launches"]), "none ran", "", ms(other["seconds"]),
-                         ms(other["seconds_floor"]), "", ""])
+            rows.append([layer["layer"], str(layer["launches"]), "none ran", "", "", ms(other["seconds"]),
+                         ms(other["seconds_floor"]), "", "", ""])
             continue
-        for i, seconds in enumerate((best["seconds"], other["seconds"], other["seconds_floor"])):
+        for i, seconds in enumerate((best["seconds"], fast["seconds"], other["seconds"], other["seconds_floor"])):
             sums[i] += layer["launches"] * seconds
-        rows.append([layer["layer"], str(layer["launches"]), best["backend"], ms(best["seconds"]), ms(other["seconds"]),
-                     ms(other["seconds_floor"]), f"{best['tflops']:.0f}", f"{other['seconds'] / best['seconds']:.2f}"])
+        rows.append([layer["layer"], str(layer["launches"]), best["backend"], ms(best["seconds"]),
+                     ms(fast["seconds"]) if fast is not best else "", ms(other["seconds"]), ms(other["seconds_floor"]),
+                     f"{best['tflops']:.0f}", f"{other['seconds'] / best['seconds']:.2f}",
+                     f"{other['seconds'] / fast['seconds']:.2f}" if fast is not best else ""])
     rows.append(["all of a step", str(sum(layer["launches"] for layer in ours["layers"])), "", *map(ms, sums), "",
-                 f"{sums[1] / sums[0]:.2f}" if sums[0] else ""])
-    return markdown(["layer: channels, taps, output", "launches", "ours", "ms", "cuDNN ms", "floor ms", "TFLOP/s",
-                     "cuDNN / ours"], rows) + source(*zip(names, (ours, theirs)))
+                 f"{sums[2] / sums[0]:.2f}" if sums[0] else "", f"{sums[2] / sums[1]:.2f}" if sums[1] else ""])
+    return markdown(["layer: channels, taps, output", "launches", "ours", "ms", "winograd-time ms", "cuDNN ms", "floor ms",
+                     "TFLOP/s", "cuDNN / ours", "cuDNN / winograd-time"], rows) + source(*zip(names, (ours, theirs)))
 
 
 def backends(size):
@@ -150,6 +153,35 @@ def peers(_):
     return markdown(["decoder", *titles, "against fp32"], rows) + source((name, record))
 
 
+def sums(_):
+    name = "sums_h200.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    rows = []
+    for size, of_size in record["sizes"].items():
+        rates = {which: [run["fps_clip"] for run in runs] for which, runs in of_size.items()}
+        steps = {which: sum(run["seconds_per_step"] for run in runs) / len(runs) for which, runs in of_size.items()}
+        peak = {which: max(run["peak_device_bytes"] for run in runs) for which, runs in of_size.items()}
+        rows.append([size, *(", ".join(f"{rate:.1f}" for rate in rates[which]) for which in ("exact", "fast")),
+                     *(ms(steps[which]) for which in ("exact", "fast")), f"{steps['exact'] / steps['fast']:.3f}",
+                     *(f"{peak[which] / 2.0 ** 30:.2f} GiB" for which in ("exact", "fast"))])
+    return markdown(["61 frames of", "exact, frames/s", "fast, frames/s", "exact, ms a step", "fast, ms a step", "ratio",
+                     "exact, memory", "fast, memory"], rows) + source((name, record))
+
+
+def alone(size):
+    name = f"decode_{size}_h200.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    gib = 2.0 ** 30
+    return markdown(["61 frames of", "frames/s", "ms a step", "memory", "stated", "first frame after loading"], [
+        [size, f"{record['fps_clip']:.1f}", ms(record["seconds_per_step"]), f"{record['peak_device_bytes'] / gib:.2f} GiB",
+         f"{record['stated_device_bytes'] / gib:.2f} GiB", f"{1e3 * record['seconds_first_frame_after_load']:.1f} ms"],
+    ]) + source((name, record))
+
+
 def passes(size):
     name = "decode_h200.json"
     record = load(name)
@@ -208,8 +240,8 @@ def cpu(_):
          f"`{graph['command'].split(' --')[0]}`, {graph['commit'][:7]}"]])
 
 
-def soak(_):
-    name = "soak_h200.json"
+def soak(which):
+    name = f"{which}_h200.json"
     record = load(name)
     if record is None:
         return missing(name)
@@ -220,7 +252,7 @@ def soak(_):
     return [text, "", *markdown(["", "before", "after"], rows), *source((name, record))]
 
 
-TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers,
+TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums, "alone": alone,
           "passes": passes, "interop": interop, "soak": soak, "cpu": cpu}
 
 

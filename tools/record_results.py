@@ -29,20 +29,26 @@ BENCH = "tools/kinetograph/bench_command.cpp"
 SELF = "tools/record_results.py"
 WRITERS = {
     "accel_cuda_h200.json": [SELF],
+    "compute_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
     "compute_cuda_h200.json": [SELF, "tests/compute/cuda/convolution_test.cpp"],
     "conv_h200_1280x704.json": ["tools/kinetograph/bench_conv.cpp", BENCH],
     "conv_h200_832x480.json": ["tools/kinetograph/bench_conv.cpp", BENCH],
     "cudnn_h200_1280x704.json": ["tools/pytorch_layers.py", "tools/pytorch_decoder.py"],
     "cudnn_h200_832x480.json": ["tools/pytorch_layers.py", "tools/pytorch_decoder.py"],
+    "decode_1920x1088_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_alone_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_cpu.json": ["tools/compare_pytorch.py"],
     "decode_h200.json": ["tools/compare_pytorch.py", "tools/pytorch_decoder.py", "tools/kinetograph/bench_decode.cpp",
                          BENCH],
+    "decoder_sm90_h200.json": [SELF],
     "graph_compile.json": [SELF],
     "hopper_conformance_h200.json": ["tests/gpu/hopper_conformance.cpp"],
     "hopper_conformance_model.json": ["tests/gpu/hopper_model_test.cpp"],
     "interop_h200.json": ["tools/kinetograph/bench_interop.cpp", BENCH],
+    "long_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
+    "losses_h200.json": [SELF, "tests/gpu/losses_test.cpp"],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
+    "sums_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "stream_cuda_h200.json": [SELF, "tests/compute/stream/cuda_stream_test.cpp"],
 }
 
@@ -63,7 +69,7 @@ def run_for_json(command, option, environment=None):
 
 def cases_of(program, report):
     """The cases of GoogleTest's report that ran."""
-    known = {"name", "classname", "status", "result", "time", "timestamp", "file", "line", "failures"}
+    known = {"name", "classname", "status", "result", "time", "timestamp", "file", "line", "failures", "value_param"}
     cases = []
     for suite in report["testsuites"]:
         for case in suite["testsuite"]:
@@ -124,9 +130,21 @@ def decode(options):
                                          "") for size in SIZES}}
 
 
+def sums(options):
+    """Exact and fast sums in turn, two rounds at each size."""
+    runs = {size: {"exact": [], "fast": []} for size in SIZES}
+    for _ in range(2):
+        for size, of_size in runs.items():
+            for which, decoded in of_size.items():
+                decoded.append(run_for_json([*options.programs, "bench", "decode", "--lane", "cuda", "--weights",
+                                             "synthetic:wan2.1", "--size", size, "--steps", "16", "--rounds", "3",
+                                             "--no-passes", "--sums", which, "--json"], ""))
+    return {"machine": runs[SIZES[0]]["exact"][0]["machine"], "sizes": runs}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("suite", "graph", "decode"))
+    parser.add_argument("kind", choices=("suite", "graph", "decode", "sums"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
@@ -134,7 +152,7 @@ def main():
     parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
-    record = {"suite": suite, "graph": graph, "decode": decode}[options.kind](options)
+    record = {"suite": suite, "graph": graph, "decode": decode, "sums": sums}[options.kind](options)
     record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")
     return 0
