@@ -207,12 +207,13 @@ TEST(BenchInterop, ComparesStepsWithAndWithoutDrawingInTurnAndSaysTheSpread) {
 }
 
 TEST(BenchInterop, FailsWhereInteropAndDrawingTakeMoreThanTheyMay) {
-    // Noise can make the share of a few small steps negative: the limit is below any value.
-    const auto result =
-        run_program({"bench", "interop", "--lane", "cpu", "--executions", "5", "--weights", "synthetic:wan2.1,dim=2",
-                     "--size", "16x16", "--decode-steps", "36", "--at-most", "-1000000"});
+    ProgramResult result;
+    // The share of a few small steps is a difference of two noisy times, and now and then below 0.
+    for (int attempt = 0; attempt < 5 && result.exit_code == 0; ++attempt)
+        result = run_program({"bench", "interop", "--lane", "cpu", "--executions", "5", "--weights",
+                              "synthetic:wan2.1,dim=2", "--size", "16x16", "--decode-steps", "36", "--at-most", "0"});
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_NE(result.messages.find("of a step, -1000000.00 % were allowed"), std::string::npos) << result.messages;
+    EXPECT_NE(result.messages.find("of a step, 0.00 % were allowed"), std::string::npos) << result.messages;
 }
 
 TEST(BenchInterop, SaysWithoutAVulkanDriverWhyThereIsNothingToMeasure) {
