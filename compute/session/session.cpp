@@ -17,11 +17,11 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name) {
 }
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const SessionOptions& options) {
-    KG_TRY(auto checkpoint, vae::Checkpoint::open(weights));
-    return open(std::move(checkpoint), options);
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights));
+    return open(checkpoint, options);
 }
 
-Result<std::unique_ptr<Session>> Session::open(vae::Checkpoint checkpoint, const SessionOptions& options) {
+Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint, const SessionOptions& options) {
     std::unique_ptr<Session> session(new Session);
     session->recorder_ = options.recorder;
     if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
@@ -33,7 +33,7 @@ Result<std::unique_ptr<Session>> Session::open(vae::Checkpoint checkpoint, const
     session->description_ =
         fmt::format("{} \u00b7 {} \u00b7 {}", std::filesystem::path(checkpoint.name()).filename().string(),
                     vae::to_string(options.model.precision), session->device_->info().name);
-    KG_TRY(session->model_, vae::Model::create(*session->device_, std::move(checkpoint), options.model));
+    KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
     return session;
 }
 

@@ -54,7 +54,7 @@ class Session {
     /// vulkan::Device::adopt.
     static Result<std::unique_ptr<Session>> open(const std::string& weights, const SessionOptions& options = {});
     /// The same with a checkpoint that is open, whatever it came from.
-    static Result<std::unique_ptr<Session>> open(vae::Checkpoint checkpoint, const SessionOptions& options = {});
+    static Result<std::unique_ptr<Session>> open(const vae::Checkpoint& checkpoint, const SessionOptions& options = {});
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     ~Session() = default;

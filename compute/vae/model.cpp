@@ -73,7 +73,7 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, std::string 
     return model;
 }
 
-Result<std::shared_ptr<Model>> Model::create(accel::Device& device, Checkpoint checkpoint,
+Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkpoint& checkpoint,
                                              const ModelOptions& options) {
     const accel::Kind lane = device.info().kind;
     const auto dtype = dtype_of(options.precision, lane);

@@ -53,7 +53,7 @@ class Model {
     /// packings. `device` outlives the model.
     /// Errors: Unsupported (precision, architecture), InvalidArgument (statistics of latents that are too large for the
     /// precision).
-    static Result<std::shared_ptr<Model>> create(accel::Device& device, Checkpoint checkpoint,
+    static Result<std::shared_ptr<Model>> create(accel::Device& device, const Checkpoint& checkpoint,
                                                  const ModelOptions& options = {});
     /// The same for a network without a checkpoint's conventions; `load` gives its parameters, `name` is for messages.
     static Result<std::shared_ptr<Model>> create(accel::Device& device, std::string name, NetworkDesc network,

@@ -139,7 +139,7 @@ Result<void> run(const DecodeArguments& arguments) {
 
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
     KG_TRY(auto device, open_lane(arguments.decode.lane));
-    KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
 
     const families::Family& family = checkpoint.family();
     auto opened = outputs.open_frames(arguments.out, {.width = family.factors.space * clip.width,
@@ -149,8 +149,8 @@ Result<void> run(const DecodeArguments& arguments) {
     if (opened) opened = outputs.open_text(arguments.json);
     if (!opened) return opened;
 
-    KG_TRY(const auto session, session::Session::open(std::move(checkpoint), {.accelerator = std::move(device),
-                                                                              .model = arguments.decode.model}));
+    KG_TRY(const auto session,
+           session::Session::open(checkpoint, {.accelerator = std::move(device), .model = arguments.decode.model}));
     const accel::DeviceInfo& info = session->device().info();
     KG_TRY(const auto stream, session->decode(clip, {.storage = interop::FrameRingDesc::Storage::Host,
                                                      .format = vae::FrameFormat::Float32,

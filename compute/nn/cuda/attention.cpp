@@ -23,11 +23,11 @@ Result<void> expect_as_many(std::string_view pass_name, const AttentionTensors& 
 /// On every chip since sm_80.
 class CudaAttention final : public Attention {
   public:
-    CudaAttention(const AttentionProblem& problem, std::uint32_t width, std::string why,
+    CudaAttention(const AttentionProblem& problem, std::uint32_t width, std::string_view why,
                   std::shared_ptr<conv::Kernels> kernels, std::shared_ptr<accel::Kernel> kernel)
         : problem_(problem),
           width_(width),
-          explanation_("mma-sm80: wgmma-sm90 " + why),
+          explanation_(fmt::format("mma-sm80: wgmma-sm90 {}", why)),
           kernels_(std::move(kernels)),
           kernel_(std::move(kernel)) {}
 

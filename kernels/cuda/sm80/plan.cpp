@@ -16,7 +16,6 @@ using conv::ConvLaunch;
 using conv::ConvPlan;
 using conv::ConvProblem;
 using conv::ConvTensors;
-using conv::Norm;
 using conv::ParameterAddresses;
 
 uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
