@@ -93,8 +93,8 @@ std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProble
     if (problem.empty()) return launches;
     const int64_t frames = problem.frames_out(), q = problem.filter.q;
     assert(q <= kMaxConvFrameTaps && tensors.input.size() == static_cast<size_t>(problem.frames_in()));
-    assert(tensors.output.size() == static_cast<size_t>(problem.norm == Norm::Instead ? 0 : frames));
-    assert(problem.norm == Norm::None || (config.bn >= problem.filter.k && parameters.gamma != nullptr));
+    assert(tensors.output.size() == static_cast<size_t>(problem.norm == conv::Norm::Instead ? 0 : frames));
+    assert(problem.norm == conv::Norm::None || (config.bn >= problem.filter.k && parameters.gamma != nullptr));
 
     ConvParams common = shape_params(config, problem, parameters);
     common.flags = conv::epilogue_flags(problem);
