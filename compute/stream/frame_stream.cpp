@@ -227,7 +227,7 @@ Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout
     if (!stepped) return fail(std::move(stepped.error()), fmt::format("latent frame {}", next_));
     if (*stepped != Stepped::Enqueued) return false;
     ++next_;
-    { std::lock_guard lock(mutex_); }  // whoever looks at the ring now either sees the frames or waits by then
+    { std::lock_guard lock(mutex_); }  // a reader that looks at the ring now either sees the frames or waits by then
     changed_.notify_all();
     return true;
 }

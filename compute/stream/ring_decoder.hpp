@@ -61,7 +61,7 @@ class RingDecoder {
     ~RingDecoder();
 
     /// Enqueues the decoding of one latent frame and hands its frames (1 for a clip's first, then 4) to the ring at
-    /// once: whoever takes one waits for it on the device. Waits up to `timeout` for slots, and for nothing else; in
+    /// once: the reader of one waits for it on the device. Waits up to `timeout` for slots, and for nothing else; in
     /// the steady state nothing is allocated. Errors: those of vae::Decoder::enqueue, the first of a step before among
     /// them; the slots go back to the ring, frames of earlier steps stay in it, and what goes on is what begin_clip()
     /// begins.

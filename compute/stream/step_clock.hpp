@@ -22,8 +22,8 @@ class StepClock {
   public:
     explicit StepClock(accel::Device& device) : device_(device) {}
 
-    /// Held from begin() to end() by whoever enqueues a step: the driver may stand still in that behind a full queue,
-    /// and readers do not ask it meanwhile.
+    /// Held from begin() to end() by the thread that enqueues a step: the driver may stand still in that behind a full
+    /// queue, and readers do not ask it meanwhile.
     std::unique_lock<std::mutex> enqueuing() { return std::unique_lock(enqueuing_mutex_); }
     /// Around the enqueuing of one step, on its stream.
     Result<void> begin(accel::Stream& stream);

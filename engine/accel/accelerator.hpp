@@ -139,7 +139,7 @@ class Graph {
 ///
 /// Errors: whatever goes wrong in a call or in the work itself stops the stream: later launches, fills, copies and host
 /// functions are skipped until synchronize() has reported the first Error (on a GPU: those that are enqueued once it is
-/// known); waits, signals and event records still happen, so that nobody hangs. Values that the device was asked to
+/// known); waits, signals and event records still happen, so that no wait hangs. Values that the device was asked to
 /// signal and will not, because it is lost or has refused to, the host signals: at the next status() or synchronize(),
 /// when nothing before them runs any more. Their timelines then say why. The sentence names the pass, the
 /// kernel, the driver's call and the driver's name for the error: `up2.res1.conv1: launching "conv2d_bf16_128x128":

@@ -274,7 +274,7 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     if (entry.declined) return nullptr;
     for (const auto& graph : entry.graphs)
         if (graph->unread_replays == 0 || graph->passes.empty()) return graph.get();
-    if (entry.graphs.size() >= BatchGraphs::kGraphsPerBatch) return nullptr;  // nobody reads the times of so many
+    if (entry.graphs.size() >= BatchGraphs::kGraphsPerBatch) return nullptr;  // the times of so many are not read
     auto captured = capture(record);
     if (!captured) {
         entry.declined = std::move(captured.error());
@@ -287,8 +287,8 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     return entry.graphs.back().get();
 }
 
-/// A stamp inside a graph costs the device and whoever replays it two microseconds each (H200): a pass begins where the
-/// one before it ends.
+/// A stamp inside a graph costs the device and the replaying thread two microseconds each (H200): a pass begins where
+/// the one before it ends.
 Result<std::vector<PassEvents>> AcceleratorLane::take_chained_events(const graph::BatchRecord& record) {
     std::vector<PassEvents> chain;
     chain.reserve(record.passes.size());

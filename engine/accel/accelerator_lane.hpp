@@ -141,7 +141,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::vector<std::shared_ptr<Timeline>> signals_;
     graph::PendingWaits pending_;
     /// Spans, events and graphs. submit() holds it across calls of the driver, which may stand still behind a full
-    /// queue: nobody else waits for it.
+    /// queue: nothing else waits for it.
     std::mutex mutex_;
     std::deque<Timed> timed_;
     std::vector<std::shared_ptr<Event>> free_events_;

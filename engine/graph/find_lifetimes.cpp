@@ -49,7 +49,7 @@ Lifetime lifetime_of(const Compilation& c, std::uint32_t resource) {
         lifetime.batches[lane] = std::max(lifetime.batches[lane], c.batches[c.batch_of[pass]].ordinal + 1);
         after_last[lane] = std::max(after_last[lane], position + 1);
     }
-    if (c.resource(resource).exported) {  // read by nobody knows whom until the next execution
+    if (c.resource(resource).exported) {  // read outside the graph until the next execution
         lifetime.last = static_cast<std::uint32_t>(c.planned.size() - 1);
         lifetime.free_from.fill(kNoIndex);
         return lifetime;

@@ -14,8 +14,8 @@ namespace kinetograph::graph {
 
 /// Signalled and waited for by lanes and by the host. Thread-safe.
 ///
-/// Whoever promises a value brings it: a lane whose device is lost, or that ends before its work, has the host signal
-/// what it has promised and says in status() why. So nobody who waits for a promised value waits for ever.
+/// The promiser of a value signals it: a lane whose device is lost, or that ends before its work, has the host signal
+/// what it has promised and says in status() why. So no wait for a promised value lasts for ever.
 class Timeline {
   public:
     virtual ~Timeline() = default;

@@ -33,7 +33,7 @@ struct FrameLabel {
 /// of rows, or rows in the host's memory; contents may be read once `ready` is reached, on the device or on the host.
 struct FrameRecord {
     const vulkan::Image* image = nullptr;  ///< with its view; null in a ring of buffers
-    /// The image's layout from `ready` on. The reader may leave it in any other: nobody looks at old contents.
+    /// The image's layout from `ready` on. The reader may leave it in any other: old contents are not read.
     VkImageLayout layout = VK_IMAGE_LAYOUT_UNDEFINED;
     const SharedBuffer* buffer = nullptr;  ///< with its device address; null in a ring of images
     std::span<const std::byte> host;       ///< the rows; none in a ring of images or buffers

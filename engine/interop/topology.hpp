@@ -46,8 +46,8 @@ struct RuledOut {
 
 /// The closest coupling of `accelerator` and `display` (null: no Vulkan) that is not closer than `closest`. The same
 /// GPU is one that has the same UUID, or sits at the same place of the PCI bus: HIP's UUIDs are not those of every
-/// Vulkan driver. A UUID of zeros is nobody's. Pure: what the devices say of themselves decides, and what Bridge found
-/// out by trying comes in through `ruled_out`.
+/// Vulkan driver. A UUID of zeros matches no device. Pure: what the devices say of themselves decides, and what Bridge
+/// found out by trying comes in through `ruled_out`.
 TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport* display,
                                Topology closest = Topology::Shared, const RuledOut& ruled_out = {});
 

@@ -21,7 +21,7 @@ class LentFrame {
         assert(released && "a frame goes back once, to the stream that lent it");
     }
 
-    /// Its contents are complete; whoever draws waits for `ready` on the device all the same.
+    /// Its contents are complete; its drawing waits for `ready` on the device all the same.
     const interop::FrameRecord& record() const { return record_; }
     /// A picture was submitted that reads the image until `done`, later than those before it.
     void drawn_until(const interop::TimelinePoint& done) { drawn_ = done; }

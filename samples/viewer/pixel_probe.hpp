@@ -1,4 +1,4 @@
-// PixelProbe: what value one pixel of the frame on show has. It comes to the host some pictures later; nobody waits.
+// PixelProbe: what value one pixel of the frame on show has. It comes to the host some pictures later, without a wait.
 #pragma once
 
 #include <kinetograph/engine/graph/frame_graph.hpp>
@@ -23,7 +23,7 @@ class PixelProbe {
     void submitted(std::uint64_t value);
     /// The newest answer; nothing before the first.
     std::optional<PixelValue> value();
-    /// Nobody points anywhere any more: what was asked before is no answer to the next question.
+    /// No pixel is pointed at any more: what was asked before is no answer to the next question.
     void forget();
 
   private:

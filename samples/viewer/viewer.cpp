@@ -85,8 +85,8 @@ Result<bool> Viewer::turn() {
     if (auto goes_on = handle_events(); !goes_on || !*goes_on) return goes_on;
     auto is_new = move_on(now);
     if (!is_new) return fail(is_new.error());
-    // In memory nobody watches while nothing changes: one picture a frame of the clip, however long that takes to
-    // decode.
+    // Offscreen there is nothing to watch while nothing changes: one picture a frame of the clip, however long that
+    // takes to decode.
     if (options_.headless && !*is_new) {
         if (session_.ended()) return false;
         if (session_.starving() || session_.frame() == nullptr) std::this_thread::sleep_for(kNap);

@@ -11,8 +11,8 @@ namespace kinetograph::accel::gpu {
 /// Lives as long as the last object of its device.
 ///
 /// Every call makes the device current on the calling thread as its API asks for. Errors are the driver's, with the
-/// call's name before them: "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"; whoever calls says what for. What releases has
-/// nobody to tell that it failed: the driver releases everything with the process.
+/// call's name before them: "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"; the caller adds what for. What releases has
+/// no caller to tell that it failed: the driver releases everything with the process.
 class Context {
   public:
     virtual ~Context() = default;

@@ -55,7 +55,7 @@ class ImportedMemory final : public GpuMemory {
                    std::uint64_t bytes)
         : GpuMemory(std::move(context), device, nullptr, bytes), handle_(handle) {}
     ~ImportedMemory() override {
-        context().release(data());  // the mapping; the memory belongs to whoever exported it
+        context().release(data());  // the mapping; the memory belongs to its exporter
         context().release(handle_);
     }
 
