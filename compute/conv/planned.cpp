@@ -2,7 +2,7 @@
 #include <kinetograph/compute/conv/planned.hpp>
 #include <kinetograph/engine/accel/cuda/tensor_map.hpp>
 
-#include <optional>
+#include <functional>
 #include <utility>
 
 namespace kinetograph::conv {
@@ -28,15 +28,9 @@ class PlannedConvolution final : public Convolution {
   private:
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                  const ConvTensors& tensors) const override {
-        std::optional<Error> trouble;
-        const auto encode = [&](const isa::TensorMapDesc& desc) {
-            auto map = accel::cuda::encode_tensor_map(kernels_->device(), pass_name, desc);
-            if (map) return *map;
-            if (!trouble) trouble = std::move(map.error());
-            return isa::TensorMap{};
-        };
-        const std::vector<ConvStep> steps = plan_.steps(tensors, parameters_->addresses(), encode);
-        if (trouble) return fail(std::move(*trouble));
+        accel::cuda::TensorMapEncoder encode(kernels_->device(), pass_name);
+        const std::vector<ConvStep> steps = plan_.steps(tensors, parameters_->addresses(), std::ref(encode));
+        KG_CHECK(encode.result());
         for (const ConvStep& step : steps) {
             if (const auto* copy = std::get_if<ConvCopy>(&step)) {
                 stream.copy(copy->to, copy->from, copy->bytes);

@@ -5,7 +5,7 @@
 #include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
 
 #include <cmath>
-#include <optional>
+#include <functional>
 
 namespace kinetograph::nn::cuda {
 namespace {
@@ -72,18 +72,12 @@ class HopperAttention final : public Attention {
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
                          const AttentionTensors& tensors) const override {
         KG_CHECK(expect_as_many(pass_name, tensors));
-        std::optional<Error> trouble;
-        const auto encode = [&](const isa::TensorMapDesc& desc) {
-            auto map = accel::cuda::encode_tensor_map(kernels_->device(), pass_name, desc);
-            if (map) return *map;
-            if (!trouble) trouble = std::move(map.error());
-            return isa::TensorMap{};
-        };
+        accel::cuda::TensorMapEncoder encode(kernels_->device(), pass_name);
         const sm90::AttentionShape shape{.element = problem_.dtype,
                                          .tokens = static_cast<std::uint32_t>(problem_.tokens),
                                          .channels = static_cast<std::uint32_t>(problem_.channels)};
-        const auto launches = sm90::attention_launches(shape, tensors.qkv, tensors.output, encode);
-        if (trouble) return fail(std::move(*trouble));
+        const auto launches = sm90::attention_launches(shape, tensors.qkv, tensors.output, std::ref(encode));
+        KG_CHECK(encode.result());
         for (const conv::ConvLaunch& launch : launches) {
             stream.launch({pass_name,
                            *kernel_,

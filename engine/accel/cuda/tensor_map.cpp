@@ -44,4 +44,16 @@ Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view 
     return map;
 }
 
+isa::TensorMap TensorMapEncoder::operator()(const isa::TensorMapDesc& desc) {
+    auto map = encode_tensor_map(device_, pass_, desc);
+    if (map) return *map;
+    if (!error_) error_ = std::move(map.error());
+    return {};
+}
+
+Result<void> TensorMapEncoder::result() const {
+    if (error_) return fail(*error_);
+    return {};
+}
+
 }  // namespace kinetograph::accel::cuda

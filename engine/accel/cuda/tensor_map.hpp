@@ -4,6 +4,8 @@
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/kernels/isa/tensor_map.hpp>
 
+#include <optional>
+
 namespace kinetograph::accel::cuda {
 
 /// Encodes a tiled or im2col map, which then belongs into a __grid_constant__ parameter of a kernel. Work of the host
@@ -16,5 +18,21 @@ namespace kinetograph::accel::cuda {
 ///          calls that `desc` breaks, as a sentence), what the driver says
 /// Source   CUDA Driver API, Tensor Map Object Management; what cuda.h says of corners is reversed
 Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view tensor, const isa::TensorMapDesc& desc);
+
+/// Encodes the maps of one pass for code that plans launches and cannot fail, and keeps the first error. By reference
+/// where a function object is wanted (std::ref): a copy would have an error of its own.
+class TensorMapEncoder {
+  public:
+    /// `pass` names the maps in errors; it and the device outlive the encoder.
+    TensorMapEncoder(const Device& device, std::string_view pass) : device_(device), pass_(pass) {}
+    isa::TensorMap operator()(const isa::TensorMapDesc& desc);  ///< zeros where it cannot be encoded
+    /// The first error of encode_tensor_map(), if there was one.
+    Result<void> result() const;
+
+  private:
+    const Device& device_;
+    std::string_view pass_;
+    std::optional<Error> error_;
+};
 
 }  // namespace kinetograph::accel::cuda
