@@ -1,22 +1,32 @@
-// One safetensors file. Also opens names that no other format claims, and reports what such a file is instead.
+// One safetensors file, or its bytes in memory. Also opens names that no other format claims, and reports what such a
+// file is instead.
 #include <kinetograph/compute/formats/tensor_source.hpp>
 
 namespace kinetograph::formats {
 
 namespace {
 
-Result<TensorSource> open_file(const std::filesystem::path& path) {
-    KG_TRY(auto opened, tensor::SafetensorsFile::open(path));
+TensorSource source_of(tensor::SafetensorsFile opened, std::shared_ptr<const void> bytes = nullptr) {
     const auto file = std::make_shared<const tensor::SafetensorsFile>(std::move(opened));
     return TensorSource({.name = file->name(),
                          .tensors = file->tensors(),
                          .metadata = file->metadata(),
                          .files = {file->bytes()},
-                         .owners = {file}});
+                         .owners = {file, std::move(bytes)}});
+}
+
+Result<TensorSource> open_file(const std::filesystem::path& path) {
+    KG_TRY(auto file, tensor::SafetensorsFile::open(path));
+    return source_of(std::move(file));
+}
+
+Result<TensorSource> parse_bytes(const OwnedBytes& contents, const std::string& name) {
+    KG_TRY(auto file, tensor::SafetensorsFile::parse(contents.bytes, name));
+    return source_of(std::move(file), contents.owner);
 }
 
 }  // namespace
 
-Format safetensors() { return {.suffix = "", .open = open_file}; }
+Format safetensors() { return {.suffix = "", .open = open_file, .parse = parse_bytes}; }
 
 }  // namespace kinetograph::formats

@@ -26,6 +26,15 @@ Result<void> add_config(const std::filesystem::path& path, std::map<std::string,
     return {};
 }
 
+/// That with the longest matching suffix.
+const Format& format_of(std::string_view name) {
+    const Format* best = nullptr;
+    for (const Format& format : all())
+        if (name.ends_with(format.suffix) && (best == nullptr || format.suffix.size() > best->suffix.size()))
+            best = &format;
+    return *best;
+}
+
 }  // namespace
 
 TensorSource::TensorSource(Contents contents) : contents_(std::move(contents)) {
@@ -38,11 +47,7 @@ const tensor::TensorView* TensorSource::find(std::string_view tensor) const {
 }
 
 Result<TensorSource> open(const std::filesystem::path& path) {
-    const Format* best = nullptr;
-    for (const Format& format : all())
-        if (path.string().ends_with(format.suffix) && (best == nullptr || format.suffix.size() > best->suffix.size()))
-            best = &format;
-    auto source = best->open(path);
+    auto source = format_of(path.string()).open(path);
     if (!source) return source;
     std::map<std::string, std::string> metadata = source->metadata();
     KG_CHECK(add_config(path, metadata));
@@ -51,6 +56,14 @@ Result<TensorSource> open(const std::filesystem::path& path) {
                          .metadata = std::move(metadata),
                          .files = source->files(),
                          .owners = {std::make_shared<const TensorSource>(std::move(*source))}});
+}
+
+Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name) {
+    const Format& format = format_of(name);
+    if (format.parse == nullptr)
+        return fail(ErrorCode::Unsupported, "{}: a *{} names several files: it is opened by its path", name,
+                    format.suffix);
+    return format.parse(contents, name);
 }
 
 Result<std::string> read_text(const std::filesystem::path& path) {

@@ -38,10 +38,18 @@ class TensorSource {
     std::unordered_map<std::string_view, std::size_t> index_of_;  // keys point into the contents
 };
 
+/// Bytes of a caller's, with what keeps them: they stay unchanged for as long as `owner` is held.
+struct OwnedBytes {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner{};
+};
+
 /// One kind of file.
 struct Format {
     std::string suffix;  ///< of the path; "" for names that no other format has
     Result<TensorSource> (*open)(const std::filesystem::path& path) = nullptr;
+    /// The same for a file's contents; null for a format of several files.
+    Result<TensorSource> (*parse)(const OwnedBytes& contents, const std::string& name) = nullptr;
 };
 
 /// Every format, by the name of its source.
@@ -51,6 +59,10 @@ const std::vector<Format>& all();
 /// (diffusion_pytorch_model...), fields of config.json that the file itself lacks count as metadata. Errors: those of
 /// the format; Corrupt, Io for a config.json that is not a JSON object or cannot be read.
 Result<TensorSource> open(const std::filesystem::path& path);
+
+/// The same for a file's contents in memory, which the source keeps; `name` stands for the path. Errors also:
+/// Unsupported (a format of several files).
+Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name);
 
 /// A small text file: an index, a configuration. Errors: NotFound; Io; Corrupt above 16 MiB.
 Result<std::string> read_text(const std::filesystem::path& path);

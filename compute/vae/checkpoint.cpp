@@ -1,4 +1,3 @@
-#include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/compute/vae/latent_statistics.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
@@ -168,19 +167,30 @@ Result<void> Checkpoint::State::check_values() const {
 }
 
 Result<Checkpoint> Checkpoint::open(std::string_view spec) {
+    if (!spec.starts_with(kSyntheticPrefix)) {
+        KG_TRY(auto file, formats::open(spec));
+        return read(std::move(file));
+    }
+    KG_TRY(const auto made, parse_synthetic(spec));
     auto state = std::make_unique<State>();
     state->name = spec;
-    if (spec.starts_with(kSyntheticPrefix)) {
-        KG_TRY(const auto made, parse_synthetic(spec));
-        state->scheme.family = made.family;
-        state->widths = made.widths;
-        state->content_hash = XXH3_64bits(spec.data(), spec.size());
-        state->statistics = identity(made.widths.z_dim);
-        state->list_parameters();
-        return Checkpoint(std::move(state));
-    }
+    state->scheme.family = made.family;
+    state->widths = made.widths;
+    state->content_hash = XXH3_64bits(spec.data(), spec.size());
+    state->statistics = identity(made.widths.z_dim);
+    state->list_parameters();
+    return Checkpoint(std::move(state));
+}
 
-    KG_TRY(state->file, formats::open(spec));
+Result<Checkpoint> Checkpoint::parse(const formats::OwnedBytes& contents, const std::string& name) {
+    KG_TRY(auto file, formats::parse(contents, name));
+    return read(std::move(file));
+}
+
+Result<Checkpoint> Checkpoint::read(formats::TensorSource file) {
+    auto state = std::make_unique<State>();
+    state->name = file.name();
+    state->file = std::move(file);
     KG_TRY(state->scheme, recognise(*state->file));
     KG_CHECK(state->read_widths());
     state->list_parameters();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/families/family.hpp>
+#include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
 
 #include <functional>
@@ -22,6 +23,8 @@ class Checkpoint {
     /// formats::open; NotFound naming every missing tensor (at most ten, then a count); InvalidArgument for a
     /// tensor of the wrong shape, a wrong dtype, another VAE family, or a value that is not finite.
     static Result<Checkpoint> open(std::string_view spec);
+    /// The same for a file's contents in memory, which the checkpoint keeps; `name` stands for the path.
+    static Result<Checkpoint> parse(const formats::OwnedBytes& contents, const std::string& name);
 
     const std::string& name() const;  ///< the path or the synthetic spec, for messages
     const families::Family& family() const;
@@ -48,6 +51,7 @@ class Checkpoint {
 
   private:
     struct State;
+    static Result<Checkpoint> read(formats::TensorSource file);
     explicit Checkpoint(std::shared_ptr<const State> state);
     std::shared_ptr<const State> state_;
 };

@@ -97,6 +97,19 @@ Result<std::unique_ptr<Device>> open(std::string_view device) {
     return open(*known, ordinal);
 }
 
+Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream) {
+    switch (device.info().kind) {
+        case Kind::Cpu:
+            break;
+        case Kind::Cuda:
+            return cuda::adopt_stream(device, name, stream);
+        case Kind::Hip:
+            return hip::adopt_stream(device, name, stream);
+    }
+    return fail(ErrorCode::InvalidArgument, "adopting stream \"{}\": {} has no streams of a caller's", name,
+                device.info().name);
+}
+
 std::vector<Availability> inspect_accelerators() {
     std::vector<Availability> all;
     for (const Kind kind : kKinds) {

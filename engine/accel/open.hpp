@@ -28,6 +28,11 @@ Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal = 0);
 /// number nor a UUID), NotFound (no device has that UUID; the sentence lists those there are).
 Result<std::unique_ptr<Device>> open(std::string_view device);
 
+/// A stream of the caller's (CUstream, hipStream_t; null is the default stream) as a stream of `device`:
+/// cuda::adopt_stream and hip::adopt_stream. Errors: theirs; InvalidArgument (the CPU has no streams that a caller
+/// could have).
+Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
+
 /// "GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a"
 std::string uuid_text(const DeviceInfo& device);
 

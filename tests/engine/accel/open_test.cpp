@@ -61,5 +61,13 @@ TEST_F(DevicesByName, SayWhatThereIsWhereANameFitsNone) {
               "GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a, GPU-5b5b5b5b-5b5b-5b5b-5b5b-5b5b5b5b5b5b");
 }
 
+TEST(AdoptStream, TheCpuHasNone) {
+    const auto cpu = open("cpu").value();
+    const auto adopted = adopt_stream(*cpu, "theirs", nullptr);
+    ASSERT_FALSE(adopted);
+    EXPECT_EQ(adopted.error().message,
+              "adopting stream \"theirs\": " + cpu->info().name + " has no streams of a caller's");
+}
+
 }  // namespace
 }  // namespace kinetograph::accel

@@ -75,6 +75,30 @@ TEST_F(HipStreams, ErrorsOfFillsAndCopiesSayHowMuch) {
     EXPECT_EQ(message_of(stream->synchronize()), "copying 1048576 bytes: hipMemcpyAsync: hipErrorInvalidValue (1)");
 }
 
+TEST_F(HipStreams, AStreamOfTheCallersTakesOurWorkInItsOrderAndStaysTheCallers) {
+    void* const runtime = ::dlopen(kStandin.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const auto create =
+        reinterpret_cast<Status (*)(StreamHandle*, unsigned)>(::dlsym(runtime, "hipStreamCreateWithFlags"));
+    const auto destroy = reinterpret_cast<Status (*)(StreamHandle)>(::dlsym(runtime, "hipStreamDestroy"));
+    const auto clear =
+        reinterpret_cast<Status (*)(void*, int, std::size_t, StreamHandle)>(::dlsym(runtime, "hipMemsetAsync"));
+    StreamHandle theirs = nullptr;
+    ASSERT_EQ(create(&theirs, 0), Status::Success);
+    const auto made = *device->create_timeline();
+    {
+        const auto adopted = adopt_stream(*device, "the caller's", theirs);
+        ASSERT_TRUE(adopted) << message_of(adopted);
+        ASSERT_EQ(clear(a->data(), 0x3F, kCount * sizeof(float), theirs), Status::Success);
+        (*adopted)->copy(b->data(), a->data(), kCount * sizeof(float));
+        (*adopted)->signal(made, 1);
+        stream->wait(made, 1);
+        std::vector<std::byte> bytes(kCount * sizeof(float));
+        ASSERT_TRUE(stream->read_back(bytes, b->data()));
+        EXPECT_EQ(bytes.back(), std::byte{0x3F});
+    }
+    EXPECT_EQ(destroy(theirs), Status::Success) << "it is still there";
+}
+
 TEST_F(HipStreams, TextIsAnInvalidImage) {
     const std::string text = "this is no code object, whatever its length and padding";
     EXPECT_EQ(message_of(device->load("text", std::as_bytes(std::span(text)))),
