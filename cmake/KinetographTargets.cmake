@@ -8,7 +8,8 @@ file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${KINETOGRAPH_INCLUDE_ROOT}/kinetograp
 
 add_library(kinetograph_warnings INTERFACE)
 target_compile_options(kinetograph_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wconversion -Wno-sign-conversion
-                                                      -Wnon-virtual-dtor -Woverloaded-virtual)
+                                                      -Wnon-virtual-dtor -Woverloaded-virtual
+                                                      $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 option(KINETOGRAPH_WERROR "Make warnings errors" OFF)
 if(KINETOGRAPH_WERROR)
     target_compile_options(kinetograph_warnings INTERFACE -Werror)

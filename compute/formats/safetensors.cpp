@@ -15,8 +15,8 @@ TensorSource source_of(tensor::SafetensorsFile opened, std::shared_ptr<const voi
                          .owners = {file, std::move(bytes)}});
 }
 
-Result<TensorSource> open_file(const std::filesystem::path& path) {
-    KG_TRY(auto file, tensor::SafetensorsFile::open(path));
+Result<TensorSource> open_file(const std::filesystem::path& path, const HostAllocator& allocator) {
+    KG_TRY(auto file, tensor::SafetensorsFile::open(path, allocator));
     return source_of(std::move(file));
 }
 

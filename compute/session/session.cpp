@@ -5,19 +5,33 @@
 
 namespace kinetograph::session {
 
-Result<std::unique_ptr<accel::Device>> open_device(const std::string& name) {
+namespace {
+
+/// A device for which this build has a decoder.
+Result<std::unique_ptr<accel::Device>> open_decoding(accel::Kind kind, const accel::DeviceHooks& hooks) {
+    KG_TRY(auto device, accel::open(kind, 0, hooks));
+    KG_CHECK(nn::Operators::create(*device));
+    return device;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks) {
     if (name == "auto") {
-        for (const accel::Kind kind : {accel::Kind::Cuda, accel::Kind::Hip})
-            if (auto device = accel::open(kind); device && nn::Operators::create(**device)) return device;
-        return accel::open(accel::Kind::Cpu);
+        for (const accel::Kind kind : {accel::Kind::Cuda, accel::Kind::Hip}) {
+            auto device = open_decoding(kind, hooks);
+            if (device) return device;
+            hooks.log.info("lane {} is not used: {}", accel::to_string(kind), device.error().message);
+        }
+        return accel::open(accel::Kind::Cpu, 0, hooks);
     }
-    auto device = accel::open(name);
+    auto device = accel::open(name, hooks);
     if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // which names the lanes
     return fail(std::move(device.error()), "lane " + name);
 }
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const SessionOptions& options) {
-    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights));
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights, options.hooks.host));
     return open(checkpoint, options);
 }
 
@@ -28,12 +42,15 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     if (options.vulkan) KG_CHECK(session->adopt(*options.vulkan));
     session->device_ = options.accelerator;
     if (!session->device_) {
-        KG_TRY(session->device_, open_device(options.device));
+        KG_TRY(session->device_, open_device(options.device, options.hooks));
+    } else if (options.hooks.budget.bytes != 0) {
+        session->device_->set_budget(options.hooks.budget);
     }
     session->description_ =
         fmt::format("{} \u00b7 {} \u00b7 {}", std::filesystem::path(checkpoint.name()).filename().string(),
                     vae::to_string(options.model.precision), session->device_->info().name);
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
+    session->device_->log().info("opened {}", session->description_);
     return session;
 }
 

@@ -25,6 +25,9 @@ struct SessionOptions {
     /// else the CPU.
     std::string device = "auto";
     std::shared_ptr<accel::Device> accelerator{};  ///< one that is open already; instead of `device`
+    /// Log, allocator of large host buffers, and memory budget. A device that is open already keeps its own, but takes
+    /// on a budget that is given here.
+    accel::DeviceHooks hooks{};
     vae::ModelOptions model{};
     std::optional<ApplicationVulkan> vulkan{};  ///< frames may be images of this device
     const vulkan::Device* display = nullptr;    ///< or of this one, which outlives the session and its streams
@@ -40,8 +43,9 @@ struct StreamOptions {
     double fps = 24.0;         ///< of latents that are pushed; a clip has its own
 };
 
-/// By name, as in SessionOptions::device. Errors: those of accel::open, naming the lane.
-Result<std::unique_ptr<accel::Device>> open_device(const std::string& name);
+/// By name, as in SessionOptions::device. The log is told which device "auto" has passed over and why. Errors: those of
+/// accel::open, naming the lane.
+Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks = {});
 
 /// Thread-safe. All streams share the weights, which are on the device once. Streams may outlive the session.
 ///

@@ -2,7 +2,6 @@
 #include <kinetograph/engine/base/host_memory.hpp>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,37 +21,35 @@ tl::unexpected<Error> system_failure(const std::filesystem::path& path, int erro
 
 }  // namespace
 
-Result<FileContents> FileContents::open(const std::filesystem::path& path) {
+Result<FileContents> FileContents::open(const std::filesystem::path& path, const HostAllocator& allocator) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not block here
     if (file < 0) return system_failure(path, errno);
-    FileContents contents(path, file, {});  // closes it on every path
+    FileContents contents(path, file);  // closes it on every path
     struct stat status {};
     if (::fstat(file, &status) != 0) return system_failure(path, errno);
     if (!S_ISREG(status.st_mode)) return fail(ErrorCode::InvalidArgument, "{}: not a regular file", path.string());
-    if (status.st_size == 0) return contents;  // mmap refuses a length of 0
-
     const auto size = static_cast<std::size_t>(status.st_size);
     const std::uint64_t free = available_host_memory();
-    void* address =
-        size > free ? MAP_FAILED : ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address == MAP_FAILED)
+    auto pages = size > free ? std::nullopt : HostPages::allocate(size, allocator);
+    if (!pages)
         return fail(ErrorCode::OutOfMemory, "{}: {} bytes, {} bytes of memory are free", path.string(), size, free);
-    contents.bytes_ = {static_cast<std::byte*>(address), size};
+    contents.pages_ = *std::move(pages);
+    contents.size_ = size;
     return contents;
 }
 
 Result<void> FileContents::read_first(std::size_t count) {
-    const std::size_t end = std::min(count, bytes_.size());
+    const std::size_t end = std::min(count, size_);
     while (read_ < end) {
-        const ssize_t got = ::read(file_, bytes_.data() + read_, end - read_);
+        const ssize_t got = ::read(file_, pages_.bytes().data() + read_, end - read_);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return system_failure(path_, errno);
         if (got == 0)
             return fail(ErrorCode::Corrupt, "{}: became shorter while it was read: {} bytes came of {}", path_.string(),
-                        read_, bytes_.size());
+                        read_, size_);
         read_ += static_cast<std::size_t>(got);
     }
-    if (read_ == bytes_.size()) close();
+    if (read_ == size_) close();
     return {};
 }
 
@@ -63,20 +60,17 @@ void FileContents::close() {
 FileContents::FileContents(FileContents&& other) noexcept
     : path_(std::move(other.path_)),
       file_(std::exchange(other.file_, -1)),
-      bytes_(std::exchange(other.bytes_, {})),
+      pages_(std::move(other.pages_)),
+      size_(std::exchange(other.size_, 0)),
       read_(other.read_) {}
 
 FileContents& FileContents::operator=(FileContents&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(file_, other.file_);
-    std::swap(bytes_, other.bytes_);
+    std::swap(pages_, other.pages_);
+    std::swap(size_, other.size_);
     std::swap(read_, other.read_);
     return *this;
-}
-
-FileContents::~FileContents() {
-    close();
-    if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
 }
 
 }  // namespace kinetograph::tensor

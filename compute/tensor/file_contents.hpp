@@ -1,6 +1,7 @@
 // FileContents: a whole file, read into its own memory.
 #pragma once
 
+#include <kinetograph/engine/base/host_pages.hpp>
 #include <kinetograph/engine/base/result.hpp>
 
 #include <cstddef>
@@ -15,27 +16,26 @@ class FileContents {
   public:
     /// Allocates the memory; reads nothing yet. Errors: NotFound; Io with the system's reason; InvalidArgument if
     /// `path` is not a regular file; OutOfMemory with the file's size and what is free.
-    static Result<FileContents> open(const std::filesystem::path& path);
+    static Result<FileContents> open(const std::filesystem::path& path, const HostAllocator& allocator = {});
 
     FileContents(FileContents&& other) noexcept;
     FileContents& operator=(FileContents&& other) noexcept;
-    ~FileContents();
+    ~FileContents() { close(); }
 
     /// Continues reading until the first `count` bytes are present, or all if the file has fewer. Reading all of them
     /// closes it. Errors: Io; Corrupt if the file has become shorter since open().
     Result<void> read_first(std::size_t count);
     /// As many as the file had when it was opened; bytes not read yet are 0.
-    std::span<const std::byte> bytes() const { return bytes_; }
+    std::span<const std::byte> bytes() const { return pages_.bytes().first(size_); }
 
   private:
-    FileContents(std::filesystem::path path, int file, std::span<std::byte> bytes)
-        : path_(std::move(path)), file_(file), bytes_(bytes) {}
+    FileContents(std::filesystem::path path, int file) : path_(std::move(path)), file_(file) {}
     void close();
 
     std::filesystem::path path_;
-    int file_ = -1;               // -1: closed
-    std::span<std::byte> bytes_;  // page-aligned when not empty
-    std::size_t read_ = 0;
+    int file_ = -1;  // -1: closed
+    HostPages pages_;
+    std::size_t size_ = 0, read_ = 0;
 };
 
 }  // namespace kinetograph::tensor

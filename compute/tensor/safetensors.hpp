@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/engine/base/host_pages.hpp>
 
 #include <filesystem>
 #include <map>
@@ -25,7 +26,7 @@ class SafetensorsFile {
     /// read), a header longer than the file or than 100 MB, malformed JSON (see parse_safetensors_header), an unknown
     /// dtype, offsets that overlap, leave holes, run backwards or past the end, a byte count that does not match shape
     /// and dtype, a duplicate name.
-    static Result<SafetensorsFile> open(const std::filesystem::path& path);
+    static Result<SafetensorsFile> open(const std::filesystem::path& path, const HostAllocator& allocator = {});
     /// The same checks on bytes in memory, which must outlive the object; `name` stands for the file in errors.
     static Result<SafetensorsFile> parse(std::span<const std::byte> bytes, std::string_view name);
 

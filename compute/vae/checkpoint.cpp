@@ -166,9 +166,9 @@ Result<void> Checkpoint::State::check_values() const {
     return {};
 }
 
-Result<Checkpoint> Checkpoint::open(std::string_view spec) {
+Result<Checkpoint> Checkpoint::open(std::string_view spec, const HostAllocator& allocator) {
     if (!spec.starts_with(kSyntheticPrefix)) {
-        KG_TRY(auto file, formats::open(spec));
+        KG_TRY(auto file, formats::open(spec, allocator));
         return read(std::move(file));
     }
     KG_TRY(const auto made, parse_synthetic(spec));

@@ -71,7 +71,8 @@ Result<void> LayerStack::make_executor() {
     executor_.reset();  // which waits for the lanes
     graph::ExecutorDesc desc{.lanes = {lane_.get()},
                              .memory = {{graph::MemoryDomain::Accelerator, arena_.get()}},
-                             .compile = {.topology = graph::LaneTopology::cpu_only()}};
+                             .compile = {.topology = graph::LaneTopology::cpu_only()},
+                             .log = model().device().log()};
     if (device_output_) {
         desc.lanes.insert(desc.lanes.end(), device_output_->lanes.begin(), device_output_->lanes.end());
         desc.memory.insert(desc.memory.end(), device_output_->backends.begin(), device_output_->backends.end());

@@ -1,7 +1,10 @@
 // The accelerator interface: what compute passes need from a device, answered by cpu/, hip/ and later cuda/.
 #pragma once
 
+#include <kinetograph/engine/accel/memory_budget.hpp>
 #include <kinetograph/engine/base/clock.hpp>
+#include <kinetograph/engine/base/host_pages.hpp>
+#include <kinetograph/engine/base/log.hpp>
 #include <kinetograph/engine/base/result.hpp>
 #include <kinetograph/engine/graph/timeline.hpp>
 
@@ -15,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace kinetograph::accel {
 
@@ -196,12 +200,21 @@ struct ExternalMemoryDesc {
     bool dedicated = false;   ///< allocated for one image or buffer (VkMemoryDedicatedAllocateInfo)
 };
 
+/// What an application supplies when it opens a device. All of it is optional.
+struct DeviceHooks {
+    Log log{};              ///< of what has no caller to return to: a lost device, work that was given up
+    HostAllocator host{};   ///< of what a CPU device allocates
+    MemoryBudget budget{};  ///< until Device::set_budget()
+};
+
 class Device {
   public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
+    const Log& log() const { return log_; }
 
-    /// Errors: OutOfMemory, with the size asked for and the size that is free. Address aligned to 4096 bytes on the
+    /// Errors: OutOfMemory, with the size asked for and the size that is free, after MemoryBudget::on_pressure has made
+    /// no room. Address aligned to 4096 bytes on the
     /// CPU, to 256 at least elsewhere.
     virtual Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) = 0;
     /// Host memory that the device addresses too, page-aligned, coherent with the host once a timeline or synchronize()
@@ -232,6 +245,18 @@ class Device {
     /// the same memory.
     virtual std::uint64_t bytes_allocated() const = 0;
     virtual std::uint64_t peak_bytes() const = 0;  ///< largest bytes_allocated() so far
+    /// Bytes that allocate() can hand out now: those that the driver calls free (for the CPU: available_host_memory()),
+    /// whoever uses the rest, or what the budget leaves, if that is less.
+    virtual std::uint64_t bytes_free() const = 0;
+    virtual std::uint64_t budget_bytes() const = 0;  ///< MemoryBudget::bytes; 0: none
+    /// For allocations from now on; what is held beyond it stays held. Any thread.
+    virtual void set_budget(MemoryBudget budget) = 0;
+
+  protected:
+    explicit Device(Log log = {}) : log_(std::move(log)) {}
+
+  private:
+    Log log_;
 };
 
 }  // namespace kinetograph::accel

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace kinetograph::accel {
 
@@ -44,12 +45,14 @@ AcceleratorLane::~AcceleratorLane() {
     watch_wakes_.notify_one();
     watch_.join();
     if (settled) {
-        static_cast<void>(stream_->synchronize());  // its error has no caller to return to
+        tell_of_loss(stream_->synchronize());  // other errors were its callers'
         collect();
         return;
     }
-    timeline_->report({ErrorCode::Cancelled, fmt::format("{} has ended at value {}, before value {}", timeline_->name(),
-                                                         timeline_->value(), owed_.load())});
+    Error given_up{ErrorCode::Cancelled, fmt::format("{} has ended at value {}, before value {}", timeline_->name(),
+                                                     timeline_->value(), owed_.load())};
+    device_.log().error("{}: its work waits for points that do not come, and is never released", given_up.message);
+    timeline_->report(std::move(given_up));
     for (const auto& timeline : signalled_too_) timeline->signal(owed_);
     timeline_->signal(owed_);
     static_cast<void>(stream_.release());  // NOLINT(bugprone-unused-return-value): it waits for ever, and so would we
@@ -96,9 +99,15 @@ void AcceleratorLane::watch() {
     }
 }
 
+/// Once.
+void AcceleratorLane::tell_of_loss(const Result<void>& status) {
+    if (!status && status.error().code == ErrorCode::DeviceLost && !std::exchange(told_, true))
+        device_.log().error("{}: {}", timeline_->name(), status.error().message);
+}
+
 /// The stream keeps its own promises once it knows that its device is lost.
 void AcceleratorLane::look_after() {
-    static_cast<void>(stream_->status());
+    tell_of_loss(stream_->status());
     for (const auto& wait : pending_.unmet(timeline_->value()))
         if (!wait.point.timeline->status()) release_from_lost(wait);
 }

@@ -104,6 +104,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     /// A timeline that the stream sees and in which the values of `timeline` appear; null if there is none.
     std::shared_ptr<Timeline> seen(const std::shared_ptr<Timeline>& timeline) const;
     void look_after();
+    void tell_of_loss(const Result<void>& status);
     void release_from_lost(const graph::PendingWaits::Wait& wait);
     void watch();
     void owe(std::uint64_t value);
@@ -153,6 +154,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::mutex watch_mutex_;
     std::condition_variable watch_wakes_;
     bool watch_ends_ = false;
+    bool told_ = false;  ///< the log, that the device is lost; by the watch, or after it
     std::thread watch_;  ///< last: starts when the rest exists
 };
 

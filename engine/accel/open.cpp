@@ -74,27 +74,27 @@ std::string uuid_text(const DeviceInfo& device) {
 
 std::string Availability::name() const { return fmt::format("{}:{}", to_string(kind), ordinal); }
 
-Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal) {
+Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal, const DeviceHooks& hooks) {
     switch (kind) {
         case Kind::Cpu:
             if (ordinal > 0) return fail(ErrorCode::OutOfRange, "CPU device {}: there is one, counted from 0", ordinal);
-            return cpu::create_device();
+            return cpu::create_device(hooks);
         case Kind::Hip:
-            return hip::create_device({.library = {}, .ordinal = ordinal});
+            return hip::create_device({.library = {}, .ordinal = ordinal, .hooks = hooks});
         case Kind::Cuda:
-            return cuda::create_device({.library = {}, .ordinal = ordinal});
+            return cuda::create_device({.library = {}, .ordinal = ordinal, .hooks = hooks});
     }
     return fail(ErrorCode::InvalidArgument, "there is no such kind of accelerator");
 }
 
-Result<std::unique_ptr<Device>> open(std::string_view device) {
+Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks& hooks) {
     const std::size_t colon = device.find(':');
     const std::string_view kind = device.substr(0, colon);
     const auto known = std::ranges::find(kKinds, kind, [](Kind of) { return to_string(of); });
     if (known == kKinds.end()) return fail(ErrorCode::InvalidArgument, "lane {}: there are cpu, cuda and hip", kind);
-    if (colon == std::string_view::npos) return open(*known);
+    if (colon == std::string_view::npos) return open(*known, 0, hooks);
     KG_TRY(const auto ordinal, ordinal_of(*known, device.substr(colon + 1)));
-    return open(*known, ordinal);
+    return open(*known, ordinal, hooks);
 }
 
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream) {

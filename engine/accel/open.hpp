@@ -22,11 +22,11 @@ std::vector<Availability> inspect_accelerators();
 
 /// A device by its place among those of its kind, from 0. Errors: Unsupported (not in this build), NotFound
 /// ("libamdhip64.so.7, ... not found: HIP lane off"), OutOfRange (no device of that ordinal), and what the driver says.
-Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal = 0);
+Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal = 0, const DeviceHooks& hooks = {});
 /// The same by name: "cpu", "cuda", "hip:1", or by UUID, as `kinetograph info` and nvidia-smi write it:
 /// "cuda:GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a". Errors also: InvalidArgument (no kind is called so; neither a
 /// number nor a UUID), NotFound (no device has that UUID; the sentence lists those there are).
-Result<std::unique_ptr<Device>> open(std::string_view device);
+Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks& hooks = {});
 
 /// A stream of the caller's (CUstream, hipStream_t; null is the default stream) as a stream of `device`:
 /// cuda::adopt_stream and hip::adopt_stream. Errors: theirs; InvalidArgument (the CPU has no streams that a caller

@@ -16,7 +16,7 @@ struct Executor::State {
     Fingerprint options_print;  ///< of `options`
     std::size_t plans_kept = 1;
     Nanoseconds report_after{};
-    std::function<void(const std::string& text)> report;
+    Log log;
 
     std::vector<std::unique_ptr<PreparedPlan>> plans;
     PreparedPlan* current = nullptr;
@@ -72,13 +72,13 @@ Result<std::unique_ptr<Executor>> Executor::create(const ExecutorDesc& desc) {
     state->options_print = fingerprint(state->options);
     state->plans_kept = std::max<std::size_t>(desc.plans_kept, 1);
     state->report_after = desc.report_after;
-    state->report = desc.report ? desc.report : [](const std::string& text) { fmt::print(stderr, "{}", text); };
+    state->log = desc.log;
     return std::unique_ptr<Executor>(new Executor(std::move(state)));
 }
 
 Executor::~Executor() {
     if (!state_->settle()) {
-        state_->report(fmt::format("given up at the end of an executor:\n{}", describe(state_->states())));
+        state_->log.error("given up at the end of an executor:\n{}", describe(state_->states()));
         // NOLINTNEXTLINE(bugprone-unused-return-value): arenas and rings that devices may still touch stay
         for (auto& plan : state_->plans) plan.release();
         return;
@@ -235,7 +235,7 @@ Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kMaxLanes
             const bool stands = std::any_of(now.begin(), now.end(), [](const LaneState& state) {
                 return !state.is_idle() && !state.waits.empty();  // else it works
             });
-            if (stands) report(fmt::format("waiting for {} s:\n{}", waited.count() / 1'000'000'000, describe(now)));
+            if (stands) log.warn("waiting for {} s:\n{}", waited.count() / 1'000'000'000, describe(now));
             told = stands;
         }
     }

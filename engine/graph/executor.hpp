@@ -1,10 +1,10 @@
 // Executor: runs plans on lanes. Knows no GPU API; lanes and memory are interfaces that the back ends implement.
 #pragma once
 
+#include <kinetograph/engine/base/log.hpp>
 #include <kinetograph/engine/graph/lane_state.hpp>
 #include <kinetograph/engine/graph/plan.hpp>
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -114,9 +114,9 @@ struct ExecutorDesc {
     std::vector<std::pair<MemoryDomain, MemoryBackend*>> memory;  ///< outlive the executor
     CompileOptions compile;      ///< lanes that are not in `lanes` count as not present
     std::size_t plans_kept = 4;  ///< recent plans with their memory, >= 1
-    /// After so long in one wait, all lanes are described to `report`, once a wait.
+    /// After so long in one wait, all lanes are described to `log`, once a wait.
     Nanoseconds report_after = std::chrono::seconds(5);
-    std::function<void(const std::string& text)> report{};  ///< empty: to standard error
+    Log log{};
 };
 
 /// What execute() started: every lane's timeline value at which the execution is complete on it (0: not used).

@@ -14,7 +14,7 @@ std::string describe(const LaneState& state) {
 
 std::string describe(std::span<const LaneState> states) {
     std::string text;
-    for (const LaneState& state : states) text += describe(state) + "\n";
+    for (const LaneState& state : states) text += (text.empty() ? "" : "\n") + describe(state);
     return text;
 }
 

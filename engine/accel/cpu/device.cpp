@@ -2,44 +2,31 @@
 
 #include <kinetograph/engine/accel/cpu/stream.hpp>
 #include <kinetograph/engine/accel/cpu/timeline.hpp>
+#include <kinetograph/engine/accel/ledger.hpp>
+#include <kinetograph/engine/base/host_memory.hpp>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
-#include <mutex>
 #include <thread>
 
 namespace kinetograph::accel::cpu {
 
 namespace {
 
-/// What all allocations of a device share; outlives the device for as long as memory of it is held.
-struct Ledger {
-    std::mutex mutex;
-    std::uint64_t limit = 0;
-    std::uint64_t held = 0;
-    std::uint64_t peak = 0;
-};
-
+/// The ledger outlives the device for as long as memory of it is held.
 class CpuMemory final : public Memory {
   public:
-    CpuMemory(std::shared_ptr<Ledger> ledger, std::byte* data, std::uint64_t bytes)
-        : ledger_(std::move(ledger)), data_(data), bytes_(bytes) {}
-    ~CpuMemory() override {
-        ::munmap(data_, bytes_);
-        std::lock_guard lock(ledger_->mutex);
-        ledger_->held -= bytes_;
-    }
-    std::byte* data() const override { return data_; }
-    std::byte* host_data() const override { return data_; }
-    std::uint64_t bytes() const override { return bytes_; }
+    CpuMemory(std::shared_ptr<Ledger> ledger, HostPages pages) : ledger_(std::move(ledger)), pages_(std::move(pages)) {}
+    ~CpuMemory() override { ledger_->remove(bytes()); }
+    std::byte* data() const override { return pages_.bytes().data(); }
+    std::byte* host_data() const override { return data(); }
+    std::uint64_t bytes() const override { return pages_.bytes().size(); }
 
   private:
     std::shared_ptr<Ledger> ledger_;
-    std::byte* data_;
-    std::uint64_t bytes_;
+    HostPages pages_;
 };
 
 /// The caller's memory: on the CPU every address is a device address.
@@ -53,8 +40,6 @@ class BorrowedMemory final : public Memory {
   private:
     std::span<std::byte> memory_;
 };
-
-constexpr std::uint64_t kPageBytes = 4096;
 
 std::string processor_name() {
     std::ifstream cpuinfo("/proc/cpuinfo");
@@ -85,7 +70,9 @@ std::uint64_t physical_memory() {
 
 class CpuDevice final : public Device {
   public:
-    explicit CpuDevice(const DeviceOptions& options) : ledger_(std::make_shared<Ledger>()) {
+    explicit CpuDevice(const DeviceHooks& hooks)
+        : Device(hooks.log), host_(hooks.host), ledger_(std::make_shared<Ledger>()) {
+        ledger_->set_budget(hooks.budget);
         info_.kind = Kind::Cpu;
         info_.name = processor_name();
         info_.driver = "host threads (OpenMP)";
@@ -98,36 +85,23 @@ class CpuDevice final : public Device {
         info_.can_import_host.available = true;
         info_.can_import_memory.reason = "memory of another API is not mapped into the CPU's streams";
         info_.can_import_timeline.reason = "semaphores of another API are invisible to the CPU's streams";
-        ledger_->limit = options.memory_limit != 0 ? options.memory_limit : info_.memory_bytes;
     }
 
     const DeviceInfo& info() const override { return info_; }
 
     Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) override {
-        const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + kPageBytes - 1) / kPageBytes * kPageBytes;
-        std::lock_guard lock(ledger_->mutex);
-        const std::uint64_t free = ledger_->limit - ledger_->held;
-        if (rounded < bytes || rounded > free)
-            return fail(ErrorCode::OutOfMemory, "\"{}\" needs {} bytes, {} of {} bytes are free on {}", name, bytes,
-                        free, ledger_->limit, info_.name);
-        void* data = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (data == MAP_FAILED)
-            return fail(ErrorCode::OutOfMemory, "\"{}\" needs {} bytes, which the operating system refused", name,
-                        bytes);
-        constexpr std::uint64_t kHugePage = 2U << 20U;
-        if (rounded >= kHugePage) ::madvise(data, rounded, MADV_HUGEPAGE);  // only a hint: fewer TLB misses
-        ledger_->held += rounded;
-        ledger_->peak = std::max(ledger_->peak, ledger_->held);
-        return std::make_unique<CpuMemory>(ledger_, static_cast<std::byte*>(data), rounded);
+        return allocate_or_relieve(
+            *ledger_, name, bytes, [&] { return allocate_once(name, bytes); }, [this] { return bytes_free(); });
     }
 
     Result<std::unique_ptr<Memory>> allocate_pinned(std::string_view name, std::uint64_t bytes) override {
         return allocate(name, bytes);
     }
     Result<std::unique_ptr<Memory>> import_host(std::string_view name, std::span<std::byte> memory) override {
-        if (reinterpret_cast<std::uintptr_t>(memory.data()) % kPageBytes != 0 || memory.size() % kPageBytes != 0)
+        if (reinterpret_cast<std::uintptr_t>(memory.data()) % kHostPageBytes != 0 ||
+            memory.size() % kHostPageBytes != 0)
             return fail(ErrorCode::InvalidArgument, "\"{}\": {} bytes at {} are not whole pages of {} bytes", name,
-                        memory.size(), static_cast<const void*>(memory.data()), kPageBytes);
+                        memory.size(), static_cast<const void*>(memory.data()), kHostPageBytes);
         return std::make_unique<BorrowedMemory>(memory);
     }
     Result<std::unique_ptr<Memory>> import_memory(std::string_view name, const ExternalMemoryDesc& /*desc*/) override {
@@ -148,22 +122,37 @@ class CpuDevice final : public Device {
     }
     Result<std::shared_ptr<Event>> create_event() override { return std::make_shared<CpuEvent>(); }
 
-    std::uint64_t bytes_allocated() const override {
-        std::lock_guard lock(ledger_->mutex);
-        return ledger_->held;
+    std::uint64_t bytes_allocated() const override { return ledger_->held(); }
+    std::uint64_t peak_bytes() const override { return ledger_->peak(); }
+    std::uint64_t bytes_free() const override {
+        return std::min({available_host_memory(), info_.memory_bytes, ledger_->left()});
     }
-    std::uint64_t peak_bytes() const override {
-        std::lock_guard lock(ledger_->mutex);
-        return ledger_->peak;
-    }
+    std::uint64_t budget_bytes() const override { return ledger_->budget(); }
+    void set_budget(MemoryBudget budget) override { ledger_->set_budget(std::move(budget)); }
 
   private:
+    Result<std::unique_ptr<Memory>> allocate_once(std::string_view name, std::uint64_t bytes) {
+        constexpr std::uint64_t kLarge = 1U << 20U;  // the system is not asked for less: that would take longer
+        const std::uint64_t rounded = whole_host_pages(std::max<std::uint64_t>(bytes, 1));
+        if (rounded < bytes || !ledger_->add(rounded)) return over_budget(*ledger_, name, bytes, info_.name);
+        const std::uint64_t available = rounded < kLarge ? rounded : available_host_memory();
+        auto pages = rounded <= available ? HostPages::allocate(rounded, host_) : std::nullopt;
+        if (pages) return std::make_unique<CpuMemory>(ledger_, *std::move(pages));
+        ledger_->remove(rounded);
+        if (rounded > available)
+            return fail(ErrorCode::OutOfMemory, "\"{}\" needs {} bytes, {} of {} bytes are free on {}", name, bytes,
+                        available, info_.memory_bytes, info_.name);
+        return fail(ErrorCode::OutOfMemory, "\"{}\" needs {} bytes, which the {} refused", name, bytes,
+                    host_ ? "application's allocator" : "operating system");
+    }
+
     DeviceInfo info_;
+    HostAllocator host_;
     std::shared_ptr<Ledger> ledger_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> create_device(const DeviceOptions& options) { return std::make_unique<CpuDevice>(options); }
+std::unique_ptr<Device> create_device(const DeviceHooks& hooks) { return std::make_unique<CpuDevice>(hooks); }
 
 }  // namespace kinetograph::accel::cpu

@@ -5,11 +5,8 @@
 
 namespace kinetograph::accel::cpu {
 
-struct DeviceOptions {
-    std::uint64_t memory_limit = 0;  ///< bytes that allocate() may hand out in all; 0: the machine's memory
-};
-
-/// Never fails to exist; allocation beyond the machine's memory fails with OutOfMemory instead of being killed later.
-std::unique_ptr<Device> create_device(const DeviceOptions& options = {});
+/// Never fails to exist; allocation beyond what available_host_memory() says fails with OutOfMemory instead of being
+/// killed later.
+std::unique_ptr<Device> create_device(const DeviceHooks& hooks = {});
 
 }  // namespace kinetograph::accel::cpu

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/driver_types.hpp>
-#include <kinetograph/engine/accel/gpu/ledger.hpp>
+#include <kinetograph/engine/accel/ledger.hpp>
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 

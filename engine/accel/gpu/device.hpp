@@ -14,11 +14,15 @@ class DeviceClock;
 struct DeviceOptions {
     std::string library;        ///< of the driver; empty: what the environment names, or the API's own name
     std::uint32_t ordinal = 0;  ///< index into inspect_devices()
+    DeviceHooks hooks{};
 };
 
 class GpuDevice final : public Device {
   public:
-    explicit GpuDevice(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+    GpuDevice(std::shared_ptr<Context> context, const DeviceHooks& hooks)
+        : Device(hooks.log), context_(std::move(context)) {
+        context_->ledger().set_budget(hooks.budget);
+    }
     const std::shared_ptr<Context>& context() const { return context_; }
 
     const DeviceInfo& info() const override { return context_->info(); }
@@ -33,6 +37,11 @@ class GpuDevice final : public Device {
     Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> image) override;
     std::uint64_t bytes_allocated() const override { return context_->ledger().held(); }
     std::uint64_t peak_bytes() const override { return context_->ledger().peak(); }
+    std::uint64_t bytes_free() const override {
+        return std::min(context_->memory_left().free, context_->ledger().left());
+    }
+    std::uint64_t budget_bytes() const override { return context_->ledger().budget(); }
+    void set_budget(MemoryBudget budget) override { context_->ledger().set_budget(std::move(budget)); }
 
   private:
     Result<std::shared_ptr<DeviceClock>> clock();
@@ -65,7 +74,7 @@ Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
                     options.ordinal, driver->library(), count);
     KG_TRY(auto info, Of::describe(*driver, options.ordinal));
     KG_TRY(auto context, Of::create(std::move(driver), options.ordinal, std::move(info)));
-    return std::make_unique<GpuDevice>(std::move(context));
+    return std::make_unique<GpuDevice>(std::move(context), options.hooks);
 }
 
 /// The context of a device of that API; null where `device` is another's.

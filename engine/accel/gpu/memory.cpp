@@ -8,8 +8,6 @@ namespace kinetograph::accel::gpu {
 
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
-
 class GpuMemory : public Memory {
   public:
     GpuMemory(std::shared_ptr<Context> context, std::byte* device, std::byte* host, std::uint64_t bytes)
@@ -65,25 +63,32 @@ class ImportedMemory final : public GpuMemory {
 
 std::string quoted(std::string_view name) { return fmt::format("\"{}\"", name); }
 
+Result<std::unique_ptr<Memory>> allocate_once(const std::shared_ptr<Context>& context, std::string_view name,
+                                              std::uint64_t bytes) {
+    const std::uint64_t rounded = std::max<std::uint64_t>(bytes, 1);  // drivers refuse 0 bytes, or answer with null
+    Ledger& ledger = context->ledger();
+    if (!ledger.add(rounded)) return over_budget(ledger, name, bytes, context->info().name);
+    auto device = context->allocate(rounded);
+    if (device) return std::make_unique<OwnMemory>(context, *device, nullptr, rounded);
+    ledger.remove(rounded);
+    if (device.error().code != ErrorCode::OutOfMemory) return fail(std::move(device.error()), quoted(name));
+    const auto [free, total] = context->memory_left();
+    return fail(ErrorCode::OutOfMemory, "\"{}\" needs {} bytes, {} of {} bytes are free on {}: {}", name, bytes, free,
+                total, context->info().name, device.error().message);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Memory>> allocate(const std::shared_ptr<Context>& context, std::string_view name,
                                          std::uint64_t bytes) {
-    const std::uint64_t rounded = std::max<std::uint64_t>(bytes, 1);  // drivers refuse 0 bytes, or answer with null
-    auto device = context->allocate(rounded);
-    if (!device && device.error().code == ErrorCode::OutOfMemory) {
-        const auto [free, total] = context->memory_left();
-        return fail(ErrorCode::OutOfMemory, "\"{}\" needs {} bytes, {} of {} bytes are free on {}: {}", name, bytes,
-                    free, total, context->info().name, device.error().message);
-    }
-    if (!device) return fail(std::move(device.error()), quoted(name));
-    context->ledger().add(rounded);
-    return std::make_unique<OwnMemory>(context, *device, nullptr, rounded);
+    return allocate_or_relieve(
+        context->ledger(), name, bytes, [&] { return allocate_once(context, name, bytes); },
+        [&] { return std::min(context->memory_left().free, context->ledger().left()); });
 }
 
 Result<std::unique_ptr<Memory>> allocate_pinned(const std::shared_ptr<Context>& context, std::string_view name,
                                                 std::uint64_t bytes) {
-    const std::uint64_t rounded = (std::max<std::uint64_t>(bytes, 1) + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const std::uint64_t rounded = whole_host_pages(std::max<std::uint64_t>(bytes, 1));
     auto host = context->allocate_pinned(rounded);
     if (!host)
         return fail(std::move(host.error()), fmt::format("\"{}\" needs {} bytes of pinned host memory", name, bytes));
@@ -100,10 +105,10 @@ Result<std::unique_ptr<Memory>> import_host(const std::shared_ptr<Context>& cont
     if (!context->info().can_import_host)
         return fail(ErrorCode::Unsupported, "importing \"{}\" into {}: {}", name, context->info().name,
                     context->info().can_import_host.reason);
-    if (memory.empty() || reinterpret_cast<std::uintptr_t>(memory.data()) % kPageBytes != 0 ||
-        memory.size() % kPageBytes != 0)
+    if (memory.empty() || reinterpret_cast<std::uintptr_t>(memory.data()) % kHostPageBytes != 0 ||
+        memory.size() % kHostPageBytes != 0)
         return fail(ErrorCode::InvalidArgument, "\"{}\": {} bytes at {} are not whole pages of {} bytes", name,
-                    memory.size(), static_cast<const void*>(memory.data()), kPageBytes);
+                    memory.size(), static_cast<const void*>(memory.data()), kHostPageBytes);
     if (auto made = context->register_host(memory); !made) return fail(std::move(made.error()), quoted(name));
     auto device = context->device_address(memory.data());
     if (!device) {

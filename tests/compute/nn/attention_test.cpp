@@ -47,6 +47,9 @@ class PlainDevice final : public accel::Device {
     Result<std::shared_ptr<accel::Event>> create_event() override { return inner_->create_event(); }
     std::uint64_t bytes_allocated() const override { return inner_->bytes_allocated(); }
     std::uint64_t peak_bytes() const override { return inner_->peak_bytes(); }
+    std::uint64_t bytes_free() const override { return inner_->bytes_free(); }
+    std::uint64_t budget_bytes() const override { return inner_->budget_bytes(); }
+    void set_budget(accel::MemoryBudget budget) override { inner_->set_budget(std::move(budget)); }
 
   private:
     std::unique_ptr<accel::Device> inner_;

@@ -6,6 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
 namespace kinetograph::session {
 namespace {
 
@@ -60,6 +64,35 @@ TEST(Sessions, HoldTheWeightsOnceAndStateWhatAStreamTakesBesideThem) {
     const std::uint64_t of_the_second = device.bytes_allocated() - empty - one;
     EXPECT_LE(of_the_second, memory.clip());
     EXPECT_EQ(of_the_second, one - memory.parameters);
+}
+
+TEST(Sessions, TellTheApplicationsLogAndTakeItsMemoryForWeightsAndArenas) {
+    std::atomic<std::size_t> held{0}, largest{0};
+    std::vector<std::string> messages;
+    std::mutex mutex;
+    {
+        const auto session = open({.device = "cpu",
+                                   .hooks = {.log = Log([&](LogLevel, std::string_view message) {
+                                                 const std::lock_guard lock(mutex);
+                                                 messages.emplace_back(message);
+                                             }),
+                                             .host = {.allocate =
+                                                          [&](std::size_t bytes, std::size_t alignment) {
+                                                              largest = std::max(largest.load(), held += bytes);
+                                                              return std::aligned_alloc(alignment, bytes);
+                                                          },
+                                                      .release =
+                                                          [&](void* memory, std::size_t bytes) {
+                                                              held -= bytes;
+                                                              std::free(memory);
+                                                          }}}});
+        const auto stream = session->decode(stream::testing::small_clip(4)).value();
+        EXPECT_EQ(frames_of(*stream).size(), 13U);
+        EXPECT_EQ(largest, session->device().peak_bytes());
+    }
+    EXPECT_EQ(held, 0U);
+    ASSERT_EQ(messages.size(), 1U);
+    EXPECT_TRUE(messages[0].starts_with("opened synthetic:wan2.1,dim=2 \u00b7 fp32 \u00b7 ")) << messages[0];
 }
 
 TEST(Sessions, AreOutlivedByTheirStreams) {

@@ -113,7 +113,7 @@ TEST_F(AcceleratorLanes, ReportAKernelsErrorWhenTheExecutionIsWaitedFor) {
 }
 
 TEST_F(AcceleratorLanes, RefuseAnArenaLargerThanTheDevice) {
-    const auto small = cpu::create_device({.memory_limit = 1U << 16U});
+    const auto small = cpu::create_device({.budget = {.bytes = 1U << 16U}});
     AcceleratorMemory arena(*small);
     const auto refused = arena.reserve(1U << 20U);
     ASSERT_FALSE(refused);

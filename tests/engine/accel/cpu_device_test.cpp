@@ -2,6 +2,9 @@
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
 
 namespace kinetograph::accel::cpu {
 namespace {
@@ -28,15 +31,66 @@ TEST(CpuDevice, MemoryIsZeroedPageAlignedAndCounted) {
     EXPECT_GE(device->peak_bytes(), 10'000U);
 }
 
-TEST(CpuDevice, RefusesMoreThanItsLimitNamingWhatWasAskedAndWhatIsFree) {
-    const auto device = create_device({.memory_limit = 1U << 20U});
+TEST(CpuDevice, RefusesMoreThanItsBudgetNamingWhatWasAskedAndWhatIsLeft) {
+    const auto device = create_device({.budget = {.bytes = 1U << 20U}});
     const auto kept = *device->allocate("kept", 512U << 10U);
     const auto refused = device->allocate("transient arena", 600U << 10U);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
-    EXPECT_NE(refused.error().message.find("\"transient arena\" needs 614400 bytes, 524288 of 1048576 bytes are free"),
-              std::string::npos)
-        << refused.error().message;
+    EXPECT_EQ(refused.error().message, "\"transient arena\" needs 614400 bytes, the budget of 1048576 bytes on " +
+                                           device->info().name + " leaves 524288");
+    EXPECT_EQ(device->bytes_allocated(), 512U << 10U);
+    EXPECT_EQ(device->bytes_free(), 512U << 10U);
+    device->set_budget({});
+    EXPECT_TRUE(device->allocate("transient arena", 600U << 10U));
+    EXPECT_GT(device->bytes_free(), 512U << 10U);
+}
+
+TEST(CpuDevice, AsksTheApplicationToMakeRoomOnceBeforeItRefuses) {
+    std::unique_ptr<Memory> cache;
+    std::vector<MemoryPressure> asked;
+    const auto device =
+        create_device({.budget = {.bytes = 1U << 20U, .on_pressure = [&](const MemoryPressure& pressure) {
+                                      asked.push_back(pressure);
+                                      return std::exchange(cache, nullptr) != nullptr;
+                                  }}});
+    cache = *device->allocate("cache", 512U << 10U);
+    const auto arena = device->allocate("arena", 600U << 10U);
+    EXPECT_TRUE(arena) << arena.error().message;
+    ASSERT_EQ(asked.size(), 1U);
+    EXPECT_EQ(asked[0].bytes, 600U << 10U);
+    EXPECT_EQ(asked[0].free, 512U << 10U);
+    EXPECT_EQ(asked[0].budget, 1U << 20U);
+    EXPECT_FALSE(device->allocate("another arena", 600U << 10U)) << "nothing is left to release";
+    EXPECT_EQ(asked.size(), 2U);
+}
+
+TEST(CpuDevice, TakesMemoryFromTheApplicationsAllocatorAndGivesItBack) {
+    std::size_t held = 0;
+    bool refuses = false;
+    const auto device = create_device({.host = {.allocate = [&](std::size_t bytes, std::size_t alignment) -> void* {
+                                                    if (refuses) return nullptr;
+                                                    held += bytes;
+                                                    void* memory = std::aligned_alloc(alignment, bytes);
+                                                    std::memset(memory, 1, bytes);
+                                                    return memory;
+                                                },
+                                                .release =
+                                                    [&](void* memory, std::size_t bytes) {
+                                                        held -= bytes;
+                                                        std::free(memory);
+                                                    }}});
+    auto memory = device->allocate("arena", 10'000);
+    ASSERT_TRUE(memory);
+    EXPECT_EQ(held, 12'288U);
+    EXPECT_EQ((*memory)->data()[9'999], std::byte{0}) << "a CPU device's memory is zero at first";
+    memory->reset();
+    EXPECT_EQ(held, 0U);
+    refuses = true;
+    const auto refused = device->allocate("arena", 10'000);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "\"arena\" needs 10000 bytes, which the application's allocator refused");
+    EXPECT_EQ(device->bytes_allocated(), 0U);
 }
 
 TEST(CpuDevice, DeclinesDeviceCodeCaptureAndForeignMemorySayingWhy) {

@@ -42,6 +42,40 @@ TEST_P(DriverDevices, RefuseMoreThanIsFreeNamingWhatWasAskedAndWhatIsFree) {
     EXPECT_EQ(device->bytes_allocated(), 0U);
 }
 
+TEST_P(DriverDevices, HandOutNoMoreThanTheirBudgetAndAskForRoomFirst) {
+    std::unique_ptr<Memory> cache = *device->allocate("cache", 10'000);
+    const std::uint64_t unbound = device->bytes_free();
+    EXPECT_GT(unbound, 1U << 20U) << "what the driver says";
+    device->set_budget({.bytes = 16'000, .on_pressure = [&](const MemoryPressure& pressure) {
+                            EXPECT_EQ(pressure.name, "arena");
+                            EXPECT_EQ(pressure.bytes, 8'000U);
+                            EXPECT_EQ(pressure.free, 6'000U);
+                            EXPECT_EQ(pressure.budget, 16'000U);
+                            return std::exchange(cache, nullptr) != nullptr;
+                        }});
+    EXPECT_EQ(device->bytes_free(), 6'000U);
+    const auto arena = device->allocate("arena", 8'000);
+    ASSERT_TRUE(arena) << message_of(arena);
+    device->set_budget({.bytes = 16'000});
+    const auto refused = device->allocate("more", 8'001);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+    EXPECT_EQ(refused.error().message,
+              "\"more\" needs 8001 bytes, the budget of 16000 bytes on " + device_name() + " leaves 8000");
+    EXPECT_EQ(device->bytes_allocated(), 8'000U);
+}
+
+TEST_P(DriverDevices, FreeMemoryIsWhatTheDriverSaysWhoeverHoldsTheRest) {
+    if (real()) GTEST_SKIP() << "other programs allocate too";
+    const std::uint64_t before = device->bytes_free();
+    const auto other = driver.create();
+    ASSERT_TRUE(other);
+    const auto theirs = (*other)->allocate("another's", 1U << 20U);
+    ASSERT_TRUE(theirs);
+    EXPECT_EQ(device->bytes_free(), before - (1U << 20U));
+    EXPECT_EQ(device->bytes_allocated(), 0U);
+}
+
 TEST_P(DriverDevices, MemoryTouchedByTheHostEndsTheProgramSoThatNoTestDoesItUnseen) {
     if (real()) GTEST_SKIP() << "only stand-ins promise it";
     const auto memory = *device->allocate("weights", 4096);

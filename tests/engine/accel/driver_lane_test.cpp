@@ -325,6 +325,8 @@ TEST_P(DriverLanes, AreWaitedForByTheHostAndWaitForItThroughTheRelay) {
 
 TEST_P(DriverLanes, ReportALostDeviceInsteadOfWaitingForItForEver) {
     if (control == nullptr) GTEST_SKIP() << "a real device is lost for the whole process";
+    std::vector<std::string> logged;  // by the lane's watch, or at its end
+    hooks.log = Log([&](LogLevel, std::string_view text) { logged.emplace_back(text); });
     start({.faulting_launch = 5});
     create(Batches::Eager);
     Result<void> waited;
@@ -341,6 +343,8 @@ TEST_P(DriverLanes, ReportALostDeviceInsteadOfWaitingForItForEver) {
     EXPECT_NE(message.find(" or a pass before it: "), std::string::npos) << message;
     EXPECT_TRUE(message.ends_with(driver.word(": hipErrorLaunchFailure (719)", ": CUDA_ERROR_LAUNCH_FAILED (719)")))
         << message;
+    release();
+    EXPECT_EQ(logged, std::vector<std::string>{"lane accelerator: " + message}) << "once";
 }
 
 const DriverUnderTest kUntimed{Kind::Hip, "Untimed", KINETOGRAPH_STANDIN_HIP_UNTIMED};

@@ -15,8 +15,9 @@ struct DriverUnderTest {
     Kind kind = Kind::Hip;
     std::string name, library;
 
-    Result<std::unique_ptr<Device>> create() const {
-        return kind == Kind::Hip ? hip::create_device({.library = library}) : cuda::create_device({.library = library});
+    Result<std::unique_ptr<Device>> create(const DeviceHooks& hooks = {}) const {
+        const gpu::DeviceOptions options{.library = library, .hooks = hooks};
+        return kind == Kind::Hip ? hip::create_device(options) : cuda::create_device(options);
     }
     /// A word of this driver's: a call, an error.
     std::string word(std::string_view of_hip, std::string_view of_cuda) const {
@@ -32,9 +33,10 @@ inline const DriverUnderTest kCuda{Kind::Cuda, "Cuda", cuda::library_under_test(
 
 struct DriverTest : DeviceTest<testing::TestWithParam<DriverUnderTest>> {
     const DriverUnderTest& driver = GetParam();
+    DeviceHooks hooks;  ///< of the device that start() opens next
 
     DriverTest() : DeviceTest(GetParam().library) {}
-    Result<std::unique_ptr<Device>> open_device() const override { return driver.create(); }
+    Result<std::unique_ptr<Device>> open_device() const override { return driver.create(hooks); }
     std::uint64_t calls(std::string_view call) const {
         return driver.kind == Kind::Cuda ? cuda::driver_calls(*device)->calls(call) : control->calls(call);
     }

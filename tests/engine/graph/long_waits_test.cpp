@@ -73,7 +73,7 @@ class LongWaits : public ::testing::Test {
                           .memory = {{MemoryDomain::Host, &memory}},
                           .compile = {.topology = LaneTopology::cpu_only()},
                           .report_after = std::chrono::milliseconds(300),
-                          .report = [this](const std::string& text) { reports.push_back(text); }})
+                          .log = Log([this](LogLevel, std::string_view message) { reports.emplace_back(message); })})
             .value();
 
   private:
@@ -83,7 +83,7 @@ class LongWaits : public ::testing::Test {
 const std::string kBothLanes =
     "lane accelerator: submitted 1, reached 0; batch 1 waits for value 7 of a timeline of the application's, which is "
     "at 0\n"
-    "lane host: submitted 1, reached 0; batch 1 waits for value 1 of lane accelerator, which is at 0\n";
+    "lane host: submitted 1, reached 0; batch 1 waits for value 1 of lane accelerator, which is at 0";
 
 TEST_F(LongWaits, AreDescribedOnceAndEndAtTheirTimeout) {
     const auto execution = execute_hand_over();

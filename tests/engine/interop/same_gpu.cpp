@@ -139,6 +139,9 @@ class SameGpu final : public accel::Device {
     }
     std::uint64_t bytes_allocated() const override { return cpu_->bytes_allocated(); }
     std::uint64_t peak_bytes() const override { return cpu_->peak_bytes(); }
+    std::uint64_t bytes_free() const override { return cpu_->bytes_free(); }
+    std::uint64_t budget_bytes() const override { return cpu_->budget_bytes(); }
+    void set_budget(accel::MemoryBudget budget) override { cpu_->set_budget(std::move(budget)); }
 
   private:
     void count() {

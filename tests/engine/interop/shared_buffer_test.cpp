@@ -94,7 +94,7 @@ TEST_F(SharedBuffers, WithNothingLeftItIsHeadless) {
 
 TEST_F(SharedBuffers, OutOfMemoryNamesTheBufferAndEndsTheSearch) {
     ASSERT_NO_FATAL_FAILURE(open_display());
-    accelerator_ = accel::cpu::create_device({.memory_limit = 1U << 20U});
+    accelerator_ = accel::cpu::create_device({.budget = {.bytes = 1U << 20U}});
     make_bridge();
     const auto buffer = bridge_->memory().create_buffer("frames of a film", 1U << 30U);
     ASSERT_FALSE(buffer);

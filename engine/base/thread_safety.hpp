@@ -1,0 +1,64 @@
+// Mutex and Lock: std::mutex with the attributes by which clang's thread-safety analysis checks who holds what.
+// Source: clang's documentation, Thread Safety Analysis.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#if defined(__clang__)
+#define KG_THREAD_ATTRIBUTE(...) __attribute__((__VA_ARGS__))
+#else
+#define KG_THREAD_ATTRIBUTE(...)
+#endif
+
+/// A member that may be touched only while the mutex is held.
+#define KG_GUARDED_BY(mutex) KG_THREAD_ATTRIBUTE(guarded_by(mutex))
+/// A member's target, likewise.
+#define KG_POINTEE_GUARDED_BY(mutex) KG_THREAD_ATTRIBUTE(pt_guarded_by(mutex))
+/// A function whose caller holds the mutex. On a lambda that a wait calls: `[&]() KG_REQUIRES(mutex_) { ... }`.
+#define KG_REQUIRES(...) KG_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
+/// A function whose caller does not hold the mutex, because the function takes it.
+#define KG_EXCLUDES(...) KG_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+/// A mutex that is taken after another, where a thread holds both.
+#define KG_ACQUIRED_AFTER(...) KG_THREAD_ATTRIBUTE(acquired_after(__VA_ARGS__))
+
+namespace kinetograph {
+
+class KG_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
+  public:
+    void lock() KG_THREAD_ATTRIBUTE(acquire_capability()) { mutex_.lock(); }
+    void unlock() KG_THREAD_ATTRIBUTE(release_capability()) { mutex_.unlock(); }
+    bool try_lock() KG_THREAD_ATTRIBUTE(try_acquire_capability(true)) { return mutex_.try_lock(); }
+
+  private:
+    std::mutex mutex_;
+};
+
+/// Holds a Mutex for a scope; unlock() and lock() in between for calls that may last.
+class KG_THREAD_ATTRIBUTE(scoped_lockable) Lock {
+  public:
+    explicit Lock(Mutex& mutex) KG_THREAD_ATTRIBUTE(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
+    ~Lock() KG_THREAD_ATTRIBUTE(release_capability()) {
+        if (held_) mutex_.unlock();
+    }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+    void lock() KG_THREAD_ATTRIBUTE(acquire_capability()) {
+        mutex_.lock();
+        held_ = true;
+    }
+    void unlock() KG_THREAD_ATTRIBUTE(release_capability()) {
+        held_ = false;
+        mutex_.unlock();
+    }
+
+  private:
+    Mutex& mutex_;
+    bool held_ = true;
+};
+
+/// Waits release a Lock and take it again: to the analysis it is held throughout.
+using Condition = std::condition_variable_any;
+
+}  // namespace kinetograph
