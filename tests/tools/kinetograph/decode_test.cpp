@@ -82,8 +82,10 @@ TEST(DecodeProgram, StandardOutputCarriesTheRgb24BytesOfTheSameFramesAndNothingE
 TEST(DecodeProgram, PngFilesHoldTheSamePixelsAndAreNumberedFromZero) {
     const TemporaryFolder folder;
     const std::string clip = write_latents(folder, "clip.safetensors");
-    ASSERT_EQ(run_program(decode(clip, folder.path() / "f%03d.png")).exit_code, 0);
-    const std::string expected = run_program(decode(clip, "-")).out;
+    const auto written = run_program(decode(clip, folder.path() / "f%03d.png"));
+    ASSERT_EQ(written.exit_code, 0) << written.messages;
+    const auto raw = run_program(decode(clip, "-"));
+    ASSERT_EQ(raw.exit_code, 0) << raw.messages;
     EXPECT_EQ(folder.count_entries(), 1 + static_cast<std::size_t>(kFrames));
     std::string pixels;
     for (std::int64_t i = 0; i < kFrames; ++i) {
@@ -94,7 +96,9 @@ TEST(DecodeProgram, PngFilesHoldTheSamePixelsAndAreNumberedFromZero) {
             pixels.append(reinterpret_cast<const char*>(&picture->rgba[p]), 3);
         }
     }
-    EXPECT_EQ(pixels, expected);
+    ASSERT_EQ(pixels.size(), raw.out.size()) << raw.messages;
+    const auto [here, there] = std::ranges::mismatch(pixels, raw.out);
+    EXPECT_EQ(here - pixels.begin(), static_cast<std::ptrdiff_t>(pixels.size())) << "the first byte that differs";
 }
 
 TEST(DecodeProgram, Mp4PlaysBackTheSameFramesAtTheClipsOwnRate) {
