@@ -12,6 +12,14 @@ if(KINETOGRAPH_BUILD_VIEWER)  # the package's component of that name: whoever as
     install(TARGETS ${viewer_libraries} EXPORT kinetographViewerTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
     install(EXPORT kinetographViewerTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 endif()
+# The component `c`, which needs none of the others: kinetograph.h and the shared library.
+install(TARGETS kinetograph_c EXPORT kinetographCTargets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT c NAMELINK_COMPONENT c)
+install(FILES compute/session/c/kinetograph.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT c)
+install(EXPORT kinetographCTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}" COMPONENT c)
+file(RELATIVE_PATH KINETOGRAPH_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")  # an installed tree can be moved
+configure_file(compute/session/c/kinetograph.pc.in "${PROJECT_BINARY_DIR}/kinetograph.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/kinetograph.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT c)
 install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 

@@ -1,5 +1,4 @@
-// samples/decode, samples/embed, samples/embed_vulkan and samples/embed_cuda: that they do what their first lines
-// promise.
+// The small programs of samples/: that they do what their first lines promise.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -54,6 +53,31 @@ std::string frames_of(const std::string& out) {
         begin = end;
     }
     return frames;
+}
+
+TEST(EmbedCSample, IsGivenTheFramesOfTheOneInCpp) {
+    const TemporaryFolder folder;
+    const std::vector<std::string> arguments{write_latents(folder, "clip.safetensors"), kSmallWeights};
+    const auto result = run_program(SAMPLE_EMBED_C, arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_EQ(result.out, run_program(SAMPLE_EMBED, arguments).out);
+}
+
+TEST(PluginSample, ShowsEveryFrameOfAGeneratorsChunks) {
+    const auto result = run_program(SAMPLE_PLUGIN, {KINETOGRAPH_C_LIBRARY, kSmallWeights});
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    std::string wanted;
+    for (int frame = 0; frame < 33; ++frame) wanted += fmt::format("frame {:3}: 96 x 64\n", frame);
+    EXPECT_EQ(result.out, wanted);
+}
+
+TEST(PluginSample, SaysWhatIsMissing) {
+    const auto no_library = run_program(SAMPLE_PLUGIN, {"/nowhere/libkinetograph.so", kSmallWeights});
+    EXPECT_EQ(no_library.exit_code, 1);
+    EXPECT_NE(no_library.messages.find("/nowhere/libkinetograph.so"), std::string::npos) << no_library.messages;
+    const auto no_weights = run_program(SAMPLE_PLUGIN, {KINETOGRAPH_C_LIBRARY, "/nowhere/vae.safetensors"});
+    EXPECT_EQ(no_weights.exit_code, 1);
+    EXPECT_NE(no_weights.messages.find("plugin: /nowhere/vae.safetensors"), std::string::npos) << no_weights.messages;
 }
 
 TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheOtherOneIsGivenInMemory) {
@@ -143,7 +167,8 @@ TEST(Samples, TakeNoLaneForAnother) {
 }
 
 TEST(Samples, SayWhatIsWrongAndFail) {
-    for (const char* sample : {SAMPLE_DECODE, SAMPLE_EMBED, SAMPLE_EMBED_VULKAN, SAMPLE_EMBED_CUDA}) {
+    for (const char* sample :
+         {SAMPLE_DECODE, SAMPLE_EMBED, SAMPLE_EMBED_C, SAMPLE_EMBED_VULKAN, SAMPLE_EMBED_CUDA, SAMPLE_PLUGIN}) {
         EXPECT_EQ(run_program(sample, {}).exit_code, 2) << sample;
     }
     const auto result = run_program(SAMPLE_EMBED, {"/nowhere/clip.safetensors", kSmallWeights});

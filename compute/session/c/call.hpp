@@ -1,0 +1,96 @@
+// What every call of kinetograph.h goes through: no exception leaves it, its error is kept for kg_last_error,
+// structures of other versions are read and written.
+#pragma once
+
+#include "kinetograph.h"
+
+#include <kinetograph/engine/base/exceptions.hpp>
+#include <kinetograph/engine/base/host_pages.hpp>
+#include <kinetograph/engine/base/log.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+
+namespace kinetograph::c {
+
+/// What an instance and everything made with it share.
+struct Root {
+    Log log;
+    HostAllocator host;
+    pid_t process = ::getpid();
+
+    /// In a child of fork() no thread of ours exists, and drivers do not work.
+    bool is_forked() const { return ::getpid() != process; }
+};
+
+/// Keeps the sentence for kg_last_error of this thread.
+kg_result report(kg_result result, std::string message);
+kg_result report(Error error);
+
+/// What a call's work returns: KG_OK, KG_TIMEOUT, KG_END; errors are on the other side.
+using Outcome = Result<kg_status>;
+
+/// Runs the work of `call`. Handles have a member `root`.
+template <class Handle, class Work>
+kg_result with(const char* call, const Handle* handle, Work&& work) {
+    if (handle == nullptr) return report(KG_ERROR_INVALID_ARGUMENT, fmt::format("{}: the handle is NULL", call));
+    if (handle->root->is_forked())
+        return report(KG_ERROR_UNSUPPORTED,
+                      fmt::format("{}: the handle was made before fork(): a child process opens its own", call));
+    Outcome outcome = without_exceptions(call, std::forward<Work>(work));
+    return outcome ? *outcome : report(std::move(outcome.error()));
+}
+
+/// For destroying: in a child of fork() what the parent has made stays as it is.
+template <class Handle>
+void destroy(Handle* handle) {
+    if (handle != nullptr && !handle->root->is_forked()) delete handle;
+}
+
+/// A pointer that a call writes to, or reads.
+template <class T>
+Result<void> check_given(const T* pointer, const char* name) {
+    if (pointer == nullptr) return fail(ErrorCode::InvalidArgument, "{} is NULL", name);
+    return {};
+}
+
+/// The `size` of a caller's structure.
+Result<std::uint32_t> size_of(const void* structure, std::size_t known, const char* type);
+
+/// A caller's structure as this library knows it: what it lacks is zero. Null: all of it. Errors: InvalidArgument (a
+/// size that it cannot have), Unsupported (something is set that this library does not know).
+template <class Desc>
+Result<Desc> read(const Desc* given, const char* type) {
+    Desc known{};
+    if (given == nullptr) return known;
+    KG_TRY(const std::uint32_t size, size_of(given, sizeof(Desc), type));
+    std::memcpy(&known, given, std::min<std::size_t>(size, sizeof(Desc)));
+    const auto* bytes = reinterpret_cast<const std::byte*>(given);
+    for (std::size_t i = sizeof(Desc); i < size; ++i)
+        if (bytes[i] != std::byte{})
+            return fail(ErrorCode::Unsupported,
+                        "{}: byte {} of {} is set, and this library, version {}.{}, knows {}: it is older than the "
+                        "header",
+                        type, i, size, KG_VERSION_MAJOR, KG_VERSION_MINOR, sizeof(Desc));
+    return known;
+}
+
+/// Fills a caller's structure, of which only `size` is set. What this library does not know becomes zero.
+template <class Info>
+Result<void> write(Info* to, const Info& known, const char* type) {
+    KG_CHECK(check_given(to, type));
+    KG_TRY(const std::uint32_t size, size_of(to, sizeof(Info), type));
+    auto* bytes = reinterpret_cast<std::byte*>(to);
+    const std::size_t common = std::min<std::size_t>(size, sizeof(Info));
+    std::memcpy(bytes, &known, common);
+    std::memset(bytes + common, 0, size - common);
+    to->size = size;
+    return {};
+}
+
+}  // namespace kinetograph::c

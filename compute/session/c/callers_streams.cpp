@@ -1,0 +1,39 @@
+#include "callers_streams.hpp"
+
+#include <kinetograph/engine/accel/open.hpp>
+
+namespace kinetograph::c {
+
+Result<CallersStreams::Adopted*> CallersStreams::find(void* stream) {
+    if (const auto found = streams_.find(stream); found != streams_.end()) return &found->second;
+    Adopted made;
+    KG_TRY(made.stream, accel::adopt_stream(device_, "the application's", stream));
+    KG_TRY(made.timeline, device_.create_timeline());
+    return &streams_.emplace(stream, std::move(made)).first->second;
+}
+
+Result<void> CallersStreams::copy(void* stream, std::byte* to, const std::byte* from, std::uint64_t bytes,
+                                  std::int64_t count, std::int64_t stride) {
+    const std::lock_guard lock(mutex_);
+    KG_TRY(Adopted* const adopted, find(stream));
+    for (std::int64_t i = 0; i < count; ++i)
+        adopted->stream->copy(to + i * static_cast<std::int64_t>(bytes), from + i * stride, bytes);
+    return adopted->stream->noted();
+}
+
+Result<interop::TimelinePoint> CallersStreams::point(void* stream) {
+    const std::lock_guard lock(mutex_);
+    KG_TRY(Adopted* const adopted, find(stream));
+    adopted->stream->signal(adopted->timeline, ++adopted->value);
+    KG_CHECK(adopted->stream->noted());
+    return interop::TimelinePoint{VK_NULL_HANDLE, adopted->timeline, adopted->value};
+}
+
+Result<void> CallersStreams::wait(void* stream, const interop::TimelinePoint& point) {
+    const std::lock_guard lock(mutex_);
+    KG_TRY(Adopted* const adopted, find(stream));
+    adopted->stream->wait(point.timeline, point.value);
+    return adopted->stream->noted();
+}
+
+}  // namespace kinetograph::c

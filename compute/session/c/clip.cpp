@@ -1,0 +1,363 @@
+#include "clip.hpp"
+
+#include "choices.hpp"
+
+#include <algorithm>
+
+namespace kinetograph::c {
+namespace {
+
+using Storage = session::StreamOptions::Storage;
+constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
+constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010"};
+constexpr Nanoseconds kLongest = std::chrono::hours(24 * 365);
+
+Nanoseconds nanoseconds(std::uint64_t timeout) {
+    return timeout > static_cast<std::uint64_t>(kLongest.count()) ? kLongest : Nanoseconds(timeout);
+}
+
+/// No two frames of the process have the same.
+std::uint64_t next_id() {
+    static std::atomic<std::uint64_t> newest{0};
+    return ++newest;
+}
+
+std::optional<stream::HostPixels> pixels_of(std::uint32_t format) {
+    switch (format) {
+        case KG_FORMAT_RGBA16F:
+            return stream::HostPixels::Rgba16Float;
+        case KG_FORMAT_NV12:
+            return stream::HostPixels::Nv12;
+        case KG_FORMAT_P010:
+            return stream::HostPixels::P010;
+        default:
+            return std::nullopt;
+    }
+}
+
+Result<void> check_format(Storage storage, std::uint32_t format) {
+    if (format >= kFormatNames.size()) return fail(ErrorCode::InvalidArgument, "{} is no kg_format", format);
+    if (storage == Storage::Image && format != KG_FORMAT_RGBA8)
+        return fail(ErrorCode::InvalidArgument, "frames as images are RGBA8, not {}", kFormatNames.at(format));
+    if (storage == Storage::Buffer && pixels_of(format))
+        return fail(ErrorCode::InvalidArgument, "frames in the device's memory are RGBA8 or RGB32F, not {}",
+                    kFormatNames.at(format));
+    return {};
+}
+
+template <class Handle>
+std::uint64_t number_of(Handle handle) {
+    return reinterpret_cast<std::uint64_t>(handle);
+}
+
+/// One thread at a time: the second one finds it taken.
+class OneAtATime {
+  public:
+    explicit OneAtATime(std::atomic<bool>& busy) : busy_(busy), entered_(!busy.exchange(true)) {}
+    OneAtATime(const OneAtATime&) = delete;
+    OneAtATime& operator=(const OneAtATime&) = delete;
+    ~OneAtATime() {
+        if (entered_) busy_ = false;
+    }
+    explicit operator bool() const { return entered_; }
+
+  private:
+    std::atomic<bool>& busy_;
+    const bool entered_;
+};
+
+}  // namespace
+
+Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
+    ClipOptions options;
+    KG_TRY(const Storage storage, choice(kStorages, desc.storage, "kg_storage"));
+    KG_CHECK(check_format(storage, desc.format));
+    if (!(desc.fps >= 0.0 && desc.fps <= 1000.0))
+        return fail(ErrorCode::InvalidArgument, "{} frames a second: there are up to 1000", desc.fps);
+    options.format = desc.format;
+    options.pixels = pixels_of(desc.format);
+    options.stream.storage = storage;
+    options.stream.format = desc.format == KG_FORMAT_RGBA8 ? vae::FrameFormat::Rgba8 : vae::FrameFormat::Float32;
+    if (desc.slots > 0) options.stream.slots = desc.slots;
+    options.stream.loop = desc.loop != 0;
+    if (desc.fps > 0.0) options.stream.fps = desc.fps;
+    return options;
+}
+
+Clip::Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::unique_ptr<stream::FrameStream> stream)
+    : model_(std::move(model)), options_(options), streams_(model_->session->device()), stream_(std::move(stream)) {
+    model_->root->log.info("{}", stream_->facts().route);
+}
+
+vae::LatentSize Clip::latent_size() const {
+    const vae::StepFrames of_a_pixel = model_->frames_of({1, 1});
+    return {stream_->facts().height / of_a_pixel.height, stream_->facts().width / of_a_pixel.width};
+}
+
+Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed) {
+    const OneAtATime entered(pushing_);
+    if (!entered) return KG_ERROR_BUSY;
+    KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), latent_size()));
+    const Nanoseconds until = host_now() + timeout;
+    for (std::int64_t t = 0; t < view.frames; ++t, ++pushed) {
+        KG_TRY(const bool enqueued, push_frame(view, t, std::max(until - host_now(), Nanoseconds{})));
+        if (!enqueued) return KG_TIMEOUT;
+    }
+    return KG_OK;
+}
+
+Result<bool> Clip::push_frame(const LatentView& latents, std::int64_t t, Nanoseconds timeout) {
+    if (!latents.on_device) {
+        gather(latents, t, gathered_);
+        return stream_->push(gathered_, timeout);
+    }
+    if (latents.ready.kind == KG_MOMENT_STREAM) return push_copied(latents, t, timeout);
+    KG_TRY(const interop::TimelinePoint ready, point_of(latents.ready));
+    return stream_->push({latents.data, latents.frame_bytes(), ready}, timeout);
+}
+
+Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout) {
+    std::unique_ptr<accel::Memory>& to = staging_.memory.at(staging_.next);
+    if (!to) {
+        KG_TRY(to, model_->session->device().allocate("a latent frame", latents.frame_bytes()));
+    }
+    void* const stream = latents.ready.stream;
+    const bool whole = latents.has_whole_frames();
+    KG_CHECK(streams_.copy(stream, to->data(), latents.channel(t, 0),
+                           whole ? latents.frame_bytes() : latents.channel_bytes(), whole ? 1 : latents.channels,
+                           latents.strides[0] * static_cast<std::int64_t>(sizeof(float))));
+    KG_TRY(const interop::TimelinePoint copied, streams_.point(stream));
+    KG_TRY(const bool pushed, stream_->push({to->data(), latents.frame_bytes(), copied}, timeout));
+    if (pushed) staging_.next = (staging_.next + 1) % staging_.memory.size();
+    return pushed;
+}
+
+Result<interop::TimelinePoint> Clip::point_of(const kg_moment& moment) {
+    switch (moment.kind) {
+        case KG_MOMENT_PAST:
+            return interop::TimelinePoint{};
+        case KG_MOMENT_STREAM:
+            return streams_.point(moment.stream);
+        case KG_MOMENT_SEMAPHORE:
+            if (model_->vulkan == nullptr)
+                return fail(ErrorCode::InvalidArgument, "a moment of a semaphore: the model has no Vulkan device");
+            return interop::TimelinePoint{reinterpret_cast<VkSemaphore>(moment.semaphore), nullptr, moment.value};
+        default:
+            return fail(ErrorCode::InvalidArgument, "{} is no kg_moment_kind", moment.kind);
+    }
+}
+
+Outcome Clip::acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame) {
+    KG_CHECK(write(frame, kg_frame{}, "kg_frame"));
+    const bool ahead = (flags & KG_ACQUIRE_AHEAD) != 0;
+    if ((flags & ~static_cast<std::uint32_t>(KG_ACQUIRE_AHEAD)) != 0)
+        return fail(ErrorCode::InvalidArgument, "{:#x} are no kg_acquire_flags", flags);
+    if (ahead && options_.stream.storage == Storage::Host)
+        return fail(ErrorCode::InvalidArgument, "KG_ACQUIRE_AHEAD: frames in the host's memory come complete");
+    KG_TRY(const auto record, ahead ? stream_->try_take_ahead() : stream_->take(timeout));
+    if (!record) return stream_->finished() ? KG_END : KG_TIMEOUT;
+    const std::uint64_t id = next_id();
+    const std::lock_guard lock(mutex_);
+    held_.emplace(id, *record);
+    if (!record->is_finite && !std::exchange(told_not_finite_, true))
+        model_->root->log.warn("frame {} has values that are not finite", record->label.index);
+    return write(frame, describe(*record, id), "kg_frame").map([] { return KG_OK; });
+}
+
+kg_frame Clip::describe(const interop::FrameRecord& record, std::uint64_t id) {
+    kg_frame frame{};
+    frame.format = options_.format;
+    frame.id = id;
+    frame.width = record.width;
+    frame.height = record.height;
+    frame.index = record.label.index;
+    frame.presentation_ns = record.label.presentation_time.count();
+    frame.generation = record.generation;
+    frame.storage =
+        static_cast<std::uint32_t>(std::ranges::find(kStorages, *options_.stream.storage) - kStorages.begin());
+    frame.finite = record.is_finite ? 1 : 0;
+    frame.row_bytes[0] = record.row_bytes;
+    if (options_.pixels) {
+        frame.row_bytes[0] = stream::row_bytes(*options_.pixels, record.width);
+        frame.planes[0] = convert(record);
+    } else if (record.image != nullptr) {
+        frame.row_bytes[0] = 0;
+        frame.image = number_of(record.image->handle());
+        frame.image_view = number_of(record.image->view());
+        frame.image_format = vulkan::to_vk(record.format);
+        frame.image_layout = record.layout;
+    } else if (record.buffer != nullptr) {
+        frame.planes[0] = record.buffer->address();
+        if (record.buffer->buffer() != nullptr) frame.buffer = number_of(record.buffer->buffer()->handle());
+    } else {
+        frame.planes[0] = record.host.data();
+    }
+    if (options_.format == KG_FORMAT_NV12 || options_.format == KG_FORMAT_P010) {
+        frame.planes[1] = static_cast<const std::byte*>(frame.planes[0]) + frame.row_bytes[0] * record.height;
+        frame.row_bytes[1] = frame.row_bytes[0];
+    }
+    frame.semaphore = number_of(record.ready.semaphore);
+    if (record.ready.semaphore != VK_NULL_HANDLE) frame.value = record.ready.value;
+    return frame;
+}
+
+/// The mutex is held. Memory is made for a slot's first frame.
+const void* Clip::convert(const interop::FrameRecord& record) {
+    std::vector<std::byte>& out = converted_[record.slot];
+    out.resize(stream::frame_bytes(*options_.pixels, record.width, record.height));
+    const std::span rgb(reinterpret_cast<const float*>(record.host.data()), record.host.size() / sizeof(float));
+    stream::convert(rgb, record.width, record.height, *options_.pixels, out);
+    return out.data();
+}
+
+Result<interop::FrameRecord> Clip::held_frame(std::uint64_t id) const {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = held_.find(id); found != held_.end()) return found->second;
+    return fail(ErrorCode::InvalidArgument, "frame {} is not acquired: it was released already, or is another clip's",
+                id);
+}
+
+Result<void> Clip::wait(std::uint64_t id, void* stream) {
+    KG_TRY(const interop::FrameRecord record, held_frame(id));
+    const interop::TimelinePoint& ready = record.ready;
+    if (ready.is_past()) return {};
+    if (ready.timeline != nullptr) return streams_.wait(stream, ready);
+    // A relay shows the frame's progress to Vulkan alone: two devices, whose hand-overs go through the host.
+    KG_CHECK(vulkan::wait_timeline(*model_->vulkan->device, ready.semaphore, ready.value, kLongest));
+    return {};
+}
+
+Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
+    KG_TRY(const interop::FrameRecord record, held_frame(id));
+    KG_TRY(const interop::TimelinePoint point, point_of(done));
+    {
+        const std::lock_guard lock(mutex_);
+        if (held_.erase(id) == 0)
+            return fail(ErrorCode::InvalidArgument, "frame {} is released by two threads at a time", id);
+    }
+    return stream_->release(record, point);
+}
+
+std::size_t Clip::held() const {
+    const std::lock_guard lock(mutex_);
+    return held_.size();
+}
+
+kg_clip_info Clip::info() const {
+    const stream::FrameStreamFacts& facts = stream_->facts();
+    const stream::FrameStreamStats stats = stream_->stats();
+    kg_clip_info info{};
+    info.width = static_cast<std::uint32_t>(facts.width);
+    info.height = static_cast<std::uint32_t>(facts.height);
+    info.slots = static_cast<std::uint32_t>(facts.slots);
+    info.frames_of_a_step = static_cast<std::uint32_t>(facts.frames_of_a_step);
+    info.frames = facts.frames;
+    info.fps = facts.fps;
+    info.route = facts.route.c_str();
+    info.frames_waiting = stats.depth;
+    info.frames_acquired = held();
+    info.steps = stats.times.steps;
+    info.last_step_ns = stats.times.last_step.count();
+    info.average_step_ns = stats.times.average_step.count();
+    info.state_bytes = facts.memory.histories;
+    info.clip_bytes = facts.memory.clip();
+    if (options_.pixels)
+        info.clip_bytes += facts.slots * stream::frame_bytes(*options_.pixels, info.width, info.height);
+    info.model_bytes = facts.memory.model();
+    info.device_bytes = model_->session->device().bytes_allocated();
+    info.device_free = model_->session->device().bytes_free();
+    return info;
+}
+
+}  // namespace kinetograph::c
+
+using namespace kinetograph;
+using namespace kinetograph::c;
+
+namespace {
+
+/// What kg_clip_create and kg_clip_open share: `what` is a size or a path.
+template <class What>
+Outcome create(kg_model* model, const What& what, const kg_clip_desc* desc, kg_clip** clip) {
+    KG_CHECK(check_given(clip, "clip"));
+    KG_TRY(const auto known, read(desc, "kg_clip_desc"));
+    KG_TRY(const ClipOptions options, ClipOptions::of(known));
+    KG_TRY(auto stream, model->shared->session->decode(what, options.stream));
+    *clip = new kg_clip{model->root, std::make_unique<Clip>(model->shared, options, std::move(stream))};
+    return KG_OK;
+}
+
+}  // namespace
+
+kg_result kg_clip_create(kg_model* model, uint32_t latent_height, uint32_t latent_width, const kg_clip_desc* desc,
+                         kg_clip** clip) {
+    return with("kg_clip_create", model, [&] {
+        return create(model, vae::LatentSize{latent_height, latent_width}, desc, clip);
+    });
+}
+
+kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_desc* desc, kg_clip** clip) {
+    return with("kg_clip_open", model, [&]() -> Outcome {
+        KG_CHECK(check_given(path, "path"));
+        return create(model, std::filesystem::path(path), desc, clip);
+    });
+}
+
+kg_result kg_clip_destroy(kg_clip* clip) {
+    if (clip == nullptr || clip->root->is_forked()) return KG_OK;
+    if (const std::size_t held = clip->clip->held(); held > 0)
+        return report(KG_ERROR_BUSY, fmt::format("the clip is destroyed after its frames: {} are acquired", held));
+    delete clip;
+    return KG_OK;
+}
+
+kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed) {
+    std::uint32_t count = 0;
+    const kg_result result = with("kg_clip_push", clip, [&]() -> Outcome {
+        KG_CHECK(check_given(latents, "latents"));
+        KG_TRY(const auto known, read(latents, "kg_latents"));
+        return clip->clip->push(known, nanoseconds(timeout_ns), count);
+    });
+    if (pushed != nullptr) *pushed = count;
+    if (result != KG_ERROR_BUSY) return result;
+    return report(KG_ERROR_BUSY, "another thread pushes latents to this clip");
+}
+
+kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout_ns, kg_frame* frame) {
+    return with("kg_clip_acquire", clip, [&] { return clip->clip->acquire(flags, nanoseconds(timeout_ns), frame); });
+}
+
+kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream) {
+    return with("kg_clip_wait", clip, [&]() -> Outcome {
+        KG_CHECK(clip->clip->wait(frame_id, stream));
+        return KG_OK;
+    });
+}
+
+kg_result kg_clip_release(kg_clip* clip, uint64_t frame_id, const kg_moment* done) {
+    return with("kg_clip_release", clip, [&]() -> Outcome {
+        KG_CHECK(clip->clip->release(frame_id, done == nullptr ? kg_moment{} : *done));
+        return KG_OK;
+    });
+}
+
+kg_result kg_clip_reset(kg_clip* clip) {
+    return with("kg_clip_reset", clip, [&]() -> Outcome {
+        clip->clip->reset();
+        return KG_OK;
+    });
+}
+
+kg_result kg_clip_cancel(kg_clip* clip) {
+    return with("kg_clip_cancel", clip, [&]() -> Outcome {
+        clip->clip->cancel();
+        return KG_OK;
+    });
+}
+
+kg_result kg_clip_describe(kg_clip* clip, kg_clip_info* info) {
+    return with("kg_clip_describe", clip, [&]() -> Outcome {
+        KG_CHECK(write(info, clip->clip->info(), "kg_clip_info"));
+        return KG_OK;
+    });
+}

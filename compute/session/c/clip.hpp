@@ -1,0 +1,69 @@
+// Clip: a frame stream behind kg_clip, with the frames that its reader holds, by number.
+#pragma once
+
+#include "callers_streams.hpp"
+#include "latents.hpp"
+
+#include <kinetograph/compute/stream/host_pixels.hpp>
+
+#include <atomic>
+
+namespace kinetograph::c {
+
+/// What a kg_clip_desc asks for.
+struct ClipOptions {
+    session::StreamOptions stream;
+    std::uint32_t format = KG_FORMAT_RGBA8;      ///< a kg_format
+    std::optional<stream::HostPixels> pixels{};  ///< what float frames are converted to on the host
+
+    /// Errors: InvalidArgument (no such storage or format, a format that the storage has not).
+    static Result<ClipOptions> of(const kg_clip_desc& desc);
+};
+
+/// Thread-safe, but latents are pushed by one thread.
+class Clip {
+  public:
+    Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::unique_ptr<stream::FrameStream> stream);
+    Clip(const Clip&) = delete;
+    Clip& operator=(const Clip&) = delete;
+    ~Clip() = default;
+
+    /// KG_TIMEOUT and BUSY are statuses; `pushed` counts also before an Error.
+    Outcome push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed);
+    Outcome acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame);
+    Result<void> wait(std::uint64_t id, void* stream);
+    Result<void> release(std::uint64_t id, const kg_moment& done);
+    void reset() { stream_->restart(); }
+    void cancel() { stream_->cancel(); }
+    kg_clip_info info() const;
+    std::size_t held() const;
+
+  private:
+    /// Latents of a caller's stream, copied in its order. The step before the last but one has read what is in the
+    /// memory that is written next, because FrameStream::push waits for it.
+    struct Staging {
+        std::array<std::unique_ptr<accel::Memory>, 3> memory;
+        std::size_t next = 0;
+    };
+    Result<bool> push_frame(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
+    Result<bool> push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
+    Result<interop::TimelinePoint> point_of(const kg_moment& moment);
+    Result<interop::FrameRecord> held_frame(std::uint64_t id) const;
+    kg_frame describe(const interop::FrameRecord& record, std::uint64_t id);
+    const void* convert(const interop::FrameRecord& record);
+    vae::LatentSize latent_size() const;
+
+    const std::shared_ptr<const Model> model_;
+    const ClipOptions options_;
+    CallersStreams streams_;
+    Staging staging_;              ///< of the thread that pushes
+    std::vector<float> gathered_;  ///< the same thread's
+    std::atomic<bool> pushing_{false};
+    mutable std::mutex mutex_;  ///< of what follows
+    std::map<std::uint64_t, interop::FrameRecord> held_;
+    std::map<std::uint32_t, std::vector<std::byte>> converted_;  ///< [slot] -> the frame in options_.pixels
+    bool told_not_finite_ = false;
+    std::unique_ptr<stream::FrameStream> stream_;  ///< last: its steps end before what they read goes
+};
+
+}  // namespace kinetograph::c

@@ -1,0 +1,61 @@
+// The handles of kinetograph.h.
+#pragma once
+
+#include "call.hpp"
+
+#include <kinetograph/compute/session/session.hpp>
+
+#include <array>
+#include <mutex>
+
+namespace kinetograph::c {
+
+/// A Vulkan device with its instance, and locks for the queues of an application's.
+struct VulkanDevice {
+    std::unique_ptr<vulkan::Instance> instance;
+    std::array<std::mutex, 3> locks;  ///< of an application's queues, by kg_queue_kind
+    std::unique_ptr<vulkan::Device> device;
+};
+
+struct Model {
+    std::shared_ptr<const Root> root;
+    std::shared_ptr<VulkanDevice> vulkan;  ///< null without Vulkan
+    std::unique_ptr<session::Session> session;
+    std::uint32_t ordinal = 0;  ///< of the device, among those of its kind
+
+    vae::StepFrames frames_of(vae::LatentSize size) const { return session->model()->step_frames(size); }
+};
+
+class Clip;
+
+}  // namespace kinetograph::c
+
+struct kg_instance {
+    std::shared_ptr<const kinetograph::c::Root> root;
+};
+
+struct kg_vulkan {
+    std::shared_ptr<const kinetograph::c::Root> root;
+    std::shared_ptr<kinetograph::c::VulkanDevice> shared;
+};
+
+struct kg_weights {
+    std::shared_ptr<const kinetograph::c::Root> root;
+    kinetograph::vae::Checkpoint checkpoint;
+};
+
+struct kg_model {
+    std::shared_ptr<const kinetograph::c::Root> root;
+    std::shared_ptr<const kinetograph::c::Model> shared;
+};
+
+struct kg_memory {
+    std::shared_ptr<const kinetograph::c::Root> root;
+    std::shared_ptr<const kinetograph::c::Model> model;
+    std::unique_ptr<kinetograph::accel::Memory> memory;
+};
+
+struct kg_clip {
+    std::shared_ptr<const kinetograph::c::Root> root;
+    std::unique_ptr<kinetograph::c::Clip> clip;
+};

@@ -1,0 +1,387 @@
+/* kinetograph.h: decoding of video-VAE latents, for C and for everything that calls C. docs/c.md shows it in use. */
+
+/* Structures: the first member is `size`, which the caller sets to sizeof of the type. What a shorter structure lacks
+ * is zero, and zero is always the default. A longer one is taken if what the library does not know is zero; else the
+ * call fails with KG_ERROR_UNSUPPORTED. */
+
+/* Errors: every call but the destroying ones and kg_last_error returns a kg_result. Negative values are errors, whose
+ * sentence kg_last_error has. No exception leaves the library. */
+
+/* Threads: every call may be made by any thread, and by several at a time, with two exceptions. One thread at a time
+ * pushes latents to a clip (a second one gets KG_ERROR_BUSY), and a handle is destroyed after all other calls with it.
+ * Callbacks run on any thread, several at a time; they return soon and call nothing of this header. */
+
+/* Lifetimes: a handle keeps what it was made from, so an instance, a model, its weights and its Vulkan device may be
+ * destroyed in any order. Strings and arrays that are returned live as long as the handle that they were asked of. In a
+ * child of fork() every call with a handle of the parent's fails, and destroying one does nothing. */
+
+/* Numbers: values of an enum are passed as uint32_t, times in nanoseconds, Vulkan's handles as void* (dispatchable) or
+ * uint64_t. */
+#ifndef KINETOGRAPH_H
+#define KINETOGRAPH_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KG_VERSION_MAJOR 0u
+#define KG_VERSION_MINOR 1u
+#define KG_VERSION ((KG_VERSION_MAJOR << 16) | KG_VERSION_MINOR)
+
+#if defined(__GNUC__)
+#define KG_API __attribute__((visibility("default")))
+#else
+#define KG_API
+#endif
+
+typedef enum kg_status {
+    KG_OK = 0,
+    KG_TIMEOUT = 1, /* nothing within the time given; nothing has happened */
+    KG_END = 2,     /* the clip is decoded to its end, and all of its frames were acquired */
+    KG_ERROR_INVALID_ARGUMENT = -1,
+    KG_ERROR_NOT_FOUND = -2,   /* a file, tensor, device or library */
+    KG_ERROR_CORRUPT = -3,     /* data breaks its own format */
+    KG_ERROR_UNSUPPORTED = -4, /* this machine, build or version cannot do it */
+    KG_ERROR_OUT_OF_RANGE = -5,
+    KG_ERROR_OUT_OF_MEMORY = -6,
+    KG_ERROR_IO = -7,
+    KG_ERROR_DEVICE_LOST = -8,
+    KG_ERROR_CANCELLED = -9, /* kg_clip_cancel */
+    KG_ERROR_BUSY = -10      /* another thread is in a call that one thread makes at a time, or frames are held */
+} kg_status;
+typedef int32_t kg_result; /* a kg_status */
+
+typedef struct kg_instance kg_instance;
+typedef struct kg_vulkan kg_vulkan;   /* a Vulkan device, the library's or the application's */
+typedef struct kg_weights kg_weights; /* a checkpoint */
+typedef struct kg_model kg_model;     /* weights on a device */
+typedef struct kg_memory kg_memory;   /* of another API, where a model's device addresses it */
+typedef struct kg_clip kg_clip;       /* latents go in, frames come out */
+
+#define KG_FOREVER UINT64_MAX
+
+/* The sentence of the calling thread's last error; "" before the first. Good until its next one. */
+KG_API const char* kg_last_error(void);
+/* KG_VERSION of the library, which may be newer than the header's. */
+KG_API uint32_t kg_version(void);
+
+/* ---- Instance ---------------------------------------------------------------------------------------------------- */
+
+typedef enum kg_log_level { KG_LOG_INFO = 0, KG_LOG_WARNING = 1, KG_LOG_ERROR = 2 } kg_log_level;
+
+typedef struct kg_instance_desc {
+    uint32_t size;
+    uint32_t header_version; /* KG_VERSION; 0 for a caller without the header */
+    /* Sentences that have no caller to return to: a lost device, work that was given up. NULL: warnings and errors go
+     * to standard error. */
+    void (*log)(void* user, uint32_t level, const char* message);
+    void* log_user;
+    /* Large buffers of the host: contents of checkpoints, what the CPU decodes with. `bytes` is a multiple of
+     * `alignment`, a power of two; NULL is a refusal. Both or neither. */
+    void* (*allocate)(void* user, uint64_t bytes, uint64_t alignment);
+    void (*release)(void* user, void* memory, uint64_t bytes);
+    void* allocator_user;
+} kg_instance_desc;
+
+/* Errors: UNSUPPORTED (the header is of a newer version than the library). */
+KG_API kg_result kg_instance_create(const kg_instance_desc* desc, kg_instance** instance);
+KG_API void kg_instance_destroy(kg_instance* instance);
+
+/* ---- Devices that decode ----------------------------------------------------------------------------------------- */
+
+typedef enum kg_device_kind { KG_DEVICE_CPU = 0, KG_DEVICE_CUDA = 1, KG_DEVICE_HIP = 2 } kg_device_kind;
+
+typedef struct kg_device_info {
+    uint32_t size;
+    uint32_t kind;
+    uint32_t ordinal;      /* among the devices of its kind */
+    uint32_t available;    /* 0: there is none of this kind, `situation` says why */
+    const char* name;      /* what kg_model_desc.device takes: "cuda:1" */
+    const char* product;   /* "NVIDIA H200"; "" if not available */
+    const char* situation; /* what serves it, or what is missing, in a sentence */
+    uint64_t memory_bytes;
+    uint8_t uuid[16]; /* VkPhysicalDeviceIDProperties::deviceUUID of the same GPU; zero for the CPU */
+} kg_device_info;
+
+/* Calls `each` for every device of every kind, the CPU first, and once for a kind of which there is none. The structure
+ * lives as long as the call of `each`. */
+KG_API kg_result kg_list_devices(kg_instance* instance, void (*each)(void* user, const kg_device_info* device),
+                                 void* user);
+
+/* ---- Vulkan ------------------------------------------------------------------------------------------------------ */
+
+typedef struct kg_queue {
+    void* queue; /* VkQueue; NULL: the graphics queue */
+    uint32_t family;
+    uint32_t unused; /* 0 */
+} kg_queue;
+
+typedef enum kg_queue_kind { KG_QUEUE_GRAPHICS = 0, KG_QUEUE_COMPUTE = 1, KG_QUEUE_TRANSFER = 2 } kg_queue_kind;
+
+/* An application's device, which it keeps, and which outlives everything made with it. */
+typedef struct kg_vulkan_desc {
+    uint32_t size;
+    uint32_t extension_count;
+    void* instance;                       /* VkInstance, made for Vulkan 1.3 or newer */
+    void (*get_instance_proc_addr)(void); /* PFN_vkGetInstanceProcAddr */
+    void* physical_device;                /* VkPhysicalDevice */
+    void* device;                         /* VkDevice with timeline semaphores, synchronization2, dynamic rendering,
+                                             maintenance4 and host query reset */
+    kg_queue graphics;                    /* serves graphics and compute */
+    kg_queue compute, transfer;           /* queues of their own keep copies out of the way of drawing */
+    const void* device_create_chain;      /* VkDeviceCreateInfo::pNext, to check features; NULL: they are not checked */
+    const char* const* extensions;        /* the device extensions that are enabled */
+} kg_vulkan_desc;
+
+typedef struct kg_vulkan_info {
+    uint32_t size;
+    uint32_t unused;
+    void* instance;
+    void (*get_instance_proc_addr)(void);
+    void* physical_device;
+    void* device;
+    kg_queue queues[3]; /* by kg_queue_kind; some may be the same */
+    const char* name;   /* of the device */
+} kg_vulkan_info;
+
+/* A device of the library's own: the best one, or the best whose name contains `name`. Errors: NOT_FOUND (no loader, no
+ * device), UNSUPPORTED (every device and why it was declined). */
+KG_API kg_result kg_vulkan_create(kg_instance* instance, const char* name, kg_vulkan** vulkan);
+/* The application's device. Errors: INVALID_ARGUMENT (no graphics queue), UNSUPPORTED (a feature that is not enabled).
+ */
+KG_API kg_result kg_vulkan_adopt(kg_instance* instance, const kg_vulkan_desc* desc, kg_vulkan** vulkan);
+KG_API kg_result kg_vulkan_describe(kg_vulkan* vulkan, kg_vulkan_info* info);
+/* The library submits to these queues on threads of its own: an application that uses one too holds its lock meanwhile.
+ * Kinds that share a VkQueue share the lock. */
+KG_API kg_result kg_vulkan_lock(kg_vulkan* vulkan, uint32_t queue_kind);
+KG_API kg_result kg_vulkan_unlock(kg_vulkan* vulkan, uint32_t queue_kind);
+KG_API void kg_vulkan_destroy(kg_vulkan* vulkan);
+
+/* ---- Weights ----------------------------------------------------------------------------------------------------- */
+
+typedef struct kg_weights_info {
+    uint32_t size;
+    uint32_t channels; /* of latents */
+    const char* name;
+    const char* family; /* "wan2.1" */
+    uint64_t parameters;
+    uint64_t content_hash;     /* XXH3-64 of the file */
+    const float* latents_mean; /* [channels]: what undoes the normalisation of latents is z * std + mean */
+    const float* latents_std;
+} kg_weights_info;
+
+/* A safetensors file, the index of several, or "synthetic:wan2.1[,dim=N]". Errors: NOT_FOUND (file, tensors), CORRUPT,
+ * INVALID_ARGUMENT (another VAE, wrong shapes or types, values that are not finite). */
+KG_API kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** weights);
+/* The contents of a safetensors file in memory. They stay unchanged until `release` is called with `user`, which is
+ * when nothing uses them any more, or before this returns an error; `release` may be NULL. `name` is for messages. */
+KG_API kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
+                                  void (*release)(void* user), void* user, kg_weights** weights);
+KG_API kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info);
+KG_API void kg_weights_destroy(kg_weights* weights);
+
+/* ---- Models ------------------------------------------------------------------------------------------------------ */
+
+typedef enum kg_precision {
+    KG_PRECISION_BF16 = 0,
+    KG_PRECISION_FP16 = 1,
+    KG_PRECISION_FP32 = 2,
+    KG_PRECISION_FP8 = 3
+} kg_precision;
+typedef enum kg_sums { KG_SUMS_EXACT = 0, KG_SUMS_FAST = 1 } kg_sums;
+typedef enum kg_latent_scale {
+    KG_LATENTS_NORMALIZED = 0, /* as a diffusion model makes them: z * std + mean is applied */
+    KG_LATENTS_RAW = 1         /* already what the decoder takes */
+} kg_latent_scale;
+
+typedef struct kg_model_desc {
+    uint32_t size;
+    uint32_t precision;
+    uint32_t sums;
+    uint32_t latent_scale;
+    uint32_t unclamped; /* 1: frames of floats are not clamped to [-1, 1] */
+    uint32_t unused;
+    const char*
+        device;        /* "cpu", "cuda", "hip:1", "cuda:GPU-..."; NULL or "auto": a GPU that can decode, else the CPU */
+    kg_vulkan* vulkan; /* frames may be images of this device; NULL: they cannot */
+    uint64_t memory_budget; /* bytes of the device that the model and its clips may hold; 0: what it has */
+    /* Called when an allocation is about to be refused. 1: memory has been released, it is tried once more. */
+    uint32_t (*on_memory_pressure)(void* user, const char* name, uint64_t bytes, uint64_t free_bytes);
+    void* memory_pressure_user;
+} kg_model_desc;
+
+typedef struct kg_model_info {
+    uint32_t size;
+    uint32_t device_kind;
+    uint32_t device_ordinal;
+    uint32_t channels;          /* of latents */
+    uint32_t spatial_scale;     /* pixels of a frame for one of a latent, each way */
+    uint32_t frames_of_a_step;  /* that one latent frame becomes, at most; a clip's first becomes one */
+    const char* description;    /* "vae.safetensors · bf16 · NVIDIA H200" */
+    const char* device_product; /* "NVIDIA H200" */
+} kg_model_info;
+
+/* Puts weights on a device, where any number of clips share them. Errors: NOT_FOUND (the device; the sentence names
+ * what is missing), UNSUPPORTED (precision, architecture), OUT_OF_MEMORY. */
+KG_API kg_result kg_model_create(kg_weights* weights, const kg_model_desc* desc, kg_model** model);
+KG_API kg_result kg_model_describe(kg_model* model, kg_model_info* info);
+KG_API void kg_model_destroy(kg_model* model);
+
+/* Memory that another API of the same GPU has exported as an opaque file descriptor, which the library owns once this
+ * has succeeded. `bytes` of the whole allocation; `dedicated`: VkMemoryDedicatedAllocateInfo. Errors: UNSUPPORTED (the
+ * device cannot import). */
+KG_API kg_result kg_memory_import(kg_model* model, int fd, uint64_t bytes, uint32_t dedicated, kg_memory** memory);
+/* Where the model's device addresses it: for kg_latents.data, or for kernels. */
+KG_API kg_result kg_memory_address(kg_memory* memory, void** address);
+/* After all work on it has ended. */
+KG_API void kg_memory_destroy(kg_memory* memory);
+
+/* ---- Moments ----------------------------------------------------------------------------------------------------- */
+
+typedef enum kg_moment_kind {
+    KG_MOMENT_PAST = 0,
+    KG_MOMENT_SEMAPHORE = 1, /* `semaphore`, a timeline of the model's Vulkan device, reaches `value` */
+    KG_MOMENT_STREAM = 2     /* `stream` is done with what it was given before the call */
+} kg_moment_kind;
+
+/* When work of another API is done. A stream is a CUstream of the device's primary context (cudaStream_t) or a
+ * hipStream_t, NULL the default stream; it outlives the clips that it was named to. */
+typedef struct kg_moment {
+    uint32_t kind;
+    uint32_t unused;
+    uint64_t semaphore; /* VkSemaphore */
+    uint64_t value;
+    void* stream;
+} kg_moment;
+
+/* ---- Clips ------------------------------------------------------------------------------------------------------- */
+
+typedef enum kg_storage {
+    KG_STORAGE_HOST = 0,   /* memory of the host */
+    KG_STORAGE_DEVICE = 1, /* memory that the model's device addresses, and Vulkan where the model has it */
+    KG_STORAGE_IMAGE = 2   /* images of the model's Vulkan device */
+} kg_storage;
+
+/* R, G and B are those of a display: sRGB-encoded, primaries of BT.709. */
+typedef enum kg_format {
+    KG_FORMAT_RGBA8 = 0,   /* [height, width, 4] uint8, alpha 255; the one format of images */
+    KG_FORMAT_RGB32F = 1,  /* [height, width, 3] float in [-1, 1] */
+    KG_FORMAT_RGBA16F = 2, /* [height, width, 4] half in [0, 1], alpha 1; in KG_STORAGE_HOST only, like those below */
+    KG_FORMAT_NV12 = 3,    /* Y [height, width] uint8, then UV [height / 2, width / 2, 2]: BT.709, limited range */
+    KG_FORMAT_P010 = 4     /* the same with 10 bits, at the top of uint16 */
+} kg_format;
+
+typedef struct kg_clip_desc {
+    uint32_t size;
+    uint32_t storage;
+    uint32_t format;
+    uint32_t slots; /* frames ready and frames acquired; 0: 12, three steps of four */
+    uint32_t loop;  /* 1: the clip of a file starts over at its end */
+    uint32_t unused;
+    double fps; /* of latents that are pushed, for kg_frame.presentation_ns; 0: 24 */
+} kg_clip_desc;
+
+/* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:
+ * INVALID_ARGUMENT (the size, a format that the storage has not), OUT_OF_MEMORY (stating what is needed), UNSUPPORTED
+ * (images, and the model has no Vulkan device that both reach). */
+KG_API kg_result kg_clip_create(kg_model* model, uint32_t latent_height, uint32_t latent_width,
+                                const kg_clip_desc* desc, kg_clip** clip);
+/* The clip of a latents file, which is decoded ahead of its reader on a thread of the library's. Errors also: those of
+ * the file. */
+KG_API kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_desc* desc, kg_clip** clip);
+/* Waits for the steps that are being decoded. Errors: BUSY (frames are acquired and not released; the clip stays). */
+KG_API kg_result kg_clip_destroy(kg_clip* clip);
+
+typedef enum kg_dtype { KG_FLOAT32 = 0, KG_FLOAT16 = 1, KG_BFLOAT16 = 2 } kg_dtype;
+typedef enum kg_memory_kind { KG_MEMORY_HOST = 0, KG_MEMORY_DEVICE = 1 } kg_memory_kind;
+
+/* [channels, frames, height, width] */
+typedef struct kg_latents {
+    uint32_t size;
+    uint32_t memory; /* KG_MEMORY_DEVICE: `data` is an address of the model's device */
+    uint32_t dtype;  /* in KG_MEMORY_DEVICE float32 */
+    uint32_t unused;
+    const void* data;
+    int64_t shape[4];
+    int64_t strides[4]; /* in elements; all 0: contiguous. In KG_MEMORY_DEVICE each [height, width] is contiguous */
+    /* When the values are there. After KG_MOMENT_STREAM they are copied in the stream's order: its later work may
+     * overwrite them, and nothing waits on the host. After a semaphore or KG_MOMENT_PAST in KG_MEMORY_DEVICE they are
+     * one contiguous frame, read in place, and stay untouched until a frame of their step is ready. */
+    kg_moment ready;
+} kg_latents;
+
+/* Enqueues the decoding of the latent frames, one after the other, and returns before they are decoded. Waits up to
+ * `timeout_ns` for slots; `pushed` (may be NULL) is how many were enqueued, fewer than given with anything but KG_OK.
+ * Errors: INVALID_ARGUMENT (shape, strides, dtype, latents of another VAE, a value that is not finite: the clip is as
+ * it was before that frame), CANCELLED, BUSY, DEVICE_LOST and the decoder's, which end the clip until kg_clip_reset. */
+KG_API kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed);
+
+typedef enum kg_acquire_flags {
+    KG_ACQUIRE_AHEAD = 1 /* a frame that is still being decoded will do; does not wait */
+} kg_acquire_flags;
+
+typedef struct kg_frame {
+    uint32_t size;
+    uint32_t format;
+    uint64_t id; /* for kg_clip_release; no two frames of a process have the same */
+    uint32_t width, height;
+    int64_t index;           /* in the clip, from 0 */
+    int64_t presentation_ns; /* from the clip's start */
+    uint64_t generation;     /* grows with kg_clip_reset */
+    uint32_t storage;
+    uint32_t finite; /* 0: the step made infinities or NaN; known of frames that are complete */
+    /* Memory of the host or the device: rows, `row_bytes` apart; the second plane is that of NV12 and P010. */
+    const void* planes[2];
+    uint64_t row_bytes[2];
+    /* Vulkan: the image with its view of all of it, or the buffer of KG_STORAGE_DEVICE. 0 elsewhere. */
+    uint64_t image, image_view, buffer;
+    uint32_t image_format; /* VkFormat */
+    uint32_t image_layout; /* VkImageLayout from `ready` on; the reader may leave it in any other */
+    /* Vulkan: complete once `semaphore` has reached `value`; 0: see kg_clip_wait. */
+    uint64_t semaphore, value;
+} kg_frame;
+
+/* The next frame, the caller's until kg_clip_release. Without KG_ACQUIRE_AHEAD it is complete; KG_TIMEOUT after
+ * `timeout_ns` without one, KG_END at the end of a file's clip. Errors: CANCELLED; the decoder's, once all frames
+ * before are acquired. */
+KG_API kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout_ns, kg_frame* frame);
+/* Makes work that `stream` is given from now on wait for the frame, on the device; nothing waits on the host. */
+KG_API kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream);
+/* Gives the frame back; NULL: its reading is done. Errors: INVALID_ARGUMENT (released before, or not this clip's). */
+KG_API kg_result kg_clip_release(kg_clip* clip, uint64_t frame_id, const kg_moment* done);
+
+/* Begins anew: drops what was not acquired, and everything the clip remembers. Acquired frames stay the caller's. */
+KG_API kg_result kg_clip_reset(kg_clip* clip);
+/* Ends the waiting of other threads in kg_clip_push and kg_clip_acquire, which then fail until kg_clip_reset. */
+KG_API kg_result kg_clip_cancel(kg_clip* clip);
+
+typedef struct kg_clip_info {
+    uint32_t size;
+    uint32_t width, height; /* of frames, pixels */
+    uint32_t slots;
+    uint32_t frames_of_a_step;
+    uint32_t unused;
+    int64_t frames; /* of a file's clip; 0 of latents that are pushed */
+    double fps;
+    const char* route;       /* how frames come to the device that shows them, in a sentence */
+    uint64_t frames_waiting; /* decoded or being decoded, not acquired */
+    uint64_t frames_acquired;
+    uint64_t steps;
+    int64_t last_step_ns, average_step_ns; /* on the device; 0 while none is known */
+    /* Memory in bytes. The clip's grows with neither its length nor the number of steps. */
+    uint64_t state_bytes;  /* what the decoder remembers from step to step */
+    uint64_t clip_bytes;   /* that, working memory, latents and frames; of the host's: staging and host frames */
+    uint64_t model_bytes;  /* weights, shared by all clips of the model */
+    uint64_t device_bytes; /* allocated on the device by everything made with the model */
+    uint64_t device_free;  /* that the device, or the model's budget, leaves */
+} kg_clip_info;
+
+/* Facts and statistics, at any time. */
+KG_API kg_result kg_clip_describe(kg_clip* clip, kg_clip_info* info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

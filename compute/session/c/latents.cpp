@@ -1,0 +1,89 @@
+#include "latents.hpp"
+
+#include "choices.hpp"
+
+#include <kinetograph/compute/tensor/float_formats.hpp>
+
+#include <fmt/ranges.h>
+
+namespace kinetograph::c {
+namespace {
+
+constexpr std::array kDtypes{tensor::DType::F32, tensor::DType::F16, tensor::DType::BF16};
+
+float value_at(const std::byte* data, std::int64_t index, tensor::DType dtype) {
+    if (dtype == tensor::DType::F32) {
+        float value = 0;
+        std::memcpy(&value, data + index * 4, sizeof(value));
+        return value;
+    }
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, data + index * 2, sizeof(bits));
+    return dtype == tensor::DType::F16 ? tensor::from_f16(bits) : tensor::from_bf16(bits);
+}
+
+Result<void> check_shape(const LatentView& latents, const vae::Model& model, vae::LatentSize size) {
+    vae::Latents one;  // the clip's frames come one after another, so how many are given at once is the caller's choice
+    one.name = "latents";
+    one.channels = latents.channels;
+    one.frames = 1;
+    one.height = latents.height;
+    one.width = latents.width;
+    KG_CHECK(model.check_takes(one));
+    if (latents.frames < 1 || latents.height != size.height || latents.width != size.width)
+        return fail(ErrorCode::InvalidArgument, "latents are [{}, {}, {}, {}], the clip takes [{}, frames, {}, {}]",
+                    latents.channels, latents.frames, latents.height, latents.width, model.channels(), size.height,
+                    size.width);
+    return {};
+}
+
+/// What copies of the device's can bring together.
+Result<void> check_on_device(const LatentView& latents) {
+    if (latents.dtype != tensor::DType::F32)
+        return fail(ErrorCode::InvalidArgument, "latents in the device's memory are {}: there they are float32",
+                    tensor::to_string(latents.dtype));
+    if (!latents.has_whole_channels())
+        return fail(ErrorCode::InvalidArgument,
+                    "latents have the strides [{}]: in the device's memory each [height, width] is contiguous",
+                    fmt::join(latents.strides, ", "));
+    if (latents.ready.kind == KG_MOMENT_STREAM || (latents.frames == 1 && latents.has_whole_frames())) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "latents of {} frames with the strides [{}] are read in place, one contiguous frame a call: name the "
+                "stream that makes them, and they are copied",
+                latents.frames, fmt::join(latents.strides, ", "));
+}
+
+}  // namespace
+
+Result<LatentView> view_of(const kg_latents& latents, const vae::Model& model, vae::LatentSize size) {
+    KG_CHECK(check_given(latents.data, "kg_latents.data"));
+    LatentView view{.data = static_cast<const std::byte*>(latents.data),
+                    .channels = latents.shape[0],
+                    .frames = latents.shape[1],
+                    .height = latents.shape[2],
+                    .width = latents.shape[3],
+                    .on_device = latents.memory == KG_MEMORY_DEVICE,
+                    .ready = latents.ready};
+    if (latents.memory > KG_MEMORY_DEVICE)
+        return fail(ErrorCode::InvalidArgument, "{} is no kg_memory_kind", latents.memory);
+    KG_TRY(view.dtype, choice(kDtypes, latents.dtype, "kg_dtype"));
+    KG_CHECK(check_shape(view, model, size));
+    std::ranges::copy(latents.strides, view.strides.begin());
+    if (std::ranges::all_of(view.strides, [](std::int64_t stride) { return stride == 0; }))
+        view.strides = {view.frames * view.pixels(), view.pixels(), view.width, 1};
+    if (view.on_device) KG_CHECK(check_on_device(view));
+    return view;
+}
+
+void gather(const LatentView& latents, std::int64_t t, std::vector<float>& frame) {
+    frame.clear();
+    const auto [of_channel, of_frame, of_row, of_column] = latents.strides;
+    for (std::int64_t c = 0; c < latents.channels; ++c)
+        for (std::int64_t y = 0; y < latents.height; ++y) {
+            const std::int64_t row = c * of_channel + t * of_frame + y * of_row;
+            for (std::int64_t x = 0; x < latents.width; ++x)
+                frame.push_back(value_at(latents.data, row + x * of_column, latents.dtype));
+        }
+}
+
+}  // namespace kinetograph::c

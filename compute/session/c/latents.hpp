@@ -1,0 +1,37 @@
+// Latents as a caller has them, checked, and one latent frame after another out of them.
+#pragma once
+
+#include "handles.hpp"
+
+#include <vector>
+
+namespace kinetograph::c {
+
+/// A caller's latents: [channels, frames, height, width] with any strides.
+struct LatentView {
+    const std::byte* data = nullptr;
+    tensor::DType dtype = tensor::DType::F32;
+    std::int64_t channels = 0, frames = 0, height = 0, width = 0;
+    std::array<std::int64_t, 4> strides{};  ///< elements
+    bool on_device = false;
+    kg_moment ready{};
+
+    std::int64_t pixels() const { return height * width; }
+    std::uint64_t frame_bytes() const { return static_cast<std::uint64_t>(channels * pixels()) * sizeof(float); }
+    std::uint64_t channel_bytes() const { return static_cast<std::uint64_t>(pixels()) * sizeof(float); }
+    bool has_whole_channels() const { return (width == 1 || strides[3] == 1) && (height == 1 || strides[2] == width); }
+    bool has_whole_frames() const { return has_whole_channels() && (channels == 1 || strides[0] == pixels()); }
+    /// Of float32: where channel `c` of latent frame `t` begins.
+    const std::byte* channel(std::int64_t t, std::int64_t c) const {
+        return data + (strides[0] * c + strides[1] * t) * static_cast<std::int64_t>(sizeof(float));
+    }
+};
+
+/// Errors: InvalidArgument (shape, dtype, latents of another VAE, on the device anything but float32 with whole
+/// channels), in a sentence with both what is given and what the clip takes.
+Result<LatentView> view_of(const kg_latents& latents, const vae::Model& model, vae::LatentSize size);
+
+/// Latent frame `t`, in the host's memory, as [channels, height, width] float32.
+void gather(const LatentView& latents, std::int64_t t, std::vector<float>& frame);
+
+}  // namespace kinetograph::c

@@ -1,0 +1,159 @@
+#include "choices.hpp"
+#include "handles.hpp"
+
+#include <kinetograph/engine/accel/open.hpp>
+
+namespace kinetograph::c {
+namespace {
+
+constexpr std::array kPrecisions{vae::Precision::Bf16, vae::Precision::Fp16, vae::Precision::Fp32, vae::Precision::Fp8};
+constexpr std::array kSums{conv::Sums::Exact, conv::Sums::Fast};
+constexpr std::array kScales{vae::LatentScale::Normalized, vae::LatentScale::Raw};
+
+Result<vae::ModelOptions> options_of(const kg_model_desc& desc) {
+    vae::ModelOptions options;
+    KG_TRY(options.precision, choice(kPrecisions, desc.precision, "kg_precision"));
+    KG_TRY(options.sums, choice(kSums, desc.sums, "kg_sums"));
+    KG_TRY(options.latents, choice(kScales, desc.latent_scale, "kg_latent_scale"));
+    options.clamp = desc.unclamped == 0;
+    return options;
+}
+
+/// Among the devices of its kind; 0 if it is not found again.
+std::uint32_t ordinal_of(const accel::DeviceInfo& device) {
+    if (device.kind == accel::Kind::Cpu) return 0;
+    for (const accel::Availability& found : accel::inspect_accelerators())
+        if (found.kind == device.kind && found.device && found.device->uuid == device.uuid &&
+            found.device->pci == device.pci)
+            return found.ordinal;
+    return 0;
+}
+
+accel::DeviceHooks hooks_of(const Root& root, const kg_model_desc& desc) {
+    accel::DeviceHooks hooks{.log = root.log, .host = root.host, .budget = {.bytes = desc.memory_budget}};
+    if (desc.on_memory_pressure != nullptr)
+        hooks.budget.on_pressure = [ask = desc.on_memory_pressure,
+                                    user = desc.memory_pressure_user](const accel::MemoryPressure& pressure) {
+            return ask(user, std::string(pressure.name).c_str(), pressure.bytes, pressure.free) != 0;
+        };
+    return hooks;
+}
+
+Result<std::shared_ptr<const Model>> create(const kg_weights& weights, const kg_model_desc& desc) {
+    auto made = std::make_shared<Model>();
+    made->root = weights.root;
+    if (desc.vulkan != nullptr) made->vulkan = desc.vulkan->shared;
+    KG_TRY(const vae::ModelOptions options, options_of(desc));
+    KG_TRY(made->session, session::Session::open(weights.checkpoint,
+                                                 {.device = desc.device == nullptr ? "auto" : desc.device,
+                                                  .hooks = hooks_of(*weights.root, desc),
+                                                  .model = options,
+                                                  .display = made->vulkan ? made->vulkan->device.get() : nullptr}));
+    made->ordinal = ordinal_of(made->session->device().info());
+    return made;
+}
+
+kg_weights_info info_of(const vae::Checkpoint& checkpoint) {
+    kg_weights_info info{};
+    info.channels = static_cast<std::uint32_t>(checkpoint.z_dim());
+    info.name = checkpoint.name().c_str();
+    info.family = checkpoint.family().name.c_str();
+    info.parameters = checkpoint.parameters();
+    info.content_hash = checkpoint.content_hash();
+    info.latents_mean = checkpoint.latents_mean().data();
+    info.latents_std = checkpoint.latents_std().data();
+    return info;
+}
+
+kg_model_info info_of(const Model& model) {
+    const vae::StepFrames of_a_pixel = model.frames_of({1, 1});
+    kg_model_info info{};
+    info.device_kind = static_cast<std::uint32_t>(model.session->device().info().kind);
+    info.device_ordinal = model.ordinal;
+    info.channels = static_cast<std::uint32_t>(model.session->model()->channels());
+    info.spatial_scale = static_cast<std::uint32_t>(of_a_pixel.height);
+    info.frames_of_a_step = static_cast<std::uint32_t>(of_a_pixel.most);
+    info.description = model.session->description().c_str();
+    info.device_product = model.session->device().info().name.c_str();
+    return info;
+}
+
+}  // namespace
+}  // namespace kinetograph::c
+
+using namespace kinetograph;
+using namespace kinetograph::c;
+
+kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** weights) {
+    return with("kg_weights_open", instance, [&]() -> Outcome {
+        KG_CHECK(check_given(path, "path"));
+        KG_CHECK(check_given(weights, "weights"));
+        KG_TRY(auto checkpoint, vae::Checkpoint::open(path, instance->root->host));
+        *weights = new kg_weights{instance->root, std::move(checkpoint)};
+        return KG_OK;
+    });
+}
+
+kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
+                           void (*release)(void* user), void* user, kg_weights** weights) {
+    return with("kg_weights_parse", instance, [&]() -> Outcome {
+        const std::shared_ptr<const void> owner(contents, [release, user](const void*) {
+            if (release != nullptr) release(user);
+        });
+        KG_CHECK(check_given(contents, "contents"));
+        KG_CHECK(check_given(weights, "weights"));
+        KG_TRY(auto checkpoint, vae::Checkpoint::parse({{static_cast<const std::byte*>(contents), bytes}, owner},
+                                                       name == nullptr ? "weights in memory" : name));
+        *weights = new kg_weights{instance->root, std::move(checkpoint)};
+        return KG_OK;
+    });
+}
+
+kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info) {
+    return with("kg_weights_describe", weights, [&]() -> Outcome {
+        KG_CHECK(write(info, info_of(weights->checkpoint), "kg_weights_info"));
+        return KG_OK;
+    });
+}
+
+void kg_weights_destroy(kg_weights* weights) { destroy(weights); }
+
+kg_result kg_model_create(kg_weights* weights, const kg_model_desc* desc, kg_model** model) {
+    return with("kg_model_create", weights, [&]() -> Outcome {
+        KG_CHECK(check_given(model, "model"));
+        KG_TRY(const auto known, read(desc, "kg_model_desc"));
+        KG_TRY(auto made, create(*weights, known));
+        *model = new kg_model{weights->root, std::move(made)};
+        return KG_OK;
+    });
+}
+
+kg_result kg_model_describe(kg_model* model, kg_model_info* info) {
+    return with("kg_model_describe", model, [&]() -> Outcome {
+        KG_CHECK(write(info, info_of(*model->shared), "kg_model_info"));
+        return KG_OK;
+    });
+}
+
+void kg_model_destroy(kg_model* model) { destroy(model); }
+
+kg_result kg_memory_import(kg_model* model, int fd, uint64_t bytes, uint32_t dedicated, kg_memory** memory) {
+    return with("kg_memory_import", model, [&]() -> Outcome {
+        KG_CHECK(check_given(memory, "memory"));
+        KG_TRY(auto imported,
+               model->shared->session->device().import_memory("memory of the application's",
+                                                              {.fd = fd, .bytes = bytes, .dedicated = dedicated != 0}));
+        *memory = new kg_memory{model->root, model->shared, std::move(imported)};
+        return KG_OK;
+    });
+}
+
+kg_result kg_memory_address(kg_memory* memory, void** address) {
+    return with("kg_memory_address", memory, [&]() -> Outcome {
+        KG_CHECK(check_given(address, "address"));
+        *address = memory->memory->data();
+        return KG_OK;
+    });
+}
+
+void kg_memory_destroy(kg_memory* memory) { destroy(memory); }

@@ -1,0 +1,245 @@
+// kinetograph.h with latents and frames in the memory of a GPU, on the stand-ins for the CUDA driver and the HIP
+// runtime: the application's side calls them by name, as an application does.
+#include "c_fixture.hpp"
+
+#include <kinetograph/tests/standin/standin.hpp>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ostream>
+
+namespace kinetograph::c::testing {
+namespace {
+
+/// The calls of an application. Statuses are 0 where all is well.
+class Application {
+  public:
+    Application(const std::string& library, bool is_cuda)
+        : library_(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)), is_cuda_(is_cuda) {
+        if (is_cuda) {
+            EXPECT_EQ((call<int(unsigned)>("cuInit")(0)), 0);
+            EXPECT_EQ((call<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context_, 0)), 0);
+            EXPECT_EQ((call<int(void*)>("cuCtxPushCurrent_v2")(context_)), 0);
+            EXPECT_EQ((call<int(void**, unsigned)>("cuStreamCreate")(&stream, 1)), 0);
+        } else {
+            EXPECT_EQ((call<int(void**, unsigned)>("hipStreamCreateWithFlags")(&stream, 1)), 0);
+        }
+    }
+    ~Application() {
+        for (void* memory : memory_) {
+            if (is_cuda_)
+                EXPECT_EQ((call<int(std::uint64_t)>("cuMemFree_v2")(reinterpret_cast<std::uint64_t>(memory))), 0);
+            else
+                EXPECT_EQ((call<int(void*)>("hipFree")(memory)), 0);
+        }
+        EXPECT_EQ((call<int(void*)>(is_cuda_ ? "cuStreamDestroy_v2" : "hipStreamDestroy")(stream)), 0);
+        if (!is_cuda_) return;
+        EXPECT_EQ((call<int(void**)>("cuCtxPopCurrent_v2")(&context_)), 0);
+        EXPECT_EQ((call<int(int)>("cuDevicePrimaryCtxRelease_v2")(0)), 0);
+    }
+    Application(const Application&) = delete;
+    Application& operator=(const Application&) = delete;
+
+    void* allocate(std::size_t bytes) {
+        void* memory = nullptr;
+        EXPECT_EQ((call<int(void**, std::size_t)>(is_cuda_ ? "cuMemAlloc_v2" : "hipMalloc")(&memory, bytes)), 0);
+        memory_.push_back(memory);
+        return memory;
+    }
+    /// In the order of `stream`.
+    void copy(void* to, const void* from, std::size_t bytes) const {
+        if (is_cuda_)
+            EXPECT_EQ((call<int(std::uint64_t, std::uint64_t, std::size_t, void*)>("cuMemcpyAsync")(
+                          reinterpret_cast<std::uint64_t>(to), reinterpret_cast<std::uint64_t>(from), bytes, stream)),
+                      0);
+        else
+            EXPECT_EQ(
+                (call<int(void*, const void*, std::size_t, int, void*)>("hipMemcpyAsync")(to, from, bytes, 4, stream)),
+                0);
+    }
+    void synchronize() const {
+        EXPECT_EQ((call<int(void*)>(is_cuda_ ? "cuStreamSynchronize" : "hipStreamSynchronize")(stream)), 0);
+    }
+    standin::Control& control() const {
+        return *reinterpret_cast<standin::ControlFunction>(::dlsym(library_, standin::kControlSymbol))();
+    }
+
+    void* stream = nullptr;
+
+  private:
+    template <class Function>
+    Function* call(const char* name) const {
+        return reinterpret_cast<Function*>(::dlsym(library_, name));
+    }
+    void* library_;
+    bool is_cuda_;
+    void* context_ = nullptr;
+    std::vector<void*> memory_;
+};
+
+struct Driver {
+    const char* device;
+    const char* environment;
+    const char* library;
+};
+std::ostream& operator<<(std::ostream& out, const Driver& driver) { return out << driver.device; }
+
+class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driver> {
+  protected:
+    void SetUp() override {
+        if (*GetParam().library == '\0') GTEST_SKIP() << "this build has no kernels for " << GetParam().device;
+        ::setenv(GetParam().environment, GetParam().library, 1);
+        CTest::SetUp();
+        application_ = std::make_unique<Application>(GetParam().library, is_cuda());
+        ASSERT_NO_FATAL_FAILURE(open(GetParam().device));
+    }
+    void TearDown() override {
+        if (!application_) return;
+        model_.reset();
+        standin::Control& control = application_->control();
+        application_.reset();
+        EXPECT_EQ(control.complaints(), std::vector<std::string>{});
+        EXPECT_EQ(control.live(), standin::Live{});
+        ::unsetenv(GetParam().environment);
+    }
+    bool is_cuda() const { return std::strcmp(GetParam().device, "cuda") == 0; }
+    kg_moment stream_moment() const {
+        kg_moment moment{};
+        moment.kind = KG_MOMENT_STREAM;
+        moment.stream = application_->stream;
+        return moment;
+    }
+    /// The values in the application's memory, once its stream has got there.
+    kg_latents upload(const std::vector<float>& values) {
+        kg_latents latents = view_of(values);
+        void* const memory = application_->allocate(values.size() * sizeof(float));
+        application_->copy(memory, values.data(), values.size() * sizeof(float));
+        latents.data = memory;
+        latents.memory = KG_MEMORY_DEVICE;
+        latents.ready = stream_moment();
+        return latents;
+    }
+    /// The frames that are ready or being decoded, read in the order of the application's stream.
+    std::vector<std::vector<std::uint8_t>> read_ahead(kg_clip* clip) {
+        std::vector<std::vector<std::uint8_t>> frames;
+        auto frame = sized<kg_frame>();
+        while (kg_clip_acquire(clip, KG_ACQUIRE_AHEAD, 0, &frame) == KG_OK) {
+            EXPECT_EQ(kg_clip_wait(clip, frame.id, application_->stream), KG_OK) << kg_last_error();
+            auto& bytes = frames.emplace_back(frame.row_bytes[0] * frame.height);
+            application_->copy(bytes.data(), frame.planes[0], bytes.size());
+            const kg_moment done = stream_moment();
+            EXPECT_EQ(kg_clip_release(clip, frame.id, &done), KG_OK) << kg_last_error();
+        }
+        return frames;
+    }
+
+    std::unique_ptr<Application> application_;
+};
+
+TEST_P(CInterfaceOnGpus, LatentsAndFramesStayOnTheDeviceInTheOrderOfTheCallersStream) {
+    const auto values = latents_of(2);
+    const auto wanted = decode(clip().get(), values);
+    const auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(values);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    const std::vector<float> other(values.size(),
+                                   9.0F);  // they were copied: what the stream does next is its own affair
+    application_->copy(const_cast<void*>(latents.data), other.data(), other.size() * sizeof(float));
+    const auto frames = read_ahead(made.get());
+    application_->synchronize();
+    EXPECT_EQ(frames, wanted);
+}
+
+TEST_P(CInterfaceOnGpus, TheSteadyStateAllocatesNothingAndWaitsForNothing) {
+    const auto values = latents_of(1);
+    const auto made = clip(KG_STORAGE_DEVICE, KG_FORMAT_RGB32F);
+    const kg_latents latents = upload(values);
+    const char* const synchronize = is_cuda() ? "cuStreamSynchronize" : "hipStreamSynchronize";
+    const char* const allocate = is_cuda() ? "cuMemAlloc_v2" : "hipMalloc";
+    std::uint64_t synchronized = 0, allocated = 0;
+    for (int step = 0; step < 6; ++step) {
+        ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+        EXPECT_EQ(read_ahead(made.get()).size(), step == 0 ? 1U : 4U);
+        if (step == 3) {
+            synchronized = application_->control().calls(synchronize);
+            allocated = application_->control().calls(allocate);
+        }
+    }
+    EXPECT_EQ(application_->control().calls(synchronize), synchronized);
+    EXPECT_EQ(application_->control().calls(allocate), allocated);
+    application_->synchronize();
+}
+
+TEST_P(CInterfaceOnGpus, LatentsOfAnotherApiComeByAFileDescriptorAndAreReadInPlace) {
+    const auto values = latents_of(1);
+    const auto wanted = decode(clip().get(), values);
+    constexpr std::uint64_t kBytes = 65536;
+    const int fd = ::memfd_create("latents", 0);
+    ASSERT_EQ(::ftruncate(fd, kBytes), 0);
+    ASSERT_EQ(::pwrite(fd, values.data(), values.size() * sizeof(float), 4096),
+              static_cast<ssize_t>(values.size() * sizeof(float)));
+    kg_memory* memory = nullptr;
+    ASSERT_EQ(kg_memory_import(model_.get(), fd, kBytes, 0, &memory), KG_OK) << kg_last_error();
+    const Owned<kg_memory> owned(memory);
+    void* address = nullptr;
+    ASSERT_EQ(kg_memory_address(memory, &address), KG_OK);
+    const auto made = clip();
+    kg_latents latents = view_of(values);
+    latents.memory = KG_MEMORY_DEVICE;
+    latents.data = static_cast<std::byte*>(address) + 4096;
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK) << kg_last_error();
+    EXPECT_EQ(bytes_of(frame), wanted[0]);
+    EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+}
+
+TEST_P(CInterfaceOnGpus, ValuesThatAreNotFiniteAreToldByTheFrame) {
+    auto values = latents_of(1);
+    values[5] = std::numeric_limits<float>::infinity();
+    const auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(values);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK) << kg_last_error();
+    EXPECT_EQ(frame.finite, 0U);
+    EXPECT_EQ(log_.back(), "! frame 0 has values that are not finite");
+    EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+}
+
+TEST_P(CInterfaceOnGpus, FramesOnTheDeviceAreNotThoseOfCameras) {
+    auto desc = sized<kg_clip_desc>();
+    desc.storage = KG_STORAGE_DEVICE;
+    desc.format = KG_FORMAT_NV12;
+    kg_clip* made = nullptr;
+    EXPECT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_ERROR_INVALID_ARGUMENT);
+    EXPECT_STREQ(kg_last_error(), "frames in the device's memory are RGBA8 or RGB32F, not NV12");
+}
+
+TEST_P(CInterfaceOnGpus, TheDeviceIsListedAndKnownByItsOrdinal) {
+    auto info = sized<kg_model_info>();
+    ASSERT_EQ(kg_model_describe(model_.get(), &info), KG_OK);
+    EXPECT_EQ(info.device_kind, is_cuda() ? KG_DEVICE_CUDA : KG_DEVICE_HIP);
+    EXPECT_EQ(info.device_ordinal, 0U);
+    std::string found;
+    ASSERT_EQ(kg_list_devices(
+                  instance_.get(),
+                  [](void* user, const kg_device_info* device) {
+                      if (device->kind != KG_DEVICE_CPU && device->available != 0)
+                          *static_cast<std::string*>(user) += device->product;
+                  },
+                  &found),
+              KG_OK);
+    EXPECT_EQ(found, info.device_product);
+}
+
+INSTANTIATE_TEST_SUITE_P(Drivers, CInterfaceOnGpus,
+                         ::testing::Values(Driver{"cuda", "KINETOGRAPH_CUDA_LIBRARY", STANDIN_CUDA_SM80},
+                                           Driver{"hip", "KINETOGRAPH_HIP_LIBRARY", STANDIN_HIP_GFX950}),
+                         [](const auto& driver) { return std::string(driver.param.device); });
+
+}  // namespace
+}  // namespace kinetograph::c::testing

@@ -1,0 +1,546 @@
+// kinetograph.h on the CPU: what comes out, and what bad use is answered with.
+#include "c_fixture.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <thread>
+
+namespace kinetograph::c::testing {
+namespace {
+
+using CInterface = CTest;
+
+#define EXPECT_SENTENCE(result, code, part)                                           \
+    do {                                                                              \
+        EXPECT_EQ(result, code);                                                      \
+        EXPECT_NE(std::string(kg_last_error()).find(part), std::string::npos)         \
+            << "\"" << kg_last_error() << "\" does not contain \"" << (part) << "\""; \
+    } while (false)
+
+TEST_F(CInterface, ListsTheCpuAndWhyOtherDevicesAreMissing) {
+    struct Found {
+        std::string name, product, situation;
+        bool available = false;
+    };
+    std::vector<Found> all;
+    ASSERT_EQ(kg_list_devices(
+                  instance_.get(),
+                  [](void* user, const kg_device_info* device) {
+                      EXPECT_EQ(device->size, sizeof(kg_device_info));
+                      static_cast<std::vector<Found>*>(user)->push_back(
+                          {device->name, device->product, device->situation, device->available != 0});
+                  },
+                  &all),
+              KG_OK);
+    ASSERT_GE(all.size(), 3U);
+    EXPECT_EQ(all[0].name, "cpu:0");
+    EXPECT_TRUE(all[0].available);
+    EXPECT_NE(all[0].product, "");
+    for (const Found& found : all) EXPECT_NE(found.situation, "") << found.name;
+}
+
+TEST_F(CInterface, DescribesWeightsModelAndClip) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto weights = sized<kg_weights_info>();
+    ASSERT_EQ(kg_weights_describe(weights_.get(), &weights), KG_OK);
+    EXPECT_STREQ(weights.name, kWeights);
+    EXPECT_STREQ(weights.family, "wan2.1");
+    EXPECT_EQ(weights.channels, 16U);
+    EXPECT_EQ(weights.latents_std[15], 1.0F);
+    auto model = sized<kg_model_info>();
+    ASSERT_EQ(kg_model_describe(model_.get(), &model), KG_OK);
+    EXPECT_EQ(model.device_kind, KG_DEVICE_CPU);
+    EXPECT_EQ(model.spatial_scale, 8U);
+    EXPECT_EQ(model.frames_of_a_step, 4U);
+    EXPECT_EQ(std::string(model.description).rfind("synthetic:wan2.1,dim=2 · fp32 · ", 0), 0U) << model.description;
+    EXPECT_EQ(log_, std::vector<std::string>{"opened " + std::string(model.description)});
+    const auto made = clip();
+    auto info = sized<kg_clip_info>();
+    ASSERT_EQ(kg_clip_describe(made.get(), &info), KG_OK);
+    EXPECT_EQ(info.width, kFrameWidth);
+    EXPECT_EQ(info.height, kFrameHeight);
+    EXPECT_EQ(info.slots, 12U);
+    EXPECT_EQ(info.frames, 0);
+    EXPECT_EQ(info.fps, 25.0);
+    EXPECT_GT(info.state_bytes, 0U);
+    EXPECT_GT(info.clip_bytes, info.state_bytes);
+    EXPECT_GE(info.device_bytes, info.state_bytes);
+}
+
+TEST_F(CInterface, CountsStepsAndFrames) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip();
+    const auto values = latents_of(2);
+    const kg_latents latents = view_of(values);
+    std::uint32_t pushed = 0;
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, &pushed), KG_OK) << kg_last_error();
+    EXPECT_EQ(pushed, 2U);
+    auto frame = sized<kg_frame>();
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
+        EXPECT_EQ(frame.index, i);
+        EXPECT_EQ(frame.presentation_ns, i * 40'000'000);
+        EXPECT_EQ(frame.finite, 1U);
+        EXPECT_EQ(frame.row_bytes[0], kFrameWidth * 4);
+        auto info = sized<kg_clip_info>();
+        ASSERT_EQ(kg_clip_describe(made.get(), &info), KG_OK);
+        EXPECT_EQ(info.frames_acquired, 1U);
+        EXPECT_EQ(info.frames_waiting, 4U - i);
+        EXPECT_EQ(info.steps, 2U);
+        ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+    }
+    EXPECT_EQ(kg_clip_acquire(made.get(), 0, 0, &frame), KG_TIMEOUT);
+}
+
+TEST_F(CInterface, HalvesBfloatsAndAnyStridesAreTheSameLatents) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    std::vector<float> values(16 * kHeight * kWidth);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.25F * static_cast<float>(i % 7) - 0.5F;
+    const auto wanted = decode(clip().get(), values);
+    std::vector<std::uint16_t> halves, bfloats;
+    for (const float value : values) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, &value, sizeof(bits));
+        bfloats.push_back(static_cast<std::uint16_t>(bits >> 16));
+        const std::uint32_t exponent = (bits >> 23) & 0xFF;
+        halves.push_back(value == 0.0F ? 0
+                                       : static_cast<std::uint16_t>((bits >> 31) << 15 | (exponent - 112) << 10 |
+                                                                    ((bits >> 13) & 0x3FF)));
+    }
+    std::vector<float> channels_last(values.size());
+    for (std::size_t c = 0; c < 16; ++c)
+        for (std::size_t x = 0; x < kWidth; ++x) channels_last[x * 16 + c] = values[c * kWidth + x];
+    kg_latents latents = view_of(values);
+    const auto frame_of = [&] {
+        const auto made = clip();
+        EXPECT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+        auto frame = sized<kg_frame>();
+        EXPECT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK) << kg_last_error();
+        auto bytes = bytes_of(frame);
+        EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+        return bytes;
+    };
+    latents.dtype = KG_FLOAT16;
+    latents.data = halves.data();
+    EXPECT_EQ(frame_of(), wanted[0]);
+    latents.dtype = KG_BFLOAT16;
+    latents.data = bfloats.data();
+    EXPECT_EQ(frame_of(), wanted[0]);
+    latents.dtype = KG_FLOAT32;
+    latents.data = channels_last.data();
+    latents.strides[0] = 1;
+    latents.strides[1] = latents.strides[2] = 16 * kWidth;
+    latents.strides[3] = 16;
+    EXPECT_EQ(frame_of(), wanted[0]);
+}
+
+TEST_F(CInterface, EveryFormatShowsTheSamePixels) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto values = latents_of(1);
+    const auto rgba = decode(clip().get(), values)[0];
+    const auto floats = decode(clip(KG_STORAGE_HOST, KG_FORMAT_RGB32F).get(), values)[0];
+    const auto halves = decode(clip(KG_STORAGE_HOST, KG_FORMAT_RGBA16F).get(), values)[0];
+    const auto nv12 = decode(clip(KG_STORAGE_HOST, KG_FORMAT_NV12).get(), values)[0];
+    const auto p010 = decode(clip(KG_STORAGE_HOST, KG_FORMAT_P010).get(), values)[0];
+    constexpr std::size_t kPixels = kFrameWidth * kFrameHeight;
+    ASSERT_EQ(floats.size(), kPixels * 12);
+    ASSERT_EQ(halves.size(), kPixels * 8);
+    ASSERT_EQ(nv12.size(), kPixels * 3 / 2);
+    ASSERT_EQ(p010.size(), kPixels * 3);
+    for (std::size_t i = 0; i < kPixels; ++i) {
+        std::array<float, 3> rgb{};
+        std::memcpy(rgb.data(), floats.data() + 12 * i, sizeof(rgb));
+        float luma = 16.0F;
+        constexpr std::array kWeightsOfLuma{0.2126F, 0.7152F, 0.0722F};
+        for (std::size_t c = 0; c < 3; ++c) {
+            EXPECT_NEAR(rgba[4 * i + c], (rgb[c] + 1.0F) * 127.5F, 0.501F);
+            luma += 219.0F * kWeightsOfLuma[c] * (rgb[c] + 1.0F) / 2.0F;
+        }
+        EXPECT_NEAR(nv12[i], luma, 0.51F);
+        EXPECT_NEAR((p010[2 * i] | p010[2 * i + 1] << 8) / 256.0F, luma, 0.13F);
+        EXPECT_EQ(halves[8 * i + 7] << 8 | halves[8 * i + 6], 0x3C00);  // alpha is 1
+    }
+}
+
+TEST_F(CInterface, DecodesALatentsFileToItsEnd) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto values = latents_of(2);
+    const std::string path = ::testing::TempDir() + "c_interface_" + std::to_string(::getpid()) + ".safetensors";
+    {
+        std::string header = R"({"latents":{"dtype":"F32","shape":[16,2,1,2],"data_offsets":[0,256]}})";
+        header.resize((header.size() + 7) / 8 * 8, ' ');
+        const std::uint64_t bytes = header.size();
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(&bytes), sizeof(bytes))
+            .write(header.data(), static_cast<std::streamsize>(header.size()))
+            .write(reinterpret_cast<const char*>(values.data()), 256);
+    }
+    kg_clip* opened = nullptr;
+    ASSERT_EQ(kg_clip_open(model_.get(), path.c_str(), nullptr, &opened), KG_OK) << kg_last_error();
+    const Owned<kg_clip> file(opened);
+    ASSERT_EQ(std::remove(path.c_str()), 0);
+    const auto wanted = decode(clip().get(), values);
+    auto frame = sized<kg_frame>();
+    std::size_t index = 0;
+    for (kg_result result = KG_OK; (result = kg_clip_acquire(opened, 0, kLong, &frame)) != KG_END;) {
+        ASSERT_EQ(result, KG_OK) << kg_last_error();
+        EXPECT_EQ(bytes_of(frame), wanted.at(index++));
+        ASSERT_EQ(kg_clip_release(opened, frame.id, nullptr), KG_OK);
+    }
+    EXPECT_EQ(index, wanted.size());
+    const kg_latents latents = view_of(values);
+    EXPECT_SENTENCE(kg_clip_push(opened, &latents, 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "the stream decodes a clip");
+}
+
+TEST_F(CInterface, ResetBeginsAnewAndCancelEndsWaiting) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip();
+    const auto values = latents_of(2);
+    const auto wanted = decode(made.get(), values);
+    ASSERT_EQ(kg_clip_reset(made.get()), KG_OK);
+    EXPECT_EQ(decode(made.get(), values), wanted);
+    std::thread other([&] { EXPECT_EQ(kg_clip_cancel(made.get()), KG_OK); });
+    auto frame = sized<kg_frame>();
+    kg_result result = KG_TIMEOUT;
+    while (result == KG_TIMEOUT) result = kg_clip_acquire(made.get(), 0, kLong, &frame);
+    EXPECT_SENTENCE(result, KG_ERROR_CANCELLED, "cancelled");
+    other.join();
+    const kg_latents latents = view_of(values);
+    EXPECT_EQ(kg_clip_push(made.get(), &latents, 0, nullptr), KG_ERROR_CANCELLED);
+    ASSERT_EQ(kg_clip_reset(made.get()), KG_OK);
+    EXPECT_EQ(decode(made.get(), values), wanted);
+}
+
+TEST_F(CInterface, HandlesGoInAnyOrder) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip();
+    instance_.reset();
+    weights_.reset();
+    model_.reset();
+    EXPECT_EQ(decode(made.get(), latents_of(2)).size(), 5U);
+}
+
+TEST_F(CInterface, WhatWasAllocatedOnTheDeviceIsFreedWithTheClips) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto bytes_with = [&] {
+        const auto made = clip();
+        decode(made.get(), latents_of(2));
+        auto info = sized<kg_clip_info>();
+        EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK);
+        return info.device_bytes;
+    };
+    const std::uint64_t first = bytes_with();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(bytes_with(), first);
+}
+
+TEST_F(CInterface, WeightsInMemoryAreReleasedWhenNothingUsesThem) {
+    std::array<char, 8> nonsense{1, 2, 3};
+    std::atomic<int> released{0};
+    const auto release = [](void* user) { ++*static_cast<std::atomic<int>*>(user); };
+    kg_weights* weights = nullptr;
+    EXPECT_SENTENCE(
+        kg_weights_parse(instance_.get(), nonsense.data(), nonsense.size(), "a download", release, &released, &weights),
+        KG_ERROR_CORRUPT, "a download: ");
+    EXPECT_EQ(released, 1);
+    std::ifstream file(KINETOGRAPH_ASSETS "/demo_vae.safetensors", std::ios::binary);
+    const std::string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    ASSERT_EQ(
+        kg_weights_parse(instance_.get(), contents.data(), contents.size(), nullptr, release, &released, &weights),
+        KG_OK)
+        << kg_last_error();
+    const auto desc = [] {
+        auto made = sized<kg_model_desc>();
+        made.device = "cpu";
+        return made;
+    }();
+    kg_model* model = nullptr;
+    ASSERT_EQ(kg_model_create(weights, &desc, &model), KG_OK) << kg_last_error();
+    kg_weights_destroy(weights);
+    EXPECT_EQ(released, 1);
+    kg_model_destroy(model);
+    EXPECT_EQ(released, 2);
+}
+
+TEST_F(CInterface, LargeBuffersComeFromTheApplicationsAllocatorAndGoBack) {
+    struct Counter {
+        std::atomic<std::int64_t> bytes{0};
+        std::atomic<int> calls{0};
+    } counter;
+    auto desc = sized<kg_instance_desc>();
+    desc.allocator_user = &counter;
+    desc.allocate = [](void* user, std::uint64_t bytes, std::uint64_t alignment) {
+        static_cast<Counter*>(user)->bytes += static_cast<std::int64_t>(bytes);
+        ++static_cast<Counter*>(user)->calls;
+        return std::aligned_alloc(alignment, bytes);
+    };
+    kg_instance* instance = nullptr;
+    EXPECT_SENTENCE(kg_instance_create(&desc, &instance), KG_ERROR_INVALID_ARGUMENT, "both or neither");
+    desc.release = [](void* user, void* memory, std::uint64_t bytes) {
+        static_cast<Counter*>(user)->bytes -= static_cast<std::int64_t>(bytes);
+        std::free(memory);
+    };
+    ASSERT_EQ(kg_instance_create(&desc, &instance), KG_OK) << kg_last_error();
+    instance_.reset(instance);
+    ASSERT_NO_FATAL_FAILURE(open());
+    EXPECT_EQ(decode(clip().get(), latents_of(2)).size(), 5U);
+    EXPECT_GT(counter.calls, 0);
+    EXPECT_GT(counter.bytes, 0);
+    model_.reset();
+    weights_.reset();
+    EXPECT_EQ(counter.bytes, 0);
+}
+
+TEST_F(CInterface, AMemoryBudgetHoldsAndTheApplicationIsAskedToMakeRoom) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto desc = sized<kg_model_desc>();
+    desc.device = "cpu";
+    desc.memory_budget = 4096;
+    int asked = 0;
+    desc.memory_pressure_user = &asked;
+    desc.on_memory_pressure = [](void* user, const char* name, std::uint64_t bytes,
+                                 std::uint64_t free) -> std::uint32_t {
+        EXPECT_STRNE(name, "");
+        EXPECT_GT(bytes, free);
+        ++*static_cast<int*>(user);
+        return 0;
+    };
+    kg_model* model = nullptr;
+    kg_result result = kg_model_create(weights_.get(), &desc, &model);
+    const Owned<kg_model> owned(model);
+    kg_clip* made = nullptr;
+    if (result == KG_OK) result = kg_clip_create(model, kHeight, kWidth, nullptr, &made);
+    EXPECT_SENTENCE(result, KG_ERROR_OUT_OF_MEMORY, "the budget of 4096 bytes");
+    EXPECT_EQ(asked, 1);
+}
+
+TEST_F(CInterface, StructuresOfOtherVersionsAreTaken) {
+    struct Newer {
+        kg_clip_desc known;
+        std::uint64_t more;
+    };
+    ASSERT_NO_FATAL_FAILURE(open());
+    Newer newer{};
+    newer.known.size = sizeof(newer);
+    newer.known.slots = 7;
+    kg_clip* made = nullptr;
+    ASSERT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &newer.known, &made), KG_OK) << kg_last_error();
+    struct NewerInfo {
+        kg_clip_info known;
+        std::uint64_t more;
+    } info{};
+    std::memset(&info, 0xFF, sizeof(info));
+    info.known.size = sizeof(info);
+    EXPECT_EQ(kg_clip_describe(made, &info.known), KG_OK);
+    EXPECT_EQ(info.known.slots, 7U);
+    EXPECT_EQ(info.known.size, sizeof(info));
+    EXPECT_EQ(info.more, 0U);
+    kg_clip_info older;
+    std::memset(&older, 0xFF, sizeof(older));
+    older.size = 16;  // to height
+    EXPECT_EQ(kg_clip_describe(made, &older), KG_OK);
+    EXPECT_EQ(older.height, kFrameHeight);
+    EXPECT_EQ(older.frames_of_a_step, 0xFFFFFFFFU);
+    EXPECT_EQ(kg_clip_destroy(made), KG_OK);
+    newer.more = 1;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &newer.known, &made), KG_ERROR_UNSUPPORTED,
+                    "it is older than the header");
+    newer.known.size = 0;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &newer.known, &made), KG_ERROR_INVALID_ARGUMENT,
+                    "kg_clip_desc.size is 0");
+}
+
+TEST_F(CInterface, ANewerHeaderIsRefusedByVersion) {
+    auto desc = sized<kg_instance_desc>();
+    desc.header_version = KG_VERSION + 1;
+    kg_instance* made = nullptr;
+    EXPECT_SENTENCE(kg_instance_create(&desc, &made), KG_ERROR_UNSUPPORTED, "the library of version");
+    EXPECT_EQ(made, nullptr);
+    EXPECT_EQ(kg_version(), KG_VERSION);
+}
+
+TEST_F(CInterface, SaysWhatIsMissing) {
+    kg_weights* weights = nullptr;
+    EXPECT_SENTENCE(kg_weights_open(instance_.get(), "/nowhere/vae.safetensors", &weights), KG_ERROR_NOT_FOUND,
+                    "/nowhere/vae.safetensors");
+    EXPECT_SENTENCE(kg_weights_open(nullptr, kWeights, &weights), KG_ERROR_INVALID_ARGUMENT, "the handle is NULL");
+    EXPECT_SENTENCE(kg_weights_open(instance_.get(), nullptr, &weights), KG_ERROR_INVALID_ARGUMENT, "path is NULL");
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto desc = sized<kg_model_desc>();
+    kg_model* model = nullptr;
+    desc.device = "gpu";
+    EXPECT_SENTENCE(kg_model_create(weights_.get(), &desc, &model), KG_ERROR_INVALID_ARGUMENT,
+                    "lane gpu: there are cpu, cuda and hip");
+    desc.device = "cpu";
+    desc.precision = 9;
+    EXPECT_SENTENCE(kg_model_create(weights_.get(), &desc, &model), KG_ERROR_INVALID_ARGUMENT, "9 is no kg_precision");
+    kg_clip* made = nullptr;
+    auto clip_desc = sized<kg_clip_desc>();
+    clip_desc.storage = KG_STORAGE_IMAGE;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &clip_desc, &made), KG_ERROR_UNSUPPORTED,
+                    "opened without Vulkan");
+    clip_desc.format = KG_FORMAT_NV12;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &clip_desc, &made), KG_ERROR_INVALID_ARGUMENT,
+                    "frames as images are RGBA8, not NV12");
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), 0, kWidth, nullptr, &made), KG_ERROR_INVALID_ARGUMENT, "0");
+    kg_memory* memory = nullptr;
+    EXPECT_SENTENCE(kg_memory_import(model_.get(), 0, 4096, 0, &memory), KG_ERROR_UNSUPPORTED, "");
+}
+
+TEST_F(CInterface, RefusesLatentsThatDoNotFitAndGoesOn) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip();
+    auto values = latents_of(1);
+    const auto wanted = decode(clip().get(), values);
+    kg_latents latents = view_of(values);
+    const auto refuses = [&](const char* sentence) {
+        EXPECT_SENTENCE(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_ERROR_INVALID_ARGUMENT, sentence);
+        latents = view_of(values);
+    };
+    latents.shape[0] = 48;
+    refuses("latents has 48 latent channels");
+    latents.shape[3] = 3;
+    refuses("latents are [16, 1, 1, 3], the clip takes [16, frames, 1, 2]");
+    latents.shape[1] = 0;
+    refuses("latents are [16, 0, 1, 2]");
+    latents.dtype = 3;
+    refuses("3 is no kg_dtype");
+    latents.data = nullptr;
+    refuses("kg_latents.data is NULL");
+    latents.memory = KG_MEMORY_DEVICE;
+    latents.dtype = KG_FLOAT16;
+    refuses("there they are float32");
+    latents.memory = KG_MEMORY_DEVICE;
+    latents.strides[0] = latents.strides[3] = 2;
+    refuses("each [height, width] is contiguous");
+    latents.memory = KG_MEMORY_DEVICE;
+    latents.ready.kind = KG_MOMENT_STREAM;
+    refuses("has no streams of a caller's");
+    latents.memory = KG_MEMORY_DEVICE;
+    latents.ready.kind = KG_MOMENT_SEMAPHORE;
+    refuses("the model has no Vulkan device");
+    values[3] = std::numeric_limits<float>::quiet_NaN();
+    refuses("latent frame 0: value nan at channel 1, pixel 1 is not finite");
+    values = latents_of(1);
+    EXPECT_EQ(decode(made.get(), values), wanted);
+}
+
+TEST_F(CInterface, AFrameIsReleasedOnceAndByItsOwnClip) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip(), another = clip();
+    const auto values = latents_of(1);
+    const kg_latents latents = view_of(values);
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK);
+    ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
+    EXPECT_SENTENCE(kg_clip_release(another.get(), frame.id, nullptr), KG_ERROR_INVALID_ARGUMENT, "another clip's");
+    EXPECT_SENTENCE(kg_clip_destroy(made.get()), KG_ERROR_BUSY, "1 are acquired");
+    kg_moment done{};
+    done.kind = 7;
+    EXPECT_SENTENCE(kg_clip_release(made.get(), frame.id, &done), KG_ERROR_INVALID_ARGUMENT, "7 is no kg_moment_kind");
+    ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+    EXPECT_SENTENCE(kg_clip_release(made.get(), frame.id, nullptr), KG_ERROR_INVALID_ARGUMENT, "released already");
+    EXPECT_SENTENCE(kg_clip_wait(made.get(), frame.id, nullptr), KG_ERROR_INVALID_ARGUMENT, "released already");
+    EXPECT_SENTENCE(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame), KG_ERROR_INVALID_ARGUMENT,
+                    "come complete");
+    EXPECT_SENTENCE(kg_clip_acquire(made.get(), 6, 0, &frame), KG_ERROR_INVALID_ARGUMENT, "no kg_acquire_flags");
+    EXPECT_SENTENCE(kg_clip_acquire(made.get(), 0, 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "kg_frame is NULL");
+}
+
+TEST_F(CInterface, AReaderThatHoldsAllFramesMakesPushingTimeOutWithoutLoss) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip(KG_STORAGE_HOST, KG_FORMAT_RGBA8, 5);
+    const auto values = latents_of(3);
+    const auto wanted = decode(clip().get(), values);
+    const kg_latents latents = view_of(values);
+    std::uint32_t pushed = 9;
+    EXPECT_EQ(kg_clip_push(made.get(), &latents, 1'000'000, &pushed), KG_TIMEOUT);
+    EXPECT_EQ(pushed, 2U);  // five frames of five slots
+    auto frame = sized<kg_frame>();
+    for (std::size_t i = 0; i < 5; ++i) {
+        ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
+        EXPECT_EQ(bytes_of(frame), wanted[i]);
+        ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+    }
+    kg_latents last = latents;
+    last.data = values.data() + 2 * kHeight * kWidth;
+    last.shape[1] = 1;
+    const std::int64_t strides[] = {3 * kHeight * kWidth, kHeight * kWidth, kWidth, 1};
+    std::memcpy(last.strides, strides, sizeof(strides));
+    ASSERT_EQ(kg_clip_push(made.get(), &last, kLong, nullptr), KG_OK) << kg_last_error();
+    for (std::size_t i = 5; i < 9; ++i) {
+        ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
+        EXPECT_EQ(bytes_of(frame), wanted[i]);
+        ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+    }
+}
+
+TEST_F(CInterface, ASecondThreadThatPushesIsToldSo) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip(KG_STORAGE_HOST, KG_FORMAT_RGBA8, 5);
+    const auto values = latents_of(3);
+    const kg_latents latents = view_of(values);
+    std::thread other([&] {  // two latent frames fill the slots: it waits with the third until it is cancelled
+        EXPECT_EQ(kg_clip_push(made.get(), &latents, KG_FOREVER, nullptr), KG_ERROR_CANCELLED);
+    });
+    for (auto info = sized<kg_clip_info>(); info.frames_waiting < 5; std::this_thread::yield())
+        EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK);
+    EXPECT_SENTENCE(kg_clip_push(made.get(), &latents, 0, nullptr), KG_ERROR_BUSY, "another thread pushes");
+    ASSERT_EQ(kg_clip_cancel(made.get()), KG_OK);
+    other.join();
+}
+
+TEST_F(CInterface, ReadersOfTwoThreadsGetEveryFrameOnce) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip();
+    const auto values = latents_of(4);
+    std::atomic<int> seen{0};
+    const auto read = [&] {
+        auto frame = sized<kg_frame>();
+        for (;;) {
+            const kg_result result = kg_clip_acquire(made.get(), 0, kLong, &frame);
+            if (result == KG_ERROR_CANCELLED) return;
+            if (result == KG_TIMEOUT) continue;
+            EXPECT_EQ(result, KG_OK) << kg_last_error();
+            EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+            if (++seen == 13) kg_clip_cancel(made.get());
+        }
+    };
+    std::thread first(read), second(read);
+    const kg_latents latents = view_of(values);
+    EXPECT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    first.join();
+    second.join();
+    EXPECT_EQ(seen, 13);
+}
+
+TEST_F(CInterface, AChildOfForkIsToldToOpenItsOwn) {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "the sanitizer supports no fork of a program with threads";
+#endif
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto made = clip();
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        auto info = sized<kg_clip_info>();
+        const bool told = kg_clip_describe(made.get(), &info) == KG_ERROR_UNSUPPORTED &&
+                          std::string(kg_last_error()).find("before fork()") != std::string::npos &&
+                          kg_clip_destroy(made.release()) == KG_OK;
+        kg_model_destroy(model_.release());
+        ::_exit(told ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+}  // namespace kinetograph::c::testing

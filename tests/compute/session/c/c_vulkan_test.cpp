@@ -1,0 +1,176 @@
+// kinetograph.h with frames in images: of the library's Vulkan device, and of an application's.
+#include "c_fixture.hpp"
+
+#include <kinetograph/samples/embed_vulkan/host.hpp>
+
+#include <array>
+#include <cstdio>
+#include <thread>
+
+namespace kinetograph::c::testing {
+namespace {
+
+using CInterfaceWithVulkan = CTest;
+
+/// The library's device, with the functions that a test calls itself.
+struct OwnDevice {
+    explicit OwnDevice(kg_instance* instance) {
+        kg_vulkan* made = nullptr;
+        EXPECT_EQ(kg_vulkan_create(instance, nullptr, &made), KG_OK) << kg_last_error();
+        vulkan.reset(made);
+        info.size = sizeof(info);
+        EXPECT_EQ(kg_vulkan_describe(made, &info), KG_OK);
+    }
+    VkDevice device() const { return static_cast<VkDevice>(info.device); }
+    template <class Function>
+    Function function(const char* name) const {
+        const auto get = reinterpret_cast<PFN_vkGetInstanceProcAddr>(info.get_instance_proc_addr);
+        const auto instance = static_cast<VkInstance>(info.instance);
+        const auto of_device = reinterpret_cast<PFN_vkGetDeviceProcAddr>(get(instance, "vkGetDeviceProcAddr"));
+        return reinterpret_cast<Function>(of_device(device(), name));
+    }
+    VkSemaphore timeline() const {
+        VkSemaphoreTypeCreateInfo type{};
+        type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+        type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+        VkSemaphoreCreateInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+        info.pNext = &type;
+        VkSemaphore made = VK_NULL_HANDLE;
+        EXPECT_EQ(function<PFN_vkCreateSemaphore>("vkCreateSemaphore")(device(), &info, nullptr, &made), VK_SUCCESS);
+        return made;
+    }
+    void signal(VkSemaphore semaphore, std::uint64_t value) const {
+        VkSemaphoreSignalInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+        info.semaphore = semaphore;
+        info.value = value;
+        EXPECT_EQ(function<PFN_vkSignalSemaphore>("vkSignalSemaphore")(device(), &info), VK_SUCCESS);
+    }
+    std::uint64_t value(std::uint64_t semaphore) const {
+        std::uint64_t value = 0;
+        function<PFN_vkGetSemaphoreCounterValue>("vkGetSemaphoreCounterValue")(
+            device(), reinterpret_cast<VkSemaphore>(semaphore), &value);
+        return value;
+    }
+
+    Owned<kg_vulkan> vulkan;
+    kg_vulkan_info info{};
+};
+
+TEST_F(CInterfaceWithVulkan, FramesAreImagesOfTheLibrarysDevice) {
+    OwnDevice own(instance_.get());
+    ASSERT_NO_FATAL_FAILURE(open("cpu", own.vulkan.get()));
+    const VkSemaphore read = own.timeline();
+    {
+        auto made = clip(KG_STORAGE_IMAGE, KG_FORMAT_RGBA8, 5);
+        own.vulkan.reset();  // the clip keeps it
+        const auto values = latents_of(1);
+        const kg_latents latents = view_of(values);
+        auto frame = sized<kg_frame>();
+        std::uint64_t first_image = 0;
+        for (std::uint64_t step = 1; step <= 3; ++step) {
+            ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+            for (int i = 0; i < (step == 1 ? 1 : 4); ++i) {
+                ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK) << kg_last_error();
+                EXPECT_NE(frame.image, 0U);
+                EXPECT_NE(frame.image_view, 0U);
+                EXPECT_EQ(frame.image_format, VK_FORMAT_R8G8B8A8_UNORM);
+                EXPECT_EQ(frame.image_layout, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
+                EXPECT_EQ(frame.planes[0], nullptr);
+                EXPECT_GE(own.value(frame.semaphore), frame.value);
+                if (first_image == 0) first_image = frame.image;
+                kg_moment done{};
+                done.kind = KG_MOMENT_SEMAPHORE;
+                done.semaphore = reinterpret_cast<std::uint64_t>(read);
+                done.value = step;
+                ASSERT_EQ(kg_clip_release(made.get(), frame.id, &done), KG_OK) << kg_last_error();
+            }
+            own.signal(read, step);
+        }
+        EXPECT_NE(first_image, 0U);
+    }
+    own.function<PFN_vkDestroySemaphore>("vkDestroySemaphore")(own.device(), read, nullptr);
+}
+
+TEST_F(CInterfaceWithVulkan, QueuesAreLockedByKind) {
+    const OwnDevice own(instance_.get());
+    EXPECT_NE(own.info.queues[KG_QUEUE_GRAPHICS].queue, nullptr);
+    ASSERT_EQ(kg_vulkan_lock(own.vulkan.get(), KG_QUEUE_GRAPHICS), KG_OK);
+    std::thread other([&] {
+        EXPECT_EQ(kg_vulkan_lock(own.vulkan.get(), KG_QUEUE_GRAPHICS), KG_OK);
+        EXPECT_EQ(kg_vulkan_unlock(own.vulkan.get(), KG_QUEUE_GRAPHICS), KG_OK);
+    });
+    ASSERT_EQ(kg_vulkan_unlock(own.vulkan.get(), KG_QUEUE_GRAPHICS), KG_OK);
+    other.join();
+    EXPECT_EQ(kg_vulkan_lock(own.vulkan.get(), 3), KG_ERROR_INVALID_ARGUMENT);
+    EXPECT_STREQ(kg_last_error(), "3 is no kg_queue_kind");
+}
+
+TEST_F(CInterfaceWithVulkan, FramesAreImagesOfTheApplicationsDevice) {
+    Host host;
+    ASSERT_TRUE(host.usable);
+    auto desc = sized<kg_vulkan_desc>();
+    desc.instance = host.instance;
+    desc.get_instance_proc_addr = reinterpret_cast<void (*)()>(&vkGetInstanceProcAddr);
+    desc.physical_device = host.physical;
+    desc.device = host.device;
+    desc.graphics = {host.queue, host.family, 0};
+    desc.extensions = host.extensions.data();
+    desc.extension_count = static_cast<std::uint32_t>(host.extensions.size());
+    kg_vulkan* vulkan = nullptr;
+    ASSERT_EQ(kg_vulkan_adopt(instance_.get(), &desc, &vulkan), KG_OK) << kg_last_error();
+    Owned<kg_vulkan> owned(vulkan);
+    ASSERT_NO_FATAL_FAILURE(open("cpu", vulkan));
+    const auto values = latents_of(1);
+    const auto wanted = decode(clip().get(), values)[0];
+    auto made = clip(KG_STORAGE_IMAGE);
+    const kg_latents latents = view_of(values);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_vulkan_lock(vulkan, KG_QUEUE_GRAPHICS), KG_OK);
+    const std::uint64_t drawn =
+        host.submit(reinterpret_cast<VkImage>(frame.image), static_cast<VkImageLayout>(frame.image_layout),
+                    {frame.width, frame.height}, reinterpret_cast<VkSemaphore>(frame.semaphore), frame.value);
+    ASSERT_EQ(kg_vulkan_unlock(vulkan, KG_QUEUE_GRAPHICS), KG_OK);
+    kg_moment done{};
+    done.kind = KG_MOMENT_SEMAPHORE;
+    done.semaphore = reinterpret_cast<std::uint64_t>(host.done);
+    done.value = drawn;
+    ASSERT_EQ(kg_clip_release(made.get(), frame.id, &done), KG_OK) << kg_last_error();
+    ::testing::internal::CaptureStdout();
+    host.print(drawn, frame.index, std::chrono::nanoseconds(frame.presentation_ns));
+    const std::size_t centre = (kFrameHeight / 2 * kFrameWidth + kFrameWidth / 2) * 4;
+    std::array<char, 80> line{};
+    std::snprintf(line.data(), line.size(), "frame %3d, due at %.3f s, centre pixel %3d %3d %3d\n", 0, 0.0,
+                  wanted[centre], wanted[centre + 1], wanted[centre + 2]);
+    EXPECT_EQ(::testing::internal::GetCapturedStdout(), line.data());
+    made.reset();
+    model_.reset();
+    owned.reset();  // before the application's device
+}
+
+TEST_F(CInterfaceWithVulkan, AnApplicationsDeviceIsChecked) {
+    auto desc = sized<kg_vulkan_desc>();
+    kg_vulkan* vulkan = nullptr;
+    EXPECT_EQ(kg_vulkan_adopt(instance_.get(), &desc, &vulkan), KG_ERROR_INVALID_ARGUMENT);
+    EXPECT_STREQ(kg_last_error(), "kg_vulkan_desc.instance is NULL");
+    Host host;
+    ASSERT_TRUE(host.usable);
+    desc.instance = host.instance;
+    desc.get_instance_proc_addr = reinterpret_cast<void (*)()>(&vkGetInstanceProcAddr);
+    desc.physical_device = host.physical;
+    desc.device = host.device;
+    EXPECT_EQ(kg_vulkan_adopt(instance_.get(), &desc, &vulkan), KG_ERROR_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(kg_last_error()).find("graphics"), std::string::npos) << kg_last_error();
+}
+
+TEST_F(CInterfaceWithVulkan, ADeviceThatIsNotThereIsSaidToBeMissing) {
+    kg_vulkan* vulkan = nullptr;
+    EXPECT_NE(kg_vulkan_create(instance_.get(), "no such device", &vulkan), KG_OK);
+    EXPECT_NE(std::string(kg_last_error()).find("no such device"), std::string::npos) << kg_last_error();
+}
+
+}  // namespace
+}  // namespace kinetograph::c::testing
