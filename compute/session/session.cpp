@@ -87,7 +87,8 @@ stream::FrameStreamOptions Session::stream_options(const StreamOptions& options)
             .slots = options.slots,
             .loop = options.loop,
             .fps = options.fps,
-            .recorder = recorder_};
+            .recorder = recorder_,
+            .passes = recorder_};
 }
 
 Result<std::unique_ptr<stream::FrameStream>> Session::decode(const std::filesystem::path& latents,
@@ -99,14 +100,12 @@ Result<std::unique_ptr<stream::FrameStream>> Session::decode(const std::filesyst
 Result<std::unique_ptr<stream::FrameStream>> Session::decode(const vae::Latents& clip,
                                                              const StreamOptions& options) const {
     KG_TRY(auto bridge, connect(storage_of(options)));
-    KG_TRY(auto decoder, vae::Decoder::create_for(model_, clip, {.recorder = recorder_}));
-    return stream::FrameStream::create(std::move(bridge), std::move(decoder), clip, stream_options(options));
+    return stream::FrameStream::create(std::move(bridge), model_, clip, stream_options(options));
 }
 
 Result<std::unique_ptr<stream::FrameStream>> Session::decode(vae::LatentSize size, const StreamOptions& options) const {
     KG_TRY(auto bridge, connect(storage_of(options)));
-    KG_TRY(auto decoder, vae::Decoder::create(model_, size, {.recorder = recorder_}));
-    return stream::FrameStream::create(std::move(bridge), std::move(decoder), stream_options(options));
+    return stream::FrameStream::create(std::move(bridge), model_, size, stream_options(options));
 }
 
 }  // namespace kinetograph::session

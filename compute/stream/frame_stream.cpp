@@ -65,7 +65,7 @@ class DecodingStream final : public FrameStream {
     ~DecodingStream() override;
     DecodingStream(const DecodingStream&) = delete;
     DecodingStream& operator=(const DecodingStream&) = delete;
-    Result<void> make(std::unique_ptr<vae::Decoder> decoder, const vae::Latents* clip,
+    Result<void> make(std::shared_ptr<vae::Model> model, vae::LatentSize size, const vae::Latents* clip,
                       const FrameStreamOptions& options);
 
     Result<bool> push(const LatentFrame& latent, Nanoseconds timeout) override;
@@ -126,27 +126,27 @@ class DecodingStream final : public FrameStream {
     std::thread thread_;  ///< last: starts when everything else exists
 };
 
-Result<void> DecodingStream::make(std::unique_ptr<vae::Decoder> decoder, const vae::Latents* clip,
+Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::LatentSize size, const vae::Latents* clip,
                                   const FrameStreamOptions& options) {
     accel::Device& device = bridge_->accelerator();
     loop_ = options.loop;
-    latent_bytes_ = decoder->latent_bytes();
     if (clip != nullptr) {
-        KG_CHECK(vae::check_fit(*decoder, *clip));
+        KG_CHECK(model->check_takes(*clip));
         KG_TRY(clip_, UploadedClip::create(device, *clip));
-    } else {
-        for (Staging& staging : staging_) {
-            KG_TRY(staging.memory, device.allocate_pinned("a latent frame", latent_bytes_));
-        }
     }
-    KG_TRY(decoder_, RingDecoder::create(*bridge_, std::move(decoder),
+    KG_TRY(decoder_, RingDecoder::create(*bridge_, std::move(model), size,
                                          {.storage = options.storage,
                                           .format = options.format,
                                           .slots = options.slots,
                                           .copy_lane = options.copy_lane,
                                           .copies = copies_on(bridge_->display(), options.copy_lane),
                                           .fps = clip != nullptr ? clip->fps : options.fps,
-                                          .recorder = options.recorder}));
+                                          .recorder = options.recorder,
+                                          .passes = options.passes}));
+    latent_bytes_ = decoder_->clip().latent_bytes();
+    for (std::size_t i = 0; clip == nullptr && i < staging_.size(); ++i) {
+        KG_TRY(staging_[i].memory, device.allocate_pinned("a latent frame", latent_bytes_));
+    }
     state_facts(clip, options);
     if (clip == nullptr) return {};
     thread_ = std::thread([this] { run(); });
@@ -155,18 +155,18 @@ Result<void> DecodingStream::make(std::unique_ptr<vae::Decoder> decoder, const v
 }
 
 void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOptions& options) {
-    const vae::Decoder& decoder = decoder_->decoder();
-    const vae::StepFrames frames = decoder.step_frames();
+    const vae::Clip& decoded = decoder_->clip();
+    const vae::StepFrames frames = decoded.step_frames();
     const interop::FrameRing& ring = decoder_->ring();
     facts_ = {.width = frames.width,
               .height = frames.height,
-              .frames = clip != nullptr ? decoder.frames_of(clip->frames) : 0,
+              .frames = clip != nullptr ? decoded.frames_of(clip->frames) : 0,
               .frames_of_a_step = frames.most,
               .fps = clip != nullptr ? clip->fps : options.fps,
               .slots = ring.desc().slots,
               .route = bridge_->choice().reason,
-              .memory = decoder.memory()};
-    facts_.memory.io = 2 * vae::whole_pages(1);  // flags; the decoder's own staging is not used
+              .memory = decoded.memory()};
+    facts_.memory.io = vae::whole_pages(1);  // flags
     const std::uint64_t ring_bytes = vae::whole_pages(ring.frame_bytes()) * ring.desc().slots;
     if (ring.desc().storage == FrameRingDesc::Storage::Host)
         facts_.memory.io += ring_bytes;
@@ -280,7 +280,7 @@ Result<bool> DecodingStream::push(std::span<const float> latent, Nanoseconds tim
     if (latent.size_bytes() != latent_bytes_)
         return fail(ErrorCode::InvalidArgument, "latent frame {}: {} values were given, {} are wanted", next_,
                     latent.size(), latent_bytes_ / sizeof(float));
-    const vae::LatentSize size = decoder_->decoder().latent_size();
+    const vae::LatentSize size = decoder_->clip().latent_size();
     KG_CHECK(vae::check_finite(latent, next_, size.height * size.width));
     const Nanoseconds until = host_now() + timeout;
     for (bool free = false; !free;) {
@@ -386,18 +386,18 @@ FrameStreamStats DecodingStream::stats() const {
 }  // namespace
 
 Result<std::unique_ptr<FrameStream>> FrameStream::create(std::shared_ptr<interop::Bridge> bridge,
-                                                         std::unique_ptr<vae::Decoder> decoder,
-                                                         const vae::Latents& clip, const FrameStreamOptions& options) {
+                                                         std::shared_ptr<vae::Model> model, const vae::Latents& clip,
+                                                         const FrameStreamOptions& options) {
     auto stream = std::make_unique<DecodingStream>(std::move(bridge));
-    KG_CHECK(stream->make(std::move(decoder), &clip, options));
+    KG_CHECK(stream->make(std::move(model), {clip.height, clip.width}, &clip, options));
     return stream;
 }
 
 Result<std::unique_ptr<FrameStream>> FrameStream::create(std::shared_ptr<interop::Bridge> bridge,
-                                                         std::unique_ptr<vae::Decoder> decoder,
+                                                         std::shared_ptr<vae::Model> model, vae::LatentSize size,
                                                          const FrameStreamOptions& options) {
     auto stream = std::make_unique<DecodingStream>(std::move(bridge));
-    KG_CHECK(stream->make(std::move(decoder), nullptr, options));
+    KG_CHECK(stream->make(std::move(model), size, nullptr, options));
     return stream;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/stream/ring_decoder.hpp>
+#include <kinetograph/compute/vae/latents.hpp>
 
 namespace kinetograph::stream {
 
@@ -14,6 +15,7 @@ struct FrameStreamOptions {
     double fps = 24.0;        ///< of latents that are pushed, for presentation times; a clip has its own
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     profile::Recorder* recorder = nullptr;              ///< of the copies; outlives the stream
+    profile::Recorder* passes = nullptr;                ///< of the decoder's passes; outlives the stream
 };
 
 /// What does not change while the stream runs.
@@ -44,14 +46,15 @@ class FrameStream {
   public:
     /// Copies the clip's latents to the accelerator and decodes ahead from now on, on a thread of its own, up to the
     /// number of slots. On an adopted device that thread submits to the copy lane's queue, so the application lends the
-    /// lock of that queue (vulkan::AdoptedQueue::mutex) or a queue of its own. `bridge` connects the decoder's
-    /// accelerator and the Vulkan device. Errors: those of vae::check_fit and RingDecoder::create.
+    /// lock of that queue (vulkan::AdoptedQueue::mutex) or a queue of its own. `bridge` connects the model's
+    /// accelerator and the Vulkan device. Errors: those of vae::Model::check_takes and RingDecoder::create.
     static Result<std::unique_ptr<FrameStream>> create(std::shared_ptr<interop::Bridge> bridge,
-                                                       std::unique_ptr<vae::Decoder> decoder, const vae::Latents& clip,
+                                                       std::shared_ptr<vae::Model> model, const vae::Latents& clip,
                                                        const FrameStreamOptions& options = {});
-    /// The same for latents that the application pushes, each as it is made. Errors: those of RingDecoder::create.
+    /// The same for latents of that size, which the application pushes as they are made. Errors: those of
+    /// RingDecoder::create.
     static Result<std::unique_ptr<FrameStream>> create(std::shared_ptr<interop::Bridge> bridge,
-                                                       std::unique_ptr<vae::Decoder> decoder,
+                                                       std::shared_ptr<vae::Model> model, vae::LatentSize size,
                                                        const FrameStreamOptions& options = {});
     /// Waits for the steps that are being decoded and for the points of frames that came back. No frame is held.
     virtual ~FrameStream() = default;

@@ -30,27 +30,45 @@ void copy_to_image(const vulkan::BufferRange& from, const vulkan::Image& image, 
 
 }  // namespace
 
-Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
-                                                         const RingDecoderOptions& options) {
-    const std::int64_t most = decoder->step_frames().most;
-    if (options.slots <= most)
+Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
+                                                         vae::LatentSize size, const RingDecoderOptions& options) {
+    const vae::StepFrames frames = model->step_frames(size);
+    if (options.slots <= frames.most)
         return fail(ErrorCode::InvalidArgument,
                     "a ring of {} frames: a step makes {} at once, and a reader holds at least one", options.slots,
-                    most);
-    std::unique_ptr<RingDecoder> made(new RingDecoder(bridge, std::move(decoder), options));
+                    frames.most);
+    std::unique_ptr<RingDecoder> made(new RingDecoder(bridge, options));
     FrameRingDesc::Storage& storage = made->options_.storage;
     if (bridge.display() == nullptr && storage == FrameRingDesc::Storage::Image)
         storage = FrameRingDesc::Storage::Buffer;
     if (storage == FrameRingDesc::Storage::Image && options.format != vae::FrameFormat::Rgba8)
         return fail(ErrorCode::InvalidArgument, "images are of 8 bits: frames of floats are buffers");
-    KG_CHECK(made->make_ring());
+    KG_CHECK(made->make_runner(std::move(model), size));
+    KG_CHECK(made->make_ring(frames));
+    KG_CHECK(made->make_pixels());
     KG_CHECK(made->make_flags());
-    KG_CHECK(made->attach());
     return made;
 }
 
-Result<void> RingDecoder::make_ring() {
-    const vae::StepFrames frames = decoder_->step_frames();
+/// With a lane for the copies, in a ring of images.
+Result<void> RingDecoder::make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size) {
+    vae::RunnerOptions options{.recorder = options_.passes};
+    if (options_.storage == FrameRingDesc::Storage::Image) {
+        KG_TRY(copying_, vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder,
+                                                    bridge_.lane_sharing()));
+        options.lanes = {copying_.get()};
+    }
+    if (options_.storage != FrameRingDesc::Storage::Host) {
+        options.backends = {{graph::MemoryDomain::Shared, &bridge_.memory()}};
+        options.topology = bridge_.lane_topology();
+    }
+    KG_TRY(runner_, vae::ClipRunner::create(std::move(model), size, options));
+    if (copying_) return bridge_.connect(runner_->lane(), *copying_);
+    if (options_.storage == FrameRingDesc::Storage::Buffer) return bridge_.connect(runner_->lane());
+    return {};
+}
+
+Result<void> RingDecoder::make_ring(vae::StepFrames frames) {
     KG_TRY(ring_, FrameRing::create(
                       bridge_, {.width = static_cast<std::uint32_t>(frames.width),
                                 .height = static_cast<std::uint32_t>(frames.height),
@@ -60,52 +78,17 @@ Result<void> RingDecoder::make_ring() {
                                 .slots = options_.slots,
                                 .color = {}}));
     slots_.reserve(frames_of_a_step());
-    places_.reserve(frames_of_a_step());
     return {};
 }
 
-/// Makes the decoder write pixels where the ring wants them, or where a copy finds them.
-Result<void> RingDecoder::attach() {
-    vae::DeviceOutput output;
-    output.format = options_.format;
-    if (options_.storage == FrameRingDesc::Storage::Host) return decoder_->attach(std::move(output));
-    output.domain = graph::MemoryDomain::Shared;
-    output.backends = {{graph::MemoryDomain::Shared, &bridge_.memory()}};
-    output.topology = bridge_.lane_topology();
-    if (options_.storage == FrameRingDesc::Storage::Buffer) {
-        KG_CHECK(bridge_.connect(decoder_->lane()));
-    } else if (auto made = make_copying(); !made) {
-        return made;
-    } else if (options_.copies == Copies::OnceDecoded) {
-        KG_CHECK(make_pixels());
-    } else {
-        output.memory = vae::DeviceOutput::Memory::Transient;
-        output.lanes = {copying_.get()};
-        output.then = [this](graph::FrameGraph& frame, std::span<const graph::Buffer> frames) {
-            declare_copies(frame, frames);
-        };
-        const std::uint64_t pixels = (ring_->frame_bytes() + 255) / 256 * 256 * frames_of_a_step();
-        KG_CHECK(bridge_.memory().reserve(pixels));
-    }
-    return decoder_->attach(std::move(output));
-}
-
-Result<void> RingDecoder::make_copying() {
-    auto copying =
-        vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder, bridge_.lane_sharing());
-    if (!copying) return fail(std::move(copying.error()));
-    copying_ = std::move(*copying);
-    return bridge_.connect(decoder_->lane(), *copying_);
-}
-
-/// Memory for the frames of one step, and an executor for the copies out of it.
+/// Memory between the kernels and the copies: transients of one step, or, if the copies are a graph of their own,
+/// buffers.
 Result<void> RingDecoder::make_pixels() {
-    for (std::size_t i = 0; i < frames_of_a_step(); ++i) {
+    if (copies_ahead()) return bridge_.memory().reserve((ring_->frame_bytes() + 255) / 256 * 256 * frames_of_a_step());
+    for (std::size_t i = 0; copying_ && i < frames_of_a_step(); ++i) {
         KG_TRY(auto buffer, bridge_.memory().create_buffer(fmt::format("pixels {}", i), ring_->frame_bytes()));
         pixels_.push_back(std::move(buffer));
     }
-    KG_TRY(copier_, graph::Executor::create(
-                        {.lanes = {copying_.get()}, .memory = {}, .compile = {.topology = bridge_.lane_topology()}}));
     return {};
 }
 
@@ -126,6 +109,49 @@ bool RingDecoder::is_finite(const interop::FrameRecord& record) const {
     const std::uint64_t index = record.label.step % (options_.slots + 3);
     std::memcpy(&flag, flags_->host_data() + index * sizeof(flag), sizeof(flag));
     return flag == 0;
+}
+
+/// Where the next step's kernels write a frame, unless a copy follows in the same graph.
+graph::Physical RingDecoder::place_of(std::size_t frame) const {
+    if (copying_) return pixels_[frame]->physical();
+    const FrameRing::Slot& slot = slots_[frame];
+    if (slot.host == nullptr) return slot.buffer->physical();
+    return {reinterpret_cast<std::uintptr_t>(slot.host->data()), 0, slot.host->bytes()};
+}
+
+Result<void> RingDecoder::declare(StepGraph& step, const graph::Physical& latents) {
+    vae::Clip& clip = runner_->clip();
+    const bool in_host_memory = options_.storage == FrameRingDesc::Storage::Host;
+    const auto domain = in_host_memory ? graph::MemoryDomain::Accelerator : graph::MemoryDomain::Shared;
+    step.latents = clip.import_latents(step.frame, latents);
+    for (std::size_t i = 0; !copies_ahead() && i < slots_.size(); ++i)
+        step.places.push_back(step.frame.import_buffer(fmt::format("frame {}", i),
+                                                       clip.frame_desc(options_.format, domain), place_of(i)));
+    step.not_finite = step.frame.import_buffer("not finite", {sizeof(std::uint32_t), 4}, flag_of(step_number_ + 1));
+    KG_TRY(const auto frames,
+           clip.declare(
+               step.frame, step.latents,
+               {.format = options_.format, .domain = domain, .places = step.places, .not_finite = step.not_finite}));
+    if (copies_ahead()) declare_copies(step.frame, frames);
+    return {};
+}
+
+/// The graph of the clip's next step, on this latent frame and the slots that were acquired.
+Result<RingDecoder::StepGraph*> RingDecoder::bound_graph(const LatentFrame& latent) {
+    KG_TRY(const auto kind, clip().next());
+    const graph::Physical latents{reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes};
+    const auto [it, added] = steps_.try_emplace(kind);
+    StepGraph& step = it->second;
+    if (added)
+        if (auto declared = declare(step, latents); !declared) {
+            steps_.erase(it);
+            return fail(std::move(declared.error()));
+        }
+    step.frame.rebind(step.latents, latents);
+    step.frame.rebind(step.not_finite, flag_of(step_number_ + 1));
+    for (std::size_t i = 0; i < step.places.size(); ++i) step.frame.rebind(step.places[i], place_of(i));
+    if (copies_ahead()) rebind_images(step.frame);
+    return &step;
 }
 
 /// From memory that both APIs see to the slots' images, and those into the layout in which readers get them.
@@ -156,7 +182,7 @@ void RingDecoder::rebind_images(graph::FrameGraph& frame) {
 /// Waits for the step, then brings its pixels to the slots' images; the step is done when they are there.
 Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
     constexpr auto kAccelerator = graph::Lane::Accelerator.index();
-    KG_CHECK(decoder_->lane().wait(step.execution.done[kAccelerator]));
+    KG_CHECK(runner_->lane().wait(step.execution.done[kAccelerator]));
     const auto [it, added] = copies_.try_emplace(slots_.size());
     if (added) {
         std::vector<graph::Buffer> frames;
@@ -167,8 +193,7 @@ Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
         declare_copies(it->second, frames);
     }
     rebind_images(it->second);
-    KG_TRY(auto execution, copier_->execute(it->second));
-    step.execution = execution;
+    KG_TRY(step.execution, runner_->execute_beside(it->second));
     return {};
 }
 
@@ -178,7 +203,7 @@ RingDecoder::~RingDecoder() {
 
 graph::LaneBackend& RingDecoder::last_lane() const {
     if (copying_) return *copying_;
-    return decoder_->lane();
+    return runner_->lane();
 }
 
 /// Slots for the next step, kept from call to call until there are enough.
@@ -219,45 +244,35 @@ Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout
     return Stepped::Enqueued;
 }
 
-Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
-    const Nanoseconds begin = host_now();
-    accel::AcceleratorLane& lane = decoder_->lane();
-    bridge_.wait_before_next(lane, latent.ready);
-    places_.clear();
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        const FrameRing::Slot& slot = slots_[i];
+/// What the next step waits for beside its plan.
+void RingDecoder::order(const LatentFrame& latent) {
+    bridge_.wait_before_next(runner_->lane(), latent.ready);
+    for (const FrameRing::Slot& slot : slots_)
         if (copying_)
             bridge_.wait_before_next(*copying_, slot.reusable);
         else
-            bridge_.wait_before_next(lane, slot.reusable);
-        if (copier_)
-            places_.push_back(pixels_[i]->physical());
-        else if (slot.host != nullptr)
-            places_.push_back({reinterpret_cast<std::uintptr_t>(slot.host->data()), 0, slot.host->bytes()});
-        else if (!copying_)
-            places_.push_back(slot.buffer->physical());
-    }
-    if (copier_) bridge_.wait_before_next(lane, last_);  // the copies out of the memory that this step writes
+            bridge_.wait_before_next(runner_->lane(), slot.reusable);
+}
+
+Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
+    const Nanoseconds begin = host_now();
+    accel::Stream& stream = runner_->lane().stream();
+    KG_TRY(auto* step, bound_graph(latent));
+    order(latent);
     const graph::Physical flag = flag_of(step_number_ + 1);
     std::memset(flags_->host_data() + (flag.object - reinterpret_cast<std::uintptr_t>(flags_->data())), 0, flag.bytes);
     const auto enqueuing = clock_.enqueuing();
-    KG_CHECK(clock_.begin(lane.stream()));
-    auto enqueued = decoder_->enqueue({.latents = {reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes},
-                                       .frames = places_,
-                                       .not_finite = flag,
-                                       .bind = [this](graph::FrameGraph& frame) {
-                                           if (copying_ && !copier_) rebind_images(frame);
-                                       }});
-    if (!enqueued) return enqueued;
-    KG_TRY(const auto number, clock_.end(lane.stream(), first_));
+    KG_CHECK(clock_.begin(stream));
+    KG_TRY(auto enqueued, runner_->execute(step->frame));
+    KG_TRY(const auto number, clock_.end(stream, first_));
     step_number_ = number;
     if (options_.recorder != nullptr)
         options_.recorder->add({.name = "enqueue a step",
                                 .track = "host",
                                 .begin = begin,
                                 .end = host_now(),
-                                .execution = enqueued->execution.number});
-    if (copier_) KG_CHECK(copy_decoded(*enqueued));
+                                .execution = enqueued.execution.number});
+    if (copying_ && !copies_ahead()) KG_CHECK(copy_decoded(enqueued));
     return enqueued;
 }
 
@@ -274,7 +289,7 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     KG_TRY(auto ready, ready_point(step));
     before_last_ = std::exchange(last_, ready);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-        const std::int64_t index = step.first_index + static_cast<std::int64_t>(i);
+        const std::int64_t index = step.frames.first + static_cast<std::int64_t>(i);
         const Nanoseconds due(std::llround(static_cast<double>(index) * 1e9 / options_.fps));
         ring_->publish(slots_[i], {index, due, step_number_}, ready);
     }
@@ -284,7 +299,7 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
 }
 
 void RingDecoder::collect() {
-    decoder_->lane().collect();
+    runner_->lane().collect();
     if (copying_) copying_->collect();
 }
 
@@ -292,7 +307,7 @@ Result<void> RingDecoder::begin_clip(std::uint64_t generation) {
     abandon();
     generation_ = generation;
     first_ = true;
-    return decoder_->reset();
+    return runner_->reset();
 }
 
 }  // namespace kinetograph::stream

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/stream/step_clock.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/clip_runner.hpp>
 #include <kinetograph/engine/interop/frame_ring.hpp>
 
 namespace kinetograph::stream {
@@ -26,6 +26,7 @@ struct RingDecoderOptions {
     Copies copies = Copies::Ahead;
     double fps = 24.0;                      ///< of the clip, for the frames' presentation times
     profile::Recorder* recorder = nullptr;  ///< of the copies and of the host's work; outlives the decoder
+    profile::Recorder* passes = nullptr;    ///< of the clip's passes; outlives the decoder
 };
 
 /// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
@@ -43,18 +44,19 @@ enum class Stepped : std::uint8_t {
     Outdated,  ///< the ring has been restarted since begin_clip(): nothing has happened
 };
 
-/// One thread decodes; frames are taken and released on any. The pixels of a step go from the decoder's last kernel to
-/// memory that both APIs see; in a ring of images a Vulkan queue copies them from there, in the same frame graph:
-/// images have a layout of the driver's own, which no kernel can write.
+/// One thread decodes; frames are taken and released on any. A step is one frame graph: a clip's passes, whose last
+/// kernel writes pixels to memory that both APIs see, and, in a ring of images, the copies of a Vulkan queue: images
+/// have a layout of the driver's own, which no kernel can write.
 ///
 ///   decoder->step({latents, bytes, ready})  ->  ring().try_take()  ->  a submission that waits for frame.ready, reads
 ///   frame.image, and signals a semaphore of the application's  ->  ring().release(frame, {semaphore, nullptr, value})
 class RingDecoder {
   public:
-    /// `bridge` connects the accelerator that `decoder` was made for with the Vulkan device, and outlives the result.
-    /// Errors: InvalidArgument (no more slots than a step makes frames, images without Vulkan), OutOfMemory.
-    static Result<std::unique_ptr<RingDecoder>> create(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder,
-                                                       const RingDecoderOptions& options = {});
+    /// `bridge` connects the model's accelerator with the Vulkan device, and outlives the result. Errors:
+    /// InvalidArgument (no more slots than a step makes frames, images without Vulkan), those of
+    /// vae::ClipRunner::create, OutOfMemory.
+    static Result<std::unique_ptr<RingDecoder>> create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
+                                                       vae::LatentSize size, const RingDecoderOptions& options = {});
     RingDecoder(const RingDecoder&) = delete;
     RingDecoder& operator=(const RingDecoder&) = delete;
     /// Waits for the steps that were enqueued. Readers have given back what they took.
@@ -62,20 +64,21 @@ class RingDecoder {
 
     /// Enqueues the decoding of one latent frame and hands its frames (1 for a clip's first, then 4) to the ring at
     /// once: the reader of one waits for it on the device. Waits up to `timeout` for slots, and for nothing else; in
-    /// the steady state nothing is allocated. Errors: those of vae::Decoder::enqueue, the first of a step before among
-    /// them; the slots go back to the ring, frames of earlier steps stay in it, and what goes on is what begin_clip()
-    /// begins.
+    /// the steady state nothing is allocated. Errors: those of vae::ClipRunner::execute, the first of a step before
+    /// among them; the slots go back to the ring, frames of earlier steps stay in it, and what goes on is what
+    /// begin_clip() begins.
     Result<Stepped> step(const LatentFrame& latent, Nanoseconds timeout = {});
     /// The next step is a clip's first; its frames are of the ring's generation `generation` (0 at first). Waits for
     /// the steps that were enqueued.
     Result<void> begin_clip(std::uint64_t generation);
     /// The first error of the steps so far that is known, without waiting: frames that are ready by now may be wrong if
     /// there is one.
-    Result<void> status() const { return decoder_->lane().stream().noted(); }
+    Result<void> status() const { return runner_->lane().stream().noted(); }
 
     interop::FrameRing& ring() { return *ring_; }
     const interop::FrameRing& ring() const { return *ring_; }
-    const vae::Decoder& decoder() const { return *decoder_; }
+    vae::ClipRunner& runner() { return *runner_; }
+    const vae::Clip& clip() const { return runner_->clip(); }
     StepTimes times() const { return clock_.times(); }
     /// When the accelerator was done with the step that made `record`; nothing while it is not.
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
@@ -84,31 +87,41 @@ class RingDecoder {
     /// Whether the step that made `record`, which is done, made finite values only. While the frame waits in the ring.
     bool is_finite(const interop::FrameRecord& record) const;
     /// Waits for the steps that were enqueued. Errors: the first one of theirs.
-    Result<void> wait_for_steps() const { return decoder_->lane().stream().synchronize(); }
+    Result<void> wait_for_steps() const { return runner_->lane().stream().synchronize(); }
     /// When the frames of the newest step are ready; nothing before the first.
     const interop::TimelinePoint& newest() const { return last_; }
     /// Brings the spans of everything that has completed to the recorders; steps do this too, with those before them.
     void collect();
 
   private:
-    RingDecoder(interop::Bridge& bridge, std::unique_ptr<vae::Decoder> decoder, const RingDecoderOptions& options)
-        : bridge_(bridge), options_(options), clock_(bridge.accelerator()), decoder_(std::move(decoder)) {}
-    Result<void> make_ring();
-    Result<void> attach();
-    Result<void> make_copying();
+    /// One kind of step, declared once. What it imports lies elsewhere in every step.
+    struct StepGraph {
+        graph::FrameGraph frame;
+        graph::Buffer latents, not_finite;
+        std::vector<graph::Buffer> places;  ///< where memory is given for the frames
+    };
+    RingDecoder(interop::Bridge& bridge, const RingDecoderOptions& options)
+        : bridge_(bridge), options_(options), clock_(bridge.accelerator()) {}
+    Result<void> make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size);
+    Result<void> make_ring(vae::StepFrames frames);
     Result<void> make_pixels();
     Result<void> make_flags();
+    bool copies_ahead() const { return copying_ && options_.copies == Copies::Ahead; }
     graph::Physical flag_of(std::uint64_t step) const;
+    graph::Physical place_of(std::size_t frame) const;
+    Result<void> declare(StepGraph& step, const graph::Physical& latents);
+    Result<StepGraph*> bound_graph(const LatentFrame& latent);
     void declare_copies(graph::FrameGraph& frame, std::span<const graph::Buffer> frames);
     void rebind_images(graph::FrameGraph& frame);
     Result<void> copy_decoded(vae::EnqueuedStep& step);
     Stepped acquire(Nanoseconds timeout);
     void abandon();
+    void order(const LatentFrame& latent);
     Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
     Result<void> publish(const vae::EnqueuedStep& step);
     Result<interop::TimelinePoint> ready_point(const vae::EnqueuedStep& step);
     graph::LaneBackend& last_lane() const;
-    std::size_t frames_of_a_step() const { return static_cast<std::size_t>(decoder_->step_frames().most); }
+    std::size_t frames_of_a_step() const { return static_cast<std::size_t>(clip().step_frames().most); }
 
     interop::Bridge& bridge_;
     RingDecoderOptions options_;
@@ -117,15 +130,14 @@ class RingDecoder {
     std::unique_ptr<vulkan::VulkanLane> copying_;                 ///< null in a ring of buffers
     std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, with Copies::OnceDecoded
     std::unique_ptr<accel::Memory> flags_;                        ///< pinned: [step number % of them] -> not finite
-    std::unique_ptr<vae::Decoder> decoder_;                    ///< whose executor waits for the lane above at the end
-    std::vector<interop::FrameRing::Slot> slots_;              ///< acquired for the next step
-    std::vector<graph::Physical> places_;                      ///< where the decoder writes the next step's frames
+    std::map<vae::StepKind, StepGraph> steps_;
     std::map<std::size_t, std::vector<graph::Image>> images_;  ///< [frames of a step] -> imports of its graph
     std::map<std::size_t, graph::FrameGraph> copies_;          ///< OnceDecoded: [frames of a step] -> its graph
-    std::unique_ptr<graph::Executor> copier_;
-    interop::TimelinePoint last_, before_last_;  ///< when the frames of the newest two steps are ready
-    bool first_ = true;                          ///< the next step is a clip's first
-    std::uint64_t step_number_ = 0;              ///< of the newest, as the clock counts
+    std::unique_ptr<vae::ClipRunner> runner_;                  ///< waits at its end, before what its steps use goes
+    std::vector<interop::FrameRing::Slot> slots_;              ///< acquired for the next step
+    interop::TimelinePoint last_, before_last_;                ///< when the frames of the newest two steps are ready
+    bool first_ = true;                                        ///< the next step is a clip's first
+    std::uint64_t step_number_ = 0;                            ///< of the newest, as the clock counts
     std::uint64_t generation_ = 0;
 };
 

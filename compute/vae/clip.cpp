@@ -11,34 +11,58 @@ Result<Clip> Clip::create(std::shared_ptr<Model> model, const StepPlans& plans) 
     return clip;
 }
 
-Result<StepKind> Clip::next(std::int64_t frames) const {
-    if (model_->network().one_step && !first_)
+Result<StepKind> Clip::next(std::int64_t latent_frames) const {
+    const bool first = next_latent_ == 0;
+    if (model_->network().one_step && !first)
         return fail(ErrorCode::InvalidArgument, "a clip of this decoder is one step: reset() begins the next clip");
-    if (frames < 1 || frames > plans_->size.max_frames)
+    if (latent_frames < 1 || latent_frames > plans_->size.max_frames)
         return fail(ErrorCode::InvalidArgument, "a step takes 1 to {} latent frames, {} were given",
-                    plans_->size.max_frames, frames);
-    return StepKind{first_, frames};
+                    plans_->size.max_frames, latent_frames);
+    return StepKind{first, latent_frames};
 }
 
-Result<DeclaredStep> Clip::declare(graph::FrameGraph& graph, StepKind kind, const StepMemory& memory,
-                                   TraceRequest* trace) {
+std::uint64_t Clip::latent_bytes() const { return input_bytes(model_->network(), plans_->size, 1); }
+
+graph::Buffer Clip::import_latents(graph::FrameGraph& graph, const graph::Physical& memory,
+                                   std::int64_t latent_frames) const {
+    const std::uint64_t bytes = input_bytes(model_->network(), plans_->size, latent_frames);
+    return graph.import_buffer("latents", {bytes, 16, graph::MemoryDomain::Accelerator}, memory);
+}
+
+graph::BufferDesc Clip::frame_desc(FrameFormat format, graph::MemoryDomain domain) const {
+    const StepFrames frames = step_frames();
+    return {static_cast<std::uint64_t>(frames.width * frames.height) * bytes_per_pixel(format), 256, domain};
+}
+
+Result<std::vector<graph::Buffer>> Clip::declare_step(graph::FrameGraph& graph, graph::Buffer latents,
+                                                      const StepOutput& output, std::int64_t latent_frames) {
+    KG_TRY(const auto kind, next(latent_frames));
     const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
         return graph::Physical{reinterpret_cast<std::uintptr_t>(kept_.at(key)->data()), 0, bytes};
     };
-    return model_->declare(graph, plans_->size, kind, find_kept, memory, trace);
+    return model_->declare(graph, plans_->size, kind, find_kept, latents, output);
 }
 
 Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, graph::Buffer latents,
-                                                 const ClipFrames& frames) {
-    KG_TRY(const auto kind, next(1));
-    const DeviceOutput output{
-        .format = frames.format, .memory = DeviceOutput::Memory::Transient, .domain = frames.domain};
-    KG_TRY(auto step, declare(graph, kind, {.input = {}, .latents = latents, .output = {}, .device = &output}));
-    return std::move(step.frames);
+                                                 const ClipFrames& frames, std::int64_t latent_frames) {
+    return declare_step(graph, latents, frames, latent_frames);
+}
+
+Result<void> Clip::declare(graph::FrameGraph& graph, graph::Buffer latents, const ClipValues& values,
+                           std::int64_t latent_frames) {
+    KG_CHECK(declare_step(graph, latents, values, latent_frames));
+    return {};
+}
+
+FrameRange Clip::advance(std::int64_t latent_frames) {
+    const FrameRange range{next_frame_, output({.first = next_latent_ == 0, .frames = latent_frames}).frames};
+    next_frame_ += range.count;
+    next_latent_ += latent_frames;
+    return range;
 }
 
 Result<void> Clip::reset(accel::Stream& stream) {
-    first_ = true;
+    next_latent_ = next_frame_ = 0;
     static_cast<void>(stream.synchronize());  // an error of the abandoned clip was reported by its step
     for (const auto& [key, kept] : kept_) stream.fill(kept->data(), std::byte{0}, kept->bytes());
     return stream.synchronize();

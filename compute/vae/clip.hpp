@@ -5,45 +5,69 @@
 
 namespace kinetograph::vae {
 
-/// How a clip's frames are stored in a graph of the caller's.
-struct ClipFrames {
-    FrameFormat format = FrameFormat::Rgba8;
-    graph::MemoryDomain domain = graph::MemoryDomain::Accelerator;  ///< Shared: Vulkan reaches it too
+/// Some frames of a clip.
+struct FrameRange {
+    std::int64_t first = 0;  ///< from 0
+    std::int64_t count = 0;
 };
 
+/// A decoder that declares and owns nothing that executes: its passes go to a graph of the caller's, which runs them on
+/// a lane and memory of the model's device.
+///
+///   latents = clip.import_latents(graph, memory)  ->  frames = clip.declare(graph, latents)  ->  the caller's passes
+///   read the frames  ->  the executor's execute(graph)  ->  clip.advance()
+///
+/// A graph that was declared for a step is good for every later step of the same kind, and outlives the work of each.
 /// Holds nothing of the model's: any number of clips share one. Used by one thread at a time.
 class Clip {
   public:
     /// `plans` are the model's. Errors: OutOfMemory.
     static Result<Clip> create(std::shared_ptr<Model> model, const StepPlans& plans);
 
-    /// The kind of the next step, on `frames` latent frames. Errors: InvalidArgument (more than the plans are for, a
-    /// second step where a clip is one).
-    Result<StepKind> next(std::int64_t frames) const;
-    /// Adds the passes of a step of that kind to `graph`: they read the frames kept and keep new ones. A graph is good
-    /// for every step of the kind. Errors: those of Model::declare.
-    Result<DeclaredStep> declare(graph::FrameGraph& graph, StepKind kind, const StepMemory& memory,
-                                 TraceRequest* trace = nullptr);
-    /// The same in a graph of the caller's, on its lane of the model's device: the next step decodes one latent frame,
-    /// the contents `latents` ([z_dim, h, w] float32), and its frames are transients of the graph, one buffer each. The
-    /// caller executes the graph on a lane and memory of the model's device, then calls advance(); after an Error of
-    /// the execution, reset(). Errors: those of next() and Model::declare, InvalidArgument (too few bytes).
+    /// The kind of the next step, on `latent_frames`. Errors: InvalidArgument (more than the plans are for, a second
+    /// step where a clip is one).
+    Result<StepKind> next(std::int64_t latent_frames = 1) const;
+    /// A step's latents, [latent_frames, z_dim, h, w] float32, where the device addresses them.
+    graph::Buffer import_latents(graph::FrameGraph& graph, const graph::Physical& memory,
+                                 std::int64_t latent_frames = 1) const;
+    /// One frame, for ClipFrames::places.
+    graph::BufferDesc frame_desc(FrameFormat format,
+                                 graph::MemoryDomain domain = graph::MemoryDomain::Accelerator) const;
+    /// Adds the passes of the next step to `graph`: they decode the contents `latents`, read the frames kept and keep
+    /// new ones. Returns the contents of the frames, one buffer each. After the execution advance(), or, if that
+    /// failed, reset(). Errors: those of next() and declare_step().
     Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, graph::Buffer latents,
-                                               const ClipFrames& frames = {});
-    /// A step has been submitted: the next one goes on where it ends.
-    void advance() { first_ = false; }
+                                               const ClipFrames& frames = {}, std::int64_t latent_frames = 1);
+    /// The same with all frames in one piece of memory that the host reads.
+    Result<void> declare(graph::FrameGraph& graph, graph::Buffer latents, const ClipValues& values,
+                         std::int64_t latent_frames = 1);
+    /// A step has been submitted: the next one goes on where it ends. Returns which frames of the clip it makes.
+    FrameRange advance(std::int64_t latent_frames = 1);
     /// A new clip begins, after all work that `stream` was given. Errors: those of the stream.
     Result<void> reset(accel::Stream& stream);
 
     Model& model() const { return *model_; }
     const StepPlans& plans() const { return *plans_; }
+    LatentSize latent_size() const { return {plans_->size.height, plans_->size.width}; }
+    std::uint64_t latent_bytes() const;  ///< of one latent frame
+    StepFrames step_frames() const { return model_->step_frames(latent_size()); }
+    /// What a step of that kind makes.
+    nn::Extent output(StepKind kind) const { return output_shape(model_->network(), plans_->size, kind); }
+    /// Frames of video that a clip's first `latent_frames` decode to.
+    std::int64_t frames_of(std::int64_t latent_frames) const {
+        return latent_frames < 1 ? 0 : 1 + step_frames().most * (latent_frames - 1);
+    }
+    std::int64_t latent_frame() const { return next_latent_; }  ///< the next one that it takes, from 0
+    StackMemory memory() const { return model_->memory(*plans_); }
 
   private:
     Clip(std::shared_ptr<Model> model, const StepPlans& plans) : model_(std::move(model)), plans_(&plans) {}
+    Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& graph, graph::Buffer latents,
+                                                    const StepOutput& output, std::int64_t latent_frames);
 
     std::shared_ptr<Model> model_;
     const StepPlans* plans_;
-    bool first_ = true;
+    std::int64_t next_latent_ = 0, next_frame_ = 0;
     std::map<std::string, std::unique_ptr<accel::Memory>> kept_;  ///< by key, as in StepPlans::kept_bytes
 };
 

@@ -1,108 +1,125 @@
 #include <kinetograph/compute/vae/decoder.hpp>
-#include <kinetograph/compute/vae/layer_stack.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <cstring>
 
 namespace kinetograph::vae {
 
 namespace {
 
-class StackDecoder final : public Decoder {
-  public:
-    explicit StackDecoder(std::unique_ptr<LayerStack> stack) : stack_(std::move(stack)) {}
-
-    Result<DecodedFrames> step(std::span<const float> latent) override {
-        KG_CHECK(check_latent(latent));
-        KG_TRY(const auto shape, stack_->next_output());
-        const Nanoseconds begin = host_now();
-        KG_TRY(const auto output, kept(stack_->step(latent, 1)));
-        DecodedFrames frames{next_frame_, shape.frames, shape.height, shape.width, output, host_now() - begin};
-        if (!stack_->step_is_finite())
-            frames.not_finite = std::ranges::count_if(output, [](float value) { return !std::isfinite(value); });
-        advance(shape);
-        return frames;
-    }
-
-    Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) override {
-        KG_CHECK(check_latent(latent));
-        KG_TRY(const auto shape, stack_->next_output());
-        auto values = kept(stack_->trace(latent, 1, module));
-        if (values) advance(shape);
-        return values;
-    }
-
-    std::vector<std::string> modules() const override {
-        std::vector<std::string> modules;
-        const nn::Network& network = stack_->model().network().network;
-        for (const auto& [value, name] : network.modules())
-            if (network.nodes()[value - 1].steps == nn::Steps::All) modules.push_back(name);
-        return modules;
-    }
-
-    Result<void> reset() override {
-        next_frame_ = 0;
-        next_latent_ = 0;
-        broken_.reset();
-        return kept(stack_->reset());
-    }
-
-    Result<void> attach(DeviceOutput output) override {
-        next_frame_ = 0;
-        next_latent_ = 0;
-        broken_.reset();
-        return kept(stack_->attach(std::move(output)));
-    }
-
-    Result<EnqueuedStep> enqueue(const DeviceStep& step) override {
-        if (broken_) return fail(*broken_);
-        KG_TRY(const auto shape, stack_->next_output());
-        auto execution = stack_->enqueue(step, 1);
-        if (!execution && execution.error().code != ErrorCode::InvalidArgument) broken_ = execution.error();
-        if (!execution) return fail(std::move(execution.error()));
-        const EnqueuedStep enqueued{next_frame_, shape.frames, *execution};
-        advance(shape);
-        return enqueued;
-    }
-
-    accel::AcceleratorLane& lane() override { return stack_->lane(); }
-
-    LatentSize latent_size() const override { return {stack_->size().height, stack_->size().width}; }
-    std::uint64_t latent_bytes() const override { return input_bytes(stack_->model().network(), stack_->size(), 1); }
-    StepFrames step_frames() const override { return stack_->model().step_frames(latent_size()); }
-    const graph::Plan* plan() const override { return stack_->plan(); }
-    Result<graph::Plan> compile_plan(int step_kind) const override { return stack_->compile_plan({step_kind == 0, 1}); }
-    std::uint64_t peak_device_bytes() const override {
-        return stack_->model().device().peak_bytes() + stack_->memory().packed;
-    }
-    StackMemory memory() const override { return stack_->memory(); }
-
-  private:
-    /// What is refused here leaves the clip as it is.
-    Result<void> check_latent(std::span<const float> latent) const {
-        if (broken_) return fail(*broken_);
-        KG_CHECK(stack_->check_input(latent, 1));
-        return check_finite(latent, next_latent_, stack_->size().height * stack_->size().width);
-    }
-    /// An Error after that may have left anything in the histories.
-    template <class T>
-    Result<T> kept(Result<T> result) {
-        if (!result) broken_ = result.error();
-        return result;
-    }
-    void advance(const nn::Extent& shape) {
-        next_frame_ += shape.frames;
-        ++next_latent_;
-    }
-
-    std::unique_ptr<LayerStack> stack_;
-    std::int64_t next_frame_ = 0;
-    std::int64_t next_latent_ = 0;
-    std::optional<Error> broken_;  ///< what ended the clip
-};
+graph::Physical whole(const accel::Memory& memory, std::uint64_t bytes) {
+    return {reinterpret_cast<std::uintptr_t>(memory.data()), 0, bytes};
+}
 
 }  // namespace
+
+Result<std::unique_ptr<Decoder>> Decoder::create(std::shared_ptr<Model> model, LatentSize size,
+                                                 const RunnerOptions& options) {
+    KG_TRY(auto runner, ClipRunner::create(std::move(model), size, options));
+    std::unique_ptr<Decoder> decoder(new Decoder(std::move(runner)));
+    KG_CHECK(decoder->make_staging());
+    return decoder;
+}
+
+Result<std::unique_ptr<Decoder>> Decoder::create_for(std::shared_ptr<Model> model, const Latents& clip,
+                                                     const RunnerOptions& options) {
+    KG_CHECK(model->check_takes(clip));
+    return create(std::move(model), {clip.height, clip.width}, options);
+}
+
+Result<void> Decoder::make_staging() {
+    accel::Device& device = clip().model().device();
+    std::int64_t most = 0;
+    for (const auto& [kind, plan] : clip().plans().plans) most = std::max(most, clip().output(kind).elements());
+    const auto longest = static_cast<std::uint64_t>(clip().plans().size.max_frames);
+    KG_TRY(input_, device.allocate_pinned("latents", longest * clip().latent_bytes()));
+    KG_TRY(output_, device.allocate_pinned("frames", static_cast<std::uint64_t>(most) * sizeof(float)));
+    KG_TRY(not_finite_, device.allocate_pinned("not finite", sizeof(std::uint32_t)));
+    return {};
+}
+
+/// What is refused here leaves the clip as it is.
+Result<void> Decoder::check(std::span<const float> latents, std::int64_t latent_frames) const {
+    KG_CHECK(runner_->status());
+    KG_CHECK(clip().next(latent_frames));
+    const auto [height, width] = clip().latent_size();
+    const std::int64_t channels = clip().model().channels(), each = channels * height * width;
+    if (static_cast<std::int64_t>(latents.size()) != latent_frames * each)
+        return fail(ErrorCode::InvalidArgument, "{} latent frame(s) of {}x{}x{} are {} values, {} were given",
+                    latent_frames, channels, height, width, latent_frames * each, latents.size());
+    for (std::int64_t t = 0; t < latent_frames; ++t)
+        KG_CHECK(check_finite(latents.subspan(static_cast<std::size_t>(t * each), static_cast<std::size_t>(each)),
+                              clip().latent_frame() + t, height * width));
+    return {};
+}
+
+Result<void> Decoder::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
+    const auto in = static_cast<std::uint64_t>(kind.frames) * clip().latent_bytes();
+    const auto out = static_cast<std::uint64_t>(clip().output(kind).elements()) * sizeof(float);
+    const graph::Buffer latents = clip().import_latents(frame, whole(*input_, in), kind.frames);
+    return runner_->clip().declare(frame, latents,
+                                   ClipValues{.output = whole(*output_, out),
+                                              .not_finite = reinterpret_cast<std::uint32_t*>(not_finite_->data()),
+                                              .trace = trace},
+                                   kind.frames);
+}
+
+Result<const graph::FrameGraph*> Decoder::graph_of(StepKind kind) {
+    const auto known = graphs_.find(kind);
+    if (known != graphs_.end()) return &known->second;
+    graph::FrameGraph frame;
+    KG_CHECK(declare(frame, kind));
+    return &graphs_.emplace(kind, std::move(frame)).first->second;
+}
+
+Result<EnqueuedStep> Decoder::run(const graph::FrameGraph& frame, std::span<const float> latents,
+                                  std::int64_t latent_frames) {
+    std::memcpy(input_->host_data(), latents.data(), latents.size_bytes());
+    std::memset(not_finite_->host_data(), 0, sizeof(std::uint32_t));
+    KG_TRY(const auto step, runner_->execute(frame, latent_frames));
+    KG_CHECK(runner_->wait(step));
+    return step;
+}
+
+std::int64_t Decoder::count_not_finite(std::span<const float> values) const {
+    std::uint32_t flag = 0;
+    std::memcpy(&flag, not_finite_->host_data(), sizeof(flag));
+    return flag == 0 ? 0 : std::ranges::count_if(values, [](float value) { return !std::isfinite(value); });
+}
+
+Result<DecodedFrames> Decoder::step(std::span<const float> latents, std::int64_t latent_frames) {
+    KG_CHECK(check(latents, latent_frames));
+    KG_TRY(const auto kind, clip().next(latent_frames));
+    const Nanoseconds begin = host_now();
+    KG_TRY(const auto* frame, graph_of(kind));
+    KG_TRY(const auto step, run(*frame, latents, latent_frames));
+    const nn::Extent shape = clip().output(kind);
+    const std::span values(reinterpret_cast<const float*>(output_->host_data()),
+                           static_cast<std::size_t>(shape.elements()));
+    return DecodedFrames{step.frames, shape.height, shape.width, values, host_now() - begin, count_not_finite(values)};
+}
+
+Result<std::vector<float>> Decoder::trace(std::span<const float> latents, std::string_view module,
+                                          std::int64_t latent_frames) {
+    KG_CHECK(check(latents, latent_frames));
+    KG_TRY(const auto kind, clip().next(latent_frames));
+    TraceRequest request{std::string(module), nullptr, 0};
+    graph::FrameGraph frame;
+    KG_CHECK(declare(frame, kind, &request));
+    KG_CHECK(run(frame, latents, latent_frames));
+    if (!request.memory) return std::vector<float>{};
+    const auto* values = reinterpret_cast<const float*>(request.memory->host_data());
+    return std::vector<float>(values, values + request.values);
+}
+
+std::vector<std::string> Decoder::modules() const {
+    std::vector<std::string> modules;
+    const nn::Network& network = clip().model().network().network;
+    for (const auto& [value, name] : network.modules())
+        if (network.nodes()[value - 1].steps == nn::Steps::All) modules.push_back(name);
+    return modules;
+}
 
 /// What is not finite stays so on the way to the picture: a module is found by halving.
 Result<std::string> first_module_not_finite(Decoder& decoder, const Latents& clip, std::int64_t step) {
@@ -120,31 +137,6 @@ Result<std::string> first_module_not_finite(Decoder& decoder, const Latents& cli
     }
     KG_CHECK(decoder.reset());
     return first < modules.size() ? modules[first] : std::string();
-}
-
-Result<void> check_fit(const Decoder& decoder, const Latents& clip) {
-    const LatentSize size = decoder.latent_size();
-    if (clip.height != size.height || clip.width != size.width)
-        return fail(ErrorCode::InvalidArgument, "{}: latents of {}x{} do not fit a decoder made for {}x{}", clip.name,
-                    clip.width, clip.height, size.width, size.height);
-    const std::int64_t values = clip.channels * clip.frames * clip.height * clip.width;
-    if (clip.channels < 1 || clip.frames < 1 || static_cast<std::int64_t>(clip.values.size()) != values)
-        return fail(ErrorCode::InvalidArgument, "{}: {} values are not {} latent frames of {} channels", clip.name,
-                    clip.values.size(), clip.frames, clip.channels);
-    return {};
-}
-
-Result<std::unique_ptr<Decoder>> Decoder::create(std::shared_ptr<Model> model, LatentSize size,
-                                                 const DecoderOptions& options) {
-    KG_TRY(auto stack, LayerStack::create(std::move(model), {.height = size.height, .width = size.width},
-                                          {.recorder = options.recorder}));
-    return std::make_unique<StackDecoder>(std::move(stack));
-}
-
-Result<std::unique_ptr<Decoder>> Decoder::create_for(std::shared_ptr<Model> model, const Latents& clip,
-                                                     const DecoderOptions& options) {
-    KG_CHECK(model->check_takes(clip));
-    return create(std::move(model), {clip.height, clip.width}, options);
 }
 
 }  // namespace kinetograph::vae

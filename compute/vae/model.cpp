@@ -102,7 +102,19 @@ Result<void> Model::check_takes(const Latents& clip) const {
     if (network_.one_step && clip.frames != 1)
         return fail(ErrorCode::InvalidArgument, "{} has {} latent frames; a clip of {} is one", clip.name, clip.frames,
                     name_);
+    const std::int64_t values = clip.channels * clip.frames * clip.height * clip.width;
+    if (clip.frames < 1 || static_cast<std::int64_t>(clip.values.size()) != values)
+        return fail(ErrorCode::InvalidArgument, "{}: {} values are not {} latent frames of {}x{}x{}", clip.name,
+                    clip.values.size(), clip.frames, clip.channels, clip.height, clip.width);
     return {};
+}
+
+Result<const graph::Plan*> StepPlans::plan_of(StepKind kind) const {
+    const auto it = plans.find(kind);
+    if (it == plans.end())
+        return fail(ErrorCode::InvalidArgument, "no plan for a {} step of {} latent frames; 1 to {} are planned",
+                    kind.first ? "first" : "later", kind.frames, size.max_frames);
+    return &it->second;
 }
 
 StepFrames Model::step_frames(LatentSize size) const {
@@ -151,13 +163,15 @@ Result<StepPlans> Model::compile(const StackSize& size) {
         return graph::Physical{0, 0, bytes};
     };
     for (const StepKind kind : kinds(network_, size)) {
-        const StepMemory sizes{.input = {0, 0, input_bytes(network_, size, kind.frames)},
-                               .output = {0, 0, output_bytes(network_, size, kind)}};
+        const std::uint64_t in = input_bytes(network_, size, kind.frames), out = output_bytes(network_, size, kind);
         graph::FrameGraph frame;
-        KG_CHECK(declare_step(frame, network_, size, kind, {parameters_, *operators_, find}, sizes));
+        const graph::Buffer latents =
+            frame.import_buffer("latents", {in, 16, graph::MemoryDomain::Accelerator}, {0, 0, in});
+        KG_CHECK(declare_step(frame, network_, size, kind, {parameters_, *operators_, find}, latents,
+                              ClipValues{.output = {0, 0, out}}));
         KG_TRY(auto plan, graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()}));
         made.transients = std::max(made.transients, plan.arena_bytes[graph::MemoryDomain::Accelerator.index()]);
-        made.io = std::max(made.io, whole_pages(sizes.input.bytes) + whole_pages(sizes.output.bytes) + whole_pages(1));
+        made.io = std::max(made.io, whole_pages(in) + whole_pages(out) + whole_pages(1));
         made.plans.emplace(kind, std::move(plan));
     }
     made.transients = whole_pages(made.transients);
@@ -175,10 +189,11 @@ StackMemory Model::memory(const StepPlans& plans) const {
             .packed = on_cpu ? parameters_.bytes() : 0};
 }
 
-Result<DeclaredStep> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                    const FindKept& find_kept, const StepMemory& memory, TraceRequest* trace) {
+Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
+                                                  const FindKept& find_kept, graph::Buffer latents,
+                                                  const StepOutput& output) {
     const std::lock_guard lock(mutex_);
-    return declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, memory, trace);
+    return declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, latents, output);
 }
 
 }  // namespace kinetograph::vae

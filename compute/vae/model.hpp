@@ -44,6 +44,9 @@ struct StepPlans {
     std::map<StepKind, graph::Plan> plans{};
     std::map<std::string, std::uint64_t> kept_bytes{};  ///< by key of the causal convolution; "": zeros
     std::uint64_t transients = 0, histories = 0, io = 0;
+
+    /// Errors: InvalidArgument (a kind that no clip of this size runs).
+    Result<const graph::Plan*> plan_of(StepKind kind) const;
 };
 
 /// Thread-safe: clips of any thread share one. Its parameters stay on the device until the last of them is gone.
@@ -59,7 +62,8 @@ class Model {
     static Result<std::shared_ptr<Model>> create(accel::Device& device, std::string name, NetworkDesc network,
                                                  LoadTensor load);
 
-    /// Whether the channels and the number of frames of `clip` are what the network takes. Errors: InvalidArgument.
+    /// Whether the channels and the number of frames of `clip` are what the network takes, and its values as many as it
+    /// says. Errors: InvalidArgument.
     Result<void> check_takes(const Latents& clip) const;
 
     /// What steps on inputs of `size` are made of: compiled and packed when it is asked for first, and kept.
@@ -70,8 +74,9 @@ class Model {
     StackMemory memory(const StepPlans& plans) const;
 
     /// Adds the passes of one step to `graph`. Errors: those of declare_step().
-    Result<DeclaredStep> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                 const FindKept& find_kept, const StepMemory& memory, TraceRequest* trace = nullptr);
+    Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
+                                               const FindKept& find_kept, graph::Buffer latents,
+                                               const StepOutput& output);
 
     accel::Device& device() const { return device_; }
     const NetworkDesc& network() const { return network_; }

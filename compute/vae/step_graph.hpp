@@ -3,14 +3,15 @@
 
 #include <kinetograph/compute/nn/network.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
-#include <kinetograph/compute/vae/device_step.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace kinetograph::vae {
@@ -39,32 +40,19 @@ struct StackSize {
     friend bool operator==(const StackSize&, const StackSize&) = default;
 };
 
-/// Caller's memory that a step works on.
-struct StepMemory {
-    graph::Physical input;                      ///< [frames, c_in, h, w] float32
-    graph::Buffer latents{};                    ///< the same as contents of the graph; nothing: `input` is imported
-    graph::Physical output;                     ///< [frames_out, H, W, c_out] float32; unused in a step on the device
-    std::uint32_t* not_finite = nullptr;        ///< on the device: becomes 1 if a value of `output` is not finite
-    graph::Physical flag{};                     ///< the same word of a step on the device; none: not asked
-    const DeviceOutput* device = nullptr;       ///< a step on the device: what becomes of its frames
-    std::span<const graph::Physical> frames{};  ///< of such a step, where memory is given for them
+enum class FrameFormat : std::uint8_t {
+    Rgba8,    ///< [height, width, 4], 8 bits, sRGB-encoded as the model makes it, alpha 255
+    Float32,  ///< [height, width, 3], nominal range [-1, 1]
 };
+constexpr std::uint64_t bytes_per_pixel(FrameFormat format) { return format == FrameFormat::Rgba8 ? 4 : 12; }
 
-/// What the passes of a step read and write.
-struct DeclaredStep {
-    // Imports, to be rebound where they lie elsewhere in the next step:
-    graph::Buffer input;                ///< empty if the latents are contents of the graph
-    std::vector<graph::Buffer> places;  ///< of the frames of a step on the device with memory given for them
-    graph::Buffer flag;                 ///< of a step on the device
-    // Contents:
-    std::vector<graph::Buffer> frames;  ///< of a step on the device
+/// The frames of a step, each in a buffer of its own.
+struct ClipFrames {
+    FrameFormat format = FrameFormat::Rgba8;
+    graph::MemoryDomain domain = graph::MemoryDomain::Accelerator;  ///< of transients; Shared: Vulkan reaches it too
+    std::span<const graph::Buffer> places{};  ///< imports that are written, one a frame; none: transients of the graph
+    graph::Buffer not_finite{};  ///< 4 bytes that become 1 if a value is infinite or NaN; none: not checked
 };
-
-/// What comes out of a step.
-nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
-/// In memory, as float32: what goes in, and what comes out.
-std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames);
-std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind);
 
 /// One module's output, copied out as float32 while the step runs.
 struct TraceRequest {
@@ -72,6 +60,21 @@ struct TraceRequest {
     std::unique_ptr<accel::Memory> memory;  ///< pinned; null if the module does not run
     std::size_t values = 0;                 ///< [T, H, W, C] float32 in `memory` once the step has run
 };
+
+/// All frames of a step in one piece of memory that the host reads.
+struct ClipValues {
+    graph::Physical output{};             ///< [frames_out, H, W, c_out] float32
+    std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value of `output` is not finite
+    TraceRequest* trace = nullptr;
+};
+
+using StepOutput = std::variant<ClipFrames, ClipValues>;
+
+/// What comes out of a step.
+nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
+/// In memory, as float32: what goes in, and what comes out.
+std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames);
+std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind);
 
 /// Where the frames lie that the causal convolution `key` keeps from step to step, zeros at first: `bytes` for the last
 /// frames that it has seen, oldest first. Called once for every such convolution of a step; with an empty key for
@@ -85,11 +88,12 @@ struct StepResources {
     const FindKept& find_kept;
 };
 
-/// Adds the passes of one step to `frame`. Passes are named like the checkpoint's tensors
-/// ("decoder.middle.0.residual.2"). Errors: those of Parameters and Operators; InvalidArgument (pictures of a stack
-/// that does not end in three channels).
-Result<DeclaredStep> declare_step(graph::FrameGraph& frame, const NetworkDesc& network, const StackSize& size,
-                                  StepKind kind, const StepResources& resources, const StepMemory& memory,
-                                  TraceRequest* trace = nullptr);
+/// Adds the passes of one step to `frame`, which decodes `latents` ([frames, c_in, h, w] float32, contents of the
+/// graph), and returns the contents of its frames; none as ClipValues. Passes are named like the checkpoint's tensors
+/// ("decoder.middle.0.residual.2"). Errors: those of Parameters and Operators; InvalidArgument (too few bytes of
+/// latents, another number of places than of frames, pictures of a network that does not end in three channels).
+Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
+                                                const StackSize& size, StepKind kind, const StepResources& resources,
+                                                graph::Buffer latents, const StepOutput& output);
 
 }  // namespace kinetograph::vae

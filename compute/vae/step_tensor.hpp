@@ -1,11 +1,13 @@
-// What lies between two passes of a decoding step, and where a pass finds it.
+// What lies between two passes of a decoding step, how a pass declares it, and where it finds it.
 #pragma once
 
-#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/compute/nn/network.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace kinetograph::vae {
@@ -23,6 +25,32 @@ struct Tensor {
         return static_cast<std::uint64_t>(pixels() * channels) * tensor::bytes_per_element(dtype);
     }
 };
+
+/// Not made yet.
+inline Tensor tensor_of(const nn::Extent& extent, tensor::DType dtype) {
+    return {{}, extent.frames, extent.height, extent.width, extent.channels, dtype};
+}
+
+inline Tensor read(graph::PassBuilder& pass, Tensor tensor) {
+    tensor.buffer = pass.read(tensor.buffer, graph::Access::KernelRead);
+    return tensor;
+}
+
+/// Made by this pass, which is named `name`.
+inline Tensor create(graph::PassBuilder& pass, const std::string& name, Tensor tensor) {
+    tensor.buffer = pass.create(
+        name + ".out",
+        {static_cast<std::uint64_t>(tensor.frames) * tensor.frame_bytes(), 256, graph::MemoryDomain::Accelerator},
+        graph::Access::KernelWrite);
+    return tensor;
+}
+
+/// Makes the Error of an enqueue the stream's own: a pass that is recorded can only fail later.
+inline void report(const accel::PassContext& lane, Result<void> result) {
+    if (result) return;
+    lane.stream().enqueue(lane.pass_name(),
+                          [error = std::move(result.error())]() -> Result<void> { return fail(error); });
+}
 
 /// Addresses of the frames; none for a tensor that is not there.
 inline std::vector<std::byte*> addresses(const accel::PassContext& lane, const Tensor& tensor) {

@@ -1,7 +1,7 @@
 // What the viewer is asked for, and what it reports when it is done.
 #pragma once
 
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 #include <kinetograph/engine/present/png.hpp>
 #include <kinetograph/samples/viewer/clip.hpp>
 

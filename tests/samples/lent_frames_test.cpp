@@ -145,7 +145,7 @@ class LentImages : public interop::testing::InteropTest {
         ASSERT_NO_FATAL_FAILURE(open(interop::testing::kStagedPinned));
         pictures_ = vulkan::create_timeline(*display_, "pictures").value();
         auto stream = stream::FrameStream::create({std::shared_ptr<void>(), bridge_.get()},
-                                                  stream::testing::small_decoder(*accelerator_),
+                                                  stream::testing::small_model(*accelerator_),
                                                   stream::testing::small_clip(3), {.slots = kImages, .loop = true});
         ASSERT_TRUE(stream) << stream.error().message;
         clip_ = Clip{.stream = std::move(*stream), .route = {}};

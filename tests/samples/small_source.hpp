@@ -31,13 +31,13 @@ class SmallSource final : public ClipSource {
         const std::int64_t width = latents == "wide" ? 2 * stream::testing::kWidth : stream::testing::kWidth;
         KG_TRY(auto bridge, interop::Bridge::create(*device_, in_place ? display_ : nullptr));
         Clip clip{.kept = kKept, .route = {.sentence = bridge->choice().reason}};
-        KG_TRY(clip.stream, stream::FrameStream::create(std::move(bridge),
-                                                        stream::testing::small_decoder(*device_, width, recorder_),
+        KG_TRY(clip.stream, stream::FrameStream::create(std::move(bridge), stream::testing::small_model(*device_),
                                                         stream::testing::small_clip(latent_frames_, width),
                                                         {.storage = in_place ? Storage::Image : Storage::Host,
                                                          .slots = kKept + 12,
                                                          .loop = loop,
-                                                         .recorder = recorder_}));
+                                                         .recorder = recorder_,
+                                                         .passes = recorder_}));
         route_ = clip.route.sentence;
         return clip;
     }

@@ -1,4 +1,5 @@
 // kinetograph bench decode: the rate of a decoder, its memory, and the cost of every pass.
+#include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/profile/statistics.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -84,14 +85,14 @@ Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const 
 
 Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench) {
     Measured measured;
-    measured.frames_of_a_step = decoder.step_frames().most;
+    measured.frames_of_a_step = decoder.clip().step_frames().most;
     measured.windows.reserve(static_cast<std::size_t>(bench.rounds * bench.steps));
     Progress progress(bench.rounds * bench.steps, "steps");
     for (std::int64_t round = 0; round < bench.rounds; ++round) {
         if (round > 0) KG_CHECK(decoder.reset());
         KG_CHECK(decode_clip(decoder, clip, bench, round, progress, measured));
     }
-    measured.peak_bytes = decoder.peak_device_bytes();
+    measured.peak_bytes = decoder.runner().peak_device_bytes();
     return measured;
 }
 
@@ -126,12 +127,12 @@ std::vector<PassCost> cost_of_passes(std::span<const profile::Span> spans, const
 /// The decoded clip as words and numbers, for both forms of the report.
 struct Subject {
     const DecodeBench& bench;
-    const vae::Decoder& decoder;
+    const vae::Clip& clip;
     const accel::DeviceInfo& device;
     std::uint64_t stated_bytes = 0;
-    std::int64_t width() const { return decoder.step_frames().width; }
-    std::int64_t height() const { return decoder.step_frames().height; }
-    std::int64_t frames() const { return bench.one_latent_frame ? bench.steps : decoder.frames_of(bench.steps); }
+    std::int64_t width() const { return clip.step_frames().width; }
+    std::int64_t height() const { return clip.step_frames().height; }
+    std::int64_t frames() const { return bench.one_latent_frame ? bench.steps : clip.frames_of(bench.steps); }
     double fps_clip(const Measured& measured) const { return static_cast<double>(frames()) / measured.clips.median(); }
 };
 
@@ -169,7 +170,7 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
 nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject, std::span<const PassCost> passes) {
     const DecodeBench& bench = subject.bench;
     nlohmann::ordered_json json = report_head("decode", bench.command_line, subject.device);
-    const vae::StackMemory memory = subject.decoder.memory();
+    const vae::StackMemory memory = subject.clip.memory();
     json.update({{"weights", bench.decode.weights},
                  {"latents", bench.latents.empty() ? "synthetic" : bench.latents},
                  {"precision", vae::to_string(bench.decode.model.precision)},
@@ -222,14 +223,14 @@ Result<void> run(DecodeBench bench) {
     KG_TRY(auto model, vae::Model::create(*device, checkpoint, bench.decode.model));
     KG_TRY(auto decoder, vae::Decoder::create_for(model, clip, {.recorder = bench.passes ? &recorder : nullptr}));
     const double load = to_seconds(host_now() - start);
-    state_memory(decoder->memory(), info);
+    state_memory(decoder->clip().memory(), info);
     KG_TRY(auto measured, measure(*decoder, clip, bench));
     measured.load = load;
 
     const auto spans = recorder.spans(measured.whole().begin);
     add_device_steps(spans, measured);
     const auto passes = cost_of_passes(spans, measured.whole());
-    const Subject subject{bench, *decoder, info, device_bytes(decoder->memory(), info.kind)};
+    const Subject subject{bench, decoder->clip(), info, device_bytes(decoder->clip().memory(), info.kind)};
     auto written = report.write(to_text(measured, subject, passes), to_json(measured, subject, passes));
     if (!written) return written;
     if (measured.peak_bytes > subject.stated_bytes)

@@ -127,7 +127,7 @@ Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, 
     KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
     KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint));
     KG_TRY(auto presented, PresentedDecode::create(bridge, model, size));
-    state_memory(presented->decoder().memory(), bridge.accelerator().info());
+    state_memory(presented->clip().memory(), bridge.accelerator().info());
     KG_CHECK(presented->run(kFirstSteps));
     {
         KG_TRY(auto plain, PlainDecode::create(model, size));

@@ -1,8 +1,8 @@
 // What the subcommands that decode share: their options, and the way from options to a ready decoder.
 #pragma once
 
-#include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 
 #include <CLI/CLI.hpp>
 #include <string>

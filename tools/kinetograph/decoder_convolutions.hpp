@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/nn/fusion.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // The --size option: a picture size in pixels, WIDTHxHEIGHT.
 #pragma once
 
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 
 #include <CLI/CLI.hpp>
 #include <cstdint>

@@ -65,17 +65,17 @@ Result<void> run(const GraphArguments& arguments) {
     KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
     KG_TRY(const auto size, arguments.size.latents(checkpoint.family()));
     KG_TRY(auto model, vae::Model::create(*device, checkpoint, arguments.decode.model));
-    KG_TRY(auto decoder, vae::Decoder::create(model, size));
-    KG_TRY(auto plan, decoder->compile_plan(arguments.step == Step::First ? 0 : 1));
+    KG_TRY(const auto* plans, model->plan({.height = size.height, .width = size.width}));
+    KG_TRY(const auto* plan, plans->plan_of({.first = arguments.step == Step::First}));
     switch (arguments.form) {
         case Form::Json:
-            return out.write(plan.to_json());
+            return out.write(plan->to_json());
         case Form::Dot:
-            return out.write(plan.to_graphviz());
+            return out.write(plan->to_graphviz());
         case Form::Table:
             break;
     }
-    return out.write(to_table(plan));
+    return out.write(to_table(*plan));
 }
 
 }  // namespace

@@ -1,43 +1,70 @@
 #include <kinetograph/tools/kinetograph/plain_decode.hpp>
 
+#include <optional>
+
 namespace kinetograph::cli {
+namespace {
+
+graph::Physical whole(const std::byte* address, std::uint64_t bytes) {
+    return {reinterpret_cast<std::uintptr_t>(address), 0, bytes};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<PlainDecode>> PlainDecode::create(const std::shared_ptr<vae::Model>& model,
                                                          vae::LatentSize size) {
     KG_TRY(auto latents, StepLatents::create(model->device(), model->channels(), size));
-    KG_TRY(auto decoder, vae::Decoder::create(model, size));
-    std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(decoder)));
+    KG_TRY(auto runner, vae::ClipRunner::create(model, size));
+    std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(runner)));
     KG_CHECK(made->make_frames(model->device()));
-    KG_CHECK(made->decoder_->attach({.format = vae::FrameFormat::Rgba8}));
     return made;
 }
 
 Result<void> PlainDecode::make_frames(accel::Device& device) {
-    const vae::StepFrames step = decoder_->step_frames();
-    const auto bytes =
-        static_cast<std::uint64_t>(step.width * step.height) * vae::bytes_per_pixel(vae::FrameFormat::Rgba8);
-    for (std::int64_t i = 0; i < step.most; ++i) {
+    const vae::Clip& clip = runner_->clip();
+    const std::uint64_t bytes = clip.frame_desc(vae::FrameFormat::Rgba8).bytes;
+    for (std::int64_t i = 0; i < clip.step_frames().most; ++i) {
         KG_TRY(auto frame, device.allocate("frame", bytes));
-        places_.push_back({reinterpret_cast<std::uintptr_t>(frame->data()), 0, bytes});
         frames_.push_back(std::move(frame));
     }
     return {};
 }
 
+/// The clip's next step, into the frames' memory.
+Result<PlainDecode::Step> PlainDecode::declare() {
+    vae::Clip& clip = runner_->clip();
+    KG_TRY(const auto kind, clip.next());
+    Step step;
+    step.latents = clip.import_latents(step.frame, whole(latents_.of_step(0), latents_.bytes()));
+    std::vector<graph::Buffer> places;
+    for (std::int64_t i = 0; i < clip.output(kind).frames; ++i) {
+        const accel::Memory& memory = *frames_[static_cast<std::size_t>(i)];
+        places.push_back(step.frame.import_buffer(fmt::format("frame {}", i), clip.frame_desc(vae::FrameFormat::Rgba8),
+                                                  whole(memory.data(), memory.bytes())));
+    }
+    KG_CHECK(clip.declare(step.frame, step.latents, vae::ClipFrames{.places = places}));
+    return step;
+}
+
 Result<Samples> PlainDecode::run(std::int64_t count) {
     Samples periods;
-    std::optional<std::uint64_t> before;  // the value of the previously enqueued step
+    std::optional<vae::EnqueuedStep> before;
     std::optional<Nanoseconds> ended;
     for (std::int64_t i = 0; i < count; ++i) {
-        const auto made = static_cast<std::size_t>(decoder_->frames_of(steps_ + 1) - decoder_->frames_of(steps_));
-        const auto address = reinterpret_cast<std::uintptr_t>(latents_.of_step(steps_++));
-        KG_TRY(const auto step, decoder_->enqueue({.latents = {address, 0, latents_.bytes()},
-                                                   .frames = std::span(places_).first(made)}));
-        if (before) KG_CHECK(decoder_->lane().wait(*before));
+        KG_TRY(const auto kind, runner_->clip().next());
+        if (!kinds_.contains(kind.first)) {
+            KG_TRY(auto declared, declare());
+            kinds_.emplace(kind.first, std::move(declared));
+        }
+        Step& step = kinds_.at(kind.first);
+        step.frame.rebind(step.latents, whole(latents_.of_step(steps_++), latents_.bytes()));
+        KG_TRY(const auto enqueued, runner_->execute(step.frame));
+        if (before) KG_CHECK(runner_->wait(*before));
         if (before && ended) periods.add(to_seconds(host_now() - *ended));
         if (before) ended = host_now();
-        before = step.execution.done[graph::Lane::Accelerator.index()];
+        before = enqueued;
     }
-    KG_CHECK(decoder_->lane().stream().synchronize());
+    KG_CHECK(runner_->lane().stream().synchronize());
     return periods;
 }
 

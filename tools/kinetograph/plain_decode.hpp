@@ -1,19 +1,19 @@
 // PlainDecode: steps of a decoder whose frames stay where it writes them, for comparison with drawing and interop.
 #pragma once
 
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/clip_runner.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/step_latents.hpp>
 
+#include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace kinetograph::cli {
 
 class PlainDecode {
   public:
-    /// Errors: those of the decoder.
+    /// Errors: those of vae::ClipRunner::create and vae::Clip::declare.
     static Result<std::unique_ptr<PlainDecode>> create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size);
 
     /// `count` steps, two in flight, as in PresentedDecode::run(), with 8-bit pixels that stay on the accelerator.
@@ -21,14 +21,20 @@ class PlainDecode {
     Result<Samples> run(std::int64_t count);
 
   private:
-    PlainDecode(StepLatents latents, std::unique_ptr<vae::Decoder> decoder)
-        : latents_(std::move(latents)), decoder_(std::move(decoder)) {}
+    PlainDecode(StepLatents latents, std::unique_ptr<vae::ClipRunner> runner)
+        : latents_(std::move(latents)), runner_(std::move(runner)) {}
+    /// One kind of step, declared once.
+    struct Step {
+        graph::FrameGraph frame;
+        graph::Buffer latents;
+    };
     Result<void> make_frames(accel::Device& device);
+    Result<Step> declare();
 
     StepLatents latents_;
     std::vector<std::unique_ptr<accel::Memory>> frames_;
-    std::vector<graph::Physical> places_;
-    std::unique_ptr<vae::Decoder> decoder_;  ///< whose executor waits before the memory above is freed
+    std::map<bool, Step> kinds_;               ///< [whether it is a clip's first]
+    std::unique_ptr<vae::ClipRunner> runner_;  ///< waits before the memory above is freed
     std::uint64_t steps_ = 0;
 };
 

@@ -49,24 +49,19 @@ void blit(const vulkan::Image& frame, VkImageLayout layout, const vulkan::Image&
 
 Result<std::unique_ptr<PresentedDecode>> PresentedDecode::create(interop::Bridge& bridge,
                                                                  const std::shared_ptr<vae::Model>& model,
-                                                                 vae::LatentSize size,
-                                                                 const vae::DecoderOptions& options) {
+                                                                 vae::LatentSize size, profile::Recorder* passes) {
     std::unique_ptr<PresentedDecode> made(new PresentedDecode(bridge));
-    KG_CHECK(made->make(model, size, options));
+    KG_CHECK(made->make(model, size, passes));
     return made;
 }
 
 PresentedDecode::~PresentedDecode() = default;
 
 Result<void> PresentedDecode::make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
-                                   const vae::DecoderOptions& options) {
+                                   profile::Recorder* passes) {
     KG_TRY(latents_, StepLatents::create(model->device(), model->channels(), size));
-    KG_TRY(auto decoder, vae::Decoder::create(model, size, options));
-    decoder_ = decoder.get();
-    auto ring = stream::RingDecoder::create(bridge_, std::move(decoder), {.slots = 12});  // of three steps
-    if (!ring) return fail(std::move(ring.error()));
-    ring_ = std::move(*ring);
-    return make_drawing(decoder_->step_frames());
+    KG_TRY(ring_, stream::RingDecoder::create(bridge_, model, size, {.slots = 12, .passes = passes}));  // three steps
+    return make_drawing(clip().step_frames());
 }
 
 Result<void> PresentedDecode::make_drawing(vae::StepFrames size) {
@@ -134,7 +129,7 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
     }
     if (before) KG_CHECK(executor_->wait(*before));
     // After its frames a step still does work for later steps.
-    KG_CHECK(decoder_->lane().stream().synchronize());
+    KG_CHECK(ring_->wait_for_steps());
     return times;
 }
 
@@ -143,9 +138,9 @@ PresentedState PresentedDecode::state() const {
             .vulkan_bytes = bridge_.display()->memory().bytes_held(),
             .resident_bytes = resident_bytes(),
             .steps = steps_,
-            .frames = static_cast<std::uint64_t>(decoder_->frames_of(static_cast<std::int64_t>(steps_))),
+            .frames = static_cast<std::uint64_t>(clip().frames_of(static_cast<std::int64_t>(steps_))),
             .published = ring_->ring().stats().published,
-            .decoder_value = decoder_->lane().timeline()->value(),
+            .decoder_value = ring_->runner().lane().timeline()->value(),
             .picture_value = drawing_->completed()};
 }
 

@@ -32,12 +32,11 @@ struct PresentedState {
 
 class PresentedDecode {
   public:
-    /// `bridge` is not headless, is of the model's device, and must outlive this. Errors: those of the decoder, its
-    /// ring, and Vulkan.
+    /// `bridge` is not headless, is of the model's device, and must outlive this, as must the recorder of the passes.
+    /// Errors: those of stream::RingDecoder::create, and Vulkan.
     static Result<std::unique_ptr<PresentedDecode>> create(interop::Bridge& bridge,
                                                            const std::shared_ptr<vae::Model>& model,
-                                                           vae::LatentSize size,
-                                                           const vae::DecoderOptions& options = {});
+                                                           vae::LatentSize size, profile::Recorder* passes = nullptr);
     PresentedDecode(const PresentedDecode&) = delete;
     PresentedDecode& operator=(const PresentedDecode&) = delete;
     ~PresentedDecode();
@@ -47,12 +46,11 @@ class PresentedDecode {
     Result<PresentedTimes> run(std::int64_t count);
     /// Call it between runs.
     PresentedState state() const;
-    const vae::Decoder& decoder() const { return ring_->decoder(); }
+    const vae::Clip& clip() const { return ring_->clip(); }
 
   private:
     explicit PresentedDecode(interop::Bridge& bridge) : bridge_(bridge) {}
-    Result<void> make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
-                      const vae::DecoderOptions& options);
+    Result<void> make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size, profile::Recorder* passes);
     Result<void> make_drawing(vae::StepFrames size);
     Result<void> enqueue_step();
     Result<graph::Execution> draw_frames();
@@ -60,7 +58,6 @@ class PresentedDecode {
 
     interop::Bridge& bridge_;
     std::optional<StepLatents> latents_;
-    vae::Decoder* decoder_ = nullptr;  ///< the ring's
     std::unique_ptr<stream::RingDecoder> ring_;
     std::unique_ptr<vulkan::Image> picture_;
     std::unique_ptr<vulkan::VulkanLane> drawing_;

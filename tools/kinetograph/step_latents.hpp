@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/vae/checkpoint.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
 
 #include <memory>

@@ -1,6 +1,5 @@
 // The Wan 2.1 decoder on the CUDA lane, against the reference decoder's outputs and against itself.
 #include <kinetograph/compute/vae/decoder.hpp>
-#include <kinetograph/compute/vae/layer_stack.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
@@ -33,9 +32,9 @@ std::vector<float> expect_decodes_to(Decoder& decoder, const golden::Tensor& lat
         const auto step = decoder.step(golden::tchw(latents, t, 1));
         EXPECT_TRUE(step) << step.error().message;
         if (!step) return {};
-        EXPECT_EQ(step->count, t == 0 ? 1 : 4);
-        EXPECT_EQ(step->first_index, t == 0 ? 0 : 4 * t - 3);
-        EXPECT_TRUE(golden::within(step->thwc, golden::thwc(frames, step->first_index, step->count), limit))
+        EXPECT_EQ(step->frames.count, t == 0 ? 1 : 4);
+        EXPECT_EQ(step->frames.first, t == 0 ? 0 : 4 * t - 3);
+        EXPECT_TRUE(golden::within(step->thwc, golden::thwc(frames, step->frames.first, step->frames.count), limit))
             << "step " << t;
         all.insert(all.end(), step->thwc.begin(), step->thwc.end());
     }
@@ -143,17 +142,16 @@ struct Clip {
         const auto load = [&](const std::string& name) { return checkpoint.load(name); };
         const auto model =
             Model::create(device, "a decoder", {.network = checkpoint.network(), .dtype = dtype}, load).value();
-        const auto stack =
-            LayerStack::create(model, {.height = height, .width = width, .max_frames = *std::ranges::max_element(cut)},
-                               {.batches = batches})
+        const auto decoder =
+            Decoder::create(model, {height, width}, {.max_frames = *std::ranges::max_element(cut), .batches = batches})
                 .value();
         std::vector<float> frames;
         std::int64_t next = 0;
         for (const std::int64_t count : cut) {
-            const auto out = stack->step(latents(next, count, checkpoint.z_dim()), count);
+            const auto out = decoder->step(latents(next, count, checkpoint.z_dim()), count);
             EXPECT_TRUE(out) << out.error().message;
             if (!out) return {};
-            frames.insert(frames.end(), out->begin(), out->end());
+            frames.insert(frames.end(), out->thwc.begin(), out->thwc.end());
             next += count;
         }
         return frames;

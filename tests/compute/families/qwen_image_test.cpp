@@ -35,7 +35,7 @@ class QwenImage : public testing::Test {
         const auto step = decoder.step(latent_);
         EXPECT_TRUE(step) << step.error().message;
         if (!step) return {};
-        EXPECT_EQ(step->count, 1);
+        EXPECT_EQ(step->frames.count, 1);
         return {step->thwc.begin(), step->thwc.end()};
     }
     static std::vector<float> latent() {
@@ -87,9 +87,10 @@ TEST_F(QwenImage, DecodesOneLatentFrameAClip) {
 TEST_F(QwenImage, KeepsNothingForALaterStep) {
     const auto wan = decoder(vae::Checkpoint::open("synthetic:wan2.1,dim=4").value());
     const auto qwen = decoder(vae::Checkpoint::open("synthetic:qwen-image,dim=4").value());
-    EXPECT_LT(qwen->memory().histories, wan->memory().histories / 4);
+    EXPECT_LT(qwen->clip().memory().histories, wan->clip().memory().histories / 4);
     ASSERT_FALSE(picture(*qwen).empty());
-    for (const graph::PlannedPass& pass : qwen->plan()->passes) EXPECT_FALSE(pass.name.ends_with(".keep")) << pass.name;
+    for (const graph::PlannedPass& pass : qwen->runner().plan()->passes)
+        EXPECT_FALSE(pass.name.ends_with(".keep")) << pass.name;
 }
 
 }  // namespace

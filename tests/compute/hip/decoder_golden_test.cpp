@@ -34,7 +34,7 @@ class HipDecoder : public test::HipLane {
             const auto step = decoder.step(golden::tchw(latents, t, 1));
             EXPECT_TRUE(step) << step.error().message;
             if (!step) return {};
-            EXPECT_EQ(step->count, t == 0 ? 1 : 4);
+            EXPECT_EQ(step->frames.count, t == 0 ? 1 : 4);
             all.insert(all.end(), step->thwc.begin(), step->thwc.end());
         }
         return all;

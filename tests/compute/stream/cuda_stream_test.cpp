@@ -20,6 +20,7 @@ using testing::FrameRecord;
 using testing::FrameRingDesc;
 using testing::small_clip;
 using testing::small_decoder;
+using testing::small_model;
 
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::int64_t kLatents = 2;
@@ -45,7 +46,7 @@ class CudaStreams : public testing::StreamTest, public ::testing::WithParamInter
         stream_ = accelerator_->create_stream("who makes latents").value();
         latents_ = accelerator_->allocate("latents of the test", kLatents * kLatentBytes).value();
         for (std::int64_t t = 0; t < kLatents; ++t) write(t, clip_.frame(t));
-        auto decoder = RingDecoder::create(*bridge_, small_decoder(*accelerator_, kWidth),
+        auto decoder = RingDecoder::create(*bridge_, small_model(*accelerator_), {testing::kHeight, kWidth},
                                            {.storage = GetParam(), .recorder = &recorder_});
         ASSERT_TRUE(decoder) << decoder.error().message;
         decoder_ = std::move(*decoder);
@@ -266,7 +267,7 @@ TEST_P(LostStreams, TellTheReaderThoughFramesAreWaiting) {
     const interop::testing::Watchdog watchdog(fmt::format("a fault in launch {}", GetParam()), kSoon);
     validation_ = vulkan::Validation::Off;
     ASSERT_NO_FATAL_FAILURE(open(cuda_, {.faulting_launch = GetParam()}));
-    auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_, kWidth), small_clip(kLatents, kWidth),
+    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), small_clip(kLatents, kWidth),
                                       {.storage = FrameRingDesc::Storage::Buffer, .slots = 12, .loop = true});
     ASSERT_TRUE(stream) << stream.error().message;
     stream_ = std::move(*stream);

@@ -2,6 +2,7 @@
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
 
+#include <atomic>
 #include <cstring>
 #include <future>
 #include <limits>
@@ -15,14 +16,16 @@ using testing::FrameRecord;
 using testing::FrameRingDesc;
 using testing::small_clip;
 using testing::small_decoder;
+using testing::small_model;
 
 constexpr Nanoseconds kLong = std::chrono::seconds(30);
+constexpr vae::LatentSize kSize{testing::kHeight, testing::kWidth};
 
 class Streams : public testing::StreamTest, public ::testing::WithParamInterface<Case> {
   protected:
     void start(const vae::Latents& clip, FrameStreamOptions options = {}) {
         expected_ = testing::expected_frames(*small_decoder(*accelerator_), small_clip(6));
-        auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_), clip, options);
+        auto stream = FrameStream::create(bridge(), small_model(*accelerator_), clip, options);
         ASSERT_TRUE(stream) << stream.error().message;
         stream_ = std::move(*stream);
     }
@@ -206,47 +209,31 @@ INSTANTIATE_TEST_SUITE_P(Cases, Streams, ::testing::ValuesIn(testing::all_cases(
 
 class HeadlessStreams : public Streams {};
 
-/// Another decoder, until its third step.
-class ThrowingDecoder final : public vae::Decoder {
+/// Throws when it is asked, once.
+class ThrowingTimeline final : public graph::HostTimeline {
   public:
-    explicit ThrowingDecoder(std::unique_ptr<vae::Decoder> other) : other_(std::move(other)) {}
-    Result<vae::DecodedFrames> step(std::span<const float> latent) override { return other_->step(latent); }
-    Result<void> reset() override {
-        steps_ = 0;
-        return other_->reset();
+    std::uint64_t value() const override {
+        if (!thrown_.exchange(true)) throw std::bad_alloc();
+        return 1;
     }
-    Result<void> attach(vae::DeviceOutput output) override { return other_->attach(std::move(output)); }
-    Result<vae::EnqueuedStep> enqueue(const vae::DeviceStep& step) override {
-        if (++steps_ == 3) throw std::bad_alloc();
-        return other_->enqueue(step);
-    }
-    accel::AcceleratorLane& lane() override { return other_->lane(); }
-    Result<std::vector<float>> trace(std::span<const float> latent, std::string_view module) override {
-        return other_->trace(latent, module);
-    }
-    std::vector<std::string> modules() const override { return other_->modules(); }
-    vae::LatentSize latent_size() const override { return other_->latent_size(); }
-    std::uint64_t latent_bytes() const override { return other_->latent_bytes(); }
-    vae::StepFrames step_frames() const override { return other_->step_frames(); }
-    const graph::Plan* plan() const override { return other_->plan(); }
-    Result<graph::Plan> compile_plan(int kind) const override { return other_->compile_plan(kind); }
-    std::uint64_t peak_device_bytes() const override { return other_->peak_device_bytes(); }
-    vae::StackMemory memory() const override { return other_->memory(); }
 
   private:
-    std::unique_ptr<vae::Decoder> other_;
-    int steps_ = 0;
+    mutable std::atomic<bool> thrown_{false};
 };
 
-TEST_P(HeadlessStreams, TurnAnExceptionOfTheDecoderIntoAnErrorAfterTheFramesBeforeItUntilRestart) {
+/// Five slots hold the frames of two steps: the third step takes those that come back with a timeline that throws.
+TEST_P(HeadlessStreams, TurnAnExceptionOfAStepIntoAnErrorAfterTheFramesBeforeItUntilRestart) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
-    const vae::Latents clip = small_clip(6);
-    expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
-    auto stream = FrameStream::create(bridge(), std::make_unique<ThrowingDecoder>(small_decoder(*accelerator_)), clip);
-    ASSERT_TRUE(stream) << stream.error().message;
-    stream_ = std::move(*stream);
+    ASSERT_NO_FATAL_FAILURE(start(small_clip(6), {.slots = 5}));
     for (int round = 0; round < 2; ++round) {
-        ASSERT_NO_FATAL_FAILURE(expect_frames(0, 5));
+        std::vector<FrameRecord> held;
+        for (int i = 0; i < 5; ++i) {
+            const auto record = take();
+            ASSERT_NO_FATAL_FAILURE(expect_frame(record, i));
+            held.push_back(**record);
+        }
+        const auto throwing = std::make_shared<ThrowingTimeline>();
+        for (const FrameRecord& record : held) ASSERT_TRUE(stream_->release(record, {VK_NULL_HANDLE, throwing, 1}));
         for (int i = 0; i < 3; ++i) {
             const auto failed = take();
             ASSERT_FALSE(failed);
@@ -260,7 +247,7 @@ TEST_P(HeadlessStreams, DecodeLatentsThatArePushedFromTheHostAndFromTheDevice) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     const vae::Latents clip = small_clip(6);
     expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
-    auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_),
+    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
                                       FrameStreamOptions{.storage = FrameRingDesc::Storage::Host, .slots = 5});
     ASSERT_TRUE(stream) << stream.error().message;
     stream_ = std::move(*stream);
@@ -294,7 +281,7 @@ TEST_P(HeadlessStreams, DecodeLatentsThatArePushedFromTheHostAndFromTheDevice) {
 
 TEST_P(HeadlessStreams, ReturnFromPushWhenTheTimeHasPassedAndWhenTheyAreCancelled) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
-    auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_),
+    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
                                       FrameStreamOptions{.storage = FrameRingDesc::Storage::Host, .slots = 5});
     ASSERT_TRUE(stream) << stream.error().message;
     stream_ = std::move(*stream);
@@ -356,18 +343,18 @@ TEST_P(HeadlessStreams, HandOutTheAcceleratorsOwnMemoryAndTimeline) {
     }
 }
 
-TEST_P(HeadlessStreams, RefuseAClipOfAnotherSizeThanTheDecoders) {
+TEST_P(HeadlessStreams, RefuseAClipWithFewerValuesThanItSays) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     vae::Latents large = small_clip(1);
     large.width = 3;
-    const auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_), large);
+    const auto stream = FrameStream::create(bridge(), small_model(*accelerator_), large);
     ASSERT_FALSE(stream);
-    EXPECT_EQ(stream.error().message, "clip: latents of 3x1 do not fit a decoder made for 2x1");
+    EXPECT_EQ(stream.error().message, "clip: 32 values are not 1 latent frames of 16x1x3");
 }
 
 TEST_P(HeadlessStreams, RefuseFewerSlotsThanAStepAndAReaderNeed) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
-    const auto stream = FrameStream::create(bridge(), small_decoder(*accelerator_), small_clip(1), {.slots = 4});
+    const auto stream = FrameStream::create(bridge(), small_model(*accelerator_), small_clip(1), {.slots = 4});
     ASSERT_FALSE(stream);
     EXPECT_EQ(stream.error().message, "a ring of 4 frames: a step makes 4 at once, and a reader holds at least one");
 }

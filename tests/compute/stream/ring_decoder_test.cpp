@@ -13,6 +13,7 @@ using testing::Case;
 using testing::FrameRecord;
 using testing::small_clip;
 using testing::small_decoder;
+using testing::small_model;
 
 constexpr std::uint64_t kLatentBytes = 16 * testing::kHeight * testing::kWidth * sizeof(float);
 
@@ -28,7 +29,7 @@ class RingDecoders : public testing::StreamTest, public ::testing::WithParamInte
         latents_ = accelerator_->allocate("latents of the test", 6 * kLatentBytes).value();
         stream_ = accelerator_->create_stream("who makes latents").value();
         for (std::int64_t t = 0; t < 6; ++t) write(t, clip_.frame(t));
-        auto decoder = RingDecoder::create(*bridge_, small_decoder(*accelerator_),
+        auto decoder = RingDecoder::create(*bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
                                            {.storage = GetParam().storage, .recorder = &recorder_});
         ASSERT_TRUE(decoder) << decoder.error().message;
         decoder_ = std::move(*decoder);
@@ -177,7 +178,7 @@ TEST_P(RingDecoders, OnlyTheTwoEndsOfAStepAreApartFromWhatIsReplayed) {
     if (IsSkipped()) return;
     for (const std::int64_t t : {0, 1}) {
         ASSERT_EQ(step(t), Stepped::Enqueued);
-        const graph::Plan& plan = *decoder_->decoder().plan();
+        const graph::Plan& plan = *decoder_->runner().plan();
         std::string batches;
         for (const graph::Batch& batch : plan.batches)
             batches += fmt::format("{}{} {}", batches.empty() ? "" : ", ", graph::to_string(batch.lane),

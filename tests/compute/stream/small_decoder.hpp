@@ -13,15 +13,18 @@ namespace kinetograph::stream::testing {
 constexpr std::int64_t kHeight = 1, kWidth = 2;  // latent pixels
 constexpr std::uint32_t kFrameWidth = 16, kFrameHeight = 8;
 
-inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, std::int64_t width = kWidth,
-                                                   profile::Recorder* recorder = nullptr) {
+inline std::shared_ptr<vae::Model> small_model(accel::Device& device) {
     const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
     EXPECT_TRUE(checkpoint) << checkpoint.error().message;
     const vae::Precision precision =
         device.info().kind == accel::Kind::Cpu ? vae::Precision::Fp32 : vae::Precision::Bf16;
     const auto model = vae::Model::create(device, *checkpoint, {.precision = precision});
     EXPECT_TRUE(model) << model.error().message;
-    auto decoder = vae::Decoder::create(*model, {kHeight, width}, {.recorder = recorder});
+    return *model;
+}
+
+inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, std::int64_t width = kWidth) {
+    auto decoder = vae::Decoder::create(small_model(device), {kHeight, width});
     EXPECT_TRUE(decoder) << decoder.error().message;
     return std::move(*decoder);
 }
@@ -41,7 +44,7 @@ inline std::vector<std::vector<std::uint8_t>> expected_frames(vae::Decoder& deco
         const auto step = decoder.step(clip.frame(t));
         EXPECT_TRUE(step) << step.error().message;
         const auto values = static_cast<std::size_t>(step->height * step->width) * 3;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(step->count); ++i) {
+        for (std::size_t i = 0; i < static_cast<std::size_t>(step->frames.count); ++i) {
             std::vector<std::uint8_t>& rgba = frames.emplace_back();
             for (std::size_t v = 0; v < values; ++v) {
                 rgba.push_back(nn::to_unorm8(step->thwc[i * values + v]));

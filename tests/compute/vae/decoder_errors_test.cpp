@@ -42,7 +42,8 @@ TEST_F(DecoderErrors, EndTheClipAndAreReturnedAgainUntilResetBeginsANewOne) {
     const auto expected = decode(*make(), 3);
     const auto decoder = make();
     decode(*decoder, 2);
-    decoder->lane().stream().enqueue("a pass", [] { return Result<void>(fail(ErrorCode::OutOfMemory, "no more")); });
+    decoder->runner().lane().stream().enqueue("a pass",
+                                              [] { return Result<void>(fail(ErrorCode::OutOfMemory, "no more")); });
     for (int attempt = 0; attempt < 3; ++attempt) {
         const auto failed = decoder->step(latent(2));
         ASSERT_FALSE(failed) << "attempt " << attempt;

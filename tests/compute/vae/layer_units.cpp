@@ -52,13 +52,12 @@ Unit attention_unit() {
     return unit;
 }
 
-std::unique_ptr<LayerStack> stack(const UnitLane& lane, const golden::File& file, const Unit& unit,
-                                  const golden::Tensor& input, std::int64_t max_frames) {
+std::unique_ptr<Decoder> decoder(const UnitLane& lane, const golden::File& file, const Unit& unit,
+                                 const golden::Tensor& input, std::int64_t max_frames) {
     const auto model = Model::create(lane.device, unit.key, {.network = unit.network, .dtype = lane.dtype},
                                      [&file](const std::string& name) { return file.tensor(name).values; });
     EXPECT_TRUE(model) << model.error().message;
-    auto created =
-        LayerStack::create(*model, {.height = input.shape[2], .width = input.shape[3], .max_frames = max_frames});
+    auto created = Decoder::create(*model, {input.shape[2], input.shape[3]}, {.max_frames = max_frames});
     EXPECT_TRUE(created) << created.error().message;
     return std::move(*created);
 }
@@ -66,14 +65,14 @@ std::unique_ptr<LayerStack> stack(const UnitLane& lane, const golden::File& file
 /// Feeds `input` cut into steps and compares each step's output with "<unit>.<cut>.chunkK.output".
 void expect_cut_matches(const UnitLane& lane, const golden::File& file, const Unit& of, const Cut& cut) {
     const auto input = file.tensor(of.key + ".input");
-    const auto unit = stack(lane, file, of, input, *std::ranges::max_element(cut.frames));
+    const auto unit = decoder(lane, file, of, input, *std::ranges::max_element(cut.frames));
     std::int64_t next = 0;
     for (std::size_t k = 0; k < cut.frames.size(); ++k) {
         const auto out = unit->step(golden::tchw(input, next, cut.frames[k]), cut.frames[k]);
         ASSERT_TRUE(out) << out.error().message;
         next += cut.frames[k];
         const auto expected = file.tensor(of.key + "." + cut.name + ".chunk" + std::to_string(k) + ".output");
-        EXPECT_TRUE(golden::within(*out, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane)))
+        EXPECT_TRUE(golden::within(out->thwc, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane)))
             << of.key << "." << cut.name << " chunk " << k;
     }
 }
@@ -82,11 +81,11 @@ void expect_cut_matches(const UnitLane& lane, const golden::File& file, const Un
 void expect_step_matches(const UnitLane& lane, const Unit& of) {
     const golden::File file(kFile);
     const auto input = file.tensor(of.key + ".input");
-    const auto unit = stack(lane, file, of, input, input.shape[1]);
+    const auto unit = decoder(lane, file, of, input, input.shape[1]);
     const auto out = unit->step(golden::tchw(input, 0, input.shape[1]), input.shape[1]);
     ASSERT_TRUE(out) << out.error().message;
     const auto expected = file.tensor(of.key + ".output");
-    EXPECT_TRUE(golden::within(*out, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane))) << of.key;
+    EXPECT_TRUE(golden::within(out->thwc, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane))) << of.key;
 }
 
 }  // namespace
@@ -106,10 +105,10 @@ void expect_temporal_upsampling_units(const UnitLane& lane) {
 void expect_interleaved_halves(const UnitLane& lane) {
     const golden::File file(kFile);
     const auto input = file.tensor("up3d.input");
-    const auto unit = stack(lane, file, temporal_upsampling_unit(), input, 2);
+    const auto unit = decoder(lane, file, temporal_upsampling_unit(), input, 2);
     ASSERT_TRUE(unit->step(golden::tchw(input, 0, 1), 1));
     for (std::int64_t k = 1; k < 4; ++k) {
-        const auto traced = unit->trace(golden::tchw(input, 2 * k - 1, 2), 2, "up3d.time_conv");
+        const auto traced = unit->trace(golden::tchw(input, 2 * k - 1, 2), "up3d.time_conv", 2);
         ASSERT_TRUE(traced) << traced.error().message;
         const auto expected = file.tensor("up3d.b.chunk" + std::to_string(k) + ".time");
         EXPECT_TRUE(golden::within(*traced, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane)))

@@ -1,7 +1,7 @@
 // Isolated layers with streaming state, cut into steps of different lengths, against float64 references.
 #pragma once
 
-#include <kinetograph/compute/vae/layer_stack.hpp>
+#include <kinetograph/compute/vae/decoder.hpp>
 
 namespace kinetograph::vae {
 

@@ -80,7 +80,7 @@ TEST_F(Models, HoldTheirParametersOnceAndSayWhatEachClipTakesBesideThem) {
     EXPECT_EQ(device_->bytes_allocated(), before) << "no size has been planned";
     auto first = decoder(shared);
     const std::uint64_t with_one = device_->bytes_allocated() - before;
-    const StackMemory memory = first->memory();
+    const StackMemory memory = first->clip().memory();
     EXPECT_GT(memory.parameters, 0U);
     EXPECT_GT(memory.packed, 0U);
     EXPECT_LE(with_one, memory.parameters + memory.clip());
@@ -88,7 +88,7 @@ TEST_F(Models, HoldTheirParametersOnceAndSayWhatEachClipTakesBesideThem) {
     const std::uint64_t of_the_second = device_->bytes_allocated() - before - with_one;
     EXPECT_EQ(of_the_second, with_one - memory.parameters) << "a clip takes all but the parameters";
     EXPECT_LE(of_the_second, memory.clip());
-    EXPECT_EQ(second->memory().total(), memory.total()) << "both say the model's part, which is there once";
+    EXPECT_EQ(second->clip().memory().total(), memory.total()) << "both say the model's part, which is there once";
     first.reset();
     EXPECT_EQ(device_->bytes_allocated() - before, with_one) << "the parameters stay for the other clip";
     frames_of(*second, 0, 0);
@@ -98,7 +98,8 @@ TEST_F(Models, AreNotTouchedByTheErrorOfOneClip) {
     const auto shared = model();
     const auto broken = decoder(shared), well = decoder(shared), alone = decoder(model());
     EXPECT_EQ(frames_of(*well, 0, 0), frames_of(*alone, 0, 0));
-    broken->lane().stream().enqueue("a pass", [] { return Result<void>(fail(ErrorCode::OutOfMemory, "no more")); });
+    broken->runner().lane().stream().enqueue("a pass",
+                                             [] { return Result<void>(fail(ErrorCode::OutOfMemory, "no more")); });
     ASSERT_FALSE(broken->step(latent(1, 0)));
     EXPECT_EQ(frames_of(*well, 0, 1), frames_of(*alone, 0, 1));
     ASSERT_TRUE(broken->reset());

@@ -24,9 +24,9 @@ void expect_decodes_to(Decoder& decoder, const golden::Tensor& latents, const go
     for (std::int64_t t = 0; t < latents.shape[1]; ++t) {
         const auto step = decoder.step(golden::tchw(latents, t, 1));
         ASSERT_TRUE(step) << step.error().message;
-        EXPECT_EQ(step->count, t == 0 ? 1 : 4);
-        EXPECT_EQ(step->first_index, t == 0 ? 0 : 4 * t - 3);
-        EXPECT_TRUE(golden::within(step->thwc, golden::thwc(frames, step->first_index, step->count), limit))
+        EXPECT_EQ(step->frames.count, t == 0 ? 1 : 4);
+        EXPECT_EQ(step->frames.first, t == 0 ? 0 : 4 * t - 3);
+        EXPECT_TRUE(golden::within(step->thwc, golden::thwc(frames, step->frames.first, step->frames.count), limit))
             << "step " << t;
         all.insert(all.end(), step->thwc.begin(), step->thwc.end());
     }

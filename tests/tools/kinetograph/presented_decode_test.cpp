@@ -46,13 +46,11 @@ TEST_P(PresentedDecodes, FollowHandOversAndOneAnotherOnOneBridge) {
     const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
     ASSERT_TRUE(checkpoint) << checkpoint.error().message;
     profile::Recorder recorder;
-    vae::DecoderOptions stamped;
-    stamped.recorder = &recorder;
     const std::uint64_t held = accelerator_->bytes_allocated();
     // Later decoders take more steps than the earlier ones whose memory they may reuse.
     for (std::int64_t round = 0; round < rounds_; ++round) {
         auto decode = PresentedDecode::create(*bridge_, *vae::Model::create(*accelerator_, *checkpoint), {1, 1},
-                                              round == 0 ? stamped : vae::DecoderOptions{});
+                                              round == 0 ? &recorder : nullptr);
         ASSERT_TRUE(decode) << decode.error().message;
         for (std::int64_t part = 0; part <= round; ++part) {
             const auto times = (*decode)->run(4);

@@ -1,5 +1,5 @@
-// What a stack of layers takes of the device's memory.
-#include <kinetograph/compute/vae/layer_stack.hpp>
+// What steps of a small network take of the device's memory, and keep from step to step.
+#include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 namespace kinetograph::vae {
 namespace {
 
-TEST(LayerStacks, AreNotMistakenAboutTheirMemoryWhereSomebodyElseGivesSomeBackMeanwhile) {
+TEST(ClipRunners, StateTheirMemoryCorrectlyWhereAnotherOwnerFreesSomeMeanwhile) {
     const auto device = accel::cpu::create_device();
-    auto others = device->allocate("somebody else's", 64U << 20U).value();
+    auto others = device->allocate("another owner's", 64U << 20U).value();
     NetworkDesc desc;
     desc.network = nn::Network(8);
     desc.network.append(nn::Network::input(), nn::primitive::Conv{.key = "conv", .c_in = 8, .filter = {8, 3, 3, 3}});
@@ -23,9 +23,9 @@ TEST(LayerStacks, AreNotMistakenAboutTheirMemoryWhereSomebodyElseGivesSomeBackMe
         others.reset();
         return std::vector<float>(name == "conv.weight" ? 8 * 8 * 27 : 8, 0.5F);
     };
-    const auto stack = LayerStack::create(*Model::create(*device, "a network", desc, load), {.height = 4, .width = 4});
-    ASSERT_TRUE(stack) << stack.error().message;
-    EXPECT_LT((*stack)->memory().total(), 1U << 20U);
+    const auto runner = ClipRunner::create(*Model::create(*device, "a network", desc, load), {4, 4});
+    ASSERT_TRUE(runner) << runner.error().message;
+    EXPECT_LT((*runner)->clip().memory().total(), 1U << 20U);
 }
 
 /// A residual block between two convolutions, the last of which reads it normed or as it is; all but the first convolve
@@ -61,17 +61,17 @@ class Steps {
             return values;
         };
         const auto model = Model::create(*device, "a network", block_between_convolutions(normed), load);
-        const auto stack = LayerStack::create(*model, {.height = 5, .width = 6, .max_frames = 6}).value();
+        const auto decoder = Decoder::create(*model, {5, 6}, {.max_frames = 6}).value();
         std::int64_t next = 0;
         for (const std::int64_t count : cut) {
             std::vector<float> input(static_cast<std::size_t>(count * kEach));
             for (float& value : input) value = std::cos(0.37F * static_cast<float>(next++));
-            const auto made = stack->step(input, count);
+            const auto made = decoder->step(input, count);
             EXPECT_TRUE(made) << made.error().message;
             if (!made) return;
-            frames.insert(frames.end(), made->begin(), made->end());
+            frames.insert(frames.end(), made->thwc.begin(), made->thwc.end());
         }
-        for (const graph::PlannedPass& pass : stack->plan()->passes) passes.push_back(pass.name);
+        for (const graph::PlannedPass& pass : decoder->runner().plan()->passes) passes.push_back(pass.name);
     }
     bool has(const std::string& pass) const { return std::ranges::find(passes, pass) != passes.end(); }
 
@@ -87,7 +87,7 @@ class Steps {
     std::vector<std::string> passes;
 };
 
-TEST(LayerStacks, GiveTheSameWhetherFramesAreKeptInPlaceOrCopied) {
+TEST(ClipRunners, GiveTheSameWhetherFramesAreKeptInPlaceOrCopied) {
     const Steps copied({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}), in_place({4, 1, 6});
     EXPECT_TRUE(copied.has("last.keep"));
     EXPECT_FALSE(copied.has("last.tail"));
@@ -99,7 +99,7 @@ TEST(LayerStacks, GiveTheSameWhetherFramesAreKeptInPlaceOrCopied) {
     EXPECT_LE(Steps({6, 5}).difference(copied), 1e-5F);
 }
 
-TEST(LayerStacks, CopyTheFramesToKeepThatLieInAResidualsPlace) {
+TEST(ClipRunners, CopyTheFramesToKeepThatLieInAResidualsPlace) {
     const Steps steps({6, 5}, false);
     EXPECT_TRUE(steps.has("last.keep"));
     EXPECT_FALSE(steps.has("last.tail"));

@@ -1,7 +1,7 @@
-// Steps on the device against the same steps through the host, bit for bit.
+// Clips that declare into graphs of the caller's, against the same steps through the host, bit for bit.
 #include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
-#include <kinetograph/compute/vae/layer_stack.hpp>
+#include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <gtest/gtest.h>
@@ -9,19 +9,27 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace kinetograph::vae {
 namespace {
 
 constexpr std::int64_t kMostFrames = 4;
 
-class DeviceSteps : public ::testing::Test {
+class Clips : public ::testing::Test {
   protected:
-    std::unique_ptr<LayerStack> stack() {
-        const auto model =
-            Model::create(*device_, *checkpoint_, {.precision = Precision::Fp32, .latents = LatentScale::Raw});
+    std::shared_ptr<Model> model() {
+        auto model = Model::create(*device_, *checkpoint_, {.precision = Precision::Fp32, .latents = LatentScale::Raw});
         EXPECT_TRUE(model) << model.error().message;
-        auto created = LayerStack::create(*model, {.height = 1, .width = 2, .max_frames = kMostFrames});
+        return std::move(*model);
+    }
+    std::unique_ptr<Decoder> decoder() {
+        auto created = Decoder::create(model(), {1, 2}, {.max_frames = kMostFrames});
+        EXPECT_TRUE(created) << created.error().message;
+        return std::move(*created);
+    }
+    std::unique_ptr<ClipRunner> runner() {
+        auto created = ClipRunner::create(model(), {1, 2}, {.max_frames = kMostFrames});
         EXPECT_TRUE(created) << created.error().message;
         return std::move(*created);
     }
@@ -42,31 +50,38 @@ class DeviceSteps : public ::testing::Test {
         return {reinterpret_cast<std::uintptr_t>(memory.data()), 0, memory.bytes()};
     }
 
-    /// Runs the stream cut into steps of these many latent frames, through the host, and on the device into memory
-    /// that is given; compares the bytes.
+    /// Runs the stream cut into steps of these many latent frames, through the host, and into memory that is given in
+    /// a graph of the test's; compares the bytes.
     void expect_the_same(const std::vector<std::int64_t>& cut, FrameFormat format) {
-        const auto on_host = stack(), on_device_stack = stack();
-        ASSERT_TRUE(on_device_stack->attach({.format = format}));
+        const auto on_host = decoder();
+        const auto runner = this->runner();
+        Clip& clip = runner->clip();
         std::int64_t next = 0;
         for (const std::int64_t frames : cut) {
             const std::vector<float> input = latents(next, frames);
-            const nn::Extent shape = on_host->output({.first = next == 0, .frames = frames});
             const auto expected = on_host->step(input, frames);
             ASSERT_TRUE(expected) << expected.error().message;
+            const std::size_t values = expected->thwc.size() / static_cast<std::size_t>(expected->frames.count);
 
             const auto memory = on_device(input);
             std::vector<std::unique_ptr<accel::Memory>> outputs;
-            std::vector<graph::Physical> places;
-            const auto pixels = static_cast<std::uint64_t>(shape.height * shape.width);
-            for (std::int64_t i = 0; i < shape.frames; ++i) {
-                outputs.push_back(device_->allocate("frame", pixels * bytes_per_pixel(format)).value());
-                places.push_back(whole(*outputs.back()));
+            std::vector<graph::Buffer> places;
+            graph::FrameGraph frame;
+            const graph::BufferDesc desc = clip.frame_desc(format);
+            for (std::int64_t i = 0; i < expected->frames.count; ++i) {
+                outputs.push_back(device_->allocate("frame", desc.bytes).value());
+                places.push_back(frame.import_buffer(fmt::format("frame {}", i), desc, whole(*outputs.back())));
             }
-            const auto execution = on_device_stack->enqueue({.latents = whole(*memory), .frames = places}, frames);
-            ASSERT_TRUE(execution) << execution.error().message;
-            ASSERT_TRUE(on_device_stack->lane().wait(execution->done[graph::Lane::Accelerator.index()]));
+            const graph::Buffer source = clip.import_latents(frame, whole(*memory), frames);
+            const auto declared = clip.declare(frame, source, {.format = format, .places = places}, frames);
+            ASSERT_TRUE(declared) << declared.error().message;
+            const auto step = runner->execute(frame, frames);
+            ASSERT_TRUE(step) << step.error().message;
+            EXPECT_EQ(step->frames.first, expected->frames.first);
+            EXPECT_EQ(step->frames.count, expected->frames.count);
+            ASSERT_TRUE(runner->wait(*step));
             for (std::size_t i = 0; i < outputs.size(); ++i)
-                expect_frame(expected->subspan(i * pixels * 3, pixels * 3), *outputs[i], format);
+                expect_frame(expected->thwc.subspan(i * values, values), *outputs[i], format);
             next += frames;
         }
     }
@@ -86,28 +101,26 @@ class DeviceSteps : public ::testing::Test {
     std::optional<Checkpoint> checkpoint_{*Checkpoint::open("synthetic:wan2.1,dim=2")};
 };
 
-TEST_F(DeviceSteps, WriteThePicturesOfTheSameStepsThroughTheHost) {
-    expect_the_same({1, 1, 1, 1, 1}, FrameFormat::Rgba8);
-}
+TEST_F(Clips, WriteThePicturesOfTheSameStepsThroughTheHost) { expect_the_same({1, 1, 1, 1, 1}, FrameFormat::Rgba8); }
 
-TEST_F(DeviceSteps, WriteTheFloatsOfTheSameStepsThroughTheHostForAnyCutOfTheStream) {
+TEST_F(Clips, WriteTheFloatsOfTheSameStepsThroughTheHostForAnyCutOfTheStream) {
     expect_the_same({1, 4, 2, 3, 1}, FrameFormat::Float32);
 }
 
-TEST_F(DeviceSteps, HandTheirFramesToPassesOfTheCallersInTheSameGraph) {
-    const auto stack = this->stack();
+TEST_F(Clips, HandTheirFramesToPassesOfTheCallersInAGraphThatServesEveryStepOfItsKind) {
+    const auto runner = this->runner();
+    Clip& clip = runner->clip();
     struct Sum {
         std::vector<graph::Buffer> frames;
     };
-    int declared = 0;
     std::vector<std::uint64_t> sums;
-    DeviceOutput output{.memory = DeviceOutput::Memory::Transient};
-    output.then = [&](graph::FrameGraph& frame, std::span<const graph::Buffer> frames) {
-        ++declared;
+    const auto declare = [&](graph::FrameGraph& frame, const accel::Memory& latents) {
+        const auto frames = clip.declare(frame, clip.import_latents(frame, whole(latents)));
+        ASSERT_TRUE(frames) << frames.error().message;
         frame.add_pass<Sum>(
             "sum", graph::Lane::Accelerator,
             [&](graph::PassBuilder& pass, Sum& data) {
-                for (const graph::Buffer buffer : frames)
+                for (const graph::Buffer buffer : *frames)
                     data.frames.push_back(pass.read(buffer, graph::Access::KernelRead));
                 pass.has_side_effect();
             },
@@ -123,25 +136,28 @@ TEST_F(DeviceSteps, HandTheirFramesToPassesOfTheCallersInTheSameGraph) {
                 });
             });
     };
-    ASSERT_TRUE(stack->attach(output));
     const auto memory = on_device(latents(0, 1));
-    graph::Execution last;
+    std::map<StepKind, graph::FrameGraph> graphs;
+    EnqueuedStep last;
     for (int step = 0; step < 4; ++step) {
-        const auto execution = stack->enqueue({.latents = whole(*memory)}, 1);
-        ASSERT_TRUE(execution) << execution.error().message;
-        last = *execution;
+        const auto [known, added] = graphs.try_emplace(*clip.next());
+        if (added) {
+            ASSERT_NO_FATAL_FAILURE(declare(known->second, *memory));
+        }
+        const auto enqueued = runner->execute(known->second);
+        ASSERT_TRUE(enqueued) << enqueued.error().message;
+        last = *enqueued;
     }
-    ASSERT_TRUE(stack->lane().wait(last.done[graph::Lane::Accelerator.index()]));
-    EXPECT_EQ(declared, 2) << "once for the first step, once for the others";
+    ASSERT_TRUE(runner->wait(last));
+    EXPECT_EQ(graphs.size(), 2U) << "one for the first step, one for the others";
     ASSERT_EQ(sums.size(), 4U);
     EXPECT_GT(sums[0], 16U * 8U * 255U) << "alpha alone is that much";
     EXPECT_GT(sums[1], 4U * 16U * 8U * 255U);
 }
 
 /// Passes of two clips in one graph that no decoder owns: latents made by a pass, frames read by another.
-TEST_F(DeviceSteps, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
-    const auto model =
-        *Model::create(*device_, *checkpoint_, {.precision = Precision::Fp32, .latents = LatentScale::Raw});
+TEST_F(Clips, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
+    const auto model = this->model();
     const StepPlans& plans = **model->plan({.height = 1, .width = 2});
     std::array<Clip, 2> clips{*Clip::create(model, plans), *Clip::create(model, plans)};
     const auto lane = accel::AcceleratorLane::create(*device_).value();
@@ -152,7 +168,7 @@ TEST_F(DeviceSteps, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
             .value();
     for (Clip& clip : clips) ASSERT_TRUE(clip.reset(lane->stream()));
 
-    const std::array<std::unique_ptr<LayerStack>, 2> alone{stack(), stack()};
+    const std::array<std::unique_ptr<Decoder>, 2> alone{decoder(), decoder()};
     for (std::int64_t step = 0; step < 4; ++step) {
         graph::FrameGraph frame;
         std::array<std::vector<std::vector<std::byte>>, 2> found;
@@ -201,12 +217,12 @@ TEST_F(DeviceSteps, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
         ASSERT_TRUE(executor->wait(*execution));
         for (std::size_t c = 0; c < 2; ++c) {
             clips[c].advance();
-            const auto expected = alone[c]->step(latents(10 * static_cast<std::int64_t>(c) + step, 1), 1);
+            const auto expected = alone[c]->step(latents(10 * static_cast<std::int64_t>(c) + step, 1));
             ASSERT_TRUE(expected);
             ASSERT_EQ(found[c].size(), step == 0 ? 1U : 4U);
-            for (std::size_t i = 0; i < expected->size(); ++i)
+            for (std::size_t i = 0; i < expected->thwc.size(); ++i)
                 ASSERT_EQ(std::to_integer<std::uint8_t>(found[c][i / 384][i % 384 / 3 * 4 + i % 3]),
-                          nn::to_unorm8((*expected)[i]))
+                          nn::to_unorm8(expected->thwc[i]))
                     << "step " << step << ", clip " << c << ", value " << i;
         }
     }
@@ -217,32 +233,38 @@ TEST_F(DeviceSteps, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
     EXPECT_EQ(refused.error().message, "unpack_latents: \"too small\" has 8 bytes, the step's latents are 128");
 }
 
-TEST_F(DeviceSteps, SayWhatIsMissing) {
-    const auto stack = this->stack();
+TEST_F(Clips, RefuseAnotherNumberOfPlacesThanFramesAndStepsThatWereNotPlanned) {
+    const auto runner = this->runner();
+    Clip& clip = runner->clip();
+    graph::FrameGraph frame;
     const auto memory = on_device(latents(0, 1));
-    const auto unattached = stack->enqueue({.latents = whole(*memory)}, 1);
-    ASSERT_FALSE(unattached);
-    EXPECT_EQ(unattached.error().message, "a step on the device before attach()");
-    ASSERT_TRUE(stack->attach({}));
-    const auto nowhere = stack->enqueue({.latents = whole(*memory)}, 1);
-    ASSERT_FALSE(nowhere);
-    EXPECT_EQ(nowhere.error().message, "write_frames: the step makes 1 frames, memory is given for 0");
-    const auto five = stack->enqueue({.latents = whole(*memory)}, 5);
+    const graph::Buffer source = clip.import_latents(frame, whole(*memory));
+    const std::array places{frame.import_buffer("a", clip.frame_desc(FrameFormat::Rgba8), {1, 0, 512}),
+                            frame.import_buffer("b", clip.frame_desc(FrameFormat::Rgba8), {1, 0, 512})};
+    const auto two = clip.declare(frame, source, {.places = places});
+    ASSERT_FALSE(two);
+    EXPECT_EQ(two.error().message, "write_frames: the step makes 1 frames, memory is given for 2");
+    const auto five = clip.declare(frame, source, ClipFrames{}, 5);
     ASSERT_FALSE(five);
     EXPECT_EQ(five.error().message, "a step takes 1 to 4 latent frames, 5 were given");
 }
 
-TEST_F(DeviceSteps, ThroughTheHostGoOnWhereStepsOnTheDeviceEnded) {
-    const auto mixed = stack(), plain = stack();
-    ASSERT_TRUE(mixed->attach({.format = FrameFormat::Float32}));
+TEST_F(Clips, GoOnThroughTheHostWhereAGraphOfTheCallersEnded) {
+    const auto mixed = decoder(), plain = decoder();
+    Clip& clip = mixed->runner().clip();
     const auto memory = on_device(latents(0, 1));
-    const auto frame = device_->allocate("frame", 16 * 8 * 12).value();
-    const graph::Physical place = whole(*frame);
-    ASSERT_TRUE(mixed->enqueue({.latents = whole(*memory), .frames = {&place, 1}}, 1));
-    ASSERT_TRUE(plain->step(latents(0, 1), 1));
-    const auto found = mixed->step(latents(1, 1), 1), expected = plain->step(latents(1, 1), 1);
+    graph::FrameGraph frame;
+    const graph::BufferDesc desc = clip.frame_desc(FrameFormat::Float32);
+    const auto output = device_->allocate("frame", desc.bytes).value();
+    const std::array places{frame.import_buffer("frame 0", desc, whole(*output))};
+    ASSERT_TRUE(clip.declare(frame, clip.import_latents(frame, whole(*memory)),
+                             {.format = FrameFormat::Float32, .places = places}));
+    ASSERT_TRUE(mixed->runner().execute(frame));
+    ASSERT_TRUE(plain->step(latents(0, 1)));
+    const auto found = mixed->step(latents(1, 1)), expected = plain->step(latents(1, 1));
     ASSERT_TRUE(found && expected);
-    EXPECT_EQ(std::vector(found->begin(), found->end()), std::vector(expected->begin(), expected->end()));
+    EXPECT_EQ(std::vector(found->thwc.begin(), found->thwc.end()),
+              std::vector(expected->thwc.begin(), expected->thwc.end()));
 }
 
 }  // namespace

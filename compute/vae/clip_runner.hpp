@@ -1,0 +1,74 @@
+// ClipRunner: a clip with a lane, memory and an executor: what runs the steps of streams, tools and tests alike.
+#pragma once
+
+#include <kinetograph/compute/vae/clip.hpp>
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace kinetograph::vae {
+
+struct RunnerOptions {
+    profile::Recorder* recorder = nullptr;              ///< of the clip's passes; outlives the runner
+    std::int64_t max_frames = 1;                        ///< latent frames that one step may take
+    accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
+    // For passes of the caller's in the same graphs:
+    std::vector<graph::LaneBackend*> lanes{};  ///< beside the runner's own; outlive it
+    std::vector<std::pair<graph::MemoryDomain, graph::MemoryBackend*>>
+        backends{};  ///< of other domains; outlive it too
+    graph::LaneTopology topology = graph::LaneTopology::cpu_only();
+};
+
+/// A step that runs, or will.
+struct EnqueuedStep {
+    FrameRange frames;           ///< of the clip
+    graph::Execution execution;  ///< its values of the lanes' timelines
+};
+
+/// An Error of execute() that is InvalidArgument leaves the clip as it was: the step can be tried again. Every other
+/// Error, and any of wait(), ends the clip: its streaming state is lost, and each further step returns that Error until
+/// reset() begins a new clip. One that reset() returns too is the device's, and needs a new device.
+class ClipRunner {
+  public:
+    /// Plans the size and packs the parameters, unless the model has done that before, then allocates what steps of
+    /// every kind need. Errors: those of Model::plan; OutOfMemory with the figures of StackMemory and what is free;
+    /// InvalidArgument (two back ends of one lane or domain).
+    static Result<std::unique_ptr<ClipRunner>> create(std::shared_ptr<Model> model, LatentSize size,
+                                                      const RunnerOptions& options = {});
+    ClipRunner(const ClipRunner&) = delete;
+    ClipRunner& operator=(const ClipRunner&) = delete;
+    /// Waits for the steps that were executed.
+    ~ClipRunner();
+
+    Clip& clip() { return clip_; }
+    const Clip& clip() const { return clip_; }
+    /// The lane on which the clip's passes run.
+    accel::AcceleratorLane& lane() { return *lane_; }
+
+    /// Submits the clip's next step, declared into `step`, and returns: in steady state the host waits for nothing and
+    /// allocates nothing. Errors: those of Clip::next and of graph::Executor::execute; the first of an earlier step.
+    Result<EnqueuedStep> execute(const graph::FrameGraph& step, std::int64_t latent_frames = 1);
+    /// Submits a graph that is no step of the clip, on the same lanes. Errors: those of graph::Executor::execute.
+    Result<graph::Execution> execute_beside(const graph::FrameGraph& frame);
+    /// Blocks until the step is done. Errors: those of its passes and lanes.
+    Result<void> wait(const EnqueuedStep& step);
+    /// What ended the clip, if anything has.
+    Result<void> status() const;
+    /// Begins a new clip. Waits for the steps that were executed.
+    Result<void> reset();
+
+    const graph::Plan* plan() const { return executor_->plan(); }  ///< of the last graph; null before the first
+    std::uint64_t peak_device_bytes() const { return clip_.model().device().peak_bytes() + clip_.memory().packed; }
+
+  private:
+    explicit ClipRunner(Clip clip) : clip_(std::move(clip)) {}
+
+    Clip clip_;
+    std::unique_ptr<accel::AcceleratorMemory> arena_;
+    std::unique_ptr<accel::AcceleratorLane> lane_;
+    std::unique_ptr<graph::Executor> executor_;  ///< after both: waits for the lane before anything goes
+    std::optional<Error> broken_;                ///< what ended the clip
+};
+
+}  // namespace kinetograph::vae
