@@ -136,17 +136,25 @@ KG_DEVICE void commit_multicast(mbarrier::Barrier& done, uint16_t ranks KG_SITE)
 }
 
 /// Shape 32x32b: register r of a lane is column r of that lane's row. Warp w reaches only lanes 32*(w%4)..+31, and the
-/// address names them. The registers are valid after wait_load. PTX ISA, tcgen05.ld.
-template <int kColumns>
-KG_DEVICE void load(uint32_t (&values)[kColumns], uint32_t address KG_SITE) {
+/// address names them. Waits for the registers and for this warp's other loads, so that the columns may be reused: one
+/// statement with the load, so that no compiler can move a use of the registers between the two. kWaits false is for
+/// tests, which plant the fault in the host model. PTX ISA, tcgen05.ld, tcgen05.wait::ld.
+template <bool kWaits = true, int kColumns>
+KG_DEVICE void read(uint32_t (&values)[kColumns], uint32_t address KG_SITE) {
     static_assert(kColumns == 8 || kColumns == 16 || kColumns == 32 || kColumns == 64 || kColumns == 128);
 #if KG_HOST_MODEL
     host_model::tensor_load(values, kColumns, address, KG_AT("tcgen05.ld"));
+    if constexpr (kWaits) host_model::tensor_wait_load(KG_AT("tcgen05.wait::ld"));
 #else
-#define KG_TCGEN05_LD(columns, blocks, at)                                                                   \
-    asm volatile("tcgen05.ld.sync.aligned.32x32b.x" #columns ".b32 {" KG_REGISTERS_##blocks "}, [%" #at "];" \
-                 : KG_OPERANDS_##blocks(KG_WORD_OUT, values)                                                 \
-                 : "r"(address))
+    static_assert(kWaits, "a chip's code waits");
+#define KG_TCGEN05_LD(columns, blocks, at)                                                  \
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x" #columns ".b32 {" KG_REGISTERS_##blocks \
+                 "}, [%" #at                                                                \
+                 "];"                                                                       \
+                 "\ntcgen05.wait::ld.sync.aligned;"                                         \
+                 : KG_OPERANDS_##blocks(KG_WORD_OUT, values)                                \
+                 : "r"(address)                                                             \
+                 : "memory")
     if constexpr (kColumns == 8) KG_TCGEN05_LD(8, 1, 8);
     if constexpr (kColumns == 16) KG_TCGEN05_LD(16, 2, 16);
     if constexpr (kColumns == 32) KG_TCGEN05_LD(32, 4, 32);
@@ -156,15 +164,14 @@ KG_DEVICE void load(uint32_t (&values)[kColumns], uint32_t address KG_SITE) {
 #endif
 }
 
-/// Waits for this warp's loads: needed before their registers are read and before the columns are reused. PTX ISA,
-/// tcgen05.wait::ld.
-KG_DEVICE void wait_load(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
-    host_model::tensor_wait_load(KG_AT("tcgen05.wait::ld"));
-#else
-    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
-#endif
+/// The two halves of read(), for the model's own tests.
+template <int kColumns>
+KG_DEVICE void load(uint32_t (&values)[kColumns], uint32_t address KG_SITE) {
+    host_model::tensor_load(values, kColumns, address, KG_AT("tcgen05.ld"));
 }
+KG_DEVICE void wait_load(KG_SITE_ONLY) { host_model::tensor_wait_load(KG_AT("tcgen05.wait::ld")); }
+#endif
 
 /// Both are needed around every synchronisation that passes tensor memory from one thread to another. PTX ISA,
 /// tcgen05.fence.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+#include <utility>
 
 namespace kinetograph::sm100 {
 namespace {
@@ -49,12 +50,25 @@ Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& sh
     const auto clocks = static_cast<double>(result.rounds) / chip.clocks_per_second;
     result.mma_seconds = clocks * static_cast<double>(steps) * step_clocks;
     result.l2_seconds = clocks * static_cast<double>(blocks) * block_bytes / chip.l2_bytes_per_clock;
+    const double step_bytes = 32.0 * (config.block.m + config.block.n);
+    const double arriving = activation_tile_bytes(config) + filter_tile_bytes(config);
+    result.shared_seconds = clocks *
+                            (static_cast<double>(steps) * step_bytes + static_cast<double>(blocks) * arriving) /
+                            chip.shared_bytes_per_clock;
     result.hbm_seconds = tensor_bytes(config, shape) / chip.hbm_bytes_per_second;
-    result.seconds = std::max({result.mma_seconds, result.l2_seconds, result.hbm_seconds});
-    result.limit = result.seconds == result.mma_seconds  ? Limit::Mma
-                   : result.seconds == result.l2_seconds ? Limit::L2
-                                                         : Limit::Hbm;
+    result.find_limit();
     return result;
+}
+
+void Conv2dEstimate::find_limit() {
+    const std::pair<double, Limit> parts[] = {{mma_seconds, Limit::Mma},
+                                              {shared_seconds, Limit::Shared},
+                                              {l2_seconds, Limit::L2},
+                                              {hbm_seconds, Limit::Hbm},
+                                              {epilogue_seconds, Limit::Epilogue}};
+    const auto* const longest = std::ranges::max_element(parts, {}, &std::pair<double, Limit>::first);
+    seconds = longest->first;
+    limit = longest->second;
 }
 
 const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request, const ChipRates& chip) {

@@ -7,26 +7,33 @@
 /// from data sheets, not a measurement.
 namespace kinetograph::sm100 {
 
-/// B200: 148 SMs, 2250 TFLOP/s dense bf16 and 8 TB/s of HBM by its data sheet. The rate from L2 into an SM has not been
-/// measured there; 40 bytes a clock is an H200's.
+/// B200: 148 SMs, 2250 TFLOP/s dense bf16 and 8 TB/s of HBM by its data sheet. The rates inside the chip have not been
+/// measured there: 40 bytes a clock from L2 into an SM are an H200's, 128 bytes a clock of shared memory every chip's
+/// since sm_70.
 struct ChipRates {
     uint32_t sms = 148;
     double flops_per_clock = 8192;  ///< of one SM, 16-bit operands; 8-bit ones double it
     double clocks_per_second = 2250e12 / (148 * 8192);
-    double l2_bytes_per_clock = 40;  ///< into one SM
+    double l2_bytes_per_clock = 40;       ///< into one SM
+    double shared_bytes_per_clock = 128;  ///< of one SM: operands that MMAs read, and what arrives for them
     double hbm_bytes_per_second = 8e12;
 };
 
-enum class Limit : uint8_t { Mma, L2, Hbm };
+enum class Limit : uint8_t { Mma, Shared, L2, Hbm, Epilogue };
 
 struct Conv2dEstimate {
-    uint64_t tiles = 0;      ///< of one MMA: one CTA or a pair
-    uint64_t rounds = 0;     ///< tiles that the busiest SM works on
-    double seconds = 0;      ///< the largest of the three
-    double mma_seconds = 0;  ///< products alone, idle SMs of the last round included
-    double l2_seconds = 0;   ///< operands into shared memory alone
-    double hbm_seconds = 0;  ///< every tensor once
+    uint64_t tiles = 0;           ///< of one MMA: one CTA or a pair
+    uint64_t rounds = 0;          ///< tiles that the busiest SM works on
+    double seconds = 0;           ///< the largest of those below
+    double mma_seconds = 0;       ///< products alone, idle SMs of the last round included
+    double shared_seconds = 0;    ///< operands into and out of shared memory alone
+    double l2_seconds = 0;        ///< operands into shared memory alone
+    double hbm_seconds = 0;       ///< every tensor once
+    double epilogue_seconds = 0;  ///< of the halo kernel's warps alone
     Limit limit = Limit::Mma;
+
+    /// Sets `seconds` and `limit` from the parts.
+    void find_limit();
 
     /// What choices compare: among entries limited by HBM alone, the one that needs less of L2 wins.
     double cost() const { return seconds + 1e-3 * (mma_seconds + l2_seconds); }

@@ -51,8 +51,7 @@ struct EpilogueRole {
             for (uint32_t i = 0; i < count; ++i, staging.advance()) {
                 uint32_t sums[kColumns];
                 isa::sync_warp();  // the load takes the whole warp, and its lanes have waited separately
-                isa::tcgen05::load(sums, address + i * kColumns);
-                if constexpr (kFault != Fault::NoWaitLoad) isa::tcgen05::wait_load();
+                isa::tcgen05::read<kFault != Fault::NoWaitLoad>(sums, address + i * kColumns);
                 if (i + 1 == count) hand_back(smem, place, accumulator.slot);
                 finish(params, smem, {tile.m + warp * kRows, tile.n + i * kColumns, tile.group, warp}, sums,
                        staging.slot, source);

@@ -3,6 +3,8 @@
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/shape.hpp>
+#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 
 namespace kinetograph::sm100 {
 namespace {
@@ -38,6 +40,50 @@ std::string failed(std::span<const Conv2dGate> gates, const Subject& s) {
 std::string failed_value(std::span<const Conv2dGate> gates, const Subject& s) {
     return "a problem that fails " + failed(gates, s);
 }
+
+bool few_filters(const conv::ConvProblem& p) { return p.filter.k <= 16; }
+bool bare(const conv::ConvProblem& p) { return !p.residual && p.norm == conv::Norm::None && !p.upsample; }
+
+constexpr Gate kImplicitGemm[] = {
+    kOnSm100,
+    kInBuild,
+    conv::kBf16OrF16,
+    {"an output of the input's type, or at most 16 output channels without residual, norm and upsampling",
+     [](const Subject& s) {
+         return s.problem.output_dtype == s.problem.dtype || (few_filters(s.problem) && bare(s.problem));
+     },
+     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }},
+    conv::kUnscaled,
+    conv::kUngrouped,
+    // Tensor maps want pixels that begin at multiples of 16 bytes.
+    {"input channels a multiple of 8", [](const Subject& s) { return s.problem.c_in % 8 == 0; },
+     [](const Subject& s) { return std::to_string(s.problem.c_in); }},
+    {"output channels a multiple of 8, or at most 16 without residual, norm and upsampling",
+     [](const Subject& s) { return s.problem.filter.k % 8 == 0 || (few_filters(s.problem) && bare(s.problem)); },
+     [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
+    {"stride 1", [](const Subject& s) { return s.problem.stride.all(1); },
+     [](const Subject& s) { return conv::met(s.problem.stride); }},
+    {"dilation 1", [](const Subject& s) { return s.problem.dilation.all(1); },
+     [](const Subject& s) { return conv::met(s.problem.dilation); }},
+    {"1x1 or 3x3 taps in a frame",
+     [](const Subject& s) {
+         const conv::Filter& f = s.problem.filter;
+         return f.r == f.s && (f.r == 1 || f.r == 3);
+     },
+     [](const Subject& s) { return std::to_string(s.problem.filter.r) + 'x' + std::to_string(s.problem.filter.s); }},
+    {"at most 3 temporal taps", [](const Subject& s) { return s.problem.filter.q <= sm90::kMaxTemporalTaps; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.q); }},
+    {"every output frame to meet an input frame",
+     [](const Subject& s) {
+         return s.problem.pad.front < s.problem.filter.q && s.problem.pad.back < s.problem.filter.q;
+     },
+     [](const Subject& s) {
+         return "padding " + std::to_string(s.problem.pad.front) + " and " + std::to_string(s.problem.pad.back);
+     }},
+    {"upsampling by four 2x2 convolutions: 3x3 taps with padding 1",
+     [](const Subject& s) { return !s.problem.upsample || sm80::upsample_of(s.problem) == sm80::Upsample::SubPixel; },
+     [](const Subject&) { return std::string("other taps or padding"); }},
+};
 
 constexpr Gate kConv2d[] = {
     kOnSm100,
@@ -93,6 +139,7 @@ constexpr Gate kIm2col[] = {
 
 }  // namespace
 
+std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
 std::span<const Gate> conv2d_gates() { return kConv2d; }
 std::span<const Gate> conv3d_gates() { return kConv3d; }
 std::span<const Gate> q_slice_gates() { return kQSlice; }

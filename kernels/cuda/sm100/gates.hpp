@@ -5,6 +5,7 @@
 /// What the methods of this folder accept, with reasons.
 namespace kinetograph::sm100 {
 
+std::span<const conv::Gate> implicit_gemm_gates();
 std::span<const conv::Gate> conv2d_gates();
 std::span<const conv::Gate> conv3d_gates();
 std::span<const conv::Gate> q_slice_gates();

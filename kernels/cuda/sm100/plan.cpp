@@ -3,6 +3,7 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
+#include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
 #include <kinetograph/kernels/cuda/sm100/shape.hpp>
 #include <kinetograph/kernels/cuda/sm80/passes.hpp>
@@ -74,6 +75,9 @@ void add_norm(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip
 
 std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
+        {"implicit-gemm-sm100",
+         "implicit GEMM of halos on SM100's tensor memory: frames in place, upsampled or normed on the way",
+         implicit_gemm_gates(), plan_implicit_gemm},
         {"conv2d-sm100", "implicit GEMM of images on SM100's tensor memory", conv2d_gates(), plan_conv2d},
         {"conv3d-sm100", "causal implicit GEMM in one launch on SM100's tensor memory", conv3d_gates(), plan_conv3d},
         {"q-slice-sm100", "a 2-D implicit GEMM a temporal tap on SM100, its epilogue adding fp32 sums", q_slice_gates(),

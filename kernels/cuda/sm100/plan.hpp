@@ -5,7 +5,7 @@
 /// The convolutions of this folder as plans. Pure host code.
 namespace kinetograph::sm100 {
 
-/// conv2d-sm100, conv3d-sm100, q-slice-sm100, q-slice-rounded-sm100, im2col-sm100.
+/// implicit-gemm-sm100 (halo_plan.hpp), conv2d-sm100, conv3d-sm100, q-slice-sm100, q-slice-rounded-sm100, im2col-sm100.
 std::span<const conv::ConvMethod> methods();
 
 /// One temporal tap: one launch for each run of frames that follow one another in memory, as input, output and

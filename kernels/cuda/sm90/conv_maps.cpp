@@ -15,19 +15,37 @@ uint64_t u64(int64_t value) { return static_cast<uint64_t>(value); }
 
 }  // namespace
 
+TileShape tile_shape(const ConvConfig& c) {
+    return {.element = c.element,
+            .rows = tile_rows(c),
+            .columns = tile_columns(c),
+            .filters = c.bn,
+            .channels = c.channels,
+            .side = c.side,
+            .swizzle = swizzle(c),
+            .halo_rows = halo_rows(c),
+            .halo_columns = halo_columns(c),
+            .stage_filters = c.bn,
+            .stage_taps = c.stage_taps,
+            .piece_rows = kBlockSide,
+            .piece_columns = kBlockSide,
+            .piece_channels = piece_channels(c),
+            .piece_swizzle = staging_swizzle(c)};
+}
+
 isa::TensorMap ConvMaps::input(const std::byte* frame) const {
     TensorMapDesc map = dense(frame, 3, {u64(p_.c_in), u64(p_.w), u64(p_.h)});
-    map.swizzle = swizzle(c_);
-    map.box = {c_.channels, halo_columns(c_), halo_rows(c_)};
+    map.swizzle = tile_.swizzle;
+    map.box = {tile_.channels, tile_.halo_columns, tile_.halo_rows};
     return encode_(map);
 }
 
 isa::TensorMap ConvMaps::filter(const std::byte* packed) const {
-    const int64_t channels = sm80::padded_channels(p_.c_in), taps = p_.filter.q * c_.side * c_.side;
+    const int64_t channels = sm80::padded_channels(p_.c_in), taps = p_.filter.q * tile_.side * tile_.side;
     TensorMapDesc map = dense(packed, 4, {u64(channels), u64(p_.filter.k), u64(taps), u64(walk_of(p_).parities)});
     map.stride_bytes = {u64(taps * channels * 2), u64(channels * 2), u64(p_.filter.k * taps * channels * 2)};
-    map.swizzle = swizzle(c_);
-    map.box = {c_.channels, c_.bn, c_.stage_taps, 1};
+    map.swizzle = tile_.swizzle;
+    map.box = {tile_.channels, tile_.stage_filters, tile_.stage_taps, 1};
     return encode_(map);
 }
 
@@ -46,26 +64,26 @@ isa::TensorMap ConvMaps::stored_frame(const std::byte* frame) const {
     const uint64_t by = p_.upsample ? 2 : 1, pixel = u64(p_.filter.k) * 2, row = u64(p_.w_out()) * pixel;
     TensorMapDesc map = dense(frame, 5, {u64(p_.filter.k), by, u64(walk.w), by, u64(walk.h)});
     map.stride_bytes = {pixel, by * pixel, row, by * row};
-    map.swizzle = staging_swizzle(c_);
-    map.box = {piece_channels(c_), 1, kBlockSide, 1, kBlockSide};
+    map.swizzle = tile_.piece_swizzle;
+    map.box = {tile_.piece_channels, 1, tile_.piece_columns, 1, tile_.piece_rows};
     return encode_(map);
 }
 
 TensorMapDesc ConvMaps::dense(const std::byte* address, uint32_t rank, const std::array<uint64_t, 5>& size) const {
-    return isa::dense_map(isa::MapMode::Tiled, c_.element, const_cast<std::byte*>(address), rank, size);
+    return isa::dense_map(isa::MapMode::Tiled, tile_.element, const_cast<std::byte*>(address), rank, size);
 }
 
-ConvParams shape_params(const ConvConfig& c, const ConvProblem& p, const conv::ParameterAddresses& parameters) {
+ConvParams shape_params(const TileShape& tile, const ConvProblem& p, const conv::ParameterAddresses& parameters) {
     const Walk walk = walk_of(p);
-    const auto tiles = [](int64_t size, uint32_t tile) { return u32((size + tile - 1) / tile); };
+    const auto parts = [](int64_t size, uint32_t part) { return u32((size + part - 1) / part); };
     ConvParams params{};
     params.bias = parameters.bias;
     params.gamma = parameters.gamma;
-    params.tiles_x = tiles(walk.w, tile_columns(c));
-    params.tiles_y = tiles(walk.h, tile_rows(c));
-    params.tiles_n = tiles(p.filter.k, c.bn);
+    params.tiles_x = parts(walk.w, tile.columns);
+    params.tiles_y = parts(walk.h, tile.rows);
+    params.tiles_n = parts(p.filter.k, tile.filters);
     params.parities = u32(walk.parities);
-    params.channel_blocks = tiles(p.c_in, c.channels);
+    params.channel_blocks = parts(p.c_in, tile.channels);
     params.pad_top = static_cast<int32_t>(p.pad.top);
     params.pad_left = static_cast<int32_t>(p.pad.left);
     params.flags = conv::epilogue_flags(p);

@@ -7,11 +7,25 @@
 /// From a problem in one tile to what its launches read. Pure host code.
 namespace kinetograph::sm90 {
 
+/// What of a kernel its tensor maps and parameters depend on: the tile that its grid walks, a block of K with the halo
+/// that arrives at once, a stage of filters, and the piece of a result that leaves at once.
+struct TileShape {
+    Element element;
+    uint32_t rows, columns, filters;  ///< of a tile
+    uint32_t channels, side;          ///< of a block of K; taps along rows and along columns
+    isa::Swizzle swizzle;             ///< of halos and filters
+    uint32_t halo_rows, halo_columns;
+    uint32_t stage_filters, stage_taps;
+    uint32_t piece_rows, piece_columns, piece_channels;
+    isa::Swizzle piece_swizzle;
+};
+TileShape tile_shape(const ConvConfig& config);
+
 /// Makes the tensor maps.
 class ConvMaps {
   public:
-    ConvMaps(const ConvConfig& config, const conv::ConvProblem& problem, const conv::EncodeMap& encode)
-        : c_(config), p_(problem), encode_(encode) {}
+    ConvMaps(const TileShape& tile, const conv::ConvProblem& problem, const conv::EncodeMap& encode)
+        : tile_(tile), p_(problem), encode_(encode) {}
 
     isa::TensorMap input(const std::byte* frame) const;
     isa::TensorMap filter(const std::byte* packed) const;
@@ -22,13 +36,13 @@ class ConvMaps {
     isa::TensorMap stored_frame(const std::byte* frame) const;
     isa::TensorMapDesc dense(const std::byte* address, uint32_t rank, const std::array<uint64_t, 5>& size) const;
 
-    const ConvConfig& c_;
+    const TileShape tile_;
     const conv::ConvProblem& p_;
     const conv::EncodeMap& encode_;
 };
 
 /// All but frames and maps.
-ConvParams shape_params(const ConvConfig& config, const conv::ConvProblem& problem,
+ConvParams shape_params(const TileShape& tile, const conv::ConvProblem& problem,
                         const conv::ParameterAddresses& parameters);
 
 }  // namespace kinetograph::sm90

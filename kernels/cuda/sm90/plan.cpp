@@ -59,8 +59,9 @@ std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProble
                                       const ParameterAddresses& parameters, uint32_t sms, const EncodeMap& encode) {
     std::vector<ConvLaunch> launches;
     if (problem.empty()) return launches;
-    const ConvMaps maps(config, problem, encode);
-    ConvParams common = shape_params(config, problem, parameters);
+    const TileShape tile = tile_shape(config);
+    const ConvMaps maps(tile, problem, encode);
+    ConvParams common = shape_params(tile, problem, parameters);
     common.filter = maps.filter(parameters.filter);
     for (const FrameRun& run : frame_runs(problem)) {
         ConvParams params = common;

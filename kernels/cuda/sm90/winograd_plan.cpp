@@ -136,7 +136,7 @@ std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const Co
                                           uint32_t sms, const conv::EncodeMap& encode) {
     std::vector<ConvLaunch> launches;
     if (problem.empty()) return launches;
-    const ConvConfig tile = whole(config);
+    const TileShape tile = tile_shape(whole(config));
     const ConvMaps maps(tile, problem, encode);
     WinogradParams common{.conv = shape_params(tile, problem, parameters), .pairs = {}};
     common.conv.filter = encode(filter_map(config, problem, parameters.filter));

@@ -145,8 +145,7 @@ struct GemmSm100 {
             isa::mbarrier::wait(shared.accumulated[accumulator.slot], accumulator.parity);
             isa::tcgen05::fence_after_sync();
             uint32_t row[kBN];  // this lane's row of the tile
-            isa::tcgen05::load(row, (warp * 32 << 16) | (columns + accumulator.slot * kBN));
-            isa::tcgen05::wait_load();
+            isa::tcgen05::read(row, (warp * 32 << 16) | (columns + accumulator.slot * kBN));
             isa::tcgen05::fence_before_sync();
             isa::mbarrier::arrive(isa::map_to_rank(&shared.drained[accumulator.slot], 0));
             if (lane == 0) isa::tma::wait_stores_read<0>();

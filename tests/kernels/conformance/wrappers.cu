@@ -109,8 +109,7 @@ template __global__ void wgmma_forms<256>(uint64_t, uint64_t, float*);
 template <int kColumns>
 __device__ void loads(uint32_t address, uint32_t* out) {
     uint32_t values[kColumns];
-    tcgen05::load(values, address);
-    tcgen05::wait_load();
+    tcgen05::read(values, address);
     for (int i = 0; i < kColumns; ++i) out[i * 32 + thread_index()] = values[i];
 }
 

@@ -65,7 +65,8 @@ class Assembly : public testing::TestWithParam<SourceFile> {
 INSTANTIATE_TEST_SUITE_P(Sm100, Assembly,
                          testing::Values(SourceFile{"conv2d_frames.cu", 40}, SourceFile{"conv2d_volumes.cu", 40},
                                          SourceFile{"conv2d_windows.cu", 40}, SourceFile{"conv2d_silu.cu", 24},
-                                         SourceFile{"conv2d_variants.cu", 50}, SourceFile{"slice_passes.cu", 3},
+                                         SourceFile{"conv2d_variants.cu", 50}, SourceFile{"halo_conv_bf16.cu", 13},
+                                         SourceFile{"halo_conv_f16.cu", 13}, SourceFile{"slice_passes.cu", 3},
                                          SourceFile{"im2col_passes.cu", 7}),
                          [](const auto& test) {
                              const std::string name = test.param.name;

@@ -7,6 +7,7 @@
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_configs.hpp>
+#include <kinetograph/kernels/host_model/kernel_registry.hpp>
 
 namespace kinetograph::sm90 {
 namespace {
@@ -85,8 +86,25 @@ ModelConv::ModelConv(ConvNumbers& numbers, uint32_t sms) {
     launches_ = narrow_launches(problem, addresses.tensors(), parameters, sms, encode());
 }
 
+ModelConv::ModelConv(const conv::PackedParameters& packed, const MakeLaunches& launches) {
+    const auto parameters = place(packed);
+    launches_ = launches(parameters, encode());
+}
+
+std::string ModelConv::run(std::string_view kernel, uint64_t seed) const {
+    const host_model::ModelKernel* found = host_model::find_model_kernel(kernel);
+    if (found == nullptr) return "this program has no kernel " + std::string(kernel);
+    for (const ConvLaunch& launch : launches_) {
+        const auto outcome =
+            host_model::run(model_launch(launch, seed), [&] { found->run(launch.arguments.storage.data()); });
+        if (outcome.fault) return *outcome.fault;
+    }
+    return "";
+}
+
 host_model::Launch ModelConv::model_launch(const ConvLaunch& launch, uint64_t seed) {
     return {.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+            .cluster = {launch.cluster[0], launch.cluster[1], launch.cluster[2]},
             .threads = launch.threads,
             .shared_bytes = launch.shared_bytes,
             .registers = 168,  // what the kernels are compiled to

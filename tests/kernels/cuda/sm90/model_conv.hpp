@@ -37,7 +37,14 @@ class ModelConv {
     /// By NarrowConvKernel.
     explicit ModelConv(ConvNumbers& numbers, uint32_t sms = 3);
 
-    /// The fault that stopped the run, or "".
+    /// By any kernel: `launches` are made for parameters that have been placed.
+    using MakeLaunches =
+        std::function<std::vector<ConvLaunch>(const conv::ParameterAddresses&, const conv::EncodeMap&)>;
+    ModelConv(const conv::PackedParameters& packed, const MakeLaunches& launches);
+
+    /// Runs the kernel of that name that is linked into this program. The fault that stopped the run, or "".
+    std::string run(std::string_view kernel, uint64_t seed) const;
+    /// The same of a kernel type.
     template <class Kernel, class Params>
     std::string run(uint64_t seed) const {
         for (const ConvLaunch& launch : launches_) {

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <kinetograph/kernels/cuda/sm100/halo_config.hpp>
+
+/// Every tile that is built, as one list: the .cu files make kernels of it, the host its table.
+namespace kinetograph::sm100 {
+
+/// A tile of `bn` filters under side x side taps with as many stages as fit: filters first, four of each, then filters
+/// again. 16 filters are a network's last few channels: one CTA, stored pixel by pixel.
+KG_HOST_DEVICE HaloConfig halo_config(Element element, uint32_t bn, uint32_t blocks, uint32_t side, uint32_t channels,
+                                      uint32_t cluster) {
+    HaloConfig c{.element = element,
+                 .cta_group = cluster == 1 ? 1u : 2u,
+                 .cluster = cluster,
+                 .bn = bn,
+                 .blocks = blocks,
+                 .channels = channels,
+                 .side = side,
+                 .stage_taps = bn == 16                      ? side * side
+                               : channels == 32 && side == 3 ? 3u
+                                                             : 1u,
+                 .store = bn == 16 ? HaloStore::Pixels : HaloStore::Pieces,
+                 .input_stages = 2,
+                 .filter_stages = 2};
+    while (c.filter_stages < 4 && shared_bytes(c) + filter_stage_bytes(c) <= kSharedLimit) ++c.filter_stages;
+    while (c.input_stages < 4 && shared_bytes(c) + input_stage_bytes(c) <= kSharedLimit) ++c.input_stages;
+    while (c.filter_stages < 8 && shared_bytes(c) + filter_stage_bytes(c) <= kSharedLimit) ++c.filter_stages;
+    return c;
+}
+
+// X(name, element, filters, blocks, taps a side, channels of a block of K, CTAs of a cluster). A name says filters x
+// pixels of a CTA, taps, channels, and whether two pairs share filters.
+#define KG_SM100_HALO_TILES(X, element)                 \
+    X(n96_32x8_3_32, element, 96, 2, 3, 32, 2)          \
+    X(n96_32x8_3_64, element, 96, 2, 3, 64, 2)          \
+    X(n192_16x8_3_64, element, 192, 1, 3, 64, 2)        \
+    X(n192_16x8_3_64_shared, element, 192, 1, 3, 64, 4) \
+    X(n192_16x8_3_32, element, 192, 1, 3, 32, 2)        \
+    X(n16_32x8_3_32, element, 16, 2, 3, 32, 1)          \
+    X(n96_32x8_2_32, element, 96, 2, 2, 32, 2)          \
+    X(n96_32x8_2_64, element, 96, 2, 2, 64, 2)          \
+    X(n192_16x8_2_64, element, 192, 1, 2, 64, 2)        \
+    X(n192_16x8_2_64_shared, element, 192, 1, 2, 64, 4) \
+    X(n96_32x8_1_32, element, 96, 2, 1, 32, 2)          \
+    X(n192_16x8_1_64, element, 192, 1, 1, 64, 2)        \
+    X(n16_32x8_1_32, element, 16, 2, 1, 32, 1)
+
+}  // namespace kinetograph::sm100

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+#include <kinetograph/kernels/cuda/sm100/halo_config.hpp>
+
+/// Which of HaloKernel's tiles a convolution takes, how long it will run, and its launches. Pure host code.
+namespace kinetograph::sm100 {
+
+struct NamedHaloConfig {
+    std::string_view kernel;  ///< entry point in the fat binary: "sm100_halo_bf16_n96_32x8_3_32"
+    HaloConfig config;
+};
+
+/// All that are compiled.
+std::span<const NamedHaloConfig> halo_configs();
+
+/// Whether that tile can run it: its element, its taps, its blocks of channels, its form of stores, and for a norm all
+/// filters. Blocks of channels follow from c_in alone, so that every tile adds in the same order.
+bool fits(const HaloConfig& config, const conv::ConvProblem& problem);
+
+/// What the problem takes with that tile, without a norm pass after it and without the launch.
+Conv2dEstimate estimate(const HaloConfig& config, const conv::ConvProblem& problem, const ChipRates& chip = {});
+
+/// The cheapest tile that fits; null if none does.
+const NamedHaloConfig* choose_halo_config(const conv::ConvProblem& problem, const ChipRates& chip = {});
+
+/// Launches of that tile on a chip of `sms` SMs, as many as the frames need.
+std::vector<conv::ConvLaunch> halo_launches(const HaloConfig& config, const conv::ConvProblem& problem,
+                                            const conv::ConvTensors& tensors,
+                                            const conv::ParameterAddresses& parameters, uint32_t sms,
+                                            const conv::EncodeMap& encode);
+
+/// One launch for up to six output frames; a norm over more filters than the widest tile has is a pass that follows.
+/// `problem` has passed implicit_gemm_gates().
+conv::ConvPlan plan_implicit_gemm(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+}  // namespace kinetograph::sm100

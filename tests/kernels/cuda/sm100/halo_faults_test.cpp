@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include <kinetograph/kernels/cuda/sm100/halo_configs.hpp>
+#include <kinetograph/kernels/cuda/sm100/halo_kernel.hpp>
+
+#include "halo_conv.hpp"
+
+/// Faults built into the kernel: the host model names them, or the results are wrong, under every schedule.
+namespace kinetograph::sm100 {
+namespace {
+
+constexpr HaloConfig kTile = halo_config(Element::BF16, 96, 2, 3, 32, 2);
+constexpr HaloConfig kUpsampling = halo_config(Element::BF16, 96, 2, 2, 32, 2);
+constexpr HaloConfig kShared = halo_config(Element::BF16, 192, 1, 3, 64, 4);
+
+/// Three tiles for one pair, so that rings go round and sums change their columns.
+ConvCase long_case() {
+    ConvCase conv{sm80::causal3d(3, 20, 9, 64, 96, 3, 3)};
+    conv.residual = true;
+    conv.epilogue.norm = Norm::Beside;
+    return conv;
+}
+ConvCase upsampled_case() {
+    ConvCase conv{sm80::same2d(1, 9, 9, 32, 40, 3, 3)};
+    conv.shape.upsample = true;
+    return conv;
+}
+
+/// What a run says, or what is wrong with its results; "" if nothing is.
+template <HaloFault kFault, HaloConfig kConfig = kTile>
+std::string outcome(const ConvCase& conv, uint64_t seed) {
+    ConvNumbers numbers(conv);
+    const ModelConv model = halo_model(numbers, kConfig, numbers.addresses(), kConfig.cluster);
+    std::string wrong = model.run<HaloKernel<kConfig, kFault>, HaloParams>(seed);
+    return wrong.empty() ? numbers.judge() : wrong;
+}
+
+template <HaloFault kFault>
+void expect_caught() {
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_NE(outcome<kFault>(long_case(), seed), "") << seed;
+}
+
+TEST(HaloFaults, NoneOfThemIsNoFault) {
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_EQ(outcome<HaloFault::None>(long_case(), seed), "");
+    EXPECT_EQ((outcome<HaloFault::None, kUpsampling>(upsampled_case(), 0)), "");
+}
+TEST(HaloFaults, BarriersThatAreNotPublishedAreCaught) { expect_caught<HaloFault::NoBarrierInitFence>(); }
+TEST(HaloFaults, AMissingWaitForTheHaloIsCaught) { expect_caught<HaloFault::NoInputWait>(); }
+TEST(HaloFaults, AMissingWaitForTheFiltersIsCaught) { expect_caught<HaloFault::NoFilterWait>(); }
+TEST(HaloFaults, BytesOfOneCtaAtAPairsBarrierAreCaught) { expect_caught<HaloFault::ExpectsOneCta>(); }
+TEST(HaloFaults, AHaloThatIsReleasedWhileItIsReadIsCaught) { expect_caught<HaloFault::ReleasesHaloEarly>(); }
+/// A race between pairs: some schedule shows it.
+TEST(HaloFaults, FiltersThatAreReplacedBeforeBothPairsHaveReadThemAreCaught) {
+    const ConvCase conv{sm80::same2d(1, 20, 40, 128, 192, 3, 3)};
+    uint64_t caught = 0;
+    for (uint64_t seed = 0; seed < 12 && caught == 0; ++seed)
+        caught += outcome<HaloFault::OneReaderOfFilters, kShared>(conv, seed).empty() ? 0 : 1;
+    EXPECT_EQ(caught, 1U);
+}
+TEST(HaloFaults, ARowShiftThatIsOffByOneIsCaught) { expect_caught<HaloFault::RowShiftOffByOne>(); }
+TEST(HaloFaults, AWrongPitchIsCaught) { expect_caught<HaloFault::WrongPitch>(); }
+TEST(HaloFaults, OneHaloForAllSubPixelsIsCaught) {
+    EXPECT_NE((outcome<HaloFault::WrongParity, kUpsampling>(upsampled_case(), 0)), "");
+}
+TEST(HaloFaults, SumsThatAreOverwrittenTooEarlyAreCaught) { expect_caught<HaloFault::NoDrainedWait>(); }
+TEST(HaloFaults, SumsThatAreReadTooEarlyAreCaught) { expect_caught<HaloFault::NoAccumulatedWait>(); }
+TEST(HaloFaults, AResidualThatIsReadTooEarlyIsCaught) { expect_caught<HaloFault::NoSourceWait>(); }
+TEST(HaloFaults, AStagingSlotThatIsReusedTooEarlyIsCaught) { expect_caught<HaloFault::NoStagingWait>(); }
+TEST(HaloFaults, AMissingProxyFenceIsCaught) { expect_caught<HaloFault::NoStagingFence>(); }
+TEST(HaloFaults, ANormOverTheFirstPieceIsCaught) { expect_caught<HaloFault::NormOfFirstPiece>(); }
+
+}  // namespace
+}  // namespace kinetograph::sm100
