@@ -61,6 +61,34 @@ void float32(ConvProblem& p, accel::DeviceInfo&) { p.output_dtype = DType::F32; 
 void float32_input(ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F32; }
 
 const Decline kDeclines[] = {
+    {"implicit-gemm-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
+    {"implicit-gemm-sm100", "wants bf16 or fp16, met F8_E4M3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3, p.output_dtype = DType::F8E4M3; }},
+    {"implicit-gemm-sm100",
+     "wants an output of the input's type, or at most 16 output channels without residual, norm and upsampling, met "
+     "F32",
+     float32},
+    {"implicit-gemm-sm100", "wants sums without scales, met a scale for each channel", channel_scales},
+    {"implicit-gemm-sm100", "wants groups 1, met 2", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 2; }},
+    {"implicit-gemm-sm100", "wants input channels a multiple of 8, met 20",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 20; }},
+    {"implicit-gemm-sm100",
+     "wants output channels a multiple of 8, or at most 16 without residual, norm and upsampling, met 3",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.filter.k = 3;
+         p.residual = true;
+     }},
+    {"implicit-gemm-sm100", "wants stride 1, met 1,2,1", [](ConvProblem& p, accel::DeviceInfo&) { p.stride.h = 2; }},
+    {"implicit-gemm-sm100", "wants dilation 1, met 1,1,2",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dilation.w = 2; }},
+    {"implicit-gemm-sm100", "wants 1x1 or 3x3 taps in a frame, met 3x1",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.filter.s = 1; }},
+    {"implicit-gemm-sm100", "wants at most 3 temporal taps, met 4",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.filter.q = 4; }},
+    {"implicit-gemm-sm100", "wants every output frame to meet an input frame, met padding 3 and 0",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 3; }},
+    {"implicit-gemm-sm100",
+     "wants upsampling by four 2x2 convolutions: 3x3 taps with padding 1, met other taps or padding", upsample},
     {"conv2d-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"conv2d-sm100", "wants one scale for all channels, met a scale for each", channel_scales},
     {"conv2d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
@@ -155,6 +183,8 @@ TEST(ConvDispatchSm100, PredictsLessThanTheMethodsOfOlderChips) {
         p.c_in = p.filter.k = 192;
         return std::ranges::find(candidates(), name, &Candidate::name)->plan(p, chip_of(b200())).seconds;
     };
+    EXPECT_LT(seconds("implicit-gemm-sm100", 1), seconds("conv2d-sm100", 1));
+    EXPECT_LT(seconds("implicit-gemm-sm100", 3), seconds("conv3d-sm100", 3));
     EXPECT_LT(seconds("conv2d-sm100", 1), seconds("implicit-gemm-sm80", 1));
     EXPECT_LT(seconds("conv3d-sm100", 3), seconds("q-slice-sm100", 3));
     EXPECT_LT(seconds("q-slice-sm100", 3), seconds("q-slice-rounded-sm100", 3));

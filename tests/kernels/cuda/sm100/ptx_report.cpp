@@ -83,4 +83,36 @@ std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::
     return broken;
 }
 
+std::vector<std::string> broken_promises(const HaloConfig& config, const std::string& ptx) {
+    std::vector<std::string> broken;
+    const auto must_hold = [&](const std::string& instruction) {
+        if (ptx.find(instruction) == std::string::npos) broken.push_back("holds no " + instruction);
+    };
+    const std::string group = "cta_group::" + std::to_string(config.cta_group);
+    const std::string pair = config.cta_group == 2 ? ".cta_group::2" : "";
+    const std::string shared = config.cluster > config.cta_group ? ".multicast::cluster" : "";
+    must_hold("tcgen05.mma." + group + ".kind::f16 ");
+    must_hold("tcgen05.alloc." + group);
+    must_hold("tcgen05.dealloc." + group);
+    must_hold("tcgen05.commit." + group + ".mbarrier::arrive::one.shared::cluster" +
+              (config.cta_group == 2 ? ".multicast::cluster.b64" : ".b64"));
+    must_hold("fence.mbarrier_init.release.cluster");
+    const std::string tile = "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
+    must_hold("cp.async.bulk.tensor.3" + tile + pair + " ");
+    must_hold("cp.async.bulk.tensor.4" + tile + shared + pair + " ");
+    if (config.store == HaloStore::Pixels) return broken;
+    must_hold("cp.async.bulk.tensor.5" + tile + " ");  // a residual
+    must_hold("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group");
+    must_hold("fence.proxy.async.shared::cta");
+    return broken;
+}
+
+bool waits_after_every_load(const std::string& ptx) {
+    for (size_t load = ptx.find("tcgen05.ld."); load != std::string::npos; load = ptx.find("tcgen05.ld.", load + 1)) {
+        const size_t next = ptx.find_first_not_of(" \t\n", ptx.find(';', load) + 1);
+        if (next == std::string::npos || ptx.compare(next, 16, "tcgen05.wait::ld") != 0) return false;
+    }
+    return true;
+}
+
 }  // namespace kinetograph::sm100

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <kinetograph/kernels/cuda/sm100/conv2d_config.hpp>
+#include <kinetograph/kernels/cuda/sm100/halo_config.hpp>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,5 +23,9 @@ std::map<std::string, std::string> split_entries(const std::string& ptx);
 /// Instructions that a config promises but `ptx`, the text of its entry, lacks, or that it must not contain: one
 /// sentence each.
 std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::string& ptx);
+std::vector<std::string> broken_promises(const HaloConfig& config, const std::string& ptx);
+
+/// Whether every tcgen05.ld is followed by tcgen05.wait::ld with no instruction between them.
+bool waits_after_every_load(const std::string& ptx);
 
 }  // namespace kinetograph::sm100
