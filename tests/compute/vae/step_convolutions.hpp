@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/nn/network.hpp>
-#include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 
 #include <string>
 #include <vector>

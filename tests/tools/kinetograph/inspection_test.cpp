@@ -113,7 +113,7 @@ TEST(ConvProgram, NamesTheArchitecturesThatItCanExplainFor) {
 TEST(ConvProgram, RefusesABackEndThatDoesNotExistWithTheListOfThoseThatDo) {
     const auto result = run_program({"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--backend", "abacus"});
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_NE(result.messages.find("no back end is called abacus; there are conv2d-sm100, "), std::string::npos)
+    EXPECT_NE(result.messages.find("no back end is called abacus; there are implicit-gemm-sm100, "), std::string::npos)
         << result.messages;
 }
 
