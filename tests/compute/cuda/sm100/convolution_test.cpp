@@ -101,6 +101,21 @@ TEST_F(Sm100Convolution, ImagesAgreeWhereverTheirFramesLie) {
     EXPECT_EQ(agree_exactly("conv2d-sm100", std::span(shapes).first(5)), 5);
 }
 
+TEST_F(Sm100Convolution, HalosAgreeWhereverTheirFramesLie) {
+    ConvShape upsampled = image(64, 40, FrameLayout::Scattered), normed = with_residual(causal(96, 96));
+    upsampled.problem.upsample = true;
+    normed.problem.norm = Norm::Beside;
+    normed.output = FrameLayout::EveryOther;
+    ConvShape wide = causal(16, 200, FrameLayout::Ring);
+    wide.problem.norm = Norm::Instead;
+    const std::vector<ConvShape> shapes{
+        causal(32, 64, FrameLayout::Ring), with_residual(image(40, 72)), upsampled, causal(96, 3), normed, wide};
+    EXPECT_EQ(agree("implicit-gemm-sm100", shapes), 6);
+    EXPECT_EQ(agree_exactly("implicit-gemm-sm100", std::span(shapes).first(4)), 4);
+    EXPECT_EQ(expect_agreement(*device_, {"implicit-gemm-sm100", DType::F16, DType::F16}, std::span(shapes).first(4)),
+              4);
+}
+
 TEST_F(Sm100Convolution, ImagesOfTheNarrowerFormatsAgree) {
     const std::vector<ConvShape> shapes{image(32, 64), with_residual(image(96, 40, FrameLayout::Ring))};
     EXPECT_EQ(expect_agreement(*device_, {"conv2d-sm100", DType::F16, DType::F16}, shapes), 2);
@@ -300,12 +315,20 @@ TEST_F(Sm100Convolution, IsWhatAB200IsGivenFirst) {
         problem.w = 640;
         return explain(device_->info(), problem).front().candidate;
     };
-    EXPECT_EQ(first_open(image(96, 96).problem), "conv2d-sm100");
-    EXPECT_EQ(first_open(causal(96, 96).problem), "conv3d-sm100");
-    ConvProblem many = causal(96, 96).problem;
-    many.d = 9;
-    EXPECT_EQ(first_open(many), "q-slice-sm100");
-    EXPECT_EQ(first_open(causal(96, 3).problem), "implicit-gemm-sm80");
+    EXPECT_EQ(first_open(image(96, 96).problem), "implicit-gemm-sm100");
+    EXPECT_EQ(first_open(causal(96, 3).problem), "implicit-gemm-sm100");
+    ConvProblem flat = image(384, 1152).problem;  // no taps to share a halo
+    flat.filter.r = flat.filter.s = 1;
+    flat.pad = {};
+    EXPECT_EQ(first_open(flat), "conv2d-sm100");
+    ConvProblem strided = causal(96, 96).problem;
+    strided.stride.h = 2;
+    EXPECT_EQ(first_open(strided), "conv3d-sm100");
+    strided.stride.h = 1;
+    strided.filter.s = 1;
+    strided.pad.left = strided.pad.right = 0;
+    strided.d = 9;
+    EXPECT_EQ(first_open(strided), "q-slice-sm100");
     ConvProblem groups = causal(96, 96).problem;
     groups.groups = 2;
     EXPECT_EQ(first_open(groups), "im2col-sm100");

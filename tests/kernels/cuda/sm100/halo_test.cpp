@@ -32,7 +32,18 @@ TEST_P(EveryHaloTile, AgreesWithFp64OnARaggedImage) {
     EXPECT_EQ(halo_disagreement(ragged_case(tile.config), tile.kernel, 1), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiles, EveryHaloTile, testing::Range<size_t>(0, halo_configs().size()),
+/// All in bf16, and in fp16, which differs in an instruction's name, two.
+std::vector<size_t> tiles_to_run() {
+    std::vector<size_t> tiles;
+    for (size_t i = 0; i < halo_configs().size(); ++i) {
+        const NamedHaloConfig& tile = halo_configs()[i];
+        if (tile.config.element == Element::BF16 || tile.kernel == "sm100_halo_f16_n96_32x8_3_32" ||
+            tile.kernel == "sm100_halo_f16_n16_32x8_3_32")
+            tiles.push_back(i);
+    }
+    return tiles;
+}
+INSTANTIATE_TEST_SUITE_P(Tiles, EveryHaloTile, testing::ValuesIn(tiles_to_run()),
                          [](const auto& test) { return std::string(halo_configs()[test.param].kernel); });
 
 TEST(HaloConv, IntegersComeOutBitForBit) {
