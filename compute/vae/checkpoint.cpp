@@ -2,12 +2,9 @@
 #include <kinetograph/compute/vae/latent_statistics.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
 
-#include <fmt/core.h>
 #include <xxhash.h>
 
 #include <charconv>
-#include <cstdio>
-#include <cstdlib>
 #include <unordered_map>
 
 namespace kinetograph::vae {
@@ -36,7 +33,7 @@ struct Checkpoint::State {
     std::vector<std::string> names;
     std::unordered_map<std::string_view, std::size_t> index_of;  // keys lie in `names`
 
-    const Entry& entry(std::string_view tensor) const;
+    Result<const Entry*> entry(std::string_view tensor) const;
     Result<void> read_widths();
     Result<void> bind_tensors();
     Result<void> check_values() const;
@@ -107,11 +104,11 @@ families::LatentStatistics identity(std::int64_t z_dim) {
 
 }  // namespace
 
-const Checkpoint::State::Entry& Checkpoint::State::entry(std::string_view tensor) const {
+Result<const Checkpoint::State::Entry*> Checkpoint::State::entry(std::string_view tensor) const {
     const auto found = index_of.find(tensor);
-    if (found != index_of.end()) return entries[found->second];
-    fmt::print(stderr, "Checkpoint: \"{}\" is not a parameter of {}\n", tensor, name);
-    std::abort();
+    if (found == index_of.end())
+        return fail(ErrorCode::NotFound, "{}: \"{}\" is no parameter of its decoder", name, tensor);
+    return &entries[found->second];
 }
 
 void Checkpoint::State::list_parameters() {
@@ -150,7 +147,8 @@ Result<void> Checkpoint::State::bind_tensors() {
         return fail(ErrorCode::InvalidArgument, "{}: tensors of a dtype other than F32, F16 and BF16: {}", name,
                     first_ten(wrong_types));
     }
-    dtype = entry(scheme.family->z_dim.tensor).stored->dtype;
+    KG_TRY(const Entry* conv, entry(scheme.family->z_dim.tensor));
+    dtype = conv->stored->dtype;
     return {};
 }
 
@@ -218,12 +216,16 @@ tensor::DType Checkpoint::dtype() const { return state_->dtype; }
 const std::vector<float>& Checkpoint::latents_mean() const { return state_->statistics.mean; }
 const std::vector<float>& Checkpoint::latents_std() const { return state_->statistics.std; }
 const std::vector<std::string>& Checkpoint::tensor_names() const { return state_->names; }
-const tensor::Shape& Checkpoint::shape(std::string_view name) const { return state_->entry(name).parameter.shape; }
 
-std::vector<float> Checkpoint::load(std::string_view name) const {
-    const State::Entry& entry = state_->entry(name);
-    if (entry.stored == nullptr) return synthetic_tensor(name, entry.parameter.shape);
-    return tensor::to_f32(*entry.stored, name).value();  // cannot fail: shape, bytes and dtype were checked in open()
+Result<tensor::Shape> Checkpoint::shape(std::string_view name) const {
+    KG_TRY(const State::Entry* entry, state_->entry(name));
+    return entry->parameter.shape;
+}
+
+Result<std::vector<float>> Checkpoint::load(std::string_view name) const {
+    KG_TRY(const State::Entry* entry, state_->entry(name));
+    if (entry->stored == nullptr) return synthetic_tensor(name, entry->parameter.shape);
+    return tensor::to_f32(*entry->stored, name);
 }
 
 }  // namespace kinetograph::vae

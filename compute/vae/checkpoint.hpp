@@ -43,9 +43,10 @@ class Checkpoint {
     const std::vector<float>& latents_mean() const;
     const std::vector<float>& latents_std() const;
 
-    /// The parameter as float32, PyTorch shape order. `name` must be one of tensor_names(); anything else asserts.
-    std::vector<float> load(std::string_view name) const;
-    const tensor::Shape& shape(std::string_view name) const;
+    /// The parameter as float32, PyTorch shape order. Errors: NotFound, if it is none of tensor_names().
+    Result<std::vector<float>> load(std::string_view name) const;
+    /// Errors: NotFound.
+    Result<tensor::Shape> shape(std::string_view name) const;
     /// Every decoder tensor, in the order of the network's primitives.
     const std::vector<std::string>& tensor_names() const;
 
@@ -57,7 +58,8 @@ class Checkpoint {
 };
 
 /// The rule of synthetic tensors (golden README, section 1): value of flat index `i` of tensor `name`.
-/// Kind is chosen by the last component of the name: weight, bias, gamma, or latents.
-std::vector<float> synthetic_tensor(std::string_view name, const tensor::Shape& shape);
+/// Kind is chosen by the last component of the name: weight, bias, gamma, or latents. Errors: InvalidArgument for any
+/// other name; those of tensor::element_count.
+Result<std::vector<float>> synthetic_tensor(std::string_view name, const tensor::Shape& shape);
 
 }  // namespace kinetograph::vae

@@ -92,7 +92,7 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
             return fail(std::move(fits.error()), checkpoint.name());
     }
     return create(device, checkpoint.name(), std::move(network),
-                  [checkpoint](const std::string& name) { return checkpoint.load(name); });
+                  [checkpoint](const std::string& name) { return checkpoint.load(name).value(); });
 }
 
 Result<void> Model::check_takes(const Latents& clip) const {

@@ -3,11 +3,7 @@
 // -ffp-contract=off, or gamma's 1 + 0.1 u would become a fused multiply-add on some machines.
 #include <kinetograph/compute/vae/checkpoint.hpp>
 
-#include <fmt/core.h>
-
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 namespace kinetograph::vae {
 
@@ -34,26 +30,25 @@ struct Rule {
     float scale, offset;
 };
 
-Rule rule_of(std::string_view name, const tensor::Shape& shape) {
+Result<Rule> rule_of(std::string_view name, const tensor::Shape& shape) {
     const std::string_view kind = name.substr(name.rfind('.') + 1);
     if (kind == "weight") {
         double fan_in = 1;
         for (std::size_t axis = 1; axis < shape.size(); ++axis) fan_in *= static_cast<double>(shape[axis]);
-        return {static_cast<float>(std::sqrt(3.0 / fan_in)), 0};
+        return Rule{static_cast<float>(std::sqrt(3.0 / fan_in)), 0};
     }
-    if (kind == "bias") return {0.1F, 0};
-    if (kind == "gamma") return {0.1F, 1};
-    if (kind == "latents") return {1.7F, 0};
-    fmt::print(stderr, "synthetic_tensor: there is no rule for \"{}\"\n", name);
-    std::abort();
+    if (kind == "bias") return Rule{0.1F, 0};
+    if (kind == "gamma") return Rule{0.1F, 1};
+    if (kind == "latents") return Rule{1.7F, 0};
+    return fail(ErrorCode::InvalidArgument, "synthetic tensor \"{}\": there is no rule for \"{}\"", name, kind);
 }
 
 }  // namespace
 
-std::vector<float> synthetic_tensor(std::string_view name, const tensor::Shape& shape) {
-    const Rule rule = rule_of(name, shape);
+Result<std::vector<float>> synthetic_tensor(std::string_view name, const tensor::Shape& shape) {
+    KG_TRY(const Rule rule, rule_of(name, shape));
+    KG_TRY(const std::int64_t count, tensor::element_count(shape));
     const std::uint64_t hash = hash_of(name);
-    const std::int64_t count = tensor::element_count(shape).value();
     std::vector<float> values(static_cast<std::size_t>(count));
 #pragma omp parallel for schedule(static) if (count > 65536)
     for (std::int64_t i = 0; i < count; ++i) {

@@ -58,7 +58,7 @@ Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& 
     clip.frames = checkpoint.family().one_latent_frame ? 1 : bench.steps;
     clip.height = size.height;
     clip.width = size.width;
-    clip.values = vae::synthetic_tensor("latents", {clip.channels, clip.frames, clip.height, clip.width});
+    KG_TRY(clip.values, vae::synthetic_tensor("latents", {clip.channels, clip.frames, clip.height, clip.width}));
     return clip;
 }
 

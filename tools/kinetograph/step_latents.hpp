@@ -15,7 +15,7 @@ class StepLatents {
     /// Errors: OutOfMemory.
     static Result<StepLatents> create(accel::Device& device, std::int64_t channels, vae::LatentSize size) {
         StepLatents latents;
-        const auto values = vae::synthetic_tensor("latents", {kFrames, channels, size.height, size.width});
+        KG_TRY(const auto values, vae::synthetic_tensor("latents", {kFrames, channels, size.height, size.width}));
         KG_TRY(latents.memory_, device.allocate("latents", values.size() * sizeof(float)));
         KG_TRY(auto stream, device.create_stream("latents"));
         KG_CHECK(stream->upload(latents.memory_->data(), std::as_bytes(std::span(values))));

@@ -54,7 +54,7 @@ std::vector<TensorRow> rows_of(const formats::TensorSource& file) {
 std::vector<TensorRow> rows_of(const vae::Checkpoint& checkpoint) {
     std::vector<TensorRow> rows;
     for (const std::string& name : checkpoint.tensor_names()) {
-        rows.push_back(measure(name, checkpoint.dtype(), checkpoint.shape(name), checkpoint.load(name)));
+        rows.push_back(measure(name, checkpoint.dtype(), *checkpoint.shape(name), checkpoint.load(name)));
     }
     return rows;
 }

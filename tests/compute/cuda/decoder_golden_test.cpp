@@ -139,7 +139,7 @@ struct Clip {
     std::vector<float> decode(accel::Device& device, tensor::DType dtype, accel::Batches batches,
                               const std::vector<std::int64_t>& cut) const {
         const auto checkpoint = Checkpoint::open(fmt::format("synthetic:wan2.1,dim={}", dim)).value();
-        const auto load = [&](const std::string& name) { return checkpoint.load(name); };
+        const auto load = [&](const std::string& name) { return checkpoint.load(name).value(); };
         const auto model =
             Model::create(device, "a decoder", {.network = checkpoint.network(), .dtype = dtype}, load).value();
         const auto decoder =

@@ -48,7 +48,7 @@ struct CheckpointFile {
         const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=" + std::to_string(dim)).value();
         CheckpointFile file;
         for (const std::string& name : checkpoint.tensor_names()) {
-            file.tensors.push_back(stored(name, dtype, checkpoint.shape(name), checkpoint.load(name)));
+            file.tensors.push_back(stored(name, dtype, *checkpoint.shape(name), *checkpoint.load(name)));
         }
         return file;
     }

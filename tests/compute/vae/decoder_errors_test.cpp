@@ -21,7 +21,7 @@ class DecoderErrors : public ::testing::Test {
         return std::move(*Decoder::create(*Model::create(*device_, *checkpoint), {2, 1}));
     }
     static std::vector<float> latent(std::int64_t step) {
-        std::vector<float> values = synthetic_tensor("latents", {16, 2, 1});
+        std::vector<float> values = synthetic_tensor("latents", {16, 2, 1}).value();
         for (float& value : values) value += 0.125F * static_cast<float>(step);
         return values;
     }

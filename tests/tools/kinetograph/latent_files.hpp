@@ -17,7 +17,7 @@ inline constexpr const char* kSmallWeights = "synthetic:wan2.1,dim=32";
 inline std::string write_latents(const TemporaryFolder& folder, const std::string& name, std::int64_t frames = 2,
                                  std::int64_t channels = 16, std::int64_t height = 4, std::int64_t width = 6) {
     const tensor::Shape shape{channels, frames, height, width};
-    const std::vector<float> values = vae::synthetic_tensor("latents", shape);
+    const std::vector<float> values = vae::synthetic_tensor("latents", shape).value();
     const std::array tensors{tensor::NamedTensor{
         "latents",
         {tensor::DType::F32, shape, reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float)}}};
