@@ -91,6 +91,9 @@ void Machine::reset(const Options& options) {
     addresses_ = std::make_unique<AddressSpace>(options.memory_bytes);
     kernels_ = 0;
     fault_ = Status();
+    queues_.clear();
+    for (std::size_t i = 0; i < options.hardware_queues; ++i) queues_.push_back(std::make_shared<HardwareQueue>());
+    queues_given_ = 0;
     random_.seed(static_cast<std::minstd_rand::result_type>(options.jitter_seed));
 }
 
@@ -160,6 +163,11 @@ std::int64_t Machine::device_now() const {
     const auto host = std::chrono::steady_clock::now().time_since_epoch();
     const auto nanoseconds = static_cast<double>(std::chrono::nanoseconds(host).count() % 1'000'000'000'000'000);
     return static_cast<std::int64_t>(nanoseconds * (1.0 + options_.clock_drift_ppm * 1e-6)) - 1'000'000'000;
+}
+
+std::shared_ptr<HardwareQueue> Machine::hardware_queue() {
+    std::lock_guard lock(mutex_);
+    return queues_.empty() ? nullptr : queues_[queues_given_++ % queues_.size()];
 }
 
 Status Machine::run_kernel(const std::string& name, const KernelCall& call) {

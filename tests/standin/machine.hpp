@@ -106,6 +106,8 @@ class Machine final : public Control {
 
     /// The device has failed: nothing runs any more, and calls on streams return this.
     Status fault() const { return fault_.load(); }
+    void recover() { fault_ = Status(); }             ///< what has failed is gone, and made anew
+    std::shared_ptr<HardwareQueue> hardware_queue();  ///< of the next stream; null: its own
     Status run_kernel(const std::string& name, const KernelCall& call);
     std::mutex& call_mutex() { return call_mutex_; }          ///< held while a call is blocked
     std::mutex& callback_mutex() { return callback_mutex_; }  ///< one thread of the library runs all callbacks
@@ -135,6 +137,8 @@ class Machine final : public Control {
     std::mutex call_mutex_;
     std::mutex callback_mutex_;
     std::minstd_rand random_;
+    std::vector<std::shared_ptr<HardwareQueue>> queues_;
+    std::size_t queues_given_ = 0;
 };
 
 }  // namespace kinetograph::standin

@@ -89,7 +89,26 @@ Work GraphExec::replay() const {
     };
 }
 
-Stream::Stream(int of_device) : device(of_device), thread_([this] { work_loop(); }) {}
+std::uint64_t HardwareQueue::enqueue() {
+    std::lock_guard lock(mutex_);
+    return enqueued_++;
+}
+
+void HardwareQueue::begin(std::uint64_t number) {
+    std::unique_lock lock(mutex_);
+    ended_one_.wait(lock, [&] { return ended_ == number; });
+}
+
+void HardwareQueue::end() {
+    {
+        std::lock_guard lock(mutex_);
+        ++ended_;
+    }
+    ended_one_.notify_all();
+}
+
+Stream::Stream(int of_device)
+    : device(of_device), queue_(Machine::instance().hardware_queue()), thread_([this] { work_loop(); }) {}
 
 Stream::~Stream() {
     {
@@ -110,7 +129,7 @@ Status Stream::push(Work work) {
     {
         std::unique_lock lock(mutex_);
         wait_for_room(lock);
-        work_.push_back(std::move(work));
+        work_.push_back({std::move(work), queue_ ? queue_->enqueue() : 0});
     }
     changed_.notify_all();
     return {};
@@ -152,22 +171,30 @@ void Stream::wait_until_idle() const {
     changed_.wait(lock, [&] { return work_.empty() && !busy_; });
 }
 
-void Stream::work_loop() {
+void Stream::run(const Item& item) {
     Machine& machine = Machine::instance();
+    if (queue_) queue_->begin(item.number);
+    if (machine.fault().ok()) {
+        machine.pause();
+        (void)item.work();  // a fault is recorded in the machine and stops every stream
+    }
+    if (queue_) queue_->end();
+}
+
+void Stream::work_loop() {
+    const Machine& machine = Machine::instance();
     std::unique_lock lock(mutex_);
     while (true) {
         changed_.wait(lock, [&] { return stop_ || !work_.empty(); });
         if (work_.empty()) return;
-        Work work = std::move(work_.front());
-        work_.pop_front();
-        busy_ = true;
-        lock.unlock();
-        if (machine.options().queue_depth != 0) changed_.notify_all();
-        if (machine.fault().ok()) {
-            machine.pause();
-            (void)work();  // a fault is recorded in the machine and stops every stream
+        {
+            const Item item = std::move(work_.front());
+            work_.pop_front();
+            busy_ = true;
+            lock.unlock();
+            if (machine.options().queue_depth != 0) changed_.notify_all();
+            run(item);
         }
-        work = {};
         lock.lock();
         busy_ = false;
         if (work_.empty()) changed_.notify_all();

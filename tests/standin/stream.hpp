@@ -62,6 +62,19 @@ struct GraphExec {
     std::shared_ptr<std::mutex> running_ = std::make_shared<std::mutex>();  ///< one replay at a time
 };
 
+/// A queue of the device that several streams share, which does their work in the order of its arrival.
+class HardwareQueue {
+  public:
+    std::uint64_t enqueue();           ///< the number of the next work
+    void begin(std::uint64_t number);  ///< waits until all work before it has ended
+    void end();
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable ended_one_;
+    std::uint64_t enqueued_ = 0, ended_ = 0;
+};
+
 /// A stream: a thread that does its work in order.
 class Stream {
   public:
@@ -93,12 +106,19 @@ class Stream {
     std::unique_ptr<Graph> end_capture();
 
   private:
+    struct Item {
+        Work work;
+        std::uint64_t number = 0;  ///< in the hardware queue
+    };
     void wait_for_room(std::unique_lock<std::mutex>& lock);
     void work_loop();
+    void run(const Item& item);
+
+    const std::shared_ptr<HardwareQueue> queue_;  ///< null: it has one of its own
 
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;
-    std::deque<Work> work_;
+    std::deque<Item> work_;
     bool busy_ = false;
     bool stop_ = false;
     std::thread thread_;

@@ -1,7 +1,6 @@
 #include "cuda_side.hpp"
 
 #include <kinetograph/engine/accel/cuda/device.hpp>
-#include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/tests/engine/accel/device_fixture.hpp>
 #include <kinetograph/tests/engine/vulkan/faults.hpp>
 
@@ -13,31 +12,12 @@ namespace {
 /// A Vulkan timeline semaphore behind a descriptor that faulty_loader() gave out.
 class SemaphoreCounter final : public standin::ExternalCounter {
   public:
-    explicit SemaphoreCounter(int fd)
-        : semaphore_(vulkan::testing::semaphore_behind(fd)),
-          count_(function<PFN_vkGetSemaphoreCounterValue>("vkGetSemaphoreCounterValue")),
-          signal_(function<PFN_vkSignalSemaphore>("vkSignalSemaphore")) {}
-    std::uint64_t value() const override {
-        std::uint64_t value = 0;
-        count_(semaphore_.device, semaphore_.semaphore, &value);
-        return value;
-    }
-    void signal(std::uint64_t value) override {
-        VkSemaphoreSignalInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
-        info.semaphore = semaphore_.semaphore;
-        info.value = value;
-        signal_(semaphore_.device, &info);
-    }
+    explicit SemaphoreCounter(std::shared_ptr<vulkan::testing::Payload> payload) : payload_(std::move(payload)) {}
+    std::uint64_t value() const override { return payload_->value(); }
+    void signal(std::uint64_t value) override { payload_->signal(value); }
 
   private:
-    template <class Function>
-    Function function(const char* name) const {
-        return reinterpret_cast<Function>(vulkan::testing::device_function(semaphore_.device, name));
-    }
-    vulkan::testing::ExportedSemaphore semaphore_;
-    PFN_vkGetSemaphoreCounterValue count_;
-    PFN_vkSignalSemaphore signal_;
+    std::shared_ptr<vulkan::testing::Payload> payload_;
 };
 
 std::string library_under_test(const std::string& standin) {
@@ -56,7 +36,10 @@ Result<std::unique_ptr<accel::Device>> CudaSide::create_device(const vulkan::Dev
         options.uuid = display.report().uuid;
         options.files = standin::MemoryFiles::Lavapipe;
         control_->reset(options);
-        control_->import_semaphores([](int fd) { return std::make_shared<SemaphoreCounter>(fd); });
+        control_->import_semaphores([](int fd) -> std::shared_ptr<standin::ExternalCounter> {
+            auto payload = vulkan::testing::import_payload(fd);
+            return payload ? std::make_shared<SemaphoreCounter>(std::move(payload)) : nullptr;
+        });
     }
     return accel::cuda::create_device({.library = library_});
 }

@@ -94,6 +94,7 @@ class InteropTest : public ::testing::Test {
         bridge_.reset();
         accelerator_.reset();
         display_.reset();
+        EXPECT_EQ(vulkan::testing::faults().alive, 0) << "objects of Vulkan that nobody has destroyed";
         instance_.reset();
         if (log_) {
             EXPECT_EQ(log_->text(), "");

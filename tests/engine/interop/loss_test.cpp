@@ -1,9 +1,13 @@
 // A device that is lost in the middle of work that others wait for: every wait ends, with a sentence, and nothing is
 // left behind. Rounds: KINETOGRAPH_LOSS_ROUNDS, 20 of each kind unless it says otherwise; a soak takes 1000.
+#include "held.hpp"
 #include "scale_crossing.hpp"
 #include "watchdog.hpp"
 
+#include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/tests/engine/accel/hip/standin_fixture.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,8 +30,11 @@ class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterfa
         validation_ = vulkan::Validation::Off;  // its state machine does not know devices that are lost
         vulkan::testing::faults().exports_semaphores = is_cuda();
         ASSERT_NO_FATAL_FAILURE(open_display());
+        before_ = process_.now();
     }
     void TearDown() override {
+        before_.vulkan_objects = vulkan::testing::faults().alive;  // what was retired goes with the device
+        if (accelerator_ == nullptr) process_.expect(before_);
         ScaleCrossing::TearDown();
         if (!is_cuda()) hip_.reset({});
     }
@@ -35,8 +42,15 @@ class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterfa
 
     void start(const standin::Options& options) {
         if (!is_cuda()) hip_.reset(options);
-        auto device = is_cuda() ? cuda_.create_device(*display_, options)
-                                : accel::hip::create_device({.library = accel::hip::kStandin});
+        start_on(is_cuda() ? cuda_.create_device(*display_, options) : open_again());
+    }
+    /// In the process as it is, after whatever has happened in it.
+    static Result<std::unique_ptr<accel::Device>> open_again() {
+        if (GetParam().kind == accel::Kind::Cuda)
+            return accel::cuda::create_device({.library = KINETOGRAPH_STANDIN_CUDA_LIBRARY});
+        return accel::hip::create_device({.library = accel::hip::kStandin});
+    }
+    void start_on(Result<std::unique_ptr<accel::Device>> device) {
         ASSERT_TRUE(device) << device.error().message;
         accelerator_ = std::move(*device);
         ASSERT_NO_FATAL_FAILURE(make_bridge());
@@ -74,6 +88,8 @@ class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterfa
         return std::nullopt;
     }
 
+    const testing::Holders process_;
+    testing::Held before_;  ///< of the process, before there was an accelerator
     interop::testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
     standin::Control& hip_ = accel::hip::control_of(accel::hip::kStandin);
 };
@@ -133,6 +149,37 @@ TEST_P(Losses, AtDrawnMomentsLeaveNothingBehind) {
     }
 }
 
+/// CUDA makes another context after the last reference to the failed one is gone; of HIP the application asks it.
+TEST_P(Losses, AreOverForTheDeviceThatIsOpenedAfterwardsInTheSameProcess) {
+    auto* const reset_of_hip = reinterpret_cast<int (*)()>(
+        ::dlsym(::dlopen(accel::hip::kStandin.c_str(), RTLD_NOW | RTLD_LOCAL), "hipDeviceReset"));
+    ASSERT_NO_FATAL_FAILURE(start({.faulting_launch = 30}));
+    ASSERT_TRUE(run_until_lost(60));
+    end();
+    if (!is_cuda()) {
+        ASSERT_EQ(reset_of_hip(), 0);
+    }
+    const testing::Watchdog watchdog("a device after a loss", std::chrono::seconds(60));
+    ASSERT_NO_FATAL_FAILURE(start_on(open_again()));
+    const auto lost = run_until_lost(20);
+    EXPECT_FALSE(lost) << lost->message;
+    expect_result(39.0F);  // 2 * 19 + 1: what was kept of the step before the last
+    end();
+}
+
+/// As where a program has more streams than the device has queues.
+TEST_P(Losses, AreNoDifferentOnStreamsThatShareOneQueueOfTheDevice) {
+    const testing::Watchdog watchdog("one queue of the device", std::chrono::seconds(60));
+    ASSERT_NO_FATAL_FAILURE(start({.hardware_queues = 1}));
+    EXPECT_FALSE(run_until_lost(40));
+    end();
+    ASSERT_NO_FATAL_FAILURE(start({.hardware_queues = 1, .faulting_launch = 60}));
+    const auto lost = run_until_lost(60);
+    ASSERT_TRUE(lost);
+    EXPECT_EQ(lost->code, ErrorCode::DeviceLost) << lost->message;
+    end();
+}
+
 /// The accelerator waits on the device for semaphores that a lost Vulkan device will not signal.
 TEST_P(Losses, OfVulkanEndTheAcceleratorsWaitsToo) {
     std::minstd_rand random(11);
@@ -160,6 +207,29 @@ INSTANTIATE_TEST_SUITE_P(Sides, Losses,
                                            Side{"CudaReplayed", accel::Kind::Cuda, accel::Batches::Replayed},
                                            Side{"Hip", accel::Kind::Hip, accel::Batches::Eager}),
                          [](const auto& side) { return side.param.name; });
+
+using ExportedSemaphores = testing::InteropTest;
+
+/// What another API has imported outlives the semaphore that was exported, and its device.
+TEST_F(ExportedSemaphores, AreOutlivedByWhatWasImported) {
+    vulkan::testing::faults().exports_semaphores = true;
+    ASSERT_NO_FATAL_FAILURE(open_display());
+    const VkSemaphore semaphore = vulkan::create_timeline(*display_, "made", vulkan::Sharing::Exportable).value();
+    const int fd = vulkan::export_timeline_fd(*display_, semaphore, "made").value();
+    const auto imported = vulkan::testing::import_payload(fd);
+    EXPECT_EQ(vulkan::testing::import_payload(fd), nullptr);
+    ::close(fd);
+    imported->signal(3);
+    EXPECT_EQ(*vulkan::wait_timeline(*display_, semaphore, 3, std::chrono::seconds(10)), true);
+    display_->table().vkDestroySemaphore(display_->handle(), semaphore, nullptr);
+    imported->signal(4);
+    EXPECT_TRUE(imported->wait(4, {}));
+    display_.reset();
+    EXPECT_EQ(imported->value(), 4U);
+    imported->signal(5);
+    EXPECT_TRUE(imported->wait(5, {}));
+    EXPECT_FALSE(imported->wait(6, std::chrono::milliseconds(1)));
+}
 
 }  // namespace
 }  // namespace kinetograph::interop

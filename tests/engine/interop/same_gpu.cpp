@@ -1,7 +1,6 @@
 #include "same_gpu.hpp"
 
 #include <kinetograph/engine/accel/cpu/device.hpp>
-#include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/tests/engine/vulkan/faults.hpp>
 
 #include <sys/mman.h>
@@ -38,46 +37,15 @@ class MappedMemory final : public accel::Memory {
 /// A Vulkan timeline semaphore, waited for by the stream's own thread, as a GPU's front end would.
 class SemaphoreTimeline final : public accel::Timeline {
   public:
-    SemaphoreTimeline(int fd, std::shared_ptr<accel::Timeline> original)
-        : original_(std::move(original)),
-          semaphore_(vulkan::testing::semaphore_behind(fd)),
-          count_(function<PFN_vkGetSemaphoreCounterValue>("vkGetSemaphoreCounterValue")),
-          wait_(function<PFN_vkWaitSemaphores>("vkWaitSemaphores")),
-          signal_(function<PFN_vkSignalSemaphore>("vkSignalSemaphore")) {
-        ::close(fd);
-    }
-    std::uint64_t value() const override {
-        std::uint64_t value = 0;
-        count_(semaphore_.device, semaphore_.semaphore, &value);
-        return value;
-    }
+    explicit SemaphoreTimeline(std::shared_ptr<vulkan::testing::Payload> payload) : payload_(std::move(payload)) {}
+    std::uint64_t value() const override { return payload_->value(); }
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout) override {
-        VkSemaphoreWaitInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
-        info.semaphoreCount = 1;
-        info.pSemaphores = &semaphore_.semaphore;
-        info.pValues = &value;
-        const std::uint64_t most = timeout ? static_cast<std::uint64_t>(timeout->count()) : UINT64_MAX;
-        return wait_(semaphore_.device, &info, most) == VK_SUCCESS;
+        return payload_->wait(value, timeout);
     }
-    void signal(std::uint64_t value) override {
-        VkSemaphoreSignalInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
-        info.semaphore = semaphore_.semaphore;
-        info.value = value;
-        signal_(semaphore_.device, &info);
-    }
+    void signal(std::uint64_t value) override { payload_->signal(value); }
 
   private:
-    template <class Function>
-    Function function(const char* name) const {
-        return reinterpret_cast<Function>(vulkan::testing::device_function(semaphore_.device, name));
-    }
-    std::shared_ptr<accel::Timeline> original_;
-    vulkan::testing::ExportedSemaphore semaphore_;
-    PFN_vkGetSemaphoreCounterValue count_;
-    PFN_vkWaitSemaphores wait_;
-    PFN_vkSignalSemaphore signal_;
+    std::shared_ptr<vulkan::testing::Payload> payload_;
 };
 
 class SameGpu final : public accel::Device {
@@ -126,9 +94,11 @@ class SameGpu final : public accel::Device {
         return cpu_->create_timeline();
     }
     Result<std::shared_ptr<accel::Timeline>> import_timeline(int fd,
-                                                             std::shared_ptr<accel::Timeline> original) override {
+                                                             std::shared_ptr<accel::Timeline> /*original*/) override {
         count();
-        return std::make_shared<SemaphoreTimeline>(fd, std::move(original));
+        auto payload = vulkan::testing::import_payload(fd);
+        ::close(fd);
+        return std::make_shared<SemaphoreTimeline>(std::move(payload));
     }
     Result<std::shared_ptr<accel::Event>> create_event() override {
         count();

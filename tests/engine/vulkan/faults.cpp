@@ -61,8 +61,24 @@ class WithoutLink {
     VkBaseOutStructure* taken_ = nullptr;
 };
 
+VkResult counted(VkResult created) {
+    if (created == VK_SUCCESS) ++faults().alive;
+    return created;
+}
+
 std::mutex exported_mutex;
-std::map<int, ExportedSemaphore> exported;
+std::vector<std::weak_ptr<Payload>> payloads;
+std::map<int, std::shared_ptr<Payload>> descriptors;  // until they are imported
+
+/// The payloads that satisfy `is_wanted`.
+template <class Predicate>
+std::vector<std::shared_ptr<Payload>> find_payloads(Predicate is_wanted) {
+    std::erase_if(payloads, [](const auto& payload) { return payload.expired(); });
+    std::vector<std::shared_ptr<Payload>> found;
+    for (const auto& weak : payloads)
+        if (auto payload = weak.lock(); payload && is_wanted(*payload)) found.push_back(std::move(payload));
+    return found;
+}
 
 VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
                        const VkAllocationCallbacks* callbacks, VkDevice* device) {
@@ -81,26 +97,50 @@ VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info
 VkResult create_semaphore(VkDevice device, const VkSemaphoreCreateInfo* info, const VkAllocationCallbacks* callbacks,
                           VkSemaphore* semaphore) {
     ++faults().objects;
-    ++faults().semaphores;
     const auto create = real_device<PFN_vkCreateSemaphore>("vkCreateSemaphore", device);
-    if (!faults().exports_semaphores) return create(device, info, callbacks, semaphore);
+    if (!faults().exports_semaphores) return counted(create(device, info, callbacks, semaphore));
     const WithoutLink plain(info, VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO);
-    return create(device, info, callbacks, semaphore);
+    return counted(create(device, info, callbacks, semaphore));
 }
 
 void stop_lost_work(VkDevice device);
 
+/// What is exported goes with its last importer.
 void destroy_semaphore(VkDevice device, VkSemaphore semaphore, const VkAllocationCallbacks* callbacks) {
     stop_lost_work(device);
-    if (semaphore != VK_NULL_HANDLE) --faults().semaphores;
-    real_device<PFN_vkDestroySemaphore>("vkDestroySemaphore", device)(device, semaphore, callbacks);
+    if (semaphore == VK_NULL_HANDLE) return;
+    --faults().alive;
+    std::vector<std::shared_ptr<Payload>> exported;
+    {
+        std::lock_guard lock(exported_mutex);
+        exported = find_payloads([&](const Payload& payload) { return payload.semaphore() == semaphore; });
+    }
+    for (const auto& payload : exported) payload->leave_semaphore();
+    if (exported.empty())
+        real_device<PFN_vkDestroySemaphore>("vkDestroySemaphore", device)(device, semaphore, callbacks);
 }
 
 VkResult get_semaphore_fd(VkDevice device, const VkSemaphoreGetFdInfoKHR* info, int* fd) {
     *fd = ::eventfd(0, EFD_CLOEXEC);
     std::lock_guard lock(exported_mutex);
-    exported[*fd] = {device, info->semaphore};
+    auto exported = find_payloads([&](const Payload& payload) { return payload.semaphore() == info->semaphore; });
+    if (exported.empty()) {
+        exported.push_back(std::make_shared<Payload>(device, info->semaphore));
+        payloads.emplace_back(exported.front());
+    }
+    descriptors[*fd] = std::move(exported.front());
     return VK_SUCCESS;
+}
+
+void destroy_device(VkDevice device, const VkAllocationCallbacks* callbacks) {
+    std::vector<std::shared_ptr<Payload>> exported;
+    {
+        std::lock_guard lock(exported_mutex);
+        exported = find_payloads([&](const Payload& payload) { return payload.device() == device; });
+        std::erase_if(descriptors, [&](const auto& descriptor) { return descriptor.second->device() == device; });
+    }
+    for (const auto& payload : exported) payload->leave_device();
+    real_device<PFN_vkDestroyDevice>("vkDestroyDevice", device)(device, callbacks);
 }
 
 VkResult host_pointer_properties(VkDevice device, VkExternalMemoryHandleTypeFlagBits type, const void* pointer,
@@ -113,7 +153,7 @@ VkResult host_pointer_properties(VkDevice device, VkExternalMemoryHandleTypeFlag
 VkResult create_buffer(VkDevice device, const VkBufferCreateInfo* info, const VkAllocationCallbacks* callbacks,
                        VkBuffer* buffer) {
     ++faults().objects;
-    return real_device<PFN_vkCreateBuffer>("vkCreateBuffer", device)(device, info, callbacks, buffer);
+    return counted(real_device<PFN_vkCreateBuffer>("vkCreateBuffer", device)(device, info, callbacks, buffer));
 }
 
 void count_wait() {
@@ -140,14 +180,17 @@ void stop_lost_work(VkDevice device) {
 }
 void destroy_command_pool(VkDevice device, VkCommandPool pool, const VkAllocationCallbacks* callbacks) {
     stop_lost_work(device);
+    if (pool != VK_NULL_HANDLE) --faults().alive;
     real_device<PFN_vkDestroyCommandPool>("vkDestroyCommandPool", device)(device, pool, callbacks);
 }
 void destroy_buffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks* callbacks) {
     stop_lost_work(device);
+    if (buffer != VK_NULL_HANDLE) --faults().alive;
     real_device<PFN_vkDestroyBuffer>("vkDestroyBuffer", device)(device, buffer, callbacks);
 }
 void free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* callbacks) {
     stop_lost_work(device);
+    if (memory != VK_NULL_HANDLE) --faults().alive;
     real_device<PFN_vkFreeMemory>("vkFreeMemory", device)(device, memory, callbacks);
 }
 VkResult device_wait_idle(VkDevice device) {
@@ -209,7 +252,7 @@ VkResult allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, cons
                          VkDeviceMemory* memory) {
     ++faults().allocations;
     if (faults().out_of_memory) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-    return real_device<PFN_vkAllocateMemory>("vkAllocateMemory", device)(device, info, callbacks, memory);
+    return counted(real_device<PFN_vkAllocateMemory>("vkAllocateMemory", device)(device, info, callbacks, memory));
 }
 
 VkResult queue_submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* infos, VkFence fence) {
@@ -224,17 +267,69 @@ VkResult queue_submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* i
 VkResult create_command_pool(VkDevice device, const VkCommandPoolCreateInfo* info,
                              const VkAllocationCallbacks* callbacks, VkCommandPool* pool) {
     ++faults().allocations;
-    return real_device<PFN_vkCreateCommandPool>("vkCreateCommandPool", device)(device, info, callbacks, pool);
+    return counted(real_device<PFN_vkCreateCommandPool>("vkCreateCommandPool", device)(device, info, callbacks, pool));
 }
 VkResult create_descriptor_pool(VkDevice device, const VkDescriptorPoolCreateInfo* info,
                                 const VkAllocationCallbacks* callbacks, VkDescriptorPool* pool) {
     ++faults().allocations;
-    return real_device<PFN_vkCreateDescriptorPool>("vkCreateDescriptorPool", device)(device, info, callbacks, pool);
+    return counted(
+        real_device<PFN_vkCreateDescriptorPool>("vkCreateDescriptorPool", device)(device, info, callbacks, pool));
 }
 VkResult create_query_pool(VkDevice device, const VkQueryPoolCreateInfo* info, const VkAllocationCallbacks* callbacks,
                            VkQueryPool* pool) {
     ++faults().allocations;
-    return real_device<PFN_vkCreateQueryPool>("vkCreateQueryPool", device)(device, info, callbacks, pool);
+    return counted(real_device<PFN_vkCreateQueryPool>("vkCreateQueryPool", device)(device, info, callbacks, pool));
+}
+
+// Kinds of objects that are only counted.
+#define COUNTED_KINDS(KIND)   \
+    KIND(Fence)               \
+    KIND(Image)               \
+    KIND(ImageView)           \
+    KIND(Sampler)             \
+    KIND(ShaderModule)        \
+    KIND(DescriptorSetLayout) \
+    KIND(PipelineLayout)      \
+    KIND(PipelineCache)
+#define DEFINE_COUNTED(Kind)                                                                                          \
+    VkResult create_##Kind(VkDevice device, const Vk##Kind##CreateInfo* info, const VkAllocationCallbacks* callbacks, \
+                           Vk##Kind* made) {                                                                          \
+        return counted(real_device<PFN_vkCreate##Kind>("vkCreate" #Kind, device)(device, info, callbacks, made));     \
+    }                                                                                                                 \
+    void destroy_##Kind(VkDevice device, Vk##Kind object, const VkAllocationCallbacks* callbacks) {                   \
+        if (object != VK_NULL_HANDLE) --faults().alive;                                                               \
+        real_device<PFN_vkDestroy##Kind>("vkDestroy" #Kind, device)(device, object, callbacks);                       \
+    }
+COUNTED_KINDS(DEFINE_COUNTED)
+#undef DEFINE_COUNTED
+
+void destroy_descriptor_pool(VkDevice device, VkDescriptorPool pool, const VkAllocationCallbacks* callbacks) {
+    if (pool != VK_NULL_HANDLE) --faults().alive;
+    real_device<PFN_vkDestroyDescriptorPool>("vkDestroyDescriptorPool", device)(device, pool, callbacks);
+}
+void destroy_query_pool(VkDevice device, VkQueryPool pool, const VkAllocationCallbacks* callbacks) {
+    if (pool != VK_NULL_HANDLE) --faults().alive;
+    real_device<PFN_vkDestroyQueryPool>("vkDestroyQueryPool", device)(device, pool, callbacks);
+}
+VkResult create_graphics_pipelines(VkDevice device, VkPipelineCache cache, std::uint32_t count,
+                                   const VkGraphicsPipelineCreateInfo* infos, const VkAllocationCallbacks* callbacks,
+                                   VkPipeline* pipelines) {
+    const VkResult result = real_device<PFN_vkCreateGraphicsPipelines>("vkCreateGraphicsPipelines", device)(
+        device, cache, count, infos, callbacks, pipelines);
+    if (result == VK_SUCCESS) faults().alive += static_cast<int>(count);
+    return result;
+}
+VkResult create_compute_pipelines(VkDevice device, VkPipelineCache cache, std::uint32_t count,
+                                  const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* callbacks,
+                                  VkPipeline* pipelines) {
+    const VkResult result = real_device<PFN_vkCreateComputePipelines>("vkCreateComputePipelines", device)(
+        device, cache, count, infos, callbacks, pipelines);
+    if (result == VK_SUCCESS) faults().alive += static_cast<int>(count);
+    return result;
+}
+void destroy_pipeline(VkDevice device, VkPipeline pipeline, const VkAllocationCallbacks* callbacks) {
+    if (pipeline != VK_NULL_HANDLE) --faults().alive;
+    real_device<PFN_vkDestroyPipeline>("vkDestroyPipeline", device)(device, pipeline, callbacks);
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const char* name) {
@@ -246,6 +341,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const
         return as_void(&queue_submit);
     }
     if (function == "vkCreateSemaphore") return as_void(&create_semaphore);
+    if (function == "vkDestroyDevice") return as_void(&destroy_device);
     if (function == "vkDestroySemaphore") return as_void(&destroy_semaphore);
     if (function == "vkGetSemaphoreFdKHR" && faults().exports_semaphores) return as_void(&get_semaphore_fd);
     if (function == "vkGetMemoryHostPointerPropertiesEXT") return as_void(&host_pointer_properties);
@@ -260,6 +356,16 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const
     if (function == "vkCreateCommandPool") return as_void(&create_command_pool);
     if (function == "vkCreateDescriptorPool") return as_void(&create_descriptor_pool);
     if (function == "vkCreateQueryPool") return as_void(&create_query_pool);
+#define FIND_COUNTED(Kind)                                            \
+    if (function == "vkCreate" #Kind) return as_void(&create_##Kind); \
+    if (function == "vkDestroy" #Kind) return as_void(&destroy_##Kind);
+    COUNTED_KINDS(FIND_COUNTED)
+#undef FIND_COUNTED
+    if (function == "vkDestroyDescriptorPool") return as_void(&destroy_descriptor_pool);
+    if (function == "vkDestroyQueryPool") return as_void(&destroy_query_pool);
+    if (function == "vkCreateGraphicsPipelines") return as_void(&create_graphics_pipelines);
+    if (function == "vkCreateComputePipelines") return as_void(&create_compute_pipelines);
+    if (function == "vkDestroyPipeline") return as_void(&destroy_pipeline);
     return real_device_proc_addr(device, name);
 }
 
@@ -288,7 +394,7 @@ void Faults::reset() {
           &no_external_memory_host, &no_host_imports, &exports_semaphores, &out_of_memory, &device_lost})
         *fault = false;
     allocations = 0;
-    objects = semaphores = 0;
+    objects = alive = 0;
     waits = 0;
     watched = std::thread::id{};
     submissions_left = -1;
@@ -299,12 +405,78 @@ void Faults::recover() {
     device_lost = false;
 }
 
-ExportedSemaphore semaphore_behind(int fd) {
-    std::lock_guard lock(exported_mutex);
-    return exported.at(fd);
+Payload::~Payload() {
+    if (!is_orphan_ || semaphore_ == VK_NULL_HANDLE) return;
+    stop_lost_work(device_);
+    real_device<PFN_vkDestroySemaphore>("vkDestroySemaphore", device_)(device_, semaphore_, nullptr);
 }
 
-PFN_vkVoidFunction device_function(VkDevice device, const char* name) { return real_device_proc_addr(device, name); }
+std::uint64_t Payload::value() const {
+    const std::shared_lock lock(mutex_);
+    if (semaphore_ == VK_NULL_HANDLE) return last_;
+    std::uint64_t value = 0;
+    real_device<PFN_vkGetSemaphoreCounterValue>("vkGetSemaphoreCounterValue", device_)(device_, semaphore_, &value);
+    return value;
+}
+
+void Payload::signal(std::uint64_t value) {
+    const std::shared_lock lock(mutex_);
+    if (semaphore_ == VK_NULL_HANDLE) {
+        last_ = value;
+        return;
+    }
+    VkSemaphoreSignalInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+    info.semaphore = semaphore_;
+    info.value = value;
+    real_device<PFN_vkSignalSemaphore>("vkSignalSemaphore", device_)(device_, &info);
+}
+
+/// In short waits, so that the device can go meanwhile.
+bool Payload::wait(std::uint64_t value, std::optional<std::chrono::nanoseconds> timeout) const {
+    constexpr std::chrono::milliseconds kSlice{5};
+    const auto begin = std::chrono::steady_clock::now();
+    for (;;) {
+        if (this->value() >= value) return true;
+        const auto waited = std::chrono::steady_clock::now() - begin;
+        if (timeout && waited >= *timeout) return false;
+        const std::shared_lock lock(mutex_);
+        if (semaphore_ == VK_NULL_HANDLE) continue;
+        VkSemaphoreWaitInfo info{};
+        info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+        info.semaphoreCount = 1;
+        info.pSemaphores = &semaphore_;
+        info.pValues = &value;
+        const std::chrono::nanoseconds most =
+            timeout ? std::min<std::chrono::nanoseconds>(kSlice, *timeout - waited) : kSlice;
+        real_device<PFN_vkWaitSemaphores>("vkWaitSemaphores", device_)(device_, &info,
+                                                                       static_cast<std::uint64_t>(most.count()));
+    }
+}
+
+VkDevice Payload::device() const {
+    const std::shared_lock lock(mutex_);
+    return device_;
+}
+
+VkSemaphore Payload::semaphore() const {
+    const std::shared_lock lock(mutex_);
+    return is_orphan_ ? VK_NULL_HANDLE : semaphore_;
+}
+
+void Payload::leave_device() {
+    last_ = value();
+    const std::unique_lock lock(mutex_);
+    if (is_orphan_) real_device<PFN_vkDestroySemaphore>("vkDestroySemaphore", device_)(device_, semaphore_, nullptr);
+    device_ = VK_NULL_HANDLE;
+    semaphore_ = VK_NULL_HANDLE;
+}
+
+std::shared_ptr<Payload> import_payload(int fd) {
+    std::lock_guard lock(exported_mutex);
+    const auto descriptor = descriptors.extract(fd);
+    return descriptor.empty() ? nullptr : descriptor.mapped();
+}
 
 Faults& faults() {
     static Faults faults;

@@ -4,6 +4,10 @@
 #include <kinetograph/engine/vulkan/loader.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 
@@ -19,7 +23,7 @@ struct Faults {
     std::atomic<bool> no_calibrated_timestamps{false};
     std::atomic<bool> no_external_memory_host{false};
     std::atomic<bool> no_host_imports{false};  ///< vkGetMemoryHostPointerPropertiesEXT: the driver declines the pages
-    /// The device exports timeline semaphores, which lavapipe does not: see semaphore_behind().
+    /// The device exports timeline semaphores, which lavapipe does not: see import_payload().
     std::atomic<bool> exports_semaphores{false};
     std::atomic<bool> out_of_memory{false};  ///< vkAllocateMemory
     std::atomic<bool> device_lost{false};    ///< submissions, waits and queries of every kind
@@ -27,21 +31,42 @@ struct Faults {
     void recover();                          ///< ends device_lost, for the next device
     std::atomic<int> allocations{0};         ///< of memory, command pools, descriptor pools and query pools
     std::atomic<int> objects{0};             ///< buffers and semaphores
-    std::atomic<int> semaphores{0};          ///< that exist now
+    std::atomic<int> alive{0};               ///< objects and memory that exist now
     std::atomic<int> waits{0};               ///< vkWaitSemaphores with time to wait and vkDeviceWaitIdle on `watched`
     std::atomic<std::thread::id> watched{};
     void reset();
 };
 Faults& faults();
 
-/// The semaphore whose descriptor a device with exports_semaphores gave out, and the device.
-struct ExportedSemaphore {
-    VkDevice device = VK_NULL_HANDLE;
-    VkSemaphore semaphore = VK_NULL_HANDLE;
+/// What an exported timeline semaphore, its descriptors and its importers share. As behind a real descriptor, it
+/// outlives the semaphore and the device.
+class Payload {
+  public:
+    Payload(VkDevice device, VkSemaphore semaphore) : device_(device), semaphore_(semaphore) {}
+    ~Payload();
+    Payload(const Payload&) = delete;
+    Payload& operator=(const Payload&) = delete;
+
+    std::uint64_t value() const;
+    void signal(std::uint64_t value);
+    /// False after `timeout`.
+    bool wait(std::uint64_t value, std::optional<std::chrono::nanoseconds> timeout) const;
+
+    VkDevice device() const;        ///< null once it is gone
+    VkSemaphore semaphore() const;  ///< null once its owner has destroyed it
+    void leave_semaphore() { is_orphan_ = true; }
+    void leave_device();
+
+  private:
+    mutable std::shared_mutex mutex_;  ///< held alone while the device goes
+    VkDevice device_;
+    VkSemaphore semaphore_;
+    std::atomic<bool> is_orphan_{false};
+    std::atomic<std::uint64_t> last_{0};  ///< the value, once the device is gone
 };
-ExportedSemaphore semaphore_behind(int fd);
-/// A function of the real device, for code that imported something from it.
-PFN_vkVoidFunction device_function(VkDevice device, const char* name);
+/// The payload of a descriptor that a device with exports_semaphores gave out. The descriptor, which the caller closes,
+/// no longer stands for it.
+std::shared_ptr<Payload> import_payload(int fd);
 
 /// The system's loader with the faults before it.
 Result<Loader> faulty_loader();

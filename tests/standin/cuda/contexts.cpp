@@ -178,7 +178,7 @@ STANDIN_EXPORT Status cuDevicePrimaryCtxRelease_v2(DeviceOrdinal device) {
     }
     if (--primary.retained == 0) {
         machine().streams.remove(primary.default_stream.exchange(nullptr)).reset();
-        --machine().contexts;
+        if (--machine().contexts == 0) machine().recover();
     }
     return Status::Success;
 }

@@ -264,6 +264,33 @@ TEST_F(CudaRules, WaitsForValuesInAnyMemoryOfTheDevice) {
     EXPECT_EQ(cuda().cuMemFree_v2(memory), Status::Success);
 }
 
+/// As where more streams than connections are made: what a stream waits for holds up another behind it.
+TEST_F(StandinCuda, StreamsThatShareAQueueOfTheDeviceBlockEachOther) {
+    start({.hardware_queues = 1});
+    DeviceAddress memory = 0;
+    ASSERT_EQ(cuda().cuMemAlloc_v2(&memory, 256), Status::Success);
+    StreamHandle behind = nullptr;
+    ASSERT_EQ(cuda().cuStreamCreate(&behind, kStreamNonBlocking), Status::Success);
+    void* flag = nullptr;
+    DeviceAddress on_device = 0;
+    ASSERT_EQ(cuda().cuMemHostAlloc(&flag, 64, kHostAllocPortable | kHostAllocMapped), Status::Success);
+    ASSERT_EQ(cuda().cuMemHostGetDevicePointer_v2(&on_device, flag, 0), Status::Success);
+    std::atomic_ref gate(*static_cast<std::uint64_t*>(flag));
+    gate = 0;
+    ASSERT_EQ(cuda().cuStreamWaitValue64_v2(stream, on_device, 1, kStreamWaitValueGeq), Status::Success);
+    ASSERT_EQ(cuda().cuStreamWriteValue64_v2(behind, memory, 7, kStreamWriteValueDefault), Status::Success);
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(cuda().cuStreamQuery(behind), Status::NotReady);
+        std::this_thread::yield();
+    }
+    gate = 1;
+    EXPECT_EQ(cuda().cuStreamSynchronize(behind), Status::Success);
+    EXPECT_EQ(cuda().cuStreamSynchronize(stream), Status::Success);
+    EXPECT_EQ(cuda().cuStreamDestroy_v2(behind), Status::Success);
+    EXPECT_EQ(cuda().cuMemFreeHost(flag), Status::Success);
+    EXPECT_EQ(cuda().cuMemFree_v2(memory), Status::Success);
+}
+
 TEST_F(CudaRules, ChecksWhatALaunchSays) {
     ModuleHandle module = nullptr;
     FunctionHandle function = nullptr;
@@ -388,6 +415,13 @@ TEST_F(StandinCuda, AFailedContextOnlyReleases) {
     EXPECT_EQ(allocate(), Status::LaunchFailed);
     EXPECT_EQ(cuda().cuModuleUnload(module), Status::LaunchFailed);
     EXPECT_EQ(control->live().modules, 0U) << "released all the same";
+    EXPECT_EQ(cuda().cuStreamDestroy_v2(stream), Status::LaunchFailed);
+    ASSERT_EQ(cuda().cuCtxPopCurrent_v2(&context), Status::Success);
+    ASSERT_EQ(cuda().cuDevicePrimaryCtxRelease_v2(0), Status::Success);
+    ASSERT_EQ(cuda().cuDevicePrimaryCtxRetain(&context, 0), Status::Success);
+    ASSERT_EQ(cuda().cuCtxPushCurrent_v2(context), Status::Success);
+    ASSERT_EQ(cuda().cuStreamCreate(&stream, kStreamNonBlocking), Status::Success);
+    EXPECT_EQ(allocate(), Status::Success) << "after its last reference, another context is made";
 }
 
 }  // namespace

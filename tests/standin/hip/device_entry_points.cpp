@@ -43,6 +43,14 @@ STANDIN_EXPORT Status hipSetDevice(int device) {
     return Status::Success;
 }
 
+/// Not one of engine/accel's: it belongs to the application, whose other work on the device it ends.
+STANDIN_EXPORT Status hipDeviceReset() {
+    STANDIN_ENTER();
+    if (machine().live() != standin::Live{}) machine().complain("hipDeviceReset while something is alive");
+    machine().recover();
+    return Status::Success;
+}
+
 STANDIN_EXPORT Status hipGetDevicePropertiesR0600(DeviceProperties* properties, int device) {
     STANDIN_ENTER();
     if (absent(device)) return Status::InvalidDevice;
