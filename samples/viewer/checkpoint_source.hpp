@@ -23,6 +23,7 @@ class CheckpointSource final : public ClipSource {
         : weights_(std::move(weights)), options_(std::move(options)), say_route_(std::move(say_route)) {}
     void draw_on(const vulkan::Device& display) override { options_.display = &display; }
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
+    void close() override { session_.reset(); }
     std::string description() const override;
 
   private:

@@ -36,6 +36,9 @@ class ClipSource {
     /// Opens `latents` and starts to decode it. Takes its time, so the viewer calls it away from its window's thread;
     /// never two calls at once.
     virtual Result<Clip> open(const std::filesystem::path& latents, bool loop) = 0;
+    /// Closes the device that decodes: the next open() opens it anew. Never during open(); its clips are gone, or about
+    /// to go.
+    virtual void close() = 0;
     /// What decodes where, for the overlay: "wan_2.1_vae.safetensors · bf16 · cpu".
     virtual std::string description() const = 0;
 };

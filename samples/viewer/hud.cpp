@@ -82,21 +82,25 @@ void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const
     }
 }
 
-/// From the bottom up, errors in their own colour; long ones are wrapped.
-void draw_toasts(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view) {
+/// From the bottom up, what lasts at the bottom, errors in their own colour; long ones are wrapped.
+void draw_messages(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view) {
     const float middle = static_cast<float>(view.width) / 2, wrap = static_cast<float>(view.width) * 0.6F;
     float bottom = static_cast<float>(view.height) - canvas.px(72);
     ImFont* font = view.fonts.text != nullptr ? view.fonts.text : ImGui::GetFont();
-    for (auto toast = session.toasts().rbegin(); toast != session.toasts().rend(); ++toast) {
-        const char* begin = toast->text.c_str();
-        const ImVec2 size = font->CalcTextSizeA(font->FontSize, wrap, wrap, begin);
+    const auto draw = [&](const std::string& text, bool is_error) {
+        const ImVec2 size = font->CalcTextSizeA(font->FontSize, wrap, wrap, text.c_str());
         const float padding = canvas.px(12), width = size.x + 2 * padding, height = size.y + 2 * canvas.px(8);
         const float left = std::round(middle - width / 2), top = std::round(bottom - height);
         canvas.box(left, top, width, height, theme::kGround, canvas.px(theme::kRounding));
-        if (toast->is_error) canvas.box(left, top, canvas.px(4), height, theme::kBad, canvas.px(2));
-        list.AddText(font, font->FontSize, {left + padding, top + canvas.px(8)}, theme::kText, begin, nullptr, wrap);
+        if (is_error) canvas.box(left, top, canvas.px(4), height, theme::kBad, canvas.px(2));
+        list.AddText(font, font->FontSize, {left + padding, top + canvas.px(8)}, theme::kText, text.c_str(), nullptr,
+                     wrap);
         bottom = top - canvas.px(8);
-    }
+    };
+    if (const auto& failure = session.failure())
+        draw(failure->sentence + (failure->to_open_again ? "\nhome opens the device again" : ""), true);
+    for (auto toast = session.toasts().rbegin(); toast != session.toasts().rend(); ++toast)
+        draw(toast->text, toast->is_error);
 }
 
 void draw_help(Canvas& canvas, const HudView& view) {
@@ -130,12 +134,11 @@ std::string clip_time(Nanoseconds time) {
 void draw_hud(const Session& session, const HudView& view) {
     ImDrawList& list = *ImGui::GetForegroundDrawList();
     Canvas canvas(list, view.fonts, view.scale);
-    const bool has_clip = session.loading() || session.clip() != nullptr;
-    if (const auto waited = session.waiting_for_first_frame(view.now); waited && has_clip)
+    if (const auto waited = session.waiting_for_first_frame(view.now))
         draw_waiting(canvas, list, session, view, *waited);
     if (session.frame() != nullptr && session.overlay()) draw_status(canvas, list, session, view);
     if (session.help()) draw_help(canvas, view);
-    draw_toasts(canvas, list, session, view);
+    draw_messages(canvas, list, session, view);
 }
 
 }  // namespace kinetograph::viewer

@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/vae/model.hpp>
 #include <kinetograph/engine/present/png.hpp>
+#include <kinetograph/engine/vulkan/loader.hpp>
 #include <kinetograph/samples/viewer/clip.hpp>
 
 #include <filesystem>
@@ -36,9 +37,10 @@ struct ViewerOptions {
     bool full_screen = false;
     bool loop = false;  ///< start over at the clip's end; with `headless`, `frames` says when it ends
     double speed = 1.0;
-    bool overlay = true;      ///< profiler shown at first
-    bool validation = false;  ///< Vulkan validation layers; their messages come back in the summary
-    std::string device;       ///< only Vulkan devices whose name contains this
+    bool overlay = true;                   ///< profiler shown at first
+    bool validation = false;               ///< Vulkan validation layers; their messages come back in the summary
+    std::string device;                    ///< only Vulkan devices whose name contains this
+    std::optional<vulkan::Loader> vulkan;  ///< an application's; nothing: the system's
 
     /// Called for every clip that a GPU decodes, when it is opened and on the thread that does: how its frames come to
     /// the device that draws.

@@ -22,6 +22,7 @@ Session::~Session() {
 void Session::open(std::filesystem::path latents, Nanoseconds now) {
     waiting_since_ = now;
     next_ = std::move(latents);
+    close_lost_device();
     if (!loading_.valid()) start_next_load();
 }
 
@@ -39,16 +40,21 @@ Result<void> Session::take_over_loaded(Nanoseconds now) {
     std::erase_if(retired_, [](auto& leaving) { return leaving.wait_for(Nanoseconds{}) == std::future_status::ready; });
     if (!loading_.valid() || loading_.wait_for(Nanoseconds{}) != std::future_status::ready) return {};
     auto taken = take_over(loading_.get(), now);
+    close_lost_device();
     if (next_) start_next_load();
     return taken;
 }
 
 Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
     if (!loaded.clip) {
-        toast(loaded.clip.error().message, true, now);
-        return fail(loaded.clip.error());
+        const Error& error = loaded.clip.error();
+        if (error.code == ErrorCode::DeviceLost || failure_)
+            lose(error, std::move(loaded.latents));
+        else
+            toast(error.message, true, now);
+        return fail(error);
     }
-    earlier_ = counters();
+    failure_.reset();
     retire_clip();
     latents_ = std::move(loaded.latents);
     clip_ = std::move(*loaded.clip);
@@ -62,26 +68,58 @@ Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
 
 /// A clip ends with its decoder's current step, which must not be waited for here.
 void Session::retire_clip() {
+    earlier_ = counters();
     playback_.reset();
     if (!clip_) return;
     retired_.push_back(std::async(std::launch::async, [old = std::move(clip_->stream)]() mutable { old.reset(); }));
     clip_.reset();
 }
 
+/// Its clip and what is left of the device go, for others to use the memory.
+void Session::lose(const Error& error, std::filesystem::path latents) {
+    failure_ = Failure{error.message, std::move(latents)};
+    device_is_lost_ = true;
+    retire_clip();
+    close_lost_device();
+}
+
+void Session::close_lost_device() {
+    if (!device_is_lost_ || loading_.valid()) return;
+    device_is_lost_ = false;
+    auto leaving = std::exchange(retired_, {});
+    retired_.push_back(std::async(std::launch::async, [this, leaving = std::move(leaving)] {
+        for (const auto& clip : leaving) clip.wait();
+        source_.close();
+    }));
+}
+
+void Session::leave_display(const Error& loss, Nanoseconds now) {
+    std::filesystem::path latents = latents_;
+    if (loading_.valid()) latents = loading_.get().latents;
+    lose(loss, next_ ? *std::exchange(next_, {}) : std::move(latents));
+    retired_.clear();  // which waits
+    toast(loss.message, true, now);
+}
+
+void Session::enter_display(Nanoseconds now) { restart(now); }
+
 Result<bool> Session::advance(Nanoseconds now, Nanoseconds refresh) {
     std::erase_if(toasts_, [&](const Toast& toast) { return toast.until <= now; });
     if (auto taken = take_over_loaded(now); !taken) return fail(taken.error());
     if (!playback_) return false;
     auto moved = playback_->advance(now, refresh, [&] { return clip_->try_take(); });
-    if (!moved) {
-        toast(moved.error().message, true, now);
+    if (moved) return moved;
+    if (moved.error().code == ErrorCode::DeviceLost) {
+        lose(moved.error(), latents_);
+    } else {
+        failure_ = Failure{moved.error().message};
         set_playing(false);
     }
     return moved;
 }
 
 std::optional<Nanoseconds> Session::waiting_for_first_frame(Nanoseconds now) const {
-    if (frame() != nullptr) return std::nullopt;
+    if (frame() != nullptr || (!clip_ && !loading())) return std::nullopt;
     return now - waiting_since_;
 }
 
@@ -118,8 +156,10 @@ void Session::change_speed(double speed, Nanoseconds now) {
     toast(fmt::format("speed {:.2f}x", speed_), false, now);
 }
 
-void Session::restart() {
+void Session::restart(Nanoseconds now) {
+    if (failure_ && failure_->to_open_again) return open(*failure_->to_open_again, now);
     if (!clip_) return;
+    failure_.reset();
     clip_->stream->restart();
     playback_->clear();
     set_playing(true);
@@ -129,7 +169,7 @@ Wishes Session::handle(Action action, Nanoseconds now) {
     switch (action) {
         case Action::PlayPause:
             if (ended() && !playing_)
-                restart();
+                restart(now);
             else
                 set_playing(!playing_);
             break;
@@ -156,7 +196,7 @@ Wishes Session::handle(Action action, Nanoseconds now) {
             toast(loop_ ? "loop on" : "loop off", false, now);
             break;
         case Action::Restart:
-            restart();
+            restart(now);
             break;
         case Action::Overlay:
             overlay_ = !overlay_;

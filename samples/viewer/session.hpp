@@ -19,6 +19,12 @@ struct Toast {
     Nanoseconds until{};
 };
 
+/// Why a clip ended early. It stands over the picture until a clip plays again.
+struct Failure {
+    std::string sentence;
+    std::optional<std::filesystem::path> to_open_again{};  ///< the clip, if its device was lost with it
+};
+
 /// Asked of the window and the renderer, which a session does not know.
 struct Wishes {
     bool quit = false;
@@ -41,12 +47,17 @@ class Session {
     Wishes handle(Action action, Nanoseconds now);
 
     /// Takes over what has been loaded, and moves playback on to `now`. True if another frame is current.
-    /// Never blocks. Errors (also kept as a toast): the clip's file, its decoder.
+    /// Never blocks. Errors: the clip's file (also kept as a toast), its decoder (also kept as failure()). A clip whose
+    /// device is lost goes, and with it the device; Action::Restart opens both again.
     Result<bool> advance(Nanoseconds now, Nanoseconds refresh);
+    /// The device that draws is lost, for the reason `loss`: waits until nothing is left that knows of it.
+    void leave_display(const Error& loss, Nanoseconds now);
+    /// Opens again the clip that leave_display() has closed, after ClipSource::draw_on.
+    void enter_display(Nanoseconds now);
 
     const Frame* frame() const { return playback_ ? playback_->current() : nullptr; }
     bool loading() const { return loading_.valid(); }
-    /// How long the first picture has been waited for; nothing once there is one.
+    /// How long the first picture has been waited for; nothing once there is one, or while there is no clip.
     std::optional<Nanoseconds> waiting_for_first_frame(Nanoseconds now) const;
     /// True when the clip's last frame is on show and no more will come.
     bool ended() const;
@@ -65,6 +76,7 @@ class Session {
     PlaybackCounters counters() const;  ///< over all clips
     std::string description() const { return source_.description(); }
 
+    const std::optional<Failure>& failure() const { return failure_; }
     void toast(std::string text, bool is_error, Nanoseconds now);
     const std::vector<Toast>& toasts() const { return toasts_; }
 
@@ -77,9 +89,11 @@ class Session {
     Result<void> take_over(Loaded loaded, Nanoseconds now);
     void start_next_load();
     void retire_clip();
+    void lose(const Error& error, std::filesystem::path latents);
+    void close_lost_device();
     void set_playing(bool playing);
     void change_speed(double speed, Nanoseconds now);
-    void restart();
+    void restart(Nanoseconds now);
 
     ClipSource& source_;
     bool loop_;
@@ -92,8 +106,10 @@ class Session {
     std::future<Loaded> loading_;
     Nanoseconds waiting_since_{};
     std::optional<Clip> clip_;
-    std::optional<Playback> playback_;        // whose frames are the clip's
-    PlaybackCounters earlier_;                // of clips before this one
+    std::optional<Playback> playback_;  // whose frames are the clip's
+    PlaybackCounters earlier_;          // of clips before this one
+    bool device_is_lost_ = false;       // and not closed yet
+    std::optional<Failure> failure_;
     std::vector<std::future<void>> retired_;  // clips on their way out: their last step may take a while
     std::vector<Toast> toasts_;
 };

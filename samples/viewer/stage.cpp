@@ -6,54 +6,50 @@
 namespace kinetograph::viewer {
 
 Result<std::unique_ptr<Stage>> Stage::create(const ViewerOptions& options, profile::Recorder& recorder) {
-    std::unique_ptr<Stage> stage(new Stage(recorder));
-    if (auto opened = stage->open_device(options); !opened) return fail(opened.error());
-    if (auto made = stage->make_lanes(); !made) return fail(made.error());
-    if (auto made = stage->make_target(options); !made) return fail(made.error());
-    const graph::PixelFormat format = stage->target_->desc().format;
-    auto layer = ui::Layer::create(*stage->device_, {.target = format,
-                                                     .scale = stage->window_ ? stage->window_->content_scale() : 1.0F,
-                                                     .window = stage->window_ ? stage->window_->handle() : nullptr});
-    if (!layer) return fail(layer.error());
-    stage->layer_ = std::move(*layer);
-    auto pictures = PictureRenderer::create(*stage->device_, *stage->graphics_, format);
-    if (!pictures) return fail(pictures.error());
-    stage->pictures_ = std::move(*pictures);
-    stage->frame_.emplace(
-        graph::FrameGraphOptions{.image_footprint = [device = stage->device_.get()](const graph::ImageDesc& desc) {
-            return device->footprint(desc);
-        }});
+    std::unique_ptr<Stage> stage(new Stage(options, recorder));
+    KG_CHECK(stage->open_window());
+    KG_CHECK(stage->open_device());
     return stage;
 }
 
-Result<void> Stage::open_device(const ViewerOptions& options) {
-    auto loader = vulkan::Loader::open();
+Result<void> Stage::replace_device() {
+    close_device();
+    return open_device();
+}
+
+Result<void> Stage::open_window() {
+    auto loader = options_.vulkan ? Result<vulkan::Loader>(*options_.vulkan) : vulkan::Loader::open();
     if (!loader) return fail(loader.error());
     vulkan::InstanceOptions instance_options;
     instance_options.application = "kinetograph viewer";
     // Frames of an accelerator come with threads that relay its progress: engine/vulkan/instance.hpp says why not all
     // of the layers can be on then.
     const auto validation =
-        options.lane == accel::Kind::Cpu ? vulkan::Validation::On : vulkan::Validation::WithoutSynchronization;
-    instance_options.validation = options.validation ? validation : vulkan::Validation::Off;
-    if (!options.headless) {
-        auto window = present::Window::create({.width = options.width, .height = options.height});
-        if (!window) return fail(window.error());
-        window_ = std::move(*window);
-        if (options.full_screen) window_->set_full_screen(true);
+        options_.lane == accel::Kind::Cpu ? vulkan::Validation::On : vulkan::Validation::WithoutSynchronization;
+    instance_options.validation = options_.validation ? validation : vulkan::Validation::Off;
+    if (!options_.headless) {
+        KG_TRY(window_, present::Window::create({.width = options_.width, .height = options_.height}));
+        if (options_.full_screen) window_->set_full_screen(true);
         instance_options.extensions = present::Window::instance_extensions();
     }
-    auto instance = vulkan::Instance::create(*loader, instance_options);
-    if (!instance) return fail(instance.error());
-    instance_ = std::move(*instance);
+    KG_TRY(instance_, vulkan::Instance::create(*loader, instance_options));
     if (window_) {
-        auto surface = window_->create_surface(*instance_);
-        if (!surface) return fail(surface.error());
-        surface_ = *surface;
+        KG_TRY(surface_, window_->create_surface(*instance_));
     }
-    auto device = vulkan::Device::create(*instance_, {.surface = surface_, .name_contains = options.device});
-    if (!device) return fail(device.error());
-    device_ = std::move(*device);
+    return {};
+}
+
+Result<void> Stage::open_device() {
+    KG_TRY(device_, vulkan::Device::create(*instance_, {.surface = surface_, .name_contains = options_.device}));
+    KG_CHECK(make_lanes());
+    KG_CHECK(make_target());
+    const graph::PixelFormat format = target_->desc().format;
+    KG_TRY(layer_, ui::Layer::create(*device_, {.target = format,
+                                                .scale = window_ ? window_->content_scale() : 1.0F,
+                                                .window = window_ ? window_->handle() : nullptr}));
+    KG_TRY(pictures_, PictureRenderer::create(*device_, *graphics_, format));
+    frame_.emplace(graph::FrameGraphOptions{
+        .image_footprint = [device = device_.get()](const graph::ImageDesc& desc) { return device->footprint(desc); }});
     return {};
 }
 
@@ -74,7 +70,7 @@ Result<void> Stage::make_lanes() {
     return {};
 }
 
-Result<void> Stage::make_target(const ViewerOptions& options) {
+Result<void> Stage::make_target() {
     readback_ = std::make_unique<present::Readback>(*device_);
     if (window_) {
         auto target = present::SwapchainTarget::create(*device_, *window_, surface_, *graphics_);
@@ -82,14 +78,20 @@ Result<void> Stage::make_target(const ViewerOptions& options) {
         target_ = std::move(*target);
         return {};
     }
-    auto target = present::OffscreenTarget::create(*device_, options.width, options.height);
+    auto target = present::OffscreenTarget::create(*device_, options_.width, options_.height);
     if (!target) return fail(target.error());
     target_ = std::move(*target);
     return {};
 }
 
 Stage::~Stage() {
+    close_device();
+    if (surface_ != VK_NULL_HANDLE) instance_->table().vkDestroySurfaceKHR(instance_->handle(), surface_, nullptr);
+}
+
+void Stage::close_device() {
     if (device_) static_cast<void>(device_->wait_idle());
+    frame_.reset();
     pictures_.reset();
     layer_.reset();
     readback_.reset();
@@ -99,7 +101,6 @@ Stage::~Stage() {
     graphics_.reset();
     memory_.reset();
     device_.reset();
-    if (surface_ != VK_NULL_HANDLE) instance_->table().vkDestroySurfaceKHR(instance_->handle(), surface_, nullptr);
 }
 
 void Stage::record_span(const char* name, Nanoseconds begin, std::uint64_t execution) {

@@ -19,7 +19,8 @@ namespace kinetograph::viewer {
 /// In a window or in memory; beyond its creation nothing differs.
 class Stage {
   public:
-    /// Errors: no Vulkan, no display, no memory; each names what is missing.
+    /// `options` and `recorder` outlive the result. Errors: no Vulkan, no display, no memory; each names what is
+    /// missing.
     static Result<std::unique_ptr<Stage>> create(const ViewerOptions& options, profile::Recorder& recorder);
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
@@ -35,8 +36,13 @@ class Stage {
         bool shown = false;  ///< false: the target takes no pictures now (minimised)
         std::optional<present::Picture> picture;
     };
-    /// Makes one picture and hands it to the target. Waits for the device only if the picture is read back.
+    /// Makes one picture and hands it to the target. Waits for the device only if the picture is read back. Errors:
+    /// DeviceLost, after which the stage shows nothing until replace_device().
     Result<Shown> show(const Picture& picture);
+
+    /// Makes a new device in the place of a lost one, in the same window. Nothing is left that the old one has made.
+    /// Errors: those of create().
+    Result<void> replace_device();
 
     present::Window* window() { return window_.get(); }  ///< null: in memory
     const vulkan::Device& device() const { return *device_; }
@@ -50,13 +56,16 @@ class Stage {
     const vulkan::ValidationLog& validation() const { return *instance_->validation(); }
 
   private:
-    explicit Stage(profile::Recorder& recorder) : recorder_(recorder) {}
-    Result<void> open_device(const ViewerOptions& options);
+    Stage(const ViewerOptions& options, profile::Recorder& recorder) : options_(options), recorder_(recorder) {}
+    Result<void> open_window();
+    Result<void> open_device();
+    void close_device();
     Result<void> make_lanes();
-    Result<void> make_target(const ViewerOptions& options);
+    Result<void> make_target();
     void record_span(const char* name, Nanoseconds begin, std::uint64_t execution);
 
     // In the order of their making; gone in the reverse.
+    const ViewerOptions& options_;
     profile::Recorder& recorder_;
     std::unique_ptr<present::Window> window_;
     std::unique_ptr<vulkan::Instance> instance_;

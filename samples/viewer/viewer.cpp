@@ -35,6 +35,7 @@ class Viewer {
     Result<bool> turn();  // one picture; false: it is time to end
     Result<bool> handle_events();
     Result<bool> move_on(Nanoseconds now);
+    Result<void> replace_display(const Error& loss, Nanoseconds now);
     Result<void> show(Nanoseconds now, bool is_new_frame);
     Result<void> hand_out(const Stage::Shown& shown, bool is_new_frame, Nanoseconds now);
     void save_screenshot(const present::Picture& picture, Nanoseconds now);
@@ -62,6 +63,7 @@ class Viewer {
     std::string title_;
     bool screenshot_wanted_ = false;
     bool had_events_ = false;
+    bool display_has_shown_ = false;  ///< the newest one that was opened
     std::optional<present::Picture> last_picture_;
 };
 
@@ -131,14 +133,14 @@ bool Viewer::may_idle(Nanoseconds now) const {
            now - last_turn_ < kIdleRefresh;
 }
 
-/// Errors end the run only while there is nothing to go on with; otherwise they stand on the screen.
+/// In a window, errors end the run only while there is nothing to go on with; otherwise they stand on the screen.
 Result<bool> Viewer::move_on(Nanoseconds now) {
     // In memory time stands still while the decoder is waited for: every frame comes, none is late.
     if (options_.headless && !session_.starving()) virtual_now_ += refresh();
     auto moved = session_.advance(playback_now(now), refresh());
     if (!moved) {
-        const bool is_first_clip = session_.clip() == nullptr && !session_.loading();
-        if (options_.headless || is_first_clip || session_.frame() == nullptr) return moved;
+        const bool can_go_on = session_.frame() != nullptr || (session_.failure() && session_.failure()->to_open_again);
+        if (options_.headless || !can_go_on) return moved;
         return false;
     }
     if (*moved) {
@@ -166,9 +168,22 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
     picture.since_last = now - last_turn_;
     picture.read_back = (for_caller || is_kept) && stage_->readable();
     auto shown = stage_->show(picture);
-    if (!shown) return fail(shown.error());
+    if (!shown) return replace_display(shown.error(), now);
+    display_has_shown_ = display_has_shown_ || shown->shown;
     if (!shown->shown) std::this_thread::sleep_for(kMinimisedNap);
     return hand_out(*shown, is_new_frame, now);
+}
+
+/// A window goes on with another Vulkan device if its own is lost, unless that never showed anything.
+Result<void> Viewer::replace_display(const Error& loss, Nanoseconds now) {
+    if (options_.headless || loss.code != ErrorCode::DeviceLost || !display_has_shown_) return fail(loss);
+    display_has_shown_ = false;
+    session_.leave_display(loss, now);
+    if (auto replaced = stage_->replace_device(); !replaced)
+        return fail(std::move(replaced.error()), loss.message + "; no other device draws");
+    source_.draw_on(stage_->device());
+    session_.enter_display(now);
+    return {};
 }
 
 Result<void> Viewer::hand_out(const Stage::Shown& shown, bool is_new_frame, Nanoseconds now) {
@@ -269,6 +284,8 @@ void Viewer::update_title(Nanoseconds now) {
 }
 
 Result<ViewerSummary> Viewer::finish() {
+    if (session_.failure() && session_.failure()->to_open_again)
+        return fail(ErrorCode::DeviceLost, "{}", session_.failure()->sentence);
     ViewerSummary summary;
     summary.device = stage_->device().report().name;
     summary.clock = stage_->device().clock().describe();

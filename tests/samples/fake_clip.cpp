@@ -42,7 +42,7 @@ class FakeStream final : public stream::FrameStream {
             began_ = host_now();
         }
         if (taken_ >= ready()) return std::nullopt;
-        if (fake_.fails_at == taken_) return fail(ErrorCode::InvalidArgument, "latent frame {} is not finite", taken_);
+        if (fake_.fails_at == taken_) return fail(fake_.fails_with, "latent frame {} is not finite", taken_);
         auto& pixels = held_[++serial_];
         pixels = fake_pixels(fake_.width, fake_.height, taken_);
         interop::FrameRecord record;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -16,7 +17,8 @@ struct FakeClip {
     double fps = 24.0;
     Nanoseconds step{};                      ///< time between two frames becoming ready
     std::optional<std::int64_t> fails_at{};  ///< index of the frame that an Error comes instead of
-    bool throws = false;                     ///< when it is opened
+    ErrorCode fails_with = ErrorCode::InvalidArgument;
+    bool throws = false;  ///< when it is opened
 };
 
 /// Pixels of frame `index`: smooth gradients that move, no two frames alike.
@@ -47,10 +49,16 @@ class FakeSource final : public ClipSource {
     Gate closing;  ///< that a stream passes on its way out
     std::atomic<int> opened{0};
     std::atomic<int> live_streams{0};
+    std::atomic<int> closed{0};
+    std::function<void()> on_close;    ///< called by close()
     std::atomic<int> live_at_open{0};  ///< the most that there ever were when another was opened
 
     void draw_on(const vulkan::Device&) override {}
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
+    void close() override {
+        ++closed;
+        if (on_close) on_close();
+    }
     std::string description() const override { return "fake decoder"; }
 };
 

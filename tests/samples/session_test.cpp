@@ -167,7 +167,73 @@ TEST_F(Sessions, AnErrorOfTheDecoderStandsOnTheScreenAndStopsPlayback) {
     ASSERT_TRUE(run_until(session, [&] { return !last_; }));
     EXPECT_EQ(session.frame()->index, 2);
     EXPECT_FALSE(session.playing());
-    EXPECT_EQ(session.toasts().back().text, "latent frame 3 is not finite");
+    run_in_vain(session);
+    ASSERT_TRUE(session.failure());
+    EXPECT_EQ(session.failure()->sentence, "latent frame 3 is not finite");
+    EXPECT_FALSE(session.failure()->to_open_again);
+    session.handle(Action::Restart, now_);
+    EXPECT_FALSE(session.failure());
+    EXPECT_EQ(source_.opened, 1) << "the decoder begins anew";
+    EXPECT_EQ(source_.closed, 0);
+}
+
+TEST_F(Sessions, LetALostDeviceGoAndOpenItAgainWhenAsked) {
+    source_.clips["a"] = {.width = 16, .height = 16, .fps = 200.0, .fails_at = 3, .fails_with = ErrorCode::DeviceLost};
+    Session session(source_, true, 1.0);
+    session.open("a", now_);
+    for (int round = 1; round <= 3; ++round) {
+        ASSERT_TRUE(run_until(session, [&] { return !last_; }));
+        EXPECT_EQ(last_.error().code, ErrorCode::DeviceLost);
+        EXPECT_EQ(session.frame(), nullptr);
+        EXPECT_EQ(session.clip(), nullptr);
+        EXPECT_FALSE(session.waiting_for_first_frame(now_));
+        ASSERT_TRUE(run_until(session, [&] { return source_.closed == round; }));
+        EXPECT_EQ(source_.live_streams, 0);
+        now_ += std::chrono::hours(1);
+        run_in_vain(session);
+        ASSERT_TRUE(session.failure()) << "it stands for as long as nothing is opened";
+        EXPECT_EQ(session.failure()->sentence, "latent frame 3 is not finite");
+        EXPECT_EQ(session.failure()->to_open_again, "a");
+        if (round == 3) source_.clips["a"].fails_at.reset();
+        session.handle(Action::Restart, now_);
+        ASSERT_TRUE(run_until(session, [&] { return session.frame() != nullptr; }));
+        EXPECT_FALSE(session.failure());
+    }
+    EXPECT_EQ(source_.opened, 4);
+    EXPECT_EQ(source_.live_at_open, 0) << "nothing is left of a lost device when the next is opened";
+    EXPECT_GE(session.counters().shown, 10U) << "of all clips";
+}
+
+TEST_F(Sessions, SayWhyALostDeviceDoesNotOpenAgain) {
+    source_.clips["a"] = {.width = 16, .height = 16, .fails_at = 0, .fails_with = ErrorCode::DeviceLost};
+    Session session(source_, false, 1.0);
+    session.open("a", now_);
+    ASSERT_TRUE(run_until(session, [&] { return session.failure().has_value(); }));
+    source_.clips.erase("a");
+    session.handle(Action::Restart, now_);
+    ASSERT_TRUE(run_until(session, [&] { return !last_ && !session.loading(); }));
+    EXPECT_EQ(session.failure()->sentence, "a: no such clip");
+    source_.clips["b"] = {.width = 16, .height = 16};
+    session.open("b", now_);
+    ASSERT_TRUE(run_until(session, [&] { return session.frame() != nullptr; }));
+    EXPECT_FALSE(session.failure());
+}
+
+TEST_F(Sessions, LeaveALostDisplayWithNothingThatKnowsOfIt) {
+    for (const char* name : {"a", "b"}) source_.clips[name] = {.width = 16, .height = 16};
+    Session session(source_, false, 1.0);
+    session.open("a", now_);
+    ASSERT_TRUE(run_until(session, [&] { return session.frame() != nullptr; }));
+    session.open("b", now_);
+    session.leave_display({ErrorCode::DeviceLost, "the display was lost"}, now_);
+    EXPECT_EQ(source_.live_streams, 0);
+    EXPECT_EQ(source_.closed, 1);
+    EXPECT_FALSE(session.loading());
+    EXPECT_EQ(session.toasts().back().text, "the display was lost");
+    session.enter_display(now_);
+    ASSERT_TRUE(run_until(session, [&] { return session.frame() != nullptr; }));
+    EXPECT_EQ(session.latents(), "b");
+    EXPECT_FALSE(session.failure());
 }
 
 TEST_F(Sessions, SpeedGoesUpAndDownInMpvsStepsAndMeetsOneAgain) {

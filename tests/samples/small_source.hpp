@@ -21,13 +21,14 @@ class SmallSource final : public ClipSource {
 
     void draw_on(const vulkan::Device& display) override {
         display_ = &display;
-        auto device = make_device_(display);
-        ASSERT_TRUE(device) << device.error().message;
-        device_ = std::move(*device);
+        device_.reset();
     }
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override {
         using Storage = interop::FrameRingDesc::Storage;
         const bool in_place = way_ == Way::InPlace;
+        if (!device_) {
+            KG_TRY(device_, make_device_(*display_));
+        }
         const std::int64_t width = latents == "wide" ? 2 * stream::testing::kWidth : stream::testing::kWidth;
         KG_TRY(auto bridge, interop::Bridge::create(*device_, in_place ? display_ : nullptr));
         Clip clip{.kept = kKept, .route = {.sentence = bridge->choice().reason}};
@@ -41,6 +42,7 @@ class SmallSource final : public ClipSource {
         route_ = clip.route.sentence;
         return clip;
     }
+    void close() override { device_.reset(); }
     std::string description() const override { return "small decoder"; }
     const std::string& route() const { return route_; }  ///< of the last clip that was opened
 

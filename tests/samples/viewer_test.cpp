@@ -8,6 +8,7 @@
 #include <kinetograph/samples/viewer/session.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
+#include <kinetograph/tests/engine/vulkan/faults.hpp>
 
 #include <gtest/gtest.h>
 
@@ -213,6 +214,74 @@ TEST_F(Viewing, MessagesAndHelpAreDrawnOverThePicture) {
         static_cast<void>(present::write_png(std::filesystem::path(keep) / "messages.png", shown->picture->view()));
     for (const char* text : {"truncated", "play or pause", "screenshot", "#c8965a"})
         EXPECT_GT(find_text(*shown->picture, text, ui::kTextSize).correlation, 0.9) << text;
+}
+
+TEST_F(Viewing, ALossStandsOverThePictureForAsLongAsNothingIsOpenedAgain) {
+    source_.clips["clip"] = {.fails_at = 0, .fails_with = ErrorCode::DeviceLost};
+    options_.width = 640;
+    options_.height = 360;
+    profile::Recorder recorder;
+    auto stage = Stage::create(options_, recorder);
+    ASSERT_TRUE(stage) << stage.error().message;
+    Session session(source_, false, 1.0);
+    session.open("clip", host_now());
+    while (!session.failure()) static_cast<void>(session.advance(host_now(), std::chrono::milliseconds(16)));
+    const Nanoseconds later = host_now() + std::chrono::hours(1);
+    static_cast<void>(session.advance(later, std::chrono::milliseconds(16)));
+    Stage::Picture picture;
+    picture.interface = [&] {
+        draw_hud(session, {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = later, .pixel = {}});
+    };
+    picture.read_back = true;
+    const auto shown = (*stage)->show(picture);
+    ASSERT_TRUE(shown && shown->picture);
+    for (const char* text : {"latent frame 0", "home opens the device"})
+        EXPECT_GT(find_text(*shown->picture, text, ui::kTextSize).correlation, 0.9) << text;
+    EXPECT_LT(find_text(*shown->picture, "decoding first frame", ui::kLargeSize).correlation, 0.8);
+}
+
+TEST_F(Viewing, ALossInMemoryEndsTheRunWithItsSentence) {
+    source_.clips["clip"] = {.fails_at = 2, .fails_with = ErrorCode::DeviceLost};
+    profile::Recorder recorder;
+    const auto summary = viewer::run(options_, source_, recorder);
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().code, ErrorCode::DeviceLost);
+    EXPECT_EQ(summary.error().message, "latent frame 2 is not finite");
+}
+
+TEST_F(Viewing, ALossOfTheDeviceThatDrawsEndsARunInMemoryWithItsSentence) {
+    source_.clips["clip"] = {};
+    vulkan::testing::faults().reset();
+    options_.vulkan = vulkan::testing::faulty_loader().value();
+    options_.validation = false;  // its state machine does not know devices that are lost
+    vulkan::testing::faults().submissions_left = 6;
+    profile::Recorder recorder;
+    const auto summary = viewer::run(options_, source_, recorder);
+    vulkan::testing::faults().reset();
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().code, ErrorCode::DeviceLost);
+    EXPECT_NE(summary.error().message.find("was lost while"), std::string::npos) << summary.error().message;
+}
+
+TEST_F(Viewing, AWindowGoesOnWithAnotherDeviceWhenTheOneThatDrawsIsLost) {
+    const auto display = present::testing::VirtualDisplay::start();
+    if (!display) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
+    source_.clips["clip"] = {.width = 1280, .height = 720};
+    source_.on_close = [] { vulkan::testing::faults().recover(); };
+    vulkan::testing::faults().reset();
+    options_.vulkan = vulkan::testing::faulty_loader().value();
+    options_.validation = false;
+    options_.headless = false;
+    options_.overlay = false;
+    options_.frames = 12;
+    vulkan::testing::faults().submissions_left = 20;
+    const present::Picture picture = run();
+    vulkan::testing::faults().reset();
+    if (cannot_present_) GTEST_SKIP() << "no Vulkan device here can present to an X server";
+    EXPECT_EQ(source_.opened, 2);
+    EXPECT_EQ(source_.closed, 1);
+    EXPECT_EQ(summary_.frames_shown, 12U);
+    EXPECT_GT(find_text(picture, "execution", ui::kTextSize).correlation, 0.9);
 }
 
 TEST_F(Viewing, AnErrorOfWhoeverTakesTheFramesEndsTheRun) {
