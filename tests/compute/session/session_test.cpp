@@ -3,6 +3,7 @@
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/stream/small_decoder.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tests/engine/interop/held.hpp>
 
 #include <gtest/gtest.h>
 
@@ -136,6 +137,18 @@ TEST(Sessions, TakeLatentsAsTheyAreMade) {
             ASSERT_TRUE(stream->release(**frame));
         }
     }
+}
+
+/// With their models, devices and streams; KINETOGRAPH_SOAK_ROUNDS scales their number.
+TEST(Sessions, ThatComeAndGoLeaveNothing) {
+    const vae::Latents clip = stream::testing::small_clip(2);
+    interop::testing::expect_nothing_grows({}, 2, interop::testing::soak_rounds(10), [&] {
+        const auto session = open();
+        const auto stream = session->decode(clip).value();
+        const auto frame = stream->take(kLong);
+        ASSERT_TRUE(frame && *frame);
+        ASSERT_TRUE(stream->release(**frame));
+    });
 }
 
 TEST(Sessions, SayWhatTheyAre) {

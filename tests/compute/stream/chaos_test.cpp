@@ -1,0 +1,177 @@
+// A stream whose readers are slow, hold frames and give them back in any order, while others restart it, cancel it,
+// loop it, ask it and destroy it, at drawn moments. Every frame that comes out is the one that it should be.
+// KINETOGRAPH_CHAOS_SECONDS and KINETOGRAPH_CHAOS_SEED say for how long, and which chaos.
+#include "chaos.hpp"
+#include "stream_fixture.hpp"
+
+#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/tests/engine/interop/held.hpp>
+#include <kinetograph/tests/engine/interop/watchdog.hpp>
+
+#include <algorithm>
+#include <atomic>
+
+namespace kinetograph::stream {
+namespace {
+
+using kinetograph::testing::chaos_seed;
+using kinetograph::testing::chaos_time;
+using kinetograph::testing::Dice;
+using testing::Case;
+using testing::FrameRecord;
+using testing::FrameRingDesc;
+
+constexpr std::int64_t kLatents = 5;
+constexpr std::uint32_t kSlots = 11;
+
+class Chaos : public testing::StreamTest, public ::testing::WithParamInterface<Case> {
+  protected:
+    void release() override {
+        stream_.reset();
+        StreamTest::release();
+    }
+    void make_stream(bool pushed, bool loop) {
+        const FrameStreamOptions options{.storage = GetParam().storage, .slots = kSlots, .loop = loop};
+        const auto model = testing::small_model(*accelerator_);
+        auto stream = pushed ? FrameStream::create(bridge(), model, {testing::kHeight, testing::kWidth}, options)
+                             : FrameStream::create(bridge(), model, clip_, options);
+        ASSERT_TRUE(stream) << stream.error().message;
+        stream_ = std::move(*stream);
+    }
+    /// Takes frames, holds some, and gives them back in any order, until it is over.
+    void read_frames(Dice dice, bool pushed);
+    void check(const FrameRecord& record, const std::optional<FrameRecord>& before, bool pushed);
+    /// The same latent frame again and again: whenever a clip begins anew, the same frames come.
+    void push_latents(Dice dice);
+    void disturb(Dice& dice);
+
+    vae::Latents clip_ = testing::small_clip(kLatents);
+    std::vector<std::vector<std::uint8_t>> expected_, expected_of_pushed_;
+    std::unique_ptr<FrameStream> stream_;
+    std::atomic<bool> over_{false};
+    std::uint64_t read_ = 0;
+};
+
+void Chaos::check(const FrameRecord& record, const std::optional<FrameRecord>& before, bool pushed) {
+    const auto index = static_cast<std::size_t>(record.label.index);
+    const auto& expected = pushed ? expected_of_pushed_ : expected_;
+    if (before && before->generation == record.generation) {
+        const bool around = !pushed && before->label.index + 1 == static_cast<std::int64_t>(expected_.size());
+        EXPECT_EQ(record.label.index, around ? 0 : before->label.index + 1);
+    } else {
+        EXPECT_EQ(record.label.index, 0);
+        if (before) {
+            EXPECT_GT(record.generation, before->generation);
+        }
+    }
+    if (index < expected.size()) {
+        EXPECT_EQ(read(record), expected[index]) << "frame " << index;
+    }
+    ++read_;
+}
+
+void Chaos::read_frames(Dice dice, bool pushed) {
+    std::vector<FrameRecord> held;
+    std::optional<FrameRecord> before;
+    const auto give_back = [&] {
+        const auto which = held.begin() + dice.roll(static_cast<std::uint32_t>(held.size()));
+        EXPECT_TRUE(stream_->release(*which));
+        held.erase(which);
+    };
+    while (!over_) {
+        const auto taken =
+            dice.one_in(8) ? stream_->try_take_ahead() : stream_->take(dice.up_to(std::chrono::milliseconds(5)));
+        if (!taken) {
+            EXPECT_EQ(taken.error().code, ErrorCode::Cancelled) << taken.error().message;
+            dice.pause(std::chrono::milliseconds(1));
+        } else if (*taken) {
+            check(**taken, before, pushed);
+            before = **taken;
+            held.push_back(**taken);
+        }
+        if (dice.one_in(20)) dice.pause(std::chrono::milliseconds(15));
+        while (!held.empty() && (held.size() > kSlots - 6 || dice.one_in(2))) give_back();
+    }
+    while (!held.empty()) give_back();
+}
+
+void Chaos::push_latents(Dice dice) {
+    const std::vector<float> latent = clip_.frame(0);
+    while (!over_) {
+        const auto pushed = stream_->push(latent, dice.up_to(std::chrono::milliseconds(10)));
+        if (pushed) continue;
+        EXPECT_EQ(pushed.error().code, ErrorCode::Cancelled) << pushed.error().message;
+        dice.pause(std::chrono::milliseconds(1));
+    }
+}
+
+void Chaos::disturb(Dice& dice) {
+    switch (dice.roll(10)) {
+        case 0:
+            stream_->restart();
+            break;
+        case 1:
+            stream_->cancel();
+            dice.pause(std::chrono::milliseconds(2));
+            stream_->restart();
+            break;
+        case 2:
+            stream_->set_loop(dice.one_in(2));
+            break;
+        case 3:
+            stream_->collect();
+            break;
+        case 4:
+            EXPECT_LE(stream_->stats().held, kSlots);
+            break;
+        default:
+            static_cast<void>(stream_->finished());
+            dice.pause(std::chrono::milliseconds(10));
+    }
+}
+
+TEST_P(Chaos, OfAStreamLosesNoFrameAndLeavesNothing) {
+    kind_ = accel::Kind::Cpu;
+    validation_ = vulkan::Validation::Off;
+    ASSERT_NO_FATAL_FAILURE(open(GetParam().pairing));
+    if (IsSkipped()) return;
+    expected_ = testing::expected_frames(*testing::small_decoder(*accelerator_), clip_);
+    vae::Latents same = clip_;
+    for (std::size_t i = 0; i < same.values.size(); ++i) {
+        const std::size_t pixels = same.values.size() / 16 / kLatents, channel = i / (pixels * kLatents);
+        same.values[i] = clip_.frame(0)[channel * pixels + i % pixels];
+    }
+    expected_of_pushed_ = testing::expected_frames(*testing::small_decoder(*accelerator_), same);
+    const interop::testing::Holders holders{.bytes = [&] { return accelerator_->bytes_allocated(); }};
+    interop::testing::Held before = holders.now();
+    const Nanoseconds end = host_now() + chaos_time() / 4;
+    Dice dice(chaos_seed());
+    SCOPED_TRACE(fmt::format("KINETOGRAPH_CHAOS_SEED={}", chaos_seed()));
+    do {
+        const interop::testing::Watchdog watchdog("an act of the chaos", std::chrono::seconds(120));
+        const bool pushed = dice.one_in(2);
+        ASSERT_NO_FATAL_FAILURE(make_stream(pushed, dice.one_in(2)));
+        over_ = false;
+        std::thread reader([&, of_reader = Dice(dice.roll(1U << 20U))] { read_frames(of_reader, pushed); });
+        std::thread writer;
+        if (pushed) writer = std::thread([&, of_writer = Dice(dice.roll(1U << 20U))] { push_latents(of_writer); });
+        for (std::uint32_t i = 20 + dice.roll(100); i > 0; --i) disturb(dice);
+        over_ = true;
+        reader.join();
+        if (writer.joinable()) writer.join();
+        stream_.reset();
+    } while (host_now() < end && !HasFailure());
+    EXPECT_GT(read_, 0U);
+    before.vulkan_objects = vulkan::testing::faults().alive;  // timelines go later
+    holders.expect(before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Chaos,
+                         ::testing::Values(Case{FrameRingDesc::Storage::Image, interop::testing::kSharedTimelines},
+                                           Case{FrameRingDesc::Storage::Image, interop::testing::kStagedPinned},
+                                           Case{FrameRingDesc::Storage::Buffer, interop::testing::kSharedRelayed},
+                                           Case{FrameRingDesc::Storage::Host, interop::testing::kStagedPinned}),
+                         [](const auto& chosen) { return testing::name_of(chosen.param); });
+
+}  // namespace
+}  // namespace kinetograph::stream
