@@ -3,9 +3,11 @@
 
 #include "small_source.hpp"
 
+#include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/samples/viewer/session.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
+#include <kinetograph/tests/engine/interop/same_gpu.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -14,6 +16,23 @@ namespace kinetograph::viewer::testing {
 
 /// What the viewer shows, by the clip's index: RGBA.
 using Pictures = std::vector<std::vector<std::uint8_t>>;
+
+/// How a decoder of the CPU stands to lavapipe.
+struct Topology {
+    std::string name;
+    MakeDevice make_device;
+};
+inline std::ostream& operator<<(std::ostream& out, const Topology& topology) { return out << topology.name; }
+
+inline std::vector<Topology> topologies() {
+    return {
+        {"staged",
+         [](const vulkan::Device&) -> Result<std::unique_ptr<accel::Device>> { return accel::cpu::create_device(); }},
+        {"shared", [](const vulkan::Device& display) -> Result<std::unique_ptr<accel::Device>> {
+             return interop::testing::create_same_gpu(
+                 {.uuid = display.report().uuid, .kind = accel::Kind::Cpu, .imports_timelines = false});
+         }}};
+}
 
 class InPlaceTest : public ::testing::Test {
   protected:

@@ -2,8 +2,8 @@
 #include "in_place_test.hpp"
 
 #include <kinetograph/compute/session/session.hpp>
-#include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/tests/engine/interop/held.hpp>
 #include <kinetograph/tests/engine/interop/interop_fixture.hpp>
 
 #include <future>
@@ -14,13 +14,8 @@ namespace {
 using interop::testing::create_same_gpu;
 using testing::Pictures;
 using testing::Player;
+using testing::Topology;
 using testing::Way;
-
-struct Topology {
-    std::string name;
-    testing::MakeDevice make_device;
-};
-std::ostream& operator<<(std::ostream& out, const Topology& topology) { return out << topology.name; }
 
 class StreamedClips : public testing::InPlaceTest, public ::testing::WithParamInterface<Topology> {
   protected:
@@ -121,18 +116,18 @@ TEST_P(StreamedClips, TellThePixelUnderThePointerAsUploadedOnesDo) {
     EXPECT_NE(pixels[0], pixels[1]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Topologies, StreamedClips,
-                         ::testing::Values(Topology{"staged",
-                                                    [](const vulkan::Device&) {
-                                                        return Result<std::unique_ptr<accel::Device>>(
-                                                            accel::cpu::create_device());
-                                                    }},
-                                           Topology{"shared",
-                                                    [](const vulkan::Device& display) {
-                                                        return create_same_gpu({.uuid = display.report().uuid,
-                                                                                .kind = accel::Kind::Cpu,
-                                                                                .imports_timelines = false});
-                                                    }}),
+/// Whole viewers: instance, devices, decoder, stream and stage. KINETOGRAPH_SOAK_ROUNDS scales their number.
+TEST_P(StreamedClips, AndTheirViewersComeAndGoAndLeaveNothing) {
+    vulkan::testing::faults().reset();
+    options_.vulkan = vulkan::testing::faulty_loader().value();
+    options_.validation = false;
+    interop::testing::expect_nothing_grows({}, 2, interop::testing::soak_rounds(40), [&] {
+        EXPECT_EQ(view(Way::InPlace).size(), static_cast<std::size_t>(frames()));
+        EXPECT_EQ(vulkan::testing::faults().alive, 0);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, StreamedClips, ::testing::ValuesIn(testing::topologies()),
                          [](const auto& topology) { return topology.param.name; });
 
 /// A clip beside pictures that take as long as the test wants.

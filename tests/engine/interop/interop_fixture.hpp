@@ -86,6 +86,15 @@ class InteropTest : public ::testing::Test {
         ASSERT_EQ(bridge_->choice().topology, Topology::Shared) << bridge_->choice().reason;
         ASSERT_EQ(bridge_->choice().timelines, Timelines::Shared) << bridge_->choice().reason;
     }
+    /// A batch without passes: it waits for what it is told to, and signals `value`.
+    static void submit(graph::LaneBackend& lane, std::uint64_t value, std::span<const graph::ResolvedWait> waits = {}) {
+        graph::Batch batch;
+        batch.lane = lane.lane();
+        graph::Plan plan;
+        plan.batches_on_lane[lane.lane().index()] = 1;
+        ASSERT_TRUE(lane.submit(
+            {.plan = &plan, .batch = &batch, .waits = waits, .passes = {}, .resources = {}, .signal = value}));
+    }
     /// Frees what a test made itself.
     virtual void release() {}
     void TearDown() override {

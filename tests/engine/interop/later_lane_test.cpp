@@ -15,15 +15,6 @@ class LaterLanes : public testing::InteropTest, public ::testing::WithParamInter
         drawing_.reset();
         gate_.reset();
     }
-    /// A batch without passes: it waits for what it is told to, and signals `value`.
-    static void submit(graph::LaneBackend& lane, std::uint64_t value, std::span<const graph::ResolvedWait> waits = {}) {
-        graph::Batch batch;
-        batch.lane = lane.lane();
-        graph::Plan plan;
-        plan.batches_on_lane[lane.lane().index()] = 1;
-        ASSERT_TRUE(lane.submit(
-            {.plan = &plan, .batch = &batch, .waits = waits, .passes = {}, .resources = {}, .signal = value}));
-    }
 
     std::shared_ptr<accel::Timeline> gate_;
     std::unique_ptr<vulkan::VulkanLane> drawing_;

@@ -39,6 +39,7 @@ class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterfa
         if (!is_cuda()) hip_.reset({});
     }
     bool is_cuda() const { return GetParam().kind == accel::Kind::Cuda; }
+    const char* wanted() const { return is_cuda() ? "CUDA_ERROR_LAUNCH_FAILED (719)" : "hipErrorLaunchFailure (719)"; }
 
     void start(const standin::Options& options) {
         if (!is_cuda()) hip_.reset(options);
@@ -101,8 +102,7 @@ TEST_P(Losses, OfTheAcceleratorEndEveryWaitWithTheSentence) {
         const auto lost = run_until_lost(60);
         ASSERT_TRUE(lost) << "launch " << launch;
         EXPECT_EQ(lost->code, ErrorCode::DeviceLost) << lost->message;
-        const char* const wanted = is_cuda() ? "CUDA_ERROR_LAUNCH_FAILED (719)" : "hipErrorLaunchFailure (719)";
-        EXPECT_NE(lost->message.find(wanted), std::string::npos) << lost->message;
+        EXPECT_NE(lost->message.find(wanted()), std::string::npos) << lost->message;
         end();
     }
 }

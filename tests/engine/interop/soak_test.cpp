@@ -19,15 +19,6 @@ class LanesThatComeAndGo : public testing::InteropTest {
         InteropTest::TearDown();
         EXPECT_EQ(cuda_.complaints(), "");
     }
-    /// A batch without passes: it waits for what it is told to, and signals `value`.
-    static void submit(graph::LaneBackend& lane, std::uint64_t value, std::span<const graph::ResolvedWait> waits = {}) {
-        graph::Batch batch;
-        batch.lane = lane.lane();
-        graph::Plan plan;
-        plan.batches_on_lane[lane.lane().index()] = 1;
-        ASSERT_TRUE(lane.submit(
-            {.plan = &plan, .batch = &batch, .waits = waits, .passes = {}, .resources = {}, .signal = value}));
-    }
     std::unique_ptr<vulkan::VulkanLane> make_vulkan_lane() {
         return vulkan::VulkanLane::create(*display_, graph::Lane::Graphics, nullptr, bridge_->lane_sharing()).value();
     }

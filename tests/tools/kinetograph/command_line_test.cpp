@@ -1,9 +1,11 @@
 // Thousands of command lines, drawn from words of real ones and from nonsense: each is parsed or refused as bad usage,
-// and parsing has no side effects.
+// and parsing has no side effects. KINETOGRAPH_COMMAND_LINES says how many (4000), KINETOGRAPH_COMMAND_LINES_SEED
+// which.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <random>
@@ -71,6 +73,11 @@ const Words kHostile{"",
                      std::string(5000, 'a'),
                      std::string(300, '-')};
 
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+    const char* given = std::getenv(name);
+    return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
+}
+
 class CommandLines : public ::testing::Test {
   protected:
     /// One of kGood with a few of its words replaced, repeated, dropped or moved.
@@ -109,7 +116,7 @@ class CommandLines : public ::testing::Test {
         if (word.empty()) return;
         word[pick(word.size())] = static_cast<char>(1 + pick(255));
     }
-    std::mt19937_64 random_{20};  // the same lines in every run
+    std::mt19937_64 random_{from_environment("KINETOGRAPH_COMMAND_LINES_SEED", 20)};
 };
 
 enum class Outcome : std::uint8_t { Understood, Help, Refused };
@@ -135,12 +142,12 @@ TEST_F(CommandLines, ThatAreMeantAreUnderstood) {
 }
 
 TEST_F(CommandLines, OfAnyWordsAreUnderstoodOrRefusedAndTouchNothing) {
-    constexpr int kLines = 4000;
+    const auto lines = static_cast<int>(from_environment("KINETOGRAPH_COMMAND_LINES", 4000));
     const test::TemporaryFolder folder;
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(folder.path());
     int understood = 0, refused = 0;
-    for (int i = 0; i < kLines; ++i) {
+    for (int i = 0; i < lines; ++i) {
         const Words words = draw();
         std::string line;
         for (const std::string& word : words) line += " '" + word + "'";
@@ -156,8 +163,8 @@ TEST_F(CommandLines, OfAnyWordsAreUnderstoodOrRefusedAndTouchNothing) {
     }
     EXPECT_EQ(folder.count_entries(), 0U);
     std::filesystem::current_path(before);
-    EXPECT_GT(understood, kLines / 10) << "lines that are all refused at once try little";
-    EXPECT_GT(refused, kLines / 10);
+    EXPECT_GT(understood, lines / 10) << "lines that are all refused at once try little";
+    EXPECT_GT(refused, lines / 10);
 }
 
 }  // namespace
