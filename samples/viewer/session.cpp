@@ -39,7 +39,14 @@ void Session::start_next_load() {
 Result<void> Session::take_over_loaded(Nanoseconds now) {
     std::erase_if(retired_, [](auto& leaving) { return leaving.wait_for(Nanoseconds{}) == std::future_status::ready; });
     if (!loading_.valid() || loading_.wait_for(Nanoseconds{}) != std::future_status::ready) return {};
-    auto taken = take_over(loading_.get(), now);
+    Loaded loaded = loading_.get();
+    Result<void> taken;
+    if (device_is_lost_ && loaded.clip) {  // on the device that is about to go: it is opened again on the next
+        if (!next_) next_ = std::move(loaded.latents);
+        retire(std::move(loaded.clip->stream));
+    } else {
+        taken = take_over(std::move(loaded), now);
+    }
     close_lost_device();
     if (next_) start_next_load();
     return taken;
@@ -71,8 +78,12 @@ void Session::retire_clip() {
     earlier_ = counters();
     playback_.reset();
     if (!clip_) return;
-    retired_.push_back(std::async(std::launch::async, [old = std::move(clip_->stream)]() mutable { old.reset(); }));
+    retire(std::move(clip_->stream));
     clip_.reset();
+}
+
+void Session::retire(std::unique_ptr<stream::FrameStream> stream) {
+    retired_.push_back(std::async(std::launch::async, [old = std::move(stream)]() mutable { old.reset(); }));
 }
 
 /// Its clip and what is left of the device go, for others to use the memory.

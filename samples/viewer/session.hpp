@@ -89,6 +89,7 @@ class Session {
     Result<void> take_over(Loaded loaded, Nanoseconds now);
     void start_next_load();
     void retire_clip();
+    void retire(std::unique_ptr<stream::FrameStream> stream);
     void lose(const Error& error, std::filesystem::path latents);
     void close_lost_device();
     void set_playing(bool playing);

@@ -3,6 +3,7 @@
 
 #include <kinetograph/samples/viewer/clip.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -50,12 +51,14 @@ class FakeSource final : public ClipSource {
     std::atomic<int> opened{0};
     std::atomic<int> live_streams{0};
     std::atomic<int> closed{0};
-    std::function<void()> on_close;    ///< called by close()
-    std::atomic<int> live_at_open{0};  ///< the most that there ever were when another was opened
+    std::atomic<int> live_at_close{0};  ///< the most that there ever were when the device was closed
+    std::function<void()> on_close;     ///< called by close()
+    std::atomic<int> live_at_open{0};   ///< the most that there ever were when another was opened
 
     void draw_on(const vulkan::Device&) override {}
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
     void close() override {
+        live_at_close = std::max(live_at_close.load(), live_streams.load());
         ++closed;
         if (on_close) on_close();
     }

@@ -204,6 +204,27 @@ TEST_F(Sessions, LetALostDeviceGoAndOpenItAgainWhenAsked) {
     EXPECT_GE(session.counters().shown, 10U) << "of all clips";
 }
 
+TEST_F(Sessions, OpenAgainWhatWasBeingOpenedOnADeviceThatIsLost) {
+    source_.clips["a"] = {.width = 16, .height = 16, .fps = 200.0, .fails_at = 3, .fails_with = ErrorCode::DeviceLost};
+    source_.clips["b"] = {.width = 16, .height = 16};
+    Session session(source_, true, 1.0);
+    session.open("a", now_);
+    ASSERT_TRUE(run_until(session, [&] { return session.frame() != nullptr; }));
+    source_.opening.close();
+    session.open("b", now_);
+    ASSERT_TRUE(run_until(session, [&] { return session.failure().has_value(); }));
+    run_in_vain(session);
+    EXPECT_EQ(source_.closed, 0);
+    source_.opening.open();
+    ASSERT_TRUE(run_until(session, [&] { return session.frame() != nullptr; }));
+    EXPECT_EQ(session.latents(), "b");
+    EXPECT_FALSE(session.failure());
+    EXPECT_EQ(source_.opened, 3);
+    EXPECT_EQ(source_.closed, 1);
+    EXPECT_EQ(source_.live_at_close, 0);
+    expect_that_nobody_waited();
+}
+
 TEST_F(Sessions, SayWhyALostDeviceDoesNotOpenAgain) {
     source_.clips["a"] = {.width = 16, .height = 16, .fails_at = 0, .fails_with = ErrorCode::DeviceLost};
     Session session(source_, false, 1.0);

@@ -1,0 +1,216 @@
+// A viewer in which everything happens at drawn moments: pauses, steps, speeds, seeks, other clips, broken ones, sizes,
+// lost accelerators, lost displays, and readers that are slow. Whatever it shows is the right picture of the right
+// clip. KINETOGRAPH_CHAOS_SECONDS and KINETOGRAPH_CHAOS_SEED say for how long, and which chaos.
+#include "in_place_test.hpp"
+
+#include <kinetograph/tests/compute/stream/chaos.hpp>
+#include <kinetograph/tests/engine/interop/held.hpp>
+#include <kinetograph/tests/engine/interop/watchdog.hpp>
+
+namespace kinetograph::viewer {
+namespace {
+
+using kinetograph::testing::chaos_seed;
+using kinetograph::testing::chaos_time;
+using kinetograph::testing::Dice;
+using testing::Pictures;
+using testing::Topology;
+using testing::Way;
+
+/// A stream whose device is lost once `left` frames have been taken.
+class LosableStream final : public stream::FrameStream {
+  public:
+    LosableStream(std::unique_ptr<stream::FrameStream> stream, std::atomic<int>& left)
+        : stream_(std::move(stream)), left_(left) {}
+    Result<bool> push(const stream::LatentFrame& latent, Nanoseconds timeout) override {
+        return stream_->push(latent, timeout);
+    }
+    Result<bool> push(std::span<const float> latent, Nanoseconds timeout) override {
+        return stream_->push(latent, timeout);
+    }
+    Result<std::optional<interop::FrameRecord>> take(Nanoseconds timeout) override {
+        if (is_lost_ || left_ == 0) return lose();
+        auto taken = stream_->take(timeout);
+        if (taken && *taken && left_ > 0) --left_;
+        return taken;
+    }
+    Result<std::optional<interop::FrameRecord>> try_take_ahead() override { return stream_->try_take_ahead(); }
+    Result<void> release(const interop::FrameRecord& record, const interop::TimelinePoint& done) override {
+        return stream_->release(record, done);
+    }
+    void restart() override { stream_->restart(); }
+    void cancel() override { stream_->cancel(); }
+    void set_loop(bool loop) override { stream_->set_loop(loop); }
+    bool finished() const override { return stream_->finished(); }
+    stream::FrameStreamStats stats() const override { return stream_->stats(); }
+    const stream::FrameStreamFacts& facts() const override { return stream_->facts(); }
+    std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const override {
+        return stream_->decoded_at(record);
+    }
+    void collect() override { stream_->collect(); }
+
+  private:
+    tl::unexpected<Error> lose() {
+        is_lost_ = true;
+        left_ = -1;
+        return fail(ErrorCode::DeviceLost, "the accelerator was lost");
+    }
+    std::unique_ptr<stream::FrameStream> stream_;
+    std::atomic<int>& left_;  ///< negative: endless
+    bool is_lost_ = false;
+};
+
+/// Opens "small" and "wide"; any other clip is broken.
+class LosableSource final : public ClipSource {
+  public:
+    LosableSource(Way way, const testing::MakeDevice& make_device, std::int64_t latent_frames)
+        : source_(way, make_device, latent_frames) {}
+    void draw_on(const vulkan::Device& display) override { source_.draw_on(display); }
+    Result<Clip> open(const std::filesystem::path& latents, bool loop) override {
+        if (latents != "small" && latents != "wide") return fail(ErrorCode::NotFound, "no such clip");
+        KG_TRY(auto clip, source_.open(latents, loop));
+        clip.stream = std::make_unique<LosableStream>(std::move(clip.stream), frames_left);
+        return clip;
+    }
+    void close() override { source_.close(); }
+    std::string description() const override { return source_.description(); }
+
+    std::atomic<int> frames_left{-1};  ///< until the accelerator is lost; negative: endless
+
+  private:
+    testing::SmallSource source_;
+};
+
+class ViewerChaos : public testing::InPlaceTest, public ::testing::WithParamInterface<Topology> {
+  protected:
+    void SetUp() override {
+        InPlaceTest::SetUp();
+        make_device_ = GetParam().make_device;
+        vulkan::testing::faults().reset();
+    }
+    void TearDown() override { vulkan::testing::faults().reset(); }
+    void play(Dice& dice, std::uint32_t turns);
+    void act(Dice& dice);
+    void turn(Dice& dice);
+    void lose_display(const Error& loss);
+    void check_picture(const present::Picture& picture) const;
+
+    std::map<std::string, Pictures> expected_;  ///< [clip] -> pictures at the first size
+    std::unique_ptr<LosableSource> source_;
+    std::unique_ptr<Stage> stage_;
+    std::unique_ptr<Session> session_;
+    Nanoseconds now_ = std::chrono::seconds(1000);
+    std::uint64_t checked_ = 0, losses_ = 0;
+};
+
+/// Another device draws from now on, in pictures of the size that the options say.
+void ViewerChaos::lose_display(const Error& loss) {
+    session_->leave_display(loss, now_);
+    vulkan::testing::faults().recover();
+    const auto replaced = stage_->replace_device();
+    ASSERT_TRUE(replaced) << replaced.error().message;
+    source_->draw_on(stage_->device());
+    session_->enter_display(now_);
+    ++losses_;
+}
+
+void ViewerChaos::act(Dice& dice) {
+    constexpr std::array kActions{Action::PlayPause, Action::StepForward, Action::StepBack, Action::Slower,
+                                  Action::Faster,    Action::NormalSpeed, Action::Loop,     Action::Restart};
+    const std::uint32_t roll = dice.roll(40);
+    if (roll < 24) {
+        session_->handle(kActions.at(roll % kActions.size()), now_);
+    } else if (roll < 30) {
+        session_->open(roll % 2 == 0 ? "small" : "wide", now_);
+    } else if (roll == 30) {
+        session_->open("broken", now_);
+    } else if (roll == 31) {
+        source_->frames_left = static_cast<int>(dice.roll(20));
+    } else if (roll == 32) {
+        vulkan::testing::faults().submissions_left = static_cast<int>(dice.roll(20));
+    } else if (roll == 33) {
+        options_.width = dice.one_in(2) ? 96 : 16 + dice.roll(100);
+        lose_display({ErrorCode::DeviceLost, "another size is wanted"});
+    } else {
+        dice.pause(std::chrono::milliseconds(4));
+    }
+}
+
+void ViewerChaos::turn(Dice& dice) {
+    constexpr Nanoseconds kRefresh = std::chrono::milliseconds(16);
+    if (!session_->starving()) now_ += kRefresh;
+    const auto moved = session_->advance(now_, kRefresh);
+    if (!moved) {
+        // What a display does that is lost, a decoder may notice first.
+        EXPECT_TRUE(moved.error().code == ErrorCode::DeviceLost || moved.error().message == "no such clip")
+            << moved.error().message;
+        ++losses_;
+    }
+    if (session_->failure() && dice.one_in(4)) session_->handle(Action::Restart, now_);
+    Stage::Picture picture;
+    picture.subject.frame = session_->frame();
+    picture.interface = [] {};
+    picture.read_back = dice.one_in(3);
+    const auto shown = stage_->show(picture);
+    if (!shown) {
+        ASSERT_EQ(shown.error().code, ErrorCode::DeviceLost) << shown.error().message;
+        ASSERT_NO_FATAL_FAILURE(lose_display(shown.error()));
+    } else if (shown->picture && session_->frame() != nullptr && options_.width == 96) {
+        check_picture(*shown->picture);
+        ++checked_;
+    }
+}
+
+void ViewerChaos::check_picture(const present::Picture& picture) const {
+    const auto index = static_cast<std::size_t>(session_->frame()->index);
+    const Pictures& wanted = expected_.at(session_->latents().string());
+    EXPECT_TRUE(picture.rgba == wanted.at(index)) << session_->latents() << ", frame " << index;
+}
+
+void ViewerChaos::play(Dice& dice, std::uint32_t turns) {
+    source_ = std::make_unique<LosableSource>(Way::InPlace, make_device_, latent_frames_);
+    options_.width = 96;
+    stage_ = Stage::create(options_, recorder_).value();
+    session_ = std::make_unique<Session>(*source_, dice.one_in(2), 1.0);
+    source_->draw_on(stage_->device());
+    session_->open("small", now_);
+    for (std::uint32_t i = 0; i < turns; ++i) {
+        const interop::testing::Watchdog watchdog("a turn of the chaos", std::chrono::seconds(120));
+        if (dice.one_in(3)) {
+            ASSERT_NO_FATAL_FAILURE(act(dice));
+        }
+        ASSERT_NO_FATAL_FAILURE(turn(dice));
+    }
+    session_.reset();
+    source_.reset();
+    stage_.reset();
+    vulkan::testing::faults().recover();
+}
+
+TEST_P(ViewerChaos, ShowsTheRightPicturesAndLeavesNothing) {
+    for (const char* clip : {"small", "wide"}) {
+        options_.latents = clip;
+        expected_[clip] = view(Way::Uploaded);
+    }
+    options_.vulkan = vulkan::testing::faulty_loader().value();
+    options_.validation = false;
+    SCOPED_TRACE(fmt::format("KINETOGRAPH_CHAOS_SEED={}", chaos_seed()));
+    Dice dice(chaos_seed());
+    ASSERT_NO_FATAL_FAILURE(play(dice, 20));
+    const interop::testing::Holders holders;
+    const interop::testing::Held before = holders.now();
+    EXPECT_EQ(before.vulkan_objects, 0);
+    const Nanoseconds end = host_now() + chaos_time() / 2;
+    do {
+        ASSERT_NO_FATAL_FAILURE(play(dice, 20 + dice.roll(400)));
+        holders.expect(before);
+    } while (host_now() < end && !HasFailure());
+    EXPECT_GT(checked_, 0U);
+    fmt::print("{} pictures compared, {} losses\n", checked_, losses_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, ViewerChaos, ::testing::ValuesIn(testing::topologies()),
+                         [](const auto& topology) { return topology.param.name; });
+
+}  // namespace
+}  // namespace kinetograph::viewer
