@@ -107,6 +107,24 @@ TEST_P(Losses, OfTheAcceleratorEndEveryWaitWithTheSentence) {
     }
 }
 
+/// Also by those that have nothing to do with the work that failed, and wait for something else.
+TEST_P(Losses, AreToldByEveryLaneOfTheDevice) {
+    const testing::Watchdog watchdog("two lanes", std::chrono::seconds(60));
+    ASSERT_NO_FATAL_FAILURE(start({.faulting_launch = 20}));
+    auto gate = accelerator_->create_timeline().value();
+    auto other = accel::AcceleratorLane::create(*accelerator_).value();
+    other->wait_before_next({gate, 1});
+    submit(*other, 1);
+    ASSERT_TRUE(run_until_lost(60));
+    const auto told = other->wait(1);
+    ASSERT_FALSE(told);
+    EXPECT_EQ(told.error().code, ErrorCode::DeviceLost) << told.error().message;
+    EXPECT_NE(told.error().message.find(wanted()), std::string::npos) << told.error().message;
+    other.reset();
+    gate.reset();
+    end();
+}
+
 /// The call that enqueues stands still, with a lock that all calls of the driver need, until Vulkan has gone on, which
 /// waits for what the accelerator has done before.
 TEST_P(Losses, NorDoesAFullQueueOfTheDriverHoldUpWhatIsToEmptyIt) {
