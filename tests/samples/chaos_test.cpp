@@ -197,7 +197,7 @@ TEST_P(ViewerChaos, ShowsTheRightPicturesAndLeavesNothing) {
     SCOPED_TRACE(fmt::format("KINETOGRAPH_CHAOS_SEED={}", chaos_seed()));
     Dice dice(chaos_seed());
     ASSERT_NO_FATAL_FAILURE(play(dice, 20));
-    const interop::testing::Holders holders;
+    const interop::testing::Holders holders{};
     const interop::testing::Held before = holders.now();
     EXPECT_EQ(before.vulkan_objects, 0);
     const Nanoseconds end = host_now() + chaos_time() / 2;

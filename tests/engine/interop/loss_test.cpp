@@ -89,7 +89,7 @@ class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterfa
         return std::nullopt;
     }
 
-    const testing::Holders process_;
+    const testing::Holders process_{};
     testing::Held before_;  ///< of the process, before there was an accelerator
     interop::testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
     standin::Control& hip_ = accel::hip::control_of(accel::hip::kStandin);
