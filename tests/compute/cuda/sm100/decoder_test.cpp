@@ -28,8 +28,8 @@ class Sm100Decoder : public test::CudaLane {
         for (std::int64_t t = 0; t < steps; ++t) {
             const auto step = (*decoder)->step(golden::tchw(latents, t, 1));
             ASSERT_TRUE(step) << step.error().message;
-            EXPECT_TRUE(
-                golden::within(step->thwc, golden::thwc(file.tensor("frames"), step->first_index, step->count), limit))
+            EXPECT_TRUE(golden::within(
+                step->thwc, golden::thwc(file.tensor("frames"), step->frames.first, step->frames.count), limit))
                 << "step " << t;
         }
     }
