@@ -45,6 +45,7 @@ function(kinetograph_install_headers)
     endforeach()
 endfunction()
 kinetograph_install_headers(
+    compute/live/live_stream.hpp
     compute/session/session.hpp
     compute/vae/clip.hpp
     compute/tensor/safetensors.hpp

@@ -3,51 +3,137 @@
 #include <kinetograph/samples/viewer/viewer.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace kinetograph::viewer {
 namespace {
-
-using Storage = session::StreamOptions::Storage;
 
 constexpr std::uint64_t kKeptHostBytes = 256ULL << 20U, kKeptDeviceBytes = 128ULL << 20U;
 constexpr std::uint64_t kFewestKept = 8, kMostKept = 64;
 constexpr std::size_t kAhead = 12;  // frames of three steps: two on their way and one that is shown
 
-/// Frames that may be kept, as far as some memory holds them.
-std::size_t kept_frames(vae::StepFrames frames, bool on_cpu) {
-    const auto frame_bytes = static_cast<std::uint64_t>(4 * frames.width * frames.height);
-    const std::uint64_t kept = (on_cpu ? kKeptHostBytes : kKeptDeviceBytes) / std::max<std::uint64_t>(1, frame_bytes);
-    return std::clamp(kept, kFewestKept, kMostKept);
+std::uint32_t slots_for(const Clip& clip) { return static_cast<std::uint32_t>(clip.kept + kAhead); }
+
+/// As a file's name: what it is shown as, and the beginning of screenshots' names.
+std::string title_of(const live::StreamHeader& header) {
+    std::string title = header.name.empty() ? "live" : header.name;
+    std::replace(title.begin(), title.end(), '/', '_');
+    return title;
 }
 
 }  // namespace
 
+Result<Clip> CheckpointSource::open(const std::filesystem::path& latents, bool loop) {
+    if (live::is_input(latents.string())) {
+        KG_CHECK(open_input(latents.string()));
+        KG_TRY(auto clip, next());
+        if (!clip) return fail(ErrorCode::NotFound, "{}: it ends before a stream of latents begins", input()->name());
+        return std::move(*clip);
+    }
+    KG_TRY(const auto clip, vae::Latents::open(latents));
+    KG_CHECK(open_session());
+    return open_routed([&](Storage storage) { return open_file(clip, loop, storage); });
+}
+
+Result<void> CheckpointSource::open_session() {
+    if (session_) return {};
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights_));
+    family_ = &checkpoint.family();
+    KG_TRY(session_, session::Session::open(checkpoint, options_));
+    return {};
+}
+
+/// Generators can connect while the checkpoint is being opened.
+Result<void> CheckpointSource::open_input(const std::string& name) {
+    if (input()) return {};
+    KG_TRY(std::shared_ptr<live::Input> opened, live::Input::open(name, served_));
+    KG_CHECK(open_session());
+    std::lock_guard lock(mutex_);
+    input_ = std::move(opened);
+    if (cancelled_) input_->cancel();
+    return {};
+}
+
+std::shared_ptr<live::Input> CheckpointSource::input() const {
+    std::lock_guard lock(mutex_);
+    return input_;
+}
+
+/// A socket whose waiting was ended is listened on anew.
+void CheckpointSource::close() {
+    session_.reset();
+    std::lock_guard lock(mutex_);
+    if (std::exchange(cancelled_, false)) input_.reset();
+}
+
+Result<std::optional<Clip>> CheckpointSource::next() {
+    const auto from = input();
+    if (!from) return std::nullopt;
+    KG_TRY(const auto incoming, from->next());
+    if (!incoming) return std::nullopt;
+    KG_CHECK(open_session());
+    auto clip = open_routed([&](Storage storage) { return open_live(*incoming, storage); });
+    if (clip) return clip;
+    incoming->feed->refuse(clip.error().message);
+    return fail(std::move(clip.error()));
+}
+
+bool CheckpointSource::more() const {
+    const auto from = input();
+    return from && from->more();
+}
+
+void CheckpointSource::cancel() {
+    std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    if (input_) input_->cancel();
+}
+
+std::string_view CheckpointSource::opening() const {
+    return input() ? "waiting for a generator" : ClipSource::opening();
+}
+
 /// Where the two devices have nothing in common, or no memory for a ring of images, frames take the way through the
 /// host instead.
-Result<Clip> CheckpointSource::open(const std::filesystem::path& latents, bool loop) {
-    KG_TRY(const auto clip, vae::Latents::open(latents));
-    if (!session_) {
-        KG_TRY(session_, session::Session::open(weights_, options_));
-    }
-    if (session_->device().info().kind == accel::Kind::Cpu) return open_streamed(clip, loop, Storage::Host);
-    auto opened = open_streamed(clip, loop, Storage::Image);
+Result<Clip> CheckpointSource::open_routed(const std::function<Result<Clip>(Storage)>& open_stored) const {
+    if (session_->device().info().kind == accel::Kind::Cpu) return open_stored(Storage::Host);
+    auto opened = open_stored(Storage::Image);
     if (opened) {
         opened->route.sentence = opened->stream->facts().route;
     } else {
         Route detour{.sentence = fmt::format("frames come through the host: {}", opened.error().message),
                      .is_detour = true};
-        opened = open_streamed(clip, loop, Storage::Host);
+        opened = open_stored(Storage::Host);
         if (opened) opened->route = std::move(detour);
     }
     if (opened && say_route_) say_route_(opened->route);
     return opened;
 }
 
-Result<Clip> CheckpointSource::open_streamed(const vae::Latents& clip, bool loop, Storage storage) const {
-    const vae::StepFrames frames = session_->model()->step_frames({clip.height, clip.width});
-    Clip opened{.kept = kept_frames(frames, session_->device().info().kind == accel::Kind::Cpu), .route = {}};
-    const auto slots = static_cast<std::uint32_t>(opened.kept + kAhead);
-    KG_TRY(opened.stream, session_->decode(clip, {.storage = storage, .slots = slots, .loop = loop}));
+/// As far as some memory holds them.
+std::size_t CheckpointSource::kept_frames(vae::LatentSize size) const {
+    const bool on_cpu = session_->device().info().kind == accel::Kind::Cpu;
+    const vae::StepFrames frames = session_->model()->step_frames(size);
+    const auto frame_bytes = static_cast<std::uint64_t>(4 * frames.width * frames.height);
+    const std::uint64_t kept = (on_cpu ? kKeptHostBytes : kKeptDeviceBytes) / std::max<std::uint64_t>(1, frame_bytes);
+    return std::clamp(kept, kFewestKept, kMostKept);
+}
+
+Result<Clip> CheckpointSource::open_file(const vae::Latents& clip, bool loop, Storage storage) const {
+    Clip opened{.kept = kept_frames({clip.height, clip.width}), .route = {}};
+    KG_TRY(opened.stream, session_->decode(clip, {.storage = storage, .slots = slots_for(opened), .loop = loop}));
+    return opened;
+}
+
+/// With few frames kept: at first, all slots are free for frames ahead of the one on show, which is lag.
+Result<Clip> CheckpointSource::open_live(const live::Incoming& incoming, Storage storage) const {
+    Clip opened;
+    opened.kept = kFewestKept;
+    opened.title = title_of(incoming.header);
+    KG_TRY(auto stream,
+           live::LiveStream::create(*session_, *family_, incoming, {.storage = storage, .slots = slots_for(opened)}));
+    opened.live = stream.get();
+    opened.stream = std::move(stream);
     return opened;
 }
 
@@ -61,7 +147,7 @@ Result<ViewerSummary> run(const ViewerOptions& options) {
     CheckpointSource source(
         options.weights,
         {.device = std::string(accel::to_string(options.lane)), .model = options.model, .recorder = &recorder},
-        options.on_route);
+        options.on_route, options.headless ? live::Connections::TheFirst : live::Connections::All);
     return run(options, source, recorder);
 }
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace kinetograph::viewer {
@@ -18,21 +19,44 @@ class CheckpointSource final : public ClipSource {
     using SayRoute = std::function<void(const Route&)>;
 
     /// `options` say what decodes, and where the spans of every pass go. `say_route` is called for every clip of a GPU,
-    /// on the thread that opens it; may be empty.
-    CheckpointSource(std::string weights, session::SessionOptions options, SayRoute say_route = {})
-        : weights_(std::move(weights)), options_(std::move(options)), say_route_(std::move(say_route)) {}
+    /// on the thread that opens it; may be empty. `served`: the generators that connect to a socket.
+    CheckpointSource(std::string weights, session::SessionOptions options, SayRoute say_route = {},
+                     live::Connections served = live::Connections::TheFirst)
+        : weights_(std::move(weights)),
+          options_(std::move(options)),
+          say_route_(std::move(say_route)),
+          served_(served) {}
     void draw_on(const vulkan::Device& display) override { options_.display = &display; }
+    /// `latents` is a file, or an input of live latents: "-", "unix:PATH".
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
-    void close() override { session_.reset(); }
+    void close() override;
+    Result<std::optional<Clip>> next() override;
+    bool more() const override;
+    void cancel() override;
+    std::string_view opening() const override;
     std::string description() const override;
 
   private:
-    Result<Clip> open_streamed(const vae::Latents& clip, bool loop, session::StreamOptions::Storage storage) const;
+    using Storage = session::StreamOptions::Storage;
+
+    Result<void> open_session();
+    Result<void> open_input(const std::string& name);
+    std::shared_ptr<live::Input> input() const;
+    /// By `open_stored`, in the memory that frames are best in.
+    Result<Clip> open_routed(const std::function<Result<Clip>(Storage)>& open_stored) const;
+    Result<Clip> open_file(const vae::Latents& clip, bool loop, Storage storage) const;
+    Result<Clip> open_live(const live::Incoming& incoming, Storage storage) const;
+    std::size_t kept_frames(vae::LatentSize size) const;
 
     std::string weights_;
     session::SessionOptions options_;
     SayRoute say_route_;
+    live::Connections served_;
+    const families::Family* family_ = nullptr;  ///< of the checkpoint
     std::unique_ptr<session::Session> session_;
+    mutable std::mutex mutex_;  ///< of what follows
+    std::shared_ptr<live::Input> input_;
+    bool cancelled_ = false;
 };
 
 }  // namespace kinetograph::viewer

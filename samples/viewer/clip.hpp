@@ -1,6 +1,7 @@
 // Clip: a stream of frames as the viewer plays it, and where such streams come from.
 #pragma once
 
+#include <kinetograph/compute/live/live_stream.hpp>
 #include <kinetograph/samples/viewer/frame.hpp>
 
 #include <filesystem>
@@ -22,6 +23,8 @@ struct Clip {
     std::unique_ptr<stream::FrameStream> stream{};
     std::size_t kept = 8;  ///< frames that may be held at once, for stepping back
     Route route;
+    const live::LiveStream* live = nullptr;  ///< the stream if its latents are made while it plays
+    std::string title{};                     ///< of such a clip, in the place of a file's name
 
     /// The next frame in order, or nothing if none is ready. Errors: those of FrameStream::take.
     Result<std::optional<Frame>> try_take();
@@ -39,6 +42,15 @@ class ClipSource {
     /// Closes the device that decodes: the next open() opens it anew. Never during open(); its clips are gone, or about
     /// to go.
     virtual void close() = 0;
+    /// The clip that follows the last one, of a source that gets several in a row; nothing if there is none. Waits for
+    /// it, so it is called like open().
+    virtual Result<std::optional<Clip>> next() { return std::nullopt; }
+    /// Whether next() may give a clip. Any thread.
+    virtual bool more() const { return false; }
+    /// Ends the waiting for another clip in open() and next(): they return Cancelled until close(). Any thread.
+    virtual void cancel() {}
+    /// What open() and next() are at: "opening clip". Any thread.
+    virtual std::string_view opening() const { return "opening clip"; }
     /// What decodes where, for the overlay: "wan_2.1_vae.safetensors · bf16 · cpu".
     virtual std::string description() const = 0;
 };

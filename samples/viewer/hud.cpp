@@ -40,14 +40,22 @@ void draw_play_state(Canvas& canvas, ImDrawList& list, float x, float y, bool pl
     canvas.box(x + canvas.px(7), y, canvas.px(4), size, theme::kText);
 }
 
+/// What a starving picture waits for.
+std::string_view waits_for(const Session& session) {
+    if (session.loading()) return session.opening();
+    const bool for_latents = session.live() != nullptr && session.live()->live().queued == 0;
+    return for_latents ? "waiting for latents" : "waiting for the decoder";
+}
+
 void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view) {
     const Frame& frame = *session.frame();
     const float padding = canvas.px(theme::kPadding), height = canvas.line() + canvas.px(16);
     const float left = canvas.px(16), right = static_cast<float>(view.width) - canvas.px(16);
     const float top = static_cast<float>(view.height) - canvas.px(16) - height, text_y = top + canvas.px(8);
     canvas.box(left, top, right - left, height, theme::kGround, canvas.px(theme::kRounding));
+    const live::LiveStream* live = session.live();
     const std::int64_t frames = std::max<std::int64_t>(1, session.clip()->frames);
-    const float along = static_cast<float>(frame.index + 1) / static_cast<float>(frames);
+    const float along = live != nullptr ? 0.0F : static_cast<float>(frame.index + 1) / static_cast<float>(frames);
     list.AddRectFilled({left + padding, top + height - canvas.px(3)}, {right - padding, top + height - canvas.px(1)},
                        theme::kRaised);
     list.AddRectFilled(
@@ -63,10 +71,13 @@ void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const
         x += std::max(width, canvas.width_of(text) + canvas.px(18));
     };
     item(clip_time(frame.presentation_time), theme::kText, canvas.px(72));
-    item(fmt::format("frame {} of {}", frame.index + 1, frames), theme::kMuted, canvas.px(126));
+    item(live != nullptr ? fmt::format("frame {}", frame.index + 1)
+                         : fmt::format("frame {} of {}", frame.index + 1, frames),
+         theme::kMuted, canvas.px(126));
+    if (live != nullptr) item(live_text(live->live()), theme::kText, canvas.px(260));
     if (session.speed() != 1.0) item(fmt::format("{:.2f}x", session.speed()), theme::kAccent, 0);
     if (session.looping()) item("loop", theme::kMuted, 0);
-    if (session.starving()) item("waiting for the decoder", theme::kAccent, 0);
+    if (session.starving()) item(waits_for(session), theme::kAccent, 0);
 
     float end = right - padding;
     if (view.pixel) {
@@ -123,7 +134,13 @@ void draw_help(Canvas& canvas, const HudView& view) {
 
 std::string waiting_text(const Session& session, Nanoseconds waited) {
     const double seconds = std::chrono::duration<double>(waited).count();
-    return fmt::format("{} \u2026 {:.1f} s", session.loading() ? "opening clip" : "decoding first frame", seconds);
+    return fmt::format("{} \u2026 {:.1f} s", session.loading() ? session.opening() : "decoding first frame", seconds);
+}
+
+std::string live_text(const live::LiveStats& stats) {
+    if (stats.has_ended) return fmt::format("ended by its generator after {} latent frames", stats.received);
+    return fmt::format("generator {:.1f} fps \u00b7 lag {:.2f} s", stats.generator_fps,
+                       std::chrono::duration<double>(stats.lag).count());
 }
 
 std::string clip_time(Nanoseconds time) {

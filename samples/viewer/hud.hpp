@@ -24,6 +24,9 @@ void draw_hud(const Session& session, const HudView& view);
 /// "decoding first frame ... 1.2 s": for the picture and for the window's title.
 std::string waiting_text(const Session& session, Nanoseconds waited);
 
+/// "generator 15.2 fps · lag 0.31 s", or that the stream has ended.
+std::string live_text(const live::LiveStats& stats);
+
 /// "0:02.54"
 std::string clip_time(Nanoseconds time);
 

@@ -21,8 +21,8 @@ struct PresentedFrame {
 };
 
 struct ViewerOptions {
-    std::filesystem::path latents;
-    std::string weights;  ///< a checkpoint's path, or "synthetic:wan2.1[,dim=N]"
+    std::filesystem::path latents;  ///< a file, or an input of live latents: "-", "unix:PATH"
+    std::string weights;            ///< a checkpoint's path, or "synthetic:wan2.1[,dim=N]"
     vae::ModelOptions model;
     accel::Kind lane = accel::Kind::Cpu;  ///< where it decodes
 

@@ -16,6 +16,7 @@ constexpr double kSpeedStep = 1.1, kSlowest = 0.05, kFastest = 8.0;
 Session::Session(ClipSource& source, bool loop, double speed) : source_(source), loop_(loop), speed_(speed) {}
 
 Session::~Session() {
+    source_.cancel();
     if (loading_.valid()) loading_.wait();
 }
 
@@ -23,17 +24,30 @@ void Session::open(std::filesystem::path latents, Nanoseconds now) {
     waiting_since_ = now;
     next_ = std::move(latents);
     close_lost_device();
-    if (!loading_.valid()) start_next_load();
+    if (loading_.valid())
+        source_.cancel();  // it may wait for a generator
+    else
+        start_load(std::exchange(next_, std::nullopt));
 }
 
-/// A decoder tells what memory it needs by what its device holds before and after: none goes in between.
-void Session::start_next_load() {
-    loading_ = std::async(
-        std::launch::async, [this, latents = std::move(*next_), loop = loop_, leaving = std::exchange(retired_, {})] {
-            for (const auto& clip : leaving) clip.wait();
-            return Loaded{latents, without_exceptions(latents.string(), [&] { return source_.open(latents, loop); })};
-        });
-    next_.reset();
+/// Nothing: the source's next clip. A decoder tells what memory it needs by what its device holds before and after:
+/// none goes in between.
+void Session::start_load(std::optional<std::filesystem::path> latents) {
+    loading_ = std::async(std::launch::async, [this, wanted = std::move(latents), origin = origin_, loop = loop_,
+                                               leaving = std::exchange(retired_, {})] {
+        for (const auto& clip : leaving) clip.wait();
+        const std::filesystem::path& name = wanted ? *wanted : origin;
+        return Loaded{name, without_exceptions(name.string(), [&]() -> Result<std::optional<Clip>> {
+                          if (!wanted) return source_.next();
+                          return source_.open(name, loop);
+                      })};
+    });
+}
+
+/// Not on a device that is lost.
+void Session::follow_on() {
+    const bool is_lost = failure_ && failure_->to_open_again;
+    if (!loading_.valid() && !is_lost && source_.more()) start_load(std::nullopt);
 }
 
 Result<void> Session::take_over_loaded(Nanoseconds now) {
@@ -43,28 +57,32 @@ Result<void> Session::take_over_loaded(Nanoseconds now) {
     Result<void> taken;
     if (device_is_lost_ && loaded.clip) {  // on the device that is about to go: it is opened again on the next
         if (!next_) next_ = std::move(loaded.latents);
-        retire(std::move(loaded.clip->stream));
+        if (*loaded.clip) retire(std::move((*loaded.clip)->stream));
     } else {
         taken = take_over(std::move(loaded), now);
     }
     close_lost_device();
-    if (next_) start_next_load();
+    if (next_) start_load(std::exchange(next_, std::nullopt));
+    if (!taken) follow_on();
     return taken;
 }
 
 Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
     if (!loaded.clip) {
         const Error& error = loaded.clip.error();
-        if (error.code == ErrorCode::DeviceLost || failure_)
+        if (error.code == ErrorCode::Cancelled) return {};  // for what was asked for since
+        if (error.code == ErrorCode::DeviceLost || (failure_ && !source_.more()))
             lose(error, std::move(loaded.latents));
         else
             toast(error.message, true, now);
         return fail(error);
     }
+    if (!*loaded.clip) return {};  // none follows
     failure_.reset();
     retire_clip();
-    latents_ = std::move(loaded.latents);
-    clip_ = std::move(*loaded.clip);
+    clip_ = std::move(**loaded.clip);
+    origin_ = std::move(loaded.latents);
+    latents_ = clip_->title.empty() ? origin_ : std::filesystem::path(clip_->title);
     clip_->stream->set_loop(loop_);  // the key may have been pressed meanwhile
     if (clip_->route.is_detour) toast(clip_->route.sentence, true, now);
     playback_.emplace(PlaybackOptions{.fps = clip_->stream->facts().fps, .kept = clip_->kept});
@@ -105,7 +123,8 @@ void Session::close_lost_device() {
 }
 
 void Session::leave_display(const Error& loss, Nanoseconds now) {
-    std::filesystem::path latents = latents_;
+    std::filesystem::path latents = origin_;
+    source_.cancel();
     if (loading_.valid()) latents = loading_.get().latents;
     lose(loss, next_ ? *std::exchange(next_, {}) : std::move(latents));
     retired_.clear();  // which waits
@@ -119,13 +138,18 @@ Result<bool> Session::advance(Nanoseconds now, Nanoseconds refresh) {
     if (auto taken = take_over_loaded(now); !taken) return fail(taken.error());
     if (!playback_) return false;
     auto moved = playback_->advance(now, refresh, [&] { return clip_->try_take(); });
-    if (moved) return moved;
+    if (moved) {
+        if (has_shown_all()) follow_on();
+        return moved;
+    }
     if (moved.error().code == ErrorCode::DeviceLost) {
-        lose(moved.error(), latents_);
+        lose(moved.error(), origin_);
     } else {
         failure_ = Failure{moved.error().message};
-        set_playing(false);
+        if (!source_.more()) playing_ = false;
+        playback_->set_playing(false);
     }
+    follow_on();
     return moved;
 }
 
@@ -134,8 +158,10 @@ std::optional<Nanoseconds> Session::waiting_for_first_frame(Nanoseconds now) con
     return now - waiting_since_;
 }
 
-bool Session::ended() const {
-    if (!clip_ || frame() == nullptr || loading()) return false;
+bool Session::ended() const { return has_shown_all() && !loading() && !source_.more(); }
+
+bool Session::has_shown_all() const {
+    if (!clip_ || frame() == nullptr) return false;
     const stream::FrameStreamStats stats = clip_->stream->stats();
     return stats.finished && stats.depth == 0 && playback_->at_newest();
 }
@@ -167,12 +193,13 @@ void Session::change_speed(double speed, Nanoseconds now) {
     toast(fmt::format("speed {:.2f}x", speed_), false, now);
 }
 
+/// What a generator has sent does not come again: its newest frame is gone on to, and the one on show stays till then.
 void Session::restart(Nanoseconds now) {
     if (failure_ && failure_->to_open_again) return open(*failure_->to_open_again, now);
     if (!clip_) return;
     failure_.reset();
     clip_->stream->restart();
-    playback_->clear();
+    if (clip_->live == nullptr) playback_->clear();
     set_playing(true);
 }
 

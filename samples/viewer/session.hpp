@@ -38,7 +38,7 @@ class Session {
     Session(ClipSource& source, bool loop, double speed);
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
-    ~Session();  ///< waits for what still loads or decodes
+    ~Session();  ///< waits for what still loads or decodes, but not for generators
 
     /// Loads `latents` beside everything else; the clip that plays goes on until the new one is ready, and stays if
     /// that fails.
@@ -46,9 +46,10 @@ class Session {
 
     Wishes handle(Action action, Nanoseconds now);
 
-    /// Takes over what has been loaded, and moves playback on to `now`. True if another frame is current.
-    /// Never blocks. Errors: the clip's file (also kept as a toast), its decoder (also kept as failure()). A clip whose
-    /// device is lost goes, and with it the device; Action::Restart opens both again.
+    /// Takes over what has been loaded, and moves playback on to `now`. True if another frame is current. Where a clip
+    /// is over and its source may have another one, that is loaded. Never blocks. Errors: the clip's file or generator
+    /// (also kept as a toast), its decoder (also kept as failure()). A clip whose device is lost goes, and with it the
+    /// device; Action::Restart opens both again.
     Result<bool> advance(Nanoseconds now, Nanoseconds refresh);
     /// The device that draws is lost, for the reason `loss`: waits until nothing is left that knows of it.
     void leave_display(const Error& loss, Nanoseconds now);
@@ -57,12 +58,14 @@ class Session {
 
     const Frame* frame() const { return playback_ ? playback_->current() : nullptr; }
     bool loading() const { return loading_.valid(); }
+    std::string_view opening() const { return source_.opening(); }  ///< what loading() is at
     /// How long the first picture has been waited for; nothing once there is one, or while there is no clip.
     std::optional<Nanoseconds> waiting_for_first_frame(Nanoseconds now) const;
-    /// True when the clip's last frame is on show and no more will come.
+    /// True when the clip's last frame is on show and neither another frame nor another clip will come.
     bool ended() const;
 
-    const std::filesystem::path& latents() const { return latents_; }
+    const std::filesystem::path& latents() const { return latents_; }  ///< or a title
+    const live::LiveStream* live() const { return clip_ ? clip_->live : nullptr; }
     const stream::FrameStreamFacts* clip() const { return clip_ ? &clip_->stream->facts() : nullptr; }
     /// Also brings what has run since the last call to the profiler.
     stream::FrameStreamStats decoding() const;
@@ -83,11 +86,13 @@ class Session {
   private:
     struct Loaded {
         std::filesystem::path latents;
-        Result<Clip> clip;
+        Result<std::optional<Clip>> clip;
     };
     Result<void> take_over_loaded(Nanoseconds now);
     Result<void> take_over(Loaded loaded, Nanoseconds now);
-    void start_next_load();
+    void start_load(std::optional<std::filesystem::path> latents);
+    void follow_on();
+    bool has_shown_all() const;
     void retire_clip();
     void retire(std::unique_ptr<stream::FrameStream> stream);
     void lose(const Error& error, std::filesystem::path latents);
@@ -103,6 +108,7 @@ class Session {
     bool overlay_ = true;
     bool help_ = false;
     std::filesystem::path latents_;
+    std::filesystem::path origin_;               // what it was opened as: the file, or a generator's input
     std::optional<std::filesystem::path> next_;  // dropped while another was loading
     std::future<Loaded> loading_;
     Nanoseconds waiting_since_{};

@@ -1,11 +1,11 @@
 #include <kinetograph/samples/viewer/viewer.hpp>
 
 #include <kinetograph/engine/base/replacing_file.hpp>
+#include <kinetograph/engine/profile/rate_meter.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/samples/viewer/hud.hpp>
-#include <kinetograph/samples/viewer/rate_meter.hpp>
 #include <kinetograph/samples/viewer/session.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
 
@@ -56,7 +56,7 @@ class Viewer {
     std::unique_ptr<Stage> stage_;  // whose device the session's frames may be images of
     Session session_;
     ui::ProfilerOverlay overlay_;
-    RateMeter rate_;
+    profile::RateMeter rate_;
     Nanoseconds started_{}, last_turn_{}, first_frame_{}, virtual_now_{};
     Nanoseconds frame_age_{};
     std::uint64_t frames_not_finite_ = 0;
@@ -139,7 +139,8 @@ Result<bool> Viewer::move_on(Nanoseconds now) {
     if (options_.headless && !session_.starving()) virtual_now_ += refresh();
     auto moved = session_.advance(playback_now(now), refresh());
     if (!moved) {
-        const bool can_go_on = session_.frame() != nullptr || (session_.failure() && session_.failure()->to_open_again);
+        const bool can_go_on = session_.frame() != nullptr || session_.loading() ||
+                               (session_.failure() && session_.failure()->to_open_again);
         if (options_.headless || !can_go_on) return moved;
         return false;
     }

@@ -1,5 +1,6 @@
 // kinetograph decode: a latents file to a video, pictures, a tensor, or raw bytes.
 #include <spdlog/spdlog.h>
+#include <kinetograph/compute/live/live_stream.hpp>
 #include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
@@ -31,7 +32,8 @@ struct DecodeArguments {
 /// What became of one decode, times from the start of the command.
 struct Decoded {
     Nanoseconds start = host_now();
-    Nanoseconds first_frame{};    ///< until it was in memory, loading included
+    Nanoseconds first_frame{};  ///< until it was in memory, loading included
+    std::int64_t frames = 0;
     std::int64_t not_finite = 0;  ///< values of all frames
 };
 
@@ -42,12 +44,12 @@ std::optional<double> fps_steady(const stream::FrameStream& stream) {
     return static_cast<double>(stream.facts().frames_of_a_step) / step;
 }
 
-std::string stats_json(const DecodeArguments& arguments, const vae::Latents& clip, const accel::Device& device,
+std::string stats_json(const DecodeArguments& arguments, const std::string& latents, const accel::Device& device,
                        const stream::FrameStream& stream, const Decoded& decoded) {
     const auto fps = fps_steady(stream);
     const stream::FrameStreamFacts& facts = stream.facts();
     nlohmann::ordered_json stats{
-        {"latents", clip.name},
+        {"latents", latents},
         {"weights", arguments.decode.weights},
         {"output", arguments.out},
         {"lane", accel::to_string(device.info().kind)},
@@ -55,7 +57,7 @@ std::string stats_json(const DecodeArguments& arguments, const vae::Latents& cli
         {"sums", to_string(arguments.decode.model.sums)},
         {"device", device.info().name},
         {"compute_units", device.info().compute_units},
-        {"frames", facts.frames},
+        {"frames", decoded.frames},
         {"width", facts.width},
         {"height", facts.height},
         {"seconds_total", to_seconds(host_now() - decoded.start)},
@@ -111,6 +113,15 @@ Error not_finite_error(const session::Session& session, stream::FrameStream& str
                         module ? "the first are made by " + *module : module.error().message)};
 }
 
+/// Takes the frame back to its stream.
+Result<void> write_frame(stream::FrameStream& stream, const interop::FrameRecord& frame, std::int64_t not_finite,
+                         GuardedOutputs& outputs, Decoded& decoded) {
+    if (decoded.frames++ == 0) decoded.first_frame = host_now() - decoded.start;
+    decoded.not_finite += not_finite;
+    KG_CHECK(outputs.write_frame(values_of(frame)));
+    return stream.release(frame);
+}
+
 Result<void> decode_all(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
                         bool allow_not_finite, GuardedOutputs& outputs, Decoded& decoded) {
     Progress progress(stream.facts().frames, "frames");
@@ -118,14 +129,117 @@ Result<void> decode_all(const session::Session& session, stream::FrameStream& st
         KG_TRY(const auto frame, next_frame(stream));
         if (!frame) return {};
         const auto values = values_of(*frame);
-        if (frame->label.index == 0) decoded.first_frame = host_now() - decoded.start;
         const std::int64_t bad = frame->is_finite ? 0 : count_not_finite(values);
         if (bad > 0 && !allow_not_finite) return fail(not_finite_error(session, stream, clip, *frame));
-        decoded.not_finite += bad;
-        KG_CHECK(outputs.write_frame(values));
-        progress.show(frame->label.index + 1);
-        KG_CHECK(stream.release(*frame));
+        KG_CHECK(write_frame(stream, *frame, bad, outputs, decoded));
+        progress.show(decoded.frames);
     }
+}
+
+/// Like decode_all(), of latents that do not come twice.
+Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& incoming, bool allow_not_finite,
+                             GuardedOutputs& outputs, Decoded& decoded) {
+    Progress progress(0, "frames");
+    for (;;) {
+        KG_TRY(const auto frame, next_frame(stream));
+        if (!frame) return {};
+        const std::int64_t bad = frame->is_finite ? 0 : count_not_finite(values_of(*frame));
+        if (bad > 0 && !allow_not_finite)
+            return fail(ErrorCode::OutOfRange,
+                        "{}: {} values of frame {} are not finite; --allow-not-finite writes them all the same",
+                        incoming.title, bad, frame->label.index);
+        KG_CHECK(write_frame(stream, *frame, bad, outputs, decoded));
+        progress.show(decoded.frames);
+    }
+}
+
+constexpr session::StreamOptions kStream{
+    .storage = interop::FrameRingDesc::Storage::Host, .format = vae::FrameFormat::Float32, .slots = 8};
+
+/// One output has one size and one rate.
+Result<void> check_alike(const live::StreamHeader& first, const live::Incoming& incoming) {
+    const live::StreamHeader& header = incoming.header;
+    if (header.width == first.width && header.height == first.height && header.fps == first.fps) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "{}: width, height and fps: {} x {} at {}, but {} x {} at {} of the stream that the output began with",
+                incoming.title, header.width, header.height, header.fps, first.width, first.height, first.fps);
+}
+
+/// The streams of an input, one after another in one output.
+class LiveDecode {
+  public:
+    LiveDecode(const DecodeArguments& arguments, const families::Family& family, const session::Session& session,
+               GuardedOutputs& outputs, Decoded& decoded)
+        : arguments_(arguments), family_(family), session_(session), outputs_(outputs), decoded_(decoded) {}
+
+    /// Errors: InvalidArgument (a stream that the checkpoint or the output does not take), NotFound (no stream), those
+    /// of live::LiveStream and the output.
+    Result<void> run(live::Input& input) {
+        for (;;) {
+            KG_TRY(const auto incoming, input.next());
+            if (!incoming) break;
+            if (auto done = decode(*incoming); !done) {
+                incoming->feed->refuse(done.error().message);
+                return done;
+            }
+        }
+        if (stream_) return {};
+        return fail(ErrorCode::NotFound, "{}: it ends before a stream of latents begins", input.name());
+    }
+    /// The last one.
+    const stream::FrameStream& stream() const { return *stream_; }
+
+  private:
+    Result<void> decode(const live::Incoming& incoming) {
+        const live::StreamHeader& header = incoming.header;
+        if (first_) KG_CHECK(check_alike(*first_, incoming));
+        KG_TRY(stream_, live::LiveStream::create(session_, family_, incoming, kStream));
+        const stream::FrameStreamFacts& facts = stream_->facts();
+        if (!first_) {
+            KG_CHECK(outputs_.open_frames(
+                arguments_.out, {.width = facts.width, .height = facts.height, .frames = 0, .fps = facts.fps}));
+            state_memory(facts.memory, session_.device().info());
+        }
+        first_ = header;
+        return decode_incoming(*stream_, incoming, arguments_.allow_not_finite, outputs_, decoded_);
+    }
+
+    const DecodeArguments& arguments_;
+    const families::Family& family_;
+    const session::Session& session_;
+    GuardedOutputs& outputs_;
+    Decoded& decoded_;
+    std::optional<live::StreamHeader> first_;
+    std::unique_ptr<live::LiveStream> stream_;
+};
+
+/// What was decoded, in the log and in the statistics.
+Result<void> report(const DecodeArguments& arguments, const std::string& latents, const session::Session& session,
+                    const stream::FrameStream& stream, const Decoded& decoded, GuardedOutputs& outputs) {
+    KG_CHECK(outputs.finish_frames());
+    if (outputs.has_text())
+        KG_CHECK(outputs.write_text(stats_json(arguments, latents, session.device(), stream, decoded)));
+    if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);
+    const auto fps = fps_steady(stream);
+    spdlog::info("{}: {} frames of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
+                 arguments.out == "-" ? "standard output" : arguments.out, decoded.frames, stream.facts().width,
+                 stream.facts().height, to_seconds(host_now() - decoded.start), to_seconds(decoded.first_frame),
+                 fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", accel::to_string(session.device().info().kind),
+                 vae::to_string(arguments.decode.model.precision));
+    return {};
+}
+
+Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs) {
+    Decoded decoded;
+    KG_TRY(const auto input, live::Input::open(arguments.latents, live::Connections::TheFirst));
+    KG_TRY(auto device, open_lane(arguments.decode.lane));
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
+    KG_CHECK(outputs.open_text(arguments.json));
+    KG_TRY(const auto session,
+           session::Session::open(checkpoint, {.accelerator = std::move(device), .model = arguments.decode.model}));
+    LiveDecode live(arguments, checkpoint.family(), *session, outputs, decoded);
+    KG_CHECK(live.run(*input));
+    return report(arguments, input->name(), *session, live.stream(), decoded, outputs);
 }
 
 Result<void> run(const DecodeArguments& arguments) {
@@ -136,6 +250,7 @@ Result<void> run(const DecodeArguments& arguments) {
     Decoded decoded;
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
+    if (live::is_input(arguments.latents)) return run_live(arguments, outputs);
 
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
     KG_TRY(auto device, open_lane(arguments.decode.lane));
@@ -151,23 +266,10 @@ Result<void> run(const DecodeArguments& arguments) {
 
     KG_TRY(const auto session,
            session::Session::open(checkpoint, {.accelerator = std::move(device), .model = arguments.decode.model}));
-    const accel::DeviceInfo& info = session->device().info();
-    KG_TRY(const auto stream, session->decode(clip, {.storage = interop::FrameRingDesc::Storage::Host,
-                                                     .format = vae::FrameFormat::Float32,
-                                                     .slots = 8}));
-    state_memory(stream->facts().memory, info);
+    KG_TRY(const auto stream, session->decode(clip, kStream));
+    state_memory(stream->facts().memory, session->device().info());
     KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, decoded));
-    KG_CHECK(outputs.finish_frames());
-    if (outputs.has_text())
-        KG_CHECK(outputs.write_text(stats_json(arguments, clip, session->device(), *stream, decoded)));
-    if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);
-    const auto fps = fps_steady(*stream);
-    spdlog::info("{}: {} frames of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
-                 arguments.out == "-" ? "standard output" : arguments.out, stream->facts().frames,
-                 stream->facts().width, stream->facts().height, to_seconds(host_now() - decoded.start),
-                 to_seconds(decoded.first_frame), fps ? fmt::format(", then {:.1f} frames/s", *fps) : "",
-                 accel::to_string(info.kind), vae::to_string(arguments.decode.model.precision));
-    return {};
+    return report(arguments, clip.name, *session, *stream, decoded, outputs);
 }
 
 }  // namespace
@@ -175,7 +277,9 @@ Result<void> run(const DecodeArguments& arguments) {
 void add_decode(CLI::App& app, Action& action) {
     auto arguments = std::make_shared<DecodeArguments>();
     CLI::App* command = app.add_subcommand("decode", "Decode a latents file to .mp4, .png, .safetensors or raw rgb24");
-    command->add_option("latents-file", arguments->latents, "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]")
+    command
+        ->add_option("latents-file", arguments->latents,
+                     "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]; - or unix:PATH: as they are made")
         ->required()
         ->type_name("LATENTS.safetensors");
     command

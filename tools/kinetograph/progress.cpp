@@ -18,6 +18,12 @@ Progress::~Progress() {
 void Progress::show(std::int64_t done) {
     const double seconds = std::chrono::duration<double>(host_now() - start_).count();
     const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+    if (total_ == 0) {
+        if (terminal_) fmt::print(stderr, "\r\033[K{} {}, {:.1f}/s", done, unit_, rate);
+        std::fflush(stderr);
+        line_open_ = terminal_;
+        return;
+    }
     const std::string left = rate > 0 ? to_clock(static_cast<double>(total_ - done) / rate) : "?";
     const std::int64_t percent = 100 * done / total_;
     if (terminal_) {

@@ -10,7 +10,7 @@ namespace kinetograph::cli {
 
 class Progress {
   public:
-    /// Counts from 0 to `total` units, `unit` being their plural ("frames").
+    /// Counts from 0 to `total` units, `unit` being their plural ("frames"). A total of 0 is not known beforehand.
     Progress(std::int64_t total, std::string unit);
     ~Progress();  ///< ends the bar's line
     Progress(const Progress&) = delete;

@@ -41,8 +41,10 @@ struct FramesToShow {
     double fps = 0;
 };
 
-/// The requested frames, otherwise the whole clip.
+/// The requested frames, otherwise the whole clip; of latents that are being made 0 frames: it is not known.
 Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
+    if (live::is_input(arguments.latents))
+        return FramesToShow{.count = static_cast<std::int64_t>(arguments.viewer.frames)};
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
     FramesToShow frames{.count = static_cast<std::int64_t>(arguments.viewer.frames), .fps = clip.fps};
     if (frames.count == 0) {
@@ -65,6 +67,11 @@ Result<void> run(const ViewArguments& arguments) {
                                        NamedFile{"--record", arguments.record, Use::Frames},
                                        NamedFile{"--screenshot", arguments.viewer.screenshot.string(), Use::Written},
                                        NamedFile{"--trace", arguments.viewer.trace.string(), Use::Written}}));
+    if (live::is_input(arguments.latents) && !arguments.record.empty())
+        return fail(ErrorCode::Unsupported,
+                    "--record {}: the rate of latents that are being made is not known beforehand; kinetograph decode "
+                    "writes them to a video",
+                    arguments.record);
     KG_TRY(auto device, open_lane(arguments.decode.lane));
     viewer::ViewerOptions options = arguments.viewer;
     options.lane = device->info().kind;
@@ -124,7 +131,9 @@ void add_view(CLI::App& app, Action& action) {
     auto arguments = std::make_shared<ViewArguments>();
     viewer::ViewerOptions& viewer = arguments->viewer;
     CLI::App* command = app.add_subcommand("view", "Show a latents file while it is being decoded");
-    command->add_option("latents-file", arguments->latents, "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]")
+    command
+        ->add_option("latents-file", arguments->latents,
+                     "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]; - or unix:PATH: as they are made")
         ->required()
         ->type_name("LATENTS.safetensors");
     add_decode_options(*command, arguments->decode);

@@ -14,7 +14,7 @@ namespace kinetograph::media {
 /// Given to every sink before the first frame.
 struct ClipFormat {
     std::int64_t width = 0, height = 0;  ///< pixels, multiples of 2
-    std::int64_t frames = 0;             ///< in the whole clip
+    std::int64_t frames = 0;             ///< in the whole clip; 0: not known beforehand
     double fps = 24.0;
 };
 
@@ -33,7 +33,8 @@ class FrameSink {
 };
 
 /// Opens the output, so that an unwritable one fails before any decoding. Errors: InvalidArgument (a name of unknown
-/// kind, a pattern without exactly one number), Io naming the path, Unsupported (no encoder).
+/// kind, a pattern without exactly one number), Io naming the path, Unsupported (no encoder; a .safetensors file for
+/// frames whose number is not known).
 Result<std::unique_ptr<FrameSink>> create_sink(std::string_view out, const ClipFormat& format);
 
 }  // namespace kinetograph::media

@@ -18,11 +18,17 @@ Result<void> move(const std::filesystem::path& from, const std::filesystem::path
     return {};
 }
 
-/// No file after the last of `frames` pictures may look like a part of the sequence.
+/// No file after the last of `frames` pictures may look like a part of the sequence. 0: not known beforehand, and the
+/// first must not be there.
 Result<void> check_end(const PngNames& names, std::int64_t frames) {
     const std::filesystem::path next = names.path(frames);
     std::error_code ignored;
     if (std::filesystem::symlink_status(next, ignored).type() == std::filesystem::file_type::not_found) return {};
+    if (frames == 0)
+        return fail(ErrorCode::InvalidArgument,
+                    "{} is there, and it is not known beforehand how many pictures would be replaced; remove the older "
+                    "ones or choose another name",
+                    next.string());
     return fail(ErrorCode::InvalidArgument,
                 "{} is there: it would go on after the {} frames of this clip; remove the older pictures or choose "
                 "another name",

@@ -52,6 +52,9 @@ class SafetensorsSink final : public FrameSink {
 }  // namespace
 
 Result<std::unique_ptr<FrameSink>> create_safetensors_sink(std::string_view out, const ClipFormat& format) {
+    if (format.frames == 0)
+        return fail(ErrorCode::Unsupported, "{}: its header states the number of frames, which is not known beforehand",
+                    out);
     const auto probe = ReplacingFile::create(out);  // an unwritable place is reported now, not after the decode
     if (!probe) return fail(probe.error());
     const auto elements = static_cast<std::size_t>(3 * format.frames * format.height * format.width);

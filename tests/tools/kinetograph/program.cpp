@@ -90,7 +90,7 @@ ProgramResult run_program(const std::string& program, const std::vector<std::str
     const Pipe pipe;
     const pid_t child = fork();
     if (child == 0) {
-        redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
+        redirect(STDIN_FILENO, options.input, O_RDONLY);
         redirect(STDOUT_FILENO, out, O_CREAT | O_WRONLY);
         redirect(STDERR_FILENO, messages, O_CREAT | O_WRONLY);
         if (options.unread_output) dup2(pipe.write_end(), STDOUT_FILENO);

@@ -17,6 +17,7 @@ struct ProgramResult {
 };
 
 struct ProgramOptions {
+    std::filesystem::path input = "/dev/null";  ///< standard input
     std::vector<std::string> environment = {};  ///< "NAME=value", or "NAME" to remove it
     std::function<bool()> interrupt_when = {};  ///< polled until true, then `signal` is sent; empty: never
     int signal = SIGINT;                        ///< followed by SIGKILL if the program has not ended after 20 s

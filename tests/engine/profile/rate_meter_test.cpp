@@ -1,8 +1,8 @@
-#include <kinetograph/samples/viewer/rate_meter.hpp>
+#include <kinetograph/engine/profile/rate_meter.hpp>
 
 #include <gtest/gtest.h>
 
-namespace kinetograph::viewer {
+namespace kinetograph::profile {
 namespace {
 
 TEST(RateMeter, FollowsASteadyRateWithinTwoSeconds) {
@@ -34,4 +34,4 @@ TEST(RateMeter, SinksWhileNothingHappens) {
 }
 
 }  // namespace
-}  // namespace kinetograph::viewer
+}  // namespace kinetograph::profile

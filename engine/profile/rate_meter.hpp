@@ -5,7 +5,7 @@
 
 #include <deque>
 
-namespace kinetograph::viewer {
+namespace kinetograph::profile {
 
 /// Over the last two seconds, or over the last nine events where those take longer: a slow decoder gives its frames in
 /// bursts of four, and what is between the bursts must count.
@@ -28,4 +28,4 @@ class RateMeter {
     std::deque<Nanoseconds> times_;
 };
 
-}  // namespace kinetograph::viewer
+}  // namespace kinetograph::profile

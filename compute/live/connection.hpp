@@ -1,0 +1,98 @@
+// Connection and Listener: bytes from a pipe or a Unix socket, waited for without ever being stuck.
+#pragma once
+
+#include <kinetograph/compute/live/reader.hpp>
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+
+namespace kinetograph::live {
+
+/// An open file of the system's; closed at the end unless it is borrowed.
+class Descriptor {
+  public:
+    Descriptor() = default;
+    explicit Descriptor(int fd) : fd_(fd) {}
+    static Descriptor borrow(int fd);
+    Descriptor(Descriptor&& other) noexcept;
+    Descriptor& operator=(Descriptor&& other) noexcept;
+    ~Descriptor();
+    int fd() const { return fd_; }
+
+  private:
+    int fd_ = -1;
+    bool is_borrowed_ = false;
+};
+
+/// What one thread raises to end the waiting of others, for good.
+class Alarm {
+  public:
+    /// Errors: Io.
+    static Result<Alarm> create();
+    void raise() const;
+    /// Waits until `fd` has something to read; false if the alarm was raised. Errors: Io.
+    Result<bool> wait_for(int fd) const;
+
+  private:
+    explicit Alarm(Descriptor event) : event_(std::move(event)) {}
+    Descriptor event_;
+};
+
+/// One generator's bytes. Replies go back over a socket; a pipe has no way back, and they are dropped.
+class Connection final : public ByteSource {
+  public:
+    /// Errors: Io.
+    static Result<std::unique_ptr<Connection>> create(Descriptor file, std::string name);
+
+    /// One thread reads. Errors: Io; Cancelled after cancel().
+    Result<std::size_t> read(std::span<std::byte> bytes) override;
+    const std::string& name() const override { return name_; }
+
+    /// Whether there is a way back.
+    bool is_socket() const { return is_socket_; }
+    /// Latent frames that the generator may have sent, of all streams together. What a full socket does not take is
+    /// left out: a later credit says more.
+    void grant(std::uint64_t latent_frames);
+    /// Tells the generator why no more is read.
+    void refuse(const std::string& sentence);
+    /// Ends read() at once, now and later. Any thread.
+    void cancel() { alarm_.raise(); }
+
+  private:
+    Connection(Descriptor file, std::string name, Alarm alarm, bool is_socket)
+        : file_(std::move(file)), name_(std::move(name)), alarm_(std::move(alarm)), is_socket_(is_socket) {}
+    void reply(Tag tag, std::uint64_t number, std::string_view payload);
+
+    Descriptor file_;
+    std::string name_;
+    Alarm alarm_;
+    bool is_socket_;
+};
+
+/// A Unix socket that generators connect to, one after another.
+class Listener {
+  public:
+    /// Makes the socket `path`, for this user only; one that nobody listens on any more is replaced.
+    /// Errors: InvalidArgument (a path that is too long), Io (also: somebody listens there already).
+    static Result<std::unique_ptr<Listener>> create(std::string path);
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+    ~Listener();  ///< removes the socket
+
+    /// Waits for the next generator. Errors: Io; Cancelled after cancel().
+    Result<std::unique_ptr<Connection>> accept();
+    /// Ends accept() at once, now and later. Any thread.
+    void cancel() { alarm_.raise(); }
+
+  private:
+    Listener(Descriptor socket, std::string path, Alarm alarm)
+        : socket_(std::move(socket)), path_(std::move(path)), alarm_(std::move(alarm)) {}
+
+    Descriptor socket_;
+    std::string path_;
+    Alarm alarm_;
+};
+
+}  // namespace kinetograph::live

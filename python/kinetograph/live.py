@@ -1,0 +1,197 @@
+"""Writes live latents to a pipe or a Unix socket, in the format that docs/live.md describes.
+
+Needs nothing but the standard library. Latents are anything in host memory with the buffer protocol (NumPy arrays) and
+torch tensors of any device, in float32, float16 or bfloat16.
+"""
+import ctypes
+import socket
+import struct
+import sys
+
+VERSION = 1
+MOST_FRAMES_OF_A_CHUNK = 256
+LARGEST_SIDE = 1024
+LONGEST_SENTENCE = 4096
+DTYPES = {"float32": (1, 4), "float16": (2, 2), "bfloat16": (3, 2)}  # number in the format, bytes of a value
+
+_RECORD = struct.Struct("<4sIQ")             # tag, bytes of the payload, number
+_START = struct.Struct("<5I20sd64s")         # version, channels, height, width, dtype, family, fps, name
+
+
+class Refused(ConnectionError):
+    """The viewer takes no more of this connection; the text is its sentence."""
+
+
+class Latents:
+    """Latent frames in host memory: shape (channels, frames, height, width), dtype as a name, bytes of each frame."""
+
+    def __init__(self, shape, dtype, data):
+        if dtype not in DTYPES:
+            raise TypeError(f"latents are {dtype}, wanted {', '.join(DTYPES)}")
+        shape = tuple(int(side) for side in shape)
+        if len(shape) == 5 and shape[0] == 1:
+            shape = shape[1:]
+        if len(shape) == 3:
+            shape = (shape[0], 1, *shape[1:])
+        if len(shape) != 4 or min(shape) < 1 or max(shape[2:]) > LARGEST_SIDE:
+            raise ValueError(f"latents have the shape {list(shape)}, wanted [C, T, h, w], [1, C, T, h, w] or [C, h, w] "
+                             f"with sides of 1 to {LARGEST_SIDE}")
+        self.shape, self.dtype = shape, dtype
+        channels, frames, height, width = shape
+        plane = height * width * DTYPES[dtype][1]
+        if len(data) != channels * frames * plane:
+            raise ValueError(f"latents {list(shape)} of {dtype} are {channels * frames * plane} bytes, not {len(data)}")
+        self.frames = [b"".join(data[(channel * frames + frame) * plane:][:plane] for channel in range(channels))
+                       for frame in range(frames)]
+
+    @classmethod
+    def of(cls, latents):
+        """Copies a tensor or array to the host's memory."""
+        if isinstance(latents, cls):
+            return latents
+        if hasattr(latents, "data_ptr") and hasattr(latents, "detach"):  # torch
+            host = latents.detach().to("cpu").contiguous()
+            data = ctypes.string_at(host.data_ptr(), host.numel() * host.element_size())
+            return cls(host.shape, str(host.dtype).removeprefix("torch."), memoryview(data))
+        try:
+            view = memoryview(latents)
+        except TypeError:
+            raise TypeError(f"latents are a {type(latents).__name__}, wanted a torch tensor or an array in host memory "
+                            "with the buffer protocol") from None
+        names = {"f": "float32", "e": "float16"}
+        return cls(view.shape, names.get(view.format, f"of format {view.format!r}"), memoryview(view.tobytes()))
+
+
+class Writer:
+    """Streams of latents, one after another, to `out`: a file object opened for bytes, or a connected socket.
+
+    Over a socket the viewer grants credits, and writing waits for them: `timeout` seconds at most (None: for as long as
+    the viewer lives). A pipe blocks by itself when the viewer does not keep up.
+    """
+
+    def __init__(self, out):
+        self._socket = out if isinstance(out, socket.socket) else None
+        self._out = out
+        self._streams = self._chunks = 0   # begun; of the current stream
+        self._sent = self._granted = 0     # latent frames of the connection
+        self._replies = b""
+        self._header = None
+
+    @property
+    def header(self):
+        """What the current stream was started with; None between streams."""
+        return self._header
+
+    def start(self, *, channels, height, width, dtype="float32", family="wan2.1", fps=24.0, name=""):
+        """Begins a stream; one that has not ended is ended."""
+        if self._header is not None:
+            self.end()
+        payload = _START.pack(VERSION, channels, height, width, DTYPES[dtype][0], family.encode(), fps,
+                              name.encode()[:64])
+        self._record(b"KGLV", self._streams, payload)
+        self._header = {"channels": channels, "height": height, "width": width, "dtype": dtype, "family": family,
+                        "fps": fps, "name": name}
+        self._streams += 1
+        self._chunks = 0
+
+    def send(self, latents, timeout=None):
+        """Sends the latent frames of `latents`, in chunks that the viewer has room for.
+
+        Returns how many were sent: fewer than there are if `timeout` seconds passed without room. Raises Refused, with
+        the viewer's sentence; ConnectionError when the viewer has gone.
+        """
+        latents = Latents.of(latents)
+        stated = self._header or {}
+        found = (latents.shape[0], *latents.shape[2:], latents.dtype)
+        wanted = tuple(stated.get(key) for key in ("channels", "height", "width", "dtype"))
+        if found != wanted:
+            raise ValueError(f"latents are {found} as (channels, height, width, dtype), the stream is {wanted}")
+        done = 0
+        while done < len(latents.frames):
+            room = self._room(timeout)
+            if room == 0:
+                break
+            frames = latents.frames[done:done + min(room, MOST_FRAMES_OF_A_CHUNK)]
+            self._record(b"CHNK", self._chunks, b"".join(frames))
+            self._chunks += 1
+            self._sent += len(frames)
+            done += len(frames)
+        return done
+
+    def reset(self):
+        """The next latent frame is a clip's first; what the viewer has not shown yet is dropped."""
+        self._record(b"RSET", self._chunks)
+
+    def end(self):
+        """The stream is complete."""
+        if self._header is not None:
+            self._record(b"DONE", self._chunks)
+            self._header = None
+
+    def close(self):
+        """Closes the pipe or the connection. A stream that has not ended is broken."""
+        self._out.close()
+
+    def _record(self, tag, number, payload=b""):
+        data = _RECORD.pack(tag, len(payload), number) + payload
+        if self._socket is None:
+            self._out.write(data)
+            self._out.flush()
+            return
+        try:
+            self._socket.settimeout(None)
+            self._socket.sendall(data)
+        except OSError:
+            while self._receive(None):
+                pass  # its last word, if it has said one, is raised
+            raise
+
+    def _room(self, timeout):
+        """Latent frames that may be sent now; 0 once `timeout` has passed."""
+        if self._socket is None:
+            return MOST_FRAMES_OF_A_CHUNK
+        while self._receive(0):
+            pass
+        while self._granted <= self._sent:
+            if not self._receive(timeout):
+                return 0
+        return self._granted - self._sent
+
+    def _receive(self, timeout):
+        """Takes in replies. False if none came within `timeout`."""
+        self._socket.settimeout(timeout)
+        try:
+            data = self._socket.recv(1 << 16)
+        except (BlockingIOError, socket.timeout):
+            return False
+        if not data:
+            raise ConnectionError("the viewer has gone")
+        self._replies += data
+        while len(self._replies) >= _RECORD.size:
+            tag, length, number = _RECORD.unpack_from(self._replies)
+            if tag not in (b"CRDT", b"FAIL") or length > LONGEST_SENTENCE:
+                raise ConnectionError(f"a reply {tag!r} of {length} bytes: what listens is no viewer of live latents")
+            if len(self._replies) < _RECORD.size + length:
+                break
+            payload, self._replies = self._replies[_RECORD.size:_RECORD.size + length], \
+                self._replies[_RECORD.size + length:]
+            if tag == b"FAIL":
+                raise Refused(payload.decode(errors="replace"))
+            self._granted = max(self._granted, number)
+        return True
+
+
+def connect(path):
+    """A Writer on the viewer's socket `path`. Raises OSError while none listens there."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        raise
+    return Writer(connection)
+
+
+def to_standard_output():
+    """A Writer for `generator | kinetograph view -`."""
+    return Writer(sys.stdout.buffer)

@@ -1,0 +1,142 @@
+// kinetograph decode and view with latents that arrive at standard input while they are made.
+#include <gtest/gtest.h>
+
+#include <kinetograph/compute/live/format.hpp>
+#include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/engine/present/png.hpp>
+
+#include "../media/read_video.hpp"
+#include "latent_files.hpp"
+#include "program.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kinetograph::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// The clip of a latents file as one stream.
+void add_stream(live::Writer& writer, const std::string& file) {
+    const auto clip = vae::Latents::open(file);
+    ASSERT_TRUE(clip) << clip.error().message;
+    writer.start({.family = "wan2.1",
+                  .name = "clip",
+                  .channels = clip->channels,
+                  .height = clip->height,
+                  .width = clip->width,
+                  .fps = clip->fps});
+    for (std::int64_t t = 0; t < clip->frames; ++t) {
+        const std::vector<float> values = clip->frame(t);
+        writer.chunk(std::as_bytes(std::span(values)));
+    }
+    writer.end();
+}
+
+std::string write(const TemporaryFolder& folder, const Bytes& bytes) {
+    return folder.write("live", {reinterpret_cast<const char*>(bytes.data()), bytes.size()}).string();
+}
+
+std::vector<std::string> decode(const std::string& latents, const std::string& out) {
+    return {"decode", latents, "--weights", kSmallWeights, "--lane", "cpu", "-o", out};
+}
+
+TEST(LiveProgram, DecodesStandardInputToTheFramesOfTheSameClip) {
+    const TemporaryFolder folder;
+    const std::string clip = write_latents(folder, "clip.safetensors", 3);
+    Bytes bytes;
+    live::Writer writer(bytes);
+    add_stream(writer, clip);
+    add_stream(writer, clip);
+    const auto once = run_program(decode(clip, "-"));
+    const auto twice = run_program(decode("-", "-"), {.input = write(folder, bytes)});
+    ASSERT_EQ(once.exit_code, 0) << once.messages;
+    ASSERT_EQ(twice.exit_code, 0) << twice.messages;
+    EXPECT_EQ(twice.out, once.out + once.out);
+}
+
+TEST(LiveProgram, WritesAVideoWithTheStreamsRateAndStatistics) {
+    const TemporaryFolder folder;
+    Bytes bytes;
+    live::Writer writer(bytes);
+    add_stream(writer, write_latents(folder, "clip.safetensors", 2));
+    auto arguments = decode("-", folder.path() / "out.mp4");
+    arguments.insert(arguments.end(), {"--json", "-"});
+    const auto result = run_program(arguments, {.input = write(folder, bytes)});
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_NE(result.out.find("\"frames\": 5,"), std::string::npos) << result.out;
+    const Video video = read_video(folder.path() / "out.mp4");
+    EXPECT_EQ(video.frames, 5);
+    EXPECT_NEAR(video.fps, 12.0, 1e-9);
+}
+
+void expect_failure(const std::vector<std::string>& arguments, const std::filesystem::path& input,
+                    const std::string& sentence) {
+    const auto result = run_program(arguments, {.input = input});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("kinetograph: error: " + sentence), std::string::npos)
+        << "wanted: " << sentence << "\nsaid: " << result.messages;
+}
+
+TEST(LiveProgram, NamesWhatIsWrongWithItsInputAndLeavesNoOutput) {
+    const TemporaryFolder folder;
+    const std::string clip = write_latents(folder, "clip.safetensors", 2), out = folder.path() / "out.mp4";
+    const std::string wider = write_latents(folder, "wider.safetensors", 1, 16, 4, 8);
+    expect_failure(decode("-", out), "/dev/null", "standard input: it ends before a stream of latents begins");
+    expect_failure(decode("-", out), clip, "standard input: stream 0: tag: ");
+    Bytes bytes;
+    live::Writer writer(bytes);
+    add_stream(writer, clip);
+    const Bytes cut(bytes.begin(), bytes.end() - 20);
+    expect_failure(
+        decode("-", out), write(folder, cut),
+        "standard input: stream 0 \"clip\", chunk 1: the input ends after 1532 of 1536 bytes of a latent frame");
+    add_stream(writer, wider);
+    expect_failure(
+        decode("-", out), write(folder, bytes),
+        "standard input: stream 1 \"clip\": width, height and fps: 8 x 4 at 12, but 6 x 4 at 12 of the stream "
+        "that the output began with");
+    expect_failure(decode("-", folder.path() / "out.safetensors"), write(folder, bytes),
+                   (folder.path() / "out.safetensors").string() + ": its header states the number of frames");
+    expect_failure({"view", "-", "--weights", kSmallWeights, "--lane", "cpu", "--headless", "--record", out},
+                   "/dev/null",
+                   "--record " + out + ": the rate of latents that are being made is not known beforehand");
+    EXPECT_EQ(folder.count_entries(), 3U);
+}
+
+TEST(LiveProgram, EndsByASignalWhileItWaitsForInput) {
+    const TemporaryFolder folder;
+    const std::string fifo = folder.path() / "fifo", socket = folder.path() / "live.sock";
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    const int writer = ::open(fifo.c_str(), O_RDWR | O_CLOEXEC);  // never writes
+    const auto json = folder.path() / "stats.json";
+    for (const std::string& input : {std::string("-"), "unix:" + socket}) {
+        auto arguments = decode(input, folder.path() / "out.mp4");
+        arguments.insert(arguments.end(), {"--json", json});
+        const auto entries = folder.count_entries() + (input == "-" ? 1 : 2);  // the statistics' file is claimed
+        const auto result = run_program(
+            arguments, {.input = fifo, .interrupt_when = [&] { return folder.count_entries() >= entries; }});
+        EXPECT_EQ(result.exit_code, 1) << input;
+        EXPECT_NE(result.messages.find("interrupted"), std::string::npos) << result.messages;
+    }
+    ::close(writer);
+}
+
+TEST(LiveProgram, ShowsTheSampleGeneratorsLatents) {
+    if (std::system("python3 -c '' 2> /dev/null") != 0) GTEST_SKIP() << "python3 is not installed";
+    const TemporaryFolder folder;
+    const auto shot = folder.path() / "shot.png";
+    const std::string line = std::string("python3 ") + KINETOGRAPH_SAMPLE_LIVE +
+                             " --unpaced --latent-frames 2 | " KINETOGRAPH_PROGRAM
+                             " view - --weights synthetic:wan2.1,dim=2 --lane cpu --headless --screenshot " +
+                             shot.string();
+    const auto result = run_program("/bin/sh", {"-c", line});
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_NE(result.messages.find("5 frames shown"), std::string::npos) << result.messages;
+    EXPECT_TRUE(present::read_png(shot));
+}
+
+}  // namespace
+}  // namespace kinetograph::test
