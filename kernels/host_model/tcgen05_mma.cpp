@@ -8,6 +8,7 @@ namespace {
 struct Shape {
     uint32_t m = 0, n = 0;
     Format a{}, b{};
+    isa::Major b_major = isa::Major::K;
 };
 
 uint32_t field(uint32_t bits, uint32_t first, uint32_t last) {
@@ -25,8 +26,9 @@ std::variant<Shape, std::string> decode_instruction(uint32_t bits, uint32_t elem
                (element_bytes == 2 ? "f16" : "f8f6f4, or 4- and 6-bit ones, which are not modelled");
     }
     if (field(bits, 13, 14) != 0) return std::string("negated operands are not modelled");
-    if (field(bits, 15, 16) != 0)
-        return std::string("an MN-major operand is asked for: not modelled, convolutions are K-major");
+    if (field(bits, 15, 15) != 0) return std::string("an A in rows of M is asked for: not modelled");
+    if (field(bits, 16, 16) != 0 && (element_bytes != 2 || group != 1))
+        return std::string("a B in rows of N is asked for in 8 bits or by a pair: not modelled");
     if (field(bits, 30, 31) != 0 || field(bits, 23, 23) != 0 || field(bits, 6, 6) != 0 || field(bits, 29, 29) != 0) {
         return std::string("the instruction descriptor sets reserved bits");
     }
@@ -34,7 +36,8 @@ std::variant<Shape, std::string> decode_instruction(uint32_t bits, uint32_t elem
     const Shape shape{.m = field(bits, 24, 28) << 4,
                       .n = field(bits, 17, 22) << 3,
                       .a = formats[field(bits, 7, 9)],
-                      .b = formats[field(bits, 10, 12)]};
+                      .b = formats[field(bits, 10, 12)],
+                      .b_major = field(bits, 16, 16) != 0 ? isa::Major::MN : isa::Major::K};
     const bool m_fits = group == 1 ? shape.m == 64 || shape.m == 128 : shape.m == 128 || shape.m == 256;
     const uint32_t n_step = group == 1 && shape.m == 64 ? 8 : 16;
     if (!m_fits || shape.n < n_step || shape.n > 256 || shape.n % n_step != 0) {
@@ -138,6 +141,7 @@ void tcgen05_mma(const Tcgen05Operands& operands, const Instruction& at) {
                     .b = operand_or_fault(decode_tcgen05(operands.b), "B", lane.who(), at),
                     .accumulate = operands.accumulate,
                     .ctas = taking_part(lane, operands.group, at)};
+    product.b.major = product.shape.b_major;
     if (operands.d >> 16 != 0)
         machine.fail(lane.who(), at, "D starts at lane " + std::to_string(operands.d >> 16) + ", not 0");
     const uint32_t begin = product.column, end = begin + tensor_columns(product.shape, product.group);

@@ -2,7 +2,7 @@
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/nn/cuda/attention.hpp>
 #include <kinetograph/engine/accel/cuda/tensor_map.hpp>
-#include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
+#include <kinetograph/kernels/cuda/sm100/attention_plan.hpp>
 
 #include <cmath>
 #include <functional>
@@ -27,7 +27,7 @@ class CudaAttention final : public Attention {
                   std::shared_ptr<conv::Kernels> kernels, std::shared_ptr<accel::Kernel> kernel)
         : problem_(problem),
           width_(width),
-          explanation_(fmt::format("mma-sm80: wgmma-sm90 {}", why)),
+          explanation_(fmt::format("mma-sm80: {}", why)),
           kernels_(std::move(kernels)),
           kernel_(std::move(kernel)) {}
 
@@ -58,16 +58,16 @@ class CudaAttention final : public Attention {
     std::shared_ptr<accel::Kernel> kernel_;
 };
 
-/// On sm_90, by wgmma and TMA.
-class HopperAttention final : public Attention {
+/// On sm_90 by wgmma, on sm_100 by tcgen05; both by TMA.
+class TensorMapAttention final : public Attention {
   public:
-    HopperAttention(const AttentionProblem& problem, std::shared_ptr<conv::Kernels> kernels,
-                    std::shared_ptr<accel::Kernel> kernel)
-        : problem_(problem), kernels_(std::move(kernels)), kernel_(std::move(kernel)) {}
+    TensorMapAttention(const AttentionProblem& problem, std::string_view method, const sm90::AttentionCta& cta,
+                       std::shared_ptr<conv::Kernels> kernels, std::shared_ptr<accel::Kernel> kernel)
+        : problem_(problem), method_(method), cta_(cta), kernels_(std::move(kernels)), kernel_(std::move(kernel)) {}
 
     const AttentionProblem& problem() const override { return problem_; }
     std::uint64_t workspace_bytes() const override { return 0; }
-    std::string_view explanation() const override { return "wgmma-sm90"; }
+    std::string_view explanation() const override { return method_; }
 
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
                          const AttentionTensors& tensors) const override {
@@ -76,7 +76,7 @@ class HopperAttention final : public Attention {
         const sm90::AttentionShape shape{.element = problem_.dtype,
                                          .tokens = static_cast<std::uint32_t>(problem_.tokens),
                                          .channels = static_cast<std::uint32_t>(problem_.channels)};
-        const auto launches = sm90::attention_launches(shape, tensors.qkv, tensors.output, std::ref(encode));
+        const auto launches = sm90::attention_launches(shape, cta_, tensors.qkv, tensors.output, std::ref(encode));
         KG_CHECK(encode.result());
         for (const conv::ConvLaunch& launch : launches) {
             stream.launch({pass_name,
@@ -92,6 +92,8 @@ class HopperAttention final : public Attention {
 
   private:
     AttentionProblem problem_;
+    std::string_view method_;
+    sm90::AttentionCta cta_;
     std::shared_ptr<conv::Kernels> kernels_;  ///< keeps the module loaded for the next one
     std::shared_ptr<accel::Kernel> kernel_;
 };
@@ -111,13 +113,20 @@ Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernel
             "attention of {} channels in {}: the kernels for CUDA take BF16 and F16, and multiples of 8 channels "
             "up to 384",
             problem.channels, tensor::to_string(problem.dtype));
-    std::string declined =
-        sm90::attention_reasons(conv::chip_of(kernels->device().info()), problem.dtype, problem.channels);
+    const conv::Chip chip = conv::chip_of(kernels->device().info());
+    const bool blackwell = chip.cuda_architecture() / 10 == 10;
+    std::string declined = blackwell ? sm100::attention_reasons(chip, problem.dtype, problem.channels)
+                                     : sm90::attention_reasons(chip, problem.dtype, problem.channels);
+    const std::string_view method = blackwell ? "tcgen05-sm100" : "wgmma-sm90";
     if (declined.empty()) {
-        const auto name = sm90::attention_kernel(problem.dtype, static_cast<std::uint32_t>(problem.channels));
-        KG_TRY(auto hopper, kernels->get(name.image, name.kernel));
-        return std::make_unique<HopperAttention>(problem, std::move(kernels), std::move(hopper));
+        const auto channels = static_cast<std::uint32_t>(problem.channels);
+        const auto name = blackwell ? sm100::attention_kernel(problem.dtype, channels)
+                                    : sm90::attention_kernel(problem.dtype, channels);
+        const auto cta = blackwell ? sm100::attention_cta(channels) : sm90::attention_cta(channels);
+        KG_TRY(auto kernel, kernels->get(name.image, name.kernel));
+        return std::make_unique<TensorMapAttention>(problem, method, cta, std::move(kernels), std::move(kernel));
     }
+    declined.insert(0, fmt::format("{} ", method));
     const std::string_view element = element_name(problem.dtype);
     auto kernel =
         kernels->get(fmt::format("attention_{}", element), fmt::format("sm80_attention_{}_{}", element, width));

@@ -32,15 +32,16 @@ TensorMapDesc key_value_map(const AttentionShape& shape, const std::byte* keys) 
     return map;
 }
 
-uint32_t shared_bytes(uint32_t width) {
-#define KG_SIZE(channels) \
-    if (width == (channels)) return sizeof(AttentionSmem<AttentionConfig{Element::BF16, channels}>);
+}  // namespace
+
+AttentionCta attention_cta(uint32_t channels) {
+#define KG_SIZE(width)                        \
+    if (attention_width(channels) == (width)) \
+        return {kAttentionThreads, sizeof(AttentionSmem<AttentionConfig{Element::BF16, width}>)};
     KG_SM90_ATTENTION_WIDTHS(KG_SIZE)
 #undef KG_SIZE
-    return 0;
+    return {};
 }
-
-}  // namespace
 
 uint32_t attention_width(int64_t channels) {
     if (channels <= kWidestDeclined || channels % 8 != 0) return 0;
@@ -52,15 +53,22 @@ uint32_t attention_width(int64_t channels) {
 }
 
 std::string attention_reasons(const conv::Chip& chip, Element element, int64_t channels) {
+    return attention_reasons({.holds = chip.cuda_architecture() == 90,
+                              .wanted = "an sm_90 device",
+                              .image = "wgmma_attention_bf16",
+                              .build = "kernels for sm_90a in this build"},
+                             chip, element, channels);
+}
+
+std::string attention_reasons(const AttentionChip& kernels, const conv::Chip& chip, Element element, int64_t channels) {
     std::string reasons;
     const auto unless = [&reasons](bool holds, std::string_view wanted, std::string_view met) {
         if (holds) return;
         if (!reasons.empty()) reasons += "; ";
         reasons.append("wants ").append(wanted).append(", met ").append(met);
     };
-    unless(chip.cuda_architecture() == 90, "an sm_90 device", chip.kind == "cuda" ? chip.architecture : chip.kind);
-    unless(!cuda::fat_binary("wgmma_attention_bf16").empty(), "kernels for sm_90a in this build",
-           cuda::fat_binary_compiler());
+    unless(kernels.holds, kernels.wanted, chip.kind == "cuda" ? chip.architecture : chip.kind);
+    unless(!cuda::fat_binary(kernels.image).empty(), kernels.build, cuda::fat_binary_compiler());
     unless(element == Element::BF16 || element == Element::F16, "bf16 or fp16", conv::element_spelling(element));
     unless(attention_width(channels) != 0, "a head of 72 to 384 channels, a multiple of 8", std::to_string(channels));
     return reasons;
@@ -73,7 +81,8 @@ conv::KernelName attention_kernel(Element element, uint32_t channels) {
         bf16 ? "wgmma_attention_bf16" : "wgmma_attention_f16"};
 }
 
-std::vector<conv::ConvLaunch> attention_launches(const AttentionShape& shape, std::span<const std::byte* const> qkv,
+std::vector<conv::ConvLaunch> attention_launches(const AttentionShape& shape, const AttentionCta& cta,
+                                                 std::span<const std::byte* const> qkv,
                                                  std::span<std::byte* const> output, const conv::EncodeMap& encode) {
     const uint64_t part = uint64_t{shape.channels} * 2;  // bytes of a token's query, key or value
     std::vector<conv::ConvLaunch> launches;
@@ -88,8 +97,8 @@ std::vector<conv::ConvLaunch> attention_launches(const AttentionShape& shape, st
             params.output[i] = encode(rows_map(shape, output[first + i], part));
         }
         launches.push_back({.grid = {(shape.tokens + kQueryTile - 1) / kQueryTile, frames, 1},
-                            .threads = kAttentionThreads,
-                            .shared_bytes = shared_bytes(attention_width(shape.channels)),
+                            .threads = cta.threads,
+                            .shared_bytes = cta.shared_bytes,
                             .arguments = conv::Arguments::of(params)});
     }
     return launches;

@@ -1,7 +1,9 @@
 // The whole small Wan 2.1 decoder on a stand-in driver that poses as a B200 and runs the kernels in the host model.
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+#include <kinetograph/tests/compute/nn/operators_agreement.hpp>
 #include <kinetograph/tests/compute/vae/step_convolutions.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
@@ -61,6 +63,15 @@ TEST_F(Sm100Layers, EveryConvolutionOfTheSmallDecoderIsMadeForTcgen05) {
             ASSERT_TRUE(made) << layer.key << ": " << made.error().message;
             EXPECT_EQ((*made)->backend(), "implicit-gemm-sm100") << layer.key << ": " << p.to_string();
         }
+}
+
+TEST_F(Sm100Decoder, AttentionAgreesWithTheCpus) { nn::expect_attention(*device_); }
+
+TEST_F(Sm100Layers, AttentionRunsOnTcgen05AndANarrowHeadFallsToSm80sWithTheReason) {
+    const auto operators = nn::Operators::create(*device_).value();
+    EXPECT_EQ(operators->attention({16, 384, tensor::DType::BF16}).value()->explanation(), "tcgen05-sm100");
+    EXPECT_EQ(operators->attention({16, 64, tensor::DType::BF16}).value()->explanation(),
+              "mma-sm80: tcgen05-sm100 wants a head of 72 to 384 channels, a multiple of 8, met 64");
 }
 
 }  // namespace

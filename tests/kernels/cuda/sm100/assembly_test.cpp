@@ -70,7 +70,8 @@ INSTANTIATE_TEST_SUITE_P(Sm100, Assembly,
                                          SourceFile{"conv2d_windows.cu", 40}, SourceFile{"conv2d_silu.cu", 24},
                                          SourceFile{"conv2d_variants.cu", 50}, SourceFile{"halo_conv_bf16.cu", 13},
                                          SourceFile{"halo_conv_f16.cu", 13}, SourceFile{"slice_passes.cu", 3},
-                                         SourceFile{"im2col_passes.cu", 7}),
+                                         SourceFile{"im2col_passes.cu", 7}, SourceFile{"tcgen05_attention_bf16.cu", 4},
+                                         SourceFile{"tcgen05_attention_f16.cu", 4}),
                          [](const auto& test) {
                              const std::string name = test.param.name;
                              return name.substr(0, name.find('.'));

@@ -26,8 +26,9 @@ std::string disagreement(AttentionCase attention, uint64_t seed, uint32_t tiles 
     const auto encode = [&maps](const isa::TensorMapDesc& desc) {
         return host_model::model_map(maps.emplace_back(desc));
     };
-    const auto launches = attention_launches({kConfig.element, attention.tokens, attention.channels},
-                                             numbers.qkv().const_addresses(), numbers.output().addresses(), encode);
+    const auto launches =
+        attention_launches({kConfig.element, attention.tokens, attention.channels}, attention_cta(attention.channels),
+                           numbers.qkv().const_addresses(), numbers.output().addresses(), encode);
     uint32_t queries = attention.tokens;
     for (const conv::ConvLaunch& launch : launches) {
         const uint32_t grid = tiles == 0 ? launch.grid[0] : tiles;
