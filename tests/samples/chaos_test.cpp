@@ -120,15 +120,15 @@ void ViewerChaos::act(Dice& dice) {
     const std::uint32_t roll = dice.roll(40);
     if (roll < 24) {
         session_->handle(kActions.at(roll % kActions.size()), now_);
-    } else if (roll < 30) {
+    } else if (roll < 27) {
         session_->open(roll % 2 == 0 ? "small" : "wide", now_);
-    } else if (roll == 30) {
+    } else if (roll == 27) {
         session_->open("broken", now_);
-    } else if (roll == 31) {
+    } else if (roll == 28) {
         source_->frames_left = static_cast<int>(dice.roll(20));
-    } else if (roll == 32) {
+    } else if (roll == 29) {
         vulkan::testing::faults().submissions_left = static_cast<int>(dice.roll(20));
-    } else if (roll == 33) {
+    } else if (roll == 30) {
         options_.width = dice.one_in(2) ? 96 : 16 + dice.roll(100);
         lose_display({ErrorCode::DeviceLost, "another size is wanted"});
     } else {
@@ -147,6 +147,7 @@ void ViewerChaos::turn(Dice& dice) {
         ++losses_;
     }
     if (session_->failure() && dice.one_in(4)) session_->handle(Action::Restart, now_);
+    if (session_->frame() == nullptr) dice.pause(std::chrono::milliseconds(4));  // for those who load and decode
     Stage::Picture picture;
     picture.subject.frame = session_->frame();
     picture.interface = [] {};
@@ -202,10 +203,9 @@ TEST_P(ViewerChaos, ShowsTheRightPicturesAndLeavesNothing) {
     EXPECT_EQ(before.vulkan_objects, 0);
     const Nanoseconds end = host_now() + chaos_time() / 2;
     do {
-        ASSERT_NO_FATAL_FAILURE(play(dice, 20 + dice.roll(400)));
+        ASSERT_NO_FATAL_FAILURE(play(dice, 20 + dice.roll(150)));
         holders.expect(before);
-    } while (host_now() < end && !HasFailure());
-    EXPECT_GT(checked_, 0U);
+    } while ((host_now() < end || checked_ == 0) && !HasFailure());
     fmt::print("{} pictures compared, {} losses\n", checked_, losses_);
 }
 

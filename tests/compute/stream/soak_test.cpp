@@ -10,7 +10,6 @@ namespace kinetograph::stream {
 namespace {
 
 using testing::Case;
-using testing::FrameRingDesc;
 
 class StreamsThatComeAndGo : public testing::StreamTest, public ::testing::WithParamInterface<Case> {};
 
@@ -35,11 +34,7 @@ TEST_P(StreamsThatComeAndGo, LeaveNothingOnTheModelNorOnTheDevices) {
         });
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, StreamsThatComeAndGo,
-                         ::testing::Values(Case{FrameRingDesc::Storage::Image, interop::testing::kSharedTimelines},
-                                           Case{FrameRingDesc::Storage::Image, interop::testing::kStagedPinned},
-                                           Case{FrameRingDesc::Storage::Buffer, interop::testing::kSharedRelayed},
-                                           Case{FrameRingDesc::Storage::Host, interop::testing::kStagedPinned}),
+INSTANTIATE_TEST_SUITE_P(Cases, StreamsThatComeAndGo, ::testing::ValuesIn(testing::cases_of_every_way()),
                          [](const auto& chosen) { return testing::name_of(chosen.param); });
 
 }  // namespace

@@ -36,6 +36,14 @@ inline std::vector<Case> all_cases() {
     return cases;
 }
 
+/// Every way that frames take, each once.
+inline std::vector<Case> cases_of_every_way() {
+    return {{FrameRingDesc::Storage::Image, interop::testing::kSharedTimelines},
+            {FrameRingDesc::Storage::Image, interop::testing::kStagedPinned},
+            {FrameRingDesc::Storage::Buffer, interop::testing::kSharedRelayed},
+            {FrameRingDesc::Storage::Host, interop::testing::kStagedPinned}};
+}
+
 class StreamTest : public interop::testing::InteropTest {
   protected:
     void open_case(const Case& chosen) {
