@@ -1,3 +1,4 @@
+#include <kinetograph/kernels/conv/sub_pixel.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
@@ -9,20 +10,6 @@ using conv::ConvProblem;
 
 uint16_t rounded(Element element, float value) {
     return static_cast<uint16_t>(element == Element::BF16 ? isa::bfloat16_bits(value) : isa::float16_bits(value));
-}
-
-/// The taps, of three on the doubled axis, that read stored pixel `tap` (0 or 1) of the two under a position of this
-/// parity:
-///
-///   doubled axis    ... -1 | 0  1 | 2 ...     stored pixel of position i: i / 2
-///   even position 0: taps on -1, 0, 1         pixel before: first tap; its own: the other two
-///   odd position 1:  taps on 0, 1, 2          its own: first two taps; pixel after: the last
-struct Taps {
-    int64_t first, end;
-};
-constexpr Taps folded_taps(int64_t parity, int64_t tap) {
-    const int64_t split = parity == 0 ? 1 : 2;
-    return tap == 0 ? Taps{0, split} : Taps{split, 3};
 }
 
 }  // namespace
@@ -42,7 +29,8 @@ std::vector<std::byte> pack_filter(const ConvProblem& p, std::span<const float> 
         return filter[static_cast<size_t>(row * p.filter.s + tap_s)];
     };
     const auto folded = [&](int64_t parity, int64_t k, int64_t c, int64_t tap_q, int64_t tap_r, int64_t tap_s) {
-        const Taps rows = folded_taps(parity / 2, tap_r), columns = folded_taps(parity % 2, tap_s);
+        const conv::FoldedTaps rows = conv::folded_taps(parity / 2, tap_r),
+                               columns = conv::folded_taps(parity % 2, tap_s);
         float sum = 0;
         for (int64_t row = rows.first; row < rows.end; ++row) {
             for (int64_t column = columns.first; column < columns.end; ++column) {
