@@ -17,7 +17,7 @@ constexpr std::array kDevices = std::to_array<KnownDevice>({
     {"sm_90", "NVIDIA H200", Kind::Cuda, 141 * kGiB, 132, 227 << 10U, 1.8e9, 4.8e12},
     {"sm_100", "NVIDIA B200", Kind::Cuda, 180 * kGiB, 148, 227 << 10U, 1.86e9, 8e12},
     {"sm_120", "NVIDIA GeForce RTX 5090", Kind::Cuda, 32 * kGiB, 170, 99 << 10U, 2.41e9, 1.79e12},
-    {"gfx950", "AMD Instinct MI355X", Kind::Hip, 288 * kGiB, 256, 160 << 10U, 2.4e9, 8e12},
+    {"gfx950", "AMD Instinct MI355X", Kind::Hip, 288 * kGiB, 256, 160 << 10U, 2.0e9, 8e12},
 });
 
 }  // namespace

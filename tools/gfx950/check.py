@@ -37,6 +37,7 @@ class LoopMix:
     stores: int = 0
     barriers: int = 0
     full_waits: int = 0  # s_waitcnt vmcnt(0): the pipeline of global loads run dry
+    accumulator_moves: int = 0  # between accumulation and other vector registers
     scalar: int = 0
     vector: int = 0
     waits: int = 0
@@ -66,6 +67,7 @@ class LoopMix:
                 mix.full_waits += objects.wait_counts(instruction).get("vmcnt") == 0
             elif name.startswith("v_"):
                 mix.vector += 1
+                mix.accumulator_moves += name.startswith("v_accvgpr")
             elif name.startswith("s_"):
                 mix.scalar += 1
         return mix
@@ -101,9 +103,55 @@ def check_kernel(kernel, instructions, expected):
           metadata[".group_segment_fixed_size"] + expected.get("dynamic_lds_bytes", 0), LDS_BYTES // resident)
     if "threads" in expected and metadata[".max_flat_workgroup_size"] != expected["threads"]:
         findings.append(f"workgroups of {metadata['.max_flat_workgroup_size']} threads instead of {expected['threads']}")
+    if expected.get("products_settle"):
+        findings += check_products_settle(instructions)
     if "main_loop" in expected:
         findings += check_main_loop(instructions, expected["main_loop"])
     return findings
+
+
+# Wait states before a vector or memory instruction may touch the result of a product of 8 passes, the longest in our kernels;
+# before a product may read what a vector instruction wrote ("CDNA4 Instruction Set Architecture", required independent
+# instructions; LLVM, GCNHazardRecognizer). The compiler inserts neither around products in inline assembly.
+RESULT_STATES = 12
+OPERAND_STATES = 2
+
+
+def registers(text):
+    """The vector registers in operands: {"a12", "v3", ...}."""
+    named = set()
+    for kind, single, first, last in re.findall(r"\b([av])(?:(\d+)|\[(\d+):(\d+)\])", text):
+        numbers = [int(single)] if single else range(int(first), int(last) + 1)
+        named.update(f"{kind}{number}" for number in numbers)
+    return named
+
+
+def wait_states(instruction):
+    return int(instruction.operands, 0) + 1 if instruction.mnemonic == "s_nop" else 1
+
+
+def check_products_settle(instructions):
+    """In the order of the code: no result of a product is touched too early, and no operand of one is written too late. A branch
+    takes longer than the states it hides."""
+    results, written = {}, {}  # register: wait states since
+    for instruction in instructions:
+        name, first = instruction.mnemonic, instruction.operands.split(",")[0]
+        if name.startswith("v_mfma"):
+            used = registers(instruction.operands.partition(",")[2])
+            early = [register for register in used if written.get(register, OPERAND_STATES) < OPERAND_STATES]
+            if early:
+                return [f"{instruction}: {early[0]} was written by a vector instruction less than {OPERAND_STATES} wait states before"]
+            results.update({register: -1 for register in registers(first)})
+        elif name.startswith(("v_", "buffer_", "global_", "ds_")):
+            early = [register for register in registers(instruction.operands) if register in results]
+            if early:
+                return [f"{instruction}: {early[0]} holds a product of less than {RESULT_STATES} wait states before"]
+            if name.startswith("v_"):
+                written.update({register: -1 for register in registers(first)})
+        states = wait_states(instruction)
+        results = {register: since + states for register, since in results.items() if since + states < RESULT_STATES}
+        written = {register: since + states for register, since in written.items() if since + states < OPERAND_STATES}
+    return []
 
 
 def check_main_loop(instructions, expected):
@@ -129,6 +177,8 @@ def check_main_loop(instructions, expected):
     bound("LDS writes (tiles staged through registers)", mix.lds_writes, expected.get("lds_writes", 0))
     bound("loads to registers", mix.loads_to_registers, expected.get("loads_to_registers", 0))
     bound("stores", mix.stores, 0)
+    if "accumulator_moves" in expected:
+        bound("moves of accumulation registers", mix.accumulator_moves, expected["accumulator_moves"])
     bound("waits for all loads (vmcnt(0))", mix.full_waits, expected.get("full_waits", 0))
     if mix.mfma % expected["mfma_a_k_step"]:
         return findings + [f"main loop: {mix.mfma} matrix instructions, not a multiple of {expected['mfma_a_k_step']} a k-step"]
@@ -161,7 +211,7 @@ def check_object(path, tools, expectation=None):
     return findings, rows
 
 
-HEADINGS = ("kernel", "VGPR+AGPR", "SGPR", "LDS", "bytes", "MFMA", "LDS rd", "to LDS", "MFMA/rd", "MFMA/ld", "barrier", "wait", "vmcnt0", "VALU", "SALU")
+HEADINGS = ("kernel", "VGPR+AGPR", "SGPR", "LDS", "bytes", "MFMA", "LDS rd", "to LDS", "MFMA/rd", "MFMA/ld", "barrier", "wait", "vmcnt0", "acc moves", "VALU", "SALU")
 
 
 def table_row(kernel, instructions):
@@ -177,7 +227,7 @@ def table_row(kernel, instructions):
         return f"{mix.mfma / part:.1f}" if part else "-"
 
     return row + [str(mix.mfma), str(mix.lds_reads), str(mix.loads_to_lds), ratio(mix.lds_reads), ratio(mix.loads_to_lds),
-                  str(mix.barriers), str(mix.waits), str(mix.full_waits), str(mix.vector), str(mix.scalar)]
+                  str(mix.barriers), str(mix.waits), str(mix.full_waits), str(mix.accumulator_moves), str(mix.vector), str(mix.scalar)]
 
 
 def print_table(rows):

@@ -1,15 +1,35 @@
 // gfx950_conv_plan: for every line "frames h w c_in c_out q r s upsampled" on standard input (h and w of the output),
-// the kernel that FourWaveConv's dispatch chooses for that "same" convolution of bf16, or why it declines. For
-// estimate.py.
-#include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
+// the kernel that FourWaveConv's dispatch chooses for that "same" convolution of bf16, or why it declines.
+// gfx950_conv_plan 480 832: the layers of a Wan 2.1 decoder's step at that frame size, one a line, fields between tabs:
+// key, launches, c_in, c_out, frames, then of what the tiles walk: images, h, w, q, r, s; parts of K; 1 with a norm in
+// the epilogue; bytes moved; kernels; predicted us. Both for estimate.py.
+#include <kinetograph/tools/gfx950/decoder_layers.hpp>
 
 #include <array>
 #include <cstdint>
 #include <iostream>
 #include <string>
 
-int main() {
-    using kinetograph::gfx950::FourWaveConvProblem;
+namespace kinetograph::gfx950 {
+namespace {
+
+void print_decoder(std::int64_t height, std::int64_t width) {
+    for (const DecoderLayer& layer : wan21_layers(height, width, mi355x())) {
+        const conv::ConvProblem& p = layer.problem;
+        const std::int64_t outputs = 1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0);
+        const std::uint64_t moved = static_cast<std::uint64_t>(p.frames_in()) * p.input_frame_bytes() +
+                                    static_cast<std::uint64_t>(outputs * p.frames_out()) * p.output_frame_bytes();
+        const FourWaveConvParams& walk = layer.params;
+        const std::uint32_t columns = walk.by_w_out.divisor;
+        std::cout << layer.key << '\t' << layer.launches << '\t' << p.c_in << '\t' << p.filter.k << '\t'
+                  << p.frames_out() << '\t' << p.frames_out() * walk.parities << '\t' << walk.pixels / columns << '\t'
+                  << columns << '\t' << walk.q << '\t' << walk.r << '\t' << walk.s << '\t' << walk.splits << '\t'
+                  << ((walk.flags & kConvNorm) != 0 ? 1 : 0) << '\t' << moved << '\t' << layer.kernels << '\t'
+                  << 1e6 * layer.seconds << '\n';
+    }
+}
+
+void print_choices() {
     std::array<std::int64_t, 9> n{};
     while (std::cin >> n[0] >> n[1] >> n[2] >> n[3] >> n[4] >> n[5] >> n[6] >> n[7] >> n[8]) {
         const std::int64_t scale = n[8] != 0 ? 2 : 1;
@@ -26,8 +46,19 @@ int main() {
                                           .pad_bottom = n[6] / 2,
                                           .pad_left = n[7] / 2,
                                           .pad_right = n[7] / 2};
-        const auto planned = kinetograph::gfx950::plan_four_wave_conv(problem);
+        const auto planned = plan_four_wave_conv(problem);
         std::cout << (planned.plan ? std::string(planned.plan->kernel->name) : planned.error) << '\n';
+    }
+}
+
+}  // namespace
+}  // namespace kinetograph::gfx950
+
+int main(int argc, char** argv) {
+    if (argc == 3) {
+        kinetograph::gfx950::print_decoder(std::stoll(argv[1]), std::stoll(argv[2]));
+    } else {
+        kinetograph::gfx950::print_choices();
     }
     return 0;
 }

@@ -3,11 +3,13 @@
 
     tools/gfx950/estimate.py BUILD_FOLDER --rows          against the published measurements
     tools/gfx950/estimate.py BUILD_FOLDER --wan 480x832   the convolutions of a Wan 2.1 decoder's step
+    tools/gfx950/estimate.py BUILD_FOLDER --wan 480x832 --with LDS_READ_BYTES=256    the same with another constant
     tools/gfx950/estimate.py BUILD_FOLDER --loops         cycles of every main loop
     tools/gfx950/estimate.py BUILD_FOLDER --costs         the same as kernels/hip/gfx950/four_wave_conv_costs.inc has them
     tools/gfx950/estimate.py BUILD_FOLDER --check-costs four_wave_conv_costs.inc    exit code 1 if the file differs
 
-BUILD_FOLDER has the code objects and gfx950_conv_plan, which prints the kernel that the dispatch takes for a convolution.
+BUILD_FOLDER has the code objects and gfx950_conv_plan, which prints the kernels that the dispatch takes for a convolution
+and for the decoder's own layers.
 The main loop is replayed instruction by instruction in the issue model below; the code around it counts with its issue
 cycles along the shortest path that stores the whole tile. An estimate, not a measurement: docs/kernels-gfx950.md lists
 what it omits.
@@ -35,13 +37,14 @@ HBM_BYTES = 0.8 * 8e12
 # Cycles of one SIMD. The four SIMDs that share LDS and cache are assumed to do the same at the same time.
 ISSUE = 4              # a wave issues at most one instruction in 4 cycles ("CDNA3 ISA", wave64 on 16 lanes)
 MATRIX = (("16x16x32_", 16), ("16x16x128_f8f6f4", 32), ("16x16x4_f32", 32), ("32x32x16_", 32))  # AMD, matrix cores of CDNA4
-LDS_READ_BYTES = 256   # a cycle and compute unit, ds_read_b128 without conflicts (AMD, CDNA4 GEMM article; others: 128)
+LDS_READ_BYTES = 128   # a cycle and compute unit: AMD states 256 for CDNA4, but no public measurement shows more than CDNA3's 128
 LDS_WRITE_BYTES = 128  # a cycle and compute unit
 L2_BYTES = 64          # a cycle and compute unit: 128 channels of 128 bytes for 256 units (ROCm compute profiler, gfx950)
 LDS_LATENCY = 64       # cycles; CDNA3 microbenchmarks give 55 to 70
 MEMORY_LATENCY = 800   # cycles from issue to LDS, between an L2 hit (about 300) and HBM (about 1500)
 BARRIER = 24           # for the four waves to meet
 BRANCH = 16            # taken
+NORM_CYCLES = 50       # for each value of a lane that the epilogue norms: kNormClocks of four_wave_conv_launch.cpp
 
 
 @dataclasses.dataclass
@@ -65,6 +68,18 @@ def access_bytes(instruction):
         if instruction.mnemonic.endswith(ending):
             return 64 * size
     return 64 * 4
+
+
+def branch_target(body, at):
+    """Where the body's instruction `at` branches to in the steady state, as an index; None: to the next. The last one goes back to
+    the first; branches forward inside the body skip what a loop does rarely (a new input frame), and are taken; those out of
+    the loop are not."""
+    if body[at].target is None:
+        return None
+    if at == len(body) - 1:
+        return 0
+    found = [i for i in range(at + 1, len(body)) if body[i].address == body[at].target]
+    return found[0] if found else None
 
 
 def loop_cycles(body, waves, trips=24, settle=8):
@@ -105,10 +120,10 @@ def loop_cycles(body, waves, trips=24, settle=8):
                     now = max(now, queue.pop(0))
         elif name == "s_barrier":
             now += BARRIER
-        taken = instruction.target is not None and instruction is body[-1]
-        wave.ready = now + ISSUE + (BRANCH if taken else 0)
-        wave.at += 1
-        if wave.at == len(body):
+        following = branch_target(body, wave.at)
+        wave.ready = now + ISSUE + (0 if following is None else BRANCH)
+        wave.at = wave.at + 1 if following is None else following
+        if wave.at == len(body) or following == 0:
             wave.at = 0
             done += 1
             if done == waves * settle:
@@ -165,7 +180,7 @@ class ConvKernel:
         busy = resident * sum(matrix_cycles(i.mnemonic) for i in body if i.mnemonic.startswith("v_mfma"))
         bm, bn, bk = (int(parts[i]) for i in (2, 3, 4))
         before = shortest_path(instructions, 0, lambda at: at == loop.first, 0)
-        after = shortest_path(instructions, loop.last + 1, lambda at: instructions[at].mnemonic == "s_endpgm", bm * bn // 1024)
+        after = shortest_path(instructions, loop.last + 1, lambda at: instructions[at].mnemonic == "s_endpgm", bm * bn // 2048)
         around = (before or 0) + (after or 0) + MEMORY_LATENCY
         return cls(kernel.name, (bm, bn, bk), parts[5], cycles, busy / cycles[-1], around)
 
@@ -195,19 +210,25 @@ class Problem:
         return 2 * ((pixels + history) * self.c_in // stored + pixels * self.c_out + self.c_in * self.c_out * math.prod(self.taps))
 
 
+def loop_seconds(images, pixels, c_in, c_out, taps, kernel, splits=1, norm=0):
+    """Rounds of workgroups over the compute units."""
+    bm, bn, bk = kernel.tile
+    q, r, s = taps
+    trips = -(-(-(-q * -(-r * s * c_in // bk) // 2)) // splits)
+    workgroups = splits * images * -(-pixels // bm) * -(-c_out // bn)
+    resident = len(kernel.trip_cycles)
+    around = kernel.around + norm * bm * bn / 256 * NORM_CYCLES
+    rounds, left = divmod(workgroups, COMPUTE_UNITS * resident)
+    cycles = rounds * (trips * kernel.trip_cycles[-1] + around)
+    if left:  # a last round that may leave compute units with fewer workgroups
+        cycles += trips * kernel.trip_cycles[-(-left // COMPUTE_UNITS) - 1] + around
+    return cycles / CLOCK
+
+
 def seconds(problem, kernel):
     """Of one convolution: rounds of workgroups over the compute units, or HBM's time if that is longer."""
-    bm, bn, bk = kernel.tile
-    q, r, s = problem.taps
-    steps = q * -(-r * s * problem.c_in // bk)
-    trips = -(-steps // 2)
-    workgroups = problem.frames * -(-problem.h * problem.w // bm) * -(-problem.c_out // bn)
-    resident = len(kernel.trip_cycles)
-    rounds, left = divmod(workgroups, COMPUTE_UNITS * resident)
-    cycles = rounds * (trips * kernel.trip_cycles[-1] + kernel.around)
-    if left:  # a last round that may leave compute units with fewer workgroups
-        cycles += trips * kernel.trip_cycles[-(-left // COMPUTE_UNITS) - 1] + kernel.around
-    return max(cycles / CLOCK, problem.bytes / HBM_BYTES)
+    cycles = loop_seconds(problem.frames, problem.h * problem.w, problem.c_in, problem.c_out, problem.taps, kernel)
+    return max(cycles, problem.bytes / HBM_BYTES)
 
 
 def chosen(problems, kernels, planner):
@@ -229,34 +250,57 @@ ROWS = (
 )
 
 
-def wan_layers(height, width):
-    """The convolutions of one steady decoder step of Wan 2.1 (one latent to four frames), names as in its checkpoint."""
-    h, w = height // 8, width // 8
-    cube, square, line = (3, 3, 3), (1, 3, 3), (3, 1, 1)
-    layers = [Problem("decoder.conv1", 1, h, w, 16, 384, cube)]
+JOINED_BYTES = 4  # of a float32 sum of a part of K, written once and read once
+LAUNCH = 4e-6     # of a pass that adds parts or norms (kernels/conv/chip.hpp: kLaunchSeconds)
 
-    def residual(key, frames, h, w, c_in, c_out):
-        layers.append(Problem(f"{key}.residual.2", frames, h, w, c_in, c_out, cube))
-        layers.append(Problem(f"{key}.residual.6", frames, h, w, c_out, c_out, cube))
-        if c_in != c_out:
-            layers.append(Problem(f"{key}.shortcut", frames, h, w, c_in, c_out, (1, 1, 1)))
 
-    for index in (0, 2):
-        residual(f"decoder.middle.{index}", 1, h, w, 384, 384)
-    frames, index = 1, 0
-    for stage, (c_in, c_out) in enumerate(((384, 384), (192, 384), (192, 192), (96, 96))):
-        for block in range(3):
-            residual(f"decoder.upsamples.{index}", frames, h, w, c_in if block == 0 else c_out, c_out)
-            index += 1
-        if stage < 2:
-            layers.append(Problem(f"decoder.upsamples.{index}.time_conv", frames, h, w, c_out, 2 * c_out, line))
-            frames *= 2
-        if stage < 3:
-            h, w = 2 * h, 2 * w
-            layers.append(Problem(f"decoder.upsamples.{index}.resample.1", frames, h, w, c_out, c_out // 2, square, upsampled=True))
-            index += 1
-    layers.append(Problem("decoder.head.2", frames, h, w, 96, 3, cube))
-    return layers
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """A kind of convolution in a decoder's step, as gfx950_conv_plan prints it."""
+    key: str
+    launches: int
+    c_in: int
+    c_out: int
+    frames: int
+    images: int  # that the tiles walk: frames, or their parities; each h x w
+    h: int
+    w: int
+    taps: tuple
+    splits: int
+    norm: int    # 1: in the epilogue
+    moved: int   # bytes
+    kernels: str
+
+    @classmethod
+    def of(cls, line):
+        key, *numbers = line.split("\t")
+        launches, c_in, c_out, frames, images, h, w, q, r, s, splits, norm, moved = map(int, numbers[:13])
+        return cls(key, launches, c_in, c_out, frames, images, h, w, (q, r, s), splits, norm, moved, numbers[13])
+
+    @property
+    def flops(self):
+        return 2 * self.images * self.h * self.w * self.c_out * self.c_in * math.prod(self.taps)
+
+    @property
+    def output_bytes(self):
+        return 2 * self.images * self.h * self.w * self.c_out
+
+    def seconds(self, kernels):
+        """(of the convolution, of the passes after it that add parts of K or norm)."""
+        kernel = kernels["kg_conv_bf16_" + re.match(r"\w+", self.kernels)[0]]
+        cycles = loop_seconds(self.images, self.h * self.w, self.c_in, self.c_out, self.taps, kernel, self.splits, self.norm)
+        after = 0.0
+        if self.splits > 1:
+            after += LAUNCH + (2 * self.splits * JOINED_BYTES / 2 + 1) * self.output_bytes / HBM_BYTES
+        if "rms_norm" in self.kernels:
+            after += LAUNCH + 2 * self.output_bytes / HBM_BYTES
+        return max(cycles, self.moved / HBM_BYTES), after
+
+
+def wan_layers(planner, height, width):
+    """The convolutions of one later decoder step of Wan 2.1 (one latent to four frames), with the dispatch's choices."""
+    printed = subprocess.run([planner, str(height), str(width)], capture_output=True, text=True, check=True).stdout
+    return [Layer.of(line) for line in printed.splitlines()]
 
 
 def print_table(headings, rows):
@@ -312,34 +356,37 @@ def print_rows(choices):
     print_table(("shape", "frames x h x w", "kernel", "estimate us", "estimate TFLOP/s", "published", "ratio"), rows)
 
 
-def print_wan(choices):
-    alike = {}  # layers of one shape are one row
-    for problem, kernel in choices:
-        alike.setdefault(dataclasses.replace(problem, name=""), []).append((problem, kernel))
-    rows, flops, traffic, total = [], 0, 0, 0.0
-    for layers in alike.values():
-        problem, kernel = layers[0]
-        time, count = seconds(problem, kernel), len(layers)
-        flops, traffic, total = flops + count * problem.flops, traffic + count * problem.bytes, total + count * time
-        rows.append((problem.name.removeprefix("decoder."), str(count), f"{problem.frames}x{problem.h}x{problem.w}", f"{problem.c_in} > {problem.c_out}",
-                     "x".join(map(str, problem.taps)), f"{problem.flops / 1e9:.1f}", f"{problem.bytes / 1e6:.1f}", f"{problem.flops / problem.bytes:.0f}",
-                     f"{1e6 * problem.flops / (COMPUTE_UNITS * 4096 * CLOCK):.0f}", f"{1e6 * problem.bytes / HBM_BYTES:.0f}",
-                     kernel.name.removeprefix("kg_conv_bf16_"), f"{1e6 * time:.0f}"))
-    rows.append(("all convolutions", str(len(choices)), "", "", "", f"{flops / 1e9:.0f}", f"{traffic / 1e6:.0f}", f"{flops / traffic:.0f}",
-                 f"{1e6 * flops / (COMPUTE_UNITS * 4096 * CLOCK):.0f}", f"{1e6 * traffic / HBM_BYTES:.0f}", "", f"{1e6 * total:.0f}"))
-    print_table(("first such layer", "layers", "frames x h x w", "channels", "taps", "GFLOP", "MB", "FLOP/B", "matrix us", "HBM us", "kernel", "estimate us"), rows)
+def print_wan(layers, kernels):
+    named = {kernel.name: kernel for kernel in kernels}
+    rows, flops, matrix, moved, total, passes = [], 0, 0.0, 0.0, 0.0, 0.0
+    for layer in layers:
+        time, after = layer.seconds(named)
+        products, memory = layer.flops / (COMPUTE_UNITS * 4096 * CLOCK), layer.moved / HBM_BYTES
+        flops, matrix, moved = flops + layer.launches * layer.flops, matrix + layer.launches * products, moved + layer.launches * memory
+        total, passes = total + layer.launches * time, passes + layer.launches * after
+        rows.append((layer.key.removeprefix("decoder."), str(layer.launches), f"{layer.images}x{layer.h}x{layer.w}", f"{layer.c_in} > {layer.c_out}",
+                     "x".join(map(str, layer.taps)), layer.kernels, f"{1e6 * products:.0f}", f"{1e6 * memory:.0f}", f"{1e6 * time:.0f}",
+                     f"{1e6 * after:.0f}" if after else ""))
+    rows.append(("all", str(sum(layer.launches for layer in layers)), "", "", f"{flops / 1e12:.1f} TFLOP", "", f"{1e6 * matrix:.0f}", f"{1e6 * moved:.0f}",
+                 f"{1e6 * total:.0f}", f"{1e6 * passes:.0f}"))
+    print_table(("first such layer", "launches", "walked", "channels", "taps", "kernels", "matrix us", "HBM us", "estimate us", "passes after us"), rows)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", action="store_true", help="against MAX's published rows")
     parser.add_argument("--wan", metavar="HxW", help="the convolutions of a Wan 2.1 decoder step at this frame size")
+    parser.add_argument("--with", dest="constants", action="append", default=[], metavar="NAME=VALUE", help="another value for a constant of this file")
     parser.add_argument("--loops", metavar="TYPE", nargs="?", const="bf16", help="every main loop of this element type: bf16 (default), f16, f8")
     parser.add_argument("--costs", action="store_true", help="print four_wave_conv_costs.inc")
     parser.add_argument("--check-costs", metavar="FILE", help="compare with four_wave_conv_costs.inc")
     parser.add_argument("--tools", help="folder with llvm-objdump; default: beside the compiler that toolchain finds")
     parser.add_argument("build")
     options = parser.parse_args()
+    for name, _, value in (constant.partition("=") for constant in options.constants):
+        if name not in globals() or not name.isupper():
+            parser.error(f"no constant {name}")
+        globals()[name] = float(value)
     here = os.path.dirname(os.path.abspath(__file__))
     tools = options.tools or os.path.dirname(subprocess.run([os.path.join(here, "toolchain"), "find"], capture_output=True, text=True, check=True).stdout.strip())
     planner = os.path.join(options.build, "tools", "gfx950", "gfx950_conv_plan")
@@ -363,7 +410,7 @@ def main():
     if options.rows:
         print_rows(chosen(ROWS, kernels_of("bf16"), planner))
     if options.wan:
-        print_wan(chosen(wan_layers(*map(int, options.wan.split("x"))), kernels_of("bf16"), planner))
+        print_wan(wan_layers(planner, *map(int, options.wan.split("x"))), kernels_of("bf16"))
 
 
 if __name__ == "__main__":

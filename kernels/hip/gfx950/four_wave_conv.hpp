@@ -26,11 +26,11 @@ template <class Config, class Observer = NoObserver>
 class FourWaveConv {
   public:
     KG_DEVICE static void run(const FourWaveConvParams& params) {
-        const uint32_t index = remap_to_xcd(isa::amd::workgroup_index().x,
-                                            params.frames * params.tiles_m * params.tiles_n, params.xcd_chunk);
-        const TilePlace tile = tile_place(index, params.tiles_m, params.tiles_n, params.group_m);
-        FourWaveConvEpilogue<Config, Observer> epilogue(params, tile.frame, tile.m, tile.n);
-        epilogue.prefetch();
+        TilePlace tile = workgroup_place(params, isa::amd::workgroup_index().x);
+        // Divisions leave their result in vector registers, the same in every lane.
+        tile = {isa::amd::read_first_lane(tile.frame), isa::amd::read_first_lane(tile.m),
+                isa::amd::read_first_lane(tile.n), isa::amd::read_first_lane(tile.parity),
+                isa::amd::read_first_lane(tile.split)};
         FourWaveConv conv(params, tile);
         uint32_t steps = conv.loader_.steps();
         conv.prologue();
@@ -39,17 +39,19 @@ class FourWaveConv {
             conv.multiply_block<0>();
             conv.multiply_block<1>();
         }
+        isa::amd::settle_products();
         if constexpr (Config::kFault != ConvFault::NoDrain) isa::amd::wait_vector_memory<0>();
         isa::amd::sync_workgroup();  // the norm writes where the last fragments were read
-        epilogue.finish(conv.sums_, conv.lds_);
+        FourWaveConvEpilogue<Config, Observer>(params, tile).finish(conv.sums_, conv.lds_);
     }
 
   private:
+    enum class Part : uint8_t { A0, A1, B0, B1 };  ///< a half of one operand's tile
     static constexpr uint32_t kM = Config::kTilesM, kN = Config::kTilesN, kProducts = Config::kProducts;
     using Fragment = std::conditional_t<Config::kFp8, isa::amd::Packed32, Packed16>;
 
     KG_DEVICE FourWaveConv(const FourWaveConvParams& params, const TilePlace& tile)
-        : loader_(params, tile.frame, tile.m, tile.n), lds_(isa::amd::allocate_lds<Config::kLdsBytes>()) {
+        : loader_(params, tile), lds_(isa::amd::allocate_lds<Config::kLdsBytes>()) {
         const Lanes<uint32_t> lane = isa::amd::lane_index();
         const uint32_t wave = isa::amd::wave_index();
         const Lanes<uint32_t> row = lane % 16u, group = lane / 16u;
@@ -61,8 +63,8 @@ class FourWaveConv {
             const auto place_a = Config::kFault == ConvFault::WrongLaneMapping
                                      ? swizzled_chunk<Config::kChunks>(row, chunk ^ Lanes<uint32_t>(1u))
                                      : place;
-            fragment_a_[i] = row * Config::kRowBytes + place_a * 16u + wave / 2 * (Config::kBM / 4 * Config::kRowBytes);
-            fragment_b_[i] = row * Config::kRowBytes + place * 16u + wave % 2 * (Config::kBN / 4 * Config::kRowBytes);
+            fragment_a_[i] = (row + wave / Config::kWavesN * Config::kWaveRows) * Config::kRowBytes + place_a * 16u;
+            fragment_b_[i] = (row + wave % Config::kWavesN * Config::kWaveColumns) * Config::kRowBytes + place * 16u;
         }
         KG_UNROLL
         for (auto& half : sums_) {
@@ -101,77 +103,96 @@ class FourWaveConv {
     KG_DEVICE void prologue() {
         KG_UNROLL
         for (uint32_t stage = 0; stage < 2; ++stage) {
-            loader_.load_a(0, place_a(stage, 0));
-            loader_.load_b(0, place_b(stage, 0));
-            loader_.load_b(1, place_b(stage, 1));
-            loader_.load_a(1, place_a(stage, 1));
+            load_all(Part::A0, stage);
+            load_all(Part::B0, stage);
+            load_all(Part::B1, stage);
+            load_all(Part::A1, stage);
             loader_.advance();
         }
         meet<3 * Config::kCountA + 4 * Config::kCountB>();
-        read<kM, Config::kRowBytes>(a_[0], place_a(0, 0), fragment_a_);
+        KG_UNROLL
+        for (uint32_t i = 0; i < reads_of(Part::A0); ++i) read(Part::A0, 0, i);
         meet<3 * Config::kCountA + 3 * Config::kCountB>();
-        read<kN, Config::kRowBytes>(b_[0], place_b(0, 0), fragment_b_);
+        KG_UNROLL
+        for (uint32_t i = 0; i < reads_of(Part::B0); ++i) read(Part::B0, 0, i);
+    }
+
+    KG_DEVICE void load_all(Part part, uint32_t stage) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < loads_of(part); ++i) load(part, stage, i);
     }
 
     /// One k block, in stage kStage: the table above.
     template <uint32_t kStage>
     KG_DEVICE void multiply_block() {
         meet<kYounger>();
-        loader_.load_a(0, place_a(kStage, 0));
-        read<kN, Config::kRowBytes>(b_[1], place_b(kStage, 1), fragment_b_);
-        multiply(sums_[0][0], a_[0], b_[0]);
-
-        loader_.load_b(0, place_b(kStage, 0));
-        read<kM, Config::kRowBytes>(a_[1], place_a(kStage, 1), fragment_a_);
-        multiply(sums_[0][1], a_[0], b_[1]);
-
+        multiply_quadrant<0, 0, Part::A0, Part::B1, kStage>(kStage);
+        multiply_quadrant<0, 1, Part::B0, Part::A1, kStage>(kStage);
         meet<kYounger, Config::kFault != ConvFault::NoBarrierBetweenStages>();
-        loader_.load_b(1, place_b(kStage, 1));
-        read<kM, Config::kRowBytes>(a_[0], place_a(1 - kStage, 0), fragment_a_);
-        multiply(sums_[1][0], a_[1], b_[0]);
-
-        loader_.load_a(1, place_a(kStage, 1));
-        read<kN, Config::kRowBytes>(b_[0], place_b(1 - kStage, 0), fragment_b_);
-        multiply(sums_[1][1], a_[1], b_[1]);
+        multiply_quadrant<1, 0, Part::B1, Part::A0, kStage>(1 - kStage);
+        multiply_quadrant<1, 1, Part::A1, Part::B0, kStage>(1 - kStage);
+        isa::amd::keep_lds_reads();
         loader_.advance();
     }
 
-    /// This wave's operands of half a tile. A lane holds row lane % 16 and, of the row's k, chunk lane / 16 (4 further
-    /// for each next product, and for the second half of an fp8 operand).
-    template <uint32_t kTiles, uint32_t kRowBytes>
-    KG_DEVICE static void read(Fragment (&fragments)[kTiles][kProducts], LdsPlace place,
-                               const Lanes<uint32_t> (&offsets)[Config::kChunks / 4]) {
+    /// The products of quadrant (kI, kJ), and between them the loads of half kLoaded to stage kStage and the reads of
+    /// half kRead from `stage`: both are spread over the products, the reads over the first half, so that they are done
+    /// when the quadrant that needs them begins.
+    template <uint32_t kI, uint32_t kJ, Part kLoaded, Part kRead, uint32_t kStage>
+    KG_DEVICE void multiply_quadrant(uint32_t stage) {
+        constexpr uint32_t kTiles = kM * kN, kSlots = kTiles * kProducts;
+        constexpr uint32_t kLoads = loads_of(kLoaded), kReads = reads_of(kRead), kReadSlots = (kSlots + 1) / 2;
         KG_UNROLL
-        for (uint32_t tile = 0; tile < kTiles; ++tile) {
+        for (uint32_t slot = 0; slot < kSlots; ++slot) {
             KG_UNROLL
-            for (uint32_t product = 0; product < kProducts; ++product) {
-                const LdsPlace rows = place + tile * 16 * kRowBytes;
-                if constexpr (Config::kFp8) {
-                    fragments[tile][product] = isa::amd::join(isa::amd::read_lds_16(rows, offsets[2 * product]),
-                                                              isa::amd::read_lds_16(rows, offsets[2 * product + 1]));
-                } else {
-                    fragments[tile][product] = isa::amd::read_lds_16(rows, offsets[product]);
-                }
-            }
+            for (uint32_t i = kReads * slot / kReadSlots; i < kReads * (slot + 1) / kReadSlots && i < kReads; ++i)
+                read(kRead, stage, i);
+            KG_UNROLL
+            for (uint32_t i = kLoads * slot / kSlots; i < kLoads * (slot + 1) / kSlots; ++i) load(kLoaded, kStage, i);
+            const uint32_t product = slot / kTiles, m = slot % kTiles / kN, n = slot % kN;
+            // B is the first operand: the product is transposed, so a lane holds four channels of a pixel.
+            isa::amd::accumulate_product<Config::kType>(sums_[kI][kJ][m][n], b_[kJ][n][product], a_[kI][m][product]);
         }
     }
 
-    KG_DEVICE static void multiply(Accumulator (&sums)[kM][kN], const Fragment (&a)[kM][kProducts],
-                                   const Fragment (&b)[kN][kProducts]) {
-        KG_UNROLL
-        for (uint32_t product = 0; product < kProducts; ++product) {
-            KG_UNROLL
-            for (uint32_t m = 0; m < kM; ++m) {
-                KG_UNROLL
-                for (uint32_t n = 0; n < kN; ++n) {
-                    // B is the first operand: the product is transposed, so a lane holds four channels of a pixel.
-                    if constexpr (Config::kFp8) {
-                        sums[m][n] = isa::amd::mfma_16x16x128_f8e4m3(b[n][product], a[m][product], sums[m][n]);
-                    } else {
-                        sums[m][n] = isa::amd::mfma_16x16x32<Config::kType>(b[n][product], a[m][product], sums[m][n]);
-                    }
-                }
-            }
+    static constexpr uint32_t loads_of(Part part) {
+        return part == Part::A0 || part == Part::A1 ? Config::kLoadsA : Config::kLoadsB;
+    }
+    /// Operands of the wave in half a tile.
+    static constexpr uint32_t reads_of(Part part) {
+        return (part == Part::A0 || part == Part::A1 ? kM : kN) * kProducts;
+    }
+
+    KG_DEVICE void load(Part part, uint32_t stage, uint32_t i) {
+        const uint32_t half = part == Part::A1 || part == Part::B1 ? 1 : 0;
+        if (part == Part::A0 || part == Part::A1) {
+            loader_.load_a(half, i, place_a(stage, half));
+        } else {
+            loader_.load_b(half, i, place_b(stage, half));
+        }
+    }
+
+    /// Operand `i` of half a tile. A lane holds row lane % 16 and, of the row's k, chunk lane / 16 (4 further for each
+    /// next product, and for the second half of an fp8 operand).
+    KG_DEVICE void read(Part part, uint32_t stage, uint32_t i) {
+        const uint32_t half = part == Part::A1 || part == Part::B1 ? 1 : 0, tile = i / kProducts,
+                       product = i % kProducts;
+        if (part == Part::A0 || part == Part::A1) {
+            a_[half][tile][product] =
+                fragment(place_a(stage, half) + tile * 16 * Config::kRowBytes, fragment_a_, product);
+        } else {
+            b_[half][tile][product] =
+                fragment(place_b(stage, half) + tile * 16 * Config::kRowBytes, fragment_b_, product);
+        }
+    }
+
+    KG_DEVICE static Fragment fragment(LdsPlace rows, const Lanes<uint32_t> (&offsets)[Config::kChunks / 4],
+                                       uint32_t product) {
+        if constexpr (Config::kFp8) {
+            return isa::amd::join(isa::amd::read_lds_16(rows, offsets[2 * product]),
+                                  isa::amd::read_lds_16(rows, offsets[2 * product + 1]));
+        } else {
+            return isa::amd::read_lds_16(rows, offsets[product]);
         }
     }
 

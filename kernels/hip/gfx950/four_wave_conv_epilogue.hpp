@@ -1,17 +1,12 @@
 #pragma once
 
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_config.hpp>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_order.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
 #include <kinetograph/kernels/isa/amd/cross_lane.hpp>
 
 /// acc -> + bias -> SiLU -> + beta * source -> round -> store -> RMS norm -> SiLU -> store, for one workgroup's tile.
 namespace kinetograph::gfx950 {
-
-/// x / (1 + e^-x).
-KG_DEVICE Lanes<float> silu(const Lanes<float>& x) {
-    constexpr float kLog2E = 1.44269504f;
-    return x * isa::amd::reciprocal(1.0f + isa::amd::exp2(x * -kLog2E));
-}
 
 /// Receives the values before they are rounded. This one ignores them; tests pass their own.
 struct NoObserver {
@@ -21,90 +16,110 @@ struct NoObserver {
 };
 
 /// A wave's share of the tile: in each quadrant (half i of the rows, half j of the channels) kTilesM x kTilesN products
-/// of 16 x 16. The products are transposed, so that a lane holds four neighbouring channels of one pixel: 8 bytes.
+/// of 16 x 16. The products are transposed and their columns paired (tile_channel), so that a lane holds eight
+/// neighbouring channels of one pixel: 16 bytes.
 template <class Config, class Observer = NoObserver>
 class FourWaveConvEpilogue {
   public:
     static constexpr uint32_t kM = Config::kTilesM, kN = Config::kTilesN;
 
-    KG_DEVICE FourWaveConvEpilogue(const FourWaveConvParams& params, uint32_t frame, uint32_t tile_m, uint32_t tile_n)
-        : params_(params), frame_(frame) {
+    KG_DEVICE FourWaveConvEpilogue(const FourWaveConvParams& params, const TilePlace& tile)
+        : params_(params), frame_(tile.frame), parity_(tile.parity), output_(output_frame(params, tile)) {
         const Lanes<uint32_t> lane = isa::amd::lane_index();
         const uint32_t wave = isa::amd::wave_index();
-        wave_m_ = wave / 2;
-        wave_n_ = wave % 2;
-        row_ = lane % 16u + wave_m_ * (Config::kBM / 4);
-        pixel_ = row_ + tile_m * Config::kBM;
-        channel_ = lane / 16u * 4u + (wave_n_ * (Config::kBN / 4) + tile_n * Config::kBN);
-    }
-
-    /// Issues the loads of the source values long before finish() needs them.
-    KG_DEVICE void prefetch() {
-        if ((params_.flags & kConvResidual) == 0) return;
-        const Buffer source = isa::amd::make_buffer(params_.source[frame_], params_.output_bytes);
-        each_place([&](uint32_t i, uint32_t j, uint32_t m, uint32_t n) {
-            if (params_.c_out % 4 == 0) {
-                source_[i][j][m][n] = isa::amd::load_8(source, offset(i, j, m, n, 0));
-                return;
-            }
-            KG_UNROLL
-            for (uint32_t word = 0; word < 2; ++word) {
-                source_[i][j][m][n][word] = isa::amd::load_2(source, offset(i, j, m, n, 2 * word)) |
-                                            isa::amd::load_2(source, offset(i, j, m, n, 2 * word + 1)) << 16u;
-            }
-        });
+        wave_n_ = wave % Config::kWavesN;
+        row_ = lane % 16u + wave / Config::kWavesN * Config::kWaveRows;
+        pixel_ = row_ + tile.m * Config::kBM;
+        channel_ = lane / 16u * 8u + (wave_n_ * (2 * Config::kWaveColumns) + tile.n * Config::kBN);
     }
 
     /// `sums`: this wave's accumulators. `lds`: 8 * kBM bytes that are no longer in use.
     KG_DEVICE void finish(Accumulator (&sums)[2][2][kM][kN], LdsPlace lds) {
-        const Buffer bias = isa::amd::make_buffer(params_.bias, (params_.flags & kConvBias) != 0 ? channel_bytes() : 0);
-        each_place([&](uint32_t i, uint32_t j, uint32_t m, uint32_t n) {
-            const Accumulator value = value_of(sums[i][j][m][n], source_[i][j][m][n], bias, j, n);
-            Observer::observe(params_, frame_, pixel(i, m), channel(j, n), value);
-            if ((params_.flags & kConvFloat32) != 0) {
-                store_f32(i, j, m, n, value);
-                return;
+        KG_UNROLL
+        for (uint32_t i = 0; i < 2; ++i) {
+            if ((params_.flags & kConvResidual) != 0) load_source(i);
+            KG_UNROLL
+            for (uint32_t m = 0; m < kM; ++m) {
+                finish_row(sums, i, m);
+                limit_registers();
+                keep_rows_after(sums, i, m);
             }
-            rounded_[i][j][m][n][0] = pack(value[0], value[1]);
-            rounded_[i][j][m][n][1] = pack(value[2], value[3]);
-        });
-        if ((params_.flags & (kConvOutput | kConvFloat32)) == kConvOutput) store(params_.output[frame_]);
-        if ((params_.flags & kConvNorm) != 0) {
-            norm(lds);
-            store(params_.normed[frame_]);
+        }
+        if constexpr (Config::kNorms) {
+            if ((params_.flags & kConvNorm) != 0) norm(lds);
         }
     }
 
   private:
     static constexpr bool kHalf = Config::kType == Element::F16;  ///< of the output: else bf16
 
-    template <class Function>
-    KG_DEVICE static void each_place(const Function& function) {
+    /// float32 sums of a part of K are stored one part after the other.
+    KG_DEVICE static Buffer output_frame(const FourWaveConvParams& params, const TilePlace& tile) {
+        const uint32_t split = Config::kFault == ConvFault::PartsShareOutput ? 0 : tile.split;
+        return isa::amd::make_buffer(static_cast<char*>(params.output[tile.frame]) + split * params.split_bytes,
+                                     params.output_bytes);
+    }
+
+    KG_DEVICE void finish_row(Accumulator (&sums)[2][2][kM][kN], uint32_t i, uint32_t m) {
+        Packed16 row[kN];
         KG_UNROLL
-        for (uint32_t i = 0; i < 2; ++i) {
-            KG_UNROLL
-            for (uint32_t j = 0; j < 2; ++j) {
-                KG_UNROLL
-                for (uint32_t m = 0; m < kM; ++m) {
-                    KG_UNROLL
-                    for (uint32_t n = 0; n < kN; ++n) function(i, j, m, n);
-                }
+        for (uint32_t pair = 0; pair < kN; ++pair) {
+            Accumulator low = sum_of(sums, i, m, 2 * pair), high = sum_of(sums, i, m, 2 * pair + 1);
+            apply(low, 0, source_[m][pair][0], source_[m][pair][1], i, m, pair);
+            apply(high, 4, source_[m][pair][2], source_[m][pair][3], i, m, pair);
+            if ((params_.flags & kConvFloat32) != 0) {
+                store_f32(i, m, pair, low, high);
+                continue;
             }
+            row[pair] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(high[0], high[1]), pack(high[2], high[3])};
+            if constexpr (Config::kNorms) rounded_[i][m][pair] = row[pair];
+        }
+        if ((params_.flags & (kConvOutput | kConvFloat32)) == kConvOutput) store_row(output_, i, m, row);
+    }
+
+    KG_DEVICE static void keep_rows_after(Accumulator (&sums)[2][2][kM][kN], uint32_t i, uint32_t m) {
+        KG_UNROLL
+        for (uint32_t row = i * kM + m + 1; row < 2 * kM; ++row) {
+            KG_UNROLL
+            for (uint32_t tile = 0; tile < 2 * kN; ++tile)
+                isa::amd::keep_accumulated(sums[row / kM][tile / kN][row % kM][tile % kN]);
         }
     }
 
-    KG_DEVICE Lanes<uint32_t> pixel(uint32_t i, uint32_t m) const { return pixel_ + (i * (Config::kBM / 2) + m * 16); }
-    KG_DEVICE Lanes<uint32_t> channel(uint32_t j, uint32_t n) const {
-        return channel_ + (j * (Config::kBN / 2) + n * 16);
+    /// The wave's product of rows (i, m) and tile `tile` of 16 columns, counted through both halves.
+    KG_DEVICE static const Accumulator& sum_of(Accumulator (&sums)[2][2][kM][kN], uint32_t i, uint32_t m,
+                                               uint32_t tile) {
+        return sums[i][tile / kN][m][tile % kN];
     }
+
+    /// Between the rows of a tile: keeps the compiler from having the addresses and values of all rows in registers at
+    /// once, which are then too few.
+    KG_DEVICE void limit_registers() {
+        isa::amd::forget(pixel_);
+        isa::amd::forget(channel_);
+        isa::amd::schedule_fence();
+    }
+
+    KG_DEVICE Lanes<uint32_t> pixel(uint32_t i, uint32_t m) const { return pixel_ + (i * (Config::kBM / 2) + m * 16); }
+    KG_DEVICE Lanes<uint32_t> channel(uint32_t pair) const { return channel_ + pair * 32; }
     KG_DEVICE uint32_t channel_bytes() const { return (params_.c_out + 255) / 256 * 1024; }
+    /// A lane's eight channels exist together, or none of them.
+    KG_DEVICE bool wide() const { return !Config::kRagged || params_.c_out % 8 == 0; }
 
     /// Byte offset of channel + `further` of a pixel in its frame. Pixels past the last are out of range.
     template <uint32_t kBytes = 2>
-    KG_DEVICE Lanes<uint32_t> offset(uint32_t i, uint32_t j, uint32_t m, uint32_t n, uint32_t further) const {
-        const Lanes<uint32_t> c = channel(j, n) + further;
+    KG_DEVICE Lanes<uint32_t> offset(uint32_t i, uint32_t m, uint32_t pair, uint32_t further) const {
+        const Lanes<uint32_t> c = channel(pair) + further;
         return isa::amd::select<uint32_t>((c < params_.c_out) & (pixel(i, m) < params_.pixels),
-                                          (pixel(i, m) * params_.c_out + c) * kBytes, isa::amd::kOutOfRange);
+                                          (stored_pixel(i, m) * params_.c_out + c) * kBytes, isa::amd::kOutOfRange);
+    }
+    /// The pixel in its frame: of a doubled frame the tile walks every second one of every second row.
+    KG_DEVICE Lanes<uint32_t> stored_pixel(uint32_t i, uint32_t m) const {
+        const Lanes<uint32_t> at = pixel(i, m);
+        if (params_.parities == 1) return at;
+        const uint32_t width = params_.by_w_out.divisor;
+        const Lanes<uint32_t> y = quotient(at, params_.by_w_out);
+        return (y * 2u + parity_ / 2) * (2 * width) + (at - y * width) * 2u + parity_ % 2;
     }
 
     KG_DEVICE static Lanes<uint32_t> pack(const Lanes<float>& low, const Lanes<float>& high) {
@@ -117,67 +132,126 @@ class FourWaveConvEpilogue {
         return kHalf ? isa::amd::high_f16(packed) : isa::amd::high_bf16(packed);
     }
 
-    KG_DEVICE Accumulator value_of(const Accumulator& sum, const Packed8& source, const Buffer& bias, uint32_t j,
-                                   uint32_t n) const {
-        Accumulator value = sum;
-        const Packed16 added = isa::amd::load_16(bias, channel(j, n) * 4u);
+    /// The source of half the rows: all its loads are in flight before the first is used.
+    KG_DEVICE void load_source(uint32_t i) {
+        const Buffer source = isa::amd::make_buffer(params_.source[frame_], params_.output_bytes);
         KG_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) value[e] = value[e] + isa::amd::bits_as<float>(added[e]);
+        for (uint32_t m = 0; m < kM; ++m) {
+            KG_UNROLL
+            for (uint32_t pair = 0; pair < kN; ++pair) {
+                if (wide()) {
+                    source_[m][pair] = isa::amd::load_16(source, offset(i, m, pair, 0));
+                    continue;
+                }
+                KG_UNROLL
+                for (uint32_t word = 0; word < 4; ++word) {
+                    source_[m][pair][word] = isa::amd::load_2(source, offset(i, m, pair, 2 * word)) |
+                                             isa::amd::load_2(source, offset(i, m, pair, 2 * word + 1)) << 16u;
+                }
+            }
+        }
+    }
+
+    /// From sums to the values to round, of four channels from `further` on.
+    KG_DEVICE void apply(Accumulator& value, uint32_t further, const Lanes<uint32_t>& source_01,
+                         const Lanes<uint32_t>& source_23, uint32_t i, uint32_t m, uint32_t pair) const {
+        const Lanes<uint32_t> at = (channel(pair) + further) * 4u;
+        if (Config::kFault != ConvFault::ScalesAfterBias) apply_scales(value, at);
+        if ((params_.flags & kConvBias) != 0) {
+            const Packed16 added = isa::amd::load_16(isa::amd::make_buffer(params_.bias, channel_bytes()), at);
+            KG_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) value[e] = value[e] + isa::amd::bits_as<float>(added[e]);
+        }
+        if (Config::kFault == ConvFault::ScalesAfterBias) apply_scales(value, at);
         if ((params_.flags & kConvSilu) != 0) {
             KG_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) value[e] = silu(value[e]);
+            for (uint32_t e = 0; e < 4; ++e) value[e] = isa::amd::silu(value[e]);
         }
         if ((params_.flags & kConvResidual) != 0) {
-            KG_UNROLL
-            for (uint32_t word = 0; word < 2; ++word) {
-                value[2 * word] = isa::amd::fma(low(source[word]), params_.beta, value[2 * word]);
-                value[2 * word + 1] = isa::amd::fma(high(source[word]), params_.beta, value[2 * word + 1]);
-            }
+            value[0] = isa::amd::fma(low(source_01), params_.beta, value[0]);
+            value[1] = isa::amd::fma(high(source_01), params_.beta, value[1]);
+            value[2] = isa::amd::fma(low(source_23), params_.beta, value[2]);
+            value[3] = isa::amd::fma(high(source_23), params_.beta, value[3]);
         }
-        return value;
+        Observer::observe(params_, frame_, pixel(i, m), channel(pair) + further, value);
     }
 
-    KG_DEVICE void store_f32(uint32_t i, uint32_t j, uint32_t m, uint32_t n, const Accumulator& value) const {
-        const Buffer output = isa::amd::make_buffer(params_.output[frame_], params_.output_bytes);
-        Packed16 values;
+    /// `at`: bytes of the first of four channels.
+    KG_DEVICE void apply_scales(Accumulator& value, const Lanes<uint32_t>& at) const {
+        if (params_.scales == nullptr) return;
+        const Buffer scales = isa::amd::make_buffer(params_.scales, channel_bytes());
+        const uint32_t beyond = Config::kFault == ConvFault::ScalesOfNeighbour ? 16 : 0;
+        const Packed16 factors = isa::amd::load_16(scales, at + beyond);
         KG_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) values[e] = isa::amd::bits_as<uint32_t>(value[e]);
-        if (params_.c_out % 4 == 0) {
-            isa::amd::store_16(output, offset<4>(i, j, m, n, 0), values);
-            return;
-        }
-        KG_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) isa::amd::store_4(output, offset<4>(i, j, m, n, e), values[e]);
+        for (uint32_t e = 0; e < 4; ++e) value[e] = value[e] * isa::amd::bits_as<float>(factors[e]);
     }
 
-    KG_DEVICE void store(void* frame) const {
-        const Buffer output = isa::amd::make_buffer(frame, params_.output_bytes);
-        each_place([&](uint32_t i, uint32_t j, uint32_t m, uint32_t n) {
-            const Packed8& values = rounded_[i][j][m][n];
-            if (params_.c_out % 4 == 0) {
-                isa::amd::store_8(output, offset(i, j, m, n, 0), values);
-                return;
+    KG_DEVICE void store_f32(uint32_t i, uint32_t m, uint32_t pair, const Accumulator& low,
+                             const Accumulator& high) const {
+        KG_UNROLL
+        for (uint32_t half = 0; half < 2; ++half) {
+            const Accumulator& value = half == 0 ? low : high;
+            Packed16 values;
+            KG_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) values[e] = isa::amd::bits_as<uint32_t>(value[e]);
+            if (!Config::kRagged || params_.c_out % 4 == 0) {
+                isa::amd::store_16(output_, offset<4>(i, m, pair, 4 * half), values);
+                continue;
             }
             KG_UNROLL
-            for (uint32_t word = 0; word < 2; ++word) {
-                isa::amd::store_2(output, offset(i, j, m, n, 2 * word), values[word]);
-                isa::amd::store_2(output, offset(i, j, m, n, 2 * word + 1), values[word] >> 16u);
+            for (uint32_t e = 0; e < 4; ++e) isa::amd::store_4(output_, offset<4>(i, m, pair, 4 * half + e), values[e]);
+        }
+    }
+
+    KG_DEVICE void store_row(const Buffer& frame, uint32_t i, uint32_t m, const Packed16 (&row)[kN]) const {
+        KG_UNROLL
+        for (uint32_t pair = 0; pair < kN; ++pair) {
+            if (wide()) {
+                isa::amd::store_16(frame, offset(i, m, pair, 0), row[pair]);
+                continue;
             }
-        });
+            KG_UNROLL
+            for (uint32_t word = 0; word < 4; ++word) {
+                isa::amd::store_2(frame, offset(i, m, pair, 2 * word), row[pair][word]);
+                isa::amd::store_2(frame, offset(i, m, pair, 2 * word + 1), row[pair][word] >> 16u);
+            }
+        }
     }
 
     /// rounded_ *= sqrt(c_out) / max(||rounded_||, 1e-12) * gamma over all channels of each pixel, then SiLU if wanted.
     KG_DEVICE void norm(LdsPlace lds) {
         const Buffer gamma = isa::amd::make_buffer(params_.gamma, channel_bytes());
+        const Buffer normed = isa::amd::make_buffer(params_.normed[frame_], params_.output_bytes);
         Lanes<float> squares[2][kM];
         KG_UNROLL
         for (uint32_t i = 0; i < 2; ++i) {
             KG_UNROLL
+            for (uint32_t m = 0; m < kM; ++m) squares[i][m] = sum_of_squares(i, m);
+        }
+        if constexpr (Config::kWavesN == 2) add_other_half(squares, lds);
+        KG_UNROLL
+        for (uint32_t i = 0; i < 2; ++i) {
+            KG_UNROLL
             for (uint32_t m = 0; m < kM; ++m) {
-                squares[i][m] = sum_of_squares(i, m);
-                // [row][wave_n]; all four groups of 16 lanes hold a row's sum
-                isa::amd::write_lds_4(lds, (row_ + (i * (Config::kBM / 2) + m * 16)) * 8u + wave_n_ * 4u,
-                                      isa::amd::bits_as<uint32_t>(squares[i][m]), isa::amd::lane_index() < 16u);
+                const Lanes<float> root = isa::amd::reciprocal_sqrt(squares[i][m]);
+                scale_row(i, m, params_.sqrt_c_out * isa::amd::min<float>(root, 1e12f), gamma);
+                store_row(normed, i, m, rounded_[i][m]);
+                limit_registers();
+            }
+        }
+    }
+
+    /// Two waves have half the channels of a pixel each: adds the other's sums. LDS: [row][wave_n].
+    KG_DEVICE void add_other_half(Lanes<float> (&squares)[2][kM], LdsPlace lds) const {
+        const auto place = [&](uint32_t i, uint32_t m, uint32_t wave_n) {
+            return (row_ + (i * (Config::kBM / 2) + m * 16)) * 8u + wave_n * 4u;
+        };
+        KG_UNROLL
+        for (uint32_t i = 0; i < 2; ++i) {
+            KG_UNROLL
+            for (uint32_t m = 0; m < kM; ++m) {  // all four groups of 16 lanes hold a row's sum
+                isa::amd::write_lds_4(lds, place(i, m, wave_n_), isa::amd::bits_as<uint32_t>(squares[i][m]),
+                                      isa::amd::lane_index() < 16u);
             }
         }
         isa::amd::sync_workgroup();
@@ -185,10 +259,8 @@ class FourWaveConvEpilogue {
         for (uint32_t i = 0; i < 2; ++i) {
             KG_UNROLL
             for (uint32_t m = 0; m < kM; ++m) {
-                const Lanes<uint32_t> place = (row_ + (i * (Config::kBM / 2) + m * 16)) * 8u + (1u - wave_n_) * 4u;
-                const Lanes<float> sum = squares[i][m] + isa::amd::bits_as<float>(isa::amd::read_lds_4(lds, place));
-                scale_row(i, m, params_.sqrt_c_out * isa::amd::min<float>(isa::amd::reciprocal_sqrt(sum), 1e12f),
-                          gamma);
+                const auto other = isa::amd::read_lds_4(lds, place(i, m, 1u - wave_n_));
+                squares[i][m] = squares[i][m] + isa::amd::bits_as<float>(other);
             }
         }
     }
@@ -196,14 +268,11 @@ class FourWaveConvEpilogue {
     KG_DEVICE Lanes<float> sum_of_squares(uint32_t i, uint32_t m) const {
         Lanes<float> sum = 0.0f;
         KG_UNROLL
-        for (uint32_t j = 0; j < 2; ++j) {
+        for (uint32_t pair = 0; pair < kN; ++pair) {
             KG_UNROLL
-            for (uint32_t n = 0; n < kN; ++n) {
-                KG_UNROLL
-                for (uint32_t word = 0; word < 2; ++word) {
-                    const Lanes<float> a = low(rounded_[i][j][m][n][word]), b = high(rounded_[i][j][m][n][word]);
-                    sum = isa::amd::fma(a, a, isa::amd::fma(b, b, sum));
-                }
+            for (uint32_t word = 0; word < 4; ++word) {
+                const Lanes<float> a = low(rounded_[i][m][pair][word]), b = high(rounded_[i][m][pair][word]);
+                sum = isa::amd::fma(a, a, isa::amd::fma(b, b, sum));
             }
         }
         sum = sum + isa::amd::exchange<16>(sum);
@@ -211,16 +280,18 @@ class FourWaveConvEpilogue {
     }
 
     KG_DEVICE void scale_row(uint32_t i, uint32_t m, const Lanes<float>& scale, const Buffer& gamma) {
-        const auto activate = [&](const Lanes<float>& x) { return (params_.flags & kConvNormSilu) != 0 ? silu(x) : x; };
+        const auto activate = [&](const Lanes<float>& x) {
+            return (params_.flags & kConvNormSilu) != 0 ? isa::amd::silu(x) : x;
+        };
         KG_UNROLL
-        for (uint32_t j = 0; j < 2; ++j) {
+        for (uint32_t pair = 0; pair < kN; ++pair) {
             KG_UNROLL
-            for (uint32_t n = 0; n < kN; ++n) {
-                const Packed16 factors = isa::amd::load_16(gamma, channel(j, n) * 4u);
+            for (uint32_t half = 0; half < 2; ++half) {
+                const Packed16 factors = isa::amd::load_16(gamma, (channel(pair) + 4 * half) * 4u);
                 KG_UNROLL
                 for (uint32_t word = 0; word < 2; ++word) {
-                    const Lanes<uint32_t> values = rounded_[i][j][m][n][word];
-                    rounded_[i][j][m][n][word] =
+                    const Lanes<uint32_t> values = rounded_[i][m][pair][2 * half + word];
+                    rounded_[i][m][pair][2 * half + word] =
                         pack(activate(low(values) * scale * isa::amd::bits_as<float>(factors[2 * word])),
                              activate(high(values) * scale * isa::amd::bits_as<float>(factors[2 * word + 1])));
                 }
@@ -229,10 +300,11 @@ class FourWaveConvEpilogue {
     }
 
     const FourWaveConvParams& params_;
-    uint32_t frame_, wave_m_, wave_n_;
-    Lanes<uint32_t> row_, pixel_, channel_;  ///< of quadrant (0, 0), product (0, 0), value 0
-    Packed8 source_[2][2][kM][kN];
-    Packed8 rounded_[2][2][kM][kN];
+    uint32_t frame_, parity_, wave_n_;
+    Buffer output_;
+    Lanes<uint32_t> row_, pixel_, channel_;  ///< of rows (0, 0), pair 0, value 0
+    Packed16 source_[kM][kN];                ///< of the half of the rows in work
+    Packed16 rounded_[2][kM][kN];
 };
 
 }  // namespace kinetograph::gfx950

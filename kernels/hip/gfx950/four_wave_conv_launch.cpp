@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/conv/sub_pixel.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 #include <kinetograph/kernels/isa/amd/small_floats.hpp>
 #include <utility>
@@ -8,9 +9,17 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-constexpr int64_t kComputeUnits = 256;  // MI355X
-/// From this many workgroups, every compute unit runs several rounds, and keeping neighbours on one XCD pays.
-constexpr int64_t kLargeGrid = 4 * kComputeUnits;
+/// From this many workgroups a compute unit, every one runs several rounds, and keeping neighbours on one XCD pays.
+constexpr uint32_t kLargeGrid = 4;
+constexpr int64_t kThreads = 256;  // of a workgroup
+/// Of an XCD of MI350X and MI355X. A device may be the whole chip or a partition of some XCDs (DPX: 4, CPX: 1).
+constexpr uint32_t kComputeUnitsOfXcd = 32;
+/// Clocks of a norm with SiLU in the epilogue, for each value of a lane: 26 of issue as compiled, and 24 more because
+/// two of the instructions run at a quarter of the rate.
+constexpr int64_t kNormClocks = 50;
+constexpr uint32_t kMostSplits = 8;
+/// A part of K is at least this many trips, so that filling the pipeline stays a small share of it.
+constexpr int64_t kLeastTripsOfPart = 6;
 
 /// The cost of a kernel's compiled loop, read from the machine code by `tools/gfx950/estimate.py`.
 struct LoopCost {
@@ -63,8 +72,16 @@ constexpr ConvKernel kKernels[] = {
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-int64_t taps_c(const FourWaveConvProblem& p) { return p.r * p.s * p.c_in; }
 int64_t scale(const FourWaveConvProblem& p) { return p.upsample ? 2 : 1; }
+
+/// The taps and pixels of one launch's tiles: an output frame, or one parity of it with the folded filter.
+struct Walk {
+    int64_t parities, h, w, r, s;
+};
+Walk walk_of(const FourWaveConvProblem& p) {
+    return p.sub_pixel() ? Walk{4, p.h, p.w, 2, 2} : Walk{1, p.h_out(), p.w_out(), p.r, p.s};
+}
+int64_t taps_c(const FourWaveConvProblem& p) { return walk_of(p).r * walk_of(p).s * p.c_in; }
 
 /// Elements of a packed filter row.
 int64_t filter_row(const FourWaveConvProblem& p, uint32_t bk) { return round_up(p.q * round_up(taps_c(p), bk), 256); }
@@ -89,7 +106,8 @@ bool fits_path(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
     const int64_t pixel = p.c_in * element_bytes(p.element);
     switch (path) {
         case ConvPath::Uniform:
-            return p.c_in % bk == 0;
+            return p.c_in % bk == 0 && p.r <= kMostUniformTaps && p.s <= kMostUniformTaps &&
+                   (!p.upsample || p.sub_pixel());
         case ConvPath::Chunks:
             return pixel % 16 == 0;
         case ConvPath::Pieces:
@@ -107,16 +125,35 @@ const LoopCost& cost_of(const ConvKernel& kernel) {
                          [&](const LoopCost& row) { return row.tile == kernel.tile && row.path == kernel.path; });
 }
 
+/// Workgroups of all frames, for all of K.
+int64_t workgroups(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+    const Walk walk = walk_of(p);
+    return p.frames * walk.parities * ceil_div(walk.h * walk.w, kernel.tile.bm) * ceil_div(p.c_out, kernel.tile.bn);
+}
+
+/// Trips of the main loop.
+int64_t trips(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+    return ceil_div(p.q * ceil_div(taps_c(p), kernel.tile.bk), 2);
+}
+
 /// Clocks of a round of workgroups: the length of its loop.
-int64_t round_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
-    const LoopCost& cost = cost_of(kernel);
-    return ceil_div(p.q * ceil_div(taps_c(p), kernel.tile.bk), 2) * cost.trip + cost.around;
+int64_t round_clocks(const FourWaveConvProblem& p, const ConvChoice& choice) {
+    const LoopCost& cost = cost_of(*choice.kernel);
+    const ConvTile& tile = choice.kernel->tile;
+    const int64_t norm = p.norm ? int64_t{tile.bm} * tile.bn / kThreads * kNormClocks : 0;
+    return ceil_div(trips(p, *choice.kernel), choice.splits) * cost.trip + cost.around + norm;
 }
 
 /// Clocks per pixel on an endless grid.
 double endless_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
     const auto tiles = static_cast<double>(ceil_div(p.c_out, kernel.tile.bn)) / kernel.tile.bm;
-    return tiles * static_cast<double>(round_clocks(p, kernel)) / static_cast<double>(cost_of(kernel).workgroups);
+    return tiles * static_cast<double>(round_clocks(p, {&kernel})) / static_cast<double>(cost_of(kernel).workgroups);
+}
+
+/// The tile's epilogue takes the problem's channels (four_wave_conv_config.hpp: kRagged, kNorms).
+bool fits_epilogue(const FourWaveConvProblem& p, const ConvTile& tile) {
+    if (p.norm && (tile.bn < p.c_out || tile.bn > kMostNormedChannels)) return false;
+    return p.c_out % 8 == 0 || tile.bm * tile.bn <= 128 * 128;
 }
 
 /// The widest path for k blocks of that length.
@@ -135,29 +172,32 @@ const ConvKernel* least_of(const FourWaveConvProblem& p, std::optional<ConvPath>
         kKernels,
         [&](const ConvKernel& kernel) {
             return kernel.element == p.element && kernel.path == path.value_or(path_of(p, kernel.tile.bk)) &&
-                   fits_path(p, kernel.path, kernel.tile.bk) && (!p.norm || kernel.tile.bn >= p.c_out) &&
-                   wanted(kernel);
+                   fits_path(p, kernel.path, kernel.tile.bk) && fits_epilogue(p, kernel.tile) && wanted(kernel);
         },
         [&](const ConvKernel& kernel) { return cost(p, kernel); });
 }
 
-FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile) {
+FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile, uint32_t splits) {
     const auto u32 = [](int64_t value) { return static_cast<uint32_t>(value); };
-    const int64_t pixels = p.h_out() * p.w_out();
+    const Walk walk = walk_of(p);
+    const int64_t pixels = walk.h * walk.w;
+    const bool doubles = p.upsample && !p.sub_pixel();
     const int64_t steps_per_q = ceil_div(taps_c(p), tile.bk);
     FourWaveConvParams params{};
     params.tiles_m = u32(ceil_div(pixels, tile.bm));
     params.tiles_n = u32(ceil_div(p.c_out, tile.bn));
-    params.h = u32(p.h * scale(p));
-    params.w = u32(p.w * scale(p));
+    params.parities = u32(walk.parities);
+    params.splits = splits;
+    params.h = u32(doubles ? 2 * p.h : p.h);
+    params.w = u32(doubles ? 2 * p.w : p.w);
     params.w_stored = u32(p.w);
     params.c_in = u32(p.c_in);
-    params.upsample = p.upsample ? 1 : 0;
+    params.upsample = doubles ? 1 : 0;
     params.pixels = u32(pixels);
     params.c_out = u32(p.c_out);
     params.q = u32(p.q);
-    params.r = u32(p.r);
-    params.s = u32(p.s);
+    params.r = u32(walk.r);
+    params.s = u32(walk.s);
     params.stride_h = u32(p.stride_h);
     params.stride_w = u32(p.stride_w);
     params.dilation_h = u32(p.dilation_h);
@@ -171,9 +211,9 @@ FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile)
     params.input_bytes = u32(static_cast<int64_t>(p.input_frame_bytes()));
     params.output_bytes = u32(static_cast<int64_t>(p.output_frame_bytes()));
     params.filter_bytes = params.c_out * params.filter_pitch;
-    params.by_w_out = FastDivisor::of(u32(p.w_out()));
+    params.by_w_out = FastDivisor::of(u32(walk.w));
     params.by_c_in = FastDivisor::of(u32(p.c_in));
-    params.by_s = FastDivisor::of(u32(p.s));
+    params.by_s = FastDivisor::of(u32(walk.s));
     params.flags = (p.bias ? kConvBias : 0u) | (p.silu ? kConvSilu : 0u) | (p.source ? kConvResidual : 0u) |
                    (p.output ? kConvOutput : 0u) | (p.norm ? kConvNorm : 0u) |
                    (p.norm && p.norm_silu ? kConvNormSilu : 0u) | (p.output_f32 ? kConvFloat32 : 0u);
@@ -216,6 +256,10 @@ int64_t FourWaveConvProblem::w_out() const {
     const int64_t taps = w * scale(*this) + pad_left + pad_right - dilation_w * (s - 1) - 1;
     return w <= 0 || taps < 0 ? 0 : taps / stride_w + 1;
 }
+bool FourWaveConvProblem::sub_pixel() const {
+    return upsample && r == 3 && s == 3 && stride_h == 1 && stride_w == 1 && dilation_h == 1 && dilation_w == 1 &&
+           pad_top == 1 && pad_bottom == 1 && pad_left == 1 && pad_right == 1 && element != Element::F8E4M3;
+}
 uint64_t FourWaveConvProblem::input_frame_bytes() const {
     return static_cast<uint64_t>(h * w * c_in * element_bytes(element));
 }
@@ -240,10 +284,14 @@ std::vector<std::string> declined(const FourWaveConvProblem& p) {
                                        std::to_string(kMaxConvFrameTaps) + " frames");
     gate(p.input_frame_bytes() < kDescriptor, frame_too_large("an input frame", p.input_frame_bytes()));
     gate(p.output_frame_bytes() < kDescriptor, frame_too_large("an output frame", p.output_frame_bytes()));
-    const auto filter = static_cast<uint64_t>(round_up(p.c_out, 256) * filter_row(p, 128) * element_bytes(p.element));
+    const auto filter = static_cast<uint64_t>(walk_of(p).parities * round_up(p.c_out, 256) * filter_row(p, 128) *
+                                              element_bytes(p.element));
     gate(filter < kDescriptor, frame_too_large("a packed filter", filter));
-    gate(!p.norm || p.c_out <= 256,
-         std::to_string(p.c_out) + " output channels under a norm: one tile holds at most 256 of a pixel's channels");
+    gate(!p.norm || p.c_out <= kMostNormedChannels, std::to_string(p.c_out) +
+                                                        " output channels under a norm: one tile holds at most " +
+                                                        std::to_string(kMostNormedChannels) + " of a pixel's channels");
+    gate(!p.norm || p.c_out % 8 == 0 || p.c_out <= 128,
+         std::to_string(p.c_out) + " output channels under a norm: a tile of more than 128 holds multiples of 8");
     gate(!p.output_f32 || !p.norm, "a norm of float32 outputs: it goes over rounded ones");
     gate(!p.output_f32 || !p.source, "a float32 source: it is prefetched into registers for 16 bits a value");
     gate(p.output || p.norm, "neither the output nor its norm is stored");
@@ -252,26 +300,64 @@ std::vector<std::string> declined(const FourWaveConvProblem& p) {
 
 ConvPath path_of(const FourWaveConvProblem& p) { return path_of(p, p.element == Element::F8E4M3 ? 128 : 32); }
 
-int64_t estimated_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
-    const int64_t tiles =
-        p.frames * ceil_div(p.h_out() * p.w_out(), kernel.tile.bm) * ceil_div(p.c_out, kernel.tile.bn);
-    return ceil_div(tiles, kComputeUnits * cost_of(kernel).workgroups) * round_clocks(p, kernel);
+double estimated_seconds(const FourWaveConvProblem& p, const ConvChoice& choice, const conv::Chip& chip) {
+    const int64_t at_once = int64_t{chip.compute_units} * cost_of(*choice.kernel).workgroups;
+    const int64_t rounds = ceil_div(workgroups(p, *choice.kernel) * choice.splits, at_once);
+    const double computing = static_cast<double>(rounds * round_clocks(p, choice)) / chip.clocks_per_second;
+    const double rate = kReachedMemoryShare * chip.memory_bytes_per_second;
+    const auto output = static_cast<double>(p.frames) * static_cast<double>(p.output_frame_bytes());
+    const double moved = static_cast<double>(p.frames) * static_cast<double>(p.input_frame_bytes()) +
+                         output * ((p.output ? 1 : 0) + (p.source ? 1 : 0) + (p.norm ? 1 : 0));
+    double seconds = std::max(computing, moved / rate);
+    if (choice.splits > 1) {  // float32 sums of every part are written and read, and the output written
+        const double sums = output * (p.output_f32 ? 1 : 2) * choice.splits;
+        seconds += conv::kLaunchSeconds + (2 * sums + output) / rate;
+    }
+    return seconds;
 }
 
-const ConvKernel* choose_kernel(const FourWaveConvProblem& p, std::optional<ConvPath> path) {
-    return least_of(
-        p, path, [](const ConvKernel&) { return true; }, estimated_clocks);
+ConvChoice choose_kernel(const FourWaveConvProblem& p, const conv::Chip& chip, std::optional<ConvPath> path) {
+    return {least_of(
+        p, path, [](const ConvKernel&) { return true; },
+        [&](const FourWaveConvProblem& problem, const ConvKernel& kernel) {
+            return estimated_seconds(problem, {&kernel}, chip);
+        })};
 }
 
-const ConvKernel* choose_kernel_for_packing(const FourWaveConvProblem& p) {
+ConvChoice choose_kernel_for_packing(const FourWaveConvProblem& p, const conv::Chip& chip, Splitting splitting) {
+    FourWaveConvProblem plain = p, frame = p;
+    plain.norm = false;
+    frame.frames = 1;
     const ConvKernel* const endless = least_of(
-        p, {}, [](const ConvKernel&) { return true; }, endless_clocks);
-    if (endless == nullptr) return nullptr;
-    return least_of(
-        p, {}, [&](const ConvKernel& kernel) { return kernel.tile.bk == endless->tile.bk; }, estimated_clocks);
+        plain, {}, [](const ConvKernel&) { return true; }, endless_clocks);
+    if (endless == nullptr) return {};
+    const auto best = [&](const FourWaveConvProblem& problem, uint32_t splits, const auto& wanted) {
+        return ConvChoice{
+            least_of(
+                problem, {},
+                [&](const ConvKernel& kernel) { return kernel.tile.bk == endless->tile.bk && wanted(kernel); },
+                [&](const FourWaveConvProblem& q, const ConvKernel& kernel) {
+                    return estimated_seconds(q, {&kernel, splits}, chip);
+                }),
+            splits};
+    };
+    const auto any = [](const ConvKernel&) { return true; };
+    // Sums in another order have other bits: how K is split must not depend on the number of frames.
+    ConvChoice whole = best(frame, 1, any);
+    if (whole.kernel == nullptr) return {};
+    const bool splittable = splitting == Splitting::WherePaying && !p.norm && p.c_out % 8 == 0;
+    for (uint32_t splits = 2; splittable && splits <= kMostSplits; ++splits) {
+        const ConvChoice split = best(frame, splits, [&](const ConvKernel& kernel) {
+            return workgroups(frame, kernel) < chip.compute_units && trips(p, kernel) / splits >= kLeastTripsOfPart;
+        });
+        if (split.kernel != nullptr && estimated_seconds(frame, split, chip) < estimated_seconds(frame, whole, chip))
+            whole = split;
+    }
+    return best(p, whole.splits, any);
 }
 
-ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const ConvOverrides& overrides) {
+ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const ConvOverrides& overrides,
+                                   const conv::Chip& chip) {
     if (const auto reasons = declined(problem); !reasons.empty()) {
         std::string error = "FourWaveConv declines";
         for (const std::string& reason : reasons) error += (&reason == &reasons.front() ? ": " : "; ") + reason;
@@ -279,7 +365,7 @@ ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const Con
     }
     const ConvKernel* const kernel =
         overrides.tile ? find_kernel(problem.element, *overrides.tile, overrides.path.value_or(path_of(problem)))
-                       : choose_kernel(problem, overrides.path);
+                       : choose_kernel(problem, chip, overrides.path).kernel;
     if (kernel == nullptr) {
         return {{},
                 "FourWaveConv has no kernel of " +
@@ -291,19 +377,27 @@ ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const Con
     if (!fits_path(problem, kernel->path, tile.bk)) {
         return {{}, std::string(kernel->name) + " does not take " + std::to_string(problem.c_in) + " input channels"};
     }
-    if (problem.norm && problem.c_out > tile.bn) {
+    if (problem.norm && (problem.c_out > tile.bn || tile.bn > kMostNormedChannels)) {
         return {{},
                 "a tile of " + name + " does not hold the " + std::to_string(problem.c_out) +
                     " channels that the norm goes over"};
     }
+    if (!fits_epilogue(problem, tile)) {
+        return {{},
+                "a tile of " + name + " takes multiples of 8 output channels, not " + std::to_string(problem.c_out)};
+    }
+    if (overrides.splits > 1 && (!problem.output_f32 || problem.bias || problem.silu || problem.scales)) {
+        return {{}, "parts of K store float32 sums, which another pass adds, scales and activates"};
+    }
     FourWaveConvPlan plan{.problem = problem,
                           .kernel = kernel,
                           .params = {},
+                          .compute_units = chip.compute_units,
                           .filter_bytes = 0,
                           .channel_bytes = 0,
                           .frames_per_launch = 0};
-    if (!nothing_to_do(problem)) plan.params = params_of(problem, tile);
-    plan.filter_bytes = uint64_t{plan.params.c_out} * plan.params.filter_pitch;
+    if (!nothing_to_do(problem)) plan.params = params_of(problem, tile, overrides.splits);
+    plan.filter_bytes = uint64_t{plan.params.parities} * plan.params.filter_bytes;
     plan.channel_bytes = static_cast<uint64_t>(round_up(problem.c_out, 256)) * sizeof(float);
     plan.frames_per_launch = std::min(kMaxConvFrames, kMaxConvFrameTaps / static_cast<uint32_t>(problem.q));
     return {plan, {}};
@@ -322,14 +416,25 @@ std::vector<std::byte> pack_filter(const FourWaveConvPlan& plan, std::span<const
         }
         return int64_t{0};
     };
+    const Walk walk = walk_of(p);
+    const auto weight = [&](int64_t parity, int64_t k, int64_t q, int64_t r, int64_t s, int64_t c) {
+        if (walk.parities == 1) return filter[index(k, q, r * p.s + s, c)];
+        const conv::FoldedTaps rows = conv::folded_taps(parity / 2, r), columns = conv::folded_taps(parity % 2, s);
+        float sum = 0;
+        for (int64_t row = rows.first; row < rows.end; ++row)
+            for (int64_t column = columns.first; column < columns.end; ++column)
+                sum += filter[index(k, q, row * p.s + column, c)];
+        return sum;
+    };
     std::vector<std::byte> packed(plan.filter_bytes);
     if (packed.empty()) return packed;
     const int64_t tap_bytes = int64_t{plan.params.steps_per_q} * plan.kernel->tile.bk * element_bytes(p.element);
-    for (int64_t k = 0; k < p.c_out; ++k) {
+    for (int64_t row = 0; row < walk.parities * p.c_out; ++row) {
         for (int64_t q = 0; q < p.q; ++q) {
-            std::byte* at = packed.data() + k * plan.params.filter_pitch + q * tap_bytes;
-            for (int64_t rs = 0; rs < p.r * p.s; ++rs) {
-                for (int64_t c = 0; c < p.c_in; ++c) at = put(at, p.element, filter[index(k, q, rs, c)]);
+            std::byte* at = packed.data() + row * plan.params.filter_pitch + q * tap_bytes;
+            for (int64_t rs = 0; rs < walk.r * walk.s; ++rs) {
+                for (int64_t c = 0; c < p.c_in; ++c)
+                    at = put(at, p.element, weight(row / p.c_out, row % p.c_out, q, rs / walk.s, rs % walk.s, c));
             }
         }
     }
@@ -354,12 +459,15 @@ std::vector<FourWaveConvLaunch> launches(const FourWaveConvPlan& plan, const Con
         params.filter = addresses.filter;
         params.bias = static_cast<const float*>(addresses.bias);
         params.gamma = static_cast<const float*>(addresses.gamma);
+        params.scales = static_cast<const float*>(addresses.scales);
+        params.split_bytes = addresses.split_bytes;
         std::copy_n(addresses.input.begin() + first * params.q, params.frames * params.q, params.input);
         if (plan.problem.output) std::copy_n(addresses.output.begin() + first, params.frames, params.output);
         if (plan.problem.source) std::copy_n(addresses.source.begin() + first, params.frames, params.source);
         if (plan.problem.norm) std::copy_n(addresses.normed.begin() + first, params.frames, params.normed);
-        launch.workgroups = params.frames * params.tiles_m * params.tiles_n;
-        const bool large = launch.workgroups >= kLargeGrid;
+        launch.workgroups = params.frames * params.parities * params.splits * params.tiles_m * params.tiles_n;
+        const bool large = launch.workgroups >= kLargeGrid * plan.compute_units;
+        params.xcds = std::max(1U, plan.compute_units / kComputeUnitsOfXcd);
         params.xcd_chunk = large ? 32 : 0;
         params.group_m = large ? 8 : 1;
         result.push_back(launch);

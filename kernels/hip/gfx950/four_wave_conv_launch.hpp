@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <kinetograph/kernels/conv/chip.hpp>
 #include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
 #include <optional>
@@ -17,7 +18,7 @@ enum class ConvPath : uint8_t { Uniform, Chunks, Pieces, Elements };  ///< ConvL
 
 /// One convolution of frames, each a dense [h, w, c_in] block. There is no time axis: an output frame lists its q input
 /// frames, so that stride, dilation, padding and history rings in time are the caller's choice of addresses. output =
-/// activation(conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16), or float32.
+/// activation(scale * conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16), or float32.
 struct FourWaveConvProblem {
     Element element = Element::BF16;
     int64_t frames = 1;              ///< output frames
@@ -27,6 +28,7 @@ struct FourWaveConvProblem {
     int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
     int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
     int64_t groups = 1;
+    bool scales = false;  ///< a factor of the sums for each output channel
     bool bias = true, silu = false, source = false;
     float beta = 1;
     bool output = true;       ///< the values themselves are stored
@@ -36,6 +38,9 @@ struct FourWaveConvProblem {
 
     int64_t h_out() const;
     int64_t w_out() const;
+    /// Upsampling before a 3x3 filter (stride, dilation and padding 1, 16-bit elements): computed as four 2x2 filters
+    /// on the stored image, one for each parity of the output's row and column.
+    bool sub_pixel() const;
     uint64_t input_frame_bytes() const;
     uint64_t output_frame_bytes() const;
 };
@@ -56,6 +61,7 @@ struct ConvOverrides {
     std::optional<ConvTile> tile =
         {};  ///< a tile that has a kernel for the problem's element type and path (conv_kernels())
     std::optional<ConvPath> path = {};  ///< a narrower path than path_of()
+    uint32_t splits = 1;                ///< parts of K; more than one: float32 sums of each part, for JoinSumsProblem
 };
 
 struct ConvKernel {
@@ -68,16 +74,33 @@ struct ConvKernel {
 /// Every kernel.
 std::span<const ConvKernel> conv_kernels();
 
-/// The kernel (of `path`, if given) with the least estimated time on 256 compute units: rounds of workgroups times the
-/// clocks of their loops. Null if no kernel of the path takes the channels, or holds those of a norm.
-const ConvKernel* choose_kernel(const FourWaveConvProblem& problem, std::optional<ConvPath> path = {});
+/// A whole MI355X: AMD's data sheet, but with the clock that public measurements show under matrix load (2.4 nominal).
+inline conv::Chip mi355x() { return {"hip", "gfx950", "", 256, 160 * 1024, 2.0e9, 8e12}; }
+
+enum class Splitting : uint8_t { WherePaying, Never };  ///< of K
+
+/// Of HBM's rate, by streams: what public measurements show.
+inline constexpr double kReachedMemoryShare = 0.8;
+
+/// A kernel, and the number of parts of K that have workgroups of their own.
+struct ConvChoice {
+    const ConvKernel* kernel = nullptr;
+    uint32_t splits = 1;
+};
+
+/// The kernel (of `path`, if given) with the least estimated time. Null if no kernel of the path takes the channels, or
+/// holds those of a norm.
+ConvChoice choose_kernel(const FourWaveConvProblem& problem, const conv::Chip& chip, std::optional<ConvPath> path = {});
 
 /// The same among the kernels of one k block, for which a filter is packed: that of the cheapest kernel on an endless
-/// grid. It depends only on channels and taps, so that one packing serves any number and size of frames.
-const ConvKernel* choose_kernel_for_packing(const FourWaveConvProblem& problem);
+/// grid. It depends only on channels and taps, so that one packing serves any number and size of frames, with a norm
+/// and without. K is split if a frame alone has fewer workgroups than the device compute units, and the join pays.
+ConvChoice choose_kernel_for_packing(const FourWaveConvProblem& problem, const conv::Chip& chip,
+                                     Splitting splitting = Splitting::WherePaying);
 
-/// Clocks of 256 compute units that the problem takes with that kernel.
-int64_t estimated_clocks(const FourWaveConvProblem& problem, const ConvKernel& kernel);
+/// Estimated: rounds of workgroups times the clocks of their loops, or the time to move the frames if that is longer;
+/// with splits also the pass that adds them. Without the fixed cost of a launch.
+double estimated_seconds(const FourWaveConvProblem& problem, const ConvChoice& choice, const conv::Chip& chip);
 
 /// A problem that is not declined, bound to a kernel; complete but for the addresses.
 struct FourWaveConvPlan {
@@ -85,6 +108,7 @@ struct FourWaveConvPlan {
     const ConvKernel* kernel;
     uint32_t threads = 256;
     FourWaveConvParams params;  ///< without addresses, of a launch with params.frames frames at most
+    uint32_t compute_units;     ///< of the device
     uint64_t filter_bytes;      ///< of pack_filter
     uint64_t channel_bytes;     ///< of pack_channels
     uint32_t frames_per_launch;
@@ -95,7 +119,8 @@ struct ConvPlanResult {
     std::optional<FourWaveConvPlan> plan;
     std::string error;
 };
-ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const ConvOverrides& overrides = {});
+ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const ConvOverrides& overrides = {},
+                                   const conv::Chip& chip = mi355x());
 
 /// Orders of a filter's axes, the innermost last: PyTorch's [k][c][q][r][s]; [k][q][r][s][c] (KRSC); [q][r][s][c][k]
 /// (RSCF, QRSCF).
@@ -103,22 +128,25 @@ enum class FilterOrder : uint8_t { Kcqrs, Kqrsc, Qrsck };
 
 /// The filter in the kernel's order: one row of filter_pitch bytes per output channel, elements [q][r][s][c]. The r * s
 /// * c of each temporal tap are followed by zeros up to whole k blocks, the row by zeros up to a multiple of 256
-/// elements. Rounded once, to the problem's element type. Pack when loading.
+/// elements. Rounded once, to the problem's element type. With sub_pixel() four such filters, one a parity. Pack when
+/// loading.
 std::vector<std::byte> pack_filter(const FourWaveConvPlan& plan, std::span<const float> filter,
                                    FilterOrder order = FilterOrder::Kcqrs);
 
-/// Bias or gamma, padded with zeros to a multiple of 256 channels.
+/// Bias, gamma or scales, padded with zeros to a multiple of 256 channels.
 std::vector<float> pack_channels(const FourWaveConvPlan& plan, std::span<const float> values);
 
 /// Device addresses of one call. Frames are dense blocks aligned to 4 bytes (input frames: to 16 for speed).
 struct ConvAddresses {
     std::span<const void* const> input;   ///< frames * q: [frame][tap]; null: a frame of zeros
-    std::span<void* const> output;        ///< frames; empty without output
+    std::span<void* const> output;        ///< frames; empty without output; with splits: the first part's sums
+    uint64_t split_bytes = 0;             ///< with splits: from a part's output frame to the next part's
     std::span<const void* const> source;  ///< frames; empty without source; may be the output frames
     std::span<void* const> normed;        ///< frames; empty without norm
     const void* filter = nullptr;         ///< pack_filter
     const void* bias = nullptr;           ///< pack_channels
     const void* gamma = nullptr;          ///< pack_channels
+    const void* scales = nullptr;         ///< pack_channels; null: none
 };
 
 struct FourWaveConvLaunch {

@@ -1,21 +1,25 @@
 #pragma once
 
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_config.hpp>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_order.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
 #include <kinetograph/kernels/isa/amd/math.hpp>
 
 /// Loads half tiles of the im2col matrix and of the filter to LDS, k block after k block.
 namespace kinetograph::gfx950 {
 
-KG_DEVICE Lanes<uint32_t> quotient(const Lanes<uint32_t>& dividend, const FastDivisor& by) {
-    return isa::amd::mul_hi(dividend << 1u, Lanes<uint32_t>(by.magic)) >> by.shift;
-}
-
 template <class Config>
 class FourWaveConvLoader {
   public:
-    KG_DEVICE FourWaveConvLoader(const FourWaveConvParams& params, uint32_t frame, uint32_t tile_m, uint32_t tile_n)
-        : params_(params), frame_(frame), wave_(isa::amd::wave_index()) {
+    KG_DEVICE FourWaveConvLoader(const FourWaveConvParams& params, const TilePlace& tile)
+        : params_(params),
+          frame_(tile.frame),
+          wave_(isa::amd::wave_index()),
+          filters_(static_cast<const char*>(params.filter) +
+                   (Config::kFault == ConvFault::ParityFilterShared ? 0 : tile.parity * params.filter_bytes)),
+          end_(part_begin(params, tile.split + 1)) {
+        const uint32_t parity = Config::kFault == ConvFault::ParityNotShifted ? 0 : tile.parity;
+        const uint32_t pad_top = params.pad_top - parity / 2, pad_left = params.pad_left - parity % 2;
         const Lanes<uint32_t> lane = isa::amd::lane_index();
         row_ = lane / Config::kChunks;
         const Lanes<uint32_t> slot = lane % Config::kChunks;
@@ -24,70 +28,78 @@ class FourWaveConvLoader {
             KG_UNROLL
             for (uint32_t load = 0; load < Config::kLoadsA; ++load) {
                 const Lanes<uint32_t> row = row_of(load) + half * (Config::kBM / 2);
-                const Lanes<uint32_t> pixel = row + tile_m * Config::kBM;
+                const Lanes<uint32_t> pixel = row + tile.m * Config::kBM;
                 const Lanes<uint32_t> y = quotient(pixel, params.by_w_out);
                 const Lanes<uint32_t> x = pixel - y * params.by_w_out.divisor;
-                // Rows past the last pixel get a position below every image, for every tap.
+                // Rows past the last pixel, and those that only fill up a load, get a position below every image.
                 top_[half][load] =
-                    isa::amd::select<uint32_t>(pixel < params.pixels, y * params.stride_h - params.pad_top, kNowhere);
-                left_[half][load] = x * params.stride_w - params.pad_left;
+                    isa::amd::select<uint32_t>((pixel < params.pixels) & (row_of(load) < Config::kBM / 2),
+                                               y * params.stride_h - pad_top, kNowhere);
+                left_[half][load] = x * params.stride_w - pad_left;
+                if constexpr (Config::kLoader == ConvLoader::Uniform) find_taps(half, load, chunk_of(load, slot));
             }
             KG_UNROLL
             for (uint32_t load = 0; load < Config::kLoadsB; ++load) {
-                const Lanes<uint32_t> row = row_of(load) + half * (Config::kBN / 2);
-                filter_[half][load] = (row + tile_n * Config::kBN) * params.filter_pitch + chunk_of(load, slot) * 16u;
+                const bool straight = Config::kFault == ConvFault::UnpairedColumns;
+                const Lanes<uint32_t> channel =
+                    (straight ? row_of(load) + half * (Config::kBN / 2) : tile_channel<Config>(half, row_of(load))) +
+                    tile.n * Config::kBN;
+                filter_[half][load] = isa::amd::select<uint32_t>(
+                    row_of(load) < Config::kBN / 2, channel * params.filter_pitch + chunk_of(load, slot) * 16u,
+                    isa::amd::kOutOfRange);
             }
         }
         KG_UNROLL
         for (uint32_t load = 0; load < Config::kLoadsA; ++load) chunk_[load] = chunk_of(load, slot);
-        while (q_ < params.q && params.input[frame * params.q + q_] == nullptr) ++q_;  // before a stream's first frame
-        step_ = q_ * params.steps_per_q;
+        if (params.splits == 1) {
+            while (q_ < params.q && params.input[frame_ * params.q + q_] == nullptr)
+                ++q_;  // before a stream's first frame
+            step_ = q_ * params.steps_per_q;
+        } else {
+            begin_at(Config::kFault == ConvFault::PartsBeginTogether ? 0 : part_begin(params, tile.split));
+        }
         open_frame();
     }
 
     /// The number of k blocks to multiply: even, because the stages alternate.
-    KG_DEVICE uint32_t steps() const { return (params_.q * params_.steps_per_q - step_ + 1) / 2 * 2; }
+    KG_DEVICE uint32_t steps() const { return (end_ - step_ + 1) / 2 * 2; }
 
-    /// Loads half `half` of the activation's k block to `place`.
-    KG_DEVICE void load_a(uint32_t half, LdsPlace place) {
-        KG_UNROLL
-        for (uint32_t load = 0; load < Config::kLoadsA; ++load) {
-            if (idle(load, Config::kBM / 2)) continue;
-            const LdsPlace target = place + place_of(load);
-            if constexpr (Config::kLoader == ConvLoader::Uniform) {
-                load_direct(target, tap_[half][load], image_bytes_ != 0 ? c_ * Config::kElementBytes : 0);
-            } else if constexpr (Config::kLoader == ConvLoader::Chunks) {
-                load_direct(target, element_address(half, load, 0), 0);
-            } else {
-                isa::amd::write_lds_16(target, isa::amd::lane_index() * 16u, gather(half, load));
-            }
+    /// Load `load` (of kLoadsA) of half `half` of the activation's k block, to `place`.
+    KG_DEVICE void load_a(uint32_t half, uint32_t load, LdsPlace place) {
+        const LdsPlace target = place + place_of(load);
+        if constexpr (Config::kLoader == ConvLoader::Uniform) {
+            load_direct(target, tap_address(half, load), image_bytes_ != 0 ? c_ * Config::kElementBytes : 0);
+        } else if constexpr (Config::kLoader == ConvLoader::Chunks) {
+            load_direct(target, element_address(half, load, 0), 0);
+        } else {
+            isa::amd::write_lds_16(target, isa::amd::lane_index() * 16u, gather(half, load));
         }
     }
 
-    /// Loads half `half` of the filter's k block to `place`.
-    KG_DEVICE void load_b(uint32_t half, LdsPlace place) const {
+    /// Load `load` (of kLoadsB) of half `half` of the filter's k block, to `place`.
+    KG_DEVICE void load_b(uint32_t half, uint32_t load, LdsPlace place) const {
+        if constexpr (Config::kFault == ConvFault::SkipsIdleLoads) {
+            if ((load * Config::kWaves + wave_) * Config::kRowsPerLoad >= Config::kBN / 2) return;
+        }
         const bool exists = step_ < params_.steps;
-        const Buffer filter = isa::amd::make_buffer(params_.filter, exists ? params_.filter_bytes : 0);
-        KG_UNROLL
-        for (uint32_t load = 0; load < Config::kLoadsB; ++load) {
-            if (idle(load, Config::kBN / 2)) continue;
-            isa::amd::load_16_to_lds(filter, place + place_of(load), filter_[half][load],
-                                     exists ? step_ * Config::kRowBytes : 0);
-        }
+        const Buffer filter = isa::amd::make_buffer(filters_, exists ? params_.filter_bytes : 0);
+        isa::amd::load_16_to_lds(filter, place + place_of(load), filter_[half][load],
+                                 exists ? step_ * Config::kRowBytes : 0);
     }
 
-    /// Advances to the next k block. After the last one all loads read zeros.
+    /// Advances to the next k block. After the last one all loads read zeros. Selections instead of branches, except
+    /// where a frame ends: scalar instructions of one basic block fit between products.
     KG_DEVICE void advance() {
         ++step_;
         if constexpr (Config::kLoader == ConvLoader::Uniform) {
             c_ += Config::kBK;
-            if (c_ != params_.c_in) return;
-            c_ = 0;
-            if (++s_ == params_.s) {
-                s_ = 0;
-                ++r_;
-            }
-            if (r_ != params_.r) return open_tap();
+            const bool tap_ends = c_ == params_.c_in;
+            c_ = tap_ends ? 0 : c_;
+            s_ += tap_ends ? 1 : 0;
+            const bool row_ends = s_ == params_.s;
+            s_ = row_ends ? 0 : s_;
+            r_ += row_ends ? 1 : 0;
+            if (r_ != params_.r) return;
             r_ = 0;
         } else {
             k_ += Config::kBK;
@@ -101,6 +113,26 @@ class FourWaveConvLoader {
   private:
     static constexpr uint32_t kNowhere = 0x80000000u;
 
+    /// The first k block of part `split` of K: an even one.
+    KG_DEVICE static uint32_t part_begin(const FourWaveConvParams& params, uint32_t split) {
+        if (params.splits == 1) return split * params.steps;
+        return isa::amd::read_first_lane(params.steps / 2 * split / params.splits) * 2;
+    }
+    KG_DEVICE void begin_at(uint32_t step) {
+        step_ = step;
+        q_ = isa::amd::read_first_lane(step / params_.steps_per_q);
+        const uint32_t in_q = step - q_ * params_.steps_per_q;
+        if constexpr (Config::kLoader == ConvLoader::Uniform) {
+            const uint32_t tap = isa::amd::read_first_lane(in_q * Config::kBK / params_.c_in);
+            c_ = in_q * Config::kBK - tap * params_.c_in;
+            r_ = isa::amd::read_first_lane(tap / params_.s);
+            s_ = tap - r_ * params_.s;
+        } else {
+            step_in_q_ = in_q;
+            k_ = in_q * Config::kBK;
+        }
+    }
+
     KG_DEVICE Lanes<uint32_t> row_of(uint32_t load) const {
         return row_ + (load * Config::kWaves + wave_) * Config::kRowsPerLoad;
     }
@@ -110,11 +142,6 @@ class FourWaveConvLoader {
     KG_DEVICE Lanes<uint32_t> chunk_of(uint32_t load, const Lanes<uint32_t>& slot) const {
         return swizzled_chunk<Config::kChunks>(row_of(load), slot);
     }
-    /// Half a tile may have fewer rows than four waves load at once.
-    KG_DEVICE bool idle(uint32_t load, uint32_t rows) const {
-        if (rows % (Config::kWaves * Config::kRowsPerLoad) == 0) return false;
-        return (load * Config::kWaves + wave_) * Config::kRowsPerLoad >= rows;
-    }
 
     KG_DEVICE void open_frame() {
         const void* const address = q_ < params_.q ? params_.input[frame_ * params_.q + q_] : nullptr;
@@ -122,18 +149,30 @@ class FourWaveConvLoader {
         if constexpr (Config::kFault == ConvFault::SizeInElements) bytes /= Config::kElementBytes;
         image_bytes_ = bytes;
         image_ = isa::amd::make_buffer(address, bytes);
-        if constexpr (Config::kLoader == ConvLoader::Uniform) open_tap();
     }
 
-    /// Uniform: soffset walks the channels of a tap, so the lanes' addresses are computed once per tap.
-    KG_DEVICE void open_tap() {
-        KG_UNROLL
-        for (uint32_t half = 0; half < 2; ++half) {
-            KG_UNROLL
-            for (uint32_t load = 0; load < Config::kLoadsA; ++load) {
-                tap_[half][load] = address(half, load, r_, s_, chunk_[load] * 16u, true);
-            }
+    /// Uniform: turns a row's position into the address of its chunk under the first tap (modulo 2^32: that may lie
+    /// before the image) and into a bit for every row r and column s of taps that is inside the image.
+    KG_DEVICE void find_taps(uint32_t half, uint32_t load, const Lanes<uint32_t>& chunk) {
+        const Lanes<uint32_t> y = top_[half][load], x = left_[half][load];
+        Lanes<uint32_t> inside = 0u;
+        const uint32_t taps = params_.r > params_.s ? params_.r : params_.s;  // at most kMostUniformTaps
+        for (uint32_t tap = 0; tap < taps; ++tap) {
+            const Lanes<bool> row = y + tap * params_.dilation_h < params_.h;
+            const Lanes<bool> column = x + tap * params_.dilation_w < params_.w;
+            inside = inside | isa::amd::select<uint32_t>(row, 1u << tap, 0u) |
+                     isa::amd::select<uint32_t>(column, 0x10000u << tap, 0u);
         }
+        top_[half][load] = (y * params_.w_stored + x) * (params_.c_in * Config::kElementBytes) + chunk * 16u;
+        left_[half][load] = inside;
+    }
+
+    /// Uniform: the lane's bytes under the current tap, in its first channel (soffset walks the channels).
+    KG_DEVICE Lanes<uint32_t> tap_address(uint32_t half, uint32_t load) const {
+        const uint32_t bits = 1u << r_ | 0x10000u << s_;
+        const uint32_t distance = (r_ * params_.dilation_h * params_.w_stored + s_ * params_.dilation_w) *
+                                  (params_.c_in * Config::kElementBytes);
+        return isa::amd::select<uint32_t>((left_[half][load] & bits) == bits, top_[half][load] + distance, outside());
     }
 
     KG_DEVICE void load_direct(LdsPlace target, const Lanes<uint32_t>& voffset, uint32_t soffset) const {
@@ -149,16 +188,17 @@ class FourWaveConvLoader {
 
     /// Offset of the byte under tap (r, s) of a row's pixel, `inside` bytes into it; lanes in the halo get one out of
     /// range.
-    template <class Tap>
-    KG_DEVICE Lanes<uint32_t> address(uint32_t half, uint32_t load, const Tap& r, const Tap& s,
+    KG_DEVICE Lanes<uint32_t> address(uint32_t half, uint32_t load, const Lanes<uint32_t>& r, const Lanes<uint32_t>& s,
                                       const Lanes<uint32_t>& inside, const Lanes<bool>& exists) const {
         const Lanes<uint32_t> y = top_[half][load] + r * params_.dilation_h;
         const Lanes<uint32_t> x = left_[half][load] + s * params_.dilation_w;
         const Lanes<uint32_t> pixel = (y >> params_.upsample) * params_.w_stored + (x >> params_.upsample);
         const Lanes<uint32_t> offset = pixel * (params_.c_in * Config::kElementBytes) + inside;
-        const uint32_t outside =
-            Config::kFault == ConvFault::HaloInElements ? image_bytes_ / 2 / 16 * 16 : isa::amd::kOutOfRange;
-        return isa::amd::select<uint32_t>((y < params_.h) & (x < params_.w) & exists, offset, outside);
+        return isa::amd::select<uint32_t>((y < params_.h) & (x < params_.w) & exists, offset, outside());
+    }
+    /// The offset of a lane in the halo.
+    KG_DEVICE uint32_t outside() const {
+        return Config::kFault == ConvFault::HaloInElements ? image_bytes_ / 2 / 16 * 16 : isa::amd::kOutOfRange;
     }
 
     /// The same for element `element` of a lane's chunk, which has its own tap. The K of one temporal tap ends within a
@@ -196,10 +236,12 @@ class FourWaveConvLoader {
 
     const FourWaveConvParams& params_;
     uint32_t frame_, wave_;
-    Lanes<uint32_t> row_;                                                 ///< of a load
-    Lanes<uint32_t> top_[2][Config::kLoadsA], left_[2][Config::kLoadsA];  ///< input pixel under the first tap
+    const void* filters_;  ///< of the tile's parity
+    uint32_t end_;         ///< of the part of K
+    Lanes<uint32_t> row_;  ///< of a load
+    Lanes<uint32_t> top_[2][Config::kLoadsA],
+        left_[2][Config::kLoadsA];  ///< input pixel under the first tap; Uniform: find_taps
     Lanes<uint32_t> chunk_[Config::kLoadsA];
-    Lanes<uint32_t> tap_[2][Config::kLoadsA];     ///< Uniform: the lane's bytes under the current tap, first channel
     Lanes<uint32_t> filter_[2][Config::kLoadsB];  ///< bytes of the lane's filter row, first k block
     Buffer image_;                                ///< of the current frame tap
     uint32_t image_bytes_ = 0;

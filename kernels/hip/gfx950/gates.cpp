@@ -25,7 +25,6 @@ std::string joined(const std::vector<std::string>& reasons) {
 constexpr Gate kFourWave[] = {
     kOnGfx950,
     {"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); }, conv::met_dtype},
-    conv::kUnscaled,
     {"what one launch of the kernel holds",
      [](const Subject& s) { return !multiplies(s.problem.dtype) || declined(four_wave_problem(s.problem)).empty(); },
      [](const Subject& s) { return joined(declined(four_wave_problem(s.problem))); }},

@@ -51,7 +51,7 @@ conv::ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
         {.gather = {launch_shape(gather_of(matrix, 0, matrix.part_pixels())).kernel, "frame_moves"},
          .append_gather = [matrix](std::vector<conv::ConvStep>& steps, const conv::ConvTensors& tensors,
                                    const Im2colPart& part) { append_gather(steps, matrix, tensors, part); },
-         .plan_product = plan_four_wave});
+         .plan_product = plan_product});
 }
 
 }  // namespace kinetograph::gfx950

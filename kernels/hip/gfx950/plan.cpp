@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <kinetograph/kernels/hip/gfx950/gates.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/plan.hpp>
 
@@ -10,8 +11,6 @@ using conv::ConvPlan;
 using conv::ConvProblem;
 using conv::ConvStep;
 using conv::ConvTensors;
-
-constexpr int64_t kMostNormedChannels = 256;  // of a pixel in the widest tile
 
 /// Input frames of every output frame and tap; null for taps in the padding.
 std::vector<const void*> tap_frames(const ConvProblem& p, std::span<const std::byte* const> input) {
@@ -54,9 +53,152 @@ std::vector<To> addresses(std::span<Byte* const> frames) {
     return {frames.begin(), frames.end()};
 }
 
-bool norms_after(const ConvProblem& p) { return p.norm != conv::Norm::None && !four_wave_problem(p).norm; }
+/// How a problem runs: which kernel, over which parts of K, and whether it norms too or another pass does.
+struct Course {
+    FourWaveConvProblem conv;  ///< of the kernel: float32 sums only, if K is split
+    ConvChoice choice;
+    bool norm_after = false;
+    double seconds = 0;  ///< with all launches
+};
+
+/// A pass over the stored frames, which reads and writes them.
+double norm_seconds(const ConvProblem& p, const conv::Chip& chip) {
+    const double bytes = static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
+    return conv::kLaunchSeconds + 2 * bytes / (kReachedMemoryShare * chip.memory_bytes_per_second);
+}
+
+double seconds_of(const FourWaveConvProblem& p, const conv::Chip& chip) {
+    return conv::kLaunchSeconds + estimated_seconds(p, choose_kernel_for_packing(p, chip), chip);
+}
+
+/// The cheaper of a norm in the convolution's epilogue, which needs a tile of all channels, and one after it; by one
+/// frame alone, because the two add in different orders, and bits must not depend on the number of frames.
+Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitting) {
+    Course course;
+    course.conv = four_wave_problem(p);
+    course.norm_after = p.norm != conv::Norm::None;
+    if (course.norm_after) {
+        FourWaveConvProblem fused = course.conv;
+        fused.norm = true;
+        fused.norm_silu = p.norm_activation == conv::Activation::Silu;
+        fused.output = p.norm != conv::Norm::Instead;
+        FourWaveConvProblem fused_frame = fused, frame = course.conv;
+        fused_frame.frames = frame.frames = 1;
+        const double norm = norm_seconds(p, chip) / static_cast<double>(std::max<int64_t>(1, p.frames_out()));
+        if (declined(fused).empty() && choose_kernel_for_packing(fused, chip).kernel != nullptr &&
+            seconds_of(fused_frame, chip) < seconds_of(frame, chip) + norm) {
+            course.conv = fused;
+            course.norm_after = false;
+        }
+    }
+    course.choice = choose_kernel_for_packing(course.conv, chip, splitting);
+    course.seconds = conv::kLaunchSeconds + estimated_seconds(course.conv, course.choice, chip) +
+                     (course.norm_after ? norm_seconds(p, chip) : 0);
+    if (course.choice.splits > 1) {
+        course.conv.scales = course.conv.bias = course.conv.silu = course.conv.source = false;
+        course.conv.output_f32 = true;
+    }
+    return course;
+}
+
+JoinSumsProblem join_problem(const ConvProblem& p, uint32_t parts, size_t frames) {
+    return {.frames = static_cast<int64_t>(frames),
+            .pixels = p.pixels_out(),
+            .channels = p.filter.k,
+            .storage = p.output_dtype,
+            .parts = parts,
+            .silu = p.activation == conv::Activation::Silu,
+            .source = p.residual,
+            .beta = p.beta};
+}
+
+/// Frame `frame` of part `part` of the sums is part * frames + frame frames into the workspace.
+void append_join(std::vector<ConvStep>& steps, uint32_t kernel, const ConvProblem& problem, uint32_t parts,
+                 std::span<const std::byte* const> sums, std::span<std::byte* const> output,
+                 std::span<const std::byte* const> residual, const conv::ParameterAddresses& parameters,
+                 uint64_t part_bytes) {
+    for (size_t first = 0; first < output.size(); first += kMostFrames) {
+        const size_t count = std::min<size_t>(kMostFrames, output.size() - first);
+        const JoinSumsProblem part = join_problem(problem, parts, count);
+        const LaunchShape shape = launch_shape(part);
+        steps.emplace_back(conv::ConvLaunch{
+            .kernel = kernel,
+            .grid = {shape.grid_x, shape.grid_y, shape.grid_z},
+            .threads = shape.threads,
+            .arguments = conv::Arguments::of(make_params(
+                part, frame_table(sums.subspan(first, count), output.subspan(first, count)), part_bytes,
+                residual.empty() ? residual : residual.subspan(first, count), parameters.bias, parameters.scales))});
+    }
+}
 
 uint64_t pitch(const ConvProblem& p) { return conv::workspace_part(p.output_frame_bytes()); }
+
+ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Course& course) {
+    const ConvKernel* const kernel = course.choice.kernel;
+    const uint32_t splits = course.choice.splits;
+    const FourWaveConvPlan bound = *plan_four_wave_conv(course.conv, {kernel->tile, kernel->path, splits}, chip).plan;
+    const bool after = course.norm_after, apart = after && problem.norm == conv::Norm::Instead;
+    const auto frames = static_cast<uint64_t>(problem.frames_out());
+
+    ConvPlan plan;
+    plan.kernels = {{std::string(kernel->name), kernel->code_object}};
+    if (splits > 1) plan.kernels.push_back({launch_shape(join_problem(problem, splits, 1)).kernel, "frame_values"});
+    const auto norm_kernel = static_cast<uint32_t>(plan.kernels.size());
+    if (after) plan.kernels.push_back({launch_shape(norm_problem(problem, 1)).kernel, "rms_norm"});
+    plan.seconds = course.seconds;
+    const uint64_t stored_bytes = apart ? frames * pitch(problem) : 0;
+    const uint64_t sum_pitch = conv::workspace_part(bound.problem.output_frame_bytes()),
+                   part_bytes = frames * sum_pitch;
+    plan.workspace_bytes = stored_bytes + (splits > 1 ? splits * part_bytes : 0);
+    plan.packing.layout = std::string(course.conv.sub_pixel() ? "sub-pixel " : "") + "FQRSC " +
+                          element_name(problem.dtype) + " in k blocks of " + std::to_string(kernel->tile.bk);
+    plan.packing.pack = [bound, problem](const conv::ConvParameters& parameters) {
+        const auto padded = [&](std::span<const float> values) {
+            return values.empty() ? std::vector<float>{} : pack_channels(bound, values);
+        };
+        std::vector<float> scales;
+        if (!problem.unscaled()) {
+            scales.assign(static_cast<size_t>(problem.filter.k), problem.alpha);
+            for (size_t k = 0; k < parameters.scales.size(); ++k) scales[k] *= parameters.scales[k];
+        }
+        return conv::PackedParameters{pack_filter(bound, parameters.filter), padded(parameters.bias),
+                                      padded(parameters.gamma), padded(scales)};
+    };
+    plan.steps = [=](const ConvTensors& tensors, const conv::ParameterAddresses& parameters, const conv::EncodeMap&) {
+        std::vector<std::byte*> output(tensors.output.begin(), tensors.output.end()), sums;
+        for (size_t i = 0; apart && i < tensors.normed.size(); ++i)
+            output.push_back(tensors.workspace + i * pitch(problem));
+        for (size_t i = 0; splits > 1 && i < frames; ++i)
+            sums.push_back(tensors.workspace + stored_bytes + i * sum_pitch);
+        const auto input = tap_frames(problem, tensors.input);
+        const auto stored = addresses<void*>(std::span<std::byte* const>(splits > 1 ? sums : output));
+        const auto normed = addresses<void*>(tensors.normed);
+        const auto source = addresses<const void*>(tensors.residual);
+        std::vector<ConvStep> steps;
+        for (const FourWaveConvLaunch& launch : launches(bound, {.input = input,
+                                                                .output = stored,
+                                                                .split_bytes = part_bytes,
+                                                                .source = source,
+                                                                .normed = normed,
+                                                                .filter = parameters.filter,
+                                                                .bias = parameters.bias,
+                                                                .gamma = parameters.gamma,
+                                                                .scales = splits > 1 ? nullptr : parameters.scales}))
+            steps.emplace_back(conv::ConvLaunch{.grid = {launch.workgroups, 1, 1},
+                                                .threads = bound.threads,
+                                                .arguments = conv::Arguments::of(launch.params)});
+        if (splits > 1) {
+            const std::vector<const std::byte*> read(sums.begin(), sums.end());
+            append_join(steps, 1, problem, splits, read, output, tensors.residual, parameters, part_bytes);
+        }
+        if (after) {
+            const std::vector<const std::byte*> read(output.begin(), output.end());
+            append_norm(steps, norm_kernel, problem, parameters.gamma, read, tensors.normed);
+        }
+        return steps;
+    };
+    return plan;
+}
 
 }  // namespace
 
@@ -70,7 +212,6 @@ std::span<const conv::ConvMethod> methods() {
 }
 
 FourWaveConvProblem four_wave_problem(const ConvProblem& p) {
-    const bool norm = p.norm != conv::Norm::None && p.filter.k <= kMostNormedChannels && p.output_dtype != Element::F32;
     return {.element = p.dtype,
             .frames = p.frames_out(),
             .h = p.h,
@@ -90,70 +231,20 @@ FourWaveConvProblem four_wave_problem(const ConvProblem& p) {
             .pad_left = p.pad.left,
             .pad_right = p.pad.right,
             .groups = p.groups,
+            .scales = !p.unscaled(),
             .bias = p.bias,
             .silu = p.activation == conv::Activation::Silu,
             .source = p.residual,
             .beta = p.beta,
-            .output = p.norm != conv::Norm::Instead || !norm,
-            .output_f32 = p.output_dtype == Element::F32,
-            .norm = norm,
-            .norm_silu = p.norm_activation == conv::Activation::Silu};
+            .output_f32 = p.output_dtype == Element::F32};
 }
 
 ConvPlan plan_four_wave(const ConvProblem& problem, const conv::Chip& chip) {
-    const FourWaveConvProblem asked = four_wave_problem(problem);
-    const ConvKernel* const kernel = choose_kernel_for_packing(asked);
-    const FourWaveConvPlan bound = *plan_four_wave_conv(asked, {kernel->tile, kernel->path}).plan;
+    return plan_of(problem, chip, course_of(problem, chip, Splitting::WherePaying));
+}
 
-    ConvPlan plan;
-    plan.kernels = {{std::string(kernel->name), kernel->code_object}};
-    plan.seconds =
-        conv::kLaunchSeconds + static_cast<double>(estimated_clocks(asked, *kernel)) / chip.clocks_per_second;
-    const bool after = norms_after(problem), apart = after && problem.norm == conv::Norm::Instead;
-    if (after) {
-        const LaunchShape shape = launch_shape(norm_problem(problem, 1));
-        plan.kernels.push_back({shape.kernel, "rms_norm"});
-        const auto frames = static_cast<double>(problem.frames_out());
-        plan.seconds += conv::kLaunchSeconds +
-                        2 * frames * static_cast<double>(problem.output_frame_bytes()) / chip.memory_bytes_per_second;
-        if (apart) plan.workspace_bytes = static_cast<uint64_t>(problem.frames_out()) * pitch(problem);
-    }
-    plan.packing.layout =
-        std::string("FQRSC ") + element_name(problem.dtype) + " in k blocks of " + std::to_string(kernel->tile.bk);
-    plan.packing.pack = [bound](const conv::ConvParameters& parameters) {
-        const auto padded = [&](std::span<const float> values) {
-            return values.empty() ? std::vector<float>{} : pack_channels(bound, values);
-        };
-        return conv::PackedParameters{
-            pack_filter(bound, parameters.filter), padded(parameters.bias), padded(parameters.gamma), {}};
-    };
-    plan.steps = [bound, problem, after, apart](const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
-                                                const conv::EncodeMap&) {
-        std::vector<std::byte*> output(tensors.output.begin(), tensors.output.end());
-        for (size_t i = 0; apart && i < tensors.normed.size(); ++i)
-            output.push_back(tensors.workspace + i * pitch(problem));
-        const auto input = tap_frames(problem, tensors.input);
-        const auto stored = addresses<void*>(std::span<std::byte* const>(output));
-        const auto normed = addresses<void*>(tensors.normed);
-        const auto source = addresses<const void*>(tensors.residual);
-        std::vector<ConvStep> steps;
-        for (const FourWaveConvLaunch& launch : launches(bound, {.input = input,
-                                                                .output = stored,
-                                                                .source = source,
-                                                                .normed = normed,
-                                                                .filter = parameters.filter,
-                                                                .bias = parameters.bias,
-                                                                .gamma = parameters.gamma}))
-            steps.emplace_back(conv::ConvLaunch{.grid = {launch.workgroups, 1, 1},
-                                                .threads = bound.threads,
-                                                .arguments = conv::Arguments::of(launch.params)});
-        if (after) {
-            const std::vector<const std::byte*> read(output.begin(), output.end());
-            append_norm(steps, 1, problem, parameters.gamma, read, tensors.normed);
-        }
-        return steps;
-    };
-    return plan;
+ConvPlan plan_product(const ConvProblem& problem, const conv::Chip& chip) {
+    return plan_of(problem, chip, course_of(problem, chip, Splitting::Never));
 }
 
 }  // namespace kinetograph::gfx950

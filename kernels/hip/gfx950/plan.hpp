@@ -10,12 +10,17 @@ namespace kinetograph::gfx950 {
 /// four-wave-gfx950, im2col-gfx950.
 std::span<const conv::ConvMethod> methods();
 
-/// The problem in FourWaveConv's terms; a norm that no tile holds is left to a separate pass.
+/// The problem in FourWaveConv's terms, without its norm.
 FourWaveConvProblem four_wave_problem(const conv::ConvProblem& problem);
 
-/// One launch; frames are read and written in place, and taps in the padding are null frames. A norm of more channels
-/// than a tile holds is a pass that follows; an output that is not requested is then in the workspace.
+/// Frames are read and written in place, and taps in the padding are null frames. One launch, or with K in parts two,
+/// the second adds their sums, which are in the workspace. The norm is the kernel's, where a tile holds all channels
+/// and that is estimated to be faster, or a pass that follows; an output that is not requested is then in the
+/// workspace.
 conv::ConvPlan plan_four_wave(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+/// The same in one launch without a workspace, for a problem without norm.
+conv::ConvPlan plan_product(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// The matrix [pixels][q * r * s * c_in] is made in parts of at most 64 MiB and multiplied by FourWaveConv's 1x1 form;
 /// groups become zeros in a filter over all channels. Workspace: one part.

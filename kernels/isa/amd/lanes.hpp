@@ -101,6 +101,15 @@ KG_DEVICE Lanes<T> select(Lanes<bool> condition, Lanes<T> yes, Lanes<T> no) {
 #endif
 }
 
+/// Makes the compiler compute again what follows from `value`, instead of keeping it in registers from its last use.
+KG_DEVICE void forget(Lanes<uint32_t>& value) {
+#if KG_HOST_MODEL
+    static_cast<void>(value);
+#else
+    asm volatile("" : "+v"(value));
+#endif
+}
+
 /// The same bits as another type of equal size.
 template <class To, class From>
 KG_DEVICE Lanes<To> bits_as(const Lanes<From>& from) {

@@ -141,4 +141,10 @@ KG_DEVICE Lanes<uint32_t> pack_f8e4m3(const Lanes<float>& a, const Lanes<float>&
 #endif
 }
 
+/// x / (1 + e^-x).
+KG_DEVICE Lanes<float> silu(const Lanes<float>& x) {
+    constexpr float kLog2E = 1.44269504f;
+    return x * reciprocal(exp2(x * -kLog2E) + 1.0f);
+}
+
 }  // namespace kinetograph::isa::amd

@@ -66,6 +66,49 @@ KG_DEVICE Accumulator mfma_16x16x128_f8e4m3(const Packed32& a, const Packed32& b
 #endif
 }
 
+/// sum += A * B in place, in accumulation registers: bf16 or fp16 operands of K = 32, or fp8 operands of K = 128. The
+/// compiler otherwise gives every sum new registers, and a loop of many sums moves them back. It knows neither how long
+/// the sum takes nor that others wait for it: call settle_products() before reading it, and write `a` and `b` by loads
+/// alone (a vector instruction would have to precede by two others). Products keep their order in the program.
+template <Element kType, class Operand>
+KG_DEVICE void accumulate_product(Accumulator& sum, const Operand& a, const Operand& b) {
+#if KG_HOST_MODEL
+    if constexpr (kType == Element::F8E4M3) {
+        sum = mfma_16x16x128_f8e4m3(a, b, sum);
+    } else {
+        sum = mfma_16x16x32<kType>(a, b, sum);
+    }
+#else
+    if constexpr (kType == Element::BF16) {
+        asm volatile("v_mfma_f32_16x16x32_bf16 %0, %1, %2, %0" : "+a"(sum) : "v"(a), "v"(b));
+    } else if constexpr (kType == Element::F16) {
+        asm volatile("v_mfma_f32_16x16x32_f16 %0, %1, %2, %0" : "+a"(sum) : "v"(a), "v"(b));
+    } else {
+        asm volatile("v_mfma_f32_16x16x128_f8f6f4 %0, %1, %2, %0" : "+a"(sum) : "v"(a), "v"(b));
+    }
+#endif
+}
+
+/// Sums of accumulate_product() may be read after this: 16 wait states, where the longest of those products needs 12
+/// ("CDNA4 Instruction Set Architecture", Dependency resolution: required independent instructions; LLVM,
+/// GCNHazardRecognizer).
+KG_DEVICE void settle_products() {
+#if !KG_HOST_MODEL
+    __builtin_amdgcn_sched_barrier(0);
+    asm volatile("s_nop 15");
+    __builtin_amdgcn_sched_barrier(0);
+#endif
+}
+
+/// The sum stays in accumulation registers until here: keeps the compiler from moving sums out of them all at once.
+KG_DEVICE void keep_accumulated(Accumulator& sum) {
+#if KG_HOST_MODEL
+    static_cast<void>(sum);
+#else
+    asm volatile("" : "+a"(sum));
+#endif
+}
+
 /// Two 16-byte chunks as one operand of mfma_16x16x128_f8e4m3.
 KG_DEVICE Packed32 join(const Packed16& low, const Packed16& high) {
 #if KG_HOST_MODEL

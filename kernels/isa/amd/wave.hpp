@@ -92,6 +92,13 @@ KG_DEVICE void sync_workgroup(KG_SITE_ONLY) {
 #endif
 }
 
+/// The compiler moves no access to memory across this point, in particular no LDS read down to where its value is used.
+KG_DEVICE void keep_lds_reads() {
+#if !KG_HOST_MODEL
+    asm volatile("" ::: "memory");
+#endif
+}
+
 /// The compiler moves no instruction across this point. LLVM, llvm.amdgcn.sched.barrier with mask 0.
 KG_DEVICE void schedule_fence() {
 #if !KG_HOST_MODEL

@@ -84,7 +84,6 @@ const Decline kDeclines[] = {
     {"q-slice-sm80", "wants sums without scales, met a scale for each channel",
      [](ConvProblem& p, accel::DeviceInfo&) { p.channel_scales = true; }},
     {"im2col-sm80", "wants sums without scales, met alpha 0.500000", halve},
-    {"four-wave-gfx950", "wants sums without scales, met alpha 0.500000", halve},
     {"im2col-gfx950", "wants sums without scales, met alpha 0.500000", halve},
     {"direct-cpu", "wants sums without scales, met alpha 0.500000", halve},
     {"onednn-cpu", "wants sums without scales, met alpha 0.500000", halve},

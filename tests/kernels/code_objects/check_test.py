@@ -210,6 +210,30 @@ class Checker(unittest.TestCase):
         self.finds("main loop: 7 matrix instructions, not a multiple of 4 a k-step",
                    ("    v_mfma_f32_16x16x32_bf16 a[12:15], v[4:7], v[8:11], a[12:15]\n", ""), times=1)
 
+    def test_moves_of_accumulation_registers_are_found(self):
+        moved = {**EXPECTED, "main_loop": {**EXPECTED["main_loop"], "vector_a_k_step": 1, "accumulator_moves": 0}}
+        text = SOUND.replace("    s_waitcnt vmcnt(1)\n", "    v_accvgpr_read_b32 v12, a16\n    s_waitcnt vmcnt(1)\n", 1)
+        self.assertEqual(findings(assembled(text.replace("next_free_vgpr 32", "next_free_vgpr 36")), moved),
+                         ["sound: main loop: 1 moves of accumulation registers, at most 0 allowed"])
+
+    def test_a_result_read_before_its_product_has_settled_is_found(self):
+        settled = {**EXPECTED, "products_settle": True}
+        end = "    s_endpgm"
+        self.assertIn(end, SOUND)
+        self.assertEqual(findings(assembled(SOUND), settled), [])
+        sound = SOUND.replace(end, "    s_nop 15\n    v_accvgpr_read_b32 v12, a12\n" + end)
+        self.assertEqual(findings(assembled(sound), settled), [])
+        early = findings(assembled(SOUND.replace(end, "    v_accvgpr_read_b32 v12, a12\n" + end)), settled)
+        self.assertEqual(len(early), 1)
+        self.assertIn("a12 holds a product of less than 12 wait states before", early[0])
+
+    def test_an_operand_written_right_before_its_product_is_found(self):
+        settled = {**EXPECTED, "products_settle": True, "main_loop": {**EXPECTED["main_loop"], "vector_a_k_step": 1}}
+        text = SOUND.replace("    s_waitcnt lgkmcnt(0)\n", "    s_waitcnt lgkmcnt(0)\n    v_mov_b32 v4, 0\n", 1)
+        found = findings(assembled(text), settled)
+        self.assertEqual(len(found), 1)
+        self.assertIn("v4 was written by a vector instruction less than 2 wait states before", found[0])
+
     def test_a_kernel_nobody_expects_is_found(self):
         self.assertEqual(check.check_object(assembled(SOUND), TOOLS, {"other": EXPECTED}.get)[0],
                          ["sound: nothing is expected of it; add it to the expectations"])

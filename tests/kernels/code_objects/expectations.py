@@ -8,18 +8,19 @@ counts on: it bounds registers and LDS.
 import re
 
 # Kernels that must exist, by the beginning of their names.
-COUNTS = {"kg_conv_bf16_": 22, "kg_conv_f16_": 22, "kg_conv_f8_": 12, "kinetograph_attention_": 17, "kinetograph_rms_norm_": 6,
+COUNTS = {"kg_conv_bf16_": 16, "kg_conv_f16_": 16, "kg_conv_f8_": 11, "kinetograph_attention_": 17, "kinetograph_rms_norm_": 6,
           "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
-          "kinetograph_add_frames_": 6, "kinetograph_store_": 12}
+          "kinetograph_add_frames_": 6, "kinetograph_join_sums_": 3, "kinetograph_store_": 12}
 
-# With eight workgroups of four waves and 64 registers a lane, waves hide each other's waits; the norm keeps its pixels
-# in registers.
+# With eight workgroups of four waves and 64 registers a lane, waves hide each other's waits; the norm keeps its pixels,
+# and the sum of parts its terms, in registers.
 STREAMING = {"threads": 256, "workgroups_a_compute_unit": 8}
 HOLDING = {"threads": 256, "workgroups_a_compute_unit": 4}
 PASSES = (
     ("kinetograph_(upsample_nearest2x|copy_rows|im2col)_(16|4|2)", STREAMING),
     ("kinetograph_(unpack_latent|add_frames|store_f32)_(bf16|f16|f32)(_any)?", STREAMING),
     ("kinetograph_store_(rgba8|rgba16f)_(bf16|f16|f32)", STREAMING),
+    ("kinetograph_join_sums_(bf16|f16|f32)", HOLDING),
     ("kinetograph_attention_(join_(bf16|f16|f32)|values_(16|32))", STREAMING),
     ("kinetograph_rms_norm_(bf16|f16|f32)(_any)?", HOLDING),
 )
@@ -50,33 +51,36 @@ def attention(element):
 
 
 def convolution(element, bm, bn, bk, loader):
-    """four_wave_conv_config.hpp: four waves in 2 x 2 quadrants, two LDS stages, two k blocks a trip."""
+    """four_wave_conv_config.hpp: four waves in four quadrants of the tile, two LDS stages, two k blocks a trip."""
     size = 1 if element == "f8" else 2
     chunks = bk * size // 16
     products = bk // (128 if element == "f8" else 32)
     rows_of_loads = 4 * (64 // chunks)
+    waves_n = 2 if bn % 64 == 0 else 1
+    waves_m = 4 // waves_n
 
     def loads(rows):
         return -(-rows // rows_of_loads)
 
     half_a, half_b = loads(bm // 2), loads(bn // 2)
     direct = loader in ("uniform", "chunks")
-    lds_bytes = 2 * (bm + bn) * bk * size
-    resident = 2 if bn <= 128 and lds_bytes <= 80 * 1024 and loader != "elements" else 1
+    lds_bytes = 2 * 2 * (half_a + half_b) * 4096
+    resident = 2 if bm * bn <= 128 * 192 and lds_bytes <= 80 * 1024 else 1
     # Addresses: for every load of the activation an offset, its test, and what the path needs to find its tap.
-    address = {"uniform": 12, "chunks": 26, "pieces": 26 * (16 // (4 if element == "f8" else 8)), "elements": 30 * (16 // size)}[loader]
+    address = {"uniform": 4, "chunks": 26, "pieces": 26 * (16 // (4 if element == "f8" else 8)), "elements": 30 * (16 // size)}[loader]
     main_loop = {
         "mfma": MFMA[element],
         "mfma_a_k_step": bm * bn * bk // (4 * 16 * 16 * (128 if element == "f8" else 32)),
-        "lds_reads_a_k_step": (bm + bn) // 32 * products * (2 if element == "f8" else 1),
+        "lds_reads_a_k_step": (bm // waves_m + bn // waves_n) // 16 * products * (2 if element == "f8" else 1),
         "loads_to_lds_a_k_step": 2 * (half_b + (half_a if direct else 0)),
         "barriers_a_k_step": 2,
-        "full_waits": 0 if direct else 4,
-        "vector_a_k_step": 2 * half_a * address + 2 * half_b * 4 + 40,
+        "full_waits": 0 if direct else 4 * half_a,
+        "accumulator_moves": 0,
+        "vector_a_k_step": 2 * half_a * address + 2 * half_b * 4 + 8,
         "scalar_a_k_step": 80 if direct else 220,
     }
     if not direct:
         pieces = 16 // (size if loader == "elements" else 4 if element == "f8" else 8)
         main_loop["lds_writes"] = 4 * half_a
         main_loop["loads_to_registers"] = 4 * half_a * pieces
-    return {"threads": 256, "workgroups_a_compute_unit": resident, "main_loop": main_loop}
+    return {"threads": 256, "workgroups_a_compute_unit": resident, "products_settle": True, "main_loop": main_loop}

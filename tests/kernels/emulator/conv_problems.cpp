@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
+#include <random>
 
 #include "frames.hpp"
 
@@ -44,9 +45,10 @@ class Convolution {
           normed_(returned(), p_.norm ? size(p_.frames) : 0, output_elements()),
           weights_(stored(), 1, size(p_.q * p_.r * p_.s * p_.c_in * p_.c_out)),
           bias_(Element::F32, 1, size(p_.c_out)),
-          gamma_(Element::F32, 1, size(p_.c_out)) {
+          gamma_(Element::F32, 1, size(p_.c_out)),
+          scales_(Element::F32, 1, size(p_.c_out)) {
         uint32_t seed = static_cast<uint32_t>(p_.c_in * 31 + p_.c_out);
-        for (Frames* data : {&input_, &source_, &weights_, &bias_, &gamma_}) {
+        for (Frames* data : {&input_, &source_, &weights_, &bias_, &gamma_, &scales_}) {
             if (conv.numbers == Numbers::Whole) {
                 data->fill_whole(++seed, 3);
             } else {
@@ -58,6 +60,7 @@ class Convolution {
         filter_ = gfx950::pack_filter(plan_, weights, gfx950::FilterOrder::Qrsck);
         if (p_.bias) packed_bias_ = gfx950::pack_channels(plan_, channels(bias_));
         if (p_.norm) packed_gamma_ = gfx950::pack_channels(plan_, channels(gamma_));
+        if (p_.scales) packed_scales_ = gfx950::pack_channels(plan_, channels(scales_));
     }
 
     void write(ProblemWriter& writer) {
@@ -78,7 +81,8 @@ class Convolution {
                                                  .normed = norms,
                                                  .filter = filter_.data(),
                                                  .bias = p_.bias ? packed_bias_.data() : nullptr,
-                                                 .gamma = p_.norm ? packed_gamma_.data() : nullptr});
+                                                 .gamma = p_.norm ? packed_gamma_.data() : nullptr,
+                                                 .scales = p_.scales ? packed_scales_.data() : nullptr});
         gfx950::FourWaveConvLaunch& launch = launched.front();
         if (case_.group_m != 0) {
             launch.params.xcd_chunk = case_.xcd_chunk;
@@ -93,6 +97,7 @@ class Convolution {
                                     {"filter", std::span(filter_)},
                                     {"bias", std::as_writable_bytes(std::span(packed_bias_))},
                                     {"gamma", std::as_writable_bytes(std::span(packed_gamma_))},
+                                    {"scales", std::as_writable_bytes(std::span(packed_scales_))},
                                     {"source", source_.bytes()},
                                     {"normed", normed_.bytes()}}};
         std::erase_if(problem.buffers, [](const ProblemBuffer& buffer) { return buffer.memory.empty(); });
@@ -132,7 +137,7 @@ class Convolution {
     double value(size_t t, size_t index) const {
         const int64_t k = static_cast<int64_t>(index) % p_.c_out, pixel = static_cast<int64_t>(index) / p_.c_out;
         const int64_t scale = p_.upsample ? 2 : 1;
-        double sum = p_.bias ? bias_.get(0, size(k)) : 0;
+        double sum = 0;
         for (int64_t q = 0; q < p_.q; ++q) {
             const int64_t frame = static_cast<int64_t>(t) + 1 - p_.q + q;
             for (int64_t r = 0; r < p_.r && frame >= 0; ++r) {
@@ -147,6 +152,8 @@ class Convolution {
                 }
             }
         }
+        if (p_.scales) sum *= scales_.get(0, size(k));
+        if (p_.bias) sum += bias_.get(0, size(k));
         if (p_.silu) sum = silu(sum);
         return p_.source ? sum + static_cast<double>(p_.beta) * source_.get(t, index) : sum;
     }
@@ -163,9 +170,9 @@ class Convolution {
     Case case_;
     FourWaveConvProblem p_;
     gfx950::FourWaveConvPlan plan_;
-    Frames input_, source_, output_, normed_, weights_, bias_, gamma_;
+    Frames input_, source_, output_, normed_, weights_, bias_, gamma_, scales_;
     std::vector<std::byte> filter_;
-    std::vector<float> packed_bias_, packed_gamma_;
+    std::vector<float> packed_bias_, packed_gamma_, packed_scales_;
 };
 
 /// "Same" padding with `taps` x `taps`.
@@ -195,7 +202,8 @@ Case case_of(const gfx950::ConvKernel& kernel) {
     Case conv{.name = "every kernel once",
               .problem = square(kernel.element, 9, 8, c_in, kernel.tile.bn + 8),
               .overrides = {.tile = kernel.tile, .path = kernel.path}};
-    conv.problem.source = kernel.tile.bm == 128;
+    conv.problem.source = kernel.tile.bm >= 128;
+    conv.problem.scales = fp8 && kernel.tile.bm == 128;
     return conv;
 }
 
@@ -221,7 +229,7 @@ std::vector<Case> features() {
     add("5x5", square(BF16, 9, 9, 16, 16, 5));
     add("7x7, padding 3", square(F16, 8, 10, 8, 24, 7));
     add("100 channels", square(BF16, 7, 9, 100, 66));
-    add("384 channels", square(BF16, 4, 5, 384, 64), {.overrides = {.tile = ConvTile{64, 64, 128}}});
+    add("384 channels", square(BF16, 4, 5, 384, 64), {.overrides = {.tile = ConvTile{64, 64, 64}}});
     add("no padding, normal numbers",
         [] {
             auto valid = square(BF16, 9, 10, 32, 64);
@@ -248,7 +256,8 @@ std::vector<Case> features() {
     add("3x1x1", p, {.input_frames = 2});
     p = square(BF16, 5, 6, 64, 96);
     p.upsample = true;
-    add("upsampling in the loader", p, {.overrides = {.tile = kLarge}});
+    p.stride_h = 2;
+    add("upsampling in the loader", p, {.overrides = {.tile = kLarge, .path = ConvPath::Chunks}});
     p = square(BF16, 8, 9, 96, 96);
     p.norm = true;
     add("norm and SiLU beside", p, {.numbers = Numbers::Normal});
@@ -264,10 +273,59 @@ std::vector<Case> features() {
     return cases;
 }
 
+/// A problem drawn at random for `kernel`: image, taps, strides, channels, frames, epilogue.
+Case drawn(const gfx950::ConvKernel& kernel, std::mt19937& random) {
+    const auto draw = [&](int64_t low, int64_t high) {
+        return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
+    };
+    Case conv = case_of(kernel);
+    FourWaveConvProblem& p = conv.problem;
+    conv.name = "drawn at random";
+    p.h = draw(2, 9);
+    p.w = draw(2, 9);
+    p.r = draw(1, 3);
+    p.s = draw(1, 3);
+    p.stride_h = draw(1, 2);
+    p.stride_w = draw(1, 2);
+    p.pad_top = draw(0, p.r - 1), p.pad_bottom = draw(0, p.r - 1);
+    p.pad_left = draw(0, p.s - 1), p.pad_right = draw(0, p.s - 1);
+    p.h = std::max(p.h, p.r);
+    p.w = std::max(p.w, p.s);
+    p.q = draw(1, 2);
+    p.frames = draw(1, 2);
+    conv.input_frames = static_cast<size_t>(p.frames);
+    p.c_out = 8 * draw(1, 9);
+    p.silu = draw(0, 3) == 0;
+    p.bias = draw(0, 1) == 0;
+    p.source = draw(0, 1) == 0;
+    p.scales = draw(0, 2) == 0;
+    p.beta = 0.5f;
+    p.norm = draw(0, 3) == 0 && p.c_out <= kernel.tile.bn && kernel.tile.bn <= gfx950::kMostNormedChannels;
+    conv.numbers = Numbers::Normal;
+    return conv;
+}
+
+/// An upsampling by four folded filters: numbers of which four add up exactly.
+Case doubling(Element element, int64_t c_in, int64_t c_out, ConvTile tile) {
+    Case conv{.name = "upsampling by four filters", .problem = square(element, 5, 6, c_in, c_out)};
+    conv.problem.upsample = true;
+    conv.overrides.tile = tile;
+    return conv;
+}
+
 int write_problems(const char* path) {
     ProblemWriter writer(path);
     for (const gfx950::ConvKernel& kernel : gfx950::conv_kernels()) Convolution(case_of(kernel)).write(writer);
     for (const Case& conv : features()) Convolution(conv).write(writer);
+    using enum Element;
+    for (const Case& conv : {doubling(BF16, 64, 96, {128, 192, 64}), doubling(BF16, 64, 40, {256, 256, 64}),
+                             doubling(F16, 32, 96, {256, 96, 32}), doubling(BF16, 128, 24, {64, 64, 64})})
+        Convolution(conv).write(writer);
+    std::mt19937 random(20261122);
+    for (const gfx950::ConvKernel& kernel : gfx950::conv_kernels()) {
+        const bool fast = kernel.path == ConvPath::Uniform || kernel.path == ConvPath::Chunks;
+        if (fast) Convolution(drawn(kernel, random)).write(writer);
+    }
     return writer.finish();
 }
 

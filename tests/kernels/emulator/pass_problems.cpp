@@ -200,6 +200,38 @@ void add_sum(ProblemWriter& writer, Element storage, size_t elements) {
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
+void add_join(ProblemWriter& writer, Element storage, size_t pixels, size_t channels, uint32_t parts, bool silu) {
+    const size_t elements = pixels * channels;
+    Frames sums(Element::F32, 1, parts * elements), source(element_of(storage), 1, elements),
+        output(element_of(storage), 1, elements);
+    Frames bias(Element::F32, 1, channels), scales(Element::F32, 1, channels);
+    sums.fill_normal(20), source.fill_normal(21), bias.fill_normal(22), scales.fill_normal(23);
+    const gfx950::JoinSumsProblem problem{.pixels = static_cast<int64_t>(pixels),
+                                          .channels = static_cast<int64_t>(channels),
+                                          .storage = storage,
+                                          .parts = parts,
+                                          .silu = silu,
+                                          .source = true,
+                                          .beta = 0.5f};
+    auto reference = output.reference([&](size_t, size_t e) {
+        double value = 0;
+        for (size_t part = 0; part < parts; ++part) value += sums.get(0, part * elements + e);
+        value = value * scales.get(0, e % channels) + bias.get(0, e % channels);
+        if (silu) value /= 1 + std::exp(-value);
+        return value + 0.5 * source.get(0, e);
+    });
+    add(writer, fmt::format("{} parts of sums of {} channels", parts, channels), launch_shape(problem),
+        make_params(problem, gfx950::frame_table(sums.inputs(), output.outputs()), elements * 4, source.inputs(),
+                    reinterpret_cast<const float*>(bias.inputs()[0]),
+                    reinterpret_cast<const float*>(scales.inputs()[0])),
+        {{"sums", sums.bytes()},
+         {"output", output.bytes()},
+         {"source", source.bytes()},
+         {"bias", bias.bytes()},
+         {"scales", scales.bytes()}},
+        {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
+}
+
 void add_store_f32(ProblemWriter& writer, Element storage, size_t pixels, size_t channels, bool planar) {
     Frames input(element_of(storage), 2, pixels * channels), output(Element::F32, 2, pixels * channels);
     input.fill_normal(12);
@@ -245,6 +277,8 @@ int write_problems(const char* path) {
         add_unpack_latent(writer, storage, 45, 5);
         add_sum(writer, storage, 1000);
         add_sum(writer, storage, 333);
+        add_join(writer, storage, 7, 40, 3, false);
+        add_join(writer, storage, 33, 96, 2, true);
         add_store_f32(writer, storage, 64, 4, true);
         add_store_f32(writer, storage, 64, 4, false);
         add_store_f32(writer, storage, 35, 3, false);

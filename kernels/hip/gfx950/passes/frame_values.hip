@@ -17,6 +17,7 @@ using kinetograph::Element;
     KG_KERNEL(kinetograph_add_frames_##type##_any, AddFramesParams, 256, 8) {                                         \
         add_frames<Element::storage, 1>(params);                                                                      \
     }                                                                                                                 \
+    KG_KERNEL(kinetograph_join_sums_##type, JoinSumsParams, 256, 4) { join_sums<Element::storage>(params); }          \
     KG_KERNEL(kinetograph_store_f32_##type, StoreF32Params, 256, 8) { store_f32<Element::storage, 4>(params); }       \
     KG_KERNEL(kinetograph_store_f32_##type##_any, StoreF32Params, 256, 8) { store_f32<Element::storage, 1>(params); } \
     KG_KERNEL(kinetograph_store_rgba8_##type, StorePictureParams, 256, 8) { store_rgba8<Element::storage>(params); }  \

@@ -54,6 +54,51 @@ KG_DEVICE void add_frames(const AddFramesParams& params) {
     }
 }
 
+/// Four channels from `at` on, `fallback` where there are no values.
+KG_DEVICE void load_channels(const float* values, uint32_t channels, const Lanes<uint32_t>& at, float fallback,
+                             Lanes<float> (&into)[4]) {
+    KG_UNROLL for (uint32_t e = 0; e < 4; ++e) into[e] = fallback;
+    if (values != nullptr)
+        widen_unit<Element::F32>(amd::load_16(amd::make_buffer(values, channels * 4), at * 4u), into);
+}
+
+/// A lane makes one unit of the output. The parts are added in order, so that the result is always the same.
+template <Element kElement>
+KG_DEVICE void join_sums(const JoinSumsParams& params) {
+    constexpr uint32_t kPer = kPerUnit<kElement>;
+    const uint32_t frame = amd::workgroup_index().y;
+    const Lanes<uint32_t> first = lane_of_grid() * kPer, channel = first % params.channels;
+    const char* part = static_cast<const char*>(params.frames.input[frame]);
+    Lanes<float> values[kPer / 4][4];
+    KG_UNROLL for (uint32_t i = 0; i < kPer; ++i) values[i / 4][i % 4] = 0.0f;
+    for (uint32_t index = 0; index < params.parts; ++index, part += params.part_bytes) {
+        const amd::Buffer sums = amd::make_buffer(part, params.elements * 4);
+        KG_UNROLL for (uint32_t i = 0; i < kPer / 4; ++i) {
+            Lanes<float> further[4];
+            widen_unit<Element::F32>(amd::load_16(sums, (first + 4 * i) * 4u), further);
+            KG_UNROLL for (uint32_t e = 0; e < 4; ++e) values[i][e] = values[i][e] + further[e];
+        }
+    }
+    Lanes<float> source[kPer], results[kPer];
+    KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) source[e] = 0.0f;
+    if (params.adds != 0) {
+        const amd::Buffer from = amd::make_buffer(params.source[frame], params.elements * element_bytes(kElement));
+        widen_unit<kElement>(amd::load_16(from, lane_of_grid() * 16u), source);
+    }
+    KG_UNROLL for (uint32_t i = 0; i < kPer / 4; ++i) {
+        Lanes<float> scales[4], bias[4];
+        load_channels(params.scales, params.channels, channel + 4 * i, 1.0f, scales);
+        load_channels(params.bias, params.channels, channel + 4 * i, 0.0f, bias);
+        KG_UNROLL for (uint32_t e = 0; e < 4; ++e) {
+            Lanes<float> value = values[i][e] * scales[e] + bias[e];
+            if (params.silu != 0) value = amd::silu(value);
+            results[4 * i + e] = amd::fma(source[4 * i + e], Lanes<float>(params.beta), value);
+        }
+    }
+    const amd::Buffer to = amd::make_buffer(params.frames.output[frame], params.elements * element_bytes(kElement));
+    amd::store_16(to, lane_of_grid() * 16u, narrow_unit<kElement>(results));
+}
+
 /// A NaN fails both comparisons and stays.
 KG_DEVICE Lanes<float> limited(const Lanes<float>& value, float limit) {
     const Lanes<float> raised = amd::select<float>(value < -limit, -limit, value);

@@ -45,6 +45,33 @@ AddFramesParams make_params(const AddFramesProblem& problem, const FrameTable& f
     return params;
 }
 
+Refusal refusal(const JoinSumsProblem& problem) {
+    if (auto refused = refuse_frames("joining sums", problem.frames)) return refused;
+    if (problem.channels % 8 != 0)
+        return "joining sums: " + std::to_string(problem.channels) + " channels, wanted a multiple of 8";
+    return refuse_bytes("joining sums", "a frame of sums", problem.pixels * problem.channels * 4);
+}
+LaunchShape launch_shape(const JoinSumsProblem& problem) {
+    return shape("join_sums", problem.storage, problem.frames, problem.pixels * problem.channels, true,
+                 per_unit(problem.storage));
+}
+JoinSumsParams make_params(const JoinSumsProblem& problem, const FrameTable& frames, uint64_t part_bytes,
+                           std::span<const std::byte* const> source, const float* bias, const float* scales) {
+    JoinSumsParams params{.frames = frames,
+                          .source = {},
+                          .part_bytes = part_bytes,
+                          .bias = bias,
+                          .scales = scales,
+                          .parts = problem.parts,
+                          .elements = static_cast<uint32_t>(problem.pixels * problem.channels),
+                          .channels = static_cast<uint32_t>(problem.channels),
+                          .silu = problem.silu ? 1U : 0U,
+                          .adds = problem.source ? 1U : 0U,
+                          .beta = problem.beta};
+    std::copy_n(source.begin(), std::min<size_t>(source.size(), kMostFrames), std::begin(params.source));
+    return params;
+}
+
 Refusal refusal(const StoreF32Problem& problem) {
     if (auto refused = refuse_frames("storing float32 frames", problem.frames)) return refused;
     return refuse_bytes("storing float32 frames", "an output frame", problem.pixels * problem.channels * 4);

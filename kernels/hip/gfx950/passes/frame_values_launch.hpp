@@ -29,6 +29,22 @@ LaunchShape launch_shape(const AddFramesProblem& problem);
 AddFramesParams make_params(const AddFramesProblem& problem, const FrameTable& frames,
                             std::span<const std::byte* const> other);
 
+/// Adds the float32 sums of the parts of a convolution's K (ConvOverrides::splits) and finishes its output:
+/// activation(scale * sum + bias) + beta * source.
+struct JoinSumsProblem {
+    int64_t frames = 1, pixels = 0, channels = 0;  ///< channels a multiple of 8
+    Element storage = Element::BF16;               ///< of output and source: bf16, fp16, float32
+    uint32_t parts = 2;
+    bool silu = false, source = false;
+    float beta = 1;
+};
+Refusal refusal(const JoinSumsProblem& problem);
+LaunchShape launch_shape(const JoinSumsProblem& problem);
+/// frames.input: the first part's sums; the next part's follow part_bytes behind. bias, scales [channels] on the
+/// device, or null. source: as many frames as outputs, or none.
+JoinSumsParams make_params(const JoinSumsProblem& problem, const FrameTable& frames, uint64_t part_bytes,
+                           std::span<const std::byte* const> source, const float* bias, const float* scales);
+
 /// Frames to float32 in [-limit, limit], channel-last as they are or planar.
 struct StoreF32Problem {
     int64_t frames = 1, pixels = 0, channels = 0;

@@ -21,6 +21,19 @@ struct AddFramesParams {
     float beta;
 };
 
+/// The float32 sums of all parts of K as a convolution's output: activation(scale * sum + bias) + beta * source.
+struct JoinSumsParams {
+    FrameTable frames;                ///< .input: the first part's sums [pixels, channels]
+    const void* source[kMostFrames];  ///< as the output
+    uint64_t part_bytes;              ///< from a part's sums to the next part's
+    const float* bias;                ///< [channels]; null: 0
+    const float* scales;              ///< [channels]; null: 1
+    uint32_t parts;
+    uint32_t elements, channels;  ///< of a frame, of a pixel
+    uint32_t silu, adds;          ///< 1: SiLU; 1: there is a source
+    float beta;
+};
+
 /// Frames as float32, limited to [-limit, limit]; NaN stays NaN.
 struct StoreF32Params {
     FrameTable frames;

@@ -6,9 +6,6 @@
 
 namespace kinetograph::gfx950 {
 
-/// x / (1 + e^-x).
-KG_DEVICE Lanes<float> silu(const Lanes<float>& x) { return x * amd::reciprocal(amd::exp2(x * -1.44269504f) + 1.0f); }
-
 /// kUnitBytes 16: a lane reads whole units, and rows are a multiple of 16 bytes. Otherwise one element at a time. A
 /// lane holds kUnits of a pixel.
 template <Element kElement, uint32_t kUnitBytes, uint32_t kUnits>
@@ -90,7 +87,7 @@ struct RmsNormKernel {
         }
         if (params.silu != 0) {
             KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) {
-                KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[i][e] = silu(values[i][e]);
+                KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[i][e] = amd::silu(values[i][e]);
             }
         }
         KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) store(unit_offset(pixel, i), values[i]);

@@ -48,6 +48,8 @@ class ConvRun {
     std::vector<double> value_row(int64_t frame, int64_t y, int64_t x) const;
     std::string compare_frames(const std::vector<Frame>& got, const std::vector<std::vector<double>>& want,
                                const char* name) const;
+    /// Adds the sums of the parts of K into output_.
+    void add_parts(const std::vector<uint16_t>& parts);
     float input(int64_t frame, int64_t y, int64_t x, int64_t c) const;
 
     ConvCase case_;
@@ -55,9 +57,9 @@ class ConvRun {
     std::vector<std::vector<float>> inputs_;      ///< as the kernel sees them, decoded
     std::vector<std::vector<std::byte>> images_;  ///< the same, as bytes in memory
     std::vector<float> weights_;                  ///< [q][r][s][c][k], rounded
-    std::vector<float> bias_, gamma_;
+    std::vector<float> bias_, gamma_, scales_;
     std::vector<std::byte> filter_;
-    std::vector<float> packed_bias_, packed_gamma_;
+    std::vector<float> packed_bias_, packed_gamma_, packed_scales_;
     std::vector<Frame> source_, output_, normed_;
     mutable std::vector<std::vector<double>> wanted_, wanted_norm_;  ///< made by the first comparison
 };

@@ -13,13 +13,14 @@ constexpr uint64_t kSchedules = 6;  // twice each of late, at once and mixed lan
 
 template <ConvLoader kLoader, ConvFault kFault, Element kType = Element::BF16>
 host_model::ModelKernel faulty() {
-    using Config = FourWaveConvConfig<kType, 64, 64, kType == Element::F8E4M3 ? 128 : 32, kLoader, kFault>;
+    constexpr uint32_t kBK = kType == Element::F8E4M3 ? 128 : kLoader == ConvLoader::Chunks ? 64 : 32;
+    using Config = FourWaveConvConfig<kType, 64, 64, kBK, kLoader, kFault>;
     return {"faulty", sizeof(FourWaveConvParams), Config::kThreads,
             [](const void* params) { FourWaveConv<Config>::run(*static_cast<const FourWaveConvParams*>(params)); }};
 }
 
 ConvCase padded(int64_t c_in, Element element = Element::BF16) {
-    const uint32_t bk = element == Element::F8E4M3 ? 128 : 32;
+    const uint32_t bk = element == Element::F8E4M3 ? 128 : c_in == 16 ? 64 : 32;  // 16 channels: the loader of chunks
     return {.problem = {.element = element,
                         .h = 9,
                         .w = 13,
@@ -113,7 +114,7 @@ TEST(FourWaveConvFaults, KRoundedDownToWholeBlocks) {
 }
 
 TEST(FourWaveConvFaults, LanesPastKThatReadOnMeetAFilterThatIsNotPaddedByZeros) {
-    const ConvCase conv = padded(16);  // 144 of 160 elements
+    const ConvCase conv = padded(16);  // 144 of 192 elements
     ConvRun run(conv);
     const auto& params = run.plan().params;
     for (uint32_t k = 0; k < params.c_out; ++k) {
@@ -144,6 +145,57 @@ TEST(FourWaveConvFaults, AnOperandWithTheLanesOfItsNeighbour) {
 
 TEST(FourWaveConvFaults, ASwizzleOnOneSideOnly) {
     expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::SwizzleMismatch>());
+}
+
+/// The kernel of 96 columns: its halves of B are no whole loads of four waves.
+template <ConvFault kFault>
+host_model::ModelKernel narrow() {
+    using Config = FourWaveConvConfig<Element::BF16, 256, 96, 32, ConvLoader::Uniform, kFault>;
+    return {"narrow", sizeof(FourWaveConvParams), Config::kThreads,
+            [](const void* params) { FourWaveConv<Config>::run(*static_cast<const FourWaveConvParams*>(params)); }};
+}
+
+TEST(FourWaveConvFaults, AWaveThatSkipsALoadWithoutRowsCountsWrongly) {
+    ConvCase conv = padded(64);
+    conv.problem.c_out = 96;
+    conv.overrides.tile = ConvTile{256, 96, 32};
+    expect_stopped(conv, narrow<ConvFault::SkipsIdleLoads>(), "waited for it");
+    const auto sound = narrow<ConvFault::None>();
+    EXPECT_EQ(ConvRun(conv).run(0, &sound).fault.value_or(""), "");
+}
+
+TEST(FourWaveConvFaults, ColumnsThatDoNotPairUp) {
+    expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::UnpairedColumns>());
+    ConvCase conv = padded(64);
+    conv.problem.c_out = 96;
+    conv.overrides.tile = ConvTile{256, 96, 32};
+    expect_wrong(conv, narrow<ConvFault::UnpairedColumns>());
+}
+
+TEST(FourWaveConvFaults, ParitiesOfADoubledFrameThatAreNotTold) {
+    ConvCase conv = padded(64);
+    conv.problem.upsample = true;
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::ParityNotShifted>());
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::ParityFilterShared>());
+    conv = padded(16);
+    conv.problem.upsample = true;
+    expect_wrong(conv, faulty<ConvLoader::Chunks, ConvFault::ParityNotShifted>());
+}
+
+TEST(FourWaveConvFaults, PartsOfKThatAreNotApart) {
+    ConvCase conv = padded(64);
+    conv.problem.bias = false;
+    conv.problem.output_f32 = true;
+    conv.overrides.splits = 3;
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::PartsBeginTogether>());
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::PartsShareOutput>());
+}
+
+TEST(FourWaveConvFaults, ScalesOfTheWrongValuesOrChannels) {
+    ConvCase conv = padded(128, Element::F8E4M3);
+    conv.problem.scales = true;
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::ScalesAfterBias, Element::F8E4M3>());
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::ScalesOfNeighbour, Element::F8E4M3>());
 }
 
 TEST(FourWaveConvFaults, StraightReadsOfLdsMeetInItsBanks) {

@@ -40,15 +40,18 @@ TEST(FastDivisor, IsExactForEveryDivisorAtTheEdgesOfItsQuotients) {
     EXPECT_EQ(FastDivisor::of(0x7fffffffu).quotient(0x7ffffffeu), 0u);
 }
 
+constexpr uint32_t kXcds = 8;
+
 TEST(ConvOrder, TheRemapToXcdsIsABijectionThatKeepsNeighboursTogether) {
     for (const uint32_t count : {1024u, 1031u, 2048u, 5000u}) {
         std::set<uint32_t> tiles;
-        for (uint32_t i = 0; i < count; ++i) tiles.insert(remap_to_xcd(i, count, 32));
+        for (uint32_t i = 0; i < count; ++i) tiles.insert(remap_to_xcd(i, count, kXcds, 32));
         EXPECT_EQ(tiles.size(), count);
         EXPECT_EQ(*tiles.rbegin(), count - 1);
     }
-    for (uint32_t local = 0; local < 32; ++local) EXPECT_EQ(remap_to_xcd(local * kXcds + 3, 1024, 32), 3 * 32 + local);
-    EXPECT_EQ(remap_to_xcd(17, 100, 0), 17u);
+    for (uint32_t local = 0; local < 32; ++local)
+        EXPECT_EQ(remap_to_xcd(local * kXcds + 3, 1024, kXcds, 32), 3 * 32 + local);
+    EXPECT_EQ(remap_to_xcd(17, 100, kXcds, 0), 17u);
 }
 
 TEST(ConvOrder, EveryTileIsComputedOnceInGroupsOfRows) {
@@ -67,42 +70,76 @@ TEST(ConvOrder, EveryTileIsComputedOnceInGroupsOfRows) {
 
 /// "128x128x64_uniform"
 std::string chosen(const Problem& problem) {
-    return std::string(choose_kernel(problem)->name.substr(std::string_view("kg_conv_bf16_").size()));
+    return std::string(choose_kernel(problem, mi355x()).kernel->name.substr(std::string_view("kg_conv_bf16_").size()));
 }
 
 TEST(ConvKernels, ManyPixelsTakeTheKernelWhoseLoopKeepsTheMatrixUnitsBusiest) {
-    EXPECT_EQ(chosen(layer(480, 832, 256, 256)), "128x128x64_uniform");
-    EXPECT_EQ(chosen(layer(480, 832, 384, 384)), "128x128x64_uniform");
-    EXPECT_EQ(chosen(layer(480, 832, 96, 96)), "128x128x64_chunks");  // fewer trips than k blocks of 32
+    EXPECT_EQ(chosen(layer(480, 832, 256, 256)), "256x256x64_uniform");
+    EXPECT_EQ(chosen(layer(480, 832, 384, 384)), "128x192x64_uniform");  // two tiles of 192 discard no products
+    EXPECT_EQ(chosen(layer(480, 832, 192, 192)), "128x192x64_uniform");
+    EXPECT_EQ(chosen(layer(480, 832, 96, 96)), "256x96x32_uniform");
+    EXPECT_EQ(chosen(layer(480, 832, 96, 3)), "256x32x32_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 100, 96)), "128x128x32_pieces");
     EXPECT_EQ(chosen(layer(480, 832, 3, 96)), "128x128x32_elements");
 }
 
 TEST(ConvKernels, FewPixelsTakeSmallTilesThatReachMoreComputeUnits) {
-    EXPECT_EQ(chosen(layer(16, 32, 384, 384)), "64x64x128_uniform");
-    EXPECT_EQ(chosen(layer(8, 8, 64, 3)), "64x64x64_uniform");
+    EXPECT_EQ(chosen(layer(16, 32, 384, 384)), "64x64x64_uniform");
+    EXPECT_EQ(choose_kernel(layer(8, 8, 64, 3), mi355x()).kernel->tile.bm, 64u);
 }
 
-TEST(ConvKernels, OneRoundOfWorkgroupsTakesTheLongestKBlocks) {
-    EXPECT_EQ(chosen(layer(60, 104, 384, 384)),
-              "128x128x128_uniform");  // 147 tiles: no compute unit has a second workgroup
+/// Parts of K, with the kernels of one packing.
+uint32_t parts(Problem problem, int64_t frames, const conv::Chip& chip = mi355x()) {
+    problem.frames = frames;
+    problem.q = 3;
+    return choose_kernel_for_packing(problem, chip).splits;
+}
+
+TEST(ConvKernels, KIsSplitWhereAFrameHasFewerWorkgroupsThanThereAreComputeUnits) {
+    EXPECT_EQ(parts(layer(60, 104, 384, 384), 1), 5u);
+    EXPECT_EQ(parts(layer(88, 160, 384, 384), 1), 2u);
+    EXPECT_EQ(parts(layer(240, 416, 192, 192), 1), 1u);
+    EXPECT_EQ(parts(layer(60, 104, 384, 384), 4), 5u);  // the order of sums does not depend on the number of frames
+    EXPECT_EQ(parts(layer(60, 104, 384, 380), 1), 1u);  // the join reads eight channels at a time
+    Problem normed = layer(60, 104, 192, 192);
+    normed.norm = true;
+    EXPECT_EQ(parts(normed, 1), 1u);
+    EXPECT_EQ(choose_kernel_for_packing(layer(60, 104, 384, 384), mi355x(), Splitting::Never).splits, 1u);
+}
+
+TEST(ConvKernels, APartitionOfTheChipHasItsOwnNumberOfComputeUnitsAndXcds) {
+    conv::Chip part = mi355x();
+    for (const auto& [units, xcds] : {std::pair{256U, 8U}, {128U, 4U}, {32U, 1U}, {20U, 1U}}) {
+        part.compute_units = units;
+        const Problem problem = layer(1080, 1920, 64, 64);
+        const FourWaveConvPlan plan = *plan_four_wave_conv(problem, {}, part).plan;
+        std::vector<const void*> input(1);
+        std::vector<void*> output(1);
+        ConvAddresses addresses;
+        addresses.input = input;
+        addresses.output = output;
+        const auto launched = launches(plan, addresses);
+        EXPECT_EQ(launched.front().params.xcds, xcds) << units;
+        EXPECT_GT(launched.front().params.xcd_chunk, 0u) << units;
+    }
+    EXPECT_EQ(parts(layer(60, 104, 384, 384), 1, part), 1u);  // 20 units are busy with one frame
 }
 
 TEST(ConvKernels, EveryOneHasACostOfItsOwn) {
     for (const ConvKernel& kernel : conv_kernels()) {
         Problem problem = layer(480, 832, kernel.path == ConvPath::Elements ? 3 : 128, 96);
         problem.element = kernel.element;
-        ASSERT_NE(choose_kernel(problem, kernel.path), nullptr) << kernel.name;
-        EXPECT_EQ(choose_kernel(problem, kernel.path)->path, kernel.path);
+        ASSERT_NE(choose_kernel(problem, mi355x(), kernel.path).kernel, nullptr) << kernel.name;
+        EXPECT_EQ(choose_kernel(problem, mi355x(), kernel.path).kernel->path, kernel.path);
     }
 }
 
 TEST(ConvTiles, ANormTakesATileOfAllChannels) {
     Problem problem = layer(16, 32, 64, 192);
     problem.norm = true;
-    EXPECT_EQ(choose_kernel(problem)->tile.bn, 256u);
+    EXPECT_EQ(choose_kernel(problem, mi355x()).kernel->tile.bn, 192u);
     problem.c_out = 300;
-    EXPECT_EQ(choose_kernel(problem), nullptr);
+    EXPECT_EQ(choose_kernel(problem, mi355x()).kernel, nullptr);
     problem.c_out = 192;
     const ConvPlanResult planned = plan_four_wave_conv(problem, {.tile = ConvTile{128, 128, 64}});
     EXPECT_EQ(planned.error, "a tile of 128x128x64 does not hold the 192 channels that the norm goes over");
@@ -183,9 +220,11 @@ TEST(ConvGates, MoreTemporalTapsThanALaunchNamesAreDeclined) {
 }
 
 TEST(ConvGates, ANormOverMoreChannelsThanATileIsDeclined) {
-    Problem problem = layer(8, 8, 64, 257);
+    Problem problem = layer(8, 8, 64, 200);
     problem.norm = true;
-    expect_declined(problem, "257 output channels under a norm: one tile holds at most 256 of a pixel's channels");
+    expect_declined(problem, "200 output channels under a norm: one tile holds at most 192 of a pixel's channels");
+    problem.c_out = 130;
+    expect_declined(problem, "130 output channels under a norm: a tile of more than 128 holds multiples of 8");
 }
 
 TEST(ConvGates, Float32OutputsHaveNeitherNormNorSource) {
@@ -210,10 +249,20 @@ TEST(ConvGates, AConvolutionThatStoresNothingIsDeclined) {
 }
 
 TEST(ConvOverride, ATileWithoutAKernelIsRefusedByName) {
-    EXPECT_EQ(plan_four_wave_conv(layer(8, 8, 64, 64), {.tile = ConvTile{256, 256, 64}}).error,
-              "FourWaveConv has no kernel of tile 256x256x64 for this type and path");
+    EXPECT_EQ(plan_four_wave_conv(layer(8, 8, 64, 64), {.tile = ConvTile{256, 512, 64}}).error,
+              "FourWaveConv has no kernel of tile 256x512x64 for this type and path");
     EXPECT_EQ(plan_four_wave_conv(layer(8, 8, 96, 64), {.tile = ConvTile{128, 128, 64}}).error,
               "kg_conv_bf16_128x128x64_uniform does not take 96 input channels");
+}
+
+TEST(ConvOverride, WideTilesTakeMultiplesOfEightChannels) {
+    EXPECT_EQ(plan_four_wave_conv(layer(8, 8, 64, 60), {.tile = ConvTile{256, 192, 64}}).error,
+              "a tile of 256x192x64 takes multiples of 8 output channels, not 60");
+}
+
+TEST(ConvOverride, PartsOfKStoreSumsOnly) {
+    EXPECT_EQ(plan_four_wave_conv(layer(8, 8, 64, 64), {.splits = 2}).error,
+              "parts of K store float32 sums, which another pass adds, scales and activates");
 }
 
 TEST(ConvFilter, ThreeOrdersOfAxesPackToTheSameRowsPaddedByZeros) {

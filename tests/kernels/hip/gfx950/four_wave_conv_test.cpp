@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "conv_case.hpp"
 
 namespace kinetograph::gfx950 {
@@ -75,6 +77,9 @@ int64_t channels_for(const ConvKernel& kernel) {
     return 0;
 }
 
+/// Whether the kernel takes numbers of output channels that are no multiple of 8.
+bool ragged(const ConvKernel& kernel) { return kernel.tile.bm * kernel.tile.bn <= 128 * 128; }
+
 TEST(FourWaveConv, EveryKernelAgreesWithTheReference) {
     for (const ConvKernel& kernel : conv_kernels()) {
         expect_agrees({.problem = conv2d(kernel.element, channels_for(kernel), 72, 3, {1, 1, 1, 1}),
@@ -85,7 +90,8 @@ TEST(FourWaveConv, EveryKernelAgreesWithTheReference) {
 
 TEST(FourWaveConv, EveryKernelCopiesIndexedValuesToTheBit) {
     for (const ConvKernel& kernel : conv_kernels()) {
-        Problem problem = conv2d(kernel.element, channels_for(kernel), 65, 3, {1, 1, 1, 1}, 7, 10);
+        Problem problem =
+            conv2d(kernel.element, channels_for(kernel), ragged(kernel) ? 65 : 72, 3, {1, 1, 1, 1}, 7, 10);
         problem.bias = false;
         expect_agrees(
             {.problem = problem, .overrides = {.tile = kernel.tile, .path = kernel.path}, .data = Data::Indexed}, 1);
@@ -158,7 +164,7 @@ TEST(FourWaveConv, AgreesForRaggedPixelsAndChannels) {
         {.problem = conv2d(BF16, 64, 1, 3, {1, 1, 1, 1}, 1, 1)},
         {.problem = conv2d(BF16, 32, 257, 1, {0, 0, 0, 0}, 5, 3)},
         {.problem = conv2d(BF16, 32, 130, 3, {1, 1, 1, 1}, 16, 17), .overrides = {.tile = ConvTile{128, 128, 32}}},
-        {.problem = conv2d(BF16, 32, 258, 1, {0, 0, 0, 0}, 13, 11), .overrides = {.tile = ConvTile{128, 256, 32}}},
+        {.problem = conv2d(BF16, 32, 258, 1, {0, 0, 0, 0}, 13, 11), .overrides = {.tile = ConvTile{128, 128, 32}}},
         {.problem = conv2d(F16, 64, 67, 3, {1, 1, 1, 1}, 8, 8)},
         {.problem = conv2d(F8E4M3, 128, 66, 3, {1, 1, 1, 1}, 9, 15)},
     });
@@ -236,7 +242,7 @@ TEST(FourWaveConv, StoresFloat32WithoutRounding) {
 }
 
 TEST(FourWaveConv, NormsItsOutputOverTheChannelsOfATile) {
-    for (const int64_t c_out : {16, 64, 96, 99, 128, 192, 256}) {
+    for (const int64_t c_out : {16, 32, 64, 96, 99, 128, 192}) {
         for (const bool beside : {false, true}) {
             Problem problem = conv2d(c_out == 64 ? F16 : BF16, 32, c_out, 3, {1, 1, 1, 1});
             problem.norm = true;
@@ -247,6 +253,68 @@ TEST(FourWaveConv, NormsItsOutputOverTheChannelsOfATile) {
             if (HasFatalFailure()) return;
         }
     }
+}
+
+TEST(FourWaveConv, DoublesItsInputByFourFiltersOnTheStoredImage) {
+    for (const auto& [element, c_in, c_out] :
+         {std::tuple{BF16, 64, 64}, {BF16, 48, 96}, {F16, 64, 32}, {F16, 20, 40}, {BF16, 3, 19}, {BF16, 96, 72}}) {
+        const Problem problem = same(element, c_in, c_out, [](Problem& p) { p.upsample = true; });
+        ASSERT_TRUE(problem.sub_pixel());
+        expect_agrees({.problem = problem});
+        expect_agrees({.problem = problem, .data = Data::Integer}, 1);  // four integers of one digit fold exactly
+        if (HasFatalFailure()) return;
+    }
+    const auto with_more = [](Problem& p) { p.upsample = p.silu = p.source = p.norm = true; };
+    expect_agrees({.problem = same(BF16, 64, 96, with_more)});
+    const auto in_time = [](Problem& p) { p.upsample = true, p.q = 3, p.frames = 2; };
+    expect_agrees({.problem = same(BF16, 32, 40, in_time), .input_frames = 2});
+    for (const ConvTile tile : {ConvTile{128, 192, 64}, {256, 192, 64}, {256, 256, 64}, {128, 128, 64}})
+        expect_agrees(
+            {.problem = same(BF16, 64, 72, [](Problem& p) { p.upsample = true; }), .overrides = {.tile = tile}});
+}
+
+TEST(FourWaveConv, PartsOfKAddUpToTheWhole) {
+    const auto sums = [](Element element, int64_t c_in, int64_t c_out, int64_t frames) {
+        Problem problem = conv2d(element, c_in, c_out, 3, {1, 1, 1, 1});
+        problem.q = 3;
+        problem.frames = frames;
+        problem.bias = false;
+        problem.output_f32 = true;
+        return problem;
+    };
+    for (const uint32_t splits : {2U, 3U, 5U, 8U}) {
+        for (const auto& [element, c_in, tile] : {std::tuple{BF16, 64, ConvTile{64, 64, 64}},
+                                                  {BF16, 32, ConvTile{256, 96, 32}},
+                                                  {F16, 128, ConvTile{128, 192, 64}},
+                                                  {BF16, 48, ConvTile{64, 64, 64}},
+                                                  {BF16, 20, ConvTile{64, 64, 32}},
+                                                  {F8E4M3, 128, ConvTile{64, 64, 128}}}) {
+            const Problem problem = sums(element, c_in, 40, 2);
+            const bool uniform = c_in % tile.bk == 0;
+            const ConvPath path = uniform ? ConvPath::Uniform : c_in == 48 ? ConvPath::Chunks : ConvPath::Pieces;
+            const ConvOverrides overrides{.tile = tile, .path = path, .splits = splits};
+            expect_agrees({.problem = problem, .overrides = overrides, .data = Data::Integer, .input_frames = 2});
+            if (HasFatalFailure()) return;
+        }
+    }
+    // A frame of zeros before the stream lies in the first part.
+    expect_agrees({.problem = sums(BF16, 64, 40, 1), .overrides = {.splits = 3}, .data = Data::Integer});
+}
+
+TEST(FourWaveConv, ScalesItsSumsByChannel) {
+    for (const Element element : {F8E4M3, BF16, F16}) {
+        for (const int64_t c_out : {16, 40, 64, 67, 96, 192}) {
+            Problem problem = conv2d(element, 128, c_out, 1, {0, 0, 0, 0});
+            problem.scales = true;
+            problem.silu = c_out == 64;
+            problem.source = c_out == 40;
+            expect_agrees({.problem = problem});
+            if (HasFatalFailure()) return;
+        }
+    }
+    Problem problem = conv2d(F8E4M3, 128, 64, 3, {1, 1, 1, 1});
+    problem.scales = problem.norm = true;
+    expect_agrees({.problem = problem});
 }
 
 TEST(FourWaveConv, ALargeGridIsRemappedAndStillCoversEveryTile) {

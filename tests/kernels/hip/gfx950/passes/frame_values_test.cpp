@@ -69,6 +69,63 @@ TEST(AddFramesGfx950, AddsInFloat32AndRoundsOnce) {
     }
 }
 
+TEST(JoinSumsGfx950, AddsThePartsAndFinishesTheOutput) {
+    struct Form {
+        int64_t pixels, channels;
+        uint32_t parts;
+        bool bias, scales, silu, source;
+    };
+    constexpr Form kForms[] = {{1, 8, 2, false, false, false, false}, {5, 40, 3, true, false, false, false},
+                               {7, 96, 2, true, false, true, false},  {33, 16, 8, true, true, false, true},
+                               {12, 384, 5, false, true, true, true}, {3, 24, 2, false, false, false, true},
+                               {600, 8, 4, true, true, true, true}};
+    for (const Element storage : kStorages) {
+        for (const Form& form : kForms) {
+            const auto elements = static_cast<size_t>(form.pixels * form.channels);
+            const auto channels = static_cast<size_t>(form.channels);
+            TestFrames sums(Element::F32, 1, elements * 2 * form.parts), source(storage, 2, elements), output = source;
+            TestFrames bias(Element::F32, 1, channels), scales = bias;
+            sums.fill(1), source.fill(2), bias.fill(3), scales.fill(4);
+            const JoinSumsProblem problem{2,          form.pixels, form.channels, storage,
+                                          form.parts, form.silu,   form.source,   0.5f};
+            ASSERT_EQ(refusal(problem).value_or(""), "");
+            const auto values = [](const TestFrames& frames) {
+                return reinterpret_cast<const float*>(frames.frame(0));
+            };
+            const std::vector<const std::byte*> first = {sums.frame(0), sums.frame(0) + elements * 4};
+            const auto addends = form.source ? source.inputs() : std::vector<const std::byte*>{};
+            expect_pass(
+                launch_shape(problem),
+                make_params(problem, frame_table(first, output.outputs()), elements * 8, addends,
+                            form.bias ? values(bias) : nullptr, form.scales ? values(scales) : nullptr),
+                [&] { output.poison(); },
+                [&] {
+                    output.expect_guards();
+                    for (size_t f = 0; f < 2; ++f) {
+                        for (size_t e = 0; e < elements; ++e) {
+                            double value = 0, size = 0;
+                            for (size_t part = 0; part < form.parts; ++part) {
+                                value += sums.get(0, (part * 2 + f) * elements + e);
+                                size += std::abs(sums.get(0, (part * 2 + f) * elements + e));
+                            }
+                            if (form.scales) value *= scales.get(0, e % channels);
+                            if (form.bias) value += bias.get(0, e % channels);
+                            if (form.silu) value /= 1 + std::exp(-value);
+                            if (form.source) value += 0.5 * source.get(f, e);
+                            ASSERT_NEAR(output.get(f, e), value, tolerance(storage, value) + (size + 4) * 0x1p-21);
+                        }
+                    }
+                });
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(JoinSumsGfx950, RefusesChannelsThatNoLaneHoldsWhole) {
+    EXPECT_EQ(refusal(JoinSumsProblem{.pixels = 4, .channels = 12}).value_or(""),
+              "joining sums: 12 channels, wanted a multiple of 8");
+}
+
 TEST(StoreF32Gfx950, WidensClampsAndKeepsNan) {
     for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 3, 8}) {
