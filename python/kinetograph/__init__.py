@@ -1,0 +1,16 @@
+"""Kinetograph: video-VAE latents into frames, in real time.
+
+    decoder = kinetograph.Decoder("vae.safetensors")
+    frames = decoder.decode(latents)                 # [T, height, width, 3] uint8, where the latents are
+    with decoder.stream() as stream:                 # or chunk by chunk, as a generator makes them
+        stream.push(chunk)
+        for frame in stream.frames(): ...
+"""
+
+from ._library import (Busy, Cancelled, DeviceLost, Error, InvalidArgument, Io, NotFound, OutOfMemory, Unsupported, devices)
+from ._info import info
+from .decoder import Decoder, Frame, Stream
+
+__version__ = "0.1.0"
+__all__ = ["Busy", "Cancelled", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound", "OutOfMemory",
+           "Stream", "Unsupported", "devices", "info"]

@@ -1,0 +1,108 @@
+"""Latents of any package as the library takes them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import _dlpack, _library
+
+_DTYPES = {(_dlpack.FLOAT, 32): _library.FLOAT32, (_dlpack.FLOAT, 16): _library.FLOAT16,
+           (_dlpack.BFLOAT, 16): _library.BFLOAT16}
+_KINDS = {_dlpack.CPU: "cpu", _dlpack.CUDA: "cuda", _dlpack.CUDA_HOST: "cpu", _dlpack.ROCM: "hip"}
+
+
+def is_torch(array: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def device_of(array: Any) -> tuple[str, int]:
+    """("cuda", 0)"""
+    if not hasattr(array, "__dlpack_device__"):
+        raise _library.InvalidArgument(f"latents are a {type(array).__name__}: they come as an array with __dlpack__, of "
+                                       "NumPy, torch, CuPy or JAX")
+    kind, ordinal = array.__dlpack_device__()
+    if int(kind) not in _KINDS:
+        raise _library.InvalidArgument(f"latents are on DLPack's device type {int(kind)}: there are the CPU, CUDA and ROCm")
+    return _KINDS[int(kind)], int(ordinal)
+
+
+def current_stream(array: Any) -> int:
+    """The stream that `array`'s package would run its next kernel on, as a handle; 0: the default stream."""
+    if is_torch(array):
+        return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream)
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(array, cupy.ndarray):
+        return int(cupy.cuda.get_current_stream().ptr)
+    return 0
+
+
+def _dlpack_stream(kind: str, stream: int) -> int | None:
+    """A stream's handle as __dlpack__ takes it: CUDA's default stream is 1, ROCm's 0."""
+    if kind == "cpu":
+        return None
+    return 1 if kind == "cuda" and stream == 0 else stream
+
+
+class Batch:
+    """Latents [C, T, h, w] as a structure of the library's; the array is held until close()."""
+
+    def __init__(self, array: Any, device: tuple[str, int], stream: int | None) -> None:
+        kind, ordinal = device_of(array)
+        if kind != "cpu" and (kind, ordinal) != device:
+            raise _library.InvalidArgument(f"latents are on {kind}:{ordinal}, the decoder is on {device[0]}:{device[1]}")
+        if is_torch(array):
+            array = array.detach()
+            if kind != "cpu":  # where the library takes nothing else
+                array = array.float()
+        self.stream = 0 if kind == "cpu" else current_stream(array) if stream is None else stream
+        view = _dlpack.take(array, _dlpack_stream(kind, self.stream))
+        try:
+            shape, strides = _four(view)
+            if view.dtype not in _DTYPES:
+                raise _library.InvalidArgument(f"latents have the DLPack type {view.dtype}: they are float32, float16 or "
+                                               "bfloat16")
+        except BaseException:
+            view.close()
+            raise
+        self._view = view
+        self._item = view.dtype[1] // 8
+        self.frames = shape[1]
+        self._shape, self._strides = shape, strides
+        self._memory = _library.HOST if kind == "cpu" else _library.DEVICE
+        self._dtype = _DTYPES[view.dtype]
+
+    @property
+    def on_device(self) -> bool:
+        return self._memory == _library.DEVICE
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._shape[2], self._shape[3]
+
+    def part(self, begin: int, end: int) -> _library.Latents:
+        """Latent frames [begin, end)."""
+        made = _library.Latents(memory=self._memory, dtype=self._dtype,
+                                data=self._view.address + begin * self._strides[1] * self._item)
+        made.shape[:] = (self._shape[0], end - begin, self._shape[2], self._shape[3])
+        made.strides[:] = self._strides
+        if self.on_device:
+            made.ready.kind, made.ready.stream = _library.MOMENT_STREAM, self.stream
+        return made
+
+    def close(self) -> None:
+        self._view.close()
+
+
+def _four(view: _dlpack.View) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """[C, T, h, w] of that, of [1, C, T, h, w], or of one frame [C, h, w]."""
+    shape, strides = view.shape, view.strides
+    if len(shape) == 5 and shape[0] == 1:
+        shape, strides = shape[1:], strides[1:]
+    if len(shape) == 3:
+        shape, strides = (shape[0], 1, *shape[1:]), (strides[0], 0, *strides[1:])
+    if len(shape) != 4 or min(shape) < 1:
+        raise _library.InvalidArgument(f"latents have the shape {list(view.shape)}: it is [C, T, h, w], [1, C, T, h, w] or, "
+                                       "of one frame, [C, h, w]")
+    return shape, strides

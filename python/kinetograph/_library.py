@@ -1,0 +1,217 @@
+"""libkinetograph.so through ctypes: its structures, its functions, and its errors as exceptions."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+VERSION = 1  # KG_VERSION: 0.1
+
+OK, TIMEOUT, END = 0, 1, 2
+FOREVER = 2**64 - 1
+DEVICE_KINDS = ("cpu", "cuda", "hip")
+PRECISIONS = {"bf16": 0, "fp16": 1, "fp32": 2, "fp8": 3}
+HOST, DEVICE = 0, 1
+RGBA8, RGB32F, NV12 = 0, 1, 3
+FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2
+ACQUIRE_AHEAD = 1
+MOMENT_PAST, MOMENT_STREAM = 0, 2
+
+
+class Error(Exception):
+    """What the library answers with a sentence."""
+
+
+class InvalidArgument(Error, ValueError):
+    """An argument that makes no sense here: a shape, a dtype, latents of another VAE, a frame released before."""
+
+
+class NotFound(Error, LookupError):
+    """A file, tensor, device or library that is absent."""
+
+
+class Unsupported(Error, RuntimeError):
+    """Understood, but this machine, build or version cannot do it."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """An allocation that was refused; the sentence states what is needed and what is free."""
+
+
+class DeviceLost(Error, RuntimeError):
+    """The device stopped answering."""
+
+
+class Cancelled(Error):
+    """Stream.cancel() was called."""
+
+
+class Busy(Error, RuntimeError):
+    """Another thread is in a call that one thread makes at a time."""
+
+
+class Io(Error, OSError):
+    """The operating system refused to read or write."""
+
+
+_EXCEPTIONS = {-1: InvalidArgument, -2: NotFound, -3: InvalidArgument, -4: Unsupported, -5: InvalidArgument, -6: OutOfMemory,
+               -7: Io, -8: DeviceLost, -9: Cancelled, -10: Busy}
+
+
+class _Sized(ctypes.Structure):
+    """A structure whose first member is its size."""
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(size=ctypes.sizeof(type(self)), **members)
+
+
+class InstanceDesc(_Sized):
+    _fields_ = [("size", c_uint32), ("header_version", c_uint32), ("log", c_void_p), ("log_user", c_void_p),
+                ("allocate", c_void_p), ("release", c_void_p), ("allocator_user", c_void_p)]
+
+
+class DeviceInfo(_Sized):
+    _fields_ = [("size", c_uint32), ("kind", c_uint32), ("ordinal", c_uint32), ("available", c_uint32), ("name", c_char_p),
+                ("product", c_char_p), ("situation", c_char_p), ("memory_bytes", c_uint64), ("uuid", c_uint8 * 16)]
+
+
+class WeightsInfo(_Sized):
+    _fields_ = [("size", c_uint32), ("channels", c_uint32), ("name", c_char_p), ("family", c_char_p),
+                ("parameters", c_uint64), ("content_hash", c_uint64), ("latents_mean", POINTER(c_float)),
+                ("latents_std", POINTER(c_float))]
+
+
+class ModelDesc(_Sized):
+    _fields_ = [("size", c_uint32), ("precision", c_uint32), ("sums", c_uint32), ("latent_scale", c_uint32),
+                ("unclamped", c_uint32), ("unused", c_uint32), ("device", c_char_p), ("vulkan", c_void_p),
+                ("memory_budget", c_uint64), ("on_memory_pressure", c_void_p), ("memory_pressure_user", c_void_p)]
+
+
+class ModelInfo(_Sized):
+    _fields_ = [("size", c_uint32), ("device_kind", c_uint32), ("device_ordinal", c_uint32), ("channels", c_uint32),
+                ("spatial_scale", c_uint32), ("frames_of_a_step", c_uint32), ("description", c_char_p),
+                ("device_product", c_char_p)]
+
+
+class Moment(ctypes.Structure):
+    _fields_ = [("kind", c_uint32), ("unused", c_uint32), ("semaphore", c_uint64), ("value", c_uint64), ("stream", c_void_p)]
+
+
+class ClipDesc(_Sized):
+    _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32), ("loop", c_uint32),
+                ("unused", c_uint32), ("fps", c_double)]
+
+
+class Latents(_Sized):
+    _fields_ = [("size", c_uint32), ("memory", c_uint32), ("dtype", c_uint32), ("unused", c_uint32), ("data", c_void_p),
+                ("shape", c_int64 * 4), ("strides", c_int64 * 4), ("ready", Moment)]
+
+
+class FrameRecord(_Sized):
+    _fields_ = [("size", c_uint32), ("format", c_uint32), ("id", c_uint64), ("width", c_uint32), ("height", c_uint32),
+                ("index", c_int64), ("presentation_ns", c_int64), ("generation", c_uint64), ("storage", c_uint32),
+                ("finite", c_uint32), ("planes", c_void_p * 2), ("row_bytes", c_uint64 * 2), ("image", c_uint64),
+                ("image_view", c_uint64), ("buffer", c_uint64), ("image_format", c_uint32), ("image_layout", c_uint32),
+                ("semaphore", c_uint64), ("value", c_uint64)]
+
+
+class ClipInfo(_Sized):
+    _fields_ = [("size", c_uint32), ("width", c_uint32), ("height", c_uint32), ("slots", c_uint32),
+                ("frames_of_a_step", c_uint32), ("unused", c_uint32), ("frames", c_int64), ("fps", c_double),
+                ("route", c_char_p), ("frames_waiting", c_uint64), ("frames_acquired", c_uint64), ("steps", c_uint64),
+                ("last_step_ns", c_int64), ("average_step_ns", c_int64), ("state_bytes", c_uint64), ("clip_bytes", c_uint64),
+                ("model_bytes", c_uint64), ("device_bytes", c_uint64), ("device_free", c_uint64)]
+
+
+#: By their names in kinetograph.h.
+STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_info": WeightsInfo,
+              "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo, "kg_moment": Moment, "kg_clip_desc": ClipDesc,
+              "kg_latents": Latents, "kg_frame": FrameRecord, "kg_clip_info": ClipInfo}
+
+EachDevice = ctypes.CFUNCTYPE(None, c_void_p, POINTER(DeviceInfo))
+
+_SIGNATURES: dict[str, list[Any]] = {
+    "kg_instance_create": [POINTER(InstanceDesc), POINTER(c_void_p)],
+    "kg_list_devices": [c_void_p, EachDevice, c_void_p],
+    "kg_weights_open": [c_void_p, c_char_p, POINTER(c_void_p)],
+    "kg_weights_parse": [c_void_p, c_void_p, c_uint64, c_char_p, c_void_p, c_void_p, POINTER(c_void_p)],
+    "kg_weights_describe": [c_void_p, POINTER(WeightsInfo)],
+    "kg_model_create": [c_void_p, POINTER(ModelDesc), POINTER(c_void_p)],
+    "kg_model_describe": [c_void_p, POINTER(ModelInfo)],
+    "kg_clip_create": [c_void_p, c_uint32, c_uint32, POINTER(ClipDesc), POINTER(c_void_p)],
+    "kg_clip_open": [c_void_p, c_char_p, POINTER(ClipDesc), POINTER(c_void_p)],
+    "kg_clip_destroy": [c_void_p],
+    "kg_clip_push": [c_void_p, POINTER(Latents), c_uint64, POINTER(c_uint32)],
+    "kg_clip_acquire": [c_void_p, c_uint32, c_uint64, POINTER(FrameRecord)],
+    "kg_clip_wait": [c_void_p, c_uint64, c_void_p],
+    "kg_clip_release": [c_void_p, c_uint64, POINTER(Moment)],
+    "kg_clip_reset": [c_void_p],
+    "kg_clip_cancel": [c_void_p],
+    "kg_clip_describe": [c_void_p, POINTER(ClipInfo)],
+}
+_DESTROYS = ("kg_instance_destroy", "kg_weights_destroy", "kg_model_destroy")
+
+
+def _open() -> ctypes.CDLL:
+    beside = pathlib.Path(__file__).parent / "libkinetograph.so.0"
+    path = os.environ.get("KINETOGRAPH_LIBRARY") or (str(beside) if beside.exists() else "libkinetograph.so.0")
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"kinetograph's library cannot be opened: {error}; KINETOGRAPH_LIBRARY names another one") from None
+    for name, arguments in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = arguments, c_int32
+    for name in _DESTROYS:
+        function = getattr(library, name)
+        function.argtypes, function.restype = [c_void_p], None
+    library.kg_last_error.restype = c_char_p
+    return library
+
+
+library = _open()
+
+
+def check(result: int) -> int:
+    """The result of a call, or its error as an exception."""
+    if result >= 0:
+        return result
+    sentence = (library.kg_last_error() or b"").decode(errors="replace")
+    raise _EXCEPTIONS.get(result, Error)(sentence)
+
+
+def _instance() -> c_void_p:
+    made = c_void_p()
+    check(library.kg_instance_create(byref(InstanceDesc(header_version=VERSION)), byref(made)))
+    return made
+
+
+class _Instances:
+    """One for each process: a child of fork() makes its own."""
+
+    def __init__(self) -> None:
+        self._handle, self._process = _instance(), os.getpid()
+
+    def handle(self) -> c_void_p:
+        if self._process != os.getpid():
+            self._handle, self._process = _instance(), os.getpid()
+        return self._handle
+
+
+instances = _Instances()
+
+
+def devices() -> list[dict[str, Any]]:
+    """Every device of every kind, and why there is none of a kind."""
+    found: list[dict[str, Any]] = []
+
+    def add(_user: Any, device: Any) -> None:
+        info = device.contents
+        found.append({"name": info.name.decode(), "available": bool(info.available), "product": info.product.decode(),
+                      "memory_bytes": info.memory_bytes, "situation": info.situation.decode()})
+
+    check(library.kg_list_devices(instances.handle(), EachDevice(add), None))
+    return found

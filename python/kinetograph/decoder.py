@@ -1,0 +1,515 @@
+"""Decoder: a checkpoint on a device. Stream: latents go in chunk by chunk, frames come out."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+import threading
+import time
+import weakref
+from ctypes import byref, c_uint32, c_void_p
+from typing import Any, Callable, Iterator
+
+from . import _dlpack, _library
+from ._latents import Batch, device_of, is_torch
+from ._library import InvalidArgument, check, library
+
+_DLPACK_DEVICES = {"cpu": _dlpack.CPU, "cuda": _dlpack.CUDA, "hip": _dlpack.ROCM}
+_FORMATS = {"uint8": _library.RGBA8, "float32": _library.RGB32F}
+_POLL_NS = 100_000_000  # how soon Ctrl-C is noticed
+
+
+class _Handle:
+    """A handle of the library's; destroyed once, with what it keeps."""
+
+    def __init__(self, destroy: Callable[[c_void_p], Any], handle: c_void_p, *kept: Any) -> None:
+        self.value, self._destroy, self._kept = handle, destroy, kept
+
+    def __del__(self) -> None:
+        self._destroy(self.value)
+
+
+class _Slot:
+    """A frame that is acquired: released when neither a Frame nor an array refers to it any more."""
+
+    def __init__(self, clip: _Handle, record: _library.FrameRecord) -> None:
+        self._clip, self.record, self.stream = clip, record, None
+        self._release = library.kg_clip_release
+
+    def wait_on(self, stream: int) -> None:
+        """Work that `stream` is given from now on waits for the frame, and its slot for that work."""
+        if self.stream not in (None, stream):
+            raise BufferError(f"frame {self.record.index} is read on one stream: it was exported to {self.stream:#x}, then "
+                              f"to {stream:#x}")
+        check(library.kg_clip_wait(self._clip.value, self.record.id, stream))
+        self.stream = stream
+
+    def __del__(self) -> None:
+        done = None
+        if self.stream is not None:
+            done = byref(_library.Moment(kind=_library.MOMENT_STREAM, stream=self.stream))
+        self._release(self._clip.value, self.record.id, done)
+
+
+class Frame:
+    """One decoded frame: RGB, [height, width, 3] or [3, height, width], without a copy.
+
+    ``numpy.asarray(frame)``, ``numpy.from_dlpack(frame)`` and ``torch.from_dlpack(frame)`` make arrays of it. Its memory goes
+    back to the stream when the frame was released (or collected) and all such arrays are gone.
+    """
+
+    def __init__(self, slot: _Slot, device: tuple[str, int], layout: str) -> None:
+        self._slot: _Slot | None = slot
+        self._device, self._layout = device, layout
+        record = slot.record
+        #: In the clip, from 0.
+        self.index: int = record.index
+        #: Seconds from the clip's start.
+        self.time: float = record.presentation_ns / 1e9
+        #: False: the latents made infinities or NaN. Known of frames in the host's memory.
+        self.finite: bool = bool(record.finite)
+        self.height: int = record.height
+        self.width: int = record.width
+        self.dtype: str = "uint8" if record.format == _library.RGBA8 else "float32"
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return (self.height, self.width, 3) if self._layout == "HWC" else (3, self.height, self.width)
+
+    def _held(self) -> _Slot:
+        if self._slot is None:
+            raise InvalidArgument(f"frame {self.index} was released")
+        return self._slot
+
+    def _strides(self) -> tuple[int, int, int]:
+        """In elements."""
+        pixel = 4 if self.dtype == "uint8" else 3
+        row = self.width * pixel
+        return (row, pixel, 1) if self._layout == "HWC" else (1, row, pixel)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _DLPACK_DEVICES[self._device[0]], self._device[1]
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        """A capsule of the frame, ready for work on `stream`: CUDA's 1 is the default stream, -1 asks for no order."""
+        if copy:
+            raise BufferError("a frame is not copied by DLPack: copy the array that is made of it")
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"the frame is on {self._device[0]}:{self._device[1]} and stays there")
+        slot = self._held()
+        if self._device[0] != "cpu" and stream != -1:
+            slot.wait_on(0 if stream in (None, 1) else int(stream))
+        dtype = (_dlpack.UINT, 8) if self.dtype == "uint8" else (_dlpack.FLOAT, 32)
+        return _dlpack.capsule(slot, slot.record.planes[0], self.__dlpack_device__(), dtype, self.shape, self._strides())
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        if self._device[0] != "cpu":
+            raise AttributeError(f"the frame is on {self._device[0]}:{self._device[1]}: torch.from_dlpack(frame)")
+        item = 1 if self.dtype == "uint8" else 4
+        return {"version": 3, "shape": self.shape, "typestr": "|u1" if item == 1 else "<f4",
+                "data": (self._held().record.planes[0], False), "strides": tuple(item * s for s in self._strides())}
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        import numpy
+        array = numpy.from_dlpack(self) if self._device[0] == "cpu" else None
+        if array is None:
+            raise TypeError(f"the frame is on {self._device[0]}:{self._device[1]}: torch.from_dlpack(frame)")
+        return array.astype(dtype) if dtype is not None else array.copy() if copy else array
+
+    def release(self) -> None:
+        """The frame is done with; arrays that were made of it stay good."""
+        self._slot = None
+
+    def __enter__(self) -> Frame:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.release()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a frame is memory of a stream and cannot be pickled: pickle numpy.array(frame)")
+
+    def __repr__(self) -> str:
+        state = "released" if self._slot is None else f"{self.dtype} on {self._device[0]}:{self._device[1]}"
+        return f"<kinetograph.Frame {self.index}: {' x '.join(map(str, self.shape))}, {state}>"
+
+
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Ends the library's threads before the process does."""
+    for stream in list(_streams):
+        stream.close()
+
+
+class Stream:
+    """The streaming state of one clip. Made by Decoder.stream(), Decoder.open() and Decoder.new_state().
+
+    One thread pushes at a time; frames may be taken by another.
+    """
+
+    def __init__(self, decoder: Decoder, dtype: str, layout: str, chunk: int, fps: float, on_device: bool,
+                 path: str | None = None) -> None:
+        if dtype not in _FORMATS:
+            raise InvalidArgument(f"frames are uint8 or float32, not {dtype}")
+        if layout not in ("HWC", "CHW"):
+            raise InvalidArgument(f"the layout of a frame is HWC or CHW, not {layout}")
+        self._decoder, self._dtype, self._layout, self._on_device = decoder, dtype, layout, on_device
+        self._slots = max(12, decoder.frames_per_latent * (max(chunk, 1) + 2))
+        self._fps = fps
+        self._clip: _Handle | None = None
+        self._size: tuple[int, int] | None = None
+        self._closed = False
+        self._counts = threading.Lock()
+        self._pushed = self._taken = 0
+        if path is not None:
+            self._make(lambda desc, made: library.kg_clip_open(decoder._model.value, os.fsencode(path), desc, made))
+        _streams.add(self)
+
+    def _make(self, create: Callable[[Any, Any], int]) -> _Handle:
+        desc = _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
+                                 format=_FORMATS[self._dtype], slots=self._slots, fps=self._fps)
+        made = c_void_p()
+        check(create(byref(desc), byref(made)))
+        self._clip = _Handle(library.kg_clip_destroy, made, self._decoder._model)
+        return self._clip
+
+    def _made(self) -> _Handle:
+        if self._closed:
+            raise InvalidArgument("the stream is closed")
+        if self._clip is None:
+            raise InvalidArgument("no latents were pushed yet: their size makes the stream")
+        return self._clip
+
+    def _for_size(self, size: tuple[int, int]) -> _Handle:
+        if self._clip is None and not self._closed:
+            self._size = size
+            model = self._decoder._model.value
+            return self._make(lambda desc, made: library.kg_clip_create(model, *size, desc, made))
+        return self._made()
+
+    def push(self, latents: Any, *, stream: int | None = None, timeout: float | None = None) -> None:
+        """Enqueues latents, [C, T, h, w] or one frame [C, h, w], and returns before they are decoded.
+
+        Latents on the decoder's GPU are copied in the order of `stream`, a handle (by default torch's or CuPy's current
+        stream): nothing waits, and the memory may be reused by later work of that stream. A timeout is in seconds; without
+        one this waits until the reader has released frames.
+        """
+        batch = Batch(latents, self._decoder.device_pair, stream)
+        try:
+            self._push(batch, 0, batch.frames, timeout)
+        finally:
+            batch.close()
+
+    def _push(self, batch: Batch, begin: int, end: int, timeout: float | None) -> None:
+        clip = self._for_size(batch.size)
+        until = None if timeout is None else time.monotonic() + timeout
+        done, pushed = begin, c_uint32()
+        while done < end:
+            left = _POLL_NS if until is None else int(max(0.0, until - time.monotonic()) * 1e9)
+            result = library.kg_clip_push(clip.value, byref(batch.part(done, end)), min(left, _POLL_NS), byref(pushed))
+            done += pushed.value
+            with self._counts:
+                for _ in range(pushed.value):
+                    self._pushed += 1 if self._pushed == 0 else self._decoder.frames_per_latent
+            check(result)
+            if result == _library.TIMEOUT and until is not None and time.monotonic() >= until:
+                raise TimeoutError(f"{done - begin} of {end - begin} latent frames were pushed within {timeout} s: the reader "
+                                   f"holds the stream's {self._slots} frames")
+
+    def take(self, *, timeout: float | None = None) -> Frame | None:
+        """The next frame, or None at the end of a file. On a GPU it may be one that is still being decoded: arrays that
+        are made of it are ordered after that. Raises TimeoutError."""
+        clip = self._made()
+        until = None if timeout is None else time.monotonic() + timeout
+        record = _library.FrameRecord()
+        while True:
+            left = _POLL_NS if until is None else int(max(0.0, until - time.monotonic()) * 1e9)
+            result = _library.TIMEOUT
+            if self._on_device:
+                result = check(library.kg_clip_acquire(clip.value, _library.ACQUIRE_AHEAD, 0, byref(record)))
+            if result == _library.TIMEOUT:
+                result = check(library.kg_clip_acquire(clip.value, 0, min(left, _POLL_NS), byref(record)))
+            if result == _library.END:
+                return None
+            if result == _library.OK:
+                break
+            if until is not None and time.monotonic() >= until:
+                raise TimeoutError(f"no frame within {timeout} s")
+        with self._counts:
+            self._taken += 1
+        device = self._decoder.device_pair if self._on_device else ("cpu", 0)
+        return Frame(_Slot(clip, record), device, self._layout)
+
+    @property
+    def pending(self) -> int:
+        """Frames of the latents that were pushed which were not taken."""
+        with self._counts:
+            return self._pushed - self._taken
+
+    def frames(self, *, timeout: float | None = None) -> Iterator[Frame]:
+        """The frames of all latents that were pushed so far, or of a file to its end, as each is decoded."""
+        if self._size is None:  # of a file
+            while (frame := self.take(timeout=timeout)) is not None:
+                yield frame
+            return
+        while self.pending > 0:
+            frame = self.take(timeout=timeout)
+            assert frame is not None
+            yield frame
+
+    def reset(self) -> None:
+        """Begins a new clip: what was not taken is dropped."""
+        if self._clip is None:
+            return
+        check(library.kg_clip_reset(self._made().value))
+        with self._counts:
+            self._pushed = self._taken = 0
+
+    def cancel(self) -> None:
+        """Ends the waiting of push() and take() in other threads, which raise Cancelled until reset()."""
+        if self._clip is not None:
+            check(library.kg_clip_cancel(self._made().value))
+
+    def close(self) -> None:
+        """No more frames. Those that were taken, and arrays made of them, stay good."""
+        if self._clip is not None and not self._closed:
+            library.kg_clip_cancel(self._clip.value)
+        self._closed, self._clip = True, None
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes, counts, seconds of a step on the device, and bytes."""
+        info = _library.ClipInfo()
+        check(library.kg_clip_describe(self._made().value, byref(info)))
+        return {"width": info.width, "height": info.height, "slots": info.slots, "frames": info.frames, "fps": info.fps,
+                "route": info.route.decode(), "frames_waiting": info.frames_waiting, "frames_held": info.frames_acquired,
+                "steps": info.steps, "last_step_s": info.last_step_ns / 1e9, "average_step_s": info.average_step_ns / 1e9,
+                "state_bytes": info.state_bytes, "clip_bytes": info.clip_bytes, "model_bytes": info.model_bytes,
+                "device_bytes": info.device_bytes, "device_free": info.device_free}
+
+    @property
+    def nbytes(self) -> int:
+        """What this clip takes beside the decoder's weights; 0 before the first latents."""
+        return 0 if self._clip is None else int(self.stats()["clip_bytes"])
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self.frames()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a stream is the state of a device and cannot be pickled: each process makes its own")
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<kinetograph.Stream: closed>"
+        if self._clip is None:
+            return "<kinetograph.Stream: waits for its first latents>"
+        stats = self.stats()
+        return (f"<kinetograph.Stream: {stats['width']} x {stats['height']} {self._dtype}, {stats['steps']} steps, "
+                f"{stats['frames_waiting']} frames waiting, {stats['frames_held']} held>")
+
+
+class Decoder:
+    """A checkpoint on a device: ``Decoder("vae.safetensors").decode(latents)``.
+
+    weights    a path, "synthetic:wan2.1,dim=8", or the bytes of a safetensors file
+    device     "auto", "cpu", "cuda", "hip:1", "cuda:GPU-..."; auto is a GPU that can decode, else the CPU
+    precision  "bf16", "fp16", "fp32" or "fp8"
+    normalized whether latents are as a diffusion model makes them (True) or as the decoder takes them, z * std + mean
+    clamp      whether float frames are clamped to [-1, 1]
+    memory_budget  bytes that may be held on the device; 0: what it has
+    """
+
+    def __init__(self, weights: str | os.PathLike[str] | bytes, *, device: str = "auto", precision: str = "bf16",
+                 normalized: bool = True, clamp: bool = True, memory_budget: int = 0) -> None:
+        if precision not in _library.PRECISIONS:
+            raise InvalidArgument(f"precision {precision}: there are {', '.join(_library.PRECISIONS)}")
+        self._weights = _weights(weights)
+        desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], latent_scale=0 if normalized else 1,
+                                  unclamped=0 if clamp else 1, device=device.encode(), memory_budget=memory_budget)
+        made = c_void_p()
+        check(library.kg_model_create(self._weights.value, byref(desc), byref(made)))
+        self._model = _Handle(library.kg_model_destroy, made, self._weights)
+        info = _library.ModelInfo()
+        check(library.kg_model_describe(made, byref(info)))
+        self.device_pair: tuple[str, int] = (_library.DEVICE_KINDS[info.device_kind], info.device_ordinal)
+        #: Channels of latents, pixels of a frame for one of a latent, frames for one latent frame after the first.
+        self.channels: int = info.channels
+        self.spatial_scale: int = info.spatial_scale
+        self.frames_per_latent: int = info.frames_of_a_step
+        self.description: str = info.description.decode()
+        self._decoding = threading.Lock()
+        self._cached: Stream | None = None
+
+    @property
+    def device(self) -> str:
+        """"cuda:0" """
+        return f"{self.device_pair[0]}:{self.device_pair[1]}"
+
+    def latent_statistics(self) -> tuple[list[float], list[float]]:
+        """Mean and standard deviation of each channel: z * std + mean is what the network takes."""
+        info = _library.WeightsInfo()
+        check(library.kg_weights_describe(self._weights.value, byref(info)))
+        return info.latents_mean[: info.channels], info.latents_std[: info.channels]
+
+    def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float = 24.0,
+               device: str | None = None) -> Stream:
+        """A stream for latents that are made chunk by chunk; `chunk` latent frames fit in without waiting.
+
+        Frames are on the decoder's device, with device="cpu" in the host's memory.
+        """
+        on_device = self.device_pair[0] != "cpu" and device != "cpu"
+        return Stream(self, dtype, layout, chunk, fps, on_device)
+
+    def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
+             device: str | None = None) -> Stream:
+        """The frames of a latents file, decoded ahead of its reader."""
+        on_device = self.device_pair[0] != "cpu" and device != "cpu"
+        return Stream(self, dtype, layout, 1, 0.0, on_device, os.fspath(path))
+
+    def decode(self, latents: Any, *, dtype: str = "uint8", layout: str = "THWC",
+               on_frames: Callable[[int, Any], None] | None = None) -> Any:
+        """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: a torch tensor on the latents' device if
+        they are torch's, else a NumPy array.
+
+        latents    [C, T, h, w] or [1, C, T, h, w], float32, float16 or bfloat16, any strides
+        dtype      "uint8"; "float32" or "float16" in [-1, 1]
+        on_frames  called with an index and the frames from there on that are done, while later ones are decoded
+        """
+        batch = Batch(latents, self.device_pair, None)
+        try:
+            with self._decoding:
+                state = self._state("float32" if dtype == "float16" else dtype, layout, batch)
+                try:
+                    state.reset()
+                    return self._decode(state, latents, batch, dtype, on_frames)
+                except BaseException:
+                    self.close()
+                    raise
+        finally:
+            batch.close()
+
+    def _state(self, dtype: str, layout: str, batch: Batch) -> Stream:
+        """That of the decode before, if it fits."""
+        wanted = (dtype, _of_a_frame(layout), batch.on_device, batch.size)
+        cached = self._cached
+        if cached is None or (cached._dtype, cached._layout, cached._on_device, cached._size) != wanted:
+            self.close()
+            self._cached = cached = Stream(self, dtype, wanted[1], 3, 24.0, batch.on_device)
+        return cached
+
+    # The verbs of serving stacks: new state, decode a chunk, release.
+
+    def new_state(self, *, dtype: str = "uint8", layout: str = "THWC", device: str | None = None) -> Stream:
+        """The state of one session, for decode_chunk(); its `nbytes` say what it takes."""
+        return self.stream(dtype=dtype, layout=_of_a_frame(layout), device=device)
+
+    def decode_chunk(self, state: Stream, latents: Any, *,
+                     on_frames: Callable[[int, Any], None] | None = None) -> Any:
+        """The frames of the next latents of that session, as decode() gives them."""
+        batch = Batch(latents, self.device_pair, None)
+        try:
+            return self._decode(state, latents, batch, state._dtype, on_frames)
+        finally:
+            batch.close()
+
+    def release(self, state: Stream) -> None:
+        """The session has ended."""
+        state.close()
+
+    def _decode(self, state: Stream, latents: Any, batch: Batch, dtype: str,
+                on_frames: Callable[[int, Any], None] | None) -> Any:
+        first = 1 if state._pushed == 0 else self.frames_per_latent
+        total = first + self.frames_per_latent * (batch.frames - 1)
+        height, width = (side * self.spatial_scale for side in batch.size)
+        shape = (total, height, width, 3) if state._layout == "HWC" else (total, 3, height, width)
+        out = _Output(latents, shape, dtype)
+        done = 0
+
+        def collect() -> None:
+            nonlocal done
+            begin = done
+            for _ in range(first if done == 0 else self.frames_per_latent):
+                frame = state.take()
+                assert frame is not None
+                out.store(done, frame)
+                done += 1
+            if on_frames is not None:
+                on_frames(begin, out.array[begin:done])
+
+        for t in range(batch.frames):  # two steps are on their way while the frames of one are stored
+            state._push(batch, t, t + 1, None)
+            if t > 0:
+                collect()
+        collect()
+        return out.array
+
+    def __enter__(self) -> Decoder:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives back what decode() keeps; streams stay good."""
+        if self._cached is not None:
+            self._cached.close()
+        self._cached = None
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a decoder is memory of a device and cannot be pickled: each process opens its own")
+
+    def __repr__(self) -> str:
+        return f"<kinetograph.Decoder: {self.description}, {self.channels} latent channels>"
+
+
+def _of_a_frame(layout: str) -> str:
+    if layout not in ("THWC", "TCHW"):
+        raise InvalidArgument(f"the layout of frames is THWC or TCHW, not {layout}")
+    return layout[1:]
+
+
+class _Output:
+    """Where the frames of decode() are stored."""
+
+    def __init__(self, latents: Any, shape: tuple[int, ...], dtype: str) -> None:
+        self._is_torch = is_torch(latents)
+        if self._is_torch:
+            torch = sys.modules["torch"]
+            self.array = torch.empty(shape, dtype=getattr(torch, dtype), device=latents.device)
+        elif device_of(latents)[0] != "cpu":
+            raise InvalidArgument(f"decode() makes torch tensors and NumPy arrays, and the latents are a "
+                                  f"{type(latents).__name__} on a GPU: take the frames of stream() by DLPack")
+        else:
+            import numpy
+            self.array = numpy.empty(shape, dtype)
+
+    def store(self, index: int, frame: Frame) -> None:
+        if self._is_torch:
+            self.array[index].copy_(sys.modules["torch"].from_dlpack(frame))
+        else:
+            import numpy
+            self.array[index] = numpy.asarray(frame)
+        frame.release()
+
+
+def _weights(weights: str | os.PathLike[str] | bytes) -> _Handle:
+    made = c_void_p()
+    instance = _library.instances.handle()
+    if isinstance(weights, (bytes, bytearray, memoryview)):
+        contents = bytes(weights)
+        address = ctypes.cast(ctypes.c_char_p(contents), c_void_p)
+        check(library.kg_weights_parse(instance, address, len(contents), b"weights in memory", None, None, byref(made)))
+        return _Handle(library.kg_weights_destroy, made, contents)
+    check(library.kg_weights_open(instance, os.fsencode(weights), byref(made)))
+    return _Handle(library.kg_weights_destroy, made)

@@ -1,0 +1,52 @@
+"""Drop-in for the reference WanVAE (wan.modules.vae) and for wrappers of it that decode chunk by chunk (Self-Forcing)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._replacement import Replacement
+from .decoder import Stream
+
+
+def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
+    """Makes a WanVAE, or a wrapper with decode_to_pixel(), decode with Kinetograph.
+
+    Both hold the network as ``vae.model`` and its latent statistics as ``vae.mean`` and ``vae.std``, which go on being
+    applied. ``decode(zs)`` takes a list of [C, T, h, w] and gives a list of [3, frames, height, width].
+    ``decode_to_pixel(latent, use_cache)`` takes [B, T, C, h, w] and gives [B, frames, 3, height, width]; with use_cache it
+    goes on where the call before has ended, until ``vae.model.clear_cache()``. The result has restore().
+    """
+    import torch
+
+    network = vae.model
+    weights = {name: tensor for name, tensor in network.state_dict().items() if name.startswith(("decoder.", "conv2."))}
+    made = Replacement(network, weights, {}, precision)
+    state: Stream = made.decoder.new_state(dtype="float32", layout="TCHW")
+
+    def raw(latents: Any) -> Any:
+        """[C, T, h, w] as the network takes them."""
+        shape = (-1, 1, 1, 1)
+        return latents.float() * vae.std.to(latents.device).view(shape) + vae.mean.to(latents.device).view(shape)
+
+    def decode(zs: Any) -> list[Any]:
+        return [made.clip(raw(z)) for z in zs]
+
+    def decode_to_pixel(latent: Any, use_cache: bool = False) -> Any:
+        clips = latent.permute(0, 2, 1, 3, 4)
+        if use_cache and len(clips) != 1:
+            raise ValueError(f"use_cache keeps the state of one clip, and there are {len(clips)}")
+        videos = [made.chunk(state, raw(clip)) if use_cache else made.clip(raw(clip)) for clip in clips]
+        return torch.stack(videos).permute(0, 2, 1, 3, 4)
+
+    clear = network.clear_cache
+
+    def clear_cache() -> None:
+        state.reset()
+        clear()
+
+    if hasattr(vae, "decode_to_pixel"):
+        made.patch(vae, "decode_to_pixel", decode_to_pixel)
+    else:
+        made.patch(vae, "decode", decode)
+    made.patch(network, "clear_cache", clear_cache)
+    return made

@@ -1,0 +1,26 @@
+import json
+import pathlib
+
+import numpy
+import pytest
+
+import kinetograph as kg
+
+WEIGHTS = "synthetic:wan2.1,dim=2"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def latents_of(frames, height=2, width=3, seed=0):
+    """[16, frames, height, width], no two alike."""
+    return numpy.random.default_rng(seed).standard_normal((16, frames, height, width)).astype("float32")
+
+
+def write_latents(path, latents):
+    header = json.dumps({"latents": {"dtype": "F32", "shape": latents.shape, "data_offsets": [0, latents.nbytes]}}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + latents.tobytes())
+
+
+@pytest.fixture(scope="session")
+def decoder():
+    with kg.Decoder(WEIGHTS, device="cpu", precision="fp32") as made:
+        yield made

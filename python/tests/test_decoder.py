@@ -1,0 +1,116 @@
+"""Clips as a whole: shapes, types, layouts, and what is refused."""
+
+import pickle
+
+import numpy
+import pytest
+from conftest import ROOT, WEIGHTS, latents_of
+
+import kinetograph as kg
+
+
+def test_frames_have_the_documented_shapes_and_ranges(decoder):
+    latents = latents_of(3)
+    bytes_, floats = decoder.decode(latents), decoder.decode(latents, dtype="float32")
+    assert bytes_.shape == (9, 16, 24, 3) and bytes_.dtype == numpy.uint8
+    assert floats.shape == (9, 16, 24, 3) and floats.dtype == numpy.float32
+    assert abs(floats).max() <= 1
+    assert abs(bytes_ - (floats + 1) * 127.5).max() <= 0.501
+    assert (decoder.decode(latents, layout="TCHW") == bytes_.transpose(0, 3, 1, 2)).all()
+    half = decoder.decode(latents, dtype="float16")
+    assert half.dtype == numpy.float16 and abs(half - floats).max() < 1e-3
+
+
+def test_any_strides_a_batch_of_one_halves_and_one_frame_are_the_same_latents(decoder):
+    latents = latents_of(2).astype("float16").astype("float32")
+    wanted = decoder.decode(latents)
+    assert (decoder.decode(latents[None]) == wanted).all()
+    assert (decoder.decode(latents.astype("float16")) == wanted).all()
+    backwards = numpy.ascontiguousarray(latents[:, :, :, ::-1])[:, :, :, ::-1]
+    assert (decoder.decode(backwards) == wanted).all()
+    assert (decoder.decode(numpy.ascontiguousarray(latents.transpose(1, 2, 3, 0)).transpose(3, 0, 1, 2)) == wanted).all()
+    assert (decoder.decode(latents[:, 0]) == wanted[:1]).all()
+
+
+def test_clips_of_several_sizes_follow_one_another(decoder):
+    small, large = decoder.decode(latents_of(2)), decoder.decode(latents_of(2, 4, 3))
+    assert large.shape == (5, 32, 24, 3)
+    assert (decoder.decode(latents_of(2)) == small).all()
+
+
+def test_frames_are_called_out_while_later_ones_are_decoded(decoder):
+    parts = []
+    frames = decoder.decode(latents_of(3), on_frames=lambda index, part: parts.append((index, part.copy())))
+    assert [(index, len(part)) for index, part in parts] == [(0, 1), (1, 4), (5, 4)]
+    assert (numpy.concatenate([part for _, part in parts]) == frames).all()
+
+
+def test_weights_in_memory_are_those_of_the_file():
+    path = ROOT / "assets/demo_vae.safetensors"
+    latents = latents_of(1)
+    with kg.Decoder(path, device="cpu") as file, kg.Decoder(path.read_bytes(), device="cpu") as memory:
+        assert (file.decode(latents) == memory.decode(latents)).all()
+        assert file.latent_statistics() == memory.latent_statistics()
+
+
+def test_raw_latents_are_those_with_the_statistics_applied():
+    path = ROOT / "assets/demo_vae.safetensors"
+    latents = latents_of(1)
+    with kg.Decoder(path, device="cpu", precision="fp32") as decoder:
+        mean, std = (numpy.array(values, "float32").reshape(-1, 1, 1, 1) for values in decoder.latent_statistics())
+        wanted = decoder.decode(latents, dtype="float32")
+    with kg.Decoder(path, device="cpu", precision="fp32", normalized=False) as decoder:
+        assert abs(decoder.decode(latents * std + mean, dtype="float32") - wanted).max() < 1e-4
+
+
+@pytest.mark.parametrize("arguments, error, sentence", [
+    ({"weights": "/nowhere/vae.safetensors"}, kg.NotFound, "/nowhere/vae.safetensors"),
+    ({"weights": b"not a checkpoint"}, kg.InvalidArgument, "weights in memory"),
+    ({"device": "gpu"}, kg.InvalidArgument, "there are cpu, cuda and hip"),
+    ({"precision": "int4"}, kg.InvalidArgument, "precision int4"),
+    ({"memory_budget": 4096}, kg.OutOfMemory, "the budget of 4096 bytes"),
+])
+def test_a_decoder_that_cannot_be_says_why(arguments, error, sentence):
+    with pytest.raises(error, match=sentence):
+        kg.Decoder(**{"weights": WEIGHTS, "device": "cpu", **arguments}).decode(latents_of(1))
+
+
+def test_latents_that_do_not_fit_are_refused_in_a_sentence_and_nothing_is_lost(decoder):
+    good = latents_of(1)
+    wanted = decoder.decode(good)
+    for latents, sentence in [
+        (numpy.zeros((48, 1, 2, 3), "float32"), "48 latent channels"),
+        (numpy.zeros((16, 1, 2, 3), "float64"), "float32, float16 or bfloat16"),
+        (numpy.zeros((2, 16, 1, 2, 3), "float32"), r"\[2, 16, 1, 2, 3\]"),
+        (numpy.zeros((16, 0, 2, 3), "float32"), r"\[16, 0, 2, 3\]"),
+        (numpy.full((16, 1, 2, 3), numpy.nan, "float32"), "value nan at channel 0, pixel 0"),
+        ([[1.0]], "__dlpack__"),
+    ]:
+        with pytest.raises(kg.InvalidArgument, match=sentence):
+            decoder.decode(latents)
+    for options in ({"dtype": "int8"}, {"layout": "HWC"}):
+        with pytest.raises(kg.InvalidArgument):
+            decoder.decode(good, **options)
+    assert (decoder.decode(good) == wanted).all()
+
+
+def test_pickling_is_refused_in_a_sentence(decoder):
+    with decoder.stream() as stream:
+        stream.push(latents_of(1))
+        with stream.take() as frame:
+            for thing in (decoder, stream, frame):
+                with pytest.raises(TypeError, match="cannot be pickled"):
+                    pickle.dumps(thing)
+
+
+def test_texts_help(decoder):
+    assert repr(decoder).startswith("<kinetograph.Decoder: synthetic:wan2.1,dim=2 · fp32 · ")
+    assert "cpu:0" in kg.info() and repr(kg.info()) == str(kg.info())
+    assert kg.devices()[0]["available"]
+    with decoder.stream() as stream:
+        assert "waits for its first latents" in repr(stream)
+        stream.push(latents_of(1))
+        with stream.take() as frame:
+            assert repr(frame) == "<kinetograph.Frame 0: 16 x 24 x 3, uint8 on cpu:0>"
+        assert repr(frame) == "<kinetograph.Frame 0: 16 x 24 x 3, released>"
+    assert repr(stream) == "<kinetograph.Stream: closed>"

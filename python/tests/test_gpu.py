@@ -1,0 +1,110 @@
+"""Latents and frames in CUDA memory, on the stand-in for CUDA's driver that KINETOGRAPH_TEST_CUDA names."""
+
+import ctypes
+import os
+
+import pytest
+from conftest import WEIGHTS, latents_of
+
+import kinetograph as kg
+from kinetograph import _dlpack
+
+STANDIN = os.environ.get("KINETOGRAPH_TEST_CUDA")
+pytestmark = pytest.mark.skipif(not STANDIN, reason="KINETOGRAPH_TEST_CUDA names no stand-in for CUDA's driver")
+
+
+class Application:
+    """What torch is to a real driver: a context, a stream, memory, and arrays of it with __dlpack__."""
+
+    def __init__(self):
+        self.cuda = ctypes.CDLL(STANDIN)
+        self.context, self.stream = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuInit", ctypes.c_uint(0))
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), ctypes.c_int(0))
+        self.call("cuCtxPushCurrent_v2", self.context)
+        self.call("cuStreamCreate", ctypes.byref(self.stream), ctypes.c_uint(1))
+
+    def call(self, name, *arguments):
+        assert getattr(self.cuda, name)(*arguments) == 0, name
+
+    def copy(self, to, source, size):
+        self.call("cuMemcpyAsync", ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.c_size_t(size), self.stream)
+
+    def array(self, values):
+        memory = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(values.nbytes))
+        self.copy(memory.value, values.ctypes.data, values.nbytes)
+        return Array(memory.value, values.shape, tuple(step // 4 for step in values.strides))
+
+    def read(self, view):
+        """The bytes of a frame, row by row without gaps, in the order of the stream."""
+        size = view.shape[0] * view.strides[0]
+        host = ctypes.create_string_buffer(size)
+        self.copy(ctypes.addressof(host), view.address, size)
+        self.call("cuStreamSynchronize", self.stream)
+        return host.raw
+
+
+class Array:
+    def __init__(self, address, shape, strides, ordinal=0):
+        self.address, self.shape, self.strides, self.ordinal, self.asked = address, shape, strides, ordinal, []
+
+    def __dlpack_device__(self):
+        return _dlpack.CUDA, self.ordinal
+
+    def __dlpack__(self, *, stream=None):
+        self.asked.append(stream)
+        return _dlpack.capsule(self, self.address, (_dlpack.CUDA, self.ordinal), (_dlpack.FLOAT, 32), self.shape, self.strides)
+
+
+@pytest.fixture(scope="module")
+def application():
+    os.environ["KINETOGRAPH_CUDA_LIBRARY"] = STANDIN
+    yield Application()
+    del os.environ["KINETOGRAPH_CUDA_LIBRARY"]
+
+
+@pytest.fixture(scope="module")
+def on_gpu(application):
+    return kg.Decoder(WEIGHTS, device="cuda")
+
+
+def test_latents_and_frames_stay_on_the_device(application, on_gpu):
+    latents = latents_of(2, 1, 2)
+    wanted = on_gpu.decode(latents)  # in the host's memory
+    array = application.array(latents)
+    with on_gpu.stream() as stream:
+        stream.push(array, stream=application.stream.value)
+        assert array.asked == [application.stream.value]
+        for frame in stream.frames():
+            assert frame.__dlpack_device__() == (_dlpack.CUDA, 0)
+            view = _dlpack.View(frame.__dlpack__(stream=application.stream.value))
+            rows = memoryview(application.read(view)).cast("B", (8, 16, 4)).tolist()
+            assert [[pixel[:3] for pixel in row] for row in rows] == wanted[frame.index].tolist()
+            view.close()
+            frame.release()
+        assert stream.stats()["frames_held"] == 0
+
+
+def test_a_frame_is_read_on_one_stream(application, on_gpu):
+    with on_gpu.stream() as stream:
+        stream.push(application.array(latents_of(1, 1, 2)), stream=application.stream.value)
+        frame = stream.take()
+        first = frame.__dlpack__(stream=application.stream.value)
+        with pytest.raises(BufferError, match="is read on one stream"):
+            frame.__dlpack__(stream=1)
+        with pytest.raises(AttributeError, match="torch.from_dlpack"):
+            frame.__array_interface__
+        del first, frame
+
+
+def test_another_device_is_refused(application, on_gpu, decoder):
+    latents = latents_of(1, 1, 2)
+    array = application.array(latents)
+    with pytest.raises(kg.InvalidArgument, match="latents are on cuda:0, the decoder is on cpu:0"):
+        decoder.decode(array)
+    elsewhere = Array(array.address, array.shape, array.strides, 1)
+    with pytest.raises(kg.InvalidArgument, match="latents are on cuda:1, the decoder is on cuda:0"):
+        on_gpu.decode(elsewhere)
+    with pytest.raises(kg.InvalidArgument, match="by DLPack"):
+        on_gpu.decode(array)

@@ -1,0 +1,212 @@
+"""Chunk by chunk: order, arrays that outlive their frames, threads, processes."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import numpy
+import pytest
+from conftest import ROOT, WEIGHTS, latents_of, write_latents
+
+import kinetograph as kg
+from kinetograph import _dlpack
+
+
+def test_chunks_give_the_frames_of_the_clip(decoder):
+    latents = latents_of(7)
+    wanted = decoder.decode(latents)
+    frames = []
+    with decoder.stream(fps=16) as stream:
+        for begin in range(0, 7, 3):
+            stream.push(latents[:, begin:begin + 3])
+            for frame in stream.frames():
+                assert frame.index == len(frames) and frame.time == pytest.approx(len(frames) / 16)
+                assert frame.finite
+                frames.append(numpy.array(frame))
+        assert stream.pending == 0
+    assert (numpy.array(frames) == wanted).all()
+
+
+def test_the_verbs_of_serving_stacks(decoder):
+    latents = latents_of(4)
+    first, second = decoder.new_state(), decoder.new_state(dtype="float32", layout="TCHW")
+    parts = [decoder.decode_chunk(first, latents[:, :3]), decoder.decode_chunk(first, latents[:, 3:])]
+    assert first.nbytes > 0
+    assert (numpy.concatenate(parts) == decoder.decode(latents)).all()
+    assert decoder.decode_chunk(second, latents).shape == (13, 3, 16, 24)
+    decoder.release(first)
+    with pytest.raises(kg.InvalidArgument, match="closed"):
+        decoder.decode_chunk(first, latents)
+    decoder.release(second)
+
+
+def test_arrays_outlive_frames_streams_and_decoders():
+    decoder = kg.Decoder(WEIGHTS, device="cpu", precision="fp32")
+    wanted = decoder.decode(latents_of(2))
+    stream = decoder.stream()
+    stream.push(latents_of(2))
+    by_dlpack = [numpy.from_dlpack(frame) for frame in stream.frames()]
+    stream.close()
+    decoder.close()
+    del stream, decoder
+    gc.collect()
+    assert (numpy.array(by_dlpack) == wanted).all()
+    assert _dlpack.exported() >= 5
+    del by_dlpack
+    gc.collect()
+
+
+def test_capsules_that_nobody_takes_are_given_back(decoder):
+    with decoder.stream() as stream:
+        stream.push(latents_of(1))
+        frame = stream.take()
+        before = _dlpack.exported()
+        capsule = frame.__dlpack__()
+        assert _dlpack.exported() == before + 1
+        del capsule
+        gc.collect()
+        assert _dlpack.exported() == before
+        frame.release()
+        with pytest.raises(kg.InvalidArgument, match="frame 0 was released"):
+            frame.__dlpack__()
+        with pytest.raises(BufferError):
+            stream.push(latents_of(1))
+            stream.take().__dlpack__(copy=True)
+
+
+def test_a_reader_that_holds_every_frame_makes_push_time_out(decoder):
+    with decoder.stream(chunk=1) as stream:
+        stream.push(latents_of(3))
+        held = list(stream.frames())
+        with pytest.raises(TimeoutError, match="0 of 3 latent frames"):
+            stream.push(latents_of(3), timeout=0.01)
+        assert stream.stats()["frames_held"] == 9
+        del held
+        gc.collect()
+        stream.push(latents_of(1))
+        with pytest.raises(TimeoutError):
+            list(stream.frames())
+            stream.take(timeout=0.0)
+
+
+def test_five_hundred_chunks_are_flat_in_memory(decoder):
+    latents = latents_of(1, 1, 1)
+    with decoder.stream() as stream:
+        stream.push(latents)
+        list(stream.frames())
+        bytes_before = stream.stats()["device_bytes"]
+        for _ in range(500):
+            stream.push(latents)
+            for frame in stream.frames():
+                numpy.asarray(frame)
+        del frame
+        stats = stream.stats()
+    assert stats["device_bytes"] == bytes_before and stats["frames_held"] <= 1
+
+
+def test_one_thread_pushes_while_another_reads(decoder):
+    latents, frames = latents_of(6), []
+    wanted = decoder.decode(latents)
+    with decoder.stream() as stream:
+        stream.push(latents[:, :1])
+
+        def read():
+            for _ in range(21):
+                with stream.take() as frame:
+                    frames.append(numpy.array(frame))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        for t in range(1, 6):
+            stream.push(latents[:, t:t + 1])
+        reader.join()
+    assert (numpy.array(frames) == wanted).all()
+
+
+def test_cancel_ends_the_wait_of_another_thread_and_reset_begins_anew(decoder):
+    with decoder.stream() as stream:
+        stream.push(latents_of(1))
+        list(stream.frames())
+        errors = []
+
+        def wait():
+            try:
+                stream.take()
+            except kg.Error as error:
+                errors.append(error)
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        stream.cancel()
+        waiting.join()
+        assert isinstance(errors[0], kg.Cancelled)
+        stream.reset()
+        stream.push(latents_of(1))
+        assert (numpy.array(stream.take()) == decoder.decode(latents_of(1))[0]).all()
+
+
+def run(program):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+
+def test_the_interpreter_ends_quietly_with_frames_alive():
+    program = f"""
+import numpy, kinetograph as kg
+decoder = kg.Decoder({WEIGHTS!r}, device="cpu")
+stream = decoder.stream()
+stream.push(numpy.zeros((16, 3, 2, 3), "float32"))
+frame = stream.take()
+array, taken = numpy.from_dlpack(stream.take()), numpy.asarray(stream.take())
+class Late:
+    def __init__(self): self.array = numpy.from_dlpack(stream.take())
+late = Late()
+late.self = late
+"""
+    ended = run(program)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_fork_is_told_to_open_its_own():
+    program = f"""
+import os, numpy, kinetograph as kg
+decoder = kg.Decoder({WEIGHTS!r}, device="cpu")
+stream = decoder.stream()
+stream.push(numpy.zeros((16, 1, 2, 3), "float32"))
+child = os.fork()
+if child == 0:
+    try:
+        stream.take()
+    except kg.Unsupported as error:
+        os._exit(0 if "before fork()" in str(error) and kg.devices() else 2)
+    os._exit(1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    ended = run(program)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_program_decodes_the_bundled_clip(tmp_path):
+    """In whose place KINETOGRAPH_ASSETS has a much smaller one."""
+    (tmp_path / "demo_vae.safetensors").symlink_to(ROOT / "assets/demo_vae.safetensors")
+    write_latents(tmp_path / "orbit.safetensors", latents_of(2))
+    environment = {**os.environ, "PATH": str(tmp_path), "KINETOGRAPH_ASSETS": str(tmp_path)}  # and without ffmpeg
+    command = [sys.executable, "-m", "kinetograph", "demo", str(tmp_path / "demo.mp4")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    assert ended.returncode == 0, ended.stderr
+    assert "5 frames of 24 x 16" in ended.stdout and "there is no ffmpeg here" in ended.stdout
+    assert (tmp_path / "demo.rgb24").stat().st_size == 5 * 24 * 16 * 3
+    listed = subprocess.run([sys.executable, "-m", "kinetograph", "info"], capture_output=True, text=True, timeout=60)
+    assert listed.returncode == 0 and "cpu:0" in listed.stdout
+    assert subprocess.run([sys.executable, "-m", "kinetograph"], capture_output=True, timeout=60).returncode == 2
+
+
+def test_a_file_is_decoded_to_its_end(decoder, tmp_path):
+    latents = latents_of(2)
+    write_latents(tmp_path / "clip.safetensors", latents)
+    with decoder.open(tmp_path / "clip.safetensors") as clip:
+        assert clip.stats()["frames"] == 5
+        assert (numpy.array([numpy.asarray(frame) for frame in clip]) == decoder.decode(latents)).all()
+        assert clip.take() is None

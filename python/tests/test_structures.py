@@ -1,0 +1,30 @@
+"""The structures of _library.py against the table that CI holds the C interface to."""
+
+import ctypes
+
+from conftest import ROOT
+
+from kinetograph import _library
+
+
+def test_structures_are_those_of_the_c_interface():
+    table = (ROOT / "tests/compute/session/c/abi.txt").read_text().splitlines()
+    for name, structure in _library.STRUCTURES.items():
+        wanted = [line for line in table if line.startswith((f"{name}: ", f"{name}."))]
+        found = [f"{name}: {ctypes.sizeof(structure)} bytes"]
+        found += [f"{name}.{field} at {getattr(structure, field).offset}" for field, *_ in structure._fields_]
+        assert found == wanted
+
+
+def test_functions_and_numbers_are_those_of_the_c_interface():
+    table = (ROOT / "tests/compute/session/c/abi.txt").read_text().splitlines()
+    exports = {line.split()[1] for line in table if line.startswith("exports ")}
+    assert exports >= {*_library._SIGNATURES, *_library._DESTROYS}
+    values = {line.split()[1]: int(line.split()[3]) for line in table if line.startswith("kg_") and " = " in line}
+    for name, value in {"KG_TIMEOUT": _library.TIMEOUT, "KG_END": _library.END, "KG_STORAGE_DEVICE": _library.DEVICE,
+                        "KG_FORMAT_RGB32F": _library.RGB32F, "KG_BFLOAT16": _library.BFLOAT16,
+                        "KG_ACQUIRE_AHEAD": _library.ACQUIRE_AHEAD, "KG_MOMENT_STREAM": _library.MOMENT_STREAM}.items():
+        assert values[name] == value, name
+    assert {f"KG_PRECISION_{name.upper()}": value for name, value in _library.PRECISIONS.items()} == {
+        name: value for name, value in values.items() if name.startswith("KG_PRECISION_")}
+    assert sorted(_library._EXCEPTIONS) == sorted(value for name, value in values.items() if name.startswith("KG_ERROR_"))
