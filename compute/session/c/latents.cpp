@@ -23,13 +23,12 @@ float value_at(const std::byte* data, std::int64_t index, tensor::DType dtype) {
 }
 
 Result<void> check_shape(const LatentView& latents, const vae::Model& model, vae::LatentSize size) {
-    vae::Latents one;  // the clip's frames come one after another, so how many are given at once is the caller's choice
-    one.name = "latents";
-    one.channels = latents.channels;
-    one.frames = 1;
-    one.height = latents.height;
-    one.width = latents.width;
-    KG_CHECK(model.check_takes(one));
+    if (latents.channels != model.channels()) {
+        vae::Latents refused;  // says which VAE they may be of
+        refused.name = "latents";
+        refused.channels = latents.channels;
+        KG_CHECK(model.check_takes(refused));
+    }
     if (latents.frames < 1 || latents.height != size.height || latents.width != size.width)
         return fail(ErrorCode::InvalidArgument, "latents are [{}, {}, {}, {}], the clip takes [{}, frames, {}, {}]",
                     latents.channels, latents.frames, latents.height, latents.width, model.channels(), size.height,

@@ -165,7 +165,7 @@ TEST_F(CInterface, EveryFormatShowsTheSamePixels) {
             luma += 219.0F * kWeightsOfLuma[c] * (rgb[c] + 1.0F) / 2.0F;
         }
         EXPECT_NEAR(nv12[i], luma, 0.51F);
-        EXPECT_NEAR((p010[2 * i] | p010[2 * i + 1] << 8) / 256.0F, luma, 0.13F);
+        EXPECT_NEAR((p010[2 * i] | p010[2 * i + 1] << 8) / 256.0, luma, 0.13);
         EXPECT_EQ(halves[8 * i + 7] << 8 | halves[8 * i + 6], 0x3C00);  // alpha is 1
     }
 }
