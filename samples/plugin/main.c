@@ -10,14 +10,15 @@
 #include <string.h>
 
 /* The functions in use, by their names in the header. */
-#define FUNCTIONS(X)                                                                                                 \
-    X(kg_last_error)                                                                                                 \
-    X(kg_instance_create)                                                                                            \
-    X(kg_instance_destroy)                                                                                           \
-    X(kg_weights_open)                                                                                               \
-    X(kg_weights_destroy)                                                                                            \
-    X(kg_model_create) X(kg_model_describe) X(kg_model_destroy) X(kg_clip_create) X(kg_clip_push) X(kg_clip_acquire) \
-        X(kg_clip_release) X(kg_clip_destroy)
+#define FUNCTIONS(X)       \
+    X(kg_last_error)       \
+    X(kg_instance_create)  \
+    X(kg_instance_destroy) \
+    X(kg_weights_open)     \
+    X(kg_weights_destroy)  \
+    X(kg_model_create)     \
+    X(kg_model_describe)   \
+    X(kg_model_destroy) X(kg_clip_create) X(kg_clip_push) X(kg_clip_acquire) X(kg_clip_release) X(kg_clip_destroy)
 
 #define DECLARE(name) __typeof__(&name) name;
 static struct { FUNCTIONS(DECLARE) } api;
