@@ -50,8 +50,6 @@ class Connection final : public ByteSource {
     Result<std::size_t> read(std::span<std::byte> bytes) override;
     const std::string& name() const override { return name_; }
 
-    /// Whether there is a way back.
-    bool is_socket() const { return is_socket_; }
     /// Latent frames that the generator may have sent, of all streams together. What a full socket does not take is
     /// left out: a later credit says more.
     void grant(std::uint64_t latent_frames);
