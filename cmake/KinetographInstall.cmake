@@ -59,6 +59,7 @@ kinetograph_install_headers(
     engine/accel/open.hpp
     engine/base/replacing_file.hpp
     engine/graph/host_lane.hpp
+    engine/profile/report.hpp
     engine/profile/statistics.hpp
     engine/profile/trace.hpp
     engine/vulkan/graph_memory.hpp)
@@ -68,7 +69,9 @@ if(KINETOGRAPH_BUILD_VIEWER)
         engine/present/png.hpp
         engine/present/readback.hpp
         engine/present/swapchain.hpp
+        engine/ui/compact_hud.hpp
         engine/ui/layer.hpp
+        engine/ui/panels.hpp
         engine/ui/profiler_overlay.hpp)
 endif()
 

@@ -50,6 +50,16 @@ Result<DispatchRow> row_of(std::string_view backend, const std::vector<DispatchR
     return fail(ErrorCode::InvalidArgument, "convolution: no back end is called \"{}\"; there are {}", backend, known);
 }
 
+/// The predicted time and the runner-up. Rows are best first.
+std::string reason_of(std::span<const DispatchRow> rows, const DispatchRow& taken) {
+    std::string text = taken.seconds ? fmt::format("{:.1f} us predicted", 1e6 * *taken.seconds) : "first of the open";
+    const auto next = std::ranges::find_if(rows, [&](const DispatchRow& row) { return row.open && &row > &taken; });
+    if (next == rows.end()) return text + "; the only one that is open";
+    text += fmt::format("; next {}", next->candidate);
+    if (next->seconds) text += fmt::format(" at {:.1f} us", 1e6 * *next->seconds);
+    return text;
+}
+
 Result<std::unique_ptr<Convolution>> create_bare(const Candidate& candidate, accel::Device& device,
                                                  const ConvProblem& problem, Weights& weights) {
     if (candidate.plan == nullptr) return candidate.create(device, problem, weights);
@@ -90,6 +100,7 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
         if (!row.open) continue;
         const auto candidate = std::ranges::find(candidates(), row.candidate, &Candidate::name);
         auto made = create_from(*candidate, device, problem, weights);
+        if (made) (*made)->reason_ = options.backend.empty() ? reason_of(rows, row) : "asked for by name";
         if (made || made.error().code != ErrorCode::Unsupported) return made;
         row.open = false;
         row.reason = made.error().message;

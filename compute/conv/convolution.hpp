@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 namespace kinetograph::conv {
 
@@ -42,6 +43,8 @@ class Convolution {
 
     const ConvProblem& problem() const { return problem_; }
     virtual std::string_view backend() const = 0;
+    /// Why dispatch took it: the predicted time and the runner-up, where there are any.
+    const std::string& reason() const { return reason_; }
     virtual std::uint64_t workspace_bytes() const = 0;
 
     /// Enqueues the convolution as one piece of work named `pass_name`; returns before it is done. The spans of frame
@@ -57,6 +60,7 @@ class Convolution {
     virtual Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                          const ConvTensors& tensors) const = 0;
     ConvProblem problem_;
+    std::string reason_;
 };
 
 }  // namespace kinetograph::conv

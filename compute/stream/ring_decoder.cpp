@@ -267,11 +267,11 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     KG_TRY(const auto number, clock_.end(stream, first_));
     step_number_ = number;
     if (options_.recorder != nullptr)
-        options_.recorder->add({.name = "enqueue a step",
-                                .track = "host",
-                                .begin = begin,
-                                .end = host_now(),
-                                .execution = enqueued.execution.number});
+        options_.recorder->add(profile::Span{.name = "enqueue a step",
+                                             .track = "host",
+                                             .begin = begin,
+                                             .end = host_now(),
+                                             .execution = enqueued.execution.number});
     if (copying_ && !copies_ahead()) KG_CHECK(copy_decoded(enqueued));
     return enqueued;
 }

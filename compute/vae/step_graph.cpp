@@ -112,6 +112,7 @@ class StepDeclaration {
                 std::uint64_t bytes = 0;
                 for (const conv::Convolution* each : parts) bytes = std::max(bytes, each->workspace_bytes());
                 d.workspace = workspace(pass, key, bytes);
+                pass.describe_work(work_of(parts));
             },
             [parts](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.before, d.in));
@@ -130,6 +131,13 @@ class StepDeclaration {
         if (before.buffer && part == Part::Whole && !network_.one_step) keep(key, before.frames, x, before.buffer);
         if (fused.norm) made(fused.norm->output, part, data.normed);
         if (data.out.buffer) made(fused.output, part, data.out);
+    }
+
+    /// The bytes are what the pass reads and writes.
+    static graph::PassWork work_of(const std::vector<const conv::Convolution*>& parts) {
+        graph::PassWork work{.kernel = std::string(parts.front()->backend()), .reason = parts.front()->reason()};
+        for (const conv::Convolution* each : parts) work.operations += each->problem().flops();
+        return work;
     }
 
     /// One for each part that a time shuffle stores as frames.

@@ -161,12 +161,12 @@ void AcceleratorLane::give_back(std::shared_ptr<Event> event) {
     if (event) free_events_.push_back(std::move(event));
 }
 
-Result<PassEvents> AcceleratorLane::take_events(std::string name) {
+Result<PassEvents> AcceleratorLane::take_events(std::string_view name) {
     auto begin = take_event();
     if (!begin) return fail(std::move(begin.error()), name);
     auto end = take_event();
     if (!end) return fail(std::move(end.error()), name);
-    return PassEvents{std::move(name), std::move(*begin), std::move(*end)};
+    return PassEvents{recorder_->names().intern(name), std::move(*begin), std::move(*end)};
 }
 
 Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
@@ -258,8 +258,16 @@ void AcceleratorLane::execute(const graph::BatchRecord& record, const std::vecto
     }
 }
 
+AcceleratorLane::Timed AcceleratorLane::timed_of(const graph::BatchRecord& record) {
+    return {.execution = record.execution,
+            .plan = recorder_ != nullptr ? recorder_->plans().note(record) : profile::kNoPlan,
+            .passes = {},
+            .replayed = nullptr,
+            .done = nullptr};
+}
+
 Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
-    Timed timed{.execution = record.execution, .passes = {}, .replayed = nullptr, .done = nullptr};
+    Timed timed = timed_of(record);
     if (recorder_ != nullptr) {  // events first: an error leaves nothing of the batch behind
         timed.passes.reserve(record.passes.size());
         for (const graph::PassRecord& pass : record.passes) {
@@ -306,7 +314,7 @@ Result<std::vector<PassEvents>> AcceleratorLane::take_chained_events(const graph
     for (const graph::PassRecord& pass : record.passes) {
         auto end = take_event();
         if (!end) return fail(std::move(end.error()), pass.planned->name);
-        chain.push_back({pass.planned->name, *begin, *end});
+        chain.push_back({recorder_->names().intern(pass.planned->name), *begin, *end});
         begin = std::move(end);
     }
     return chain;
@@ -326,7 +334,7 @@ Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchR
 }
 
 Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGraph& graph) {
-    Timed timed{.execution = record.execution, .passes = {}, .replayed = nullptr, .done = nullptr};
+    Timed timed = timed_of(record);
     if (times_graphs()) {
         KG_TRY(timed.done, take_event());
         timed.replayed = &graph;
@@ -382,12 +390,14 @@ void AcceleratorLane::collect_locked() {
 bool AcceleratorLane::collect(Timed& batch) {
     const auto& last = batch.done ? batch.done : batch.passes.back().end;
     if (!last->time()) return false;
+    const profile::NameId track = recorder_->names().intern(to_string(lane_));
     const PassEvents* before = nullptr;
     std::optional<Nanoseconds> end;
     for (const PassEvents& pass : batch.replayed != nullptr ? batch.replayed->passes : batch.passes) {
         const auto begin = before != nullptr && before->end == pass.begin ? end : pass.begin->time();
         end = pass.end->time();
-        if (begin && end) recorder_->add({pass.name, std::string(to_string(lane_)), *begin, *end, batch.execution});
+        if (begin && end)
+            recorder_->add(profile::SpanRecord{pass.name, track, batch.plan, *begin, *end, batch.execution});
         before = &pass;
     }
     for (PassEvents& pass : batch.passes) {

@@ -91,6 +91,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     /// Passes whose events the stream may not have passed yet: those of one batch.
     struct Timed {
         std::uint64_t execution = 0;
+        profile::PlanId plan = profile::kNoPlan;
         std::vector<PassEvents> passes;  ///< recorded for this batch alone
         BatchGraph* replayed = nullptr;  ///< whose events are read instead, once `done` is passed
         std::shared_ptr<Event> done;
@@ -99,7 +100,7 @@ class AcceleratorLane final : public graph::LaneBackend {
                     std::shared_ptr<Timeline> timeline, profile::Recorder* recorder, Batches batches);
     Result<std::shared_ptr<Event>> take_event();
     void give_back(std::shared_ptr<Event> event);
-    Result<PassEvents> take_events(std::string name);
+    Result<PassEvents> take_events(std::string_view name);
     Result<std::vector<PassEvents>> take_chained_events(const graph::BatchRecord& record);
     /// A timeline that the stream sees and in which the values of `timeline` appear; null if there is none.
     std::shared_ptr<Timeline> seen(const std::shared_ptr<Timeline>& timeline) const;
@@ -120,6 +121,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<std::unique_ptr<BatchGraph>> capture(const graph::BatchRecord& record);
     Result<void> replay(const graph::BatchRecord& record, BatchGraph& graph);
     bool times_graphs() const;
+    Timed timed_of(const graph::BatchRecord& record);
     void collect_locked();
     bool collect(Timed& batch);
 

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/profile/name_table.hpp>
 
 #include <vector>
 
@@ -14,7 +15,7 @@ graph::Fingerprint batch_key(const graph::BatchRecord& record);
 
 /// The time stamps of one pass.
 struct PassEvents {
-    std::string name;
+    profile::NameId name;
     std::shared_ptr<Event> begin, end;
 };
 

@@ -54,6 +54,7 @@ void FrameGraph::clear() {
         node.execute = nullptr;
         node.side_effect = false;
         node.anew = false;
+        node.work = {};
         spare_passes_.push_back(std::move(node));
         passes_.pop_back();
     }
@@ -238,6 +239,8 @@ void PassBuilder::run_anew() {
     graph_.passes_[pass_].anew = true;
     mix(graph_.topology_, tagged(Tag::Anew, 0));
 }
+
+void PassBuilder::describe_work(PassWork work) { graph_.passes_[pass_].work = std::move(work); }
 
 bool PassBuilder::usable(std::uint32_t resource, std::uint32_t version, ResourceType type, Access access,
                          bool writing) {

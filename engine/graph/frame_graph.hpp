@@ -86,6 +86,14 @@ struct Misuse {
 
 class PassBuilder;
 
+/// What a pass says about its work, to whoever times it. Not part of the fingerprint.
+struct PassWork {
+    double operations = 0.0;  ///< floating-point, a multiply-add is two; 0: not said
+    std::uint64_t bytes = 0;  ///< moved at least; 0: what it reads and writes, once each
+    std::string kernel{};     ///< what runs it: "igemm-sm90"
+    std::string reason{};     ///< why that and not another
+};
+
 /// A pass as declared, with its execute function bound to its data.
 struct PassNode {
     std::string name;
@@ -93,6 +101,7 @@ struct PassNode {
     bool side_effect = false;  ///< never culled
     bool anew = false;         ///< see PassBuilder::run_anew()
     std::vector<AccessNode> accesses;
+    PassWork work;
     std::function<void(PassContext&)> execute;
 };
 
@@ -181,6 +190,8 @@ class PassBuilder {
     /// such passes are submitted apart from those around them, so that a lane which captures work and replays it can
     /// replay the others; elsewhere this changes nothing.
     void run_anew();
+    /// For profilers: changes nothing of how the pass runs.
+    void describe_work(PassWork work);
 
   private:
     friend class FrameGraph;

@@ -21,6 +21,10 @@ struct DropEvent {
     std::vector<std::filesystem::path> paths;
 };
 struct CloseEvent {};
-using Event = std::variant<KeyEvent, DropEvent, CloseEvent>;
+/// The wheel was turned: 1 a notch, up and to the left positive.
+struct ScrollEvent {
+    double x = 0, y = 0;
+};
+using Event = std::variant<KeyEvent, DropEvent, CloseEvent, ScrollEvent>;
 
 }  // namespace kinetograph::present

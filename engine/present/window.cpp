@@ -81,6 +81,9 @@ void Window::install_callbacks() {
         auto& window = *static_cast<Window*>(glfwGetWindowUserPointer(handle));
         window.events_.push_back(KeyEvent{Key::Character, character, window.last_key_repeats_});
     });
+    glfwSetScrollCallback(window_, [](GLFWwindow* handle, double x, double y) {
+        static_cast<Window*>(glfwGetWindowUserPointer(handle))->events_.push_back(ScrollEvent{x, y});
+    });
     glfwSetDropCallback(window_, [](GLFWwindow* handle, int count, const char** paths) {
         auto& window = *static_cast<Window*>(glfwGetWindowUserPointer(handle));
         DropEvent drop;

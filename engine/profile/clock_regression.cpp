@@ -5,6 +5,11 @@
 #include <cmath>
 
 namespace kinetograph::profile {
+namespace {
+
+constexpr double kMostDrift = 1e-3;  // quartz is accurate to 100 ppm; more than 1000 is noise
+
+}  // namespace
 
 ClockRegression::ClockRegression(double nominal_period, std::uint32_t valid_bits, std::size_t window)
     : period_(nominal_period),
@@ -20,10 +25,20 @@ double ClockRegression::nominal_since(std::uint64_t origin, std::uint64_t ticks)
 
 void ClockRegression::add(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) {
     const double sigma = std::max(1.0, static_cast<double>(uncertainty.count()));
+    if (has_jumped(ticks, host, uncertainty)) readings_.clear();
     if (readings_.size() == window_) readings_.erase(readings_.begin());
     readings_.push_back({ticks, host, 1.0 / (sigma * sigma)});
     origin_ = readings_.back();
     fit();
+}
+
+/// Further from the line than the reading's uncertainty, a millisecond, and the largest drift since the last reading.
+bool ClockRegression::has_jumped(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) const {
+    if (empty()) return false;
+    const double since = std::min(std::abs(nominal_since(origin_.ticks, ticks)),
+                                  std::abs(static_cast<double>((host - origin_.host).count())));
+    const auto error = static_cast<double>((host - to_host(ticks)).count());
+    return std::abs(error) > 4.0 * static_cast<double>(uncertainty.count()) + 1e6 + kMostDrift * since;
 }
 
 void ClockRegression::fit() {
@@ -44,9 +59,9 @@ void ClockRegression::fit() {
         variance += reading.weight * (x_of(reading) - mean_x) * (x_of(reading) - mean_x);
         covariance += reading.weight * (x_of(reading) - mean_x) * (y_of(reading) - mean_y);
     }
-    // Two readings a microsecond apart say nothing about drift. Quartz is accurate to 100 ppm; more than 1000 is noise.
+    // Two readings a microsecond apart say nothing about drift.
     const double spread = x_of(readings_.back()) - x_of(readings_.front());
-    drift_ = spread > 1e6 && variance > 0.0 ? std::clamp(covariance / variance, -1e-3, 1e-3) : 0.0;
+    drift_ = spread > 1e6 && variance > 0.0 ? std::clamp(covariance / variance, -kMostDrift, kMostDrift) : 0.0;
     offset_ = mean_y - drift_ * mean_x;
     double squares = 0.0;
     for (const Reading& reading : readings_) {

@@ -10,7 +10,8 @@
 namespace kinetograph::profile {
 
 /// host = offset + ticks * period * (1 + drift), fitted by least squares over the most recent readings, each weighted
-/// by the inverse square of its uncertainty. With fewer than two distinct readings the nominal period is used.
+/// by the inverse square of its uncertainty. With fewer than two distinct readings the nominal period is used. A
+/// reading that no drift explains (a clock was set back, or stood still while the machine slept) begins a new line.
 class ClockRegression {
   public:
     /// `nominal_period` nanoseconds a tick (VkPhysicalDeviceLimits::timestampPeriod); `valid_bits` of the counter,
@@ -36,6 +37,7 @@ class ClockRegression {
         double weight;
     };
     double nominal_since(std::uint64_t origin, std::uint64_t ticks) const;
+    bool has_jumped(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) const;
     void fit();
 
     double period_;

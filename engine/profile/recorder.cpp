@@ -1,49 +1,131 @@
 #include <kinetograph/engine/profile/recorder.hpp>
 
 #include <algorithm>
-#include <utility>
+#include <limits>
 
 namespace kinetograph::profile {
+namespace {
 
-Recorder::Recorder(std::size_t capacity) : capacity_(std::max<std::size_t>(capacity, 1)) {}
+constexpr std::int64_t kNothingYet = std::numeric_limits<std::int64_t>::max();
 
-void Recorder::add(Span span) {
-    std::lock_guard lock(mutex_);
-    ++total_;
-    first_begin_ = std::min(first_begin_.value_or(span.begin), span.begin);
-    if (ring_.size() < capacity_) {
-        ring_.push_back(std::move(span));
-    } else {
-        ring_[next_] = std::move(span);
-        next_ = (next_ + 1) % capacity_;
+}  // namespace
+
+Recorder::Recorder(std::size_t capacity)
+    : capacity_(std::max<std::size_t>(capacity, 1)),
+      ring_(std::make_unique<Slot[]>(capacity_)),
+      first_begin_(kNothingYet) {}
+
+void Recorder::add(const Span& span) {
+    add(SpanRecord{names_.intern(span.name), names_.intern(span.track), span.plan, span.begin, span.end,
+                   span.execution});
+}
+
+void Recorder::add(const SpanRecord& record) {
+    const std::int64_t begin = record.begin.count();
+    for (std::int64_t first = first_begin_.load(std::memory_order_relaxed);
+         begin < first && !first_begin_.compare_exchange_weak(first, begin, std::memory_order_relaxed);) {
+    }
+    const std::uint64_t ticket = next_.fetch_add(1, std::memory_order_acq_rel);
+    Slot& slot = ring_[ticket % capacity_];
+    const std::uint64_t writing = 2 * (ticket / capacity_) + 1;
+    std::uint64_t state = slot.state.load(std::memory_order_relaxed);
+    // A thread that stood still for a whole lap still writes here, or this one did: the span is given up.
+    if (state % 2 != 0 || state > writing ||
+        !slot.state.compare_exchange_strong(state, writing, std::memory_order_acq_rel)) {
+        skipped_.store(ticket + 1, std::memory_order_release);
+        return;
+    }
+    // Stores that release: whoever reads one of the values also sees that the slot is being written.
+    slot.names.store(std::uint64_t{record.name} << 32U | record.track, std::memory_order_release);
+    slot.plan.store(record.plan, std::memory_order_release);
+    slot.begin.store(begin, std::memory_order_release);
+    slot.end.store(record.end.count(), std::memory_order_release);
+    slot.execution.store(record.execution, std::memory_order_release);
+    slot.state.store(writing + 1, std::memory_order_release);
+}
+
+Recorder::Read Recorder::read(std::uint64_t ticket, SpanRecord& record) const {
+    const Slot& slot = ring_[ticket % capacity_];
+    const std::uint64_t written = 2 * (ticket / capacity_) + 2;
+    const std::uint64_t before = slot.state.load(std::memory_order_acquire);
+    if (before > written) return Read::Gone;
+    if (before < written) return ticket < skipped_.load(std::memory_order_acquire) ? Read::Gone : Read::NotYet;
+    const std::uint64_t names = slot.names.load(std::memory_order_acquire);
+    record.name = static_cast<NameId>(names >> 32U);
+    record.track = static_cast<NameId>(names & 0xffffffffU);
+    record.plan = slot.plan.load(std::memory_order_acquire);
+    record.begin = Nanoseconds(slot.begin.load(std::memory_order_acquire));
+    record.end = Nanoseconds(slot.end.load(std::memory_order_acquire));
+    record.execution = slot.execution.load(std::memory_order_acquire);
+    return slot.state.load(std::memory_order_relaxed) == written ? Read::Done : Read::Gone;
+}
+
+void Recorder::read(Cursor& cursor, std::vector<SpanRecord>& out) const {
+    const std::uint64_t end = next_.load(std::memory_order_acquire);
+    cursor.next = std::max(cursor.next, cleared_.load(std::memory_order_acquire));
+    if (const std::uint64_t oldest = end > capacity_ ? end - capacity_ : 0; cursor.next < oldest) {
+        cursor.missed += oldest - cursor.next;
+        cursor.next = oldest;
+    }
+    for (SpanRecord record; cursor.next < end; ++cursor.next) {
+        const Read read = this->read(cursor.next, record);
+        if (read == Read::NotYet) return;  // and what comes after it waits, so that the order stays
+        if (read == Read::Done)
+            out.push_back(record);
+        else
+            ++cursor.missed;
     }
 }
 
 std::vector<Span> Recorder::spans(Nanoseconds since) const {
-    std::lock_guard lock(mutex_);
+    std::vector<SpanRecord> records;
+    Cursor cursor;
+    read(cursor, records);
     std::vector<Span> result;
-    for (std::size_t i = 0; i < ring_.size(); ++i) {
-        const Span& span = ring_[(next_ + i) % ring_.size()];
-        if (span.end >= since) result.push_back(span);
-    }
+    result.reserve(records.size());
+    for (const SpanRecord& record : records)
+        if (record.end >= since)
+            result.push_back({names_.text(record.name), names_.text(record.track), record.begin, record.end,
+                              record.execution, record.plan});
     return result;
 }
 
-std::uint64_t Recorder::total_added() const {
-    std::lock_guard lock(mutex_);
-    return total_;
-}
-
 std::optional<Nanoseconds> Recorder::first_begin() const {
-    std::lock_guard lock(mutex_);
-    return first_begin_;
+    const std::int64_t first = first_begin_.load(std::memory_order_relaxed);
+    if (first == kNothingYet) return std::nullopt;
+    return Nanoseconds(first);
 }
 
 void Recorder::clear() {
-    std::lock_guard lock(mutex_);
-    first_begin_.reset();
-    ring_.clear();
-    next_ = 0;
+    cleared_.store(next_.load(std::memory_order_acquire), std::memory_order_release);
+    first_begin_.store(kNothingYet, std::memory_order_relaxed);
+}
+
+void Recorder::note_clock(std::string_view track, Nanoseconds error, double drift_ppm) {
+    const NameId id = names_.intern(track);
+    const std::lock_guard lock(notes_mutex_);
+    const auto known = std::ranges::find(clocks_, id, &TrackClock::track);
+    if (known == clocks_.end())
+        clocks_.push_back({id, error, drift_ppm});
+    else
+        *known = {id, error, drift_ppm};
+}
+
+void Recorder::count(std::string_view counter, Nanoseconds time, double value) {
+    const NameId id = names_.intern(counter);
+    const std::lock_guard lock(notes_mutex_);
+    if (counters_.size() == capacity_) counters_.pop_front();
+    counters_.push_back({id, time, value});
+}
+
+std::vector<CounterSample> Recorder::counters() const {
+    const std::lock_guard lock(notes_mutex_);
+    return {counters_.begin(), counters_.end()};
+}
+
+std::vector<TrackClock> Recorder::clocks() const {
+    const std::lock_guard lock(notes_mutex_);
+    return clocks_;
 }
 
 }  // namespace kinetograph::profile

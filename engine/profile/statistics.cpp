@@ -9,43 +9,46 @@ namespace {
 
 using PassKey = std::pair<std::string_view, std::string_view>;  // name, track
 
-struct Edge {
-    Nanoseconds time;
-    std::size_t pass;
-    int step;  // +1: a span of the pass begins; -1: it ends
-};
+}  // namespace
 
-/// Sweeps over the edges of all spans: between two neighbouring edges, each running span gets an equal part of the
-/// time.
-std::vector<double> owned_nanoseconds(std::vector<Edge> edges, std::size_t passes) {
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.time < b.time; });
-    std::vector<double> owned(passes, 0.0);
-    std::map<std::size_t, int> running;  // pass -> its open spans
-    int open = 0;
+/// One sweep over all begins and ends: `given` is what a stretch that ran from the first edge on would have got.
+std::vector<double> owned_nanoseconds(std::span<const Window> stretches) {
+    struct Edge {
+        Nanoseconds time;
+        std::size_t stretch;
+        bool begins;
+    };
+    std::vector<Edge> edges;
+    edges.reserve(2 * stretches.size());
+    for (std::size_t i = 0; i < stretches.size(); ++i) {
+        edges.push_back({stretches[i].begin, i, true});
+        edges.push_back({stretches[i].end, i, false});
+    }
+    std::ranges::sort(edges, {}, [](const Edge& edge) { return std::pair(edge.time, !edge.begins); });
+    std::vector<double> owned(stretches.size(), 0.0);
+    double given = 0.0;
+    std::size_t open = 0;
     Nanoseconds previous{};
     for (const Edge& edge : edges) {
-        if (open > 0)
-            for (const auto& [pass, count] : running)
-                owned[pass] += static_cast<double>((edge.time - previous).count()) * count / open;
+        if (open > 0) given += static_cast<double>((edge.time - previous).count()) / static_cast<double>(open);
         previous = edge.time;
-        open += edge.step;
-        if ((running[edge.pass] += edge.step) == 0) running.erase(edge.pass);
+        owned[edge.stretch] += edge.begins ? -given : given;
+        edge.begins ? ++open : --open;
     }
     return owned;
 }
-
-}  // namespace
 
 std::vector<PassStatistics> summarize_passes(std::span<const Span> spans, const Window& window) {
     std::map<PassKey, std::size_t> index;
     std::vector<PassStatistics> passes;
     std::vector<Nanoseconds> last_end;
-    std::vector<Edge> edges;
+    std::vector<Window> pieces;
+    std::vector<std::size_t> pass_of;  // [piece]
     for (const Span& span : spans) {
         if (span.end < window.begin || span.end > window.end) continue;
         const auto [entry, is_new] = index.try_emplace(PassKey{span.name, span.track}, passes.size());
         if (is_new) {
-            passes.push_back({.name = span.name, .track = span.track});
+            passes.push_back({.name = std::string(span.name), .track = std::string(span.track)});
             last_end.push_back(Nanoseconds::min());
         }
         PassStatistics& pass = passes[entry->second];
@@ -59,16 +62,19 @@ std::vector<PassStatistics> summarize_passes(std::span<const Span> spans, const 
         }
         const Nanoseconds begin = std::max(span.begin, window.begin);
         if (begin < span.end) {
-            edges.push_back({begin, entry->second, +1});
-            edges.push_back({span.end, entry->second, -1});
+            pieces.push_back({begin, span.end});
+            pass_of.push_back(entry->second);
         }
     }
-    const std::vector<double> owned = owned_nanoseconds(std::move(edges), passes.size());
+    const std::vector<double> owned = owned_nanoseconds(pieces);
     double busy = 0.0;
-    for (const double nanoseconds : owned) busy += nanoseconds;
-    for (std::size_t i = 0; i < passes.size(); ++i) {
-        passes[i].average /= static_cast<std::int64_t>(passes[i].count);
-        passes[i].share = busy > 0.0 ? owned[i] / busy : 0.0;
+    for (std::size_t i = 0; i < owned.size(); ++i) {
+        passes[pass_of[i]].share += owned[i];
+        busy += owned[i];
+    }
+    for (PassStatistics& pass : passes) {
+        pass.average /= static_cast<std::int64_t>(pass.count);
+        if (busy > 0.0) pass.share /= busy;
     }
     std::stable_sort(passes.begin(), passes.end(),
                      [](const PassStatistics& a, const PassStatistics& b) { return a.share > b.share; });
@@ -84,7 +90,7 @@ std::vector<TrackStatistics> summarize_tracks(std::span<const Span> spans, const
         if (piece.begin > piece.end) continue;
         const auto [entry, is_new] = index.try_emplace(span.track, tracks.size());
         if (is_new) {
-            tracks.push_back({span.track, 0.0});
+            tracks.push_back({std::string(span.track), 0.0});
             pieces.emplace_back();
         }
         pieces[entry->second].push_back(piece);

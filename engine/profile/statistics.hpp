@@ -35,6 +35,9 @@ struct Window {
 /// Statistics of every pass that ended inside `window`, largest share first. For shares, spans are cut to the window.
 std::vector<PassStatistics> summarize_passes(std::span<const Span> spans, const Window& window);
 
+/// Of each stretch, the time that is its own: while k of them run, each gets 1/k.
+std::vector<double> owned_nanoseconds(std::span<const Window> stretches);
+
 /// Load of every track that has a span touching `window`, in the order of first appearance.
 std::vector<TrackStatistics> summarize_tracks(std::span<const Span> spans, const Window& window);
 

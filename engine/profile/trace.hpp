@@ -1,18 +1,33 @@
-// Trace export: spans as Chrome trace events, which chrome://tracing and ui.perfetto.dev open.
+// Traces: what a recorder holds as Chrome trace events, which ui.perfetto.dev and chrome://tracing open, and back.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
 #include <filesystem>
-#include <span>
+#include <map>
+#include <string>
 
 namespace kinetograph::profile {
 
-/// JSON text: one thread a track, named; one complete event a span, in microseconds from the earliest span.
-std::string to_chrome_trace(std::span<const Span> spans);
+/// Facts about a run: "device", "commit", "command" and the like.
+using TraceFacts = std::map<std::string, std::string>;
+
+/// JSON text, times in microseconds from the earliest span: one thread a track, named; one complete event a span; an
+/// arrow where one lane waited for another; counters; `facts`, clocks and plans beside the events.
+std::string to_chrome_trace(const Recorder& recorder, const TraceFacts& facts = {});
 
 /// Writes that text beside `path` and renames it into place. Errors: Io naming the path.
-Result<void> write_chrome_trace(const std::filesystem::path& path, std::span<const Span> spans);
+Result<void> write_chrome_trace(const std::filesystem::path& path, const Recorder& recorder,
+                                const TraceFacts& facts = {});
+
+struct TraceFile {
+    std::unique_ptr<Recorder> recorder;  ///< holds the spans and the plans of the trace
+    TraceFacts facts;
+};
+
+/// Reads what write_chrome_trace() has written; of other programs' traces the complete events. Errors: NotFound,
+/// Corrupt (not a trace), naming the path.
+Result<TraceFile> read_chrome_trace(const std::filesystem::path& path);
 
 }  // namespace kinetograph::profile

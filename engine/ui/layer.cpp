@@ -1,5 +1,7 @@
 #include <kinetograph/engine/ui/layer.hpp>
 
+#include <kinetograph/engine/ui/theme.hpp>
+
 #include <imgui.h>
 // The library's back end for GLFW. Its Vulkan back end is never referenced, so it is not linked.
 #include <backends/imgui_impl_glfw.h>
@@ -38,6 +40,7 @@ Result<std::unique_ptr<Layer>> Layer::create(const vulkan::Device& device, const
     io.ConfigFlags |= ImGuiConfigFlags_NoMouseCursorChange;
     io.BackendRendererName = "kinetograph";
     io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+    theme::apply(ImGui::GetStyle(), options.scale);
     layer->fonts_ = add_fonts(*io.Fonts, options.scale);
     KG_TRY(layer->renderer_, ImGuiRenderer::create(device, *io.Fonts, options.target));
     // Polls the mouse every frame; callbacks would need this context to be current whenever GLFW calls them.
@@ -51,6 +54,31 @@ Layer::~Layer() {
         if (has_window_) ImGui_ImplGlfw_Shutdown();
     }
     ImGui::DestroyContext(context_);
+}
+
+void Layer::feed(const present::Event& event) {
+    const CurrentContext current(context_);
+    ImGuiIO& io = ImGui::GetIO();
+    if (const auto* scroll = std::get_if<present::ScrollEvent>(&event)) {
+        io.MouseWheel += static_cast<float>(scroll->y);
+        io.MouseWheelH += static_cast<float>(scroll->x);
+    }
+    const auto* key = std::get_if<present::KeyEvent>(&event);
+    if (key == nullptr) return;
+    if (key->key == present::Key::Character) {
+        io.AddInputCharacter(key->character);
+        if (key->character < 128) pressed_.push_back(static_cast<int>(key->character));
+    }
+    for (const auto& [ours, imgui] :
+         {std::pair(present::Key::Backspace, ImGuiKey_Backspace), std::pair(present::Key::Enter, ImGuiKey_Enter),
+          std::pair(present::Key::Escape, ImGuiKey_Escape)})
+        if (key->key == ours && io.KeyMap[imgui] >= 0) pressed_.push_back(io.KeyMap[imgui]);
+    for (const int index : pressed_) io.KeysDown[index] = true;
+}
+
+bool Layer::takes_keys() const {
+    const CurrentContext current(context_);
+    return ImGui::GetIO().WantTextInput;
 }
 
 void Layer::begin_frame(std::uint32_t width, std::uint32_t height, Nanoseconds since_last) {
@@ -67,6 +95,8 @@ void Layer::begin_frame(std::uint32_t width, std::uint32_t height, Nanoseconds s
 
 graph::Image Layer::end_frame(graph::FrameGraph& frame, graph::Image target) {
     ImGui::Render();
+    for (const int index : pressed_) ImGui::GetIO().KeysDown[index] = false;
+    pressed_.clear();
     const graph::Image drawn = renderer_->declare(frame, "overlay", target, *ImGui::GetDrawData());
     ImGui::SetCurrentContext(outer_);
     return drawn;

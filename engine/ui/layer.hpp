@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
+#include <kinetograph/engine/present/input.hpp>
 #include <kinetograph/engine/ui/fonts.hpp>
 #include <kinetograph/engine/ui/imgui_renderer.hpp>
 
@@ -24,6 +25,11 @@ class Layer {
     Layer& operator=(const Layer&) = delete;
     ~Layer();
 
+    /// Keys and the wheel, for the next frame; the mouse's position and buttons are read from the window.
+    void feed(const present::Event& event);
+    /// Whether keys are being typed into a text box of the layer: the application then ignores them.
+    bool takes_keys() const;
+
     /// Makes the context current and begins a frame of that many pixels. ImGui may be called until end_frame().
     void begin_frame(std::uint32_t width, std::uint32_t height, Nanoseconds since_last);
     /// Ends the frame and declares pass "overlay", which draws it over `target`; returns the new contents.
@@ -36,6 +42,7 @@ class Layer {
     Layer() = default;
     ImGuiContext* context_ = nullptr;
     ImGuiContext* outer_ = nullptr;  // current before begin_frame()
+    std::vector<int> pressed_;       // keys that are down for one frame
     bool has_window_ = false;
     float scale_ = 1.0F;
     Fonts fonts_;

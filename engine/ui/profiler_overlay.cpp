@@ -1,12 +1,12 @@
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 
 #include <kinetograph/engine/ui/canvas.hpp>
+#include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 
@@ -23,19 +23,11 @@ constexpr float kWidth = 540.0F;
 constexpr float kLaneHeight = 15.0F;
 constexpr Nanoseconds kStatisticsInterval = std::chrono::milliseconds(250);  // faster is unreadable
 
-// The lanes in the order in which a frame passes through them; other tracks follow.
-constexpr std::array<std::string_view, 6> kTrackOrder{"accelerator", "transfer", "async_compute",
-                                                      "graphics",    "present",  "host"};
-
-std::size_t rank_of(std::string_view track) {
-    return static_cast<std::size_t>(std::find(kTrackOrder.begin(), kTrackOrder.end(), track) - kTrackOrder.begin());
-}
-
 double milliseconds(Nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
 
 /// Neighbouring passes of one lane differ a little, so that their borders show.
-float shade_of(const std::string& pass) {
-    return 0.72F + 0.07F * static_cast<float>(std::hash<std::string>{}(pass) % 5);
+float shade_of(std::string_view pass) {
+    return 0.72F + 0.07F * static_cast<float>(std::hash<std::string_view>{}(pass) % 5);
 }
 
 void draw_figure(Canvas& canvas, float x, float y, std::string_view label, std::string_view value, ImU32 color) {
@@ -44,15 +36,6 @@ void draw_figure(Canvas& canvas, float x, float y, std::string_view label, std::
 }
 
 }  // namespace
-
-std::string human_time(Nanoseconds time) {
-    const double us = static_cast<double>(time.count()) / 1e3;
-    if (us < 999.5) return fmt::format("{:.0f} us", us);
-    if (us < 9'995.0) return fmt::format("{:.2f} ms", us / 1e3);
-    if (us < 99'950.0) return fmt::format("{:.1f} ms", us / 1e3);
-    if (us < 999'500.0) return fmt::format("{:.0f} ms", us / 1e3);
-    return fmt::format("{:.2f} s", us / 1e6);
-}
 
 void ProfilerOverlay::refresh_statistics(Nanoseconds now, const OverlayOptions& options) {
     const bool is_due = refreshed_ == Nanoseconds::min() || now - refreshed_ >= kStatisticsInterval;
@@ -64,8 +47,9 @@ void ProfilerOverlay::refresh_statistics(Nanoseconds now, const OverlayOptions& 
     const auto spans = recorder_.spans(window.begin);
     passes_ = profile::summarize_passes(spans, window);
     tracks_ = profile::summarize_tracks(spans, window);
-    std::stable_sort(tracks_.begin(), tracks_.end(),
-                     [](const auto& a, const auto& b) { return rank_of(a.track) < rank_of(b.track); });
+    std::stable_sort(tracks_.begin(), tracks_.end(), [](const auto& a, const auto& b) {
+        return theme::track_rank(a.track) < theme::track_rank(b.track);
+    });
 }
 
 void ProfilerOverlay::draw(const OverlayFigures& figures, Nanoseconds now, const Fonts& fonts,

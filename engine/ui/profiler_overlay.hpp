@@ -64,7 +64,4 @@ class ProfilerOverlay {
     Nanoseconds refreshed_ = Nanoseconds::min();
 };
 
-/// "417 us", "16.7 ms", "1.25 s": three significant digits.
-std::string human_time(Nanoseconds time);
-
 }  // namespace kinetograph::ui

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/ui/theme.hpp>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -17,6 +18,35 @@ ImU32 track_color(std::string_view track) {
     for (const auto& [name, color] : kColors)
         if (name == track) return color;
     return IM_COL32(170, 178, 192, 255);
+}
+
+std::size_t track_rank(std::string_view track) {
+    static constexpr std::array<std::string_view, 6> kOrder{"accelerator", "transfer", "async_compute",
+                                                            "graphics",    "present",  "host"};
+    return static_cast<std::size_t>(std::ranges::find(kOrder, track) - kOrder.begin());
+}
+
+void apply(ImGuiStyle& style, float scale) {
+    style = ImGuiStyle();
+    ImGui::StyleColorsDark(&style);
+    style.WindowRounding = kRounding;
+    style.FrameRounding = style.GrabRounding = style.ScrollbarRounding = 4.0F;
+    style.WindowBorderSize = style.FrameBorderSize = 0.0F;
+    style.ScaleAllSizes(scale);
+    const auto set = [&](ImGuiCol which, ImU32 color) { style.Colors[which] = ImColor(color); };
+    set(ImGuiCol_WindowBg, kGround);
+    set(ImGuiCol_PopupBg, kGroundSolid);
+    set(ImGuiCol_Text, kText);
+    set(ImGuiCol_TextDisabled, kMuted);
+    set(ImGuiCol_TitleBg, kGround);
+    set(ImGuiCol_TitleBgActive, IM_COL32(34, 38, 48, 255));
+    set(ImGuiCol_FrameBg, kRaised);
+    set(ImGuiCol_TableRowBgAlt, IM_COL32(255, 255, 255, 6));
+    set(ImGuiCol_CheckMark, kAccent);
+    set(ImGuiCol_PlotHistogram, faded(kAccent, 0.7F));
+    for (const ImGuiCol which : {ImGuiCol_Header, ImGuiCol_Button}) set(which, faded(kAccent, 0.28F));
+    for (const ImGuiCol which : {ImGuiCol_HeaderHovered, ImGuiCol_ButtonHovered}) set(which, faded(kAccent, 0.42F));
+    for (const ImGuiCol which : {ImGuiCol_HeaderActive, ImGuiCol_ButtonActive}) set(which, faded(kAccent, 0.6F));
 }
 
 ImU32 faded(ImU32 color, float alpha) {

@@ -23,6 +23,12 @@ inline constexpr float kRounding = 8.0F;
 /// Colour of a track of the profiler: a lane of the graph, or another thread.
 ImU32 track_color(std::string_view track);
 
+/// Its place in the order in which a frame passes through the lanes; other tracks come last.
+std::size_t track_rank(std::string_view track);
+
+/// For a context of our own: a host application's style is the host's.
+void apply(ImGuiStyle& style, float scale);
+
 /// `color` with its alpha multiplied.
 ImU32 faded(ImU32 color, float alpha);
 

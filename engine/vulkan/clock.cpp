@@ -108,6 +108,16 @@ Nanoseconds DeviceClock::to_host(std::uint64_t ticks) const {
     return regression_.to_host(ticks);
 }
 
+Nanoseconds DeviceClock::uncertainty() const {
+    std::lock_guard lock(mutex_);
+    return uncertainty_;
+}
+
+double DeviceClock::drift_ppm() const {
+    std::lock_guard lock(mutex_);
+    return regression_.drift_ppm();
+}
+
 std::string DeviceClock::describe() const {
     std::lock_guard lock(mutex_);
     if (regression_.empty()) return "none: the graphics queue has no time stamps";

@@ -31,7 +31,8 @@ struct VulkanLane::Slot {
     bool in_flight = false;
     std::uint64_t value = 0;  // the timeline's value when done
     std::uint64_t execution = 0;
-    std::vector<std::string> timed_passes;
+    profile::PlanId plan = profile::kNoPlan;
+    std::vector<profile::NameId> timed_passes;
 };
 
 namespace {
@@ -215,12 +216,15 @@ void VulkanLane::record_spans(Slot& slot) {
                                                      sizeof(stamps[0]), VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
         return;
     }
+    const profile::NameId track = recorder_->names().intern(graph::to_string(lane_));
     for (std::size_t i = 0; i < slot.timed_passes.size(); ++i)
-        recorder_->add({.name = slot.timed_passes[i],
-                        .track = std::string(graph::to_string(lane_)),
-                        .begin = device_.clock().to_host(stamps[2 * i]),
-                        .end = device_.clock().to_host(stamps[2 * i + 1]),
-                        .execution = slot.execution});
+        recorder_->add(profile::SpanRecord{.name = slot.timed_passes[i],
+                                           .track = track,
+                                           .plan = slot.plan,
+                                           .begin = device_.clock().to_host(stamps[2 * i]),
+                                           .end = device_.clock().to_host(stamps[2 * i + 1]),
+                                           .execution = slot.execution});
+    recorder_->note_clock(graph::to_string(lane_), device_.clock().uncertainty(), device_.clock().drift_ppm());
 }
 
 Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
@@ -308,6 +312,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         record_barrier(slot.commands, memory_barrier({VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT},
                                                      {every_stage(device_.queue(lane_).flags),
                                                       VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT}));
+    if (times_passes()) slot.plan = recorder_->plans().note(batch);
     std::optional<Error> error;
     const bool labels = device_.instance().has_debug_names();
     for (const graph::PassRecord& pass : batch.passes) {
@@ -326,7 +331,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         pass.node->execute(context);
         if (times_passes()) {
             table.vkCmdWriteTimestamp2(slot.commands, stage, slot.queries, query + 1);
-            slot.timed_passes.push_back(pass.planned->name);
+            slot.timed_passes.push_back(recorder_->names().intern(pass.planned->name));
         }
         if (labels) device_.instance().table().vkCmdEndDebugUtilsLabelEXT(slot.commands);
     }

@@ -30,6 +30,8 @@ constexpr std::array kMeanings{
     KeyMeaning{Key::Character, U's', Action::Screenshot, false},
     KeyMeaning{Key::Character, U'I', Action::Overlay, false},
     KeyMeaning{Key::Character, U'i', Action::Overlay, false},
+    KeyMeaning{Key::Character, U'P', Action::Panels, false},
+    KeyMeaning{Key::Character, U'H', Action::CompactHud, false},
     KeyMeaning{Key::Character, U'?', Action::Help, false},
     KeyMeaning{Key::Character, U'q', Action::Quit, false},
 };
@@ -44,6 +46,8 @@ constexpr std::array kBindings{
     Binding{"f", "full screen"},
     Binding{"s", "screenshot"},
     Binding{"I", "profiler"},
+    Binding{"P", "profiler's panels"},
+    Binding{"H", "compact profiler"},
     Binding{"?", "this help"},
     Binding{"q", "quit"},
 };

@@ -22,6 +22,8 @@ enum class Action : std::uint8_t {
     LeaveFullScreen,
     Screenshot,
     Overlay,
+    Panels,
+    CompactHud,
     Help,
     Quit,
 };

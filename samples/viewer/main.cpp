@@ -25,6 +25,7 @@ int main(int argc, char** argv) try {
     app.add_flag("--loop", options.loop, "start over at the end");
     app.add_flag("--full-screen", options.full_screen, "fill the display");
     app.add_flag("!--no-overlay", options.overlay, "without the profiler");
+    app.add_flag("--panels", options.panels, "with the profiler's panels");
     app.add_flag("--validation", options.validation, "with Vulkan's validation layers");
     try {
         app.parse(argc, argv);

@@ -38,6 +38,8 @@ struct ViewerOptions {
     bool loop = false;  ///< start over at the clip's end; with `headless`, `frames` says when it ends
     double speed = 1.0;
     bool overlay = true;                   ///< profiler shown at first
+    bool panels = false;                   ///< its panels instead, over the whole picture
+    std::string statistics{};              ///< a line of JSON a second: a file or "unix:PATH"; empty: none
     bool validation = false;               ///< Vulkan validation layers; their messages come back in the summary
     std::string device;                    ///< only Vulkan devices whose name contains this
     std::optional<vulkan::Loader> vulkan;  ///< an application's; nothing: the system's

@@ -239,6 +239,12 @@ Wishes Session::handle(Action action, Nanoseconds now) {
         case Action::Overlay:
             overlay_ = !overlay_;
             break;
+        case Action::Panels:
+            panels_ = !panels_;
+            break;
+        case Action::CompactHud:
+            compact_hud_ = !compact_hud_;
+            break;
         case Action::Help:
             help_ = !help_;
             break;

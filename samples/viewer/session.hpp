@@ -74,6 +74,9 @@ class Session {
     double speed() const { return speed_; }
     bool overlay() const { return overlay_; }
     void set_overlay(bool overlay) { overlay_ = overlay; }
+    bool panels() const { return panels_; }  ///< the profiler's, in place of the overlay
+    void set_panels(bool panels) { panels_ = panels; }
+    bool compact_hud() const { return compact_hud_; }
     bool help() const { return help_; }
     bool starving() const { return playback_ && playback_->starving(); }
     PlaybackCounters counters() const;  ///< over all clips
@@ -106,6 +109,8 @@ class Session {
     double speed_;
     bool playing_ = true;
     bool overlay_ = true;
+    bool panels_ = false;
+    bool compact_hud_ = false;
     bool help_ = false;
     std::filesystem::path latents_;
     std::filesystem::path origin_;               // what it was opened as: the file, or a generator's input

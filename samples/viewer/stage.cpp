@@ -104,7 +104,8 @@ void Stage::close_device() {
 }
 
 void Stage::record_span(const char* name, Nanoseconds begin, std::uint64_t execution) {
-    recorder_.add({.name = name, .track = "present", .begin = begin, .end = host_now(), .execution = execution});
+    recorder_.add(
+        profile::Span{.name = name, .track = "present", .begin = begin, .end = host_now(), .execution = execution});
 }
 
 Result<Stage::Shown> Stage::show(const Picture& picture) {
@@ -130,11 +131,11 @@ Result<Stage::Shown> Stage::show(const Picture& picture) {
     auto execution = executor_->execute(*frame_);
     if (!execution) return fail(execution.error());
     pictures_->submitted(*execution);
-    recorder_.add({.name = "acquire",
-                   .track = "present",
-                   .begin = before_acquire,
-                   .end = before_record,
-                   .execution = execution->number});
+    recorder_.add(profile::Span{.name = "acquire",
+                                .track = "present",
+                                .begin = before_acquire,
+                                .end = before_record,
+                                .execution = execution->number});
     record_span("record and submit", before_record, execution->number);
     if (auto presented = target_->present(*execution); !presented) return fail(presented.error());
 

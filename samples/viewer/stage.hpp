@@ -51,6 +51,7 @@ class Stage {
     std::optional<PixelValue> pixel() { return pictures_->pixel(); }  ///< that pictures ask for
     const ui::Fonts& fonts() const { return layer_->fonts(); }
     float scale() const { return layer_->scale(); }
+    ui::Layer& interface() { return *layer_; }
     bool readable() const { return target_->readable(); }
     double refresh_rate() const { return window_ ? window_->refresh_rate() : 60.0; }  ///< hertz
     const vulkan::ValidationLog& validation() const { return *instance_->validation(); }

@@ -2,7 +2,10 @@
 
 #include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/engine/profile/rate_meter.hpp>
+#include <kinetograph/engine/profile/report.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
+#include <kinetograph/engine/ui/compact_hud.hpp>
+#include <kinetograph/engine/ui/panel.hpp>
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/samples/viewer/hud.hpp>
@@ -27,7 +30,8 @@ class Viewer {
           recorder_(recorder),
           source_(source),
           session_(source, options.loop, options.speed),
-          overlay_(recorder) {}
+          overlay_(recorder),
+          profile_(recorder) {}
 
     Result<ViewerSummary> run();
 
@@ -43,11 +47,15 @@ class Viewer {
     bool may_idle(Nanoseconds now) const;
     bool is_over() const;
     void draw_interface(Nanoseconds now, ui::Statistics statistics);
+    void draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::FrameStreamStats& decoding);
+    void profile_frame(Nanoseconds now, const stream::FrameStreamStats& decoding);
+    void tell_live(Nanoseconds now);
     ui::OverlayFigures figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const;
     std::optional<PixelPosition> position_under_cursor() const;
     void update_title(Nanoseconds now);
     Nanoseconds refresh() const { return Nanoseconds(static_cast<std::int64_t>(1e9 / stage_->refresh_rate())); }
     Nanoseconds playback_now(Nanoseconds now) const { return options_.headless ? virtual_now_ : now; }
+    profile::TraceFacts facts() const;
     Result<ViewerSummary> finish();
 
     const ViewerOptions& options_;
@@ -56,6 +64,14 @@ class Viewer {
     std::unique_ptr<Stage> stage_;  // whose device the session's frames may be images of
     Session session_;
     ui::ProfilerOverlay overlay_;
+    profile::Profile profile_;
+    ui::PanelHost panels_ = ui::PanelHost::with_all_panels();
+    bool panels_arranged_ = false;
+    std::optional<profile::LineSink> live_;
+    Nanoseconds told_{};                    // newest line of it
+    std::optional<std::int64_t> profiled_;  // newest frame of the clip that the profile knows
+    Nanoseconds show_took_{};               // of the newest picture
+    std::uint64_t late_before_ = 0;
     profile::RateMeter rate_;
     Nanoseconds started_{}, last_turn_{}, first_frame_{}, virtual_now_{};
     Nanoseconds frame_age_{};
@@ -74,6 +90,11 @@ Result<ViewerSummary> Viewer::run() {
     stage_ = std::move(*stage);
     source_.draw_on(stage_->device());
     session_.set_overlay(options_.overlay);
+    session_.set_panels(options_.panels);
+    if (!options_.statistics.empty()) {
+        KG_TRY(auto live, profile::LineSink::open(options_.statistics));
+        live_.emplace(std::move(live));
+    }
     session_.open(options_.latents, started_);
     for (;;) {
         auto goes_on = turn();
@@ -115,7 +136,9 @@ Result<bool> Viewer::handle_events() {
         if (std::holds_alternative<present::CloseEvent>(event)) return false;
         if (const auto* drop = std::get_if<present::DropEvent>(&event); drop != nullptr && !drop->paths.empty())
             session_.open(drop->paths.front(), now);
+        stage_->interface().feed(event);
         const auto* key = std::get_if<present::KeyEvent>(&event);
+        if (stage_->interface().takes_keys()) continue;
         const auto action = key != nullptr ? action_for(*key) : std::nullopt;
         if (!action) continue;
         const Wishes wishes = session_.handle(*action, now);
@@ -171,6 +194,8 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
     auto shown = stage_->show(picture);
     if (!shown) return replace_display(shown.error(), now);
     display_has_shown_ = display_has_shown_ || shown->shown;
+    show_took_ = host_now() - now;
+    tell_live(now);
     if (!shown->shown) std::this_thread::sleep_for(kMinimisedNap);
     return hand_out(*shown, is_new_frame, now);
 }
@@ -182,6 +207,7 @@ Result<void> Viewer::replace_display(const Error& loss, Nanoseconds now) {
     session_.leave_display(loss, now);
     if (auto replaced = stage_->replace_device(); !replaced)
         return fail(std::move(replaced.error()), loss.message + "; no other device draws");
+    panels_arranged_ = false;  // the interface begins anew
     source_.draw_on(stage_->device());
     session_.enter_display(now);
     return {};
@@ -230,22 +256,71 @@ bool Viewer::is_over() const {
 
 void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
     const stream::FrameStreamStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
-    if (session_.overlay()) {
-        ui::OverlayOptions overlay;
-        overlay.refresh = statistics;
-        overlay.scale = stage_->scale();
-        // A slow decoder's steps must fit in, or nothing could be compared.
-        overlay.timeline =
-            std::clamp<Nanoseconds>(2 * decoding.times.last_step, overlay.timeline, std::chrono::seconds(4));
-        overlay.statistics = std::max<Nanoseconds>(3 * decoding.times.last_step, overlay.statistics);
-        overlay_.draw(figures(now, decoding), now, stage_->fonts(), overlay);
-    }
+    recorder_.count("frames waiting", now, static_cast<double>(decoding.depth));
+    profile_frame(now, decoding);
+    draw_profiler(now, statistics, decoding);
     draw_hud(session_, {.width = stage_->target().width,
                         .height = stage_->target().height,
                         .scale = stage_->scale(),
                         .fonts = stage_->fonts(),
                         .now = playback_now(now),
                         .pixel = stage_->pixel()});
+}
+
+void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::FrameStreamStats& decoding) {
+    // A slow decoder's steps must fit in, or nothing could be compared.
+    const Nanoseconds step = decoding.times.last_step;
+    profile_.set_window(std::max<Nanoseconds>(3 * step, std::chrono::seconds(3)));
+    const float width = static_cast<float>(stage_->target().width),
+                height = static_cast<float>(stage_->target().height);
+    if (session_.panels()) {
+        if (const stream::FrameStreamFacts* clip = session_.clip())
+            profile_.set_memory({{"decoder", "weights", clip->memory.model()},
+                                 {"decoder", "arena of a step", clip->memory.transients},
+                                 {"decoder", "histories", clip->memory.histories},
+                                 {"decoder", "staging and frames", clip->memory.io + clip->memory.stream}});
+        if (!panels_arranged_) panels_.arrange(8, 8, width - 16, height - 80);
+        panels_arranged_ = true;
+        return panels_.draw(profile_, now, stage_->scale());
+    }
+    profile_.update(now);
+    if (session_.compact_hud())
+        ui::draw_compact_hud(profile_,
+                             {.x = width - 280 * stage_->scale(), .scale = stage_->scale(), .fonts = stage_->fonts()});
+    if (!session_.overlay()) return;
+    ui::OverlayOptions overlay;
+    overlay.refresh = statistics;
+    overlay.scale = stage_->scale();
+    overlay.timeline = std::clamp<Nanoseconds>(2 * step, overlay.timeline, std::chrono::seconds(4));
+    overlay.statistics = std::max<Nanoseconds>(3 * step, overlay.statistics);
+    overlay_.draw(figures(now, decoding), now, stage_->fonts(), overlay);
+}
+
+/// Tells the profile of a frame once, when it is drawn first.
+void Viewer::profile_frame(Nanoseconds now, const stream::FrameStreamStats& decoding) {
+    const Frame* frame = session_.frame();
+    if (frame == nullptr || profiled_ == frame->index) return;
+    profiled_ = frame->index;
+    const std::uint64_t late = session_.counters().late;
+    const Nanoseconds step = decoding.times.last_step, queued = now - frame->decoded_at;
+    profile_.add_frame({.index = static_cast<std::uint64_t>(frame->index),
+                        .shown = now,
+                        .decode = step,
+                        .queued = queued,
+                        .present = show_took_,
+                        .latency = step + queued,
+                        .late = late > late_before_});
+    late_before_ = late;
+}
+
+/// A reader that has gone ends the lines, not the viewer.
+void Viewer::tell_live(Nanoseconds now) {
+    if (!live_ || now - told_ < std::chrono::seconds(1)) return;
+    told_ = now;
+    if (auto written = live_->write(profile::to_json_line(profile_, now)); !written) {
+        session_.toast(written.error().message, true, now);
+        live_.reset();
+    }
 }
 
 ui::OverlayFigures Viewer::figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const {
@@ -284,6 +359,13 @@ void Viewer::update_title(Nanoseconds now) {
     stage_->window()->set_title(title_);
 }
 
+profile::TraceFacts Viewer::facts() const {
+    return {{"decoder", session_.description()},
+            {"display", stage_->device().report().name},
+            {"display clock", stage_->device().clock().describe()},
+            {"latents", options_.latents.filename().string()}};
+}
+
 Result<ViewerSummary> Viewer::finish() {
     if (session_.failure() && session_.failure()->to_open_again)
         return fail(ErrorCode::DeviceLost, "{}", session_.failure()->sentence);
@@ -303,7 +385,7 @@ Result<ViewerSummary> Viewer::finish() {
             return fail(written.error());
     }
     if (!options_.trace.empty())
-        if (auto written = profile::write_chrome_trace(options_.trace, recorder_.spans()); !written)
+        if (auto written = profile::write_chrome_trace(options_.trace, recorder_, facts()); !written)
             return fail(written.error());
     for (const auto& message : stage_->validation().messages())
         summary.validation_messages.push_back(message.id + ": " + message.text);

@@ -20,11 +20,9 @@ namespace {
 
 using testing::fake_pixels;
 using testing::FakeSource;
+using ui::testing::Area;
+using ui::testing::crop;
 using ui::testing::find_text;
-
-struct Area {
-    std::uint32_t x0, y0, x1, y1;
-};
 
 constexpr Area kPanel{0, 0, 560, 300};  ///< of the profiler: where its figures, lanes and table begin
 
@@ -41,16 +39,6 @@ double psnr(const present::Picture& picture, const std::vector<std::uint8_t>& fr
                 squares += (a - b) * (a - b);
             }
     return squares == 0.0 ? 99.0 : 10.0 * std::log10(255.0 * 255.0 * static_cast<double>(count) / squares);
-}
-
-present::Picture crop(const present::Picture& picture, const Area& area) {
-    present::Picture part{area.x1 - area.x0, area.y1 - area.y0, {}};
-    for (std::uint32_t y = area.y0; y < area.y1; ++y) {
-        const auto row =
-            picture.rgba.begin() + static_cast<std::ptrdiff_t>((std::size_t{y} * picture.width + area.x0) * 4);
-        part.rgba.insert(part.rgba.end(), row, row + static_cast<std::ptrdiff_t>(part.width) * 4);
-    }
-    return part;
 }
 
 class Viewing : public ::testing::Test {

@@ -115,7 +115,8 @@ void add_device_steps(std::span<const profile::Span> spans, Measured& measured) 
 
 std::vector<PassCost> cost_of_passes(std::span<const profile::Span> spans, const profile::Window& window) {
     std::map<std::string, Samples> durations;
-    for (const profile::Span& span : spans) durations[span.track + span.name].add(to_seconds(span.end - span.begin));
+    for (const profile::Span& span : spans)
+        durations[std::string(span.track).append(span.name)].add(to_seconds(span.end - span.begin));
     std::vector<PassCost> costs;
     for (profile::PassStatistics& pass : profile::summarize_passes(spans, window)) {
         const double median = durations.at(pass.track + pass.name).median();

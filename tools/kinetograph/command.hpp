@@ -18,6 +18,7 @@ void add_info(CLI::App& app, Action& action);
 void add_weights(CLI::App& app, Action& action);
 void add_conv(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
+void add_trace(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action, const std::string& command_line);  ///< quoted by its reports
 
 /// All of them. Parsing opens no file and starts nothing; it throws only CLI::ParseError.

@@ -13,6 +13,7 @@ void add_commands(CLI::App& app, Action& action, const std::string& command_line
     add_weights(app, action);
     add_conv(app, action);
     add_graph(app, action);
+    add_trace(app, action);
     add_bench(app, action, command_line);
 }
 

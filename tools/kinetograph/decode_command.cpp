@@ -3,6 +3,8 @@
 #include <kinetograph/compute/live/live_stream.hpp>
 #include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
+#include <kinetograph/engine/profile/trace.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
@@ -25,6 +27,7 @@ struct DecodeArguments {
     std::string latents;
     std::string out;
     std::string json;               ///< empty: no statistics wanted
+    std::string trace;              ///< empty: no trace wanted
     bool allow_not_finite = false;  ///< frames with infinities and NaN are written as they are
     DecodeRequest decode;
 };
@@ -229,16 +232,29 @@ Result<void> report(const DecodeArguments& arguments, const std::string& latents
     return {};
 }
 
-Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs) {
+Result<void> write_trace(const DecodeArguments& arguments, const std::string& latents, const accel::Device& device,
+                         const profile::Recorder& recorder) {
+    if (arguments.trace.empty()) return {};
+    return profile::write_chrome_trace(arguments.trace, recorder,
+                                       {{"commit", std::string(kBuildCommit)},
+                                        {"device", device.info().name},
+                                        {"latents", latents},
+                                        {"weights", arguments.decode.weights}});
+}
+
+Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs, profile::Recorder& recorder) {
     Decoded decoded;
     KG_TRY(const auto input, live::Input::open(arguments.latents, live::Connections::TheFirst));
     KG_TRY(auto device, open_lane(arguments.decode.lane));
     KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
     KG_CHECK(outputs.open_text(arguments.json));
     KG_TRY(const auto session,
-           session::Session::open(checkpoint, {.accelerator = std::move(device), .model = arguments.decode.model}));
+           session::Session::open(checkpoint, {.accelerator = std::move(device),
+                                               .model = arguments.decode.model,
+                                               .recorder = arguments.trace.empty() ? nullptr : &recorder}));
     LiveDecode live(arguments, checkpoint.family(), *session, outputs, decoded);
     KG_CHECK(live.run(*input));
+    KG_CHECK(write_trace(arguments, input->name(), session->device(), recorder));
     return report(arguments, input->name(), *session, live.stream(), decoded, outputs);
 }
 
@@ -246,11 +262,16 @@ Result<void> run(const DecodeArguments& arguments) {
     using Use = NamedFile::Use;
     KG_CHECK(check_distinct(std::array{
         NamedFile{"LATENTS", arguments.latents, Use::Read}, NamedFile{"--weights", arguments.decode.weights, Use::Read},
-        NamedFile{"-o", arguments.out, Use::Frames}, NamedFile{"--json", arguments.json, Use::Written}}));
+        NamedFile{"-o", arguments.out, Use::Frames}, NamedFile{"--json", arguments.json, Use::Written},
+        NamedFile{"--trace", arguments.trace, Use::Written}}));
+    if (!arguments.trace.empty()) {  // what is written at the end must not fail only then
+        KG_TRY(const auto writable, ReplacingFile::create(arguments.trace));
+    }
+    profile::Recorder recorder;  // outlives the session
     Decoded decoded;
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
-    if (live::is_input(arguments.latents)) return run_live(arguments, outputs);
+    if (live::is_input(arguments.latents)) return run_live(arguments, outputs, recorder);
 
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
     KG_TRY(auto device, open_lane(arguments.decode.lane));
@@ -265,10 +286,13 @@ Result<void> run(const DecodeArguments& arguments) {
     if (!opened) return opened;
 
     KG_TRY(const auto session,
-           session::Session::open(checkpoint, {.accelerator = std::move(device), .model = arguments.decode.model}));
+           session::Session::open(checkpoint, {.accelerator = std::move(device),
+                                               .model = arguments.decode.model,
+                                               .recorder = arguments.trace.empty() ? nullptr : &recorder}));
     KG_TRY(const auto stream, session->decode(clip, kStream));
     state_memory(stream->facts().memory, session->device().info());
     KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, decoded));
+    KG_CHECK(write_trace(arguments, clip.name, session->device(), recorder));
     return report(arguments, clip.name, *session, *stream, decoded, outputs);
 }
 
@@ -296,6 +320,8 @@ void add_decode(CLI::App& app, Action& action) {
     command->add_flag("--allow-not-finite", arguments->allow_not_finite,
                       "Write frames with infinities and NaN, too, instead of failing");
     command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");
+    command->add_option("--trace", arguments->trace, "Write every pass here, for Perfetto and `kinetograph trace`")
+        ->type_name("F.json");
     command->final_callback([arguments, &action] {
         if (arguments->out == "-" && arguments->json == "-") {
             throw CLI::ValidationError("--json", "-o - already takes standard output");

@@ -60,13 +60,17 @@ Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& argume
         {.width = arguments.size.width, .height = arguments.size.height, .frames = frames.count, .fps = frames.fps});
 }
 
+/// Empty for a socket, which is no file that could be overwritten.
+std::string stats_file(const std::string& target) { return target.starts_with("unix:") ? "" : target; }
+
 Result<void> run(const ViewArguments& arguments) {
     using Use = NamedFile::Use;
     KG_CHECK(check_distinct(std::array{NamedFile{"LATENTS", arguments.latents, Use::Read},
                                        NamedFile{"--weights", arguments.decode.weights, Use::Read},
                                        NamedFile{"--record", arguments.record, Use::Frames},
                                        NamedFile{"--screenshot", arguments.viewer.screenshot.string(), Use::Written},
-                                       NamedFile{"--trace", arguments.viewer.trace.string(), Use::Written}}));
+                                       NamedFile{"--trace", arguments.viewer.trace.string(), Use::Written},
+                                       NamedFile{"--stats", stats_file(arguments.viewer.statistics), Use::Written}}));
     if (live::is_input(arguments.latents) && !arguments.record.empty())
         return fail(ErrorCode::Unsupported,
                     "--record {}: the rate of latents that are being made is not known beforehand; kinetograph decode "
@@ -162,6 +166,9 @@ void add_view(CLI::App& app, Action& action) {
         ->type_name("FACTOR");
     command->add_flag_callback(
         "--no-overlay", [&viewer] { viewer.overlay = false; }, "Start with the profiler hidden");
+    command->add_flag("--panels", viewer.panels, "Start with the profiler's panels over the picture");
+    command->add_option("--stats", viewer.statistics, "Append statistics here, a JSON object a second")
+        ->type_name("FILE|unix:PATH");
     command->add_option("--device", viewer.device, "Only a Vulkan device whose name contains this")->type_name("NAME");
     command->add_flag("--allow-not-finite", arguments->allow_not_finite,
                       "Frames with infinities and NaN, shown as black, are no failure");

@@ -173,7 +173,7 @@ TEST_P(TwoAccelerators, AreToldApartInSpansAndLaneStates) {
     frame.export_contents(scale(frame, "second", 1, across, MemoryDomain::accelerator(1), 3, 0));
     for (int step = 0; step < 2; ++step) ASSERT_TRUE(executor->wait(*executor->execute(frame)));
     std::map<std::string, std::string> tracks;
-    for (const auto& span : recorder.spans()) tracks[span.name] = span.track;
+    for (const auto& span : recorder.spans()) tracks[std::string(span.name)] = span.track;
     if (std::get<1>(GetParam()) == Batches::Eager) {
         EXPECT_EQ(tracks, (std::map<std::string, std::string>{{"first", "accelerator"}, {"second", "accelerator1"}}));
     }

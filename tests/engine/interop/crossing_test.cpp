@@ -94,9 +94,9 @@ TEST_P(Crossing, TheAcceleratorsPassLiesBetweenVulkansOnOneTimeAxis) {
     wait(execute(1));  // pipelines of the driver, arenas
     const auto spans = spans_of(2);
     ASSERT_EQ(spans.size(), 3U);
-    EXPECT_EQ(spans[0].name + " on " + spans[0].track, "fill on graphics");
-    EXPECT_EQ(spans[1].name + " on " + spans[1].track, "add on accelerator");
-    EXPECT_EQ(spans[2].name + " on " + spans[2].track, "copy out on transfer");
+    EXPECT_EQ(fmt::format("{} on {}", spans[0].name, spans[0].track), "fill on graphics");
+    EXPECT_EQ(fmt::format("{} on {}", spans[1].name, spans[1].track), "add on accelerator");
+    EXPECT_EQ(fmt::format("{} on {}", spans[2].name, spans[2].track), "copy out on transfer");
     const Nanoseconds tolerance = std::chrono::microseconds(200);  // of the calibration of Vulkan's clock
     EXPECT_GE(spans[1].begin, spans[0].end - tolerance);
     EXPECT_GE(spans[2].begin, spans[1].end - tolerance);

@@ -64,6 +64,27 @@ TEST(ClockRegression, TwoReadingsCloseTogetherDoNotInventADrift) {
     EXPECT_DOUBLE_EQ(clock.drift_ppm(), 0.0);
 }
 
+TEST(ClockRegression, AJumpOfEitherClockBeginsANewLineAtOnce) {
+    for (const bool device_jumps : {true, false}) {
+        ClockRegression clock;
+        const auto reading = [&](std::int64_t second, std::int64_t ticks, std::int64_t host) {
+            clock.add(static_cast<std::uint64_t>(second * kSecond + ticks), Nanoseconds(second * kSecond + host),
+                      Nanoseconds(500));
+        };
+        for (std::int64_t second = 1000; second < 1040; ++second) reading(second, second * 20'000, 0);  // 20 ppm fast
+        EXPECT_NEAR(clock.drift_ppm(), -20.0, 0.5);
+        const std::int64_t ticks = device_jumps ? -900 * kSecond : 0, host = device_jumps ? 0 : 3600 * kSecond;
+        for (std::int64_t second = 1040; second < 1043; ++second) {
+            reading(second, second * 20'000 + ticks, host);
+            EXPECT_NEAR(static_cast<double>(
+                            clock.to_host(static_cast<std::uint64_t>(second * (kSecond + 20'000) + ticks)).count()),
+                        static_cast<double>(second * kSecond + host), 1000.0)
+                << second;
+        }
+        EXPECT_LT(clock.residual().count(), 1000);
+    }
+}
+
 TEST(ClockRegression, ForgetsReadingsBeyondItsWindow) {
     ClockRegression clock(1.0, 64, 4);
     for (std::uint64_t i = 0; i < 4; ++i) clock.add(i * kSecond, Nanoseconds(1'000'000'000'000), Nanoseconds(1));

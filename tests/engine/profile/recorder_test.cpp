@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <thread>
 
 namespace kinetograph::profile {
@@ -47,6 +49,87 @@ TEST(Recorder, TakesSpansFromSeveralThreadsAtOnce) {
         });
     for (auto& thread : threads) thread.join();
     EXPECT_EQ(recorder.spans().size(), 4000U);
+}
+
+TEST(Recorder, AReaderGetsEverySpanOnceAndKnowsHowManyItMissed) {
+    Recorder recorder(10);
+    Recorder::Cursor cursor;
+    std::vector<SpanRecord> read;
+    for (std::int64_t i = 0; i < 4; ++i) recorder.add(span(i, i + 1));
+    recorder.read(cursor, read);
+    for (std::int64_t i = 4; i < 20; ++i) recorder.add(span(i, i + 1));
+    recorder.read(cursor, read);
+    recorder.read(cursor, read);
+    ASSERT_EQ(read.size(), 14U);
+    EXPECT_EQ(cursor.missed, 6U);
+    EXPECT_EQ(read[3].begin.count(), 3);
+    EXPECT_EQ(read[4].begin.count(), 10);
+    EXPECT_EQ(read.back().begin.count(), 19);
+}
+
+TEST(Recorder, WhatIsReadWhileOthersWriteIsNeverMixedFromTwoSpans) {
+    Recorder recorder(16);  // small: writers overtake the reader all the time
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> writers;
+    for (int thread = 0; thread < 2; ++thread)
+        writers.emplace_back([&] {
+            for (std::int64_t i = 0; i < 50'000; ++i)
+                recorder.add(SpanRecord{0, 0, static_cast<PlanId>(i), Nanoseconds(i), Nanoseconds(i + 7),
+                                        static_cast<std::uint64_t>(3 * i)});
+        });
+    std::thread reader([&] {
+        Recorder::Cursor cursor;
+        std::vector<SpanRecord> read;
+        while (!stop) {
+            read.clear();
+            recorder.read(cursor, read);
+            for (const SpanRecord& each : read) {
+                EXPECT_EQ(each.end - each.begin, Nanoseconds(7));
+                EXPECT_EQ(each.execution, 3 * static_cast<std::uint64_t>(each.begin.count()));
+                EXPECT_EQ(each.plan, static_cast<PlanId>(each.begin.count()));
+            }
+        }
+    });
+    for (auto& writer : writers) writer.join();
+    stop = true;
+    reader.join();
+    EXPECT_EQ(recorder.total_added(), 100'000U);
+}
+
+TEST(Recorder, KeepsTheNewestComparisonOfEveryClock) {
+    Recorder recorder;
+    recorder.note_clock("graphics", Nanoseconds(500), 1.0);
+    recorder.note_clock("accelerator", Nanoseconds(900), -2.0);
+    recorder.note_clock("graphics", Nanoseconds(400), 1.5);
+    const auto clocks = recorder.clocks();
+    ASSERT_EQ(clocks.size(), 2U);
+    EXPECT_EQ(recorder.names().text(clocks[0].track), "graphics");
+    EXPECT_EQ(clocks[0].error, Nanoseconds(400));
+}
+
+TEST(NameTable, GivesEqualTextsEqualNumbersFromAllThreads) {
+    NameTable names;
+    std::vector<std::vector<NameId>> given(4);
+    std::vector<std::thread> threads;
+    for (auto& mine : given)
+        threads.emplace_back([&] {
+            for (int i = 0; i < 500; ++i) mine.push_back(names.intern("pass " + std::to_string(i)));
+        });
+    for (auto& thread : threads) thread.join();
+    for (const auto& mine : given) EXPECT_EQ(mine, given.front());
+    EXPECT_EQ(names.text(given[0][321]), "pass 321");
+    EXPECT_EQ(names.text(0), "");
+    EXPECT_EQ(names.size(), 501U);
+}
+
+TEST(NameTable, TextsBeyondItsLimitShareOneNumber) {
+    NameTable names;
+    for (std::size_t i = 0; i < NameTable::kMost + 100; ++i) names.intern(std::to_string(i));
+    const NameId beyond = names.intern("one more");
+    EXPECT_EQ(beyond, names.intern("and another"));
+    EXPECT_EQ(names.text(beyond), "(more names)");
+    EXPECT_EQ(names.text(names.intern("17")), "17");
+    EXPECT_EQ(names.size(), NameTable::kMost);
 }
 
 }  // namespace

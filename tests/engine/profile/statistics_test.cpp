@@ -1,13 +1,14 @@
 #include <kinetograph/engine/profile/statistics.hpp>
 
-#include <fmt/core.h>
 #include <gtest/gtest.h>
+
+#include <array>
 
 namespace kinetograph::profile {
 namespace {
 
-Span span(std::string name, std::string track, std::int64_t begin, std::int64_t end) {
-    return {std::move(name), std::move(track), Nanoseconds(begin), Nanoseconds(end), 0};
+Span span(std::string_view name, std::string_view track, std::int64_t begin, std::int64_t end) {
+    return {name, track, Nanoseconds(begin), Nanoseconds(end), 0};
 }
 
 const PassStatistics& find(const std::vector<PassStatistics>& passes, std::string_view name) {
@@ -42,9 +43,12 @@ TEST(Statistics, OverlappingPassesShareTheTimeInWhichBothRun) {
 }
 
 TEST(Statistics, SharesOfAllPassesAddUpToOneWhateverTheyOverlap) {
+    constexpr std::array<std::string_view, 7> kPasses{"p0", "p1", "p2", "p3", "p4", "p5", "p6"};
+    constexpr std::array<std::string_view, 3> kTracks{"t0", "t1", "t2"};
     std::vector<Span> spans;
-    for (std::int64_t i = 0; i < 50; ++i)
-        spans.push_back(span(fmt::format("p{}", i % 7), fmt::format("t{}", i % 3), i * 13 % 40, 41 + i * 7 % 90));
+    for (std::size_t i = 0; i < 50; ++i)
+        spans.push_back(span(kPasses[i % 7], kTracks[i % 3], static_cast<std::int64_t>(i * 13 % 40),
+                             static_cast<std::int64_t>(41 + i * 7 % 90)));
     double sum = 0.0;
     for (const PassStatistics& pass : summarize_passes(spans, {Nanoseconds(0), Nanoseconds(200)})) sum += pass.share;
     EXPECT_NEAR(sum, 1.0, 1e-12);

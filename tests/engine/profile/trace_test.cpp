@@ -2,16 +2,41 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace kinetograph::profile {
 namespace {
 
+void fill(Recorder& recorder) {
+    for (const Span& span : {Span{"up2.res1.conv1", "accelerator", Nanoseconds(5000), Nanoseconds(9500), 3},
+                             Span{"draw", "graphics", Nanoseconds(4000), Nanoseconds(4250), 7},
+                             Span{"up2.res1.conv2", "accelerator", Nanoseconds(9500), Nanoseconds(9600), 3}})
+        recorder.add(span);
+}
+
+/// decode on the accelerator, then draw on the graphics lane, which waits for it.
+PlanFacts two_lanes(NameTable& names) {
+    PlanFacts plan;
+    plan.passes = {{.name = names.intern("decode"),
+                    .track = names.intern("accelerator"),
+                    .batch = 0,
+                    .operations = 2e9,
+                    .bytes = 1000,
+                    .kernel = "direct-cpu",
+                    .reason = "first of the open"},
+                   {.name = names.intern("draw"), .track = names.intern("graphics"), .batch = 1}};
+    plan.batches = {{.track = names.intern("accelerator"), .first_pass = 0, .last_pass = 0},
+                    {.track = names.intern("graphics"), .waits = {{.batch = 0}}, .first_pass = 1, .last_pass = 1}};
+    plan.dependencies = {{0, 1, kNone}};
+    plan.batches_told = 2;
+    return plan;
+}
+
 TEST(Trace, HasOneNamedThreadATrackAndOneCompleteEventASpan) {
-    const std::vector<Span> spans{{"up2.res1.conv1", "accelerator", Nanoseconds(5000), Nanoseconds(9500), 3},
-                                  {"draw", "graphics", Nanoseconds(4000), Nanoseconds(4250), 7},
-                                  {"up2.res1.conv2", "accelerator", Nanoseconds(9500), Nanoseconds(9600), 3}};
-    const auto trace = nlohmann::json::parse(to_chrome_trace(spans));
+    Recorder recorder;
+    fill(recorder);
+    const auto trace = nlohmann::json::parse(to_chrome_trace(recorder, {{"device", "a test"}}));
     std::map<int, std::string> threads;
     std::vector<nlohmann::json> events;
     for (const auto& event : trace["traceEvents"]) {
@@ -28,15 +53,90 @@ TEST(Trace, HasOneNamedThreadATrackAndOneCompleteEventASpan) {
     EXPECT_DOUBLE_EQ(events[0]["dur"], 4.5);
     EXPECT_EQ(events[0]["args"]["execution"], 3);
     EXPECT_DOUBLE_EQ(events[1]["ts"], 0.0);
+    EXPECT_EQ(trace["otherData"]["device"], "a test");
+}
+
+TEST(Trace, AnArrowGoesFromTheLastPassOfABatchToTheFirstOfTheOneThatWaitsForIt) {
+    Recorder recorder;
+    const PlanId plan = recorder.plans().add(two_lanes(recorder.names()));
+    recorder.add(Span{"decode", "accelerator", Nanoseconds(1000), Nanoseconds(5000), 1, plan});
+    recorder.add(Span{"draw", "graphics", Nanoseconds(6000), Nanoseconds(7000), 1, plan});
+    recorder.count("queue", Nanoseconds(6500), 3.0);
+    const auto trace = nlohmann::json::parse(to_chrome_trace(recorder));
+    std::map<std::string, nlohmann::json> events;
+    for (const auto& event : trace["traceEvents"]) events[event["ph"]] = event;
+    ASSERT_TRUE(events.contains("s") && events.contains("f") && events.contains("C"));
+    EXPECT_EQ(events["s"]["id"], events["f"]["id"]);
+    EXPECT_NEAR(events["s"]["ts"], 4.0, 0.01) << "inside of decode, which begins at 0 and ends at 4";
+    EXPECT_DOUBLE_EQ(events["f"]["ts"], 5.0);
+    EXPECT_EQ(events["C"]["name"], "queue");
+    EXPECT_EQ(events["C"]["args"]["value"], 3.0);
+}
+
+TEST(Trace, ComesBackFromItsFileWithPlansAndFacts) {
+    const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "comes_back.json";
+    Recorder recorder;
+    const PlanFacts plan = two_lanes(recorder.names());
+    const PlanId id = recorder.plans().add(plan);
+    recorder.add(Span{"decode", "accelerator", Nanoseconds(1000), Nanoseconds(5001), 1, id});
+    recorder.add(Span{"draw", "graphics", Nanoseconds(6000), Nanoseconds(7000), 1, id});
+    ASSERT_TRUE(write_chrome_trace(path, recorder, {{"commit", "abc"}}));
+    const auto trace = read_chrome_trace(path);
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_EQ(trace->facts.at("commit"), "abc");
+    const auto spans = trace->recorder->spans();
+    ASSERT_EQ(spans.size(), 2U);
+    EXPECT_EQ(spans[0].name, "decode");
+    EXPECT_EQ(spans[0].end - spans[0].begin, Nanoseconds(4001));
+    EXPECT_EQ(spans[1].track, "graphics");
+    EXPECT_EQ(spans[1].begin - spans[0].begin, Nanoseconds(5000));
+    const auto read = trace->recorder->plans().find(spans[1].plan);
+    ASSERT_NE(read, nullptr);
+    ASSERT_EQ(read->passes.size(), 2U);
+    EXPECT_EQ(read->passes[0].kernel, "direct-cpu");
+    EXPECT_EQ(read->passes[0].operations, 2e9);
+    EXPECT_EQ(read->passes[1].batch, 1U);
+    ASSERT_EQ(read->batches[1].waits.size(), 1U);
+    EXPECT_EQ(read->batches[1].waits[0].batch, 0U);
+    EXPECT_EQ(read->dependencies, plan.dependencies);
+}
+
+TEST(Trace, FilesThatAreNoTracesAreRefusedByName) {
+    const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "no_trace.json";
+    for (const char* text : {"", "{", "{}", "[1, 2]", R"({"traceEvents": 3})", R"({"traceEvents": [{"ph": "X"}]})",
+                             R"({"traceEvents": [], "kinetograph": {"plans": [{"id": 1, "culled": 4}]}})"}) {
+        std::ofstream(path) << text;
+        const auto trace = read_chrome_trace(path);
+        ASSERT_FALSE(trace) << text;
+        EXPECT_EQ(trace.error().code, ErrorCode::Corrupt) << text;
+        EXPECT_NE(trace.error().message.find("no_trace.json"), std::string::npos);
+    }
+    EXPECT_EQ(read_chrome_trace("/nonexistent/trace.json").error().code, ErrorCode::NotFound);
+}
+
+TEST(Trace, APlanInAFileWhoseIndicesLeadNowhereIsReadWithoutThem) {
+    const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "odd_plan.json";
+    std::ofstream(path) << R"({"traceEvents": [], "kinetograph": {"plans": [{"id": 1, "culled": [],
+        "batches": [{"track": "host", "first_pass": 7, "last_pass": 9,
+                     "waits": [{"batch": 5, "executions_ago": 0, "hand_over_ns": 1}]}],
+        "dependencies": [[3, 4]]}]}})";
+    const auto trace = read_chrome_trace(path);
+    ASSERT_TRUE(trace) << trace.error().message;
+    const auto plans = trace->recorder->plans().all();
+    ASSERT_EQ(plans.size(), 1U);
+    EXPECT_EQ(plans[0]->batches[0].first_pass, kNone);
+    EXPECT_EQ(plans[0]->batches[0].waits[0].batch, kNone);
+    EXPECT_TRUE(plans[0]->dependencies.empty());
 }
 
 TEST(Trace, SurvivesNamesThatAreNotUtf8) {
-    const std::vector<Span> spans{{"quote\" and \xff", "host", Nanoseconds(0), Nanoseconds(1), 0}};
-    EXPECT_NO_THROW({ const auto trace = nlohmann::json::parse(to_chrome_trace(spans)); });
+    Recorder recorder;
+    recorder.add(Span{"quote\" and \xff", "host", Nanoseconds(0), Nanoseconds(1), 0});
+    EXPECT_NO_THROW({ const auto trace = nlohmann::json::parse(to_chrome_trace(recorder)); });
 }
 
 TEST(Trace, NamesThePathThatItCannotWrite) {
-    const auto result = write_chrome_trace("/nonexistent/trace.json", {});
+    const auto result = write_chrome_trace("/nonexistent/trace.json", Recorder());
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, ErrorCode::Io);
     EXPECT_NE(result.error().message.find("/nonexistent/trace.json"), std::string::npos);

@@ -2,6 +2,7 @@
 
 #include <kinetograph/engine/present/offscreen.hpp>
 #include <kinetograph/engine/present/readback.hpp>
+#include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/layer.hpp>
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
@@ -24,8 +25,8 @@ struct Clear {
 /// A quarter of a second of a decoder and a display.
 void fill(profile::Recorder& recorder, Nanoseconds now) {
     const auto span = [&](const char* name, const char* track, double begin_ms, double end_ms) {
-        recorder.add({name, track, now - Nanoseconds(static_cast<std::int64_t>(begin_ms * 1e6)),
-                      now - Nanoseconds(static_cast<std::int64_t>(end_ms * 1e6)), 1});
+        recorder.add(profile::Span{name, track, now - Nanoseconds(static_cast<std::int64_t>(begin_ms * 1e6)),
+                                   now - Nanoseconds(static_cast<std::int64_t>(end_ms * 1e6)), 1});
     };
     span("decoder.conv1", "accelerator", 240, 200);
     span("decoder.middle.1", "accelerator", 200, 130);
@@ -154,7 +155,7 @@ TEST_F(Overlay, ItsFiguresAndPassesCanBeReadInThePicture) {
 
 TEST_F(Overlay, APictureThatIsKeptShowsLanesThatHaveRunSinceTheLastRefresh) {
     const Nanoseconds now = host_now();
-    recorder_.add({"decoder.conv1", "accelerator", now - std::chrono::milliseconds(40), now, 1});
+    recorder_.add(profile::Span{"decoder.conv1", "accelerator", now - std::chrono::milliseconds(40), now, 1});
     ProfilerOverlay overlay(recorder_);
     auto layer = Layer::create(*device_, {});
     ASSERT_TRUE(layer) << layer.error().message;
@@ -167,7 +168,7 @@ TEST_F(Overlay, APictureThatIsKeptShowsLanesThatHaveRunSinceTheLastRefresh) {
     };
     picture_at(now, Statistics::Readable);
     const Nanoseconds soon = now + std::chrono::milliseconds(20);
-    recorder_.add({"picture", "graphics", now, soon, 2});
+    recorder_.add(profile::Span{"picture", "graphics", now, soon, 2});
     EXPECT_LT(find_text(picture_at(soon, Statistics::Readable), "graphics", kTextSize).correlation, 0.8);
     const present::Picture kept = picture_at(soon, Statistics::OfNow);
     for (const char* text : {"accelerator", "graphics", "picture"})

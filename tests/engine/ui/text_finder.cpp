@@ -76,6 +76,16 @@ double correlation_at(const std::vector<float>& brightness, std::uint32_t stride
 
 }  // namespace
 
+present::Picture crop(const present::Picture& picture, const Area& area) {
+    present::Picture part{area.x1 - area.x0, area.y1 - area.y0, {}};
+    for (std::uint32_t y = area.y0; y < area.y1; ++y) {
+        const auto row =
+            picture.rgba.begin() + static_cast<std::ptrdiff_t>((std::size_t{y} * picture.width + area.x0) * 4);
+        part.rgba.insert(part.rgba.end(), row, row + static_cast<std::ptrdiff_t>(part.width) * 4);
+    }
+    return part;
+}
+
 FoundText find_text(const present::Picture& picture, std::string_view text, float size) {
     const Mask mask = rasterise(text, size);
     std::vector<float> brightness(std::size_t{picture.width} * picture.height);

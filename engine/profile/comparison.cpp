@@ -1,0 +1,51 @@
+#include <kinetograph/engine/profile/comparison.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace kinetograph::profile {
+namespace {
+
+/// Variance of the mean.
+double squared_error(const PassSummary& pass) {
+    return pass.deviation * pass.deviation / static_cast<double>(pass.calls - 1);
+}
+
+double chance_of(const PassSummary& before, const PassSummary& after, double change) {
+    if (before.calls < 3 || after.calls < 3) return 1.0;
+    const double error = std::sqrt(squared_error(before) + squared_error(after));
+    if (error == 0.0) return change == 0.0 ? 1.0 : 0.0;
+    return std::erfc(std::abs(change) / error / std::numbers::sqrt2);
+}
+
+const PassSummary* find(const Capture& capture, const PassSummary& pass) {
+    const auto found = std::ranges::find_if(
+        capture.passes, [&](const PassSummary& other) { return other.name == pass.name && other.track == pass.track; });
+    return found == capture.passes.end() ? nullptr : &*found;
+}
+
+PassChange change_of(const PassSummary* before, const PassSummary* after) {
+    PassChange change{.before = before, .after = after};
+    if (before != nullptr) change.change -= before->mean;
+    if (after != nullptr) change.change += after->mean;
+    if (before == nullptr || after == nullptr) return change;
+    if (before->mean > Nanoseconds{})
+        change.ratio = static_cast<double>(after->mean.count()) / static_cast<double>(before->mean.count());
+    change.chance = chance_of(*before, *after, static_cast<double>(change.change.count()));
+    return change;
+}
+
+}  // namespace
+
+std::vector<PassChange> compare(const Capture& before, const Capture& after) {
+    std::vector<PassChange> changes;
+    for (const PassSummary& pass : before.passes) changes.push_back(change_of(&pass, find(after, pass)));
+    for (const PassSummary& pass : after.passes)
+        if (find(before, pass) == nullptr) changes.push_back(change_of(nullptr, &pass));
+    std::ranges::stable_sort(changes, std::greater{},
+                             [](const PassChange& each) { return std::abs(each.change.count()); });
+    return changes;
+}
+
+}  // namespace kinetograph::profile

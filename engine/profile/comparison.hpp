@@ -1,0 +1,44 @@
+// Captures of passes, and what changed between two of them.
+#pragma once
+
+#include <kinetograph/engine/base/clock.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kinetograph::profile {
+
+/// One pass as a capture keeps it: its calls but the first.
+struct PassSummary {
+    std::string name, track;
+    std::uint64_t calls = 0;  ///< the first one too
+    Nanoseconds first{}, last{}, mean{}, p50{}, p95{}, p99{}, max{};
+    double deviation = 0.0;  ///< of one call, nanoseconds
+    double share = 0.0;
+    double operations = 0.0;  ///< of one call; 0: not known
+    std::uint64_t bytes = 0;
+    std::string kernel{};
+};
+
+struct Capture {
+    std::string label;
+    std::vector<PassSummary> passes;
+};
+
+/// One pass in two captures; a null side: it is not there.
+struct PassChange {
+    const PassSummary* before = nullptr;
+    const PassSummary* after = nullptr;
+    Nanoseconds change{};  ///< of the mean
+    double ratio = 1.0;    ///< after over before, means
+    /// The chance of a difference at least as large if nothing had changed: Welch's test with the normal distribution.
+    /// 1 with fewer than two later calls on a side.
+    double chance = 1.0;
+    bool is_significant() const { return chance < 0.01; }
+};
+
+/// Every pass of either, the largest change of the mean first. The rows refer to the captures.
+std::vector<PassChange> compare(const Capture& before, const Capture& after);
+
+}  // namespace kinetograph::profile

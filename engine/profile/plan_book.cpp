@@ -1,0 +1,191 @@
+#include <kinetograph/engine/profile/plan_book.hpp>
+
+#include <kinetograph/engine/graph/executor.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::profile {
+
+/// What one pass declared, kept until all lanes have told theirs.
+struct PlanBook::Page {
+    struct Declared {
+        std::uint32_t resource, version;
+        bool is_write;
+    };
+    graph::Fingerprint fingerprint;
+    std::vector<bool> told;                       ///< [batch]
+    std::vector<std::vector<Declared>> accesses;  ///< [pass]
+    std::shared_ptr<const PlanFacts> facts;
+    std::uint64_t last_use = 0;
+};
+
+namespace {
+
+ResourceFacts::Kind kind_of(graph::ResourceKind kind) {
+    switch (kind) {
+        case graph::ResourceKind::Transient:
+            return ResourceFacts::Kind::Transient;
+        case graph::ResourceKind::Imported:
+            return ResourceFacts::Kind::Imported;
+        case graph::ResourceKind::History:
+            break;
+    }
+    return ResourceFacts::Kind::History;
+}
+
+void add_resources(const graph::Plan& plan, PlanFacts& facts) {
+    for (const graph::PlannedResource& each : plan.resources)
+        facts.resources.push_back({each.name, kind_of(each.kind), std::string(to_string(each.domain)), each.bytes,
+                                   each.offset, each.first_pass, each.last_pass, each.culled});
+    for (const graph::MemoryDomain domain : graph::kDomains)
+        if (const std::uint64_t bytes = plan.arena_bytes[domain.index()]; bytes > 0)
+            facts.arenas.push_back({std::string(to_string(domain)), bytes});
+}
+
+/// Its place in the plan, or kNone.
+std::uint32_t index_of(const graph::Plan& plan, graph::Lane lane, std::uint32_t ordinal) {
+    for (std::uint32_t i = 0; i < plan.batches.size(); ++i)
+        if (plan.batches[i].lane == lane && plan.batches[i].ordinal == ordinal) return i;
+    return kNone;
+}
+
+void add_batches(const graph::Plan& plan, NameTable& names, PlanFacts& facts) {
+    for (std::uint32_t i = 0; i < plan.batches.size(); ++i) {
+        const graph::Batch& batch = plan.batches[i];
+        BatchFacts told{.track = names.intern(to_string(batch.lane))};
+        for (const graph::Wait& wait : batch.waits)
+            told.waits.push_back({index_of(plan, wait.lane, wait.batch), wait.executions_ago, wait.hand_over});
+        if (!batch.passes.empty()) {
+            told.first_pass = batch.passes.front();
+            told.last_pass = batch.passes.back();
+        }
+        for (const std::uint32_t pass : batch.passes) {
+            facts.passes[pass].track = told.track;
+            facts.passes[pass].batch = i;
+        }
+        facts.batches.push_back(std::move(told));
+    }
+}
+
+PlanFacts facts_of(const graph::Plan& plan, NameTable& names) {
+    PlanFacts facts;
+    facts.transient_bytes = plan.transient_bytes;
+    facts.hand_over_cost = plan.hand_over_cost;
+    facts.culled = plan.culled;
+    for (const graph::PlannedPass& pass : plan.passes)
+        facts.passes.push_back(
+            {.name = names.intern(pass.name), .barriers = static_cast<std::uint32_t>(pass.barriers.size())});
+    add_batches(plan, names, facts);
+    add_resources(plan, facts);
+    return facts;
+}
+
+void add_work(const graph::PassWork& work, const PlanFacts& facts, std::span<const graph::AccessNode> accesses,
+              PassFacts& pass) {
+    pass.operations = work.operations;
+    pass.kernel = work.kernel;
+    pass.reason = work.reason;
+    pass.bytes = work.bytes;
+    if (work.bytes == 0)
+        for (const graph::AccessNode& access : accesses) pass.bytes += facts.resources[access.resource].bytes;
+}
+
+/// A version's reader needs its writer; a write goes on from the version before.
+template <class Accesses>
+std::vector<Dependency> dependencies_of(const Accesses& accesses) {
+    struct Written {
+        std::uint32_t resource, version, pass;
+    };
+    std::vector<Written> writers;
+    for (std::uint32_t pass = 0; pass < accesses.size(); ++pass)
+        for (const auto& each : accesses[pass])
+            if (each.is_write) writers.push_back({each.resource, each.version, pass});
+    const auto key = [](const Written& written) { return std::pair(written.resource, written.version); };
+    std::ranges::sort(writers, {}, key);
+    std::vector<Dependency> result;
+    for (std::uint32_t pass = 0; pass < accesses.size(); ++pass)
+        for (const auto& each : accesses[pass]) {
+            const std::uint32_t needed = each.is_write ? each.version - 1 : each.version;
+            const auto writer = std::ranges::lower_bound(writers, std::pair(each.resource, needed), {}, key);
+            if (writer == writers.end() || key(*writer) != std::pair(each.resource, needed) || writer->pass == pass)
+                continue;
+            result.push_back({writer->pass, pass, each.resource});
+        }
+    return result;
+}
+
+}  // namespace
+
+std::uint32_t PlanFacts::find(NameId name, NameId track) const {
+    for (std::uint32_t i = 0; i < passes.size(); ++i)
+        if (passes[i].name == name && passes[i].track == track) return i;
+    return kNone;
+}
+
+PlanBook::PlanBook(NameTable& names) : names_(names) {}
+PlanBook::~PlanBook() = default;
+
+PlanBook::Page& PlanBook::page_of(const graph::BatchRecord& batch) {
+    for (const auto& page : pages_)
+        if (page->fingerprint == batch.plan->fingerprint) return *page;
+    Page& page = add_page(facts_of(*batch.plan, names_));
+    page.fingerprint = batch.plan->fingerprint;
+    page.told.resize(batch.plan->batches.size());
+    page.accesses.resize(batch.plan->passes.size());
+    return page;
+}
+
+PlanBook::Page& PlanBook::add_page(PlanFacts facts) {
+    if (pages_.size() == kMost) {
+        const auto oldest = std::ranges::min_element(pages_, {}, [](const auto& page) { return page->last_use; });
+        pages_.erase(oldest);
+    }
+    facts.id = next_++;
+    auto page = std::make_unique<Page>();
+    page->facts = std::make_shared<const PlanFacts>(std::move(facts));
+    page->last_use = ++notes_;
+    pages_.push_back(std::move(page));
+    return *pages_.back();
+}
+
+PlanId PlanBook::add(PlanFacts facts) {
+    const std::lock_guard lock(mutex_);
+    return add_page(std::move(facts)).facts->id;
+}
+
+PlanId PlanBook::note(const graph::BatchRecord& batch) {
+    const std::lock_guard lock(mutex_);
+    Page& page = page_of(batch);
+    page.last_use = ++notes_;
+    const std::uint32_t index = index_of(*batch.plan, batch.batch->lane, batch.batch->ordinal);
+    if (index == kNone || page.told[index]) return page.facts->id;
+    page.told[index] = true;
+    PlanFacts facts = *page.facts;
+    ++facts.batches_told;
+    for (std::size_t i = 0; i < batch.passes.size(); ++i) {
+        const std::uint32_t pass = batch.batch->passes[i];
+        const graph::PassNode& node = *batch.passes[i].node;
+        add_work(node.work, facts, node.accesses, facts.passes[pass]);
+        for (const graph::AccessNode& access : node.accesses)
+            page.accesses[pass].push_back({access.resource, access.version, is_write(access.access)});
+    }
+    facts.dependencies = dependencies_of(page.accesses);
+    page.facts = std::make_shared<const PlanFacts>(std::move(facts));
+    return page.facts->id;
+}
+
+std::shared_ptr<const PlanFacts> PlanBook::find(PlanId id) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& page : pages_)
+        if (page->facts->id == id) return page->facts;
+    return nullptr;
+}
+
+std::vector<std::shared_ptr<const PlanFacts>> PlanBook::all() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<const PlanFacts>> result;
+    for (const auto& page : pages_) result.push_back(page->facts);
+    return result;
+}
+
+}  // namespace kinetograph::profile

@@ -1,0 +1,124 @@
+// PlanBook: what the lanes tell a recorder about the graphs that they run: passes, work, waits, memory.
+#pragma once
+
+#include <kinetograph/engine/base/clock.hpp>
+#include <kinetograph/engine/profile/name_table.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kinetograph::graph {
+struct BatchRecord;
+}
+
+namespace kinetograph::profile {
+
+/// Numbers the plans that a recorder has met, from 1 on.
+using PlanId = std::uint32_t;
+inline constexpr PlanId kNoPlan = 0;
+inline constexpr std::uint32_t kNone = 0xffffffffU;
+
+/// A pass of a plan, with what it says about its work (graph::PassWork).
+struct PassFacts {
+    NameId name = 0, track = 0;
+    std::uint32_t batch = kNone;     ///< PlanFacts::batches
+    double operations = 0.0;         ///< floating-point, a multiply-add is two; 0: not said
+    std::uint64_t bytes = 0;         ///< moved at least: as the pass says, or what it reads and writes, once each
+    std::uint32_t barriers = 0;      ///< in front of it
+    std::string kernel{}, reason{};  ///< what runs it, and why that
+    friend bool operator==(const PassFacts&, const PassFacts&) = default;
+};
+
+/// Pass `to` needs what pass `from` has written, or writes on.
+struct Dependency {
+    std::uint32_t from = kNone, to = kNone;  ///< PlanFacts::passes
+    std::uint32_t resource = kNone;          ///< PlanFacts::resources
+    friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+
+struct BatchFacts {
+    NameId track = 0;
+    struct Wait {
+        std::uint32_t batch = kNone;       ///< PlanFacts::batches
+        std::uint32_t executions_ago = 0;  ///< 1: of the execution before
+        Nanoseconds hand_over{};           ///< its expected cost
+        friend bool operator==(const Wait&, const Wait&) = default;
+    };
+    std::vector<Wait> waits{};
+    std::uint32_t first_pass = kNone, last_pass = kNone;  ///< PlanFacts::passes; kNone: a relay
+    friend bool operator==(const BatchFacts&, const BatchFacts&) = default;
+};
+
+struct ResourceFacts {
+    enum class Kind : std::uint8_t { Transient, Imported, History };
+    std::string name;
+    Kind kind = Kind::Transient;
+    std::string domain;  ///< "accelerator", "graphics", ...
+    std::uint64_t bytes = 0;
+    std::uint64_t offset = 0;                             ///< in its domain's arena; transients only
+    std::uint32_t first_pass = kNone, last_pass = kNone;  ///< lifetime, PlanFacts::passes
+    bool culled = false;
+    friend bool operator==(const ResourceFacts&, const ResourceFacts&) = default;
+};
+
+struct ArenaFacts {
+    std::string domain;
+    std::uint64_t bytes = 0;
+    friend bool operator==(const ArenaFacts&, const ArenaFacts&) = default;
+};
+
+/// One compiled graph. Its passes are in the order of execution; those of a lane that records nothing have neither work
+/// nor dependencies.
+struct PlanFacts {
+    PlanId id = kNoPlan;
+    std::vector<PassFacts> passes;
+    std::vector<BatchFacts> batches;
+    std::vector<Dependency> dependencies;
+    std::vector<ResourceFacts> resources;
+    std::vector<ArenaFacts> arenas;
+    std::uint64_t transient_bytes = 0;  ///< without aliasing
+    Nanoseconds hand_over_cost{};
+    std::vector<std::string> culled;  ///< passes that reach no output
+    std::uint32_t batches_told = 0;   ///< by their lanes
+    bool is_complete() const { return batches_told == batches.size(); }
+    /// The index of a pass, or kNone.
+    std::uint32_t find(NameId name, NameId track) const;
+    friend bool operator==(const PlanFacts&, const PlanFacts&) = default;
+};
+
+/// Any thread. Bounded: the plan met longest ago goes when there are kMost.
+class PlanBook {
+  public:
+    static constexpr std::size_t kMost = 32;
+
+    explicit PlanBook(NameTable& names);
+    ~PlanBook();
+    PlanBook(const PlanBook&) = delete;
+    PlanBook& operator=(const PlanBook&) = delete;
+
+    /// A lane says which batch it submits; costs a look-up for one that is known.
+    PlanId note(const graph::BatchRecord& batch);
+    /// A plan from elsewhere, a file for example; its names are numbers of this table. Returns its number here.
+    PlanId add(PlanFacts facts);
+    /// Null for a plan that is not there, or not any more.
+    std::shared_ptr<const PlanFacts> find(PlanId id) const;
+    std::vector<std::shared_ptr<const PlanFacts>> all() const;
+
+  private:
+    struct Page;
+    Page& page_of(const graph::BatchRecord& batch);
+    Page& add_page(PlanFacts facts);
+
+    NameTable& names_;
+    mutable std::mutex mutex_;
+    std::vector<std::unique_ptr<Page>> pages_;
+    PlanId next_ = 1;
+    std::uint64_t notes_ = 0;
+};
+
+}  // namespace kinetograph::profile

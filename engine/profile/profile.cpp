@@ -1,0 +1,285 @@
+#include <kinetograph/engine/profile/profile.hpp>
+
+#include <kinetograph/engine/profile/statistics.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::profile {
+namespace {
+
+constexpr Nanoseconds kRefresh = std::chrono::milliseconds(250);  // of shares and loads
+constexpr std::size_t kSweptSpans = 8192;                         // of the newest, for shares
+constexpr std::size_t kOpenSteps = 8;
+constexpr std::uint64_t kStepsBeforeSpikes = 5;  // a median of fewer says nothing
+
+double seconds(Nanoseconds time) { return static_cast<double>(time.count()) * 1e-9; }
+
+std::uint64_t key_of(NameId name, NameId track) { return std::uint64_t{name} << 32U | track; }
+
+}  // namespace
+
+void DurationHistory::add(Nanoseconds duration) {
+    if (durations_.size() < kLength) return durations_.push_back(duration);
+    durations_[next_] = duration;
+    next_ = (next_ + 1) % kLength;
+}
+
+double Pacing::low(double part) const {
+    const Nanoseconds slowest = intervals.quantile(1.0 - part);
+    return slowest > Nanoseconds{} ? 1.0 / seconds(slowest) : 0.0;
+}
+
+Profile::Profile(const Recorder& recorder, const ProfileOptions& options)
+    : recorder_(recorder), options_(options), started_(host_now()) {}
+
+void Profile::update(Nanoseconds now) {
+    batch_.clear();
+    recorder_.read(cursor_, batch_);
+    for (const SpanRecord& span : batch_) take(span);
+    if (refreshed_ == Nanoseconds::min() || now - refreshed_ >= kRefresh) refresh_shares(now);
+}
+
+void Profile::finish(Nanoseconds now) {
+    refreshed_ = Nanoseconds::min();
+    update(now);
+    for (Step& step : open_steps_) complete(std::move(step));
+    open_steps_.clear();
+}
+
+PassProfile& Profile::pass_of(const SpanRecord& span) {
+    const auto [entry, is_new] = index_.try_emplace(key_of(span.name, span.track), passes_.size());
+    if (is_new) {
+        passes_.emplace_back();
+        passes_.back().name = span.name;
+        passes_.back().track = span.track;
+    }
+    return passes_[entry->second];
+}
+
+void Profile::take(const SpanRecord& span) {
+    PassProfile& pass = pass_of(span);
+    if (++pass.calls == 1)
+        pass.first = span.length();
+    else
+        pass.later.add(span.length());
+    pass.last = span.length();
+    pass.history.add(span.length());
+    if (span.plan != pass.plan) {
+        pass.plan = span.plan;
+        const auto facts = plan(span.plan);
+        pass.in_plan = facts != nullptr ? facts->find(span.name, span.track) : kNone;
+    }
+    add_to_track(span);
+    if (span.plan != kNoPlan) add_to_step(span);
+}
+
+void Profile::add_to_track(const SpanRecord& span) {
+    auto track = std::ranges::find(tracks_, span.track, &Track::name);
+    if (track == tracks_.end()) {
+        tracks_.push_back({.name = span.track});
+        track = std::prev(tracks_.end());
+    }
+    const auto at = std::upper_bound(track->spans.begin(), track->spans.end(), span.begin,
+                                     [](Nanoseconds time, const SpanRecord& other) { return time < other.begin; });
+    track->spans.insert(at, span);
+    if (track->spans.size() > kSpansOfTrack) track->spans.pop_front();
+}
+
+/// A step is complete when all its passes are there, or when the next but one of its plan has begun.
+void Profile::add_to_step(const SpanRecord& span) {
+    auto step = std::ranges::find_if(
+        open_steps_, [&](const Step& open) { return open.plan == span.plan && open.execution == span.execution; });
+    if (step == open_steps_.end()) {
+        for (std::size_t i = 0; i < open_steps_.size();)
+            if (open_steps_.size() == kOpenSteps ||
+                (open_steps_[i].plan == span.plan && open_steps_[i].execution + 1 < span.execution)) {
+                Step over = std::move(open_steps_[i]);
+                open_steps_.erase(open_steps_.begin() + static_cast<std::ptrdiff_t>(i));
+                complete(std::move(over));
+            } else {
+                ++i;
+            }
+        open_steps_.push_back({.plan = span.plan, .execution = span.execution, .spans = {}});
+        step = std::prev(open_steps_.end());
+    }
+    step->add(span);
+    const auto facts = plan(span.plan);
+    if (facts == nullptr || step->spans.size() < facts->passes.size()) return;
+    Step over = std::move(*step);
+    open_steps_.erase(step);
+    complete(std::move(over));
+}
+
+void Profile::complete(Step step) {
+    auto steps = std::ranges::find(steps_, step.plan, &PlanSteps::plan);
+    if (steps == steps_.end()) {
+        if (steps_.size() == kPlans) steps_.erase(steps_.begin());
+        steps_.push_back({.plan = step.plan, .first = step.length(), .later = {}, .newest = {}});
+        steps = std::prev(steps_.end());
+    } else {
+        keep_if_spike(step, steps->later);
+        steps->later.add(step.length());
+    }
+    if (steps->newest.size() == kStepsOfPlan) steps->newest.pop_front();
+    steps->newest.push_back(std::move(step));
+}
+
+void Profile::keep_if_spike(const Step& step, const DurationSketch& earlier) {
+    const Nanoseconds median = earlier.quantile(0.5);
+    const bool over_fixed = options_.spike.fixed > Nanoseconds{} && step.length() > options_.spike.fixed;
+    const bool over_median = options_.spike.median > 0.0 && earlier.count() >= kStepsBeforeSpikes &&
+                             seconds(step.length()) > options_.spike.median * seconds(median);
+    if (!over_fixed && !over_median) return;
+    if (spikes_.size() == kSpikes) spikes_.pop_front();
+    spikes_.push_back({step, median, plan(step.plan)});
+}
+
+void Profile::refresh_shares(Nanoseconds now) {
+    refreshed_ = now;
+    const Window window{std::max(now - options_.window, recorder_.first_begin().value_or(now)), now};
+    std::vector<SpanRecord> spans;
+    const std::size_t most = kSweptSpans / std::max<std::size_t>(tracks_.size(), 1);
+    for (Track& track : tracks_) {
+        const std::size_t first = track.spans.size() > most ? track.spans.size() - most : 0;
+        Nanoseconds busy{}, reached = window.begin;
+        for (std::size_t i = first; i < track.spans.size(); ++i) {
+            SpanRecord span = track.spans[i];
+            span.begin = std::max(span.begin, window.begin);
+            span.end = std::min(span.end, window.end);
+            if (span.end <= span.begin) continue;
+            busy += std::max(Nanoseconds{}, span.end - std::max(span.begin, reached));
+            reached = std::max(reached, span.end);
+            spans.push_back(span);
+        }
+        track.busy = window.length() > Nanoseconds{} ? seconds(busy) / seconds(window.length()) : 0.0;
+    }
+    std::vector<Window> pieces;
+    for (const SpanRecord& span : spans) pieces.push_back({span.begin, span.end});
+    const std::vector<double> owned = owned_nanoseconds(pieces);
+    double all = 0.0;
+    for (PassProfile& pass : passes_) pass.share = 0.0;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        pass_of(spans[i]).share += owned[i];
+        all += owned[i];
+    }
+    if (all > 0.0)
+        for (PassProfile& pass : passes_) pass.share /= all;
+}
+
+void Profile::add_frame(const FrameTimes& frame) {
+    if (pacing_.frames++ == 0) {
+        pacing_.first_frame = frame.shown - started_;
+    } else {
+        pacing_.intervals.add(frame.shown - pacing_.newest.back().shown);
+        pacing_.decode.add(frame.decode);
+        pacing_.queued.add(frame.queued);
+        pacing_.present.add(frame.present);
+        pacing_.latency.add(frame.latency);
+    }
+    if (pacing_.newest.size() == Pacing::kMostFrames) pacing_.newest.pop_front();
+    pacing_.newest.push_back(frame);
+    if (frame.late) blame(frame);
+}
+
+void Profile::blame(const FrameTimes& frame) {
+    ++pacing_.late;
+    LateFrame late{.index = frame.index, .shown = frame.shown};
+    for (const PlanSteps& steps : steps_)
+        for (const SpanRecord& span : steps.newest.back().spans) {
+            const Nanoseconds excess = span.length() - find(span.name, span.track)->quantile(0.5);
+            if (late.pass == 0 || excess > late.excess) {
+                late.pass = span.name;
+                late.excess = excess;
+            }
+        }
+    if (pacing_.late_frames.size() == Pacing::kMostLate) pacing_.late_frames.pop_front();
+    pacing_.late_frames.push_back(late);
+}
+
+void Profile::set_ceiling(std::string_view track, Ceiling ceiling) {
+    const auto known = std::ranges::find(ceilings_, track, &std::pair<std::string, Ceiling>::first);
+    if (known != ceilings_.end())
+        known->second = std::move(ceiling);
+    else
+        ceilings_.emplace_back(track, std::move(ceiling));
+}
+
+const Ceiling* Profile::ceiling(NameId track) const {
+    const auto known = std::ranges::find(ceilings_, text(track), &std::pair<std::string, Ceiling>::first);
+    return known != ceilings_.end() ? &known->second : nullptr;
+}
+
+const PassProfile* Profile::find(NameId name, NameId track) const {
+    const auto found = index_.find(key_of(name, track));
+    return found != index_.end() ? &passes_[found->second] : nullptr;
+}
+
+/// A plan's facts grow until all of its lanes have told theirs; after that they are the same.
+std::shared_ptr<const PlanFacts> Profile::plan(PlanId id) const {
+    const auto known = std::ranges::find_if(plans_, [&](const auto& plan) { return plan->id == id; });
+    if (known != plans_.end() && (*known)->is_complete()) return *known;
+    auto found = recorder_.plans().find(id);
+    if (found == nullptr) return known != plans_.end() ? *known : nullptr;
+    if (known != plans_.end()) {
+        *known = found;
+    } else {
+        if (plans_.size() == PlanBook::kMost) plans_.erase(plans_.begin());
+        plans_.push_back(found);
+    }
+    return found;
+}
+
+const PassFacts* Profile::facts(const PassProfile& pass) const {
+    if (pass.in_plan == kNone) return nullptr;
+    const auto facts = plan(pass.plan);  // held in plans_
+    return facts != nullptr ? &facts->passes[pass.in_plan] : nullptr;
+}
+
+PassRates Profile::rates(const PassProfile& pass) const {
+    PassRates rates;
+    const PassFacts* facts = this->facts(pass);
+    const double time = seconds(pass.quantile(0.5));
+    if (facts == nullptr || time <= 0.0) return rates;
+    rates.operations_per_second = facts->operations / time;
+    rates.bytes_per_second = static_cast<double>(facts->bytes) / time;
+    const Ceiling* ceiling = this->ceiling(pass.track);
+    if (ceiling == nullptr) return rates;
+    double least = 0.0;
+    if (ceiling->operations_per_second > 0.0) {
+        rates.of_ceiling = rates.operations_per_second / ceiling->operations_per_second;
+        least = facts->operations / ceiling->operations_per_second;
+    }
+    if (ceiling->bytes_per_second > 0.0) {
+        rates.of_ceiling = std::max(rates.of_ceiling, rates.bytes_per_second / ceiling->bytes_per_second);
+        least = std::max(least, static_cast<double>(facts->bytes) / ceiling->bytes_per_second);
+    }
+    rates.of_roofline = least / time;
+    return rates;
+}
+
+Capture Profile::capture(std::string label) const {
+    Capture capture{std::move(label), {}};
+    for (const PassProfile& pass : passes_) {
+        PassSummary summary{.name = std::string(text(pass.name)),
+                            .track = std::string(text(pass.track)),
+                            .calls = pass.calls,
+                            .first = pass.first,
+                            .last = pass.last,
+                            .mean = pass.mean(),
+                            .p50 = pass.quantile(0.5),
+                            .p95 = pass.quantile(0.95),
+                            .p99 = pass.quantile(0.99),
+                            .max = pass.max(),
+                            .deviation = pass.later.deviation(),
+                            .share = pass.share};
+        if (const PassFacts* facts = this->facts(pass)) {
+            summary.operations = facts->operations;
+            summary.bytes = facts->bytes;
+            summary.kernel = facts->kernel;
+        }
+        capture.passes.push_back(std::move(summary));
+    }
+    return capture;
+}
+
+}  // namespace kinetograph::profile

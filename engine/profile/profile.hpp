@@ -1,0 +1,188 @@
+// Profile: what a recorder's spans say so far: every pass, every step, every frame, in bounded memory.
+#pragma once
+
+#include <kinetograph/engine/profile/comparison.hpp>
+#include <kinetograph/engine/profile/duration_sketch.hpp>
+#include <kinetograph/engine/profile/step_analysis.hpp>
+
+#include <deque>
+#include <functional>
+#include <unordered_map>
+
+namespace kinetograph::profile {
+
+/// What a device can do at best, as measured on it.
+struct Ceiling {
+    double operations_per_second = 0.0, bytes_per_second = 0.0;  ///< 0: not known
+    std::string source{};                                        ///< which measurement
+};
+
+/// The newest durations of a pass, oldest first.
+class DurationHistory {
+  public:
+    static constexpr std::size_t kLength = 256;
+    void add(Nanoseconds duration);
+    std::size_t size() const { return durations_.size(); }
+    Nanoseconds operator[](std::size_t i) const { return durations_[(next_ + i) % durations_.size()]; }
+
+  private:
+    std::size_t next_ = 0;  // the oldest, once full
+    std::vector<Nanoseconds> durations_;
+};
+
+/// One pass (name and track) since the start. Its first call, which may load and compile, is told apart.
+struct PassProfile {
+    NameId name = 0, track = 0;
+    PlanId plan = kNoPlan;          ///< the newest that it ran in
+    std::uint32_t in_plan = kNone;  ///< its place there
+    std::uint64_t calls = 0;
+    Nanoseconds first{}, last{};
+    DurationSketch later;     ///< of all calls but the first
+    DurationHistory history;  ///< of the newest calls
+    double share = 0.0;       ///< as PassStatistics::share, over the newest window
+    /// Of the later calls; of the first one while there is no other.
+    Nanoseconds quantile(double q) const { return later.count() > 0 ? later.quantile(q) : first; }
+    Nanoseconds mean() const { return later.count() > 0 ? later.mean() : first; }
+    Nanoseconds max() const { return later.count() > 0 ? later.max() : first; }
+};
+
+/// Rates of a pass at its median time.
+struct PassRates {
+    double operations_per_second = 0.0, bytes_per_second = 0.0;  ///< 0: not known
+    double of_ceiling = 0.0;   ///< the larger part of the device's two ceilings that is reached; 0: not known
+    double of_roofline = 0.0;  ///< least time by both ceilings, over the median time; 0: not known
+};
+
+/// One frame of the application, as it tells.
+struct FrameTimes {
+    std::uint64_t index = 0;
+    Nanoseconds shown{};    ///< host axis: when it was handed to the presentation engine
+    Nanoseconds decode{};   ///< length of the step that made it
+    Nanoseconds queued{};   ///< from decoded to taken for the screen
+    Nanoseconds present{};  ///< of recording, submitting and presenting it
+    Nanoseconds latency{};  ///< from its latents' enqueuing, as far as the application knows
+    bool late = false;      ///< after its time
+};
+
+struct LateFrame {
+    std::uint64_t index = 0;
+    Nanoseconds shown{};
+    NameId pass = 0;  ///< that exceeded its median most, in the newest step of any plan
+    Nanoseconds excess{};
+};
+
+struct Pacing {
+    std::uint64_t frames = 0, late = 0;
+    Nanoseconds first_frame{};                                   ///< from the profile's start to the first frame shown
+    DurationSketch intervals, decode, queued, present, latency;  ///< all but the first frame's
+    std::deque<FrameTimes> newest;                               ///< kMostFrames
+    std::deque<LateFrame> late_frames;                           ///< kMostLate
+    static constexpr std::size_t kMostFrames = 512, kMostLate = 64;
+    /// Frames a second that all but the slowest `part` of the frames keep up.
+    double low(double part) const;
+};
+
+/// A step that took too long, with what is needed to look at it later.
+struct Spike {
+    Step step;
+    Nanoseconds median{};  ///< of its plan's steps until then
+    std::shared_ptr<const PlanFacts> plan;
+};
+
+struct MemoryUse {
+    std::string device, what;
+    std::uint64_t bytes = 0, budget = 0;  ///< budget 0: not known
+};
+
+struct SpikeThreshold {
+    Nanoseconds fixed{};  ///< 0: none
+    double median = 2.0;  ///< times the median of the plan's steps; 0: none
+};
+
+struct ProfileOptions {
+    Nanoseconds window = std::chrono::seconds(3);  ///< of shares and loads
+    SpikeThreshold spike{};
+};
+
+/// The steps of one plan.
+struct PlanSteps {
+    PlanId plan = kNoPlan;
+    Nanoseconds first{};      ///< length of the first one
+    DurationSketch later;     ///< of the others
+    std::deque<Step> newest;  ///< complete ones, oldest first
+};
+
+/// One thread. update() takes over what has been recorded since the last call; the rest only reads.
+class Profile {
+  public:
+    explicit Profile(const Recorder& recorder, const ProfileOptions& options = {});
+
+    void update(Nanoseconds now);
+    /// Takes over the rest, and counts the steps that are under way as complete: at the end of a run.
+    void finish(Nanoseconds now);
+    void add_frame(const FrameTimes& frame);
+    void set_ceiling(std::string_view track, Ceiling ceiling);
+    void set_memory(std::vector<MemoryUse> uses) { memory_ = std::move(uses); }
+    /// Long enough for a few steps, or the shares of a slow decoder change with every one.
+    void set_window(Nanoseconds window) { options_.window = window; }
+    void set_spike_threshold(const SpikeThreshold& threshold) { options_.spike = threshold; }
+
+    const Recorder& recorder() const { return recorder_; }
+    std::string_view text(NameId id) const { return recorder_.names().text(id); }
+    const std::vector<PassProfile>& passes() const { return passes_; }
+    const PassProfile* find(NameId name, NameId track) const;
+    std::shared_ptr<const PlanFacts> plan(PlanId id) const;
+    /// What the pass's plan says of it; null where it says nothing.
+    const PassFacts* facts(const PassProfile& pass) const;
+    PassRates rates(const PassProfile& pass) const;
+    const Ceiling* ceiling(NameId track) const;
+
+    /// A track's newest spans by begin, kSpansOfTrack at most.
+    struct Track {
+        NameId name = 0;
+        std::deque<SpanRecord> spans{};
+        double busy = 0.0;  ///< part of the window in which something ran
+    };
+    static constexpr std::size_t kSpansOfTrack = 1U << 14U;
+    const std::vector<Track>& tracks() const { return tracks_; }
+
+    static constexpr std::size_t kStepsOfPlan = 16, kPlans = 16, kSpikes = 16;
+    const std::vector<PlanSteps>& steps() const { return steps_; }
+    const std::deque<Spike>& spikes() const { return spikes_; }
+    const Pacing& pacing() const { return pacing_; }
+    const std::vector<MemoryUse>& memory() const { return memory_; }
+    std::uint64_t missed_spans() const { return cursor_.missed; }
+    Nanoseconds started() const { return started_; }
+
+    /// The passes as they stand, to be compared with another time or another run.
+    Capture capture(std::string label) const;
+
+  private:
+    void take(const SpanRecord& span);
+    PassProfile& pass_of(const SpanRecord& span);
+    void add_to_track(const SpanRecord& span);
+    void add_to_step(const SpanRecord& span);
+    void complete(Step step);
+    void keep_if_spike(const Step& step, const DurationSketch& earlier);
+    void refresh_shares(Nanoseconds now);
+    void blame(const FrameTimes& frame);
+
+    const Recorder& recorder_;
+    ProfileOptions options_;
+    Nanoseconds started_;
+    Recorder::Cursor cursor_;
+    std::vector<SpanRecord> batch_;  // of one update
+    std::vector<PassProfile> passes_;
+    std::unordered_map<std::uint64_t, std::size_t> index_;  // name, track -> passes_
+    std::vector<Track> tracks_;
+    std::vector<PlanSteps> steps_;
+    std::vector<Step> open_steps_;
+    std::deque<Spike> spikes_;
+    Pacing pacing_;
+    std::vector<MemoryUse> memory_;
+    std::vector<std::pair<std::string, Ceiling>> ceilings_;
+    mutable std::vector<std::shared_ptr<const PlanFacts>> plans_;  // as last asked for
+    Nanoseconds refreshed_ = Nanoseconds::min();
+};
+
+}  // namespace kinetograph::profile

@@ -1,0 +1,108 @@
+#include <kinetograph/engine/profile/trace.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace kinetograph::profile {
+namespace {
+
+using nlohmann::json;
+
+Nanoseconds time_of(const json& event, const char* key) {
+    return Nanoseconds(std::llround(event.at(key).get<double>() * 1000.0));
+}
+
+PassFacts pass_from(const json& stored, NameTable& names) {
+    return {.name = names.intern(stored.at("name").get<std::string>()),
+            .track = names.intern(stored.at("track").get<std::string>()),
+            .operations = stored.at("operations"),
+            .bytes = stored.at("bytes"),
+            .barriers = stored.at("barriers"),
+            .kernel = stored.at("kernel"),
+            .reason = stored.at("reason")};
+}
+
+/// An index of a list with that many entries, or kNone.
+std::uint32_t index_from(const json& stored, std::size_t size) {
+    const auto index = stored.get<std::uint32_t>();
+    return index < size ? index : kNone;
+}
+
+BatchFacts batch_from(const json& stored, std::size_t batches, std::size_t passes, NameTable& names) {
+    BatchFacts batch{.track = names.intern(stored.at("track").get<std::string>()),
+                     .first_pass = index_from(stored.at("first_pass"), passes),
+                     .last_pass = index_from(stored.at("last_pass"), passes)};
+    if (batch.last_pass == kNone) batch.first_pass = kNone;
+    for (const json& wait : stored.at("waits"))
+        batch.waits.push_back({index_from(wait.at("batch"), batches), wait.at("executions_ago"),
+                               Nanoseconds(wait.at("hand_over_ns").get<std::int64_t>())});
+    return batch;
+}
+
+PlanFacts plan_from(const json& stored, NameTable& names) {
+    PlanFacts plan;
+    plan.culled = stored.at("culled").get<std::vector<std::string>>();
+    const json none = json::array();
+    for (const json& pass : stored.value("passes", none)) plan.passes.push_back(pass_from(pass, names));
+    const json batches = stored.value("batches", none);
+    for (const json& batch : batches)
+        plan.batches.push_back(batch_from(batch, batches.size(), plan.passes.size(), names));
+    for (std::uint32_t i = 0; i < plan.batches.size(); ++i)
+        for (std::uint32_t pass = plan.batches[i].first_pass; pass != kNone && pass <= plan.batches[i].last_pass;
+             ++pass)
+            plan.passes[pass].batch = i;
+    for (const json& pair : stored.value("dependencies", none)) {
+        const std::uint32_t from = index_from(pair.at(0), plan.passes.size()),
+                            to = index_from(pair.at(1), plan.passes.size());
+        if (from != kNone && to != kNone) plan.dependencies.push_back({from, to, kNone});
+    }
+    plan.batches_told = static_cast<std::uint32_t>(plan.batches.size());
+    return plan;
+}
+
+TraceFile trace_from(const json& stored) {
+    const json& events = stored.is_array() ? stored : stored.at("traceEvents");
+    TraceFile trace{std::make_unique<Recorder>(events.size()), {}};
+    Recorder& recorder = *trace.recorder;
+    std::map<std::uint64_t, PlanId> plans;  // number in the file -> here
+    if (stored.is_object()) {
+        trace.facts = stored.value("otherData", TraceFacts{});
+        const json ours = stored.value("kinetograph", json::object());
+        for (const json& plan : ours.value("plans", json::array()))
+            plans[plan.at("id")] = recorder.plans().add(plan_from(plan, recorder.names()));
+    }
+    const auto key_of = [](const json& event) { return std::pair(event.at("pid").dump(), event.at("tid").dump()); };
+    std::map<std::pair<std::string, std::string>, std::string> threads;
+    for (const json& event : events)
+        if (event.value("ph", "") == "M" && event.value("name", "") == "thread_name")
+            threads[key_of(event)] = event.at("args").at("name");
+    for (const json& event : events) {
+        if (event.value("ph", "") != "X") continue;
+        const auto key = key_of(event);
+        const auto thread = threads.find(key);
+        const std::string name = event.at("name"), track = thread != threads.end() ? thread->second : key.second;
+        const json args = event.value("args", json::object());
+        const auto plan = plans.find(args.value("plan", std::uint64_t{0}));
+        const Nanoseconds begin = time_of(event, "ts");
+        recorder.add(Span{name, track, begin, begin + time_of(event, "dur"), args.value("execution", std::uint64_t{0}),
+                          plan != plans.end() ? plan->second : kNoPlan});
+    }
+    return trace;
+}
+
+}  // namespace
+
+Result<TraceFile> read_chrome_trace(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return fail(ErrorCode::NotFound, "{}: no such file, or it cannot be read", path.string());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    try {  // nlohmann's access functions throw
+        return trace_from(json::parse(text));
+    } catch (const json::exception& error) {
+        return fail(ErrorCode::Corrupt, "{}: not a Chrome trace: {}", path.string(), error.what());
+    }
+}
+
+}  // namespace kinetograph::profile

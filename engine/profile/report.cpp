@@ -1,0 +1,121 @@
+#include <kinetograph/engine/profile/report.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace kinetograph::profile {
+namespace {
+
+std::string csv_field(std::string_view field) {
+    if (field.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(field);
+    std::string text = "\"";
+    for (const char c : field) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return text + '"';
+}
+
+nlohmann::json percentiles(const DurationSketch& sketch) {
+    return {{"mean", sketch.mean().count()},
+            {"p50", sketch.quantile(0.5).count()},
+            {"p95", sketch.quantile(0.95).count()},
+            {"p99", sketch.quantile(0.99).count()},
+            {"max", sketch.max().count()}};
+}
+
+}  // namespace
+
+std::string to_csv(const Capture& capture) {
+    std::string text =
+        "pass,track,kernel,calls,first_ns,last_ns,mean_ns,p50_ns,p95_ns,p99_ns,max_ns,deviation_ns,share,operations,"
+        "bytes\n";
+    for (const PassSummary& pass : capture.passes)
+        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.1f},{:.6f},{:.0f},{}\n", csv_field(pass.name),
+                            csv_field(pass.track), csv_field(pass.kernel), pass.calls, pass.first.count(),
+                            pass.last.count(), pass.mean.count(), pass.p50.count(), pass.p95.count(), pass.p99.count(),
+                            pass.max.count(), pass.deviation, pass.share, pass.operations, pass.bytes);
+    return text;
+}
+
+std::string to_json_line(const Profile& profile, Nanoseconds now) {
+    const Pacing& pacing = profile.pacing();
+    nlohmann::json line{{"time_ns", now.count()},
+                        {"frames", pacing.frames},
+                        {"late", pacing.late},
+                        {"frame_ns", percentiles(pacing.intervals)},
+                        {"low_1_percent_fps", pacing.low(0.01)},
+                        {"passes", nlohmann::json::array()}};
+    for (const PassProfile& pass : profile.passes()) {
+        if (pass.share <= 0.0) continue;
+        const PassRates rates = profile.rates(pass);
+        line["passes"].push_back({{"name", profile.text(pass.name)},
+                                  {"track", profile.text(pass.track)},
+                                  {"calls", pass.calls},
+                                  {"last_ns", pass.last.count()},
+                                  {"p50_ns", pass.quantile(0.5).count()},
+                                  {"share", pass.share},
+                                  {"operations_per_second", rates.operations_per_second},
+                                  {"bytes_per_second", rates.bytes_per_second}});
+    }
+    return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<LineSink> LineSink::open(const std::string& target) {
+    constexpr std::string_view kSocket = "unix:";
+    const auto failed = [&](std::string_view verb) {
+        return fail(ErrorCode::Io, "{}: cannot {}: {}", target, verb, std::strerror(errno));
+    };
+    if (!target.starts_with(kSocket)) {
+        const int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+        if (fd < 0) return failed("open");
+        return LineSink(target, fd, false);
+    }
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = target.substr(kSocket.size());
+    if (path.size() >= sizeof address.sun_path)
+        return fail(ErrorCode::Io, "{}: a socket's path has at most {} bytes", target, sizeof address.sun_path - 1);
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return failed("make a socket");
+    LineSink sink(target, fd, true);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return failed("connect");
+    return sink;
+}
+
+LineSink::LineSink(LineSink&& other) noexcept
+    : target_(std::move(other.target_)),
+      fd_(std::exchange(other.fd_, -1)),
+      is_socket_(other.is_socket_),
+      rest_(std::move(other.rest_)),
+      dropped_(other.dropped_) {}
+
+LineSink::~LineSink() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+Result<void> LineSink::write(std::string line) {
+    const bool is_whole = rest_.empty();
+    std::string text = std::move(rest_) + (is_whole ? line + '\n' : std::string());
+    rest_.clear();
+    const ssize_t written =
+        is_socket_ ? ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) : ::write(fd_, text.data(), text.size());
+    if (written < 0 && errno != EAGAIN && errno != EINTR)
+        return fail(ErrorCode::Io, "{}: cannot write: {}", target_, std::strerror(errno));
+    const auto done = static_cast<std::size_t>(std::max<ssize_t>(written, 0));
+    if (done > 0 || !is_whole) rest_ = text.substr(done);
+    if (is_whole) {
+        if (done == 0) ++dropped_;
+        return {};
+    }
+    if (rest_.empty()) return write(std::move(line));
+    ++dropped_;
+    return {};
+}
+
+}  // namespace kinetograph::profile

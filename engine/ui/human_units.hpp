@@ -1,0 +1,16 @@
+// Times and sizes as people read them.
+#pragma once
+
+#include <kinetograph/engine/base/clock.hpp>
+
+#include <string>
+
+namespace kinetograph::ui {
+
+/// "417 us", "16.7 ms", "1.25 s": three significant digits. Below 10 us: "4.17 us".
+std::string human_time(Nanoseconds time);
+
+/// "812 B", "3.42 MiB"
+std::string human_bytes(std::uint64_t bytes);
+
+}  // namespace kinetograph::ui

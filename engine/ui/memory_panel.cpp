@@ -1,0 +1,122 @@
+#include <kinetograph/engine/ui/human_units.hpp>
+#include <kinetograph/engine/ui/panels.hpp>
+#include <kinetograph/engine/ui/plan_choice.hpp>
+#include <kinetograph/engine/ui/theme.hpp>
+
+#include <fmt/core.h>
+#include <imgui.h>
+
+#include <algorithm>
+
+namespace kinetograph::ui {
+namespace {
+
+using profile::PlanFacts;
+using profile::ResourceFacts;
+
+/// A colour of its own for every resource; neighbours differ.
+ImU32 color_of(std::size_t resource) {
+    return ImColor::HSV(static_cast<float>(resource % 13) / 13.0F, 0.45F,
+                        0.75F - 0.1F * static_cast<float>(resource % 3));
+}
+
+bool is_in(const ResourceFacts& resource, const profile::ArenaFacts& arena) {
+    return resource.kind == ResourceFacts::Kind::Transient && !resource.culled && resource.domain == arena.domain &&
+           resource.first_pass != profile::kNone;
+}
+
+class MemoryPanel final : public Panel {
+  public:
+    std::string_view name() const override { return "Memory"; }
+
+    void draw(const PanelContext& context) override {
+        draw_uses(context);
+        const auto plan = choose_plan(context);
+        if (plan == nullptr) return;
+        std::uint64_t arenas = 0;
+        for (const profile::ArenaFacts& arena : plan->arenas) arenas += arena.bytes;
+        ImGui::TextUnformatted(
+            fmt::format("arenas {}, {} without aliasing", human_bytes(arenas), human_bytes(plan->transient_bytes))
+                .c_str());
+        for (const profile::ArenaFacts& arena : plan->arenas) draw_arena(context, *plan, arena);
+        draw_persistent(*plan);
+    }
+
+  private:
+    /// What the application tells: weights, heaps and their budgets.
+    static void draw_uses(const PanelContext& context) {
+        for (const profile::MemoryUse& use : context.profile.memory()) {
+            const std::string text = fmt::format("{} {}: {}{}", use.device, use.what, human_bytes(use.bytes),
+                                                 use.budget > 0 ? " of " + human_bytes(use.budget) : std::string());
+            if (use.budget == 0) {
+                ImGui::TextUnformatted(text.c_str());
+                continue;
+            }
+            const float part = static_cast<float>(static_cast<double>(use.bytes) / static_cast<double>(use.budget));
+            ImGui::ProgressBar(part, {-1, 0}, text.c_str());
+        }
+    }
+
+    /// Passes from left to right, bytes from top to bottom: what lies on one level at different times is aliased.
+    static void draw_arena(const PanelContext& context, const PlanFacts& plan, const profile::ArenaFacts& arena) {
+        ImGui::TextDisabled("%s, %s", arena.domain.c_str(), human_bytes(arena.bytes).c_str());
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        const ImVec2 size{std::max(ImGui::GetContentRegionAvail().x, 40.0F), 120 * context.scale};
+        ImGui::InvisibleButton(arena.domain.c_str(), size);
+        ImDrawList& list = *ImGui::GetWindowDrawList();
+        list.AddRectFilled(at, {at.x + size.x, at.y + size.y}, theme::kRaised);
+        const float pass = size.x / static_cast<float>(std::max<std::size_t>(plan.passes.size(), 1));
+        const auto y_of = [&](std::uint64_t bytes) {
+            return at.y + size.y * static_cast<float>(static_cast<double>(bytes) / static_cast<double>(arena.bytes));
+        };
+        const ImVec2 mouse = ImGui::GetIO().MousePos;
+        for (std::size_t i = 0; i < plan.resources.size(); ++i) {
+            const ResourceFacts& resource = plan.resources[i];
+            if (!is_in(resource, arena)) continue;
+            const ImVec2 low{at.x + pass * static_cast<float>(resource.first_pass), y_of(resource.offset)};
+            const ImVec2 high{at.x + pass * static_cast<float>(resource.last_pass + 1),
+                              y_of(resource.offset + resource.bytes)};
+            list.AddRectFilled(low, high, color_of(i));
+            list.AddRect(low, high, theme::kGroundSolid);
+            if (!ImGui::IsItemHovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y)
+                continue;
+            list.AddRect(low, high, theme::kText);
+            ImGui::SetTooltip("%s",
+                              fmt::format("{}\n{} at {}\nfrom {} to {}", resource.name, human_bytes(resource.bytes),
+                                          resource.offset, context.text(plan.passes[resource.first_pass].name),
+                                          context.text(plan.passes[resource.last_pass].name))
+                                  .c_str());
+        }
+        mark_selected(context, plan, at, size, pass);
+    }
+
+    static void mark_selected(const PanelContext& context, const PlanFacts& plan, ImVec2 at, ImVec2 size, float pass) {
+        const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
+        if (selected == profile::kNone) return;
+        const float x = at.x + pass * static_cast<float>(selected);
+        ImGui::GetWindowDrawList()->AddRect({x, at.y}, {x + std::max(pass, 2.0F), at.y + size.y}, theme::kAccent);
+    }
+
+    static void draw_persistent(const PlanFacts& plan) {
+        std::uint64_t kept = 0, given = 0;
+        for (const ResourceFacts& resource : plan.resources) {
+            if (resource.kind == ResourceFacts::Kind::History) kept += resource.bytes;
+            if (resource.kind == ResourceFacts::Kind::Imported) given += resource.bytes;
+        }
+        ImGui::TextUnformatted(
+            fmt::format("kept from step to step: {} a value; of others: {}", human_bytes(kept), human_bytes(given))
+                .c_str());
+        if (!ImGui::TreeNode("resources that outlive a step")) return;
+        for (const ResourceFacts& resource : plan.resources)
+            if (resource.kind != ResourceFacts::Kind::Transient)
+                ImGui::BulletText("%s, %s, %s", resource.name.c_str(), human_bytes(resource.bytes).c_str(),
+                                  resource.domain.c_str());
+        ImGui::TreePop();
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Panel> make_memory_panel() { return std::make_unique<MemoryPanel>(); }
+
+}  // namespace kinetograph::ui

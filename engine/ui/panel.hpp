@@ -1,0 +1,77 @@
+// Panels: windows over a profile that an application adds, removes and arranges; ours and its own.
+#pragma once
+
+#include <kinetograph/engine/profile/profile.hpp>
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace kinetograph::ui {
+
+/// What every panel shows at once: the pass that was clicked anywhere.
+struct Selection {
+    profile::NameId pass = 0, track = 0;
+    profile::PlanId plan = profile::kNoPlan;  ///< what the graph and the memory show; kNoPlan: the newest
+    bool is(profile::NameId name, profile::NameId on) const { return pass != 0 && pass == name && track == on; }
+};
+
+struct PanelContext {
+    const profile::Profile& profile;
+    Selection& selection;
+    Nanoseconds now;     ///< host axis; stands still while the host is frozen
+    float scale = 1.0F;  ///< of distances
+    std::string_view text(profile::NameId id) const { return profile.text(id); }
+};
+
+/// A window's contents. Draws with ImGui into the window that is open; keeps what it needs between frames.
+class Panel {
+  public:
+    virtual ~Panel() = default;
+    virtual std::string_view name() const = 0;  ///< of the window too
+    virtual void draw(const PanelContext& context) = 0;
+};
+
+/// The panels of one ImGui context. draw() goes between NewFrame() and Render() of any context, including the host
+/// application's, and changes no style.
+class PanelHost {
+  public:
+    /// All panels of ours: passes, timeline, pacing, memory, graph, spikes.
+    static PanelHost with_all_panels();
+
+    /// Replaces a panel of the same name.
+    void add(std::unique_ptr<Panel> panel, bool shown = true);
+    /// The panel, or null if there is none of that name.
+    std::unique_ptr<Panel> remove(std::string_view name);
+    void show(std::string_view name, bool shown);
+    bool is_shown(std::string_view name) const;
+    std::vector<std::string_view> names() const;
+
+    /// With the next picture the panels that are shown fill this rectangle of pixels, in two columns.
+    void arrange(float x, float y, float width, float height);
+    /// Shown windows, and a bar of their names. `profile` is updated here, unless the user has frozen it.
+    void draw(profile::Profile& profile, Nanoseconds now, float scale = 1.0F);
+
+    Selection& selection() { return selection_; }
+    bool is_frozen() const { return frozen_; }
+    void freeze(bool frozen) { frozen_ = frozen; }
+
+  private:
+    struct Entry {
+        std::unique_ptr<Panel> panel;
+        bool shown = true;
+        bool placed = false;  ///< its window takes the rectangle below with the next picture
+        float x = 0, y = 0, width = 0, height = 0;
+    };
+    Entry* find(std::string_view name);
+    void draw_bar();
+
+    std::vector<Entry> entries_;
+    Selection selection_;
+    bool frozen_ = false;
+    Nanoseconds now_{};
+    float x_ = 16, y_ = 16;  // of the bar
+    bool bar_placed_ = true;
+};
+
+}  // namespace kinetograph::ui

@@ -1,0 +1,38 @@
+#include <kinetograph/engine/ui/plan_choice.hpp>
+
+#include <fmt/core.h>
+#include <imgui.h>
+
+namespace kinetograph::ui {
+namespace {
+
+std::string title_of(const PanelContext& context, const profile::PlanFacts& plan) {
+    if (plan.passes.empty()) return fmt::format("plan {}, empty", plan.id);
+    return fmt::format("plan {}: {} passes from {}", plan.id, plan.passes.size(),
+                       context.text(plan.passes.front().name));
+}
+
+}  // namespace
+
+std::shared_ptr<const profile::PlanFacts> choose_plan(const PanelContext& context) {
+    const auto plans = context.profile.recorder().plans().all();
+    std::shared_ptr<const profile::PlanFacts> chosen, largest;
+    for (const auto& plan : plans) {
+        if (plan->id == context.selection.plan) chosen = plan;
+        if (largest == nullptr || plan->passes.size() > largest->passes.size()) largest = plan;
+    }
+    if (chosen == nullptr) chosen = largest;
+    if (chosen == nullptr) {
+        ImGui::TextDisabled("no graph has run yet");
+        return nullptr;
+    }
+    ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x * 0.6F);
+    if (ImGui::BeginCombo("##plan", title_of(context, *chosen).c_str())) {
+        for (const auto& plan : plans)
+            if (ImGui::Selectable(title_of(context, *plan).c_str(), plan == chosen)) context.selection.plan = plan->id;
+        ImGui::EndCombo();
+    }
+    return chosen;
+}
+
+}  // namespace kinetograph::ui

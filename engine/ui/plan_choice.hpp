@@ -1,0 +1,12 @@
+// Which plan the panels of a graph show: the selection's, or one picked from the list.
+#pragma once
+
+#include <kinetograph/engine/ui/panel.hpp>
+
+namespace kinetograph::ui {
+
+/// Draws the list, and returns the plan that is chosen there; null while there is none. Without a choice it is the plan
+/// with the most passes.
+std::shared_ptr<const profile::PlanFacts> choose_plan(const PanelContext& context);
+
+}  // namespace kinetograph::ui

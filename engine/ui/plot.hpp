@@ -1,0 +1,23 @@
+// One small plot: values as bars in the window that is open, with a tooltip of the one under the pointer.
+#pragma once
+
+#include <imgui.h>
+
+#include <functional>
+#include <span>
+#include <string>
+
+namespace kinetograph::ui {
+
+struct PlotOptions {
+    float height = 60.0F;  ///< pixels; as wide as the window
+    float line = -1.0F;    ///< a level to mark: a median, a budget; negative: none
+    ImU32 color = IM_COL32(255, 160, 82, 255);
+    std::function<std::string(std::size_t)> tip{};  ///< of value i
+};
+
+/// From 0 to the largest of the values and the line. `label` is drawn over the upper left corner. No values: an empty
+/// frame.
+void plot_bars(const char* label, std::span<const float> values, const PlotOptions& options = {});
+
+}  // namespace kinetograph::ui

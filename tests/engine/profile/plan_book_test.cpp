@@ -1,0 +1,112 @@
+#include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/profile/plan_book.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace kinetograph::profile {
+namespace {
+
+using graph::Access;
+using graph::Lane;
+
+/// The passes never run.
+struct AnyContext : graph::PassContext {
+    static constexpr bool serves(Lane) { return true; }
+};
+
+struct Nothing {
+    graph::Buffer made;
+};
+
+/// make on the accelerator -> take on the host; unused reaches nothing.
+graph::FrameGraph two_passes(std::uint64_t bytes) {
+    graph::FrameGraph frame;
+    const graph::BufferDesc desc{bytes, 16, graph::MemoryDomain::Accelerator};
+    const auto declare = [&](const char* name, Lane lane, auto setup) {
+        return frame.add_pass<Nothing>(name, lane, setup, [](const Nothing&, AnyContext&) {}).made;
+    };
+    const graph::Buffer made = declare("make", Lane::Accelerator, [&](graph::PassBuilder& pass, Nothing& data) {
+        data.made = pass.create("values", desc, Access::KernelWrite);
+        pass.describe_work({.operations = 1e9, .kernel = "fast", .reason = "it is fast"});
+    });
+    declare("unused", Lane::Accelerator, [&](graph::PassBuilder& pass, Nothing& data) {
+        data.made = pass.create("waste", desc, Access::KernelWrite);
+    });
+    declare("take", Lane::Host, [&](graph::PassBuilder& pass, Nothing&) {
+        pass.read(made, Access::HostRead);
+        pass.has_side_effect();
+    });
+    return frame;
+}
+
+/// Tells `book` of the batch, as its lane does.
+PlanId note(PlanBook& book, const graph::FrameGraph& frame, const graph::Plan& plan, std::size_t batch) {
+    std::vector<graph::PassRecord> passes;
+    for (const std::uint32_t index : plan.batches[batch].passes)
+        passes.push_back({&plan.passes[index], &frame.passes()[plan.passes[index].pass], {}});
+    graph::BatchRecord record;
+    record.plan = &plan;
+    record.batch = &plan.batches[batch];
+    record.passes = passes;
+    return book.note(record);
+}
+
+TEST(PlanBook, KnowsPassesWorkWaitsAndMemoryOnceTheLanesHaveTold) {
+    const graph::FrameGraph frame = two_passes(4096);
+    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+    ASSERT_TRUE(plan) << plan.error().message;
+    ASSERT_EQ(plan->batches.size(), 2U);
+    NameTable names;
+    PlanBook book(names);
+    const PlanId id = note(book, frame, *plan, 0);
+    EXPECT_FALSE(book.find(id)->is_complete());
+    EXPECT_EQ(note(book, frame, *plan, 1), id);
+    EXPECT_EQ(note(book, frame, *plan, 1), id) << "the next execution";
+    const auto facts = book.find(id);
+    EXPECT_TRUE(facts->is_complete());
+    ASSERT_EQ(facts->passes.size(), 2U);
+    const PassFacts &make = facts->passes[0], &take = facts->passes[1];
+    EXPECT_EQ(names.text(make.name), "make");
+    EXPECT_EQ(names.text(make.track), "accelerator");
+    EXPECT_EQ(make.operations, 1e9);
+    EXPECT_EQ(make.bytes, 4096U) << "what it writes, for it does not say";
+    EXPECT_EQ(make.kernel, "fast");
+    EXPECT_EQ(names.text(take.track), "host");
+    EXPECT_EQ(take.bytes, 4096U);
+    ASSERT_EQ(facts->dependencies.size(), 1U);
+    EXPECT_EQ(facts->dependencies[0].from, 0U);
+    EXPECT_EQ(facts->dependencies[0].to, 1U);
+    EXPECT_EQ(facts->resources[facts->dependencies[0].resource].name, "values");
+    ASSERT_EQ(facts->batches[1].waits.size(), 1U);
+    EXPECT_EQ(facts->batches[1].waits[0].batch, 0U);
+    EXPECT_EQ(facts->culled, std::vector<std::string>{"unused"});
+    ASSERT_EQ(facts->arenas.size(), 1U);
+    EXPECT_EQ(facts->arenas[0].domain, "accelerator");
+}
+
+TEST(PlanBook, ForgetsThePlanThatWasUsedLongestAgo) {
+    NameTable names;
+    PlanBook book(names);
+    PlanId first = kNoPlan, second = kNoPlan;
+    for (std::uint64_t i = 0; i <= PlanBook::kMost; ++i) {
+        const graph::FrameGraph frame = two_passes(64 * (i + 1));
+        const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+        ASSERT_TRUE(plan);
+        const PlanId id = note(book, frame, *plan, 0);
+        if (i == 0) first = id;
+        if (i == 1) second = id;
+        if (i == 5) {
+            const graph::FrameGraph again = two_passes(64);
+            EXPECT_EQ(note(book, again, *graph::compile(again, {.topology = graph::LaneTopology::cpu_only()}), 0),
+                      first);
+        }
+    }
+    EXPECT_NE(book.find(first), nullptr);
+    EXPECT_EQ(book.find(second), nullptr);
+    EXPECT_EQ(book.all().size(), PlanBook::kMost);
+}
+
+}  // namespace
+}  // namespace kinetograph::profile

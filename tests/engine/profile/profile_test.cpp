@@ -1,0 +1,307 @@
+#include <kinetograph/engine/profile/profile.hpp>
+
+#include <kinetograph/engine/profile/report.hpp>
+#include <kinetograph/engine/profile/statistics.hpp>
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace kinetograph::profile {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+/// decode runs on the accelerator; upload and draw on the graphics lane, which waits for it.
+PlanFacts decode_and_draw(NameTable& names) {
+    const NameId accelerator = names.intern("accelerator"), graphics = names.intern("graphics");
+    PlanFacts plan;
+    plan.passes = {{.name = names.intern("unpack"), .track = accelerator, .batch = 0},
+                   {.name = names.intern("decode"), .track = accelerator, .batch = 0, .operations = 4e6, .bytes = 8000},
+                   {.name = names.intern("upload"), .track = graphics, .batch = 1},
+                   {.name = names.intern("draw"), .track = graphics, .batch = 2}};
+    plan.batches = {{.track = accelerator, .first_pass = 0, .last_pass = 1},
+                    {.track = graphics, .first_pass = 2, .last_pass = 2},
+                    {.track = graphics, .waits = {{.batch = 0}}, .first_pass = 3, .last_pass = 3}};
+    plan.dependencies = {{0, 1, kNone}, {1, 3, kNone}, {2, 3, kNone}};
+    plan.batches_told = 3;
+    return plan;
+}
+
+class ProfileTest : public ::testing::Test {
+  protected:
+    /// A step that begins at `begin`, in microseconds: unpack 10, decode `decode`, upload 20, and draw 30 after both.
+    void step(std::uint64_t execution, std::int64_t begin, std::int64_t decode = 100) {
+        const auto add = [&](const char* name, const char* track, std::int64_t from, std::int64_t to) {
+            recorder_.add(Span{name, track, microseconds(begin + from), microseconds(begin + to), execution, plan_});
+        };
+        add("unpack", "accelerator", 0, 10);
+        add("decode", "accelerator", 10, 10 + decode);
+        add("upload", "graphics", 5, 25);
+        add("draw", "graphics", 10 + decode + 40, 10 + decode + 70);
+    }
+    const PassProfile& pass(const char* name, const char* track) {
+        const PassProfile* found = profile_.find(recorder_.names().intern(name), recorder_.names().intern(track));
+        EXPECT_NE(found, nullptr) << name;
+        return *found;
+    }
+
+    Recorder recorder_;
+    PlanId plan_ = recorder_.plans().add(decode_and_draw(recorder_.names()));
+    Profile profile_{recorder_};
+};
+
+TEST_F(ProfileTest, TellsTheFirstCallApartFromLaterOnes) {
+    step(1, 0, 5000);
+    for (std::uint64_t i = 2; i <= 11; ++i)
+        step(i, static_cast<std::int64_t>(i) * 10'000, 100 + static_cast<std::int64_t>(i));
+    profile_.update(milliseconds(200));
+    const PassProfile& decode = pass("decode", "accelerator");
+    EXPECT_EQ(decode.calls, 11U);
+    EXPECT_EQ(decode.first, microseconds(5000));
+    EXPECT_EQ(decode.max(), microseconds(111));
+    EXPECT_EQ(decode.last, microseconds(111));
+    EXPECT_NEAR(static_cast<double>(decode.quantile(0.5).count()), 106e3, 106e3 / 128);
+    EXPECT_EQ(decode.history.size(), 11U);
+    EXPECT_EQ(decode.history[0], microseconds(5000));
+    EXPECT_EQ(profile_.steps().front().first, microseconds(5080));
+    EXPECT_EQ(profile_.steps().front().later.count(), 10U);
+}
+
+TEST_F(ProfileTest, SharesAreThoseOfTheStatisticsOverTheSameSpans) {
+    for (std::uint64_t i = 1; i <= 5; ++i) step(i, static_cast<std::int64_t>(i) * 1000);
+    profile_.update(milliseconds(10));
+    double sum = 0.0;
+    for (const PassStatistics& wanted :
+         summarize_passes(recorder_.spans(), {*recorder_.first_begin(), milliseconds(10)})) {
+        EXPECT_NEAR(pass(wanted.name.c_str(), wanted.track.c_str()).share, wanted.share, 1e-12) << wanted.name;
+        sum += wanted.share;
+    }
+    EXPECT_NEAR(sum, 1.0, 1e-12);
+}
+
+TEST_F(ProfileTest, RatesAreOfTheMedianAndOfTheDevicesCeilings) {
+    profile_.set_ceiling("accelerator", {.operations_per_second = 80e9, .bytes_per_second = 100e6, .source = "a test"});
+    for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 1000);
+    profile_.update(milliseconds(10));
+    const PassRates rates = profile_.rates(pass("decode", "accelerator"));  // 4e6 operations and 8000 bytes in 100 us
+    EXPECT_NEAR(rates.operations_per_second, 40e9, 40e9 / 100);
+    EXPECT_NEAR(rates.bytes_per_second, 80e6, 80e6 / 100);
+    EXPECT_NEAR(rates.of_ceiling, 0.8, 0.01);
+    EXPECT_NEAR(rates.of_roofline, 0.8, 0.01) << "80 us by bytes, 50 us by operations";
+    EXPECT_EQ(profile_.rates(pass("draw", "graphics")).operations_per_second, 0.0);
+}
+
+TEST_F(ProfileTest, AStepFarOverTheMedianIsKeptWhole) {
+    for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 10'000);
+    step(10, 100'000, 900);
+    for (std::uint64_t i = 11; i <= 40; ++i) step(i, static_cast<std::int64_t>(i) * 10'000);
+    profile_.update(milliseconds(500));
+    ASSERT_EQ(profile_.spikes().size(), 1U);
+    const Spike& spike = profile_.spikes().front();
+    EXPECT_EQ(spike.step.execution, 10U);
+    EXPECT_EQ(spike.step.spans.size(), 4U);
+    EXPECT_EQ(spike.step.length(), microseconds(980));
+    EXPECT_NEAR(static_cast<double>(spike.median.count()), 180e3, 180e3 / 128);
+    EXPECT_EQ(spike.plan->id, plan_);
+}
+
+TEST_F(ProfileTest, AFixedThresholdKeepsEveryStepOverIt) {
+    profile_.set_spike_threshold({.fixed = microseconds(200), .median = 0.0});
+    for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 10'000, i % 3 == 0 ? 300 : 100);
+    profile_.update(milliseconds(500));
+    EXPECT_EQ(profile_.spikes().size(), 3U);
+}
+
+TEST_F(ProfileTest, HandOversGapsAndTheCriticalPathOfAStep) {
+    step(1, 0);
+    profile_.update(milliseconds(1));
+    const Step& step = profile_.steps().front().newest.back();
+    const auto plan = profile_.plan(plan_);
+    const auto name = [&](std::uint32_t span) { return profile_.text(step.spans[span].name); };
+
+    const auto waits = hand_overs(step, *plan);
+    ASSERT_EQ(waits.size(), 1U);
+    EXPECT_EQ(name(waits[0].from), "decode");
+    EXPECT_EQ(name(waits[0].to), "draw");
+    EXPECT_EQ(waits[0].took, microseconds(40));
+
+    const auto gaps = idle_gaps(step, *plan, recorder_.names(), microseconds(1));
+    ASSERT_EQ(gaps.size(), 1U);
+    EXPECT_EQ(profile_.text(gaps[0].track), "graphics");
+    EXPECT_EQ(gaps[0].reason, "waiting for decode (accelerator)");
+    EXPECT_EQ(gaps[0].end - gaps[0].begin, microseconds(125));
+
+    std::string path;
+    for (const std::uint32_t span : critical_path(step, *plan)) path += std::string(name(span)) + " ";
+    EXPECT_EQ(path, "unpack decode draw ");
+}
+
+TEST_F(ProfileTest, FramePacingKnowsTheSlowestFramesAndThePassThatWasLate) {
+    for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 1000);
+    step(10, 10'000, 500);
+    profile_.update(milliseconds(20));
+    for (std::uint64_t i = 0; i <= 1000; ++i) {
+        const bool slow = i % 100 == 50;
+        const Nanoseconds shown = milliseconds(10) * i + (slow ? milliseconds(9) : milliseconds(0));
+        profile_.add_frame({.index = i, .shown = shown, .latency = milliseconds(30), .late = i == 1000});
+    }
+    const Pacing& pacing = profile_.pacing();
+    EXPECT_EQ(pacing.frames, 1001U);
+    EXPECT_NEAR(static_cast<double>(pacing.intervals.quantile(0.5).count()), 10e6, 10e6 / 100);
+    EXPECT_NEAR(pacing.low(0.001), 1000.0 / 19.0, 1.0);
+    EXPECT_EQ(pacing.late, 1U);
+    ASSERT_EQ(pacing.late_frames.size(), 1U);
+    EXPECT_EQ(profile_.text(pacing.late_frames.front().pass), "decode");
+    EXPECT_NEAR(static_cast<double>(pacing.late_frames.front().excess.count()), 400e3, 2e3);
+}
+
+/// Resident bytes of this process.
+std::size_t resident() {
+    std::ifstream statm("/proc/self/statm");
+    std::size_t size = 0, pages = 0;
+    statm >> size >> pages;
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_F(ProfileTest, AMillionFramesTakeNoMoreMemoryThanAFewThousand) {
+    const auto run = [&](std::uint64_t from, std::uint64_t to) {
+        for (std::uint64_t i = from; i < to; ++i) {
+            const auto at = static_cast<std::int64_t>(i) * 100;
+            if (i % 4 == 0) step(i / 4 + 1, at, 100 + static_cast<std::int64_t>(i % 50));
+            profile_.add_frame({.index = i, .shown = microseconds(at)});
+            if (i % 256 == 0) profile_.update(microseconds(at));
+        }
+    };
+    run(0, 80'000);
+    [[maybe_unused]] const std::size_t before = resident();
+    run(80'000, 1'000'000);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which keep what is freed
+    EXPECT_LT(resident(), before + (4U << 20U));
+#endif
+    EXPECT_EQ(profile_.pacing().frames, 1'000'000U);
+    EXPECT_EQ(profile_.pacing().newest.size(), Pacing::kMostFrames);
+    EXPECT_EQ(profile_.missed_spans(), 0U);
+    EXPECT_GT(pass("decode", "accelerator").calls, 249'000U);
+    for (const Profile::Track& track : profile_.tracks()) EXPECT_LE(track.spans.size(), Profile::kSpansOfTrack);
+    EXPECT_EQ(profile_.steps().front().newest.size(), Profile::kStepsOfPlan);
+}
+
+TEST_F(ProfileTest, AStepWithoutAllOfItsPassesIsCompleteOnceTheNextButOneHasBegun) {
+    recorder_.add(Span{"unpack", "accelerator", microseconds(0), microseconds(10), 1, plan_});
+    for (std::uint64_t i = 2; i <= 3; ++i)
+        recorder_.add(Span{"unpack", "accelerator", microseconds(100 * i), microseconds(100 * i + 10), i, plan_});
+    profile_.update(milliseconds(1));
+    ASSERT_EQ(profile_.steps().size(), 1U);
+    EXPECT_EQ(profile_.steps().front().newest.size(), 1U);
+    profile_.finish(milliseconds(1));
+    EXPECT_EQ(profile_.steps().front().newest.size(), 3U);
+}
+
+PassSummary summary(const char* name, std::uint64_t calls, std::int64_t mean, double deviation) {
+    return {.name = name, .track = "accelerator", .calls = calls, .mean = Nanoseconds(mean), .deviation = deviation};
+}
+
+TEST(Comparison, TellsAChangeFromNoise) {
+    const Capture before{"before",
+                         {summary("faster", 101, 1000, 50), summary("noise", 101, 1000, 200), summary("gone", 5, 10, 1),
+                          summary("few", 2, 1000, 0)}};
+    const Capture after{"after",
+                        {summary("faster", 101, 900, 50), summary("noise", 101, 1010, 200), summary("new", 5, 700, 1),
+                         summary("few", 2, 2000, 0)}};
+    const auto changes = compare(before, after);
+    ASSERT_EQ(changes.size(), 5U);
+    EXPECT_EQ(changes[0].before->name, "few");
+    EXPECT_FALSE(changes[0].is_significant()) << "one later call says nothing";
+    EXPECT_EQ(changes[1].after->name, "new");
+    EXPECT_EQ(changes[1].before, nullptr);
+    EXPECT_EQ(changes[2].before->name, "faster");
+    EXPECT_DOUBLE_EQ(changes[2].ratio, 0.9);
+    EXPECT_EQ(changes[2].change, Nanoseconds(-100));
+    EXPECT_TRUE(changes[2].is_significant());
+    const auto noise = std::find_if(changes.begin(), changes.end(), [](const PassChange& each) {
+        return each.before != nullptr && each.before->name == "noise";
+    });
+    EXPECT_FALSE(noise->is_significant());
+    EXPECT_NEAR(noise->chance, 0.72, 0.01) << "10 / sqrt(2 * 200^2 / 100) = 0.354 standard errors";
+}
+
+TEST_F(ProfileTest, CsvHasALineAPassAndQuotesWhatNeedsIt) {
+    recorder_.add(Span{"a, \"b\"", "host", microseconds(0), microseconds(10), 1});
+    profile_.update(milliseconds(1));
+    const std::string csv = to_csv(profile_.capture("now"));
+    EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
+    EXPECT_NE(csv.find("\"a, \"\"b\"\"\",host,,1,10000,10000,10000,"), std::string::npos) << csv;
+}
+
+TEST_F(ProfileTest, LiveStatisticsAreOneJsonObjectALine) {
+    for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 1000);
+    profile_.update(milliseconds(10));
+    profile_.add_frame({.index = 0, .shown = milliseconds(1)});
+    const std::string path = std::string(::testing::TempDir()) + "live.jsonl";
+    ::unlink(path.c_str());
+    {
+        auto sink = LineSink::open(path);
+        ASSERT_TRUE(sink) << sink.error().message;
+        for (int i = 0; i < 2; ++i) ASSERT_TRUE(sink->write(to_json_line(profile_, milliseconds(10))));
+    }
+    std::ifstream file(path);
+    int lines = 0;
+    for (std::string line; std::getline(file, line); ++lines) {
+        const auto read = nlohmann::json::parse(line);
+        EXPECT_EQ(read["frames"], 1);
+        EXPECT_EQ(read["passes"].size(), 4U);
+    }
+    EXPECT_EQ(lines, 2);
+}
+
+TEST(LineSink, WritesToASocketWholeLinesAndDropsWhatASlowReaderHasNoRoomFor) {
+    const std::string path = std::string(::testing::TempDir()) + "live.sock";
+    ::unlink(path.c_str());
+    const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(::listen(listener, 1), 0);
+    auto sink = LineSink::open("unix:" + path);
+    ASSERT_TRUE(sink) << sink.error().message;
+    const int reader = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    ASSERT_GE(reader, 0);
+    const std::string line(10'000, 'x');
+    int written = 0;
+    while (sink->dropped() == 0 && written < 10'000) {
+        ASSERT_TRUE(sink->write(line));
+        ++written;
+    }
+    EXPECT_GT(sink->dropped(), 0U);
+    std::string received;
+    ASSERT_EQ(::fcntl(reader, F_SETFL, O_NONBLOCK), 0);
+    char buffer[65536];
+    for (ssize_t n = 0; (n = ::read(reader, buffer, sizeof buffer)) > 0;)
+        received.append(buffer, static_cast<std::size_t>(n));
+    ASSERT_TRUE(sink->write("last"));
+    for (ssize_t n = 0; (n = ::read(reader, buffer, sizeof buffer)) > 0;)
+        received.append(buffer, static_cast<std::size_t>(n));
+    std::istringstream lines(received);
+    std::string each, newest;
+    while (std::getline(lines, each)) {
+        newest = each;
+        EXPECT_TRUE(each == line || each == "last") << each.size();
+    }
+    EXPECT_EQ(newest, "last");
+    ::close(reader);
+    ::close(listener);
+    EXPECT_EQ(LineSink::open("/nonexistent/live.jsonl").error().code, ErrorCode::Io);
+}
+
+}  // namespace
+}  // namespace kinetograph::profile

@@ -1,0 +1,334 @@
+// Every panel in an ImGui context without a window, with scripted mouse and keys; the context is a host application's.
+#include "recorded_steps.hpp"
+
+#include <kinetograph/engine/ui/compact_hud.hpp>
+#include <kinetograph/engine/ui/panels.hpp>
+
+#include <imgui_internal.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace kinetograph::ui {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::decoder_and_display;
+using testing::record_step;
+
+/// Draws another panel and keeps what it wrote.
+class Overheard final : public Panel {
+  public:
+    explicit Overheard(std::unique_ptr<Panel> panel) : panel_(std::move(panel)) {}
+    std::string_view name() const override { return panel_->name(); }
+    void draw(const PanelContext& context) override {
+        ImGui::LogToBuffer(10);
+        panel_->draw(context);
+        text = GImGui->LogBuffer.c_str();
+        ImGui::LogFinish();
+        const ImGuiWindow* window = ImGui::GetCurrentWindow();
+        place = window->Rect();
+    }
+    std::string text;
+    ImRect place;
+
+  private:
+    std::unique_ptr<Panel> panel_;
+};
+
+class Panels : public ::testing::Test {
+  protected:
+    static constexpr float kSide = 800.0F;
+
+    Panels() {
+        ImGui::SetCurrentContext(context_);
+        ImGuiIO& io = ImGui::GetIO();
+        io.IniFilename = nullptr;
+        io.DisplaySize = {kSide, kSide};
+        unsigned char* pixels = nullptr;
+        int width = 0, height = 0;
+        io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
+        for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = key;
+        io.MousePos = {-1, -1};
+        for (std::uint64_t step = 1; step <= 9; ++step) record(step);
+    }
+    ~Panels() override { ImGui::DestroyContext(context_); }
+
+    void record(std::uint64_t step, Nanoseconds decode = milliseconds(60)) {
+        now_ = milliseconds(150) * (step + 1);
+        record_step(recorder_, plan_, step, milliseconds(150) * step, decode);
+        profile_.update(now_);
+        profile_.add_frame({.index = step, .shown = now_, .decode = decode, .late = decode > milliseconds(60)});
+    }
+
+    /// Shows this panel alone, over the whole display.
+    Overheard& open(std::unique_ptr<Panel> panel) {
+        auto overheard = std::make_unique<Overheard>(std::move(panel));
+        Overheard& result = *overheard;
+        host_.add(std::move(overheard));
+        host_.arrange(0, 0, kSide, kSide);
+        picture(3);  // tables measure themselves first
+        return result;
+    }
+    void picture(int times = 1) {
+        for (; times > 0; --times) {
+            ImGui::GetIO().DeltaTime = 0.3F;
+            ImGui::NewFrame();
+            host_.draw(profile_, now_);
+            ImGui::Render();
+            ImGui::GetIO().MouseWheel = 0;
+        }
+    }
+    void point_at(float x, float y) {
+        ImGui::GetIO().MousePos = {x, y};
+        picture();
+    }
+    void click(float x, float y) {
+        point_at(x, y);
+        ImGui::GetIO().MouseDown[0] = true;
+        picture();
+        ImGui::GetIO().MouseDown[0] = false;
+        picture(2);
+    }
+    void drag(float x, float y, float by) {
+        point_at(x, y);
+        ImGui::GetIO().MouseDown[0] = true;
+        picture();
+        point_at(x + by, y);
+        ImGui::GetIO().MouseDown[0] = false;
+        picture();
+    }
+    void wheel(float x, float y, float notches) {
+        point_at(x, y);
+        ImGui::GetIO().MouseWheel = notches;
+        picture(2);
+    }
+    std::string selected() { return std::string(profile_.text(host_.selection().pass)); }
+    /// The passes that clicks at x select, from the top of the panel to its bottom, each once.
+    std::vector<std::string> selected_down(const Overheard& panel, float x, float from = 30) {
+        std::vector<std::string> found;
+        for (float y = panel.place.Min.y + from; y < panel.place.Max.y - 4; y += 5) {
+            host_.selection() = {};
+            click(x, y);
+            if (!selected().empty() && (found.empty() || found.back() != selected())) found.push_back(selected());
+        }
+        return found;
+    }
+    static bool has_tooltip() {
+        const ImGuiWindow* tip = ImGui::FindWindowByName("##Tooltip_00");
+        return tip != nullptr && tip->Active;
+    }
+
+    ImGuiContext* context_ = ImGui::CreateContext();
+    profile::Recorder recorder_;
+    profile::PlanId plan_ = recorder_.plans().add(decoder_and_display(recorder_.names()));
+    profile::Profile profile_{recorder_};
+    PanelHost host_;
+    Nanoseconds now_{};
+};
+
+void expect_all(const std::string& text, std::initializer_list<const char*> parts) {
+    for (const char* part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in:\n" << text;
+}
+
+TEST_F(Panels, AllDrawWithNothingRecorded) {
+    profile::Recorder recorder;
+    profile::Profile profile(recorder);
+    PanelHost host = PanelHost::with_all_panels();
+    for (const std::string_view name : host.names()) host.show(name, true);
+    for (int i = 0; i < 3; ++i) {
+        ImGui::GetIO().DeltaTime = 0.1F;
+        ImGui::NewFrame();
+        host.draw(profile, milliseconds(1));
+        draw_compact_hud(profile);
+        ImGui::Render();
+    }
+}
+
+TEST_F(Panels, TheHostsStyleAndContextStayAsTheyAre) {
+    ImGui::StyleColorsLight();
+    const ImGuiStyle style = ImGui::GetStyle();
+    host_ = PanelHost::with_all_panels();
+    for (const std::string_view name : host_.names()) host_.show(name, true);
+    host_.arrange(0, 0, kSide, kSide);
+    picture(3);
+    EXPECT_EQ(std::memcmp(&style, &ImGui::GetStyle(), sizeof style), 0);
+    EXPECT_EQ(ImGui::GetCurrentContext(), context_);
+    EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 1000);
+}
+
+TEST_F(Panels, AnApplicationAddsItsOwnRemovesOursAndArrangesThem) {
+    class Mine final : public Panel {
+      public:
+        std::string_view name() const override { return "Mine"; }
+        void draw(const PanelContext&) override {
+            ++drawn;
+            place = ImGui::GetCurrentWindow()->Rect();
+        }
+        int drawn = 0;
+        ImRect place;
+    };
+    host_ = PanelHost::with_all_panels();
+    auto mine = std::make_unique<Mine>();
+    Mine& panel = *mine;
+    host_.add(std::move(mine));
+    EXPECT_EQ(host_.names().back(), "Mine");
+    for (const std::string_view name : {"Timeline", "Pacing", "Memory"}) EXPECT_NE(host_.remove(name), nullptr);
+    EXPECT_EQ(host_.remove("Timeline"), nullptr);
+    host_.arrange(0, 0, 800, 640);  // Passes and Mine side by side
+    picture(2);
+    EXPECT_EQ(panel.drawn, 2);
+    EXPECT_GT(panel.place.Min.x, 390);
+    EXPECT_NEAR(panel.place.Max.x, 800, 1);
+    host_.show("Mine", false);
+    EXPECT_FALSE(host_.is_shown("Mine"));
+    picture();
+    EXPECT_EQ(panel.drawn, 2);
+}
+
+TEST_F(Panels, WhatIsFrozenTakesNothingNewOver) {
+    const Overheard& panel = open(make_passes_panel());
+    host_.freeze(true);
+    recorder_.add(profile::Span{"a new pass", "host", now_, now_ + milliseconds(5), 1});
+    picture();
+    EXPECT_EQ(panel.text.find("a new pass"), std::string::npos);
+    host_.freeze(false);
+    picture(2);
+    expect_all(panel.text, {"a new pass"});
+}
+
+TEST_F(Panels, PassesShowsTimesRatesAndKernels) {
+    profile_.set_ceiling("accelerator", {.operations_per_second = 4e12, .bytes_per_second = 30e9});
+    const Overheard& panel = open(make_passes_panel());
+    expect_all(panel.text, {"4 of 4 passes", "conv_in", "up2.conv1", "upload", "picture"});
+    expect_all(panel.text, {"60.0 ms", "25.0 ms", "1.00", "15.00", "50.0%"});  // 60 GFLOP and 0.9 GB in 60 ms
+    host_.selection() = {recorder_.names().intern("up2.conv1"), recorder_.names().intern("accelerator"), plan_};
+    picture();
+    expect_all(panel.text, {"direct-cpu: first of the open; next onednn-cpu"});
+}
+
+TEST_F(Panels, PassesSortsByAHeaderFiltersByTextAndSelectsByAClick) {
+    const Overheard& panel = open(make_passes_panel());
+    const float x = panel.place.Min.x + 30;
+    const std::vector<std::string> by_share{"up2.conv1", "picture", "conv_in", "upload"};
+    EXPECT_EQ(selected_down(panel, x, 70), by_share) << "below the headers";
+    host_.selection() = {};
+    click(x, panel.place.Min.y + 58);  // the header "pass"
+    point_at(-1, -1);                  // a tooltip would end what is overheard
+    host_.selection() = {};
+    EXPECT_LT(panel.text.find("conv_in"), panel.text.find("picture"));
+    EXPECT_LT(panel.text.find("picture"), panel.text.find("up2.conv1"));
+
+    click(x, panel.place.Min.y + 36);  // the filter box
+    for (const char letter : std::string("conv")) ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(letter));
+    picture(3);
+    expect_all(panel.text, {"2 of 4 passes", "conv_in", "up2.conv1"});
+    EXPECT_EQ(panel.text.find("upload"), std::string::npos);
+}
+
+TEST_F(Panels, TimelineSelectsASpanByAClickAndExplainsItUnderThePointer) {
+    const Overheard& panel = open(make_timeline_panel());
+    // 500 ms are shown, of three steps and a part of a fourth: the newest decode ends 30 ms before the end.
+    const float end = panel.place.Max.x - 8, width = panel.place.GetWidth() - 96 - 16;
+    const float x = end - width * 50.0F / 500.0F;
+    const auto found = selected_down(panel, x);
+    EXPECT_EQ(found, std::vector<std::string>{"up2.conv1"});
+    const auto later = selected_down(panel, end - width * 10.0F / 500.0F);
+    EXPECT_EQ(later, std::vector<std::string>{"picture"});
+}
+
+TEST_F(Panels, TimelineZoomsByTheWheelPansByADragAndFollowsAgain) {
+    const Overheard& panel = open(make_timeline_panel());
+    const float x = panel.place.Min.x + 400, y = panel.place.Min.y + 300;
+    expect_all(panel.text, {"following", "500 ms"});
+    wheel(x, y, 2);
+    expect_all(panel.text, {"following", "320 ms"});
+    wheel(x, y, 100);
+    expect_all(panel.text, {"1.00 us"});
+    wheel(x, y, -200);
+    expect_all(panel.text, {"10.00 s"});
+    drag(x, y, 50);
+    expect_all(panel.text, {"follow (F)"});
+    ImGui::GetIO().KeysDown[static_cast<int>('F')] = true;
+    picture(2);
+    ImGui::GetIO().KeysDown[static_cast<int>('F')] = false;
+    expect_all(panel.text, {"following"});
+}
+
+TEST_F(Panels, PacingShowsLowsPartsAndThePassThatWasLate) {
+    record(10, milliseconds(90));
+    const Overheard& panel = open(make_pacing_panel());
+    expect_all(panel.text, {"10 frames", "6.7 fps", "150 ms", "60.0 ms", "1 late", "up2.conv1 took"});
+}
+
+TEST_F(Panels, MemoryShowsArenasHistoriesAndTheApplicationsFigures) {
+    profile_.set_memory({{.device = "GPU 0", .what = "weights", .bytes = 512U << 20U, .budget = 0},
+                         {.device = "GPU 0", .what = "heap", .bytes = 3U << 20U, .budget = 8U << 20U}});
+    const Overheard& panel = open(make_memory_panel());
+    expect_all(panel.text, {"GPU 0 weights: 512 MiB", "3.00 MiB of 8.00 MiB", "arenas 4.00 MiB, 6.00 MiB without",
+                            "kept from step to step: 2.00 MiB"});
+    bool explained = false;
+    for (float y = panel.place.Min.y + 40; y < panel.place.Max.y && !explained; y += 20) {
+        point_at(panel.place.Min.x + 30, y);
+        explained = has_tooltip();
+    }
+    EXPECT_TRUE(explained) << "a resource under the pointer";
+}
+
+TEST_F(Panels, GraphShowsCountsAndCulledPassesAndSelectsByAClick) {
+    const Overheard& panel = open(make_graph_panel());
+    expect_all(panel.text, {"4 barriers, 3 batches, 1 waits", "50 us", "1 culled"});
+    const float left = panel.place.Min.x + 8 + 8 + 13;
+    EXPECT_EQ(selected_down(panel, left), std::vector<std::string>{"conv_in"});
+    EXPECT_EQ(selected_down(panel, left + 34), std::vector<std::string>{"up2.conv1"});
+    EXPECT_EQ(selected_down(panel, left + 3 * 34), std::vector<std::string>{"picture"});
+}
+
+TEST_F(Panels, SpikesKeepsAStepThatTookTooLongAndComparesCaptures) {
+    record(10, milliseconds(300));
+    for (std::uint64_t step = 11; step < 40; ++step) record(step);
+    const Overheard& panel = open(make_spikes_panel());
+    expect_all(panel.text, {"step 10 of plan 1: 340 ms, 3.4 times the median"});
+    for (float y = panel.place.Min.y + 20; y < panel.place.Min.y + 60 && panel.text.find("over") == std::string::npos;
+         y += 4)
+        click(panel.place.Min.x + 40, y);
+    expect_all(panel.text,
+               {"took", "over", "300 ms", "240 ms", "graphics idle", "waiting for up2.conv1 (accelerator)"});
+    for (float y = panel.place.Min.y + 60; y < panel.place.Max.y && panel.text.find("A with now") == std::string::npos;
+         y += 4)
+        click(panel.place.Min.x + 30, y);
+    for (std::uint64_t step = 40; step < 200; ++step) record(step, milliseconds(50));
+    picture(3);
+    expect_all(panel.text, {"A with now", "by chance", "up2.conv1"});
+}
+
+TEST_F(Panels, TheCompactHudNeedsOneCall) {
+    profile_.update(now_);
+    ImGui::GetIO().DeltaTime = 0.1F;
+    ImGui::NewFrame();
+    draw_compact_hud(profile_);
+    ImGui::Render();
+    EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 200);
+}
+
+TEST_F(Panels, AThousandPassesAreDrawnAtEveryZoom) {
+    for (int pass = 0; pass < 1000; ++pass) {
+        const std::string name = "pass " + std::to_string(pass);
+        for (int step = 0; step < 5; ++step)
+            recorder_.add(profile::Span{name, "accelerator",
+                                        milliseconds(1200 + 100 * step) + Nanoseconds(100'000) * pass,
+                                        milliseconds(1200 + 100 * step) + Nanoseconds(100'000) * (pass + 1), 1});
+    }
+    const Overheard& panel = open(make_timeline_panel());
+    for (const float notches : {-30.0F, 10.0F, 10.0F, 10.0F, 10.0F, 10.0F, 10.0F}) {
+        wheel(panel.place.Min.x + 600, panel.place.Min.y + 100, notches);
+        EXPECT_LT(ImGui::GetDrawData()->TotalVtxCount, 60'000) << "what lies in one pixel is drawn once";
+    }
+    open(make_passes_panel());
+    EXPECT_LT(ImGui::GetDrawData()->TotalVtxCount, 60'000) << "rows that scroll out of view are not drawn";
+}
+
+}  // namespace
+}  // namespace kinetograph::ui
