@@ -45,9 +45,7 @@ constexpr std::array kBindings{
     Binding{"home", "from the start"},
     Binding{"f", "full screen"},
     Binding{"s", "screenshot"},
-    Binding{"I", "profiler"},
-    Binding{"P", "profiler's panels"},
-    Binding{"H", "compact profiler"},
+    Binding{"I  P  H", "profiler: overview, panels, compact"},
     Binding{"?", "this help"},
     Binding{"q", "quit"},
 };
