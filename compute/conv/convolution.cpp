@@ -60,6 +60,23 @@ std::string reason_of(std::span<const DispatchRow> rows, const DispatchRow& take
     return text;
 }
 
+/// Rows of a larger convolution take the method that this one takes.
+Result<std::vector<DispatchRow>> open_rows(const accel::DeviceInfo& device, const ConvProblem& problem,
+                                           const ConvOptions& options) {
+    std::vector<DispatchRow> rows = explain(device, problem, options.sums);
+    std::string_view backend = options.backend;
+    if (backend.empty() && options.part_of != nullptr && *options.part_of != problem) {
+        const std::vector<DispatchRow> whole = explain(device, *options.part_of, options.sums);
+        if (!whole.front().open) return fail(nothing_open(*options.part_of, whole));
+        backend = whole.front().candidate;
+    }
+    if (!backend.empty()) {
+        KG_TRY(auto row, row_of(backend, rows));
+        rows = {row};
+    }
+    return rows;
+}
+
 Result<std::unique_ptr<Convolution>> create_bare(const Candidate& candidate, accel::Device& device,
                                                  const ConvProblem& problem, Weights& weights) {
     if (candidate.plan == nullptr) return candidate.create(device, problem, weights);
@@ -91,16 +108,13 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
 Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, const ConvProblem& problem,
                                                          Weights& weights, const ConvOptions& options) {
     KG_CHECK(validate(problem));
-    std::vector<DispatchRow> rows = explain(device.info(), problem, options.sums);
-    if (!options.backend.empty()) {
-        KG_TRY(auto row, row_of(options.backend, rows));
-        rows = {row};
-    }
+    KG_TRY(auto rows, open_rows(device.info(), problem, options));
     for (DispatchRow& row : rows) {
         if (!row.open) continue;
         const auto candidate = std::ranges::find(candidates(), row.candidate, &Candidate::name);
         auto made = create_from(*candidate, device, problem, weights);
         if (made) (*made)->reason_ = options.backend.empty() ? reason_of(rows, row) : "asked for by name";
+        if (made && options.packing == Packing::Now) KG_CHECK((*made)->pack());
         if (made || made.error().code != ErrorCode::Unsupported) return made;
         row.open = false;
         row.reason = made.error().message;

@@ -20,9 +20,18 @@ enum class Sums : std::uint8_t {
     Fast,   ///< Winograd's too, whose error is about a quarter larger (Rounding::Operands)
 };
 
+/// When parameters are packed and uploaded.
+enum class Packing : std::uint8_t {
+    Now,
+    Later,  ///< by Convolution::pack(): until then nothing of them is on the device
+};
+
 struct ConvOptions {
     std::string_view backend = {};  ///< a candidate's name (dispatch.hpp); empty: the best open one
     Sums sums = Sums::Exact;        ///< where no name is given
+    /// The convolution of which the problem computes some rows: its method is taken, so that they get the same bits.
+    const ConvProblem* part_of = nullptr;
+    Packing packing = Packing::Now;
 };
 
 class Convolution {
@@ -30,7 +39,8 @@ class Convolution {
     /// Picks a method, packs the parameters (or takes those that `weights` holds in its layout) and makes everything
     /// that enqueue() needs later. The choice is a function of device and problem. Errors: those of validate();
     /// InvalidArgument (parameter sizes, an unknown back end's name); Unsupported (no method open, or not the requested
-    /// one; the message lists each with its reason).
+    /// one, or not that of the whole; the message lists each with its reason). With Packing::Later `weights` outlives
+    /// pack(); back ends that pack into objects of their own do so at once, in ordinary memory.
     static Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
                                                        Weights& weights, const ConvOptions& options = {});
     /// The same with its own parameters, which are read only during the call.
@@ -46,6 +56,8 @@ class Convolution {
     /// Why dispatch took it: the predicted time and the runner-up, where there are any.
     const std::string& reason() const { return reason_; }
     virtual std::uint64_t workspace_bytes() const = 0;
+    /// Before the first enqueue(), with Packing::Later. Errors: those of accel::upload.
+    virtual Result<void> pack() { return {}; }
 
     /// Enqueues the convolution as one piece of work named `pass_name`; returns before it is done. The spans of frame
     /// addresses are copied before it returns. The object must live until the stream has completed the call. Errors:

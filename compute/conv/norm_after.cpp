@@ -9,6 +9,7 @@ class NormAfter final : public Convolution {
     NormAfter(const ConvProblem& problem, std::unique_ptr<Convolution> bare, std::span<const float> gamma)
         : Convolution(problem), bare_(std::move(bare)), gamma_(gamma.begin(), gamma.end()) {}
     std::string_view backend() const override { return bare_->backend(); }
+    Result<void> pack() override { return bare_->pack(); }
     std::uint64_t workspace_bytes() const override {
         const ConvProblem& p = problem();
         const auto frames = static_cast<std::uint64_t>(p.n * p.d_out());

@@ -14,16 +14,27 @@ class PlannedConvolution final : public Convolution {
   public:
     PlannedConvolution(const ConvProblem& problem, ConvPlan plan, std::string_view method,
                        std::shared_ptr<Kernels> kernels, std::vector<std::shared_ptr<accel::Kernel>> loaded,
-                       std::shared_ptr<const DeviceParameters> parameters)
+                       Weights& weights)
         : Convolution(problem),
           plan_(std::move(plan)),
           method_(method),
           kernels_(std::move(kernels)),
           loaded_(std::move(loaded)),
-          parameters_(std::move(parameters)) {}
+          weights_(&weights) {
+        weights.expect(plan_.packing.layout,
+                       static_cast<std::uint64_t>(problem.filter_elements()) * element_bytes(problem.dtype));
+    }
 
     std::string_view backend() const override { return method_; }
     std::uint64_t workspace_bytes() const override { return plan_.workspace_bytes; }
+    Result<void> pack() override {
+        if (weights_ == nullptr) return {};
+        KG_TRY(parameters_, weights_->packed<DeviceParameters>(plan_.packing.layout, [&](const ConvParameters& given) {
+            return DeviceParameters::upload(kernels_->device(), plan_.packing.pack(given));
+        }));
+        weights_ = nullptr;
+        return {};
+    }
 
   private:
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
@@ -56,7 +67,8 @@ class PlannedConvolution final : public Convolution {
     std::string_view method_;
     std::shared_ptr<Kernels> kernels_;
     std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's
-    std::shared_ptr<const DeviceParameters> parameters_;
+    Weights* weights_;                                    ///< until pack()
+    std::shared_ptr<const DeviceParameters> parameters_;  ///< from then on
 };
 
 }  // namespace
@@ -69,11 +81,8 @@ Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const
         KG_TRY(auto kernel, kernels->get(name.image, name.kernel));
         loaded.push_back(std::move(kernel));
     }
-    KG_TRY(auto parameters, weights.packed<DeviceParameters>(plan.packing.layout, [&](const ConvParameters& given) {
-        return DeviceParameters::upload(device, plan.packing.pack(given));
-    }));
     return std::make_unique<PlannedConvolution>(problem, std::move(plan), method, std::move(kernels), std::move(loaded),
-                                                std::move(parameters));
+                                                weights);
 }
 
 }  // namespace kinetograph::conv

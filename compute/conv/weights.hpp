@@ -33,6 +33,7 @@ class Weights {
         if (entry == nullptr) {
             KG_TRY(auto made, pack(load().view()));
             entry = std::make_shared<const Packed>(std::move(made));
+            expected_.erase(layout);
         }
         return std::static_pointer_cast<const Packed>(entry);
     }
@@ -40,13 +41,23 @@ class Weights {
     /// The parameters themselves, for back ends that pack into objects of their own.
     HostParameters load();
     std::vector<float> gamma() const { return load_().gamma; }
-    /// How often they were loaded: packings that there are.
-    int packings() const { return packings_; }
+    /// packed() will be asked for the layout, which takes about so many bytes.
+    void expect(const std::string& layout, std::uint64_t bytes) {
+        if (!packed_.contains(layout)) expected_[layout] = bytes;
+    }
+    std::uint64_t expected_bytes() const {
+        std::uint64_t sum = 0;
+        for (const auto& [layout, bytes] : expected_) sum += bytes;
+        return sum;
+    }
+    /// How often they were loaded, or will be for the layouts that are expected: packings that there are or will be.
+    int packings() const { return packings_ + static_cast<int>(expected_.size()); }
 
   private:
     std::function<HostParameters()> load_;
     int packings_ = 0;
     std::map<std::string, std::shared_ptr<const void>> packed_;
+    std::map<std::string, std::uint64_t> expected_;  ///< bytes of the layouts that are not packed yet
 };
 
 /// PackedParameters on a device; null where there are none.

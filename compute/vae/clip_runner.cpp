@@ -1,34 +1,11 @@
 #include <kinetograph/compute/vae/clip_runner.hpp>
 
-#include <algorithm>
-
 namespace kinetograph::vae {
-
-namespace {
-
-/// What a clip needs must be free before any of it is allocated; the model's parameters are there already.
-Result<void> check_free(const Model& model, const StepPlans& plans) {
-    constexpr double kMiB = 1024.0 * 1024.0;
-    const accel::DeviceInfo& device = model.device().info();
-    const StackMemory memory = model.memory(plans);
-    const std::uint64_t held = model.device().bytes_allocated();
-    const std::uint64_t free = device.memory_bytes - std::min(held, device.memory_bytes) + memory.parameters;
-    if (memory.total() <= free) return {};
-    return fail(ErrorCode::OutOfMemory,
-                "decoding {}x{} latents needs {:.0f} MiB (transients {:.0f}, histories {:.0f}, staging {:.0f}, the "
-                "model's parameters {:.0f}), {:.0f} MiB are free beside other clips on {}",
-                plans.size.width, plans.size.height, static_cast<double>(memory.total()) / kMiB,
-                static_cast<double>(memory.transients) / kMiB, static_cast<double>(memory.histories) / kMiB,
-                static_cast<double>(memory.io) / kMiB, static_cast<double>(memory.model()) / kMiB,
-                static_cast<double>(free) / kMiB, device.name);
-}
-
-}  // namespace
 
 Result<std::unique_ptr<ClipRunner>> ClipRunner::create(std::shared_ptr<Model> model, LatentSize size,
                                                        const RunnerOptions& options) {
-    KG_TRY(const auto* plans, model->plan({size.height, size.width, options.max_frames}));
-    KG_CHECK(check_free(*model, *plans));
+    const StackSize steps{size.height, size.width, options.max_frames, options.bands};
+    KG_TRY(const auto* plans, options.bands.count == 1 ? model->plan_to_fit(steps) : model->plan(steps));
     accel::Device& device = model->device();
     KG_TRY(auto clip, Clip::create(std::move(model), *plans));
     std::unique_ptr<ClipRunner> runner(new ClipRunner(std::move(clip)));

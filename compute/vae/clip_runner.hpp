@@ -13,6 +13,7 @@ struct RunnerOptions {
     profile::Recorder* recorder = nullptr;              ///< of the clip's passes; outlives the runner
     std::int64_t max_frames = 1;                        ///< latent frames that one step may take
     accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
+    Bands bands{};                                      ///< more than one: these, whatever is free; else as few as fit
     // For passes of the caller's in the same graphs:
     std::vector<graph::LaneBackend*> lanes{};  ///< beside the runner's own; outlive it
     std::vector<std::pair<graph::MemoryDomain, graph::MemoryBackend*>>
@@ -32,8 +33,7 @@ struct EnqueuedStep {
 class ClipRunner {
   public:
     /// Plans the size and packs the parameters, unless the model has done that before, then allocates what steps of
-    /// every kind need. Errors: those of Model::plan; OutOfMemory with the figures of StackMemory and what is free;
-    /// InvalidArgument (two back ends of one lane or domain).
+    /// every kind need. Errors: those of Model::plan_to_fit; InvalidArgument (two back ends of one lane or domain).
     static Result<std::unique_ptr<ClipRunner>> create(std::shared_ptr<Model> model, LatentSize size,
                                                       const RunnerOptions& options = {});
     ClipRunner(const ClipRunner&) = delete;
@@ -59,7 +59,7 @@ class ClipRunner {
     Result<void> reset();
 
     const graph::Plan* plan() const { return executor_->plan(); }  ///< of the last graph; null before the first
-    std::uint64_t peak_device_bytes() const { return clip_.model().device().peak_bytes() + clip_.memory().packed; }
+    std::uint64_t peak_device_bytes() const { return clip_.model().device().peak_bytes(); }
 
   private:
     explicit ClipRunner(Clip clip) : clip_(std::move(clip)) {}

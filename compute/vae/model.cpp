@@ -141,23 +141,111 @@ Result<void> Model::check(const StackSize& size) const {
     return {};
 }
 
+/// What the device holds more than before is the parameters'; others may have given some back meanwhile.
+template <class Upload>
+auto Model::counting_device_bytes(const Upload& upload) {
+    const std::uint64_t before = device_.bytes_allocated();
+    auto done = upload();
+    const std::uint64_t after = device_.bytes_allocated();
+    device_bytes_ += after - std::min(before, after);
+    return done;
+}
+
 Result<const StepPlans*> Model::plan(const StackSize& size) {
     KG_CHECK(check(size));
     const std::lock_guard lock(mutex_);
+    KG_TRY(const auto* plans, compiled(size));
+    return packed(*plans);
+}
+
+Result<const StepPlans*> Model::plan_to_fit(const StackSize& size) {
+    KG_CHECK(check(size));
+    const std::lock_guard lock(mutex_);
+    KG_TRY(const auto* whole, compiled(size));
+    KG_TRY(const auto* fitting, find_fitting(*whole));
+    KG_CHECK(packed(*fitting));
+    KG_TRY(fitting, find_fitting(*whole));  // now that it is known what the packed filters take
+    if (fitting != whole) log_bands(*whole, *fitting);
+    return packed(*fitting);
+}
+
+void Model::log_bands(const StepPlans& whole, const StepPlans& banded) const {
+    constexpr double kMiB = 1024.0 * 1024.0;
+    device_.log().info(
+        "decoding {}x{} latents in {} bands of rows, which takes {:.0f} MiB instead of {:.0f} and {:.0f} % more "
+        "multiply-adds: {:.0f} MiB are free on {}",
+        whole.size.width, whole.size.height, banded.size.bands.count, static_cast<double>(bytes_wanted(banded)) / kMiB,
+        static_cast<double>(bytes_wanted(whole)) / kMiB, 100 * (banded.work_ratio - 1),
+        static_cast<double>(device_.bytes_free()) / kMiB, device_.info().name);
+}
+
+Result<const StepPlans*> Model::compiled(const StackSize& size) {
     const auto made = std::ranges::find(plans_, size, [](const auto& plans) { return plans->size; });
     if (made != plans_.end()) return made->get();
-    const std::uint64_t before = device_.bytes_allocated();
-    auto plans = compile(size);
-    // What the device holds more than before; others may have given some back meanwhile.
-    const std::uint64_t after = device_.bytes_allocated();
-    device_bytes_ += after - std::min(before, after);
+    auto plans = counting_device_bytes([&] { return compile(size); });
     if (!plans) return fail(std::move(plans.error()), name_);
     return plans_.emplace_back(std::make_unique<const StepPlans>(std::move(*plans))).get();
 }
 
-/// Declares and compiles every kind of step against memory that exists only as sizes, which also packs all parameters.
+/// The plans, once all parameters are on the device.
+Result<const StepPlans*> Model::packed(const StepPlans& plans) {
+    auto done = counting_device_bytes([this] { return parameters_.pack(); });
+    if (!done) return fail(std::move(done.error()), name_);
+    return &plans;
+}
+
+/// What is still to be allocated on the device for a clip.
+std::uint64_t Model::bytes_wanted(const StepPlans& plans) const {
+    const StackMemory memory = memory_locked(plans);
+    const bool on_cpu = device_.info().kind == accel::Kind::Cpu;
+    return memory.clip() - (on_cpu ? 0 : memory.io) + parameters_.bytes_to_pack();
+}
+
+/// More bands take less for transients and more for histories, and a band that begins early computes more rows twice.
+Result<const StepPlans*> Model::find_fitting(const StepPlans& whole) {
+    constexpr std::int64_t kMostBands = 32;
+    constexpr double kMiB = 1024.0 * 1024.0;
+    const std::uint64_t free = device_.bytes_free();
+    if (bytes_wanted(whole) <= free) return &whole;
+    const StepPlans* least = &whole;
+    for (std::int64_t count = 2; count <= kMostBands; count += (count + 3) / 5) {
+        for (std::int64_t upsampling = count_upsamplings(network_.network) - 1; upsampling >= 0; --upsampling) {
+            StackSize size = whole.size;
+            size.bands = {count, upsampling};
+            auto banded = compiled(size);
+            if (!banded && banded.error().code == ErrorCode::Unsupported) continue;
+            if (!banded) return banded;
+            if (bytes_wanted(**banded) < bytes_wanted(*least)) least = *banded;
+            if (bytes_wanted(**banded) <= free) return banded;
+        }
+    }
+    const StackMemory memory = memory_locked(*least);
+    return fail(ErrorCode::OutOfMemory,
+                "decoding {}x{} latents needs {:.0f} MiB, and {:.0f} in the {} bands that need least (transients "
+                "{:.0f}, histories {:.0f}, staging {:.0f}, the model's parameters {:.0f}); {:.0f} MiB are free beside "
+                "other clips on {}",
+                whole.size.width, whole.size.height, static_cast<double>(bytes_wanted(whole)) / kMiB,
+                static_cast<double>(bytes_wanted(*least)) / kMiB, least->size.bands.count,
+                static_cast<double>(memory.transients) / kMiB, static_cast<double>(memory.histories) / kMiB,
+                static_cast<double>(memory.io) / kMiB, static_cast<double>(memory.parameters) / kMiB,
+                static_cast<double>(free) / kMiB, device_.info().name);
+}
+
+/// Of the last kind of step, which is that of all but the first of a clip.
+double Model::work_ratio(const StackSize& size) const {
+    if (size.bands.count == 1) return 1.0;
+    const StepKind kind = kinds(network_, size).front();
+    const auto passes = fused_passes(network_.network, device_.info().kind, kind.first);
+    const auto cut = find_cut(passes, size.bands.upsampling);
+    if (!cut) return 1.0;
+    const auto whole = nn::extents(network_.network, {kind.frames, size.height, size.width, channels()}, kind.first);
+    const nn::Value value = std::visit([](const auto& pass) { return pass.input; }, passes[*cut]);
+    return vae::work_ratio(passes, *cut, cut_into_bands(passes, *cut, whole[value].height, size.bands.count), whole);
+}
+
+/// Declares and compiles every kind of step against memory that exists only as sizes.
 Result<StepPlans> Model::compile(const StackSize& size) {
-    StepPlans made{.size = size};
+    StepPlans made{.size = size, .work_ratio = work_ratio(size)};
     const FindKept find = [&](const std::string& key, std::uint64_t bytes) {
         made.kept_bytes[key] = std::max(made.kept_bytes[key], bytes);
         return graph::Physical{0, 0, bytes};
@@ -181,19 +269,26 @@ Result<StepPlans> Model::compile(const StackSize& size) {
 
 StackMemory Model::memory(const StepPlans& plans) const {
     const std::lock_guard lock(mutex_);
-    const bool on_cpu = device_.info().kind == accel::Kind::Cpu;
+    return memory_locked(plans);
+}
+
+StackMemory Model::memory_locked(const StepPlans& plans) const {
     return {.transients = plans.transients,
             .histories = plans.histories,
             .io = plans.io,
-            .parameters = std::max(device_bytes_, on_cpu ? 0 : parameters_.bytes()),  // at least the filters
-            .packed = on_cpu ? parameters_.bytes() : 0};
+            .parameters = std::max(device_bytes_ + parameters_.bytes_to_pack(), parameters_.bytes()),
+            .bands = plans.size.bands.count,
+            .work_ratio = plans.work_ratio};
 }
 
 Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
                                                   const FindKept& find_kept, graph::Buffer latents,
                                                   const StepOutput& output) {
     const std::lock_guard lock(mutex_);
-    return declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, latents, output);
+    KG_TRY(auto declared,
+           declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, latents, output));
+    KG_CHECK(parameters_.pack());  // nothing is left, but for a trace, whose passes are others
+    return declared;
 }
 
 }  // namespace kinetograph::vae

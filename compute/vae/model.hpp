@@ -40,7 +40,8 @@ struct ModelOptions {
 
 /// Steps of one size: what a clip of it runs, and the memory that it takes beside the model's.
 struct StepPlans {
-    StackSize size;
+    StackSize size;           ///< and in how many bands
+    double work_ratio = 1.0;  ///< multiply-adds of a clip's later steps, over those of the whole picture
     std::map<StepKind, graph::Plan> plans{};
     std::map<std::string, std::uint64_t> kept_bytes{};  ///< by key of the causal convolution; "": zeros
     std::uint64_t transients = 0, histories = 0, io = 0;
@@ -52,10 +53,9 @@ struct StepPlans {
 /// Thread-safe: clips of any thread share one. Its parameters stay on the device until the last of them is gone.
 class Model {
   public:
-    /// Packs nothing yet: the first plan() does. The checkpoint stays with the model, for sizes that want other
-    /// packings. `device` outlives the model.
-    /// Errors: Unsupported (precision, architecture), InvalidArgument (statistics of latents that are too large for the
-    /// precision).
+    /// Packs nothing yet: the first plan_to_fit() or plan() does. The checkpoint stays with the model, for sizes that
+    /// want other packings. `device` outlives the model. Errors: Unsupported (precision, architecture), InvalidArgument
+    /// (statistics of latents that are too large for the precision).
     static Result<std::shared_ptr<Model>> create(accel::Device& device, const Checkpoint& checkpoint,
                                                  const ModelOptions& options = {});
     /// The same for a network without a checkpoint's conventions; `load` gives its parameters, `name` is for messages.
@@ -70,6 +70,11 @@ class Model {
     /// Errors: InvalidArgument (sides 1 to 1024, together up to (2^31 - 1) / (2 * dim) pixels of video, 11 million at
     /// the published width), those of Parameters.
     Result<const StepPlans*> plan(const StackSize& size);
+    /// The same for a clip that is to be allocated now: if the picture as a whole takes more than is free on the device
+    /// (its budget, and what its driver says), the fewest bands that fit (of more than six, not every number is tried).
+    /// Nothing is packed or uploaded before it is known that there are some. Errors: those of plan(); OutOfMemory with
+    /// the figures of StackMemory and the least that would do.
+    Result<const StepPlans*> plan_to_fit(const StackSize& size);
     /// What a clip of the size takes: parameters and packed filters are the model's, all clips' together.
     StackMemory memory(const StepPlans& plans) const;
 
@@ -91,7 +96,16 @@ class Model {
           network_(std::move(network)),
           parameters_(device, std::move(load), network_.sums) {}
     Result<void> check(const StackSize& size) const;
+    template <class Upload>
+    auto counting_device_bytes(const Upload& upload);
+    Result<const StepPlans*> compiled(const StackSize& size);
     Result<StepPlans> compile(const StackSize& size);
+    Result<const StepPlans*> packed(const StepPlans& plans);
+    Result<const StepPlans*> find_fitting(const StepPlans& whole);
+    void log_bands(const StepPlans& whole, const StepPlans& banded) const;
+    double work_ratio(const StackSize& size) const;
+    StackMemory memory_locked(const StepPlans& plans) const;
+    std::uint64_t bytes_wanted(const StepPlans& plans) const;
 
     accel::Device& device_;
     std::string name_;

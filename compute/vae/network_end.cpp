@@ -41,11 +41,11 @@ bool can_split(std::span<const nn::Pass> passes, std::size_t first) {
 
 }  // namespace
 
-NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents) {
+NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, std::size_t begin) {
     const std::int64_t frames = extents.back().frames;
     std::int64_t history = 0;
     std::size_t first = passes.size();
-    for (; first > 0; --first) {
+    for (; first > begin; --first) {
         const auto* pass = std::get_if<nn::ConvPass>(&passes[first - 1]);
         if (pass == nullptr || pass->shuffle != 1 || extents[pass->input].frames != frames ||
             extents[pass->output].frames != frames)

@@ -24,8 +24,8 @@ struct NetworkEnd {
     std::int64_t tail_frames = 0;  ///< of each pass's tail
 };
 
-/// From `first` on all passes are convolutions over as many frames as the output has. What one of them keeps is made by
-/// the pass before it and read by no other.
-NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents);
+/// At or after pass `begin`. From `first` on all passes are convolutions over as many frames as the output has. What
+/// one of them keeps is made by the pass before it and read by no other.
+NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, std::size_t begin = 0);
 
 }  // namespace kinetograph::vae

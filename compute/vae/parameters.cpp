@@ -1,4 +1,5 @@
 #include <kinetograph/compute/vae/parameters.hpp>
+#include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/engine/accel/upload.hpp>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ conv::HostParameters Parameters::host_parameters(const std::string& key, OutputC
 }
 
 Result<const conv::Convolution*> Parameters::convolution(const std::string& key, const conv::ConvProblem& problem,
-                                                         OutputChannels channels, const std::string& norm_key) {
+                                                         const conv::ConvProblem& whole, OutputChannels channels,
+                                                         const std::string& norm_key) {
     const auto [first, last] = layers_.equal_range(key);
     auto layer = std::find_if(first, last, [&](const auto& entry) {
         return entry.second.channels == channels && entry.second.norm_key == norm_key;
@@ -29,21 +31,36 @@ Result<const conv::Convolution*> Parameters::convolution(const std::string& key,
         layer = layers_.emplace(key, Layer{channels, norm_key, std::move(weights), {}});
     }
     auto& convolutions = layer->second.convolutions;
-    const auto made = std::ranges::find(convolutions, problem, [](const auto& one) { return one->problem(); });
-    if (made != convolutions.end()) return made->get();
-    auto created = conv::Convolution::create(device_, problem, *layer->second.weights, {.sums = sums_});
+    const auto made = std::ranges::find_if(
+        convolutions, [&](const Made& one) { return one.convolution->problem() == problem && one.whole == whole; });
+    if (made != convolutions.end()) return made->convolution.get();
+    auto created = conv::Convolution::create(device_, problem, *layer->second.weights,
+                                             {.sums = sums_, .part_of = &whole, .packing = conv::Packing::Later});
     if (!created) return fail(std::move(created.error()), key);
-    return convolutions.emplace_back(std::move(*created)).get();
+    return convolutions.emplace_back(Made{whole, std::move(*created)}).convolution.get();
+}
+
+Result<void> Parameters::pack() {
+    for (auto& [key, layer] : layers_)
+        for (const Made& made : layer.convolutions)
+            if (auto packed = made.convolution->pack(); !packed) return fail(std::move(packed.error()), key);
+    return {};
 }
 
 std::uint64_t Parameters::bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& [key, layer] : layers_) {
         if (layer.convolutions.empty()) continue;
-        const conv::ConvProblem& problem = layer.convolutions.front()->problem();
+        const conv::ConvProblem& problem = layer.convolutions.front().convolution->problem();
         bytes += static_cast<std::uint64_t>(layer.weights->packings() * problem.filter_elements()) *
                  element_bytes(problem.dtype);
     }
+    return bytes;
+}
+
+std::uint64_t Parameters::bytes_to_pack() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [key, layer] : layers_) bytes += whole_pages(layer.weights->expected_bytes());
     return bytes;
 }
 

@@ -29,23 +29,33 @@ class Parameters {
         : device_(device), load_(std::move(load)), sums_(sums) {}
 
     /// The convolution `problem` with `key`.weight and `key`.bias, and `norm_key`.gamma where the problem has a norm;
-    /// packed on first use. Errors: those of Convolution::create, with the key in front.
+    /// to be enqueued after pack(). `whole` is the problem itself, or the one that it computes some rows of
+    /// (ConvOptions::part_of). Errors: those of Convolution::create, with the key in front.
     Result<const conv::Convolution*> convolution(const std::string& key, const conv::ConvProblem& problem,
-                                                 OutputChannels channels = {}, const std::string& norm_key = "");
+                                                 const conv::ConvProblem& whole, OutputChannels channels = {},
+                                                 const std::string& norm_key = "");
+    /// Packs and uploads what was asked for since. Errors: those of Convolution::pack, with the key in front.
+    Result<void> pack();
     /// `key`.gamma as one value a channel, on the device. Errors: those of accel::upload.
     Result<const float*> gamma(const std::string& key);
     /// `values` on the device under a name of their own; null for none. Errors: those of accel::upload.
     Result<const float*> constant(const std::string& name, std::span<const float> values);
     accel::Device& device() const { return device_; }
-    std::uint64_t bytes() const;  ///< of all packed filters, estimated from their element counts
+    /// Of all filters that are packed or will be, estimated from their element counts.
+    std::uint64_t bytes() const;
+    std::uint64_t bytes_to_pack() const;  ///< that pack() will take, about
 
   private:
+    struct Made {
+        conv::ConvProblem whole;
+        std::unique_ptr<conv::Convolution> convolution;
+    };
     /// A layer's weights and its convolutions over different numbers of frames.
     struct Layer {
         OutputChannels channels;
         std::string norm_key;
         std::unique_ptr<conv::Weights> weights;
-        std::vector<std::unique_ptr<conv::Convolution>> convolutions;
+        std::vector<Made> convolutions;
     };
     conv::HostParameters host_parameters(const std::string& key, OutputChannels channels,
                                          const std::string& norm_key) const;

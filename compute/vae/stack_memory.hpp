@@ -17,12 +17,14 @@ struct StackMemory {
     std::uint64_t io = 0;          ///< staging of input and output; beside a GPU that is the host's
     std::uint64_t stream = 0;      ///< latents and frames of a stream, where they lie on the accelerator
     // Of the model, all of its clips' together:
-    std::uint64_t parameters = 0;  ///< as the device holds them
-    std::uint64_t packed = 0;  ///< filters that back ends for the CPU pack in ordinary memory, which it does not count
+    std::uint64_t parameters = 0;  ///< as the device holds them, or estimated where a back end packs in ordinary memory
+
+    // What a clip pays for taking so little, where the whole picture does not fit:
+    std::int64_t bands = 1;   ///< of rows, in which steps run (vae::Bands); 1: the whole picture
+    double work_ratio = 1.0;  ///< multiply-adds over those of the whole picture
 
     std::uint64_t clip() const { return transients + histories + io + stream; }
-    std::uint64_t model() const { return parameters + packed; }
-    std::uint64_t total() const { return clip() + model(); }
+    std::uint64_t total() const { return clip() + parameters; }
 };
 
 }  // namespace kinetograph::vae

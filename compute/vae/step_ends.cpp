@@ -51,39 +51,36 @@ Result<Tensor> unpack_latents(const StepContext& step, graph::Buffer latents, co
     return data.out;
 }
 
-Result<std::vector<graph::Buffer>> write_frames(const StepContext& step, const Tensor& x, const ClipFrames& frames) {
-    const bool given = !frames.places.empty();
-    const auto count = static_cast<std::size_t>(x.frames);
-    if (frames.format == FrameFormat::Rgba8 && x.channels != 3)
-        return fail(ErrorCode::InvalidArgument, "write_frames: pictures have 3 channels, the last layer makes {}",
-                    x.channels);
-    if (given && frames.places.size() != count)
-        return fail(ErrorCode::InvalidArgument, "write_frames: the step makes {} frames, memory is given for {}", count,
-                    frames.places.size());
-    const graph::BufferDesc desc{static_cast<std::uint64_t>(x.pixels()) * bytes_per_pixel(frames.format), 256,
-                                 frames.domain};
+namespace {
+
+void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& frames,
+                  Written& written) {
+    const graph::BufferDesc desc{static_cast<std::uint64_t>(rows.height * x.width) * bytes_per_pixel(frames.format),
+                                 256, frames.domain};
     struct Data {
         Tensor in;
-        std::vector<graph::Buffer> out;
-        graph::Buffer flag;
+        Written out;
     };
     const Data& data = step.frame.add_pass<Data>(
-        "write_frames", Lane::Accelerator,
+        step.named("write_frames"), Lane::Accelerator,
         [&](graph::PassBuilder& pass, Data& d) {
             d.in = read(pass, x);
-            for (std::size_t i = 0; i < count; ++i)
-                d.out.push_back(given ? pass.write(frames.places[i], Access::KernelWrite)
-                                      : pass.create(fmt::format("frame {}", i), desc, Access::KernelWrite));
-            if (frames.not_finite) d.flag = pass.write(frames.not_finite, Access::KernelWrite);
+            for (std::size_t i = 0; i < static_cast<std::size_t>(x.frames); ++i)
+                d.out.frames.push_back(written.frames.empty()
+                                           ? pass.create(fmt::format("frame {}", i), desc, Access::KernelWrite)
+                                           : pass.write(written.frames[i], Access::KernelWrite));
+            if (written.not_finite) d.out.not_finite = pass.write(written.not_finite, Access::KernelWrite);
             pass.run_anew();
         },
-        [format = frames.format, limit = limit_of(step.network), operators = &step.operators](
+        [format = frames.format, limit = limit_of(step.network), operators = &step.operators,
+         before = static_cast<std::uint64_t>(rows.first * x.width) * bytes_per_pixel(frames.format)](
             const Data& d, accel::PassContext& lane) {
             const auto input = read_only(addresses(lane, d.in));
             std::vector<std::byte*> outputs;
-            outputs.reserve(d.out.size());
-            for (const graph::Buffer buffer : d.out) outputs.push_back(lane.address(buffer));
-            auto* not_finite = d.flag ? reinterpret_cast<std::uint32_t*>(lane.address(d.flag)) : nullptr;
+            outputs.reserve(d.out.frames.size());
+            for (const graph::Buffer buffer : d.out.frames) outputs.push_back(lane.address(buffer) + before);
+            auto* not_finite =
+                d.out.not_finite ? reinterpret_cast<std::uint32_t*>(lane.address(d.out.not_finite)) : nullptr;
             if (format == FrameFormat::Rgba8)
                 return report(lane, operators->store_picture(lane.stream(), lane.pass_name(),
                                                              {input, outputs, d.in.pixels(), d.in.dtype, not_finite}));
@@ -92,54 +89,91 @@ Result<std::vector<graph::Buffer>> write_frames(const StepContext& step, const T
                                                   {std::span(input).subspan(i, 1), reinterpret_cast<float*>(outputs[i]),
                                                    d.in.pixels() * d.in.channels, d.in.dtype, limit, not_finite}));
         });
-    if (data.flag) step.frame.export_contents(data.flag);
-    if (given)
-        for (const graph::Buffer buffer : data.out) step.frame.export_contents(buffer);
-    return data.out;
+    written = data.out;
 }
 
-void write_values(const StepContext& step, const Tensor& x, const ClipValues& values) {
-    const graph::Buffer output =
-        step.frame.import_buffer("frames", {values.output.bytes, 64, graph::MemoryDomain::Accelerator}, values.output);
+/// As float32 to pictures [height, width, channels] that follow each other at `to`.
+void store_rows(accel::PassContext& lane, const nn::Operators& operators, const Tensor& x, float* to, PictureRows rows,
+                float limit = std::numeric_limits<float>::infinity(), std::uint32_t* not_finite = nullptr) {
+    const auto input = read_only(addresses(lane, x));
+    const std::int64_t row = x.width * x.channels;
+    const std::size_t together = x.height == rows.height ? input.size() : 1;  // whole frames lie dense at both ends
+    for (std::size_t i = 0; i < input.size(); i += together)
+        report(lane, operators.store_f32(lane.stream(), lane.pass_name(),
+                                         {std::span(input).subspan(i, together),
+                                          to + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row,
+                                          x.height * row, x.dtype, limit, not_finite}));
+}
+
+void write_values(const StepContext& step, const Tensor& x, PictureRows rows, const ClipValues& values,
+                  Written& written) {
     struct Data {
         Tensor in;
         graph::Buffer out;
     };
     const Data& data = step.frame.add_pass<Data>(
-        "write_frames", Lane::Accelerator,
+        step.named("write_frames"), Lane::Accelerator,
         [&](graph::PassBuilder& pass, Data& d) {
             d.in = read(pass, x);
-            d.out = pass.write(output, Access::KernelWrite);
+            d.out = pass.write(written.frames.front(), Access::KernelWrite);
         },
-        [limit = limit_of(step.network), not_finite = values.not_finite, operators = &step.operators](
+        [limit = limit_of(step.network), not_finite = values.not_finite, operators = &step.operators, rows](
             const Data& d, accel::PassContext& lane) {
-            const auto input = read_only(addresses(lane, d.in));
-            report(lane, operators->store_f32(lane.stream(), lane.pass_name(),
-                                              {input, reinterpret_cast<float*>(lane.address(d.out)),
-                                               d.in.pixels() * d.in.channels, d.in.dtype, limit, not_finite}));
+            store_rows(lane, *operators, d.in, reinterpret_cast<float*>(lane.address(d.out)), rows, limit, not_finite);
         });
-    step.frame.export_contents(data.out);
+    written.frames = {data.out};
 }
 
-Result<void> write_trace(const StepContext& step, const Tensor& x, TraceRequest& trace) {
-    trace.values = static_cast<std::size_t>(x.frames * x.pixels() * x.channels);
-    KG_TRY(trace.memory,
-           step.parameters.device().allocate_pinned("trace " + trace.module, trace.values * sizeof(float)));
+}  // namespace
+
+Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, const StepOutput& output) {
+    if (const auto* values = std::get_if<ClipValues>(&output)) {
+        const graph::BufferDesc desc{values->output.bytes, 64, graph::MemoryDomain::Accelerator};
+        return Written{.frames = {step.frame.import_buffer("frames", desc, values->output)}, .not_finite = {}};
+    }
+    const auto& frames = std::get<ClipFrames>(output);
+    const auto count = static_cast<std::size_t>(shape.frames);
+    if (frames.format == FrameFormat::Rgba8 && shape.channels != 3)
+        return fail(ErrorCode::InvalidArgument, "write_frames: pictures have 3 channels, the last layer makes {}",
+                    shape.channels);
+    if (!frames.places.empty() && frames.places.size() != count)
+        return fail(ErrorCode::InvalidArgument, "write_frames: the step makes {} frames, memory is given for {}", count,
+                    frames.places.size());
+    return Written{.frames = {frames.places.begin(), frames.places.end()}, .not_finite = frames.not_finite};
+}
+
+void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& output,
+                  Written& written) {
+    if (const auto* values = std::get_if<ClipValues>(&output)) return write_values(step, x, rows, *values, written);
+    write_frames(step, x, rows, std::get<ClipFrames>(output), written);
+}
+
+std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput& output, const Written& written) {
+    const auto* frames = std::get_if<ClipFrames>(&output);
+    if (written.not_finite) step.frame.export_contents(written.not_finite);
+    if (frames == nullptr || !frames->places.empty())
+        for (const graph::Buffer buffer : written.frames) step.frame.export_contents(buffer);
+    return frames != nullptr ? written.frames : std::vector<graph::Buffer>{};
+}
+
+Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,
+                         TraceRequest& trace) {
+    if (!trace.memory) {
+        trace.values = static_cast<std::size_t>(whole.elements());
+        KG_TRY(trace.memory,
+               step.parameters.device().allocate_pinned("trace " + trace.module, trace.values * sizeof(float)));
+    }
     struct Data {
         Tensor in;
     };
     step.frame.add_pass<Data>(
-        "trace " + trace.module, Lane::Accelerator,
+        step.named("trace " + trace.module), Lane::Accelerator,
         [&](graph::PassBuilder& pass, Data& d) {
             d.in = read(pass, x);
             pass.has_side_effect();
         },
-        [operators = &step.operators, output = reinterpret_cast<float*>(trace.memory->data())](
-            const Data& d, accel::PassContext& lane) {
-            const auto input = read_only(addresses(lane, d.in));
-            report(lane, operators->store_f32(lane.stream(), lane.pass_name(),
-                                              {input, output, d.in.pixels() * d.in.channels, d.in.dtype}));
-        });
+        [operators = &step.operators, output = reinterpret_cast<float*>(trace.memory->data()), rows](
+            const Data& d, accel::PassContext& lane) { store_rows(lane, *operators, d.in, output, rows); });
     return {};
 }
 

@@ -12,15 +12,35 @@ struct StepContext {
     const NetworkDesc& network;
     Parameters& parameters;
     const nn::Operators& operators;
+    std::string band{};  ///< what the names of a band's passes end in
+
+    std::string named(const std::string& key) const { return key + band; }
+};
+
+/// Where the rows of a tensor lie in the picture: from row `first` on, of `height`.
+struct PictureRows {
+    std::int64_t first = 0, height = 0;
+};
+
+/// What a step's results are written to, in its newest contents: bands write one after the other.
+struct Written {
+    std::vector<graph::Buffer> frames;  ///< or all values; empty before the first transients are made
+    graph::Buffer not_finite;
 };
 
 /// The activation of shape `shape` that `latents` are. Errors: InvalidArgument (too few bytes), those of Parameters.
 /// `anew`: they lie elsewhere in every step.
 Result<Tensor> unpack_latents(const StepContext& step, graph::Buffer latents, const nn::Extent& shape, bool anew);
-/// Errors: InvalidArgument, as of declare_step().
-Result<std::vector<graph::Buffer>> write_frames(const StepContext& step, const Tensor& x, const ClipFrames& frames);
-void write_values(const StepContext& step, const Tensor& x, const ClipValues& values);
-/// Errors: those of Device::allocate_pinned.
-Result<void> write_trace(const StepContext& step, const Tensor& x, TraceRequest& trace);
+/// Before anything is written of a step that makes `shape`. Errors: InvalidArgument, as of declare_step().
+Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, const StepOutput& output);
+/// Writes `rows` of the picture, which are all of `x`.
+void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& output,
+                  Written& written);
+/// Exports what was written to memory of the caller's; returns the contents of the frames, none of ClipValues.
+std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput& output, const Written& written);
+/// Rows of a module's output, `whole`, whose memory is allocated with the first of them. Errors: those of
+/// Device::allocate_pinned.
+Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,
+                         TraceRequest& trace);
 
 }  // namespace kinetograph::vae

@@ -27,39 +27,94 @@ class StepDeclaration {
           operators_(resources.operators),
           find_kept_(resources.find_kept),
           trace_(trace),
-          extents_(nn::extents(network.network, input_extent(), kind.first)),
+          whole_(nn::extents(network.network, input_extent(), kind.first)),
+          extents_(whole_),
           tensors_(extents_.size()),
           tails_(extents_.size()),
           kept_for_(extents_.size()) {}
 
-    /// On a GPU a convolution doubles its input on the way; on the CPU a pass does, whose output the back ends there
-    /// read in place.
     Result<std::vector<graph::Buffer>> run(graph::Buffer latents, const StepOutput& output) {
-        const auto* frames = std::get_if<ClipFrames>(&output);
-        KG_TRY(tensors_.front(), unpack_latents(context(), latents, input_extent(), frames != nullptr));
-        const bool on_cpu = parameters_.device().info().kind == accel::Kind::Cpu;
+        const bool anew = std::holds_alternative<ClipFrames>(output);
+        KG_TRY(tensors_.front(), unpack_latents(context(), latents, input_extent(), anew));
+        KG_TRY(written_, begin_output(context(), whole_.back(), output));
         const std::vector<nn::Pass> passes =
-            nn::fuse(network_.network, {.first_step = kind_.first, .upsample_in_conv = !on_cpu});
+            fused_passes(network_.network, parameters_.device().info().kind, kind_.first);
+        if (size_.bands.count == 1) {
+            declare_from(passes, 0);
+            write(output);
+        } else {
+            KG_CHECK(declare_in_bands(passes, output));
+        }
+        if (error_) return fail(std::move(*error_));
+        return end_output(context(), output, written_);
+    }
+
+  private:
+    /// The passes from `begin` on.
+    void declare_from(const std::vector<nn::Pass>& passes, std::size_t begin) {
         const bool whole = trace_ != nullptr || network_.one_step;
-        end_ = whole ? NetworkEnd{.first = passes.size()} : find_end(passes, extents_);
-        for (std::size_t i = 0; i < end_.first && !error_; ++i)
+        end_ = whole ? NetworkEnd{.first = passes.size()} : find_end(passes, extents_, begin);
+        for (std::size_t i = begin; i < end_.first && !error_; ++i)
             std::visit([this](const auto& each) { declare(each); }, passes[i]);
         for (std::size_t i = end_.first; i < passes.size() && !error_; ++i) {
             if (i == end_.first) declare(std::get<nn::ConvPass>(passes[i]), Part::Head);
             if (i + 1 < passes.size()) declare(std::get<nn::ConvPass>(passes[i + 1]), Part::Head);
             if (!error_) declare(std::get<nn::ConvPass>(passes[i]), Part::Tail);
         }
-        if (error_) return fail(std::move(*error_));
-        if (frames != nullptr) return write_frames(context(), tensors_.back(), *frames);
-        write_values(context(), tensors_.back(), std::get<ClipValues>(output));
-        return std::vector<graph::Buffer>{};
     }
 
-  private:
+    Result<void> declare_in_bands(const std::vector<nn::Pass>& passes, const StepOutput& output) {
+        const auto cut = find_cut(passes, size_.bands.upsampling);
+        if (!cut)
+            return fail(ErrorCode::Unsupported, "the network cannot be cut into bands at its upsampling {}",
+                        size_.bands.upsampling);
+        for (std::size_t i = 0; i < *cut && !error_; ++i)
+            std::visit([this](const auto& each) { declare(each); }, passes[i]);
+        const nn::Value value = std::visit([](const auto& pass) { return pass.input; }, passes[*cut]);
+        const Tensor before = tensors_[value];
+        for (const Band& band : cut_into_bands(passes, *cut, before.height, size_.bands.count)) {
+            if (error_) break;
+            begin_band(band, value, before);
+            declare_from(passes, *cut);
+            write(output);
+        }
+        return {};
+    }
+
+    /// From here on `cut` and the values behind it are the band's.
+    void begin_band(const Band& band, nn::Value cut, const Tensor& before) {
+        tails_.assign(tails_.size(), {});
+        kept_for_.assign(kept_for_.size(), {});
+        for (nn::Value value = cut; value < extents_.size(); ++value)
+            extents_[value].height = whole_[value].height / before.height * band.read.count;
+        tensors_[cut] = before.rows(band.read.first, band.read.count);
+        band_ = {band, cut, band_ ? band_->index + 1 : 0};
+    }
+
+    void write(const StepOutput& output) {
+        if (!error_) write_output(context(), made_rows(tensors_.back()), place_of(tensors_.back()), output, written_);
+    }
+
+    /// Of what a band computes: the rows that are the picture's.
+    Tensor made_rows(const Tensor& x) const {
+        if (!band_) return x;
+        const std::int64_t scale = x.height / band_->band.read.count;
+        return x.rows(scale * (band_->band.made.first - band_->band.read.first), scale * band_->band.made.count);
+    }
+    /// Where they lie in the whole value.
+    PictureRows place_of(const Tensor& x) const {
+        if (!band_) return {0, x.height};
+        const std::int64_t scale = x.height / band_->band.read.count;
+        return {scale * band_->band.made.first, scale * whole_[band_->cut].height};
+    }
+
+    /// A pass's name, and the key of what it keeps.
+    std::string named(const std::string& key) const { return context().named(key); }
+
     // ---- one method a pass -----------------------------------------------------------------------------------------
 
     void declare(const nn::NormPass& norm) {
-        const std::string& name = norm.norm.norm->key;
+        const std::string name = named(norm.norm.norm->key);
         const Tensor& x = tensors_[norm.input];
         struct Data {
             Tensor in, out;
@@ -70,7 +125,7 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = create(pass, name, x);
             },
-            [operators = &operators_, gamma = value_or_note(parameters_.gamma(name)),
+            [operators = &operators_, gamma = value_or_note(parameters_.gamma(norm.norm.norm->key)),
              activation = norm.norm.activation](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 const auto output = addresses(lane, d.out);
@@ -84,7 +139,7 @@ class StepDeclaration {
     /// Named by its parameters' key. A time shuffle makes several convolutions of it, each of which writes every
     /// second, third... frame.
     void declare(const nn::ConvPass& fused, Part part = Part::Whole) {
-        const std::string& key = fused.conv->key;
+        const std::string key = named(fused.conv->key);
         const Tensor x = part_of(fused.input, part);
         const conv::ConvProblem whole = nn::conv_problem(fused, {x.frames, x.height, x.width, x.channels}, x.dtype);
         Tensor out = tensor_of(extents_[fused.output], whole.output_dtype);
@@ -108,7 +163,7 @@ class StepDeclaration {
                 } else if (fused.stored != conv::Norm::Instead) {
                     d.out = place(pass, key, fused.output, part, out);
                 }
-                if (fused.norm) d.normed = place(pass, fused.norm->norm->key, fused.norm->output, part, out);
+                if (fused.norm) d.normed = place(pass, named(fused.norm->norm->key), fused.norm->output, part, out);
                 std::uint64_t bytes = 0;
                 for (const conv::Convolution* each : parts) bytes = std::max(bytes, each->workspace_bytes());
                 d.workspace = workspace(pass, key, bytes);
@@ -143,6 +198,7 @@ class StepDeclaration {
     /// One for each part that a time shuffle stores as frames.
     std::vector<const conv::Convolution*> convolutions(const nn::ConvPass& fused, conv::ConvProblem problem) {
         problem.residual = fused.residual.has_value();
+        const std::int64_t whole_height = whole_[fused.input].height;
         std::string norm_key;
         if (fused.norm) {
             problem.norm = fused.stored;
@@ -151,12 +207,13 @@ class StepDeclaration {
         }
         std::vector<const conv::Convolution*> parts;
         if (fused.shuffle == 1) {
-            parts.push_back(convolution(fused.conv->key, problem, {}, norm_key));
+            parts.push_back(convolution(fused.conv->key, problem, whole_height, {}, norm_key));
             return parts;
         }
         problem.filter.k /= fused.shuffle;
         for (std::int64_t i = 0; i < fused.shuffle; ++i)
-            parts.push_back(convolution(fused.conv->key, problem, {i * problem.filter.k, problem.filter.k}, norm_key));
+            parts.push_back(convolution(fused.conv->key, problem, whole_height,
+                                        {i * problem.filter.k, problem.filter.k}, norm_key));
         return parts;
     }
 
@@ -188,7 +245,7 @@ class StepDeclaration {
     }
 
     void declare(const nn::UpsamplePass& upsample) {
-        const std::string& name = upsample.upsample->key;
+        const std::string name = named(upsample.upsample->key);
         const Tensor& x = tensors_[upsample.input];
         struct Data {
             Tensor in, out;
@@ -235,7 +292,8 @@ class StepDeclaration {
         }
         x.frames = history;
         x.first = 0;
-        x.buffer = import_kept(fused.conv->key, history, x);
+        x.top = x.frame_height = 0;
+        x.buffer = import_kept(named(fused.conv->key), history, x);
         if (part == Part::Head) kept_for_[fused.input] = x.buffer;
         return x;
     }
@@ -272,7 +330,16 @@ class StepDeclaration {
 
     // ---- what they share -------------------------------------------------------------------------------------------
 
-    StepContext context() const { return {frame_, network_, parameters_, operators_}; }
+    StepContext context() const {
+        return {frame_, network_, parameters_, operators_, band_ ? fmt::format(".band{}", band_->index) : ""};
+    }
+
+    /// A band begins once the one before it is written, so that values of one at a time exist.
+    Tensor read(graph::PassBuilder& pass, const Tensor& tensor) const {
+        if (band_ && band_->index > 0 && tensor.buffer == tensors_[band_->cut].buffer)
+            for (const graph::Buffer buffer : written_.frames) pass.read(buffer, Access::KernelRead);
+        return vae::read(pass, tensor);
+    }
 
     nn::Extent input_extent() const {
         return {kind_.frames, size_.height, size_.width, network_.network.input_channels()};
@@ -281,9 +348,11 @@ class StepDeclaration {
     /// From here on passes that read `value` find it in `tensor`.
     void made(nn::Value value, const Tensor& tensor) {
         tensors_[value] = tensor;
-        for (const auto& [named, module] : network_.network.modules())
-            if (named == value && trace_ != nullptr && trace_->module == module && !error_)
-                if (auto traced = write_trace(context(), tensor, *trace_); !traced) note(std::move(traced.error()), "");
+        for (const auto& [which, module] : network_.network.modules()) {
+            if (which != value || trace_ == nullptr || trace_->module != module || error_) continue;
+            auto traced = write_trace(context(), made_rows(tensor), place_of(tensor), whole_[value], *trace_);
+            if (!traced) note(std::move(traced.error()), "");
+        }
     }
 
     /// The last frames that the convolution `key` has seen, from one step to the next.
@@ -324,8 +393,11 @@ class StepDeclaration {
     }
 
     const conv::Convolution* convolution(const std::string& key, const conv::ConvProblem& problem,
-                                         OutputChannels channels = {}, const std::string& norm_key = "") {
-        auto found = parameters_.convolution(key, problem, channels, norm_key);
+                                         std::int64_t whole_height, OutputChannels channels,
+                                         const std::string& norm_key) {
+        conv::ConvProblem whole = problem;
+        whole.h = whole_height;
+        auto found = parameters_.convolution(key, problem, whole, channels, norm_key);
         if (found) return *found;
         note(std::move(found.error()), "");
         return nullptr;
@@ -351,15 +423,27 @@ class StepDeclaration {
     const nn::Operators& operators_;
     const FindKept& find_kept_;
     TraceRequest* trace_;
-    std::vector<nn::Extent> extents_;  ///< [nn::Value]
+    std::vector<nn::Extent> whole_;    ///< [nn::Value], of the picture
+    std::vector<nn::Extent> extents_;  ///< [nn::Value], of the band that is being declared
     std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far; heads of those made in parts
     std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
     std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
     NetworkEnd end_;
+    struct DeclaredBand {
+        Band band;
+        nn::Value cut = 0;  ///< the value of which it reads rows
+        std::int64_t index = 0;
+    };
+    std::optional<DeclaredBand> band_;  ///< none: the picture is whole here
+    Written written_;
     std::optional<Error> error_;
 };
 
 }  // namespace
+
+std::vector<nn::Pass> fused_passes(const nn::Network& network, accel::Kind device, bool first_step) {
+    return nn::fuse(network, {.first_step = first_step, .upsample_in_conv = device != accel::Kind::Cpu});
+}
 
 nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind) {
     return nn::extents(network.network, {kind.frames, size.height, size.width, network.network.input_channels()},

@@ -1,8 +1,8 @@
 // Declares one decoding step of a network into a frame graph: which passes run, on what memory, in what names.
 #pragma once
 
-#include <kinetograph/compute/nn/network.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
+#include <kinetograph/compute/vae/bands.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
@@ -37,6 +37,7 @@ struct NetworkDesc {
 struct StackSize {
     std::int64_t height = 0, width = 0;  ///< of the input, in its own pixels
     std::int64_t max_frames = 1;         ///< latent frames that one step may take
+    Bands bands{};                       ///< of the picture, which the end of a step computes one after the other
     friend bool operator==(const StackSize&, const StackSize&) = default;
 };
 
@@ -70,6 +71,9 @@ struct ClipValues {
 
 using StepOutput = std::variant<ClipFrames, ClipValues>;
 
+/// The passes of a step; they point into `network`. On a GPU a convolution doubles its input on the way; on the CPU a
+/// pass does, whose output the back ends there read in place.
+std::vector<nn::Pass> fused_passes(const nn::Network& network, accel::Kind device, bool first_step);
 /// What comes out of a step.
 nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
 /// In memory, as float32: what goes in, and what comes out.
@@ -78,7 +82,7 @@ std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, St
 
 /// Where the frames lie that the causal convolution `key` keeps from step to step, zeros at first: `bytes` for the last
 /// frames that it has seen, oldest first. Called once for every such convolution of a step; with an empty key for
-/// zeros that several convolutions read and none writes.
+/// zeros that several convolutions read and none writes. The key of a band's ends in ".band" and its number.
 using FindKept = std::function<graph::Physical(const std::string& key, std::uint64_t bytes)>;
 
 /// What the passes of a step are made of; all of it outlives the graph.
@@ -90,8 +94,10 @@ struct StepResources {
 
 /// Adds the passes of one step to `frame`, which decodes `latents` ([frames, c_in, h, w] float32, contents of the
 /// graph), and returns the contents of its frames; none as ClipValues. Passes are named like the checkpoint's tensors
-/// ("decoder.middle.0.residual.2"). Errors: those of Parameters and Operators; InvalidArgument (too few bytes of
-/// latents, another number of places than of frames, pictures of a network that does not end in three channels).
+/// ("decoder.middle.0.residual.2", "decoder.head.2.band1"). The convolutions are packed (Parameters::pack) before the
+/// graph runs. Errors: those of Parameters and Operators; InvalidArgument (too few bytes of latents, another number of
+/// places than of frames, pictures of a network that does not end in three channels); Unsupported (a network that
+/// cannot be cut into such bands).
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
                                                 graph::Buffer latents, const StepOutput& output);

@@ -12,17 +12,33 @@
 
 namespace kinetograph::vae {
 
-/// An activation between two passes: `frames` dense [height, width, channels] blocks, one after the other.
+/// An activation between two passes: `frames` dense [height, width, channels] blocks, one after the other, or some rows
+/// of each.
 struct Tensor {
     graph::Buffer buffer;
     std::int64_t frames = 0;
     std::int64_t height = 0, width = 0, channels = 0;
     tensor::DType dtype = tensor::DType::BF16;
-    std::int64_t first = 0;  ///< frame of the buffer that is its first
+    std::int64_t first = 0;         ///< frame of the buffer that is its first
+    std::int64_t top = 0;           ///< row of the buffer's frames that is its first
+    std::int64_t frame_height = 0;  ///< rows of the buffer's frames; 0: `height`
 
     std::int64_t pixels() const { return height * width; }
-    std::uint64_t frame_bytes() const {
-        return static_cast<std::uint64_t>(pixels() * channels) * tensor::bytes_per_element(dtype);
+    std::uint64_t row_bytes() const {
+        return static_cast<std::uint64_t>(width * channels) * tensor::bytes_per_element(dtype);
+    }
+    std::uint64_t frame_bytes() const { return static_cast<std::uint64_t>(height) * row_bytes(); }
+    /// From a frame to the next in the buffer.
+    std::uint64_t pitch_bytes() const {
+        return static_cast<std::uint64_t>(frame_height > 0 ? frame_height : height) * row_bytes();
+    }
+    /// Rows [from, from + count).
+    Tensor rows(std::int64_t from, std::int64_t count) const {
+        Tensor part = *this;
+        part.frame_height = frame_height > 0 ? frame_height : height;
+        part.top = top + from;
+        part.height = count;
+        return part;
     }
 };
 
@@ -56,8 +72,9 @@ inline void report(const accel::PassContext& lane, Result<void> result) {
 inline std::vector<std::byte*> addresses(const accel::PassContext& lane, const Tensor& tensor) {
     std::vector<std::byte*> result;
     if (!tensor.buffer) return result;
-    std::byte* frame = lane.address(tensor.buffer) + static_cast<std::uint64_t>(tensor.first) * tensor.frame_bytes();
-    for (std::int64_t t = 0; t < tensor.frames; ++t, frame += tensor.frame_bytes()) result.push_back(frame);
+    std::byte* frame = lane.address(tensor.buffer) + static_cast<std::uint64_t>(tensor.first) * tensor.pitch_bytes() +
+                       static_cast<std::uint64_t>(tensor.top) * tensor.row_bytes();
+    for (std::int64_t t = 0; t < tensor.frames; ++t, frame += tensor.pitch_bytes()) result.push_back(frame);
     return result;
 }
 

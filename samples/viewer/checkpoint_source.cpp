@@ -146,7 +146,10 @@ Result<ViewerSummary> run(const ViewerOptions& options) {
     profile::Recorder recorder;
     CheckpointSource source(
         options.weights,
-        {.device = std::string(accel::to_string(options.lane)), .model = options.model, .recorder = &recorder},
+        {.device = std::string(accel::to_string(options.lane)),
+         .hooks = {.log = Log(), .host = {}, .budget = {.bytes = options.memory_budget, .on_pressure = {}}},
+         .model = options.model,
+         .recorder = &recorder},
         options.on_route, options.headless ? live::Connections::TheFirst : live::Connections::All);
     return run(options, source, recorder);
 }

@@ -275,7 +275,7 @@ void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const str
                 height = static_cast<float>(stage_->target().height);
     if (session_.panels()) {
         if (const stream::FrameStreamFacts* clip = session_.clip())
-            profile_.set_memory({{"decoder", "weights", clip->memory.model()},
+            profile_.set_memory({{"decoder", "weights", clip->memory.parameters},
                                  {"decoder", "arena of a step", clip->memory.transients},
                                  {"decoder", "histories", clip->memory.histories},
                                  {"decoder", "staging and frames", clip->memory.io + clip->memory.stream}});

@@ -192,10 +192,9 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
     json["fps_clip"] = subject.fps_clip(measured);
     json["peak_device_bytes"] = measured.peak_bytes;
     json["stated_device_bytes"] = subject.stated_bytes;
-    json["stated_bytes"] = {{"transients", memory.transients},
-                            {"histories", memory.histories},
-                            {"parameters", memory.model()},
-                            {"staging", memory.io}};
+    json["stated_bytes"] = {{"transients", memory.transients}, {"histories", memory.histories},
+                            {"parameters", memory.parameters}, {"bands", memory.bands},
+                            {"work_ratio", memory.work_ratio}, {"staging", memory.io}};
     for (const auto& [pass, median] : passes) {
         json["passes"].push_back({{"name", pass.name},
                                   {"track", pass.track},
@@ -213,7 +212,7 @@ Result<void> run(DecodeBench bench) {
                                        NamedFile{"--weights", bench.decode.weights, NamedFile::Use::Read},
                                        NamedFile{"--json", bench.json, NamedFile::Use::Written}}));
     KG_TRY(auto report, BenchReport::create(bench.json));
-    KG_TRY(auto device, open_lane(bench.decode.lane));
+    KG_TRY(auto device, open_lane(bench.decode.lane, bench.decode.memory_budget));
     const accel::DeviceInfo& info = device->info();
     const Nanoseconds start = host_now();
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.decode.weights));

@@ -67,7 +67,7 @@ std::string stats_json(const DecodeArguments& arguments, const std::string& late
         {"seconds_first_frame", to_seconds(decoded.first_frame)},
         {"fps_steady", fps ? nlohmann::ordered_json(*fps) : nlohmann::ordered_json()},
         {"values_not_finite", decoded.not_finite},
-        {"peak_device_bytes", device.peak_bytes() + facts.memory.packed},
+        {"peak_device_bytes", device.peak_bytes()},
         {"stated_device_bytes", device_bytes(facts.memory, device.info().kind)},
         {"commit", kBuildCommit},
     };
@@ -245,7 +245,7 @@ Result<void> write_trace(const DecodeArguments& arguments, const std::string& la
 Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs, profile::Recorder& recorder) {
     Decoded decoded;
     KG_TRY(const auto input, live::Input::open(arguments.latents, live::Connections::TheFirst));
-    KG_TRY(auto device, open_lane(arguments.decode.lane));
+    KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
     KG_CHECK(outputs.open_text(arguments.json));
     KG_TRY(const auto session,
@@ -274,7 +274,7 @@ Result<void> run(const DecodeArguments& arguments) {
     if (live::is_input(arguments.latents)) return run_live(arguments, outputs, recorder);
 
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
-    KG_TRY(auto device, open_lane(arguments.decode.lane));
+    KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
 
     const families::Family& family = checkpoint.family();

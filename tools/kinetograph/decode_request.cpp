@@ -46,6 +46,11 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
                "normalized: apply z * std + mean (default); raw: already the decoder's scale");
     command.add_flag_callback(
         "--no-clamp", [&request] { request.model.clamp = false; }, "Leave values outside [-1, 1] as they are");
+    command
+        .add_option("--memory-budget", request.memory_budget,
+                    "Of the device's memory, at most (2G, 800M): larger pictures are decoded in bands of rows")
+        ->transform(CLI::AsSizeValue(false))
+        ->type_name("BYTES");
 }
 
 std::string_view to_string(LaneChoice lane) {
@@ -70,11 +75,14 @@ void state_memory(const vae::StackMemory& memory, const accel::DeviceInfo& devic
     const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
     spdlog::info(
         "decoding takes {:.1f} MiB of {:.0f} on {}: parameters {:.1f}, once for all clips of the model; "
-        "transients {:.1f}, histories {:.1f} and frames {:.1f} of each clip{}",
-        mib(device_bytes(memory, device.kind)), mib(device.memory_bytes), device.name, mib(memory.model()),
+        "transients {:.1f}, histories {:.1f} and frames {:.1f} of each clip{}{}",
+        mib(device_bytes(memory, device.kind)), mib(device.memory_bytes), device.name, mib(memory.parameters),
         mib(memory.transients), mib(memory.histories), mib(memory.stream),
         device.kind == accel::Kind::Cpu ? fmt::format(", staging {:.1f}", mib(memory.io))
-                                        : fmt::format(", and {:.1f} MiB of the host's", mib(memory.io)));
+                                        : fmt::format(", and {:.1f} MiB of the host's", mib(memory.io)),
+        memory.bands == 1 ? ""
+                          : fmt::format("; in {} bands of rows, with {:.0f} % more multiply-adds", memory.bands,
+                                        100 * (memory.work_ratio - 1)));
 }
 
 std::string weights_help() {
@@ -84,12 +92,27 @@ std::string weights_help() {
 
 bool decodes(accel::Device& device) { return nn::Operators::create(device).has_value(); }
 
-Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane) {
-    if (lane == LaneChoice::Cpu) return accel::open(accel::Kind::Cpu);
-    if (lane == LaneChoice::Auto) return session::open_device("auto");
+accel::DeviceHooks device_hooks(std::uint64_t memory_budget) {
+    const auto write = [](LogLevel level, std::string_view message) {
+        switch (level) {
+            case LogLevel::Info:  // what the program says itself: state_memory()
+                return spdlog::debug("{}", message);
+            case LogLevel::Warning:
+                return spdlog::warn("{}", message);
+            case LogLevel::Error:
+                return spdlog::error("{}", message);
+        }
+    };
+    return {.log = Log(write), .host = {}, .budget = {.bytes = memory_budget, .on_pressure = {}}};
+}
+
+Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane, std::uint64_t memory_budget) {
+    const accel::DeviceHooks hooks = device_hooks(memory_budget);
+    if (lane == LaneChoice::Cpu) return accel::open(accel::Kind::Cpu, 0, hooks);
+    if (lane == LaneChoice::Auto) return session::open_device("auto", hooks);
     Error error{ErrorCode::Unsupported, "this build does not decode on it"};
     if (lane != LaneChoice::Vulkan) {
-        auto device = accel::open(lane == LaneChoice::Hip ? accel::Kind::Hip : accel::Kind::Cuda);
+        auto device = accel::open(lane == LaneChoice::Hip ? accel::Kind::Hip : accel::Kind::Cuda, 0, hooks);
         if (device) return device;
         error = std::move(device.error());
     }

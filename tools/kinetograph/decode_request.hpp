@@ -15,6 +15,7 @@ struct DecodeRequest {
     std::string weights;
     LaneChoice lane = LaneChoice::Auto;
     vae::ModelOptions model;
+    std::uint64_t memory_budget = 0;  ///< bytes of the device that may be held; 0: as many as it has
 };
 
 /// Adds --lane. `lane` must outlive the parse.
@@ -22,16 +23,20 @@ void add_lane_option(CLI::App& command, LaneChoice& lane);
 /// Adds --sums. `sums` must outlive the parse.
 void add_sums_option(CLI::App& command, conv::Sums& sums);
 
-/// Adds --weights, --lane, --precision, --sums, --latents and --no-clamp. `request` must outlive the parse.
+/// Adds --weights, --lane, --precision, --sums, --latents, --no-clamp and --memory-budget. `request` must outlive the
+/// parse.
 void add_decode_options(CLI::App& command, DecodeRequest& request);
 
 /// The spelling on the command line: "auto", "cpu", ...
 std::string_view to_string(LaneChoice lane);
 std::string_view to_string(conv::Sums sums);
 
+/// What the program lets a device take, and where its messages go.
+accel::DeviceHooks device_hooks(std::uint64_t memory_budget);
+
 /// Opens the device of a lane. `Auto` takes the best lane that this build can decode on; any other is opened or
 /// refused, never replaced. Errors: those of accel::open(), naming the lane and the available ones.
-Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane);
+Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane, std::uint64_t memory_budget = 0);
 
 /// The part of a decoder's memory that is on a device of that kind.
 std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);

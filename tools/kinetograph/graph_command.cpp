@@ -61,7 +61,7 @@ Result<void> run(const GraphArguments& arguments) {
     KG_CHECK(check_distinct(std::array{NamedFile{"--weights", arguments.decode.weights, NamedFile::Use::Read},
                                        NamedFile{"-o", arguments.out, NamedFile::Use::Written}}));
     KG_TRY(auto out, GuardedText::create(arguments.out));
-    KG_TRY(auto device, open_lane(arguments.decode.lane));
+    KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
     KG_TRY(const auto size, arguments.size.latents(checkpoint.family()));
     KG_TRY(auto model, vae::Model::create(*device, checkpoint, arguments.decode.model));

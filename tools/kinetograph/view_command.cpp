@@ -76,9 +76,10 @@ Result<void> run(const ViewArguments& arguments) {
                     "--record {}: the rate of latents that are being made is not known beforehand; kinetograph decode "
                     "writes them to a video",
                     arguments.record);
-    KG_TRY(auto device, open_lane(arguments.decode.lane));
+    KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     viewer::ViewerOptions options = arguments.viewer;
     options.lane = device->info().kind;
+    options.memory_budget = arguments.decode.memory_budget;
     device.reset();  // the viewer opens it again
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;

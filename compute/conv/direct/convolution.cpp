@@ -7,7 +7,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 
 namespace kinetograph::conv::direct {
@@ -21,42 +20,42 @@ constexpr std::int64_t kSumsBytes = 256 << 10;   // of a thread, when sums wait 
 constexpr std::int64_t kNormBytes = 128 << 10;   // of output rows that wait in the cache to be normed
 constexpr std::int64_t kTileElements = 24 * 16;  // sums of the largest tile
 
-struct FreeAligned {
-    void operator()(std::byte* memory) const { std::free(memory); }
-};
-
-/// Zeroed, aligned to a cache line.
-std::unique_ptr<std::byte, FreeAligned> allocate_aligned(std::int64_t bytes) {
-    const auto rounded = static_cast<std::size_t>((bytes + 63) / 64 * 64);
-    std::unique_ptr<std::byte, FreeAligned> memory(static_cast<std::byte*>(std::aligned_alloc(64, rounded)));
-    if (memory == nullptr) throw std::bad_alloc();
-    std::fill_n(memory.get(), rounded, std::byte{0});
-    return memory;
-}
-
-/// The part that does not depend on the number of frames; convolutions over different numbers share it.
+/// The parameters, which do not depend on the number of frames: convolutions over different numbers share them.
 struct Packed {
-    Packed(const ConvProblem& problem, const ConvParameters& parameters)
-        : blocking(choose_blocking(problem)),
-          filter(allocate_aligned(blocking.filter_bytes)),
-          zeros(allocate_aligned(problem.c_in * tensor::bytes_per_element(problem.dtype))),
-          bias(problem.filter.k, 0.0F),
-          gamma(parameters.gamma.begin(), parameters.gamma.end()) {
-        pack_filter(problem, blocking, parameters.filter.data(), filter.get());
-        std::ranges::copy(parameters.bias, bias.begin());
+    static Result<Packed> create(accel::Device& device, const ConvProblem& problem, const Blocking& blocking,
+                                 const ConvParameters& parameters) {
+        Packed packed;
+        KG_TRY(packed.memory, device.allocate("filter", bytes(problem, blocking)));
+        packed.filter = packed.memory->data();
+        packed.zeros = packed.filter + filter_bytes(blocking);
+        pack_filter(problem, blocking, parameters.filter.data(), packed.memory->data());
+        packed.bias.assign(problem.filter.k, 0.0F);
+        std::ranges::copy(parameters.bias, packed.bias.begin());
+        packed.gamma.assign(parameters.gamma.begin(), parameters.gamma.end());
+        return packed;
     }
-    Blocking blocking;
-    std::unique_ptr<std::byte, FreeAligned> filter, zeros;
+    static std::uint64_t filter_bytes(const Blocking& blocking) {
+        return static_cast<std::uint64_t>(blocking.filter_bytes + 63) / 64 * 64;
+    }
+    static std::uint64_t bytes(const ConvProblem& problem, const Blocking& blocking) {
+        return filter_bytes(blocking) +
+               static_cast<std::uint64_t>(problem.c_in) * tensor::bytes_per_element(problem.dtype);
+    }
+    std::unique_ptr<accel::Memory> memory;
+    const std::byte* filter = nullptr;
+    const std::byte* zeros = nullptr;  ///< of a pixel
     std::vector<float> bias, gamma;
 };
 
 class DirectConvolution final : public Convolution {
   public:
-    DirectConvolution(const ConvProblem& problem, std::shared_ptr<const Packed> packed)
+    DirectConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
         : Convolution(problem),
-          packed_(std::move(packed)),
-          blocking_(packed_->blocking),
+          device_(device),
+          weights_(&weights),
+          blocking_(choose_blocking(problem)),
           threads_(omp_get_max_threads()) {
+        weights.expect(layout(), Packed::bytes(problem, blocking_));
         // Enough tasks to balance the threads, but few enough rows per task that the last frame's input is still in the
         // cache.
         const std::int64_t even = problem.n * problem.h_out() / (8 * threads_);
@@ -73,8 +72,18 @@ class DirectConvolution final : public Convolution {
 
     std::string_view backend() const override { return "direct-cpu"; }
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(threads_ * thread_bytes()); }
+    Result<void> pack() override {
+        if (weights_ == nullptr) return {};
+        KG_TRY(packed_, weights_->packed<Packed>(layout(), [&](const ConvParameters& parameters) {
+            return Packed::create(device_, problem(), blocking_, parameters);
+        }));
+        weights_ = nullptr;
+        return {};
+    }
 
   private:
+    const char* layout() const { return problem().dtype == DType::BF16 ? "blocks of bf16" : "blocks of f32"; }
+
     struct Frames {
         std::vector<const std::byte*> input;
         std::vector<std::byte*> output;
@@ -221,7 +230,7 @@ class DirectConvolution final : public Convolution {
             const std::int64_t y_in = y * p.stride.h + i % p.filter.r * p.dilation.h - p.pad.top;
             if (t_in < 0 || t_in >= p.d || y_in < 0 || y_in >= p.h) continue;
             taps[count++] = {frames.input[sample * p.d + t_in] + y_in * p.w * pixel_bytes,
-                             packed_->filter.get() + block.filter_offset + i * block.row_bytes};
+                             packed_->filter + block.filter_offset + i * block.row_bytes};
         }
         Tile tile;
         tile.rows = taps.data();
@@ -231,7 +240,7 @@ class DirectConvolution final : public Convolution {
         tile.pixel_step = p.stride.w;
         tile.width = p.w;
         tile.channel_bytes = pixel_bytes;
-        tile.zeros = packed_->zeros.get();
+        tile.zeros = packed_->zeros;
         return tile;
     }
 
@@ -260,21 +269,18 @@ class DirectConvolution final : public Convolution {
         p.output_dtype == DType::F32 ? finish_f32(span) : finish_bf16(span);
     }
 
-    std::shared_ptr<const Packed> packed_;
-    const Blocking& blocking_;  ///< of packed_
+    accel::Device& device_;
+    Weights* weights_;                      ///< until pack()
+    std::shared_ptr<const Packed> packed_;  ///< from then on
+    Blocking blocking_;
     int threads_;
     std::int64_t rows_a_task_ = 1;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem, Weights& weights) {
-    const bool bf16 = problem.dtype == DType::BF16;
-    KG_TRY(auto packed, weights.packed<Packed>(bf16 ? "blocks of bf16" : "blocks of f32",
-                                               [&](const ConvParameters& parameters) -> Result<Packed> {
-                                                   return Packed(problem, parameters);
-                                               }));
-    return std::make_unique<DirectConvolution>(problem, std::move(packed));
+Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem, Weights& weights) {
+    return std::make_unique<DirectConvolution>(device, problem, weights);
 }
 
 }  // namespace kinetograph::conv::direct

@@ -21,7 +21,7 @@ class ReferenceConvolution final : public Convolution {
         : Convolution(problem),
           bias_(parameters.bias.begin(), parameters.bias.end()),
           scales_(parameters.scales.begin(), parameters.scales.end()) {
-        pack(parameters.filter);
+        transpose(parameters.filter);
     }
     std::string_view backend() const override { return "reference-cpu"; }
     std::uint64_t workspace_bytes() const override { return 0; }
@@ -34,7 +34,7 @@ class ReferenceConvolution final : public Convolution {
     };
 
     /// [k][c][q][r][s] to [group][q][r][s][c][k of the group], rounded to the problem's dtype.
-    void pack(std::span<const float> filter) {
+    void transpose(std::span<const float> filter) {
         const ConvProblem& p = problem();
         const std::int64_t taps = p.filter.q * p.filter.r * p.filter.s;
         const std::int64_t c_group = p.c_in / p.groups, k_group = p.filter.k / p.groups;

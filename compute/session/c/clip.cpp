@@ -263,7 +263,7 @@ kg_clip_info Clip::info() const {
     info.clip_bytes = facts.memory.clip();
     if (options_.pixels)
         info.clip_bytes += facts.slots * stream::frame_bytes(*options_.pixels, info.width, info.height);
-    info.model_bytes = facts.memory.model();
+    info.model_bytes = facts.memory.parameters;
     info.device_bytes = model_->session->device().bytes_allocated();
     info.device_free = model_->session->device().bytes_free();
     return info;

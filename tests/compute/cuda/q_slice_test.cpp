@@ -285,6 +285,8 @@ TEST_F(CudaQSlice, GivesTheSameBitsInBandsOfAnyHeight) {
                 const auto bytes = static_cast<std::uint64_t>(rows * p.w * 24 * 4);
                 const auto made = create_planned(
                     *device_, p, sm80::plan_q_slice(p, chip_of(device_->info()), form, bytes), "bands", weights);
+                ASSERT_TRUE(made);
+                ASSERT_TRUE((*made)->pack());
                 const auto banded = test.run(*device_, *stream, **made);
                 ASSERT_TRUE(banded) << banded.error().message;
                 EXPECT_EQ(banded->values, whole.values) << rows;

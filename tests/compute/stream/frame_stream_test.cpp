@@ -198,7 +198,7 @@ TEST_P(Streams, StateTheClipsSizeItsMemoryAndItsWay) {
     EXPECT_EQ(facts.fps, 25.0);
     EXPECT_EQ(facts.slots, 6U);
     EXPECT_EQ(facts.route, bridge_->choice().reason);
-    EXPECT_GT(facts.memory.model(), 0U);
+    EXPECT_GT(facts.memory.parameters, 0U);
     EXPECT_GE(facts.memory.stream, 6U * 16 * 2 * sizeof(float)) << "the clip's latents";
     const bool in_host_memory = GetParam().storage == FrameRingDesc::Storage::Host;
     EXPECT_GE(facts.memory.io, in_host_memory ? 6U * 16 * 8 * 4 : 0U) << "the ring of frames";

@@ -1,0 +1,110 @@
+#include <kinetograph/compute/vae/bands.hpp>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace kinetograph::vae {
+
+namespace {
+
+constexpr std::int64_t kGranularity = 4;
+
+nn::Value input_of(const nn::Pass& pass) {
+    return std::visit([](const auto& each) { return each.input; }, pass);
+}
+
+bool upsamples(const nn::Pass& pass) {
+    const auto* conv = std::get_if<nn::ConvPass>(&pass);
+    return conv != nullptr ? conv->upsample : std::holds_alternative<nn::UpsamplePass>(pass);
+}
+
+std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
+    if (const auto* conv = std::get_if<nn::ConvPass>(&pass))
+        return conv->norm ? std::vector{conv->output, conv->norm->output} : std::vector{conv->output};
+    if (const auto* norm = std::get_if<nn::NormPass>(&pass)) return {norm->norm.output};
+    if (const auto* upsample = std::get_if<nn::UpsamplePass>(&pass)) return {upsample->output};
+    return {std::get<nn::AttentionPass>(pass).output};
+}
+
+bool can_begin(const std::vector<nn::Pass>& passes, std::size_t cut) {
+    const auto* first = std::get_if<nn::ConvPass>(&passes[cut]);
+    if (first != nullptr && first->conv->history() > 0) return false;  // would keep rows of a value that is whole
+    const nn::Value value = input_of(passes[cut]);
+    std::set<nn::Value> made;
+    for (std::size_t i = cut; i < passes.size(); ++i) {
+        if (std::holds_alternative<nn::AttentionPass>(passes[i])) return false;
+        const nn::Value input = input_of(passes[i]);
+        if (input != value && !made.contains(input)) return false;
+        const auto* conv = std::get_if<nn::ConvPass>(&passes[i]);
+        if (conv != nullptr && conv->residual && !made.contains(*conv->residual)) return false;
+        for (const nn::Value output : outputs_of(passes[i])) made.insert(output);
+    }
+    return true;
+}
+
+/// Rows around those that a band makes, of the value at which bands begin.
+std::int64_t halo(const std::vector<nn::Pass>& passes, std::size_t cut) {
+    std::map<nn::Value, std::int64_t> around;
+    for (std::size_t i = passes.size(); i-- > cut;) {
+        std::int64_t rows = 0;
+        for (const nn::Value output : outputs_of(passes[i])) rows = std::max(rows, around[output]);
+        if (const auto* conv = std::get_if<nn::ConvPass>(&passes[i])) {
+            if (conv->residual) around[*conv->residual] = std::max(around[*conv->residual], rows);
+            rows += conv->conv->filter.r / 2;
+        }
+        if (upsamples(passes[i])) rows = (rows + 1) / 2;
+        std::int64_t& needed = around[input_of(passes[i])];
+        needed = std::max(needed, rows);
+    }
+    return around[input_of(passes[cut])];
+}
+
+}  // namespace
+
+std::int64_t count_upsamplings(const nn::Network& network) {
+    return std::ranges::count_if(network.nodes(), [](const nn::Node& node) {
+        return std::holds_alternative<nn::primitive::UpsampleSpace>(node.primitive);
+    });
+}
+
+std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::int64_t upsampling) {
+    for (std::size_t i = 0; i < passes.size(); ++i)
+        if (upsamples(passes[i]) && upsampling-- == 0) return can_begin(passes, i) ? std::optional(i) : std::nullopt;
+    return std::nullopt;
+}
+
+std::vector<Band> cut_into_bands(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
+                                 std::int64_t count) {
+    const std::int64_t around = halo(passes, cut), blocks = (height + kGranularity - 1) / kGranularity;
+    const std::int64_t bands = std::clamp<std::int64_t>(count, 1, blocks);
+    const auto begin = [&](std::int64_t band) { return std::min(height, band * blocks / bands * kGranularity); };
+    std::vector<Band> result;
+    for (std::int64_t i = 0; i < bands; ++i) {
+        const std::int64_t first = begin(i), end = begin(i + 1);
+        const std::int64_t top = std::max<std::int64_t>(0, first - around) / kGranularity * kGranularity;
+        const std::int64_t bottom = std::min(height, (end + around + kGranularity - 1) / kGranularity * kGranularity);
+        result.push_back({.made = {first, end - first}, .read = {top, bottom - top}});
+    }
+    return result;
+}
+
+double work_ratio(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<Band>& bands,
+                  const std::vector<nn::Extent>& whole) {
+    std::int64_t made = 0, read = 0;
+    for (const Band& band : bands) {
+        made += band.made.count;
+        read += band.read.count;
+    }
+    double before = 0, behind = 0;
+    for (std::size_t i = 0; i < passes.size(); ++i) {
+        const auto* pass = std::get_if<nn::ConvPass>(&passes[i]);
+        if (pass == nullptr) continue;
+        const conv::Filter& filter = pass->conv->filter;
+        (i < cut ? before : behind) += static_cast<double>(whole[pass->output].elements()) *
+                                       static_cast<double>(pass->conv->c_in * filter.q * filter.r * filter.s);
+    }
+    return (before + behind * static_cast<double>(read) / static_cast<double>(made)) / (before + behind);
+}
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,60 @@
+// Bands: a step that runs on some rows of the picture after the other, so that it takes less memory at a time.
+//
+// Behind the last attention every value of a pixel depends on a bounded neighbourhood. So a step runs whole up to one
+// of its spatial upsamplings, on small pictures; from there on it runs once for each band of rows, together with as
+// many rows around it as the layers that follow reach, which are computed twice and thrown away:
+//
+//     whole value      band 0        band 1
+//     ............     read, made                    read:  rows on which the band computes
+//     ............     read, made    read            made:  rows of the picture that it contributes
+//     ............     read          read, made
+//     ............                   read, made
+//
+// Rows that are made have the bits of the whole picture: their convolutions take the methods of the whole
+// (conv::ConvOptions::part_of), in which a row's sums do not depend on how many rows there are.
+#pragma once
+
+#include <kinetograph/compute/nn/fusion.hpp>
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace kinetograph::vae {
+
+struct Bands {
+    std::int64_t count = 1;       ///< 1: the picture is computed whole
+    std::int64_t upsampling = 0;  ///< the spatial upsampling, of the network's, with which the bands begin
+    friend auto operator<=>(const Bands&, const Bands&) = default;
+};
+
+struct Rows {
+    std::int64_t first = 0, count = 0;
+    friend bool operator==(const Rows&, const Rows&) = default;
+};
+
+/// In rows of the value at which the bands begin.
+struct Band {
+    Rows made, read;
+};
+
+/// How many spatial upsamplings a network has, each of which is a place where bands may begin.
+std::int64_t count_upsamplings(const nn::Network& network);
+
+/// The pass with which bands begin: its input is the last value that is computed whole. Nothing where a step cannot be
+/// cut there: a later pass attends to the whole picture, reads a value from before, or stores a sum in its place.
+std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::int64_t upsampling);
+
+/// `count` bands of about equal height of a value of `height` rows, which the passes from `cut` on read. Fewer where
+/// that would leave a band without rows. Bands begin and end at multiples of four rows, for methods that compute in
+/// blocks.
+std::vector<Band> cut_into_bands(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
+                                 std::int64_t count);
+
+/// Multiply-adds of the step's convolutions in those bands, over those of the whole picture. `whole` are the step's
+/// extents.
+double work_ratio(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<Band>& bands,
+                  const std::vector<nn::Extent>& whole);
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,227 @@
+// Steps in bands of rows: the same bits as the whole picture, in less memory.
+#include <kinetograph/compute/families/family.hpp>
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace kinetograph::vae {
+namespace {
+
+constexpr std::int64_t kHeight = 24, kWidth = 1;
+
+nn::Network wan(std::int64_t dim) { return Checkpoint::open(fmt::format("synthetic:wan2.1,dim={}", dim))->network(); }
+
+std::vector<float> latent(int step, std::int64_t height = kHeight) {
+    std::vector<float> values(static_cast<std::size_t>(16 * height * kWidth));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = 2.0F * std::sin(1.3F * static_cast<float>(i) + 0.7F * static_cast<float>(step));
+    return values;
+}
+
+class BandedSteps : public ::testing::Test {
+  protected:
+    std::shared_ptr<Model> model(accel::Device& device, Precision precision = Precision::Fp32) {
+        auto made = Model::create(device, *checkpoint_, {.precision = precision});
+        EXPECT_TRUE(made) << made.error().message;
+        return std::move(*made);
+    }
+    static std::unique_ptr<Decoder> decoder(const std::shared_ptr<Model>& model, Bands bands = {},
+                                            std::int64_t height = kHeight) {
+        auto made = Decoder::create(model, {height, kWidth}, {.bands = bands});
+        EXPECT_TRUE(made) << made.error().message;
+        return std::move(*made);
+    }
+    static std::vector<float> frames_of(Decoder& decoder, int steps = 3) {
+        std::vector<float> all;
+        for (int step = 0; step < steps; ++step) {
+            const auto frames = decoder.step(latent(step, decoder.clip().latent_size().height));
+            EXPECT_TRUE(frames) << frames.error().message;
+            if (frames) all.insert(all.end(), frames->thwc.begin(), frames->thwc.end());
+        }
+        return all;
+    }
+
+    Result<Checkpoint> checkpoint_ = Checkpoint::open("synthetic:wan2.1,dim=2");
+    std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+};
+
+TEST(Bands, BeginAtUpsamplingsAndReadAsManyRowsAroundThemAsTheLayersBehindReach) {
+    const nn::Network network = wan(8);
+    ASSERT_EQ(count_upsamplings(network), 3);
+    for (const bool first : {true, false}) {
+        const auto passes = fused_passes(network, accel::Kind::Cuda, first);
+        // From the last upsampling on: its convolution, three blocks of two, the head. 8 rows are 4 of its input.
+        const auto last = find_cut(passes, 2);
+        ASSERT_TRUE(last);
+        EXPECT_EQ(std::get<nn::ConvPass>(passes[*last]).conv->key, "decoder.upsamples.11.resample.1");
+        const auto bands = cut_into_bands(passes, *last, 48, 3);
+        ASSERT_EQ(bands.size(), 3U);
+        EXPECT_EQ(bands[0].made, (Rows{0, 16}));
+        EXPECT_EQ(bands[0].read, (Rows{0, 20}));
+        EXPECT_EQ(bands[1].made, (Rows{16, 16}));
+        EXPECT_EQ(bands[1].read, (Rows{12, 24}));
+        EXPECT_EQ(bands[2].made, (Rows{32, 16}));
+        EXPECT_EQ(bands[2].read, (Rows{28, 20}));
+        // Six more convolutions and an upsampling: 11 rows, which are 6; then 13, which are 7. Multiples of four.
+        EXPECT_EQ(cut_into_bands(passes, *find_cut(passes, 1), 48, 3)[1].read, (Rows{8, 32}));
+        EXPECT_EQ(cut_into_bands(passes, *find_cut(passes, 0), 48, 3)[1].read, (Rows{8, 32}));
+        EXPECT_EQ(cut_into_bands(passes, *last, 10, 9).size(), 3U) << "of four, four and two rows";
+        EXPECT_FALSE(find_cut(passes, 3));
+    }
+}
+
+TEST(Bands, DoNotBeginBeforeAnAttentionNorWhereALaterPassReadsWhatWasThereBefore) {
+    using namespace nn::primitive;
+    nn::Network network(8);
+    nn::Value x = network.append(nn::Network::input(), UpsampleSpace{"first"});
+    x = network.append(x, Conv{.key = "qkv", .c_in = 8, .filter = {24, 1, 1, 1}});
+    x = network.append(x, Attention{"attention"});
+    const nn::Value skip = network.append(x, UpsampleSpace{"second"});
+    x = network.append(skip, UpsampleSpace{"third"});
+    x = network.append(x, Conv{.key = "last", .c_in = 8, .filter = {3, 1, 3, 3}});
+    const auto passes = fused_passes(network, accel::Kind::Cpu, true);
+    EXPECT_FALSE(find_cut(passes, 0));
+    EXPECT_TRUE(find_cut(passes, 1));
+    EXPECT_TRUE(find_cut(passes, 2));
+    network = nn::Network(8);
+    const nn::Value kept = network.append(nn::Network::input(), Conv{.key = "a", .c_in = 8, .filter = {8, 1, 1, 1}});
+    const nn::Value doubled = network.append(kept, UpsampleSpace{"first"});
+    x = network.append(doubled, Conv{.key = "b", .c_in = 8, .filter = {8, 1, 3, 3}});
+    x = network.append(x, UpsampleSpace{"second"});
+    const nn::Value other = network.append(doubled, UpsampleSpace{"third"});
+    x = network.append(x, Conv{.key = "c", .c_in = 8, .filter = {8, 1, 3, 3}});
+    network.add(x, other);
+    const auto crossing = fused_passes(network, accel::Kind::Cpu, true);
+    EXPECT_TRUE(find_cut(crossing, 0));
+    EXPECT_FALSE(find_cut(crossing, 1)) << "the sum reads what the first one made";
+}
+
+TEST(Bands, StateHowMuchMoreIsMultiplied) {
+    const nn::Network network = wan(8);
+    const auto passes = fused_passes(network, accel::Kind::Cuda, false);
+    const auto whole = nn::extents(network, {1, 48, 4, 16}, false);
+    const std::size_t cut = *find_cut(passes, 2);
+    EXPECT_EQ(work_ratio(passes, cut, cut_into_bands(passes, cut, 192, 1), whole), 1.0);
+    const double two = work_ratio(passes, cut, cut_into_bands(passes, cut, 192, 2), whole);
+    EXPECT_GT(two, 1.0);
+    EXPECT_LT(two, 1.0 + 8.0 / 192);
+}
+
+TEST_F(BandedSteps, GiveTheBitsOfTheWholePictureWhereverTheyBegin) {
+    for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
+        const auto shared = model(*device_, precision);
+        const std::vector<float> whole = frames_of(*decoder(shared));
+        const bool all = precision == Precision::Fp32;
+        for (const Bands bands : all ? std::vector{Bands{2, 0}, Bands{3, 1}, Bands{7, 2}} : std::vector{Bands{3, 2}}) {
+            const auto banded = decoder(shared, bands);
+            const std::vector<float> made = frames_of(*banded);
+            ASSERT_EQ(made.size(), whole.size());
+            EXPECT_EQ(std::memcmp(made.data(), whole.data(), whole.size() * sizeof(float)), 0)
+                << bands.count << " bands from upsampling " << bands.upsampling << ", " << to_string(precision);
+            ASSERT_TRUE(banded->reset());
+            EXPECT_EQ(frames_of(*banded, 1), std::vector(whole.begin(), whole.begin() + whole.size() / 9))
+                << "each band's own frames are forgotten";
+        }
+    }
+}
+
+TEST_F(BandedSteps, TraceModulesWholeThatBandsCompute) {
+    const auto shared = model(*device_);
+    const auto whole = decoder(shared), banded = decoder(shared, {3, 1});
+    frames_of(*whole, 1);
+    frames_of(*banded, 1);
+    for (const std::string module : {"decoder.middle.1", "decoder.upsamples.8", "decoder.head.2"}) {
+        ASSERT_TRUE(whole->reset() && banded->reset());
+        const auto of_whole = whole->trace(latent(0), module), of_banded = banded->trace(latent(0), module);
+        ASSERT_TRUE(of_whole && of_banded) << module;
+        EXPECT_FALSE(of_whole->empty());
+        EXPECT_EQ(*of_banded, *of_whole) << module;
+    }
+}
+
+/// Pictures that steps write to memory of the test's.
+std::vector<std::byte> pictures_of(accel::Device& device, ClipRunner& runner, FrameFormat format) {
+    const auto whole = [](const accel::Memory& memory) {
+        return graph::Physical{reinterpret_cast<std::uintptr_t>(memory.data()), 0, memory.bytes()};
+    };
+    Clip& clip = runner.clip();
+    const graph::BufferDesc desc = clip.frame_desc(format);
+    EXPECT_TRUE(runner.reset());
+    std::vector<std::byte> all;
+    for (int step = 0; step < 3; ++step) {
+        const std::vector<float> values = latent(step);
+        const auto input = device.allocate("latents", values.size() * sizeof(float)).value();
+        std::memcpy(input->host_data(), values.data(), values.size() * sizeof(float));
+        graph::FrameGraph frame;
+        std::vector<std::unique_ptr<accel::Memory>> outputs;
+        std::vector<graph::Buffer> places;
+        for (std::int64_t i = 0; i < clip.output(*clip.next()).frames; ++i) {
+            outputs.push_back(device.allocate("frame", desc.bytes).value());
+            places.push_back(frame.import_buffer(fmt::format("frame {}", i), desc, whole(*outputs.back())));
+        }
+        const auto declared =
+            clip.declare(frame, clip.import_latents(frame, whole(*input)), {.format = format, .places = places});
+        EXPECT_TRUE(declared) << declared.error().message;
+        const auto executed = runner.execute(frame);
+        EXPECT_TRUE(executed && runner.wait(*executed));
+        for (const auto& output : outputs) all.insert(all.end(), output->host_data(), output->host_data() + desc.bytes);
+    }
+    return all;
+}
+
+TEST_F(BandedSteps, WriteTheirRowsOfPicturesOnTheDevice) {
+    const auto shared = model(*device_);
+    const auto whole = decoder(shared), banded = decoder(shared, {3, 2});
+    for (const FrameFormat format : {FrameFormat::Rgba8, FrameFormat::Float32})
+        EXPECT_EQ(pictures_of(*device_, banded->runner(), format), pictures_of(*device_, whole->runner(), format));
+}
+
+TEST_F(BandedSteps, AreTakenWhereTheWholePictureIsOverTheBudgetWhichIsKept) {
+    constexpr std::int64_t kTall = 64;
+    const auto shared = model(*device_);
+    const auto whole = decoder(shared, {}, kTall);
+    const StackMemory needed = whole->clip().memory();
+    const auto two = shared->plan({.height = kTall, .width = kWidth, .bands = {2, 2}});
+    ASSERT_TRUE(two) << two.error().message;
+    const std::uint64_t budget = shared->memory(**two).total();
+    ASSERT_LT(budget, needed.total());
+    std::string logged;
+    const auto small = accel::cpu::create_device(
+        {.log = Log([&](LogLevel, std::string_view message) { logged += message; }), .budget = {.bytes = budget}});
+    const auto banded = decoder(model(*small), {}, kTall);
+    EXPECT_GT(banded->clip().memory().bands, 1);
+    EXPECT_GT(banded->clip().memory().work_ratio, 1.0);
+    EXPECT_LT(banded->clip().memory().transients, needed.transients);
+    EXPECT_NE(logged.find(fmt::format("in {} bands of rows", banded->clip().memory().bands)), std::string::npos)
+        << logged;
+    EXPECT_EQ(frames_of(*banded), frames_of(*whole));
+    EXPECT_LE(small->peak_bytes(), budget);
+    EXPECT_LE(small->peak_bytes(), banded->clip().memory().total());
+}
+
+TEST_F(BandedSteps, AreRefusedBeforeAnythingIsLoadedWhereNoNumberOfThemFits) {
+    const auto whole = decoder(model(*device_));
+    const auto tiny = accel::cpu::create_device({.budget = {.bytes = whole->clip().memory().histories / 2}});
+    int loaded = 0;
+    NetworkDesc desc{.network = checkpoint_->network(), .dtype = tensor::DType::F32};
+    const auto counting = Model::create(*tiny, "a network", desc, [&](const std::string& name) {
+        loaded += name.ends_with("weight") ? 1 : 0;
+        return checkpoint_->load(name).value();
+    });
+    const auto refused = ClipRunner::create(*counting, {kHeight, kWidth});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+    EXPECT_TRUE(refused.error().message.starts_with("decoding 1x24 latents needs ")) << refused.error().message;
+    EXPECT_NE(refused.error().message.find("bands that need least"), std::string::npos) << refused.error().message;
+    EXPECT_EQ(loaded, 0) << "no filter";
+    tiny->set_budget({});
+    EXPECT_TRUE(ClipRunner::create(*counting, {kHeight, kWidth}));
+    EXPECT_GT(loaded, 0);
+}
+
+}  // namespace
+}  // namespace kinetograph::vae
