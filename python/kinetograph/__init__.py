@@ -10,7 +10,8 @@
 from ._library import (Busy, Cancelled, DeviceLost, Error, InvalidArgument, Io, NotFound, OutOfMemory, Unsupported, devices)
 from ._info import info
 from .decoder import Decoder, Frame, Stream
+from .preview import Preview
 
 __version__ = "0.1.0"
 __all__ = ["Busy", "Cancelled", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound", "OutOfMemory",
-           "Stream", "Unsupported", "devices", "info"]
+           "Preview", "Stream", "Unsupported", "devices", "info"]
