@@ -139,6 +139,7 @@ Result<void> RingDecoder::declare(StepGraph& step, const graph::Physical& latent
 /// The graph of the clip's next step, on this latent frame and the slots that were acquired.
 Result<RingDecoder::StepGraph*> RingDecoder::bound_graph(const LatentFrame& latent) {
     KG_TRY(const auto kind, clip().next());
+    newest_ = kind;
     const graph::Physical latents{reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes};
     const auto [it, added] = steps_.try_emplace(kind);
     StepGraph& step = it->second;
@@ -147,9 +148,10 @@ Result<RingDecoder::StepGraph*> RingDecoder::bound_graph(const LatentFrame& late
             steps_.erase(it);
             return fail(std::move(declared.error()));
         }
-    step.frame.rebind(step.latents, latents);
+    step.frame.rebind(step.latents, latents, bridge_.import_point(latent.ready));
     step.frame.rebind(step.not_finite, flag_of(step_number_ + 1));
-    for (std::size_t i = 0; i < step.places.size(); ++i) step.frame.rebind(step.places[i], place_of(i));
+    for (std::size_t i = 0; i < step.places.size(); ++i)
+        step.frame.rebind(step.places[i], place_of(i), copying_ ? graph::Point{} : reusable(i));
     if (copies_ahead()) rebind_images(step.frame);
     return &step;
 }
@@ -176,7 +178,8 @@ void RingDecoder::declare_copies(graph::FrameGraph& frame, std::span<const graph
 
 void RingDecoder::rebind_images(graph::FrameGraph& frame) {
     const std::vector<graph::Image>& images = images_.at(slots_.size());
-    for (std::size_t i = 0; i < images.size(); ++i) frame.rebind(images[i], vulkan::physical_of(*slots_[i].image));
+    for (std::size_t i = 0; i < images.size(); ++i)
+        frame.rebind(images[i], vulkan::physical_of(*slots_[i].image), reusable(i));
 }
 
 /// Waits for the step, then brings its pixels to the slots' images; the step is done when they are there.
@@ -199,11 +202,6 @@ Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
 
 RingDecoder::~RingDecoder() {
     if (ring_) abandon();
-}
-
-graph::LaneBackend& RingDecoder::last_lane() const {
-    if (copying_) return *copying_;
-    return runner_->lane();
 }
 
 /// Slots for the next step, kept from call to call until there are enough.
@@ -237,28 +235,16 @@ Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout
     const auto enqueued = enqueue(latent);
     if (!enqueued) {
         abandon();
-        if (copying_) copying_->forget_external();
         return fail(enqueued.error());
     }
     KG_CHECK(publish(*enqueued));
     return Stepped::Enqueued;
 }
 
-/// What the next step waits for beside its plan.
-void RingDecoder::order(const LatentFrame& latent) {
-    bridge_.wait_before_next(runner_->lane(), latent.ready);
-    for (const FrameRing::Slot& slot : slots_)
-        if (copying_)
-            bridge_.wait_before_next(*copying_, slot.reusable);
-        else
-            bridge_.wait_before_next(runner_->lane(), slot.reusable);
-}
-
 Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     const Nanoseconds begin = host_now();
     accel::Stream& stream = runner_->lane().stream();
     KG_TRY(auto* step, bound_graph(latent));
-    order(latent);
     const graph::Physical flag = flag_of(step_number_ + 1);
     std::memset(flags_->host_data() + (flag.object - reinterpret_cast<std::uintptr_t>(flags_->data())), 0, flag.bytes);
     const auto enqueuing = clock_.enqueuing();
@@ -276,17 +262,19 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     return enqueued;
 }
 
-/// What lies in the host's memory is waited for where it was made: no other API has to see it.
-Result<interop::TimelinePoint> RingDecoder::ready_point(const vae::EnqueuedStep& step) {
-    graph::LaneBackend& lane = last_lane();
-    const std::uint64_t value = step.execution.done[lane.lane().index()];
-    if (options_.storage == FrameRingDesc::Storage::Host)
-        return interop::TimelinePoint{VK_NULL_HANDLE, lane.timeline(), value};
-    return bridge_.point_of(lane, value);
+/// When the frames of the newest step are ready: of the last one, whose pass all others precede on its lane.
+graph::Point RingDecoder::ready_point() const {
+    if (copying_) return runner_->executor().ready(images_.at(slots_.size()).back());
+    return runner_->executor().ready(steps_.at(newest_).places.back());
 }
 
 Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
-    KG_TRY(auto ready, ready_point(step));
+    const graph::Point point = ready_point();
+    interop::TimelinePoint ready{VK_NULL_HANDLE, point.timeline, point.value};
+    // Frames in the host's memory are waited for where they are made: no other API has to see it.
+    if (options_.storage != FrameRingDesc::Storage::Host) {
+        KG_TRY(ready, bridge_.export_point(point));
+    }
     before_last_ = std::exchange(last_, ready);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.frames.first + static_cast<std::int64_t>(i);

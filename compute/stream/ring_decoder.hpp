@@ -116,11 +116,10 @@ class RingDecoder {
     Result<void> copy_decoded(vae::EnqueuedStep& step);
     Stepped acquire(Nanoseconds timeout);
     void abandon();
-    void order(const LatentFrame& latent);
     Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
     Result<void> publish(const vae::EnqueuedStep& step);
-    Result<interop::TimelinePoint> ready_point(const vae::EnqueuedStep& step);
-    graph::LaneBackend& last_lane() const;
+    graph::Point ready_point() const;
+    graph::Point reusable(std::size_t frame) const { return bridge_.import_point(slots_[frame].reusable); }
     std::size_t frames_of_a_step() const { return static_cast<std::size_t>(clip().step_frames().most); }
 
     interop::Bridge& bridge_;
@@ -131,6 +130,7 @@ class RingDecoder {
     std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, with Copies::OnceDecoded
     std::unique_ptr<accel::Memory> flags_;                        ///< pinned: [step number % of them] -> not finite
     std::map<vae::StepKind, StepGraph> steps_;
+    vae::StepKind newest_;                                     ///< of the newest step
     std::map<std::size_t, std::vector<graph::Image>> images_;  ///< [frames of a step] -> imports of its graph
     std::map<std::size_t, graph::FrameGraph> copies_;          ///< OnceDecoded: [frames of a step] -> its graph
     std::unique_ptr<vae::ClipRunner> runner_;                  ///< waits at its end, before what its steps use goes

@@ -58,7 +58,8 @@ class ClipRunner {
     /// Begins a new clip. Waits for the steps that were executed.
     Result<void> reset();
 
-    const graph::Plan* plan() const { return executor_->plan(); }  ///< of the last graph; null before the first
+    /// For what it says of the last graph: its plan, and when its exports are ready.
+    const graph::Executor& executor() const { return *executor_; }
     std::uint64_t peak_device_bytes() const { return clip_.model().device().peak_bytes(); }
 
   private:

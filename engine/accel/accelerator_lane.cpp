@@ -47,14 +47,16 @@ AcceleratorLane::~AcceleratorLane() {
     if (settled) {
         tell_of_loss(stream_->synchronize());  // other errors were its callers'
         collect();
+        timeline_->forget_views();
         return;
     }
     Error given_up{ErrorCode::Cancelled, fmt::format("{} has ended at value {}, before value {}", timeline_->name(),
                                                      timeline_->value(), owed_.load())};
     device_.log().error("{}: its work waits for points that do not come, and is never released", given_up.message);
     timeline_->report(std::move(given_up));
-    for (const auto& timeline : signalled_too_) timeline->signal(owed_);
+    for (const auto& view : views_to_signal()) view->signal(owed_);
     timeline_->signal(owed_);
+    timeline_->forget_views();
     static_cast<void>(stream_.release());  // NOLINT(bugprone-unused-return-value): it waits for ever, and so would we
 }
 
@@ -109,7 +111,8 @@ void AcceleratorLane::tell_of_loss(const Result<void>& status) {
 void AcceleratorLane::look_after() {
     tell_of_loss(stream_->status());
     for (const auto& wait : pending_.unmet(timeline_->value()))
-        if (!wait.point.timeline->status()) release_from_lost(wait);
+        if (const auto status = wait.point.timeline->status(); !status && status.error().code != ErrorCode::Cancelled)
+            release_from_lost(wait);  // a wait that was given up is its owner's, who may still signal
 }
 
 /// The stream waits on the device for a semaphore that its owner will not signal: another stream does.
@@ -118,11 +121,7 @@ void AcceleratorLane::release_from_lost(const graph::PendingWaits::Wait& wait) {
         status.error().message = "a lane that this one waited for: " + status.error().message;
         timeline_->report(std::move(status.error()));
     }
-    std::shared_ptr<Timeline> imported;
-    {
-        std::lock_guard lock(points_mutex_);
-        imported = seen(wait.point.timeline);
-    }
+    const std::shared_ptr<Timeline> imported = seen(wait.point.timeline);
     if (imported == nullptr) return;  // the relay brings it
     if (auto stream = device_.create_stream("releasing a lane")) {
         (*stream)->signal(imported, wait.point.value);
@@ -146,8 +145,16 @@ bool AcceleratorLane::owes_a_value() const {
     const std::uint64_t owed = owed_;
     if (timeline_->value() < owed) return true;
     if (stream_->noted()) return false;
-    std::lock_guard lock(points_mutex_);
-    return std::ranges::any_of(signalled_too_, [&](const auto& timeline) { return timeline->value() < owed; });
+    return std::ranges::any_of(views_to_signal(), [&](const auto& view) { return view->value() < owed; });
+}
+
+/// What carries the lane's values elsewhere.
+std::vector<std::shared_ptr<Timeline>> AcceleratorLane::views_to_signal() const {
+    std::vector<std::shared_ptr<Timeline>> views;
+    timeline_->visit_views([&](const auto& view) {
+        if (stream_->sees(*view)) views.push_back(view);
+    });
+    return views;
 }
 
 Result<std::shared_ptr<Event>> AcceleratorLane::take_event() {
@@ -180,21 +187,19 @@ Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
         owed_ = owed;
         return enqueued;
     }
-    {
-        std::lock_guard points(points_mutex_);
-        signals_ = signalled_too_;
-    }
     stream_->signal(timeline_, record.signal);
-    for (const auto& timeline : signals_) stream_->signal(timeline, record.signal);
+    for (auto& view : views_to_signal()) stream_->signal(std::move(view), record.signal);
     if (!stream_->noted()) wake_watch();  // the driver may have refused a signal
     return {};
 }
 
 std::shared_ptr<Timeline> AcceleratorLane::seen(const std::shared_ptr<Timeline>& timeline) const {
     if (stream_->sees(*timeline)) return timeline;
-    for (const Visible& visible : visible_)
-        if (visible.timeline.lock() == timeline) return visible.imported;
-    return nullptr;
+    std::shared_ptr<Timeline> found;
+    timeline->visit_views([&](const auto& view) {
+        if (!found && stream_->sees(*view)) found = view;
+    });
+    return found;
 }
 
 /// Sorts what the batch waits for into what the stream sees and what a relay brings.
@@ -207,12 +212,11 @@ Result<void> AcceleratorLane::resolve_waits(const graph::BatchRecord& record) {
         if (point.timeline != timeline_) pending_.add(record.signal, point);
         if (auto own = seen(point.timeline))
             waits_.push_back({std::move(own), point.value});
-        else
+        else if (!point.reached() || !point.timeline->status())
             relayed_.push_back(point);
     };
     for (const graph::ResolvedWait& wait : record.waits) resolve({wait.lane->timeline(), wait.value});
-    for (const graph::Point& point : next_waits_) resolve(point);
-    next_waits_.clear();
+    for (const graph::Point& point : record.points) resolve(point);
     if (relayed_.empty()) return {};
     if (!relay_) {
         auto target = device_.create_timeline();
@@ -227,25 +231,6 @@ Result<void> AcceleratorLane::enqueue_waits(const graph::BatchRecord& record) {
     KG_CHECK(resolve_waits(record));
     for (graph::Point& point : waits_) stream_->wait(std::move(point.timeline), point.value);
     return {};
-}
-
-void AcceleratorLane::can_see(const std::shared_ptr<Timeline>& timeline, std::shared_ptr<Timeline> imported) {
-    std::lock_guard lock(points_mutex_);
-    std::erase_if(visible_, [&](const Visible& known) {
-        const auto other = known.timeline.lock();
-        return other == nullptr || other == timeline;
-    });
-    visible_.push_back({timeline, std::move(imported)});
-}
-
-void AcceleratorLane::signal_too(std::shared_ptr<Timeline> timeline) {
-    std::lock_guard lock(points_mutex_);
-    signalled_too_.push_back(std::move(timeline));
-}
-
-void AcceleratorLane::wait_before_next(graph::Point point) {
-    std::lock_guard lock(points_mutex_);
-    next_waits_.push_back(std::move(point));
 }
 
 void AcceleratorLane::execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events) {

@@ -52,8 +52,9 @@ struct BatchCounts {
 /// Runs batches of accelerator passes on one stream; every pass becomes a profile span when `recorder` is given.
 /// Replayed batches are timed pass by pass where the device stamps events inside graphs (DeviceInfo::can_time_graphs);
 /// elsewhere such a batch is one span named "12 passes from conv_in to head".
-/// A lane whose timeline the device cannot see is waited for by a relay thread, which signals a timeline of the device.
-/// If such a lane fails, the stream goes on with undefined contents, and wait() reports it.
+/// Batches signal the lane's timeline and those of its views that the stream sees. A timeline that the stream sees
+/// neither itself nor in a view is waited for by a relay thread, which signals a timeline of the device. If its owner
+/// fails, the stream goes on with undefined contents, and wait() reports it.
 ///
 /// A thread of the lane's looks after it while a value is owed and nothing moves: it finds out that the device is lost,
 /// or another party that the stream waits for, and then has every value brought that others wait for.
@@ -80,13 +81,6 @@ class AcceleratorLane final : public graph::LaneBackend {
     void collect();
     Device& device() const { return device_; }
 
-    /// From now on waits for the lane of `timeline` on the device: its values appear in `imported` too.
-    void can_see(const std::shared_ptr<Timeline>& timeline, std::shared_ptr<Timeline> imported);
-    /// From now on batches signal `timeline` too, which another API sees, with the values of timeline().
-    void signal_too(std::shared_ptr<Timeline> timeline);
-    /// Makes the next batch wait for the point beside what its plan says: on the device if it sees the timeline.
-    void wait_before_next(graph::Point point);
-
   private:
     /// Passes whose events the stream may not have passed yet: those of one batch.
     struct Timed {
@@ -104,6 +98,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<std::vector<PassEvents>> take_chained_events(const graph::BatchRecord& record);
     /// A timeline that the stream sees and in which the values of `timeline` appear; null if there is none.
     std::shared_ptr<Timeline> seen(const std::shared_ptr<Timeline>& timeline) const;
+    std::vector<std::shared_ptr<Timeline>> views_to_signal() const;
     void look_after();
     void tell_of_loss(const Result<void>& status);
     void release_from_lost(const graph::PendingWaits::Wait& wait);
@@ -130,18 +125,9 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::shared_ptr<Timeline> timeline_;
     profile::Recorder* recorder_;
     Batches batches_;
-    /// A lane whose values appear in a timeline that the stream sees.
-    struct Visible {
-        std::weak_ptr<Timeline> timeline;
-        std::shared_ptr<Timeline> imported;
-    };
-    mutable std::mutex points_mutex_;  ///< the next four and counts_; held for no call of a driver
-    std::vector<Visible> visible_;
-    std::vector<std::shared_ptr<Timeline>> signalled_too_;
-    std::vector<graph::Point> next_waits_;       ///< of the next batch
+    mutable std::mutex points_mutex_;            ///< relay_ and counts_; held for no call of a driver
     std::unique_ptr<graph::Relay> relay_;        ///< made when first needed; outlives the stream
     std::vector<graph::Point> waits_, relayed_;  ///< of the batch being submitted
-    std::vector<std::shared_ptr<Timeline>> signals_;
     graph::PendingWaits pending_;
     /// Spans, events and graphs. submit() holds it across calls of the driver, which may stand still behind a full
     /// queue: nothing else waits for it.

@@ -27,10 +27,12 @@ struct Executor::State {
     /// The next execution must not rely on `current` having run just before it: every lane waits for all lanes first.
     bool join = true;
     std::vector<ResolvedWait> waits;  ///< of the batch being submitted
+    std::vector<Point> points;        ///< the same
 
     Result<PreparedPlan*> plan_for(const FrameGraph& frame, bool& reused);
     Result<void> check_histories(const FrameGraph& frame, const PreparedPlan& prepared) const;
-    Result<void> submit(PreparedPlan& prepared, std::uint64_t execution);
+    Result<void> submit(const FrameGraph& frame, PreparedPlan& prepared, std::uint64_t execution);
+    Point ready(std::uint32_t resource) const;
     void resolve_waits(const Batch& batch, const std::array<std::uint64_t, kMaxLanes>& before);
     Result<bool> wait_for(const std::array<std::uint64_t, kMaxLanes>& values, std::optional<Nanoseconds> timeout);
     std::vector<LaneState> states() const;
@@ -126,7 +128,7 @@ Result<Execution> Executor::execute(const FrameGraph& frame) {
     state.current = prepared;
     state.current->last_execution = state.next_execution++;
     const auto before = state.submitted;
-    auto submitted = state.submit(*prepared, execution.number);
+    auto submitted = state.submit(frame, *prepared, execution.number);
     state.before_current = before;
     state.join = !submitted;
     if (!submitted) return fail(std::move(submitted.error()));
@@ -181,10 +183,14 @@ void Executor::State::forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::it
     plans.erase(plan);
 }
 
-Result<void> Executor::State::submit(PreparedPlan& prepared, std::uint64_t execution) {
+Result<void> Executor::State::submit(const FrameGraph& frame, PreparedPlan& prepared, std::uint64_t execution) {
     const auto before = submitted;
+    auto use = prepared.first_uses.begin();
     for (const Batch& batch : prepared.plan.batches) {
         resolve_waits(batch, before);
+        points.clear();
+        for (; use != prepared.first_uses.end() && use->batch == &batch; ++use)
+            if (const Point& point = frame.resources()[use->import].ready; !point.reached()) points.push_back(point);
         const std::size_t lane = index_of(batch.lane);
         const std::size_t first = batch.passes.empty() ? 0 : batch.passes.front();
         const BatchRecord record{
@@ -192,6 +198,7 @@ Result<void> Executor::State::submit(PreparedPlan& prepared, std::uint64_t execu
             .batch = &batch,
             .execution = execution,
             .waits = waits,
+            .points = points,
             .passes = std::span<const PassRecord>(prepared.passes).subspan(first, batch.passes.size()),
             .resources = prepared.resources,
             .signal = submitted[lane] + 1};
@@ -290,6 +297,17 @@ Physical Executor::physical(Image image) const {
     assert(state_->current != nullptr && image.resource() < state_->current->resources.size());
     return state_->current->resources[image.resource()];
 }
+
+Point Executor::State::ready(std::uint32_t resource) const {
+    assert(current != nullptr && resource < current->last_batches.size());
+    const Batch* batch = current->last_batches[resource];
+    if (batch == nullptr) return {};
+    const std::size_t lane = index_of(batch->lane);
+    return {lanes[lane]->timeline(), before_current[lane] + batch->ordinal + 1};
+}
+
+Point Executor::ready(Buffer buffer) const { return state_->ready(buffer.resource()); }
+Point Executor::ready(Image image) const { return state_->ready(image.resource()); }
 
 const Plan* Executor::plan() const { return state_->current == nullptr ? nullptr : &state_->current->plan; }
 

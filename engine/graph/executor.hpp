@@ -31,6 +31,7 @@ struct BatchRecord {
     const Batch* batch = nullptr;
     std::uint64_t execution = 0;
     std::span<const ResolvedWait> waits;
+    std::span<const Point> points{};  ///< to wait for too: of imports that are not ready yet
     std::span<const PassRecord> passes;
     std::span<const Physical> resources;  ///< [resource], for barriers
     std::uint64_t signal = 0;             ///< timeline value of this lane once the batch is done
@@ -161,6 +162,11 @@ class Executor {
     /// Storage of an exported or imported resource in the last execution.
     Physical physical(Buffer buffer) const;
     Physical physical(Image image) const;
+
+    /// When the last execution is done with a resource: contents that it exports are complete from then on, and images
+    /// in the layout of their last pass. Good for as long as the lane that made them.
+    Point ready(Buffer buffer) const;
+    Point ready(Image image) const;
 
     /// Plan of the last execute(); null before the first.
     const Plan* plan() const;

@@ -116,32 +116,38 @@ void FrameGraph::describe_image(ResourceNode& node, const ImageDesc& desc) {
     mix(topology_, footprint.alignment);
 }
 
-Buffer FrameGraph::import_buffer(std::string_view name, const BufferDesc& desc, const Physical& physical) {
+Buffer FrameGraph::import_buffer(std::string_view name, const BufferDesc& desc, const Physical& physical,
+                                 const Point& ready) {
     ResourceNode& node = add_resource(name, ResourceKind::Imported, ResourceType::Buffer, desc.domain);
     describe_buffer(node, desc);
     node.imported = physical;
+    node.ready = ready;
     return {static_cast<std::uint32_t>(resources_.size() - 1), 0};
 }
 
-Image FrameGraph::import_image(std::string_view name, const ImageDesc& desc, const Physical& physical) {
+Image FrameGraph::import_image(std::string_view name, const ImageDesc& desc, const Physical& physical,
+                               const Point& ready) {
     ResourceNode& node = add_resource(name, ResourceKind::Imported, ResourceType::Image, desc.domain);
     describe_image(node, desc);
     node.imported = physical;
+    node.ready = ready;
     return {static_cast<std::uint32_t>(resources_.size() - 1), 0};
 }
 
-void FrameGraph::rebind(Buffer import, const Physical& physical) {
-    rebind(import.resource(), ResourceType::Buffer, physical);
+void FrameGraph::rebind(Buffer import, const Physical& physical, const Point& ready) {
+    rebind(import.resource(), ResourceType::Buffer, physical, ready);
 }
 
-void FrameGraph::rebind(Image import, const Physical& physical) {
-    rebind(import.resource(), ResourceType::Image, physical);
+void FrameGraph::rebind(Image import, const Physical& physical, const Point& ready) {
+    rebind(import.resource(), ResourceType::Image, physical, ready);
 }
 
-void FrameGraph::rebind(std::uint32_t resource, [[maybe_unused]] ResourceType type, const Physical& physical) {
+void FrameGraph::rebind(std::uint32_t resource, [[maybe_unused]] ResourceType type, const Physical& physical,
+                        const Point& ready) {
     assert(names_resource(resource, type) && resources_[resource].kind == ResourceKind::Imported &&
            "only imports of this graph have storage of the caller's");
     resources_[resource].imported = physical;
+    resources_[resource].ready = ready;
 }
 
 History FrameGraph::import_history(HistoryStorage& storage, const HistoryDesc& desc) {

@@ -4,6 +4,7 @@
 
 #include <kinetograph/engine/graph/handles.hpp>
 #include <kinetograph/engine/graph/pass_context.hpp>
+#include <kinetograph/engine/graph/timeline.hpp>
 
 #include <cassert>
 #include <functional>
@@ -53,6 +54,7 @@ struct ResourceNode {
     HistoryDesc history;      ///< histories only
     HistoryStorage* storage = nullptr;
     Physical imported;  ///< imported only; not part of the fingerprint
+    Point ready;        ///< the same: when passes may use it
     std::uint32_t newest_version = 0;
     std::vector<std::uint32_t> writer_of;  ///< [version] -> pass index; kNoIndex for version 0
 };
@@ -114,15 +116,17 @@ class FrameGraph {
     FrameGraph& operator=(const FrameGraph&) = delete;
     ~FrameGraph();
 
-    /// Memory of the caller's. `contents` of version 0 are readable. `physical` may differ from one execution to the
-    /// next without a new plan.
-    Buffer import_buffer(std::string_view name, const BufferDesc& desc, const Physical& physical);
-    Image import_image(std::string_view name, const ImageDesc& desc, const Physical& physical);
+    /// Memory of the caller's. Contents of version 0 are readable, and the memory is writable, from `ready` on: the
+    /// first pass of every lane that uses it waits for that. `physical` and `ready` may differ from one execution to
+    /// the next without a new plan.
+    Buffer import_buffer(std::string_view name, const BufferDesc& desc, const Physical& physical,
+                         const Point& ready = {});
+    Image import_image(std::string_view name, const ImageDesc& desc, const Physical& physical, const Point& ready = {});
 
     /// Other storage for an import, from the next execution on, without declaring anything anew. `import` is a handle
     /// of any version of it.
-    void rebind(Buffer import, const Physical& physical);
-    void rebind(Image import, const Physical& physical);
+    void rebind(Buffer import, const Physical& physical, const Point& ready = {});
+    void rebind(Image import, const Physical& physical, const Point& ready = {});
 
     /// A ring kept by `storage` (made by Executor::create_history). Each storage may be imported once a graph.
     History import_history(HistoryStorage& storage, const HistoryDesc& desc);
@@ -156,7 +160,7 @@ class FrameGraph {
     void describe_buffer(ResourceNode& node, const BufferDesc& desc);
     void describe_image(ResourceNode& node, const ImageDesc& desc);
     bool names_resource(std::uint32_t resource, ResourceType type) const;
-    void rebind(std::uint32_t resource, ResourceType type, const Physical& physical);
+    void rebind(std::uint32_t resource, ResourceType type, const Physical& physical, const Point& ready);
     void export_version(std::uint32_t resource, std::uint32_t version, ResourceType type);
     void note(const Misuse& misuse);
 

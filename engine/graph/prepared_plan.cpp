@@ -7,15 +7,26 @@ namespace kinetograph::graph {
 
 namespace {
 
+RingView ring_of(const ResourceNode& node) {
+    return {.storage = node.storage->physical(),
+            .value_bytes = node.storage->value_bytes(),
+            .slots = node.storage->slots(),
+            .first = node.storage->cursor(),
+            .keep = node.history.keep,
+            .push = node.history.push};
+}
+
 void add_entries(PreparedPlan& prepared, const FrameGraph& frame, const PassNode& node) {
     const std::size_t first = prepared.entries.size();
     for (const AccessNode& access : node.accesses) {
         auto entry = std::find_if(prepared.entries.begin() + static_cast<std::ptrdiff_t>(first), prepared.entries.end(),
                                   [&](const auto& e) { return e.resource == access.resource; });
         if (entry == prepared.entries.end()) {
-            if (frame.resources()[access.resource].kind != ResourceKind::Transient)
-                prepared.bound_entries.push_back(static_cast<std::uint32_t>(prepared.entries.size()));
+            const ResourceNode& resource = frame.resources()[access.resource];
+            const auto index = static_cast<std::uint32_t>(prepared.entries.size());
             prepared.entries.push_back({.resource = access.resource, .physical = prepared.resources[access.resource]});
+            if (resource.kind == ResourceKind::Imported) prepared.import_entries.push_back(index);
+            if (resource.kind == ResourceKind::History) prepared.history_entries.push_back(index);
             entry = prepared.entries.end() - 1;
         }
         (is_write(access.access) ? entry->written_version : entry->read_version) = access.version;
@@ -24,15 +35,6 @@ void add_entries(PreparedPlan& prepared, const FrameGraph& frame, const PassNode
 
 bool same_storage(const Physical& a, const Physical& b) {
     return a.object == b.object && a.offset == b.offset && a.bytes == b.bytes;
-}
-
-RingView ring_of(const ResourceNode& node) {
-    return {.storage = node.storage->physical(),
-            .value_bytes = node.storage->value_bytes(),
-            .slots = node.storage->slots(),
-            .first = node.storage->cursor(),
-            .keep = node.history.keep,
-            .push = node.history.push};
 }
 
 }  // namespace
@@ -71,7 +73,24 @@ Result<std::unique_ptr<PreparedPlan>> PreparedPlan::create(Plan plan, const Fram
         prepared->passes.push_back({.planned = &prepared->plan.passes[p],
                                     .entries = std::span<const PassContext::Entry>(prepared->entries)
                                                    .subspan(first_entry[p], first_entry[p + 1] - first_entry[p])});
+    prepared->note_uses(frame);
     return prepared;
+}
+
+void PreparedPlan::note_uses(const FrameGraph& frame) {
+    last_batches.resize(plan.resources.size());
+    std::vector<std::uint32_t> lanes_that_used(plan.resources.size());  // [resource] -> a bit a lane
+    static_assert(kMaxLanes <= 32);
+    for (const Batch& batch : plan.batches)
+        for (const std::uint32_t position : batch.passes)
+            for (const AccessNode& access : frame.passes()[plan.passes[position].pass].accesses) {
+                last_batches[access.resource] = &batch;
+                std::uint32_t& used = lanes_that_used[access.resource];
+                const std::uint32_t lane = 1U << index_of(batch.lane);
+                if (frame.resources()[access.resource].kind == ResourceKind::Imported && (used & lane) == 0)
+                    first_uses.push_back({&batch, access.resource});
+                used |= lane;
+            }
 }
 
 Result<void> PreparedPlan::bind(const FrameGraph& frame) {
@@ -84,15 +103,18 @@ Result<void> PreparedPlan::bind(const FrameGraph& frame) {
                         node.name, node.bytes, node.imported.bytes);
         resources[r] = node.imported;
     }
-    for (std::uint32_t e : bound_entries) {
-        const ResourceNode& node = frame.resources()[entries[e].resource];
-        if (node.type == ResourceType::History) {
-            entries[e].ring = ring_of(node);
-            resources[entries[e].resource] = node.storage->physical();
+    for (std::uint32_t e : import_entries) entries[e].physical = resources[entries[e].resource];
+    for (std::uint32_t e : history_entries) {
+        const HistoryStorage& storage = *frame.resources()[entries[e].resource].storage;
+        if (nodes_ == nullptr) {  // rings stay where they are
+            entries[e].ring = ring_of(frame.resources()[entries[e].resource]);
+            resources[entries[e].resource] = entries[e].physical = storage.physical();
         }
-        entries[e].physical = resources[entries[e].resource];
+        entries[e].ring.first = storage.cursor();
     }
-    for (PassRecord& pass : passes) pass.node = &frame.passes()[pass.planned->pass];
+    if (nodes_ != frame.passes().data())
+        for (PassRecord& pass : passes) pass.node = &frame.passes()[pass.planned->pass];
+    nodes_ = frame.passes().data();
     return {};
 }
 

@@ -25,18 +25,28 @@ struct PreparedPlan {
     std::vector<Physical> resources;                        ///< [resource]
     std::vector<PassContext::Entry> entries;                ///< of all passes, in plan order
     std::vector<PassRecord> passes;                         ///< [plan position]
-    std::vector<std::uint32_t> bound_entries;               ///< entries of imports and histories
+    std::vector<std::uint32_t> import_entries;              ///< entries whose storage may be another in every execution
+    std::vector<std::uint32_t> history_entries;             ///< entries whose ring moves on
     std::vector<std::uint32_t> imports, histories, pushed;  ///< resources
-    std::array<std::uint64_t, kMaxLanes> last_use{};        ///< timeline value of its last batch
+    /// A batch that is the first of its lane to use an import.
+    struct FirstUse {
+        const Batch* batch = nullptr;
+        std::uint32_t import = kNoIndex;
+    };
+    std::vector<FirstUse> first_uses;                 ///< in the plan's order of batches
+    std::vector<const Batch*> last_batches;           ///< [resource], null if no pass uses it
+    std::array<std::uint64_t, kMaxLanes> last_use{};  ///< timeline value of its last batch
     std::uint64_t last_execution = 0;
 
   private:
+    void note_uses(const FrameGraph& frame);
     struct Binding {
         std::uint32_t resource = kNoIndex;
         Physical physical{};
     };
     bool share_bytes(const Binding& a, const Binding& b) const;
-    std::vector<Binding> bindings_;  ///< now, [i] -> imports[i], and then what was bound before
+    const PassNode* nodes_ = nullptr;  ///< the frame's passes that the records point into
+    std::vector<Binding> bindings_;    ///< now, [i] -> imports[i], and then what was bound before
 };
 
 }  // namespace kinetograph::graph

@@ -17,6 +17,17 @@ void Timeline::report(Error error) {
     reported_.store(true, std::memory_order_release);
 }
 
+void Timeline::add_view(std::shared_ptr<Timeline> view) {
+    std::lock_guard lock(mutex_);
+    views_.push_back(std::move(view));
+}
+
+void Timeline::forget_views() {
+    std::vector<std::shared_ptr<Timeline>> views;
+    std::lock_guard lock(mutex_);
+    views.swap(views_);
+}
+
 std::uint64_t HostTimeline::value() const {
     std::lock_guard lock(mutex_);
     return value_;

@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace kinetograph::graph {
 
@@ -32,11 +34,24 @@ class Timeline {
     /// What status() says from now on; the first Error stays.
     void report(Error error);
 
+    /// `view` carries the same values where another device or API sees them: the same counter imported there, or one
+    /// that the signaller of this timeline signals too.
+    void add_view(std::shared_ptr<Timeline> view);
+    /// Before the devices of its views go.
+    void forget_views();
+    /// Calls `visit(const std::shared_ptr<Timeline>&)` for every view.
+    template <class Visit>
+    void visit_views(Visit&& visit) const {
+        std::lock_guard lock(mutex_);
+        for (const auto& view : views_) visit(view);
+    }
+
   private:
     std::string name_ = "a timeline";
     std::atomic<bool> reported_{false};
     mutable std::mutex mutex_;
     std::optional<Error> error_;
+    std::vector<std::shared_ptr<Timeline>> views_;
 };
 
 /// A counter of the host's own.
@@ -54,11 +69,12 @@ class HostTimeline : public Timeline {
     std::uint64_t value_ = 0;
 };
 
-/// A moment in somebody's work: when the timeline reaches the value.
+/// A moment in the work of a lane, another API or an application: when the timeline reaches the value. Without a
+/// timeline, or with value 0, it has passed.
 struct Point {
-    std::shared_ptr<Timeline> timeline;
+    std::shared_ptr<Timeline> timeline{};
     std::uint64_t value = 0;
-    bool reached() const { return timeline->value() >= value; }
+    bool reached() const { return timeline == nullptr || value == 0 || timeline->value() >= value; }
 };
 
 /// How often a wait without a time-out looks whether what it waits for may still come.

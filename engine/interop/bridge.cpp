@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace kinetograph::interop {
 namespace {
 
@@ -53,55 +55,69 @@ Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(
     return timeline;
 }
 
-/// The semaphore that the lane signals too, made at the first call.
-Result<std::shared_ptr<vulkan::TimelineSemaphore>> Bridge::share_timeline(accel::AcceleratorLane& lane) {
-    std::erase_if(shared_timelines_, [](const SharedTimeline& shared) { return shared.semaphore.expired(); });
-    for (const SharedTimeline& shared : shared_timelines_)
-        if (shared.own.lock() == lane.timeline()) return shared.semaphore.lock();
-    KG_TRY(auto semaphore, vulkan::TimelineSemaphore::create(*display_, lane.timeline()->name() + ", exported",
-                                                             vulkan::Sharing::Exportable));
+bool Bridge::is_connected(const graph::Timeline& timeline) {
+    std::erase_if(connected_, [](const Connected& known) { return known.timeline.expired(); });
+    return std::ranges::any_of(connected_,
+                               [&](const Connected& known) { return known.timeline.lock().get() == &timeline; });
+}
+
+/// Gives the lane's timeline a semaphore as a view, which the lane signals through the import beside it.
+Result<void> Bridge::share_timeline(accel::AcceleratorLane& lane) {
+    const auto timeline = lane.timeline();
+    if (is_connected(*timeline)) return {};
+    KG_TRY(auto semaphore,
+           vulkan::TimelineSemaphore::create(*display_, timeline->name() + ", exported", vulkan::Sharing::Exportable));
     KG_TRY(auto imported, import_timeline(semaphore));
-    lane.signal_too(std::move(imported));
-    shared_timelines_.push_back({lane.timeline(), semaphore});
-    return semaphore;
+    timeline->add_view(std::move(imported));
+    timeline->add_view(semaphore);
+    connected_.push_back({timeline, semaphore->handle(), true});
+    return {};
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
-    if (choice_.timelines != Timelines::Shared) return {};
     std::lock_guard lock(mutex_);
-    KG_TRY(auto of_display, import_timeline(display.exported_timeline()));
-    KG_TRY(auto of_accelerator, share_timeline(accelerator));
-    accelerator.can_see(display.timeline(), std::move(of_display));
-    display.can_see(accelerator.timeline(), std::move(of_accelerator));
-    return {};
+    const bool is_new = !is_connected(*display.timeline());
+    if (is_new) connected_.push_back({display.timeline(), display.semaphore(), false});
+    if (choice_.timelines != Timelines::Shared) return {};
+    if (is_new) {
+        KG_TRY(auto of_display, import_timeline(display.exported_timeline()));
+        display.timeline()->add_view(std::move(of_display));
+    }
+    return share_timeline(accelerator);
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
     if (choice_.timelines != Timelines::Shared) return {};
     std::lock_guard lock(mutex_);
-    KG_CHECK(share_timeline(accelerator));
-    return {};
+    return share_timeline(accelerator);
 }
 
 /// In the shared topology the host waits for the accelerator's own timeline: a driver notices slowly what another API
 /// has signalled (ten milliseconds on an H200).
-Result<TimelinePoint> Bridge::point_of(graph::LaneBackend& lane, std::uint64_t value) {
-    if (value == 0) return TimelinePoint{};
-    const auto timeline = lane.timeline();
-    if (const auto* own = dynamic_cast<const vulkan::TimelineSemaphore*>(timeline.get()))
-        return TimelinePoint{own->handle(), nullptr, value};
-    if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, timeline, value};
+Result<TimelinePoint> Bridge::export_point(const graph::Point& point) {
+    if (point.value == 0 || point.timeline == nullptr) return TimelinePoint{};
+    if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, point.timeline, point.value};
     std::lock_guard lock(mutex_);
-    for (const SharedTimeline& shared : shared_timelines_)
-        if (const auto semaphore = shared.semaphore.lock(); semaphore && shared.own.lock() == timeline)
-            return TimelinePoint{semaphore->handle(), timeline, value};
+    for (const Connected& known : connected_)
+        if (known.timeline.lock() == point.timeline)
+            return TimelinePoint{known.semaphore, known.is_accelerators ? point.timeline : nullptr, point.value};
     if (!relay_) {
         KG_TRY(auto target, vulkan::TimelineSemaphore::create(*display_, "points of lanes"));
         relay_semaphore_ = target->handle();
         relay_ = std::make_unique<graph::Relay>(std::move(target));
     }
-    const graph::Point point{timeline, value};
     return TimelinePoint{relay_semaphore_, nullptr, relay_->promise({&point, 1})};
+}
+
+graph::Point Bridge::import_point(const TimelinePoint& point) const {
+    if (point.is_past()) return {};
+    std::shared_ptr<graph::Timeline> semaphore;
+    if (point.semaphore != VK_NULL_HANDLE) semaphore = vulkan::TimelineSemaphore::borrow(*display_, point.semaphore);
+    auto timeline =
+        std::make_shared<ApplicationTimeline>(point.timeline != nullptr ? point.timeline : semaphore, closing_);
+    if (point.timeline) timeline->add_view(point.timeline);
+    if (semaphore) timeline->add_view(std::move(semaphore));
+    return {std::move(timeline), point.value};
 }
 
 /// How the host sees the point.
@@ -126,19 +142,6 @@ Result<void> Bridge::wait(const TimelinePoint& point) {
 Result<bool> Bridge::wait(const TimelinePoint& point, Nanoseconds timeout) {
     if (point.is_past()) return true;
     return graph::wait_for({timeline_of(point), point.value}, timeout);
-}
-
-void Bridge::wait_before_next(accel::AcceleratorLane& lane, const TimelinePoint& point) {
-    if (!has_reached(point)) lane.wait_before_next({timeline_of(point), point.value});
-}
-
-void Bridge::wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point) {
-    if (has_reached(point)) return;
-    if (point.semaphore != VK_NULL_HANDLE)
-        lane.wait_before_next(vulkan::ExternalSemaphore{point.semaphore, point.value});
-    else
-        lane.wait_before_next(
-            graph::Point{std::make_shared<ApplicationTimeline>(point.timeline, closing_), point.value});
 }
 
 }  // namespace kinetograph::interop

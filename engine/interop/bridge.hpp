@@ -47,30 +47,30 @@ class Bridge {
     /// nothing to do. Before their first batches. Errors: what either driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display);
 
-    /// Makes the lane's progress visible to Vulkan on the device, where timelines are shared, for point_of(): where no
-    /// Vulkan lane of ours waits for it. Before its first batch. Errors: what either driver says.
+    /// Makes the lane's progress visible to Vulkan on the device, where timelines are shared, for export_point(): where
+    /// no Vulkan lane of ours waits for it. Before its first batch. Errors: what either driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator);
 
-    /// The point at which `lane` reaches `value`, as the application may wait for it: of a timeline semaphore, or,
-    /// headless, of the accelerator's timeline. The lane has been given a batch with that value.
-    Result<TimelinePoint> point_of(graph::LaneBackend& lane, std::uint64_t value);
-
-    /// Holds the next batch of `lane` back until `point` is reached, on the device or by a relay.
-    void wait_before_next(accel::AcceleratorLane& lane, const TimelinePoint& point);
-    void wait_before_next(vulkan::VulkanLane& lane, const TimelinePoint& point);
+    /// A point of a lane that is connected, as the application may wait for it: of a timeline semaphore, or, headless,
+    /// of the accelerator's timeline. The lane has been given a batch with that value. Errors: what Vulkan says.
+    Result<TimelinePoint> export_point(const graph::Point& point);
+    /// A point of the application's as graphs wait for it: when an import is ready. On the device where that sees it.
+    graph::Point import_point(const TimelinePoint& point) const;
     bool has_reached(const TimelinePoint& point);   ///< asks, without waiting
     Result<void> wait(const TimelinePoint& point);  ///< blocks the calling thread
     /// The same for up to `timeout`; false when that has passed. Errors: DeviceLost; Cancelled after close().
     Result<bool> wait(const TimelinePoint& point, Nanoseconds timeout);
 
   private:
-    /// An accelerator lane's timeline as a semaphore that both sides see. Both go with the lane.
-    struct SharedTimeline {
-        std::weak_ptr<graph::Timeline> own;
-        std::weak_ptr<vulkan::TimelineSemaphore> semaphore;
+    /// A connected lane's timeline, and the semaphore in which an application sees it.
+    struct Connected {
+        std::weak_ptr<graph::Timeline> timeline;
+        VkSemaphore semaphore = VK_NULL_HANDLE;
+        bool is_accelerators = false;
     };
     Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice);
-    Result<std::shared_ptr<vulkan::TimelineSemaphore>> share_timeline(accel::AcceleratorLane& lane);
+    Result<void> share_timeline(accel::AcceleratorLane& lane);
+    bool is_connected(const graph::Timeline& timeline);
     Result<std::shared_ptr<accel::Timeline>> import_timeline(
         const std::shared_ptr<vulkan::TimelineSemaphore>& semaphore) const;
     std::shared_ptr<graph::Timeline> timeline_of(const TimelinePoint& point) const;
@@ -81,7 +81,7 @@ class Bridge {
     SharedMemory memory_;
     std::shared_ptr<std::atomic<bool>> closing_ = std::make_shared<std::atomic<bool>>(false);
     std::mutex mutex_;
-    std::vector<SharedTimeline> shared_timelines_;
+    std::vector<Connected> connected_;
     VkSemaphore relay_semaphore_ = VK_NULL_HANDLE;
     std::unique_ptr<graph::Relay> relay_;  ///< of lanes that the application cannot see; made when first needed
 };

@@ -75,12 +75,13 @@ void FrameRing::abandon(const Slot& slot) {
 }
 
 graph::Image FrameRing::import_image(graph::FrameGraph& frame, const Slot& slot) const {
-    return frame.import_image("frame", slot.image->desc(), vulkan::physical_of(*slot.image));
+    return frame.import_image("frame", slot.image->desc(), vulkan::physical_of(*slot.image),
+                              bridge_.import_point(slot.reusable));
 }
 
 graph::Buffer FrameRing::import_buffer(graph::FrameGraph& frame, const Slot& slot) const {
     return frame.import_buffer("frame", {.bytes = frame_bytes(), .domain = graph::MemoryDomain::Shared},
-                               slot.buffer->physical());
+                               slot.buffer->physical(), bridge_.import_point(slot.reusable));
 }
 
 void FrameRing::declare_handover(graph::FrameGraph& frame, graph::Image written, graph::Lane lane) const {

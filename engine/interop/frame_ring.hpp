@@ -34,8 +34,8 @@ struct FrameRingStats {
 /// One writer, any number of readers; thread-safe. Frames come out in the order in which they went in, none is dropped
 /// while readers hold slots: the writer waits. Slots come back in any order. Only restart() throws frames away.
 ///
-///   writer: acquire() -> lanes wait for `reusable` -> passes write the slot -> publish() with the point at which they
-///   have; reader: take() -> waits for `ready` -> reads -> release() with the point at which it has.
+///   writer: acquire() -> passes write the slot from `reusable` on -> publish() with the point at which they have;
+///   reader: take() -> waits for `ready` -> reads -> release() with the point at which it has.
 ///
 /// No call but acquire() and take() blocks, and those only with a time to wait; nothing is allocated after create().
 class FrameRing {
@@ -58,7 +58,7 @@ class FrameRing {
         vulkan::Image* image = nullptr;        ///< in a ring of images
         const SharedBuffer* buffer = nullptr;  ///< in a ring of buffers
         const accel::Memory* host = nullptr;   ///< in a ring of the host's memory
-        TimelinePoint reusable;                ///< its last reader is done; the writing lane waits for that
+        TimelinePoint reusable;                ///< its last reader is done
     };
     /// The slot that has been back for longest; nothing while readers hold all of them.
     std::optional<Slot> try_acquire() { return acquire(Nanoseconds{}); }
@@ -67,7 +67,7 @@ class FrameRing {
     /// Gives a slot back unwritten: nothing was submitted that touches it.
     void abandon(const Slot& slot);
 
-    /// How a frame graph writes the slot: one of these, then a pass that writes it, then publish().
+    /// How a frame graph writes the slot, from `reusable` on: one of these, then a pass that writes it, then publish().
     graph::Image import_image(graph::FrameGraph& frame, const Slot& slot) const;
     graph::Buffer import_buffer(graph::FrameGraph& frame, const Slot& slot) const;
     /// Declares what brings a written image into the layout in which readers get it: that of samplers, or, from

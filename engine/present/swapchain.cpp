@@ -177,8 +177,7 @@ Result<vulkan::Image*> SwapchainTarget::acquire() {
         default:
             return device_.error(result, "acquiring a picture of the window");
     }
-    graphics_.wait_before_next({slot.acquired});
-    graphics_.signal_after_next({drawn_[image_index_]});
+    graphics_.draw_next({.acquired = slot.acquired, .drawn = drawn_[image_index_]});
     return images_[image_index_].get();
 }
 

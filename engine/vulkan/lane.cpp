@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 namespace kinetograph::vulkan {
 
@@ -33,6 +34,7 @@ struct VulkanLane::Slot {
     std::uint64_t execution = 0;
     profile::PlanId plan = profile::kNoPlan;
     std::vector<profile::NameId> timed_passes;
+    std::vector<std::shared_ptr<graph::Timeline>> waits;  // whose semaphores the batch waits for
 };
 
 namespace {
@@ -114,7 +116,9 @@ Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, gra
 }
 
 VulkanLane::~VulkanLane() {
-    if (timeline_ == nullptr || settle()) return;
+    if (timeline_ == nullptr) return;
+    timeline_->forget_views();
+    if (settle()) return;
     if (relay_) relay_->give_up();
     if (relay_ && settle()) return;
     // Its commands wait for another party's point, and may still run.
@@ -122,7 +126,6 @@ VulkanLane::~VulkanLane() {
     device_.keep(timeline_);
     device_.keep(exported_);
     if (relay_) device_.keep(relay_->timeline());
-    for (const Visible& visible : visible_) device_.keep(visible.semaphore);
 }
 
 /// False: the remaining work waits for other parties' points, none of which has advanced for kPatience.
@@ -159,8 +162,8 @@ Result<void> VulkanLane::status_of_others() {
     constexpr std::string_view kWho = "a lane that this one waited for";
     if (relay_)
         if (auto error = relay_->error()) return fail(std::move(*error), kWho);
-    for (const Visible& visible : visible_)
-        if (const auto timeline = visible.timeline.lock())
+    for (const auto& awaited : awaited_)
+        if (const auto timeline = awaited.lock())
             if (auto status = timeline->status(); !status) return fail(std::move(status.error()), kWho);
     return {};
 }
@@ -172,22 +175,6 @@ graph::LaneState VulkanLane::state() const {
         .lane = lane_, .submitted = submitted_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
     if (auto status = timeline_->status(); !status) state.error = std::move(status.error());
     return state;
-}
-
-void VulkanLane::can_see(const std::shared_ptr<graph::Timeline>& timeline,
-                         std::shared_ptr<TimelineSemaphore> semaphore) {
-    std::lock_guard lock(mutex_);
-    std::erase_if(visible_, [&](const Visible& known) {
-        const auto other = known.timeline.lock();
-        return other == nullptr || other == timeline;
-    });
-    visible_.push_back({timeline, std::move(semaphore)});
-}
-
-void VulkanLane::forget_external() {
-    waits_.clear();
-    other_waits_.clear();
-    signals_.clear();
 }
 
 void VulkanLane::collect() {
@@ -404,72 +391,82 @@ void VulkanLane::record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2
     device_.table().vkCmdPipelineBarrier2(commands, &info);
 }
 
-/// The semaphore that carries the timeline's values for this queue; null if there is none.
-VkSemaphore VulkanLane::semaphore_of(const graph::Timeline& timeline) const {
-    if (const auto* own = dynamic_cast<const TimelineSemaphore*>(&timeline);
-        own != nullptr && &own->device() == &device_)
-        return own->handle();
-    std::lock_guard lock(mutex_);
-    for (const Visible& visible : visible_)
-        if (visible.timeline.lock().get() == &timeline) return visible.semaphore->handle();
-    return VK_NULL_HANDLE;
+/// Null for a timeline that is no semaphore of this device.
+const TimelineSemaphore* VulkanLane::semaphore_of(const graph::Timeline& timeline) const {
+    const auto* semaphore = dynamic_cast<const TimelineSemaphore*>(&timeline);
+    return semaphore != nullptr && &semaphore->device() == &device_ ? semaphore : nullptr;
+}
+
+/// A semaphore that carries the timeline's values for this queue; null if there is none.
+std::shared_ptr<graph::Timeline> VulkanLane::seen(const std::shared_ptr<graph::Timeline>& timeline) const {
+    if (semaphore_of(*timeline) != nullptr) return timeline;
+    std::shared_ptr<graph::Timeline> found;
+    timeline->visit_views([&](const auto& view) {
+        if (!found && semaphore_of(*view) != nullptr) found = view;
+    });
+    return found;
 }
 
 bool VulkanLane::waits_for_the_host(const graph::BatchRecord& batch) const {
-    if (batch.batch->ordinal == 0 && !other_waits_.empty()) return true;
-    return std::any_of(batch.waits.begin(), batch.waits.end(), [&](const graph::ResolvedWait& wait) {
-        return semaphore_of(*wait.lane->timeline()) == VK_NULL_HANDLE;
-    });
+    return std::any_of(batch.waits.begin(), batch.waits.end(),
+                       [&](const graph::ResolvedWait& wait) { return seen(wait.lane->timeline()) == nullptr; }) ||
+           std::any_of(batch.points.begin(), batch.points.end(),
+                       [&](const graph::Point& point) { return seen(point.timeline) == nullptr; });
 }
 
-/// The device waits for lanes whose timelines this queue sees; the relay's thread waits for the others.
-Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(const graph::BatchRecord& batch) {
+/// The device waits for timelines that this queue sees; the relay's thread waits for the others.
+Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(Slot& slot, const graph::BatchRecord& batch) {
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> infos;
+    slot.waits.clear();
     relayed_.clear();
     pending_.forget(completed());
-    for (const graph::ResolvedWait& wait : batch.waits) {
-        graph::Point point{wait.lane->timeline(), wait.value};
-        if (wait.lane != this) pending_.add(batch.signal, point);
-        if (const VkSemaphore semaphore = semaphore_of(*point.timeline); semaphore != VK_NULL_HANDLE)
-            infos.push_back(semaphore_info(semaphore, wait.value, stages));
-        else
-            relayed_.push_back(std::move(point));
-    }
-    if (batch.batch->ordinal == 0) {
-        for (const ExternalSemaphore& wait : waits_) {
-            infos.push_back(semaphore_info(wait.semaphore, wait.value, stages));
-            if (wait.value > 0)
-                pending_.add(batch.signal, {TimelineSemaphore::borrow(device_, wait.semaphore), wait.value});
-        }
-        for (const graph::Point& point : other_waits_) {
-            pending_.add(batch.signal, point);
+    const auto resolve = [&](const graph::Point& point) {
+        if (point.timeline != timeline_) pending_.add(batch.signal, point);
+        if (auto semaphore = seen(point.timeline)) {
+            infos.push_back(semaphore_info(semaphore_of(*semaphore)->handle(), point.value, stages));
+            slot.waits.push_back(std::move(semaphore));
+        } else if (!point.reached() || !point.timeline->status()) {
             relayed_.push_back(point);
         }
-        waits_.clear();
-        other_waits_.clear();
+    };
+    for (const graph::ResolvedWait& wait : batch.waits) {
+        resolve({wait.lane->timeline(), wait.value});
+        if (wait.lane != this) note_awaited(wait.lane->timeline());
     }
+    for (const graph::Point& point : batch.points) resolve(point);
+    if (batch.batch->ordinal == 0 && swapchain_.acquired != VK_NULL_HANDLE)
+        infos.push_back(semaphore_info(std::exchange(swapchain_.acquired, VK_NULL_HANDLE), 0, stages));
     if (!relayed_.empty()) {
         std::lock_guard lock(mutex_);
         if (!relay_) {
             KG_TRY(auto target, TimelineSemaphore::create(device_, "host relay"));
             relay_ = std::make_unique<graph::Relay>(std::move(target));
         }
-        infos.push_back(semaphore_info(semaphore_of(*relay_->timeline()), relay_->promise(relayed_), stages));
+        infos.push_back(semaphore_info(semaphore_of(*relay_->timeline())->handle(), relay_->promise(relayed_), stages));
     }
     return infos;
 }
 
+/// For status_of_others().
+void VulkanLane::note_awaited(const std::shared_ptr<graph::Timeline>& timeline) {
+    std::lock_guard lock(mutex_);
+    bool known = false;
+    std::erase_if(awaited_, [&](const auto& awaited) {
+        const auto other = awaited.lock();
+        known |= other == timeline;
+        return other == nullptr;
+    });
+    if (!known) awaited_.push_back(timeline);
+}
+
 Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
-    KG_TRY(const auto waits, resolve_waits(batch));
+    KG_TRY(const auto waits, resolve_waits(slot, batch));
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> signals{semaphore_info(timeline_->handle(), batch.signal, stages)};
     if (exported_) signals.push_back(semaphore_info(exported_->handle(), batch.signal, stages));
-    if (batch.batch->ordinal + 1 == batch.plan->batches_on_lane[lane_.index()]) {
-        for (const ExternalSemaphore& signal : signals_)
-            signals.push_back(semaphore_info(signal.semaphore, signal.value, stages));
-        signals_.clear();
-    }
+    if (batch.batch->ordinal + 1 == batch.plan->batches_on_lane[lane_.index()] && swapchain_.drawn != VK_NULL_HANDLE)
+        signals.push_back(semaphore_info(std::exchange(swapchain_.drawn, VK_NULL_HANDLE), 0, stages));
     VkCommandBufferSubmitInfo commands{};
     commands.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO;
     commands.commandBuffer = slot.commands;

@@ -15,10 +15,10 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// A semaphore of another party: a swapchain, a host application, another API. `value` 0: a binary semaphore.
-struct ExternalSemaphore {
-    VkSemaphore semaphore = VK_NULL_HANDLE;
-    std::uint64_t value = 0;
+/// Binary semaphores of a swapchain, which knows no timelines.
+struct SwapchainSemaphores {
+    VkSemaphore acquired = VK_NULL_HANDLE;  ///< signalled when the image may be drawn to
+    VkSemaphore drawn = VK_NULL_HANDLE;     ///< to be signalled when it may be presented
 };
 
 /// Serves one executor, whose values its timeline carries. Command buffers, descriptor sets and upload memory are
@@ -48,18 +48,10 @@ class VulkanLane final : public graph::LaneBackend {
     /// The same values in a semaphore that another API may import; null in a private lane. It is a second semaphore,
     /// because validation layers do not learn from an exported one that work has ended.
     const std::shared_ptr<TimelineSemaphore>& exported_timeline() const { return exported_; }
-    /// From now on the device waits for the lane of `timeline`: `semaphore` carries its values too.
-    void can_see(const std::shared_ptr<graph::Timeline>& timeline, std::shared_ptr<TimelineSemaphore> semaphore);
     std::uint64_t completed() const { return timeline_->value(); }  ///< value that the timeline has reached
 
-    /// Makes the first batch of the next execution on this lane wait for `semaphore` (a swapchain image acquired).
-    void wait_before_next(const ExternalSemaphore& semaphore) { waits_.push_back(semaphore); }
-    /// The same for a point that this queue does not see, by the relay's thread.
-    void wait_before_next(graph::Point point) { other_waits_.push_back(std::move(point)); }
-    /// Makes the last batch of the next execution on this lane signal `semaphore` (ready to present).
-    void signal_after_next(const ExternalSemaphore& semaphore) { signals_.push_back(semaphore); }
-    /// Drops the semaphores of an execution that was not submitted.
-    void forget_external();
+    /// The next execution draws to an image of a swapchain: the lane's first batch waits for it, the last one signals.
+    void draw_next(const SwapchainSemaphores& semaphores) { swapchain_ = semaphores; }
 
     /// Records the spans of everything that has completed. submit() and wait() do this too.
     void collect();
@@ -74,12 +66,14 @@ class VulkanLane final : public graph::LaneBackend {
     Result<void> record(Slot& slot, const graph::BatchRecord& batch);
     void record_barriers(VkCommandBuffer commands, const graph::PassRecord& pass, const graph::BatchRecord& batch);
     void record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier);
-    VkSemaphore semaphore_of(const graph::Timeline& timeline) const;
+    const TimelineSemaphore* semaphore_of(const graph::Timeline& timeline) const;
+    std::shared_ptr<graph::Timeline> seen(const std::shared_ptr<graph::Timeline>& timeline) const;
+    void note_awaited(const std::shared_ptr<graph::Timeline>& timeline);
     Result<void> status_of_others();
     bool settle();
     bool waits_for_the_host(const graph::BatchRecord& batch) const;
     Result<void> enqueue(Slot& slot, const graph::BatchRecord& batch);
-    Result<std::vector<VkSemaphoreSubmitInfo>> resolve_waits(const graph::BatchRecord& batch);
+    Result<std::vector<VkSemaphoreSubmitInfo>> resolve_waits(Slot& slot, const graph::BatchRecord& batch);
     bool times_passes() const;
 
     const Device& device_;
@@ -89,17 +83,11 @@ class VulkanLane final : public graph::LaneBackend {
     mutable std::mutex mutex_;  // guards the next four members, and the slots' queries
     std::uint64_t submitted_ = 0;
     std::vector<std::unique_ptr<Slot>> slots_;
-    /// A lane whose values appear in a semaphore of this device's.
-    struct Visible {
-        std::weak_ptr<graph::Timeline> timeline;
-        std::shared_ptr<TimelineSemaphore> semaphore;
-    };
-    std::vector<Visible> visible_;
-    std::unique_ptr<graph::Relay> relay_;  // made when first needed
+    std::vector<std::weak_ptr<graph::Timeline>> awaited_;  // of lanes that the queue has waited for
+    std::unique_ptr<graph::Relay> relay_;                  // made when first needed
     graph::PendingWaits pending_;
-    std::vector<ExternalSemaphore> waits_, signals_;
-    std::vector<graph::Point> other_waits_;  // with waits_
-    std::vector<graph::Point> relayed_;      // of the batch being submitted
+    SwapchainSemaphores swapchain_;      // of the next execution
+    std::vector<graph::Point> relayed_;  // of the batch being submitted
 };
 
 }  // namespace kinetograph::vulkan

@@ -146,7 +146,7 @@ Result<ViewerSummary> run(const ViewerOptions& options) {
     profile::Recorder recorder;
     CheckpointSource source(
         options.weights,
-        {.device = std::string(accel::to_string(options.lane)),
+        {.device = options.lane,
          .hooks = {.log = Log(), .host = {}, .budget = {.bytes = options.memory_budget, .on_pressure = {}}},
          .model = options.model,
          .recorder = &recorder},

@@ -12,8 +12,7 @@ int main(int argc, char** argv) try {
     CLI::App app("Decodes a latents file and shows it. In the window, ? lists the keys.");
     app.add_option("latents", options.latents, "safetensors file with tensor `latents`")->required();
     app.add_option("--weights", options.weights, "checkpoint, or synthetic:wan2.1[,dim=N]")->required();
-    std::string lane = "cpu";
-    app.add_option("--lane", lane, "where it decodes: cpu, cuda or hip")->check(CLI::IsMember({"cpu", "cuda", "hip"}));
+    app.add_option("--lane", options.lane, "where it decodes: cpu, cuda, hip, or one of several GPUs: cuda:1");
     app.add_flag("--headless", options.headless, "no window: pictures stay in memory");
     app.add_option("--frames", options.frames, "end after so many frames of the clip");
     app.add_option("--screenshot", options.screenshot, "PNG of the last picture");
@@ -32,7 +31,6 @@ int main(int argc, char** argv) try {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    options.lane = lane == "cpu" ? accel::Kind::Cpu : lane == "hip" ? accel::Kind::Hip : accel::Kind::Cuda;
     options.on_route = [](const viewer::Route& route) {
         fmt::print(stderr, "kinetograph-viewer: {}\n", route.sentence);
     };

@@ -24,8 +24,8 @@ struct ViewerOptions {
     std::filesystem::path latents;  ///< a file, or an input of live latents: "-", "unix:PATH"
     std::string weights;            ///< a checkpoint's path, or "synthetic:wan2.1[,dim=N]"
     vae::ModelOptions model;
-    accel::Kind lane = accel::Kind::Cpu;  ///< where it decodes
-    std::uint64_t memory_budget = 0;      ///< bytes of that device; 0: as many as it has
+    std::string lane = "cpu";         ///< where it decodes, as accel::open() takes it
+    std::uint64_t memory_budget = 0;  ///< bytes of that device; 0: as many as it has
 
     bool headless = false;     ///< no window and no display: pictures stay in memory
     std::uint64_t frames = 0;  ///< end after so many frames of the clip were shown; 0: at the clip's end when headless,

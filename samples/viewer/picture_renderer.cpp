@@ -94,8 +94,8 @@ Result<graph::Image> PictureRenderer::declare_texture(graph::FrameGraph& graph, 
 graph::Image PictureRenderer::borrow(graph::FrameGraph& graph, LentFrame& frame) {
     lent_ = &frame;
     const interop::FrameRecord& record = frame.record();
-    graphics_.wait_before_next(vulkan::ExternalSemaphore{record.ready.semaphore, record.ready.value});
-    return graph.import_image("frame", record.image->desc(), physical_of(*record.image));
+    return graph.import_image("frame", record.image->desc(), physical_of(*record.image),
+                              {vulkan::TimelineSemaphore::borrow(device_, record.ready.semaphore), record.ready.value});
 }
 
 Result<graph::Image> PictureRenderer::upload(graph::FrameGraph& graph, const Frame& frame) {

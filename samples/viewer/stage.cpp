@@ -25,7 +25,7 @@ Result<void> Stage::open_window() {
     // Frames of an accelerator come with threads that relay its progress: engine/vulkan/instance.hpp says why not all
     // of the layers can be on then.
     const auto validation =
-        options_.lane == accel::Kind::Cpu ? vulkan::Validation::On : vulkan::Validation::WithoutSynchronization;
+        options_.lane == "cpu" ? vulkan::Validation::On : vulkan::Validation::WithoutSynchronization;
     instance_options.validation = options_.validation ? validation : vulkan::Validation::Off;
     if (!options_.headless) {
         KG_TRY(window_, present::Window::create({.width = options_.width, .height = options_.height}));

@@ -38,7 +38,7 @@ class InPlaceTest : public ::testing::Test {
   protected:
     void SetUp() override {
         options_.latents = "small";
-        options_.lane = accel::Kind::Cuda;  // decides nothing here but which validation layers go with relays
+        options_.lane = "cuda";  // decides nothing here but which validation layers go with relays
         options_.validation = true;
         options_.headless = true;
         options_.overlay = false;

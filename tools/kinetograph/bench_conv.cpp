@@ -21,7 +21,7 @@ struct ConvBench {
     std::string family = "wan2.1";
     std::int64_t dim = 0;  ///< 0: the published width
     std::string layer;     ///< part of the layers' names; empty: all
-    LaneChoice lane = LaneChoice::Auto;
+    std::string lane = "auto";
     std::string backend;
     int repeats = 20;
     std::string json, command_line;

@@ -19,7 +19,7 @@ namespace kinetograph::cli {
 namespace {
 
 struct InteropBench {
-    LaneChoice lane = LaneChoice::Auto;
+    std::string lane = "auto";
     std::string device;  ///< part of the Vulkan device's name; empty: any
     std::int64_t executions = 200;
     std::string weights;  ///< of a decoder to run as well; empty: only hand-overs

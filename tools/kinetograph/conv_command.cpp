@@ -16,7 +16,7 @@ namespace {
 
 struct ConvArguments {
     conv::ConvProblem problem;
-    LaneChoice lane = LaneChoice::Auto;
+    std::string lane = "auto";
     std::string backend;
     conv::Sums sums = conv::Sums::Exact;
     int repeats = 10;

@@ -6,16 +6,14 @@
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 namespace kinetograph::cli {
 namespace {
 
-const std::map<std::string, LaneChoice> kLanes{{"auto", LaneChoice::Auto},
-                                               {"cpu", LaneChoice::Cpu},
-                                               {"vulkan", LaneChoice::Vulkan},
-                                               {"cuda", LaneChoice::Cuda},
-                                               {"hip", LaneChoice::Hip}};
+constexpr std::array<std::string_view, 5> kLanes{"auto", "cpu", "cuda", "hip", "vulkan"};
 const std::map<std::string, conv::Sums> kSums{{"exact", conv::Sums::Exact}, {"fast", conv::Sums::Fast}};
 const std::map<std::string, vae::Precision> kPrecisions{{"fp32", vae::Precision::Fp32},
                                                         {"bf16", vae::Precision::Bf16},
@@ -26,8 +24,13 @@ const std::map<std::string, vae::LatentScale> kScales{{"normalized", vae::Latent
 
 }  // namespace
 
-void add_lane_option(CLI::App& command, LaneChoice& lane) {
-    add_choice(command, "--lane", lane, kLanes, "Where to run (default auto)");
+void add_lane_option(CLI::App& command, std::string& lane) {
+    command.add_option("--lane", lane, "Where to run (default auto); a GPU by its number or UUID: cuda:1")
+        ->check([](const std::string& text) {
+            const bool known = std::ranges::find(kLanes, text.substr(0, text.find(':'))) != kLanes.end();
+            return known ? "" : fmt::format("{} is none of {}", text, fmt::join(kLanes, "|"));
+        })
+        ->type_name("LANE[:DEVICE]");
 }
 
 void add_sums_option(CLI::App& command, conv::Sums& sums) {
@@ -51,13 +54,6 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
                     "Of the device's memory, at most (2G, 800M): larger pictures are decoded in bands of rows")
         ->transform(CLI::AsSizeValue(false))
         ->type_name("BYTES");
-}
-
-std::string_view to_string(LaneChoice lane) {
-    for (const auto& [name, value] : kLanes) {
-        if (value == lane) return name;
-    }
-    return "?";
 }
 
 std::string_view to_string(conv::Sums sums) { return sums == conv::Sums::Exact ? "exact" : "fast"; }
@@ -106,20 +102,20 @@ accel::DeviceHooks device_hooks(std::uint64_t memory_budget) {
     return {.log = Log(write), .host = {}, .budget = {.bytes = memory_budget, .on_pressure = {}}};
 }
 
-Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane, std::uint64_t memory_budget) {
+Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::uint64_t memory_budget) {
     const accel::DeviceHooks hooks = device_hooks(memory_budget);
-    if (lane == LaneChoice::Cpu) return accel::open(accel::Kind::Cpu, 0, hooks);
-    if (lane == LaneChoice::Auto) return session::open_device("auto", hooks);
+    if (lane == "auto") return session::open_device(lane, hooks);
     Error error{ErrorCode::Unsupported, "this build does not decode on it"};
-    if (lane != LaneChoice::Vulkan) {
-        auto device = accel::open(lane == LaneChoice::Hip ? accel::Kind::Hip : accel::Kind::Cuda, 0, hooks);
-        if (device) return device;
+    if (lane != "vulkan") {
+        auto device = accel::open(lane, hooks);
+        if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // which names the lane
         error = std::move(device.error());
     }
-    std::vector<std::string_view> there;
+    std::vector<std::string> there;
     for (const accel::Availability& other : accel::inspect_accelerators())
-        if (other.device && other.ordinal == 0) there.push_back(accel::to_string(other.kind));
-    return fail(error.code, "lane {}: {}; there is: {}", to_string(lane), error.message, fmt::join(there, ", "));
+        if (other.device)
+            there.push_back(other.ordinal == 0 ? std::string(accel::to_string(other.kind)) : other.name());
+    return fail(error.code, "lane {}: {}; there is: {}", lane, error.message, fmt::join(there, ", "));
 }
 
 }  // namespace kinetograph::cli

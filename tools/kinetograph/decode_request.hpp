@@ -9,17 +9,15 @@
 
 namespace kinetograph::cli {
 
-enum class LaneChoice : std::uint8_t { Auto, Cpu, Vulkan, Cuda, Hip };
-
 struct DecodeRequest {
     std::string weights;
-    LaneChoice lane = LaneChoice::Auto;
+    std::string lane = "auto";  ///< as open_lane() takes it
     vae::ModelOptions model;
     std::uint64_t memory_budget = 0;  ///< bytes of the device that may be held; 0: as many as it has
 };
 
 /// Adds --lane. `lane` must outlive the parse.
-void add_lane_option(CLI::App& command, LaneChoice& lane);
+void add_lane_option(CLI::App& command, std::string& lane);
 /// Adds --sums. `sums` must outlive the parse.
 void add_sums_option(CLI::App& command, conv::Sums& sums);
 
@@ -27,16 +25,16 @@ void add_sums_option(CLI::App& command, conv::Sums& sums);
 /// parse.
 void add_decode_options(CLI::App& command, DecodeRequest& request);
 
-/// The spelling on the command line: "auto", "cpu", ...
-std::string_view to_string(LaneChoice lane);
+/// The spelling on the command line.
 std::string_view to_string(conv::Sums sums);
 
 /// What the program lets a device take, and where its messages go.
 accel::DeviceHooks device_hooks(std::uint64_t memory_budget);
 
-/// Opens the device of a lane. `Auto` takes the best lane that this build can decode on; any other is opened or
-/// refused, never replaced. Errors: those of accel::open(), naming the lane and the available ones.
-Result<std::unique_ptr<accel::Device>> open_lane(LaneChoice lane, std::uint64_t memory_budget = 0);
+/// Opens the device of a lane: "cpu", "cuda", "hip:1", "cuda:GPU-5a5a5a5a-...", as accel::open() takes it. "auto" takes
+/// the best lane that this build can decode on; any other is opened or refused, never replaced. Errors: those of
+/// accel::open(), naming the lane and the available devices.
+Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::uint64_t memory_budget = 0);
 
 /// The part of a decoder's memory that is on a device of that kind.
 std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);

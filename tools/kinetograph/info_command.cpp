@@ -72,7 +72,7 @@ std::string version(std::uint32_t api) {
 }
 
 Result<Report> inspect() {
-    KG_TRY(auto device, open_lane(LaneChoice::Cpu));
+    KG_TRY(auto device, open_lane("cpu"));
     Report report{
         .cpu = device->info(), .lanes = {}, .accelerators = {}, .gpus = {}, .vulkan_error = {}, .topology = {}};
     auto gpus = inspect_vulkan();
@@ -93,7 +93,7 @@ Result<Report> inspect() {
     };
     report.accelerators = accel::inspect_accelerators();
     std::erase_if(report.accelerators, [](const accel::Availability& one) { return !one.device; });
-    KG_TRY(auto decoding, open_lane(LaneChoice::Auto));
+    KG_TRY(auto decoding, open_lane("auto"));
     report.topology = interop::choose_topology(decoding->info(), presents ? &*usable : nullptr).reason;
     return report;
 }

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/graph_memory.hpp>
 #include <kinetograph/engine/vulkan/memory_pool.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/presented_decode.hpp>
@@ -24,17 +25,19 @@ VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout t
     return barrier;
 }
 
+struct DrawData {
+    graph::Image frame;
+};
+
 /// Copies the frame to the picture with scaling, as a compositor would, although the sizes are equal.
-void blit(const vulkan::Image& frame, VkImageLayout layout, const vulkan::Image& picture,
-          vulkan::PassContext& context) {
-    const std::array barriers{barrier(frame.handle(), layout, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, VK_ACCESS_2_NONE,
-                                      VK_ACCESS_2_TRANSFER_READ_BIT),
-                              barrier(picture.handle(), VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
-                                      VK_ACCESS_2_TRANSFER_WRITE_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT)};
+void blit(const vulkan::Image& frame, const vulkan::Image& picture, vulkan::PassContext& context) {
+    const VkImageMemoryBarrier2 discard =
+        barrier(picture.handle(), VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
+                VK_ACCESS_2_TRANSFER_WRITE_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT);
     VkDependencyInfo dependency{};
     dependency.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO;
-    dependency.imageMemoryBarrierCount = barriers.size();
-    dependency.pImageMemoryBarriers = barriers.data();
+    dependency.imageMemoryBarrierCount = 1;
+    dependency.pImageMemoryBarriers = &discard;
     context.table().vkCmdPipelineBarrier2(context.commands(), &dependency);
     VkImageBlit region{};
     region.srcSubresource = region.dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
@@ -85,13 +88,18 @@ Result<void> PresentedDecode::enqueue_step() {
 }
 
 Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& record) {
-    struct Nothing {};
     frame_.clear();
-    frame_.add_pass<Nothing>(
-        "picture", graph::Lane::Graphics, [](graph::PassBuilder& pass, Nothing&) { pass.has_side_effect(); },
-        [frame = record.image, layout = record.layout, picture = picture_.get()](
-            const Nothing&, vulkan::PassContext& context) { blit(*frame, layout, *picture, context); });
-    bridge_.wait_before_next(*drawing_, record.ready);
+    const graph::Image frame = frame_.import_image("frame", record.image->desc(), vulkan::physical_of(*record.image),
+                                                   bridge_.import_point(record.ready));
+    frame_.add_pass<DrawData>(
+        "picture", graph::Lane::Graphics,
+        [&](graph::PassBuilder& pass, DrawData& data) {
+            data.frame = pass.read(frame, graph::Access::TransferRead);
+            pass.has_side_effect();
+        },
+        [picture = picture_.get()](const DrawData& data, vulkan::PassContext& context) {
+            blit(context.image(data.frame), *picture, context);
+        });
     auto execution = executor_->execute(frame_);
     if (!execution) return execution;
     const std::uint64_t value = execution->done[graph::Lane::Graphics.index()];

@@ -78,8 +78,9 @@ Result<void> run(const ViewArguments& arguments) {
                     arguments.record);
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     viewer::ViewerOptions options = arguments.viewer;
-    options.lane = device->info().kind;
     options.memory_budget = arguments.decode.memory_budget;
+    options.lane =
+        arguments.decode.lane == "auto" ? std::string(accel::to_string(device->info().kind)) : arguments.decode.lane;
     device.reset();  // the viewer opens it again
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;

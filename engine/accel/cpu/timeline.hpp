@@ -8,7 +8,7 @@
 namespace kinetograph::accel::cpu {
 
 /// What streams of the CPU wait for and signal.
-class CpuTimeline final : public graph::HostTimeline {};
+class CpuTimeline : public graph::HostTimeline {};
 
 class CpuEvent final : public Event {
   public:

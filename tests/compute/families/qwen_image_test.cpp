@@ -89,7 +89,7 @@ TEST_F(QwenImage, KeepsNothingForALaterStep) {
     const auto qwen = decoder(vae::Checkpoint::open("synthetic:qwen-image,dim=4").value());
     EXPECT_LT(qwen->clip().memory().histories, wan->clip().memory().histories / 4);
     ASSERT_FALSE(picture(*qwen).empty());
-    for (const graph::PlannedPass& pass : qwen->runner().plan()->passes)
+    for (const graph::PlannedPass& pass : qwen->runner().executor().plan()->passes)
         EXPECT_FALSE(pass.name.ends_with(".keep")) << pass.name;
 }
 

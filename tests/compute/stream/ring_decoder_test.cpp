@@ -178,7 +178,7 @@ TEST_P(RingDecoders, OnlyTheTwoEndsOfAStepAreApartFromWhatIsReplayed) {
     if (IsSkipped()) return;
     for (const std::int64_t t : {0, 1}) {
         ASSERT_EQ(step(t), Stepped::Enqueued);
-        const graph::Plan& plan = *decoder_->runner().plan();
+        const graph::Plan& plan = *decoder_->runner().executor().plan();
         std::string batches;
         for (const graph::Batch& batch : plan.batches)
             batches += fmt::format("{}{} {}", batches.empty() ? "" : ", ", graph::to_string(batch.lane),

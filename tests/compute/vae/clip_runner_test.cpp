@@ -71,7 +71,7 @@ class Steps {
             if (!made) return;
             frames.insert(frames.end(), made->thwc.begin(), made->thwc.end());
         }
-        for (const graph::PlannedPass& pass : decoder->runner().plan()->passes) passes.push_back(pass.name);
+        for (const graph::PlannedPass& pass : decoder->runner().executor().plan()->passes) passes.push_back(pass.name);
     }
     bool has(const std::string& pass) const { return std::ranges::find(passes, pass) != passes.end(); }
 

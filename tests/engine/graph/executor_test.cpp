@@ -100,6 +100,28 @@ TEST_F(Executors, TakeAnImportsOtherStorageWithoutANewDeclaration) {
     }
 }
 
+TEST_F(Executors, HoldBackTheFirstBatchOfEveryLaneThatUsesAnImportUntilItIsReady) {
+    const auto gate = std::make_shared<HostTimeline>();
+    const Buffer source = scene.import("source");
+    const Buffer first = scene.make("first", Lane::Accelerator, {});
+    const Buffer second = scene.make("second", Lane::Graphics, {first});
+    const Buffer third = scene.make("third", Lane::Accelerator, {second, source});
+    scene.consume("last", Lane::Graphics, {third, source});
+    scene.frame.rebind(source, {.object = 4096, .bytes = kKiB}, {gate, 7});
+    ASSERT_TRUE(executor->execute(scene.frame));
+    EXPECT_EQ(accelerator.submitted, (Lines{"1: first", "2: third after graphics 1 after point 7"}));
+    EXPECT_EQ(graphics.submitted,
+              (Lines{"1: second after accelerator 1", "2: last after accelerator 2 after point 7"}));
+    EXPECT_EQ(executor->ready(first).timeline, graphics.timeline()) << "read there last";
+    EXPECT_EQ(executor->ready(first).value, 1U);
+    EXPECT_EQ(executor->ready(third).value, 2U);
+    gate->signal(7);
+    ASSERT_TRUE(executor->execute(scene.frame));
+    EXPECT_EQ(accelerator.submitted.back().find("point"), std::string::npos) << accelerator.submitted.back();
+    EXPECT_EQ(graphics.submitted.back().find("point"), std::string::npos) << graphics.submitted.back();
+    EXPECT_EQ(executor->ready(third).value, 4U);
+}
+
 TEST_F(Executors, TellWhichImportHasNoOrTooLittleStorage) {
     const auto error = [&](const Physical& storage) {
         scene.frame.clear();

@@ -24,6 +24,7 @@ class RecordingLane final : public LaneBackend {
         for (const PassRecord& pass : record.passes) text += (text.empty() ? "" : " ") + pass.planned->name;
         for (const ResolvedWait& wait : record.waits)
             text += fmt::format(" after {} {}", to_string(wait.lane->lane()), wait.value);
+        for (const Point& point : record.points) text += fmt::format(" after point {}", point.value);
         submitted.push_back(fmt::format("{}: {}", record.signal, text));
         return {};
     }

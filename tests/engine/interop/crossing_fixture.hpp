@@ -111,7 +111,7 @@ class CrossingTest : public InteropTest {
     /// Runs with more steps in flight than tests keep later: pools are as large afterwards as they will ever be.
     void fill_pools() {
         const auto gate = accelerator_->create_timeline().value();
-        accelerator_lane_->wait_before_next({gate, 1});
+        accelerator_lane_->stream().wait(gate, 1);
         graph::Execution last;
         for (std::uint32_t step = 0; step < kFilling; ++step) last = execute(step);
         gate->signal(1);

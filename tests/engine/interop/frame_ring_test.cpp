@@ -163,7 +163,7 @@ TEST_F(SlotsOfARing, ImagesNeedVulkanAndAFrameNeedsPixels) {
 
 TEST_F(SlotsOfARing, HeadlessAReaderWaitsForTheAcceleratorsOwnTimeline) {
     const auto lane = accel::AcceleratorLane::create(*accelerator_).value();
-    const TimelinePoint point = bridge_->point_of(*lane, 4).value();
+    const TimelinePoint point = bridge_->export_point({lane->timeline(), 4}).value();
     EXPECT_EQ(point.timeline, lane->timeline());
     EXPECT_FALSE(bridge_->has_reached(point));
     lane->timeline()->signal(4);
@@ -243,20 +243,19 @@ class FramesOfARing : public testing::InteropTest, public ::testing::WithParamIn
         const auto slot = ring_->acquire(kLong);
         ASSERT_TRUE(slot);
         graph::FrameGraph frame;
+        graph::Image image;
+        graph::Buffer buffer;
         const auto value = static_cast<std::uint8_t>(index + 1);
         if (slot->image != nullptr) {
-            bridge_->wait_before_next(*copying_, slot->reusable);
-            const graph::Image image = ring_->import_image(frame, *slot);
+            image = ring_->import_image(frame, *slot);
             ring_->declare_handover(frame, declare_copy(frame, declare_pixels(frame, {}, value), image), copy_lane_);
         } else {
-            bridge_->wait_before_next(*accelerator_lane_, slot->reusable);
-            frame.export_contents(declare_pixels(frame, ring_->import_buffer(frame, *slot), value));
+            buffer = declare_pixels(frame, ring_->import_buffer(frame, *slot), value);
+            frame.export_contents(buffer);
         }
         const auto execution = executor_->execute(frame);
         ASSERT_TRUE(execution) << execution.error().message;
-        graph::LaneBackend& last = slot->image != nullptr ? static_cast<graph::LaneBackend&>(*copying_)
-                                                          : static_cast<graph::LaneBackend&>(*accelerator_lane_);
-        const auto ready = bridge_->point_of(last, execution->done[last.lane().index()]);
+        const auto ready = bridge_->export_point(image ? executor_->ready(image) : executor_->ready(buffer));
         ASSERT_TRUE(ready) << ready.error().message;
         ring_->publish(*slot, {.index = index}, *ready);
     }

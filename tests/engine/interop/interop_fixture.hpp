@@ -87,13 +87,19 @@ class InteropTest : public ::testing::Test {
         ASSERT_EQ(bridge_->choice().timelines, Timelines::Shared) << bridge_->choice().reason;
     }
     /// A batch without passes: it waits for what it is told to, and signals `value`.
-    static void submit(graph::LaneBackend& lane, std::uint64_t value, std::span<const graph::ResolvedWait> waits = {}) {
+    static void submit(graph::LaneBackend& lane, std::uint64_t value, std::span<const graph::ResolvedWait> waits = {},
+                       const graph::Point& point = {}) {
         graph::Batch batch;
         batch.lane = lane.lane();
         graph::Plan plan;
         plan.batches_on_lane[lane.lane().index()] = 1;
-        ASSERT_TRUE(lane.submit(
-            {.plan = &plan, .batch = &batch, .waits = waits, .passes = {}, .resources = {}, .signal = value}));
+        ASSERT_TRUE(lane.submit({.plan = &plan,
+                                 .batch = &batch,
+                                 .waits = waits,
+                                 .points = {&point, point.timeline != nullptr ? 1U : 0U},
+                                 .passes = {},
+                                 .resources = {},
+                                 .signal = value}));
     }
     /// Frees what a test made itself.
     virtual void release() {}

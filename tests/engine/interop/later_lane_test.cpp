@@ -30,9 +30,8 @@ TEST_P(LaterLanes, AtTheAddressOfOneThatIsGoneStartAnew) {
     for (std::uint64_t i = 1; i <= 8; ++i) {  // where addresses are used again, the first two suffice
         auto lane = accel::AcceleratorLane::create(*accelerator_).value();
         ASSERT_TRUE(bridge_->connect(*lane, *drawing_));
-        lane->wait_before_next({gate_, i});
-        submit(*lane, 1);
-        const TimelinePoint point = bridge_->point_of(*lane, 1).value();
+        submit(*lane, 1, {}, {gate_, i});
+        const TimelinePoint point = bridge_->export_point({lane->timeline(), 1}).value();
         const graph::ResolvedWait wait{lane.get(), 1};
         submit(*drawing_, i, {&wait, 1});
         std::this_thread::sleep_for(kMoment);

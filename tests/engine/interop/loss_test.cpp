@@ -113,8 +113,7 @@ TEST_P(Losses, AreToldByEveryLaneOfTheDevice) {
     ASSERT_NO_FATAL_FAILURE(start({.faulting_launch = 20}));
     auto gate = accelerator_->create_timeline().value();
     auto other = accel::AcceleratorLane::create(*accelerator_).value();
-    other->wait_before_next({gate, 1});
-    submit(*other, 1);
+    submit(*other, 1, {}, {gate, 1});
     ASSERT_TRUE(run_until_lost(60));
     const auto told = other->wait(1);
     ASSERT_FALSE(told);

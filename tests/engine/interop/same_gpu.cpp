@@ -1,6 +1,7 @@
 #include "same_gpu.hpp"
 
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/accel/cpu/timeline.hpp>
 #include <kinetograph/tests/engine/vulkan/faults.hpp>
 
 #include <sys/mman.h>
@@ -35,7 +36,7 @@ class MappedMemory final : public accel::Memory {
 };
 
 /// A Vulkan timeline semaphore, waited for by the stream's own thread, as a GPU's front end would.
-class SemaphoreTimeline final : public accel::Timeline {
+class SemaphoreTimeline final : public accel::cpu::CpuTimeline {
   public:
     explicit SemaphoreTimeline(std::shared_ptr<vulkan::testing::Payload> payload) : payload_(std::move(payload)) {}
     std::uint64_t value() const override { return payload_->value(); }

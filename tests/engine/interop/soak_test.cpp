@@ -44,7 +44,7 @@ TEST_F(LanesThatComeAndGo, OfTheAcceleratorLeaveNothingOnTheBridgeNorOnTheLaneTh
         ASSERT_NO_FATAL_FAILURE(submit(*lane, 1));
         const graph::ResolvedWait wait{lane.get(), 1};
         ASSERT_NO_FATAL_FAILURE(submit(*drawing, round, {&wait, 1}));
-        ASSERT_TRUE(bridge_->wait(bridge_->point_of(*lane, 1).value()));
+        ASSERT_TRUE(bridge_->wait(bridge_->export_point({lane->timeline(), 1}).value()));
         ASSERT_TRUE(drawing->wait(round));
     });
 }

@@ -99,8 +99,8 @@ class Lanes : public testing::VulkanTest {
     }
     void copy_out(graph::FrameGraph& frame, graph::Lane lane, graph::Buffer input) {
         const graph::Buffer result = frame.import_buffer(
-            "result", {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics}, physical_of(*result_));
-        frame.add_pass<Step>(
+            "result", {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics}, physical_of(*result_), ready_);
+        const Step& copied = frame.add_pass<Step>(
             "copy out", lane,
             [&](graph::PassBuilder& pass, Step& data) {
                 data.input = pass.read(input, graph::Access::TransferRead);
@@ -112,6 +112,7 @@ class Lanes : public testing::VulkanTest {
                 const VkBufferCopy region{from.offset, to.offset, kBytes};
                 context.table().vkCmdCopyBuffer(context.commands(), from.buffer, to.buffer, 1, &region);
             });
+        written_ = copied.output;
     }
     graph::Image paint(graph::FrameGraph& frame, std::string_view name, float red) {
         return frame
@@ -162,6 +163,8 @@ class Lanes : public testing::VulkanTest {
 
     std::unique_ptr<Pipeline> scale_add_, image_to_buffer_;
     std::unique_ptr<Buffer> result_;
+    graph::Point ready_;     ///< of the result's memory
+    graph::Buffer written_;  ///< the result
 };
 
 TEST_F(Lanes, ThreeLanesHandOverThroughTimelines) {
@@ -371,26 +374,21 @@ TEST_F(Lanes, AQueueWaitsForALaneThatVulkanCannotSeeWithoutBlockingTheCaller) {
     EXPECT_EQ(transfer.completed(), 1U);
 }
 
-TEST_F(Lanes, ExternalSemaphoresAreWaitedForAndSignalled) {
-    VkSemaphore semaphore = create_timeline(*device_, "external").value();
-    const VolkDeviceTable& table = device_->table();
-    lane(graph::Lane::Graphics).wait_before_next({semaphore, 1});
-    lane(graph::Lane::Graphics).signal_after_next({semaphore, 2});
-    auto execution = executor_->execute(three_lanes(3));
-    ASSERT_TRUE(execution);
+TEST_F(Lanes, WaitForTheSemaphoreOfAnImportAndTellWhenTheyAreDoneWithIt) {
+    const auto semaphore = TimelineSemaphore::create(*device_, "external").value();
+    ready_ = {semaphore, 1};
+    const auto execution = executor_->execute(three_lanes(3));
+    ready_ = {};
+    ASSERT_TRUE(execution) << execution.error().message;
+    const graph::Point written = executor_->ready(written_);
+    EXPECT_EQ(written.timeline, lane(graph::Lane::Graphics).timeline());
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_LT(lane(graph::Lane::Graphics).completed(), execution->done[0]);
-    VkSemaphoreSignalInfo signal{};
-    signal.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
-    signal.semaphore = semaphore;
-    signal.value = 1;
-    ASSERT_EQ(table.vkSignalSemaphore(device_->handle(), &signal), VK_SUCCESS);
+    EXPECT_FALSE(written.reached());
+    semaphore->signal(1);
+    const auto reached = graph::wait_for(written, std::chrono::seconds(10));
+    ASSERT_TRUE(reached && *reached);
+    expect_result((3 * 5 + 1) * 2 + 7);
     ASSERT_TRUE(executor_->wait(*execution));
-    // One batch signals two semaphores, one of them first.
-    const auto reached = wait_timeline(*device_, semaphore, 2, std::chrono::seconds(10));
-    ASSERT_TRUE(reached);
-    EXPECT_TRUE(*reached);
-    device_->retire(semaphore);
 }
 
 TEST_F(Lanes, TimelinesStayForAWhileBehindTheirOwnersAndGoWithTheDevice) {
