@@ -8,8 +8,8 @@ namespace {
 class ConvProgramOnCuda : public OnStandinCuda {
   protected:
     std::vector<std::string> problem(const std::string& backend) const {
-        return {"conv",      "--lane", "cuda:0",  "--input",     "1,4,5,7,32", "--filter", "16,3,3,3",
-                "--repeats", "1",      "--pad", "0,0,1,1,1,1", "--backend",  backend};
+        return {"conv",      "--lane", "cuda:0", "--input",     "1,4,5,7,32", "--filter", "16,3,3,3",
+                "--repeats", "1",      "--pad",  "0,0,1,1,1,1", "--backend",  backend};
     }
 };
 
