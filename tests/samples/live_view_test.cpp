@@ -28,7 +28,7 @@ using live::testing::Bytes;
 class SocketGenerator {
   public:
     SocketGenerator(std::string path, Bytes bytes)
-        : thread_([this, path = std::move(path), sent = std::move(bytes)] { run(path, sent); }) {}
+        : thread_([path = std::move(path), sent = std::move(bytes)] { run(path, sent); }) {}
     SocketGenerator(const SocketGenerator&) = delete;
     SocketGenerator& operator=(const SocketGenerator&) = delete;
     ~SocketGenerator() { thread_.join(); }
