@@ -154,6 +154,7 @@ void Profile::refresh_shares(Nanoseconds now) {
         track.busy = window.length() > Nanoseconds{} ? seconds(busy) / seconds(window.length()) : 0.0;
     }
     std::vector<Window> pieces;
+    pieces.reserve(spans.size());
     for (const SpanRecord& span : spans) pieces.push_back({span.begin, span.end});
     const std::vector<double> owned = owned_nanoseconds(pieces);
     double all = 0.0;
