@@ -14,6 +14,7 @@ namespace {
 struct Victim {
     const char* name;
     std::vector<std::string> arguments;
+    std::string program = KINETOGRAPH_PROGRAM;
 };
 
 std::ostream& operator<<(std::ostream& out, const Victim& victim) { return out << victim.name; }
@@ -39,10 +40,11 @@ double launched_at(const std::string& messages) {
 
 TEST_P(GpuLosses, EndAProgramWithASentenceWithinTwoSeconds) {
     const auto& [victim, launch] = GetParam();
-    const auto result = run_program(
-        victim.arguments, {.environment = {std::string("KINETOGRAPH_CUDA_LIBRARY=") + KINETOGRAPH_FAULTING_DRIVER,
-                                           "KINETOGRAPH_FAULTING_LAUNCH=" + std::to_string(launch)},
-                           .interrupt_when = {}});
+    const auto result =
+        run_program(victim.program, victim.arguments,
+                    {.environment = {std::string("KINETOGRAPH_CUDA_LIBRARY=") + KINETOGRAPH_FAULTING_DRIVER,
+                                     "KINETOGRAPH_FAULTING_LAUNCH=" + std::to_string(launch)},
+                     .interrupt_when = {}});
     const std::chrono::duration<double> end = std::chrono::steady_clock::now().time_since_epoch();
     const double begin = launched_at(result.messages);
     ASSERT_GE(begin, 0) << "the program made fewer launches: " << result.messages << result.out;
@@ -62,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
                                              "128x64", "--steps", "400", "--executions", "5"}},
                                      Victim{"view",
                                             {"view", asset("orbit"), "--weights", asset("demo_vae"), "--lane", "cuda",
-                                             "--headless", "--loop", "--frames", "400"}}),
+                                             "--headless", "--loop", "--frames", "400"}},
+                                     Victim{"embed", {asset("orbit"), asset("demo_vae"), "cuda"}, KINETOGRAPH_EMBED}),
                      testing::Values(1, 40, 60)),
     [](const auto& test) {
         return std::string(std::get<0>(test.param).name) + "AtLaunch" + std::to_string(std::get<1>(test.param));
