@@ -1,4 +1,4 @@
-// The accelerator interface: what compute passes need from a device, answered by cpu/, hip/ and later cuda/.
+// The accelerator interface: what compute passes need from a device, answered by cpu/, cuda/ and hip/.
 #pragma once
 
 #include <kinetograph/engine/accel/memory_budget.hpp>
@@ -21,6 +21,10 @@
 #include <utility>
 
 namespace kinetograph::accel {
+
+namespace gpu {
+class Context;
+}
 
 enum class Kind : std::uint8_t { Cpu, Cuda, Hip };
 std::string_view to_string(Kind kind);
@@ -69,6 +73,7 @@ class Event {
     /// Empty until the stream has passed the event. An event that a graph records keeps the time of the replay before
     /// until the next one has passed it: ask for it once something after the replay has been passed.
     virtual std::optional<Nanoseconds> time() const = 0;
+    virtual const void* owner() const = 0;  ///< see Timeline::owner()
 };
 
 /// Memory that a device can address, released on destruction, which no unfinished work may outlast.
@@ -97,6 +102,7 @@ class Kernel {
   public:
     virtual ~Kernel() = default;
     virtual const KernelInfo& info() const = 0;
+    virtual const void* owner() const = 0;  ///< see Timeline::owner()
 };
 
 /// Device code, loaded.
@@ -137,6 +143,7 @@ class Graph {
   public:
     virtual ~Graph() = default;
     virtual std::size_t nodes() const = 0;  ///< launches, fills, copies and event records
+    virtual const void* owner() const = 0;  ///< see Timeline::owner()
 };
 
 /// Work in order. Every call but upload, read_back and synchronize returns before the work is done.
@@ -179,15 +186,15 @@ class Stream {
     virtual Result<std::shared_ptr<Graph>> end_capture() = 0;
     virtual void replay(Graph& graph) = 0;
 
-    /// Copies ordinary host memory to the device, and back, behind all earlier work; blocks the host until it is done.
+    /// Copies ordinary host memory to the device, and back, after all earlier work; blocks the host until it is done.
     /// For loading, tests and tools: steady-state work copies from pinned memory. Errors: as synchronize().
     virtual Result<void> upload(std::byte* to, std::span<const std::byte> from) = 0;
     virtual Result<void> read_back(std::span<std::byte> to, const std::byte* from) = 0;
 
     /// The first Error since the last synchronize(), without waiting for the stream. Any thread.
     virtual Result<void> status() const = 0;
-    /// The same, as far as it is known already: asks nothing of a driver, whose calls may stand still behind a full
-    /// queue. Any thread.
+    /// The same, as far as it is known already: asks nothing of a driver, whose calls may block while its queue is
+    /// full. Any thread.
     virtual Result<void> noted() const = 0;
     /// Blocks the host until the stream is empty; the first Error since the last call, if any, which is then forgotten.
     virtual Result<void> synchronize() = 0;
@@ -212,10 +219,11 @@ class Device {
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
     const Log& log() const { return log_; }
+    /// Of a GPU: how its driver is called. Null: not a GPU.
+    virtual std::shared_ptr<gpu::Context> gpu_context() const { return nullptr; }
 
     /// Errors: OutOfMemory, with the size asked for and the size that is free, after MemoryBudget::on_pressure has made
-    /// no room. Address aligned to 4096 bytes on the
-    /// CPU, to 256 at least elsewhere.
+    /// no room. Address aligned to 4096 bytes on the CPU, to 256 at least elsewhere.
     virtual Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) = 0;
     /// Host memory that the device addresses too, page-aligned, coherent with the host once a timeline or synchronize()
     /// has ordered the accesses. Errors: OutOfMemory.
@@ -245,8 +253,8 @@ class Device {
     /// the same memory.
     virtual std::uint64_t bytes_allocated() const = 0;
     virtual std::uint64_t peak_bytes() const = 0;  ///< largest bytes_allocated() so far
-    /// Bytes that allocate() can hand out now: those that the driver calls free (for the CPU: available_host_memory()),
-    /// whoever uses the rest, or what the budget leaves, if that is less.
+    /// Bytes that allocate() can hand out now: those that the driver reports as free (for the CPU:
+    /// available_host_memory()), or what the budget leaves, if that is less.
     virtual std::uint64_t bytes_free() const = 0;
     virtual std::uint64_t budget_bytes() const = 0;  ///< MemoryBudget::bytes; 0: none
     /// For allocations from now on; what is held beyond it stays held. Any thread.

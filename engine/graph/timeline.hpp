@@ -1,4 +1,4 @@
-// Timeline: a counter that only grows, by which any party learns how far another has come.
+// Timeline: a counter that only grows and shows how far a lane, a device or the host has come.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -16,20 +16,23 @@ namespace kinetograph::graph {
 
 /// Signalled and waited for by lanes and by the host. Thread-safe.
 ///
-/// The promiser of a value signals it: a lane whose device is lost, or that ends before its work, has the host signal
-/// what it has promised and says in status() why. So no wait for a promised value lasts for ever.
+/// Every promised value is signalled, so no wait for one blocks forever: if a lane's device is lost, or the lane ends
+/// before its work is done, the host signals the values that the lane has promised, and status() says why.
 class Timeline {
   public:
     virtual ~Timeline() = default;
     /// What it counts, for people: "lane async_compute". Set before others have it.
     const std::string& name() const { return name_; }
     void set_name(std::string name) { name_ = std::move(name); }
+    /// The device whose queues or streams can wait for it, as an address to compare: timelines of one owner are of one
+    /// class. Null: only the host can.
+    virtual const void* owner() const { return nullptr; }
     virtual std::uint64_t value() const = 0;
     /// Blocks the host until the counter reaches `value`, or `timeout` has passed; false on time-out.
     virtual bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) = 0;
     virtual void signal(std::uint64_t value) = 0;  ///< from the host
-    /// Why values are reached though the work before them was not done, or will not be reached at all. Asks nothing of
-    /// a driver that could block.
+    /// Why values are reached although the work before them was not done, or will never be reached. Makes no driver
+    /// call that could block.
     virtual Result<void> status() const;
     /// What status() says from now on; the first Error stays.
     void report(Error error);
@@ -77,9 +80,9 @@ struct Point {
     bool reached() const { return timeline == nullptr || value == 0 || timeline->value() >= value; }
 };
 
-/// How often a wait without a time-out looks whether what it waits for may still come.
+/// How often a wait without a time-out checks whether its value can still be reached.
 inline constexpr Nanoseconds kLook = std::chrono::milliseconds(100);
-/// How long the end of an object waits for points of others at which nothing moves any more.
+/// How long a destructor waits for points outside its object while their timelines do not change.
 inline constexpr Nanoseconds kPatience = std::chrono::seconds(2);
 
 /// Blocks the host until the point is reached, up to `timeout`; false when that has passed. Errors: Timeline::status().

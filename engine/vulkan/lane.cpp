@@ -393,8 +393,7 @@ void VulkanLane::record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2
 
 /// Null for a timeline that is no semaphore of this device.
 const TimelineSemaphore* VulkanLane::semaphore_of(const graph::Timeline& timeline) const {
-    const auto* semaphore = dynamic_cast<const TimelineSemaphore*>(&timeline);
-    return semaphore != nullptr && &semaphore->device() == &device_ ? semaphore : nullptr;
+    return timeline.owner() == &device_ ? &static_cast<const TimelineSemaphore&>(timeline) : nullptr;
 }
 
 /// A semaphore that carries the timeline's values for this queue; null if there is none.

@@ -34,7 +34,7 @@ class TimelineSemaphore final : public graph::Timeline {
     TimelineSemaphore(const TimelineSemaphore&) = delete;
     TimelineSemaphore& operator=(const TimelineSemaphore&) = delete;
 
-    const Device& device() const { return device_; }
+    const void* owner() const override { return &device_; }
     VkSemaphore handle() const { return semaphore_; }
     std::uint64_t value() const override;
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) override;

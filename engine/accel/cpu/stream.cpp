@@ -76,7 +76,9 @@ void CpuStream::signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) 
 }
 
 void CpuStream::record(std::shared_ptr<Event> event) {
-    auto cpu_event = std::dynamic_pointer_cast<CpuEvent>(std::move(event));
+    if (event->owner() != &kCpuOwner)
+        return fail_with({ErrorCode::InvalidArgument, "the event belongs to another device than the CPU"});
+    auto cpu_event = std::static_pointer_cast<CpuEvent>(std::move(event));
     cpu_event->stamp(std::nullopt);
     push({[cpu_event = std::move(cpu_event)] { cpu_event->stamp(host_now()); }});
 }

@@ -26,9 +26,7 @@ class CpuStream final : public Stream {
     void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) override;
     void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) override;
     void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) override;
-    bool sees(const Timeline& timeline) const override {
-        return dynamic_cast<const CpuTimeline*>(&timeline) != nullptr;
-    }
+    bool sees(const Timeline& timeline) const override { return timeline.owner() == &kCpuOwner; }
     void record(std::shared_ptr<Event> event) override;
     Result<void> begin_capture() override;
     Result<std::shared_ptr<Graph>> end_capture() override;

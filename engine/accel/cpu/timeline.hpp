@@ -7,12 +7,19 @@
 
 namespace kinetograph::accel::cpu {
 
+/// Timeline::owner() of what every CPU device makes: their streams serve each other's.
+inline constexpr char kCpuOwner{};
+
 /// What streams of the CPU wait for and signal.
-class CpuTimeline : public graph::HostTimeline {};
+class CpuTimeline : public graph::HostTimeline {
+  public:
+    const void* owner() const final { return &kCpuOwner; }
+};
 
 class CpuEvent final : public Event {
   public:
     std::optional<Nanoseconds> time() const override;
+    const void* owner() const override { return &kCpuOwner; }
     void stamp(std::optional<Nanoseconds> time);
 
   private:

@@ -14,7 +14,7 @@ namespace {
 std::byte* to_pointer(DeviceAddress address) { return reinterpret_cast<std::byte*>(address); }
 DeviceAddress address_of(const std::byte* pointer) { return reinterpret_cast<DeviceAddress>(pointer); }
 
-/// Asks a device one thing after another; the first answer that is an error stands.
+/// Queries properties of a device; keeps the first error.
 class Questions {
   public:
     Questions(const Driver& driver, DeviceOrdinal device) : driver_(driver), device_(device) {}
@@ -330,7 +330,7 @@ Result<void> Context::launch(StreamHandle stream, const Launch& launch, Function
                               .attributes = &attribute,
                               .attribute_count = clusters ? 1U : 0U};
     // The one parameter by its address: in a buffer of all parameters, a struct with tensor maps would not begin at 0.
-    // The driver copies it; its interface only forgot the const.
+    // The driver copies it, although its interface does not say const.
     void* parameter = const_cast<std::byte*>(launch.arguments.data());
     const Current current(*this);
     return driver_->call(cuda().cuLaunchKernelEx, &config, function, &parameter, nullptr);
@@ -437,7 +437,7 @@ Result<std::shared_ptr<Module>> Context::load(std::shared_ptr<gpu::Context> self
     return CudaModule::load(std::static_pointer_cast<Context>(std::move(self)), name, image);
 }
 
-// A context that cannot be made current is a lost one: the call that comes next says so.
+// A context that cannot be made current is lost: the next call reports it.
 Current::Current(const Context& context) : context_(context) {
     ContextHandle before = nullptr;
     if (context_.cuda().cuCtxGetCurrent(&before) == Status::Success && before == context_.handle()) return;

@@ -7,10 +7,11 @@
 namespace kinetograph::accel::cuda {
 
 /// A device with its primary context: the one that the CUDA runtime, and so PyTorch, uses for it. Streams, memory and
-/// modules of ours and of theirs are so at home in the same one.
+/// modules of ours and of theirs thus share one context.
 class Context final : public gpu::Context {
   public:
     using Driver = cuda::Driver;
+    static constexpr Kind kKind = Kind::Cuda;
     static constexpr std::string_view kLane = Api::kLibrary.lane;
     /// What the driver says of a device. Errors: what it answers.
     static Result<DeviceInfo> describe(const Driver& driver, std::uint32_t ordinal);

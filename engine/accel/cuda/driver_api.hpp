@@ -138,7 +138,7 @@ inline constexpr unsigned kHostAllocMapped = 2;      // the device may address i
 inline constexpr unsigned kHostRegisterPortable = 1;
 inline constexpr unsigned kHostRegisterMapped = 2;
 inline constexpr unsigned kStreamWaitValueGeq = 0;       // until the difference, taken as signed, is not negative
-inline constexpr unsigned kStreamWriteValueDefault = 0;  // behind everything that the stream has written before
+inline constexpr unsigned kStreamWriteValueDefault = 0;  // after everything that the stream has written before
 
 /// CUstreamCaptureMode: which calls of which threads spoil a capture.
 enum class CaptureMode : int { Global = 0, ThreadLocal = 1, Relaxed = 2 };

@@ -9,7 +9,7 @@ namespace kinetograph::accel::gpu {
 Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::shared_ptr<Context> context) {
     const std::string name = fmt::format("{} clock", to_string(context->info().kind));  // 15 characters at most
     std::shared_ptr<DeviceClock> clock(new DeviceClock(std::move(context)));
-    constexpr int kFirstReadings = 5;  // of which one at least is not interrupted, and weighs most
+    constexpr int kFirstReadings = 5;  // at least one of them is not interrupted and gets the largest weight
     Result<void> anchored = clock->create_anchors();
     for (int i = 0; i < kFirstReadings && anchored; ++i) anchored = clock->read();
     if (!anchored) return fail(std::move(anchored.error()), "device clock");
@@ -72,7 +72,7 @@ void DeviceClock::run() {
             std::unique_lock lock(mutex_);
             if (changed_.wait_for(lock, readings < kQuickReadings ? 15ms : 250ms, [&] { return stop_; })) return;
         }
-        if (!read()) return;  // the device is lost, which its streams report; the last fit stands
+        if (!read()) return;  // the device is lost, which its streams report; the last fit is kept
     }
 }
 

@@ -60,6 +60,7 @@ class GpuEvent final : public Event {
     void expect() { recorded_.store(true, std::memory_order_release); }
     EventHandle handle() const { return handle_; }
     Context& context() const { return *context_; }
+    const void* owner() const override { return context_.get(); }
 
   private:
     GpuEvent(std::shared_ptr<Context> context, std::shared_ptr<const DeviceClock> clock, EventHandle handle)

@@ -45,7 +45,7 @@ Result<std::shared_ptr<Module>> GpuDevice::load(std::string_view name, std::span
     return module;
 }
 
-/// Its thread starts with the first event: who times nothing has none.
+/// Its thread starts with the first event: without events there is none.
 Result<std::shared_ptr<DeviceClock>> GpuDevice::clock() {
     std::lock_guard lock(clock_mutex_);
     if (!clock_) {

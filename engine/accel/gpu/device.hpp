@@ -23,7 +23,7 @@ class GpuDevice final : public Device {
         : Device(hooks.log), context_(std::move(context)) {
         context_->ledger().set_budget(hooks.budget);
     }
-    const std::shared_ptr<Context>& context() const { return context_; }
+    std::shared_ptr<Context> gpu_context() const override { return context_; }
 
     const DeviceInfo& info() const override { return context_->info(); }
     Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) override;
@@ -80,8 +80,9 @@ Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
 /// The context of a device of that API; null where `device` is another's.
 template <class Of>
 std::shared_ptr<Of> context_of(const Device& device) {
-    const auto* own = dynamic_cast<const GpuDevice*>(&device);
-    return own == nullptr ? nullptr : std::dynamic_pointer_cast<Of>(own->context());
+    auto context = device.gpu_context();
+    if (context == nullptr || context->info().kind != Of::kKind) return nullptr;
+    return std::static_pointer_cast<Of>(std::move(context));
 }
 
 }  // namespace kinetograph::accel::gpu

@@ -19,7 +19,7 @@ class GpuGraph final : public Graph {
     GpuGraph& operator=(const GpuGraph&) = delete;
 
     std::size_t nodes() const override { return nodes_; }
-    const Context& context() const { return *context_; }
+    const void* owner() const override { return context_.get(); }
     GraphExecHandle handle() const { return handle_; }
     /// Before a replay: it will record the events.
     void expect_events() const {

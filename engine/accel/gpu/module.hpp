@@ -11,7 +11,7 @@ class GpuKernel final : public Kernel {
         : module_(std::move(module)), context_(context), function_(function), info_(std::move(info)) {}
     const KernelInfo& info() const override { return info_; }
     FunctionHandle function() const { return function_; }
-    const Context& context() const { return context_; }
+    const void* owner() const override { return &context_; }
 
   private:
     std::shared_ptr<Module> module_;

@@ -26,8 +26,7 @@ GpuStream::~GpuStream() {
 
 template <class Own, class Object>
 Own* GpuStream::own(Object* object) const {
-    auto* own = dynamic_cast<Own*>(object);
-    return own != nullptr && &own->context() == context_.get() ? own : nullptr;
+    return object->owner() == context_.get() ? static_cast<Own*>(object) : nullptr;
 }
 
 bool GpuStream::sees(const Timeline& timeline) const { return own<const GpuTimeline>(&timeline) != nullptr; }
@@ -57,8 +56,8 @@ void GpuStream::note(Error error, std::string_view what) {
     stop({error.code, fmt::format("{}: {}", what, error.message)});
 }
 
-/// An error of work that runs is reported by whatever call comes next: it may be about any pass since the last one.
-/// Nothing of the stream runs any more.
+/// An error of running work is reported by the next call: it may be about any pass since the call before. The stream no
+/// longer runs anything.
 void GpuStream::note_late(Error error) const {
     {
         std::lock_guard lock(errors_->mutex);
@@ -164,7 +163,7 @@ bool GpuStream::refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_
     return true;
 }
 
-/// Lets go of timelines that are this stream's alone, behind a signal that it has passed.
+/// Releases timelines that only this stream refers to, once it has passed a later signal.
 void GpuStream::forget_passed() {
     std::uint64_t passed = 0;
     for (const auto& [timeline, reference] : references_)
@@ -190,7 +189,7 @@ void GpuStream::keep_all_promises(const Error& lost) const {
     }
 }
 
-/// Signals from the host what the driver has refused to, up to the use `passed`, before which nothing runs any more.
+/// Signals from the host what the driver has refused to, up to the use `passed`, before which all work has ended.
 void GpuStream::keep_owed_promises(std::uint64_t passed) const {
     std::lock_guard lock(references_mutex_);
     for (auto& [timeline, reference] : references_) {

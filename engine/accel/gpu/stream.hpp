@@ -1,5 +1,5 @@
-// GpuStream: a driver's stream with what accel::Stream promises of errors: which calls are skipped after one, what it
-// says, and who signals what the device will not.
+// GpuStream: a driver's stream with the error behaviour that accel::Stream promises: which calls are skipped after an
+// error, what it says, and the host signalling values that the device will not.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/graph.hpp>
@@ -46,7 +46,7 @@ class GpuStream final : public Stream {
     struct Errors {
         std::mutex mutex;
         std::optional<Error> first;
-        std::string newest_launch;  ///< its pass: whom an error that comes late may be about
+        std::string newest_launch;  ///< its pass: an error that comes late may be about it
         void note(Error error);
         bool pending();
     };

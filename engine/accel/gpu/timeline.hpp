@@ -11,7 +11,7 @@ class GpuTimeline : public Timeline {
     /// Enqueue on a stream of this timeline's device. Errors: what the driver says.
     virtual Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) = 0;
     virtual Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) = 0;
-    const Context& context() const { return *context_; }
+    const void* owner() const final { return context_.get(); }
 
   protected:
     explicit GpuTimeline(std::shared_ptr<Context> context) : context_(std::move(context)) {}

@@ -16,7 +16,7 @@ Capability unless(Capability capability, bool declined, std::string_view reason)
     return capability;
 }
 
-/// What the runtime and this device can do beyond the basics, each found by asking.
+/// Optional capabilities of the runtime and this device, each found by a query.
 void probe(const Driver& hip, const DeviceProperties& properties, DeviceInfo& info) {
     info.can_load.available = true;
     info.can_capture =
@@ -237,7 +237,7 @@ Result<void> Context::launch(StreamHandle stream, const Launch& launch, Function
         return fail(ErrorCode::Unsupported, "a cluster of {} x {} x {} blocks: HIP devices have no clusters",
                     launch.cluster.x, launch.cluster.y, launch.cluster.z);
     KG_CHECK(make_current());
-    // The runtime copies the arguments; its interface only forgot the const.
+    // The runtime copies the arguments, although its interface does not say const.
     std::size_t bytes = launch.arguments.size();
     void* extra[] = {kLaunchBufferPointer, const_cast<std::byte*>(launch.arguments.data()), kLaunchBufferSize, &bytes,
                      kLaunchEnd};

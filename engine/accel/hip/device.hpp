@@ -16,7 +16,7 @@ Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library = {})
 /// Errors: as inspect_devices(), OutOfRange (no device of that ordinal).
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options = {});
 
-/// A hipStream_t of the caller's, of the same GPU, as a stream of `device`: our work takes its place among theirs. It
+/// A hipStream_t of the caller's, of the same GPU, as a stream of `device`: our work is ordered with theirs. It
 /// stays the caller's and outlives the result. Errors: InvalidArgument (a device of another kind).
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 

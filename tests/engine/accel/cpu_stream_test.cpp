@@ -130,7 +130,18 @@ TEST_F(CpuStreams, EventsTellWhenTheStreamPassedThemOnTheHostAxis) {
     EXPECT_LE(*end->time(), host_now());
 }
 
-TEST_F(CpuStreams, AStreamThatWaitsForASignalNobodyGivesCanStillBeDestroyed) {
+TEST_F(CpuStreams, AnEventOfAnotherDeviceIsAnError) {
+    struct OtherEvent final : Event {
+        std::optional<Nanoseconds> time() const override { return {}; }
+        const void* owner() const override { return this; }
+    };
+    stream->record(std::make_shared<OtherEvent>());
+    const auto done = stream->synchronize();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().message, "the event belongs to another device than the CPU");
+}
+
+TEST_F(CpuStreams, AStreamThatWaitsForASignalThatNeverComesCanStillBeDestroyed) {
     stream->wait(*device->create_timeline(), 1);
     stream.reset();
 }
