@@ -69,9 +69,10 @@ struct BlockProducts {
     dnnl::memory::desc query, key, score, weight, value, sum;
 };
 
-class CpuAttention final : public Attention {
+/// The computation, which enqueued work shares with the Attention that enqueued it.
+class QueryBlocks {
   public:
-    CpuAttention(const AttentionProblem& problem, bool bf16_products)
+    QueryBlocks(const AttentionProblem& problem, bool bf16_products)
         : problem_(problem),
           products_(problem.dtype == DType::BF16 && bf16_products ? Type::bf16 : Type::f32),
           block_(std::clamp<std::int64_t>(kScoreElements / problem.tokens, 16, kMaxQueries)) {
@@ -80,19 +81,31 @@ class CpuAttention final : public Attention {
         if (problem.tokens % block_ != 0) last_ = make_products(problem.tokens % block_);
     }
 
-    const AttentionProblem& problem() const override { return problem_; }
-    std::uint64_t workspace_bytes() const override { return layout().bytes; }
-    std::string_view explanation() const override { return "onednn-cpu"; }
-    Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
-                         const AttentionTensors& tensors) const override {
-        if (tensors.qkv.size() != tensors.output.size() || tensors.workspace == nullptr) {
-            return fail(ErrorCode::InvalidArgument,
-                        "pass \"{}\": attention of {} qkv into {} output frames {} workspace", pass_name,
-                        tensors.qkv.size(), tensors.output.size(), tensors.workspace == nullptr ? "without" : "with");
+    const AttentionProblem& problem() const { return problem_; }
+    std::uint64_t workspace_bytes() const { return layout().bytes; }
+    Result<void> run(const std::vector<const std::byte*>& qkv, const std::vector<std::byte*>& output,
+                     std::byte* workspace) const {
+        try {
+            dnnl::stream stream(engine_);
+            for (std::size_t frame = 0; frame < qkv.size(); ++frame) {
+                const std::byte* source = qkv[frame];
+                if (widens()) {
+                    auto* wide = reinterpret_cast<float*>(workspace + layout().widened);
+                    const std::int64_t row = 3 * problem_.channels;
+#pragma omp parallel for schedule(static)
+                    for (std::int64_t token = 0; token < problem_.tokens; ++token) {
+                        widen(reinterpret_cast<const std::uint16_t*>(source) + token * row, wide + token * row, row);
+                    }
+                    source = workspace + layout().widened;
+                }
+                for (std::int64_t first = 0; first < problem_.tokens; first += block_) {
+                    const bool full = problem_.tokens - first >= block_;
+                    run_block(stream, full ? full_ : last_, source, output[frame], first, workspace);
+                }
+            }
+        } catch (const dnnl::error& error) {
+            return fail(ErrorCode::Unsupported, "oneDNN failed: {}", error.what());
         }
-        stream.enqueue(pass_name, [this, qkv = std::vector(tensors.qkv.begin(), tensors.qkv.end()),
-                                   output = std::vector(tensors.output.begin(), tensors.output.end()),
-                                   workspace = tensors.workspace] { return run(qkv, output, workspace); });
         return {};
     }
 
@@ -135,32 +148,6 @@ class CpuAttention final : public Attention {
         p.scores = dnnl::matmul({{p.query, p.key, p.score}, scaled, engine_});
         p.values = dnnl::matmul({{p.weight, p.value, p.sum}, engine_});
         return p;
-    }
-
-    Result<void> run(const std::vector<const std::byte*>& qkv, const std::vector<std::byte*>& output,
-                     std::byte* workspace) const {
-        try {
-            dnnl::stream stream(engine_);
-            for (std::size_t frame = 0; frame < qkv.size(); ++frame) {
-                const std::byte* source = qkv[frame];
-                if (widens()) {
-                    auto* wide = reinterpret_cast<float*>(workspace + layout().widened);
-                    const std::int64_t row = 3 * problem_.channels;
-#pragma omp parallel for schedule(static)
-                    for (std::int64_t token = 0; token < problem_.tokens; ++token) {
-                        widen(reinterpret_cast<const std::uint16_t*>(source) + token * row, wide + token * row, row);
-                    }
-                    source = workspace + layout().widened;
-                }
-                for (std::int64_t first = 0; first < problem_.tokens; first += block_) {
-                    const bool full = problem_.tokens - first >= block_;
-                    run_block(stream, full ? full_ : last_, source, output[frame], first, workspace);
-                }
-            }
-        } catch (const dnnl::error& error) {
-            return fail(ErrorCode::Unsupported, "oneDNN failed: {}", error.what());
-        }
-        return {};
     }
 
     void run_block(dnnl::stream& stream, const BlockProducts& p, const std::byte* qkv, std::byte* output,
@@ -221,6 +208,31 @@ class CpuAttention final : public Attention {
     std::int64_t block_;  ///< queries of a block
     dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
     BlockProducts full_, last_;
+};
+
+class CpuAttention final : public Attention {
+  public:
+    CpuAttention(const AttentionProblem& problem, bool bf16_products)
+        : blocks_(std::make_shared<const QueryBlocks>(problem, bf16_products)) {}
+
+    const AttentionProblem& problem() const override { return blocks_->problem(); }
+    std::uint64_t workspace_bytes() const override { return blocks_->workspace_bytes(); }
+    std::string_view explanation() const override { return "onednn-cpu"; }
+    Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
+                         const AttentionTensors& tensors) const override {
+        if (tensors.qkv.size() != tensors.output.size() || tensors.workspace == nullptr) {
+            return fail(ErrorCode::InvalidArgument,
+                        "pass \"{}\": attention of {} qkv into {} output frames {} workspace", pass_name,
+                        tensors.qkv.size(), tensors.output.size(), tensors.workspace == nullptr ? "without" : "with");
+        }
+        stream.enqueue(pass_name, [blocks = blocks_, qkv = std::vector(tensors.qkv.begin(), tensors.qkv.end()),
+                                   output = std::vector(tensors.output.begin(), tensors.output.end()),
+                                   workspace = tensors.workspace] { return blocks->run(qkv, output, workspace); });
+        return {};
+    }
+
+  private:
+    std::shared_ptr<const QueryBlocks> blocks_;
 };
 
 }  // namespace

@@ -34,8 +34,8 @@ class Attention {
     /// How it is computed, and why not by what would be faster: "mma-sm80: wgmma-sm90 wants an sm_90 device, met
     /// sm_80".
     virtual std::string_view explanation() const = 0;
-    /// The spans are copied before this returns; the object must live until the stream has passed the call.
-    /// Errors: InvalidArgument, naming the pass.
+    /// The spans are copied, and the object may be destroyed, before the stream has passed the call: a frame graph may
+    /// be cleared while its work runs. Errors: InvalidArgument, naming the pass.
     virtual Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
                                  const AttentionTensors& tensors) const = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -120,6 +121,25 @@ TEST(AttentionTest, AgreesWithItsDefinitionForRaggedBlocksOfQueries) {
             EXPECT_TRUE(run.gaps_untouched);
         }
     }
+}
+
+TEST(AttentionTest, MayBeDestroyedOnceItsWorkIsEnqueued) {
+    const auto device = accel::cpu::create_device();
+    const auto stream = device->create_stream("test").value();
+    const auto gate = device->create_timeline().value();
+    constexpr std::int64_t kTokens = 9, kChannels = 8;
+    auto attention = create_cpu_attention(device->info(), {kTokens, kChannels, DType::F32}).value();
+    const auto workspace = device->allocate("workspace", attention->workspace_bytes()).value();
+    const std::vector<float> qkv(kTokens * 3 * kChannels, 0.5F);
+    std::vector<float> output(kTokens * kChannels);
+    const std::array<const std::byte*, 1> in{reinterpret_cast<const std::byte*>(qkv.data())};
+    const std::array<std::byte*, 1> out{reinterpret_cast<std::byte*>(output.data())};
+    stream->wait(gate, 1);
+    ASSERT_TRUE(attention->enqueue(*stream, "attention", {in, out, workspace->data()}));
+    attention.reset();
+    gate->signal(1);
+    ASSERT_TRUE(stream->synchronize());
+    for (const float value : output) EXPECT_NEAR(value, 0.5F, 1e-6F);
 }
 
 TEST(AttentionTest, WidensBf16OnAProcessorWithoutAvx512) {
