@@ -4,9 +4,7 @@
 
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
 #include <kinetograph/tests/standin/cuda/chip.hpp>
-#include <kinetograph/tests/standin/work.hpp>
-
-#define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
+#include <kinetograph/tests/standin/entry_points.hpp>
 
 namespace kinetograph::accel::cuda {
 
@@ -15,10 +13,6 @@ using standin::Machine;
 
 inline Machine& machine() { return Machine::instance(); }
 
-// Handles are addresses of the machine's objects.
-#define STANDIN_HANDLE(Handle, Object)                                                               \
-    inline standin::Object* of(Handle handle) { return reinterpret_cast<standin::Object*>(handle); } \
-    inline Handle handle_of(standin::Object* object) { return reinterpret_cast<Handle>(object); }
 STANDIN_HANDLE(EventHandle, Event)
 STANDIN_HANDLE(ModuleHandle, Module)
 STANDIN_HANDLE(FunctionHandle, Function)
@@ -27,7 +21,6 @@ STANDIN_HANDLE(GraphNodeHandle, GraphNode)
 STANDIN_HANDLE(GraphExecHandle, GraphExec)
 STANDIN_HANDLE(ExternalMemoryHandle, ExternalMemory)
 STANDIN_HANDLE(ExternalSemaphoreHandle, ExternalSemaphore)
-#undef STANDIN_HANDLE
 
 /// Of the context that is current on the calling thread; null without one.
 standin::Stream* default_stream();

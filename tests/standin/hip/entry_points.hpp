@@ -3,9 +3,7 @@
 #pragma once
 
 #include <kinetograph/engine/accel/hip/entry_points.hpp>
-#include <kinetograph/tests/standin/work.hpp>
-
-#define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
+#include <kinetograph/tests/standin/entry_points.hpp>
 
 namespace kinetograph::accel::hip {
 
@@ -14,10 +12,6 @@ using standin::Machine;
 
 inline Machine& machine() { return Machine::instance(); }
 
-// Handles are addresses of the machine's objects.
-#define STANDIN_HANDLE(Handle, Object)                                                               \
-    inline standin::Object* of(Handle handle) { return reinterpret_cast<standin::Object*>(handle); } \
-    inline Handle handle_of(standin::Object* object) { return reinterpret_cast<Handle>(object); }
 STANDIN_HANDLE(StreamHandle, Stream)
 STANDIN_HANDLE(EventHandle, Event)
 STANDIN_HANDLE(ModuleHandle, Module)
@@ -26,7 +20,6 @@ STANDIN_HANDLE(GraphHandle, Graph)
 STANDIN_HANDLE(GraphNodeHandle, GraphNode)
 STANDIN_HANDLE(GraphExecHandle, GraphExec)
 STANDIN_HANDLE(ExternalMemoryHandle, ExternalMemory)
-#undef STANDIN_HANDLE
 
 /// The device that the calling thread has chosen.
 int& current_device();
