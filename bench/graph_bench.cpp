@@ -34,27 +34,20 @@ class NoMemory final : public MemoryBackend {
         };
         return std::unique_ptr<PlanMemory>(new Nowhere);
     }
-    Result<Physical> create_ring(std::string_view, std::uint64_t bytes) override {
-        return Physical{.object = 4096, .bytes = bytes};
-    }
-    void destroy_ring(const Physical&) override {}
-    Result<void> zero(const Physical&) override { return {}; }
 };
 
 void declare(benchmark::State& state) {
-    ThousandPasses scene;
     FrameGraph frame;
     for (auto _ : state) {
         frame.clear();
-        scene.declare(frame);
+        declare_thousand_passes(frame);
     }
 }
 BENCHMARK(declare)->Unit(benchmark::kMicrosecond);
 
 void compile_plan(benchmark::State& state) {
-    ThousandPasses scene;
     FrameGraph frame;
-    scene.declare(frame);
+    declare_thousand_passes(frame);
     for (auto _ : state) {
         auto plan = compile(frame);
         if (!plan) state.SkipWithError(plan.error().message.c_str());
@@ -72,9 +65,8 @@ void reuse_plan(benchmark::State& state) {
         desc.lanes.push_back(lanes.emplace_back(std::make_unique<IdleLane>(lane)).get());
     for (MemoryDomain domain : kDomains) desc.memory.emplace_back(domain, &memory);
     auto executor = Executor::create(desc);
-    ThousandPasses scene(**executor);
     FrameGraph frame;
-    scene.declare(frame);
+    declare_thousand_passes(frame);
     for (auto _ : state) {
         auto execution = (*executor)->execute(frame);
         if (!execution) state.SkipWithError(execution.error().message.c_str());

@@ -45,7 +45,7 @@ AcceleratorLane::~AcceleratorLane() {
     watch_wakes_.notify_one();
     watch_.join();
     if (settled) {
-        tell_of_loss(stream_->synchronize());  // other errors were its callers'
+        tell_of_loss(stream_->synchronize());  // other errors have been reported to callers
         collect();
         timeline_->forget_views();
         return;
@@ -60,7 +60,7 @@ AcceleratorLane::~AcceleratorLane() {
     static_cast<void>(stream_.release());  // NOLINT(bugprone-unused-return-value): it waits for ever, and so would we
 }
 
-/// False: what is left waits for points of others at which nothing has moved for kPatience.
+/// False: the remaining work waits for points outside the lane that have not changed for kPatience.
 bool AcceleratorLane::settle() {
     std::vector<std::uint64_t> before;
     for (Nanoseconds moved = host_now(); host_now() - moved <= graph::kPatience;) {
@@ -85,7 +85,7 @@ graph::LaneState AcceleratorLane::state() const {
     return state;
 }
 
-/// Sleeps while nothing is owed, and makes no call of a driver while values come.
+/// Sleeps while nothing is owed, and makes no driver call while values are being reached.
 void AcceleratorLane::watch() {
     std::unique_lock lock(watch_mutex_);
     while (!watch_ends_) {
@@ -112,24 +112,24 @@ void AcceleratorLane::look_after() {
     tell_of_loss(stream_->status());
     for (const auto& wait : pending_.unmet(timeline_->value()))
         if (const auto status = wait.point.timeline->status(); !status && status.error().code != ErrorCode::Cancelled)
-            release_from_lost(wait);  // a wait that was given up is its owner's, who may still signal
+            release_from_lost(wait);  // an abandoned wait may still be signalled by its owner
 }
 
-/// The stream waits on the device for a semaphore that its owner will not signal: another stream does.
+/// The stream waits on the device for a semaphore that its owner will not signal: signals it from another stream.
 void AcceleratorLane::release_from_lost(const graph::PendingWaits::Wait& wait) {
     if (auto status = wait.point.timeline->status(); !status) {
         status.error().message = "a lane that this one waited for: " + status.error().message;
         timeline_->report(std::move(status.error()));
     }
     const std::shared_ptr<Timeline> imported = seen(wait.point.timeline);
-    if (imported == nullptr) return;  // the relay brings it
+    if (imported == nullptr) return;  // the relay signals it
     if (auto stream = device_.create_stream("releasing a lane")) {
         (*stream)->signal(imported, wait.point.value);
         static_cast<void>((*stream)->synchronize());
     }
 }
 
-/// Values that were given to the stream are looked after from here on.
+/// From here on the watch observes the values given to the stream.
 void AcceleratorLane::owe(std::uint64_t value) {
     owed_ = value;
     if (watch_sleeps_) wake_watch();
@@ -140,7 +140,7 @@ void AcceleratorLane::wake_watch() {
     watch_wakes_.notify_one();
 }
 
-/// With its own timeline the others come, unless the driver has refused to signal them.
+/// The views follow the lane's own timeline, unless the driver has refused to signal them.
 bool AcceleratorLane::owes_a_value() const {
     const std::uint64_t owed = owed_;
     if (timeline_->value() < owed) return true;
@@ -182,7 +182,7 @@ Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
     auto graph = graph_for(record);  // captures before anything is enqueued
     if (!graph) return fail(std::move(graph.error()));
     const std::uint64_t owed = owed_;
-    owe(record.signal);  // from the first call on, which may already stand still
+    owe(record.signal);  // before the first call, which may already block
     if (auto enqueued = *graph != nullptr ? replay(record, **graph) : run_eagerly(record); !enqueued) {
         owed_ = owed;
         return enqueued;
@@ -202,7 +202,7 @@ std::shared_ptr<Timeline> AcceleratorLane::seen(const std::shared_ptr<Timeline>&
     return found;
 }
 
-/// Sorts what the batch waits for into what the stream sees and what a relay brings.
+/// Separates what the batch waits for into what the stream sees and what the relay signals.
 Result<void> AcceleratorLane::resolve_waits(const graph::BatchRecord& record) {
     std::lock_guard lock(points_mutex_);
     waits_.clear();
@@ -276,7 +276,8 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     if (entry.declined) return nullptr;
     for (const auto& graph : entry.graphs)
         if (graph->unread_replays == 0 || graph->passes.empty()) return graph.get();
-    if (entry.graphs.size() >= BatchGraphs::kGraphsPerBatch) return nullptr;  // the times of so many are not read
+    if (entry.graphs.size() >= BatchGraphs::kGraphsPerBatch)
+        return nullptr;  // the times of that many replays are still unread
     auto captured = capture(record);
     if (!captured) {
         entry.declined = std::move(captured.error());

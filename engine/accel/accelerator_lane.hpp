@@ -25,8 +25,6 @@ class PassContext final : public graph::PassContext {
 
     Stream& stream() const { return stream_; }
     std::byte* address(graph::Buffer buffer) const { return physical(buffer).address(); }
-    /// Address of value `index` of the ring, in [-keep, push); see graph::RingView.
-    std::byte* address(graph::History history, std::int32_t index) const { return ring(history).address_of(index); }
 
   private:
     Stream& stream_;
@@ -56,16 +54,16 @@ struct BatchCounts {
 /// neither itself nor in a view is waited for by a relay thread, which signals a timeline of the device. If its owner
 /// fails, the stream goes on with undefined contents, and wait() reports it.
 ///
-/// A thread of the lane's looks after it while a value is owed and nothing moves: it finds out that the device is lost,
-/// or another party that the stream waits for, and then has every value brought that others wait for.
+/// While values are owed, a thread of the lane watches its progress: if the device is lost, or a timeline that the
+/// stream waits for fails, it has all owed values signalled, so that nothing waits forever.
 class AcceleratorLane final : public graph::LaneBackend {
   public:
     /// `lane` is that of an accelerator: which one is the application's choice, and two of them may be one device's.
     static Result<std::unique_ptr<AcceleratorLane>> create(Device& device, profile::Recorder* recorder = nullptr,
                                                            Batches batches = Batches::Eager,
                                                            graph::Lane lane = graph::Lane::Accelerator);
-    /// Waits for what was submitted. Work that waits for another party's point at which nothing moves is given up after
-    /// kPatience: the stream is then never released, and the values that it owes are signalled by the host.
+    /// Waits for what was submitted. Work that waits for a point outside the lane is abandoned if that point's timeline
+    /// does not change for kPatience: the stream is then never released, and the host signals the values that it owes.
     ~AcceleratorLane() override;
     graph::Lane lane() const override { return lane_; }
     Result<void> submit(const graph::BatchRecord& record) override;
@@ -129,14 +127,14 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::unique_ptr<graph::Relay> relay_;        ///< made when first needed; outlives the stream
     std::vector<graph::Point> waits_, relayed_;  ///< of the batch being submitted
     graph::PendingWaits pending_;
-    /// Spans, events and graphs. submit() holds it across calls of the driver, which may stand still behind a full
-    /// queue: nothing else waits for it.
+    /// Spans, events and graphs. submit() holds it across calls of the driver, which may block while its
+    /// queue is full: nothing else waits for it.
     std::mutex mutex_;
     std::deque<Timed> timed_;
     std::vector<std::shared_ptr<Event>> free_events_;
     BatchGraphs graphs_;
     BatchCounts counts_;
-    std::unique_ptr<Stream> stream_;         ///< behind the rest: its worker ends before what its tasks refer to
+    std::unique_ptr<Stream> stream_;         ///< after the rest: its worker ends before what its tasks refer to
     std::atomic<std::uint64_t> owed_{0};     ///< newest value given to the stream
     std::atomic<bool> watch_sleeps_{false};  ///< until something is owed again
     std::mutex watch_mutex_;

@@ -8,18 +8,12 @@ namespace kinetograph::accel {
 graph::Fingerprint batch_key(const graph::BatchRecord& record) {
     graph::Fingerprint key = record.plan->fingerprint;
     mix(key, record.batch->ordinal);
-    const auto mix_place = [&](const graph::Physical& physical) {
-        mix(key, physical.object);
-        mix(key, physical.offset);
-        mix(key, physical.mapped);
-    };
     for (const graph::PassRecord& pass : record.passes)
         for (const graph::PassContext::Entry& entry : pass.entries) {
             mix(key, entry.resource);
-            mix_place(entry.physical);
-            mix_place(entry.ring.storage);
-            mix(key, entry.ring.slots);
-            mix(key, entry.ring.first);
+            mix(key, entry.physical.object);
+            mix(key, entry.physical.offset);
+            mix(key, entry.physical.mapped);
         }
     return key;
 }

@@ -1,4 +1,4 @@
-// Captured batches of accelerator passes: which graph stands for which batch, and when it may run again.
+// Captured batches of accelerator passes: the graph of each batch, and when it may run again.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -10,7 +10,7 @@
 namespace kinetograph::accel {
 
 /// Everything that the work of a batch depends on: the plan, the batch, and where each of its resources lies in this
-/// execution, rings' positions included. Batches of equal keys enqueue equal work.
+/// execution. Batches of equal keys enqueue equal work.
 graph::Fingerprint batch_key(const graph::BatchRecord& record);
 
 /// The time stamps of one pass.
@@ -40,7 +40,8 @@ class BatchGraphs {
 
     /// Captures of one batch: as many as executions may be in flight, and one to spare.
     static constexpr std::size_t kGraphsPerBatch = 4;
-    /// Batches: steady states repeat after the least common multiple of their rings' lengths, which are short.
+    /// Batches: a steady state repeats after the least common multiple of the numbers of places that its imports take
+    /// in turns, which are small.
     static constexpr std::size_t kBatches = 64;
 
     /// The entry of `key`, which is new where it has neither graphs nor a reason. Beyond kBatches the one that was not

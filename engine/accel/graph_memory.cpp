@@ -1,7 +1,6 @@
 #include <kinetograph/engine/accel/graph_memory.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 namespace kinetograph::accel {
 
@@ -32,7 +31,7 @@ class ArenaSlice final : public graph::PlanMemory {
     std::vector<graph::Physical> placed_;
 };
 
-/// Pinned memory of one driver that the devices of others have mapped too.
+/// Pinned memory of one driver that devices of other drivers have mapped too.
 class MappedMemory final : public Memory {
   public:
     MappedMemory(std::unique_ptr<Memory> owner, std::vector<std::unique_ptr<Memory>> mappings)
@@ -43,7 +42,7 @@ class MappedMemory final : public Memory {
 
   private:
     std::unique_ptr<Memory> owner_;
-    std::vector<std::unique_ptr<Memory>> mappings_;  ///< go first
+    std::vector<std::unique_ptr<Memory>> mappings_;  ///< destroyed first
 };
 
 }  // namespace
@@ -59,24 +58,7 @@ Result<std::unique_ptr<graph::PlanMemory>> ArenaMemory::realize(const graph::Pla
     return std::make_unique<ArenaSlice>(arena_, plan, domain);
 }
 
-Result<graph::Physical> ArenaMemory::create_ring(std::string_view name, std::uint64_t bytes) {
-    KG_TRY(auto memory, allocate(name, bytes));
-    const graph::Physical ring = place_in(*memory, 0, bytes);
-    rings_.emplace(ring.object, std::move(memory));
-    return ring;
-}
-
-void ArenaMemory::destroy_ring(const graph::Physical& ring) { rings_.erase(ring.object); }
-
-Result<void> AcceleratorMemory::zero(const graph::Physical& ring) {
-    if (!stream_) {
-        KG_TRY(stream_, device_.create_stream("history rings"));
-    }
-    stream_->fill(ring.address(), std::byte{0}, ring.bytes);
-    return stream_->synchronize();
-}
-
-/// What one driver has pinned, all its devices address.
+/// All devices of a driver address the memory that it has pinned.
 Result<std::unique_ptr<Memory>> PinnedMemory::allocate(std::string_view name, std::uint64_t bytes) {
     const Device& first = *devices_.front();
     KG_TRY(auto owner, devices_.front()->allocate_pinned(name, bytes));
@@ -92,11 +74,6 @@ Result<std::unique_ptr<Memory>> PinnedMemory::allocate(std::string_view name, st
         mappings.push_back(std::move(mapping));
     }
     return std::make_unique<MappedMemory>(std::move(owner), std::move(mappings));
-}
-
-Result<void> PinnedMemory::zero(const graph::Physical& ring) {
-    std::memset(ring.host_address(), 0, ring.bytes);
-    return {};
 }
 
 }  // namespace kinetograph::accel

@@ -4,7 +4,6 @@
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -16,27 +15,22 @@ class ArenaMemory : public graph::MemoryBackend {
   public:
     Result<void> reserve(std::uint64_t arena_bytes);
     Result<std::unique_ptr<graph::PlanMemory>> realize(const graph::Plan& plan, graph::MemoryDomain domain) final;
-    Result<graph::Physical> create_ring(std::string_view name, std::uint64_t bytes) final;
-    void destroy_ring(const graph::Physical& ring) final;
 
   private:
     virtual Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) = 0;
     std::shared_ptr<Memory> arena_;  ///< plans realised on a smaller one keep that alive
-    std::map<std::uintptr_t, std::unique_ptr<Memory>> rings_;
 };
 
 /// Serves an accelerator's domain out of Device::allocate.
 class AcceleratorMemory final : public ArenaMemory {
   public:
     explicit AcceleratorMemory(Device& device) : device_(device) {}
-    Result<void> zero(const graph::Physical& ring) override;
 
   private:
     Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) override {
         return device_.allocate(name, bytes);
     }
     Device& device_;
-    std::unique_ptr<Stream> stream_;  ///< fills rings; made when first needed
 };
 
 /// Serves MemoryDomain::Host where passes on accelerators use it: pages that every one of them and the host address.
@@ -45,7 +39,6 @@ class PinnedMemory final : public ArenaMemory {
   public:
     /// The devices, at least one, outlive this.
     explicit PinnedMemory(std::vector<Device*> devices) : devices_(std::move(devices)) {}
-    Result<void> zero(const graph::Physical& ring) override;
 
   private:
     /// Errors: OutOfMemory; Unsupported (two devices that do not see the pages at one address, by name).

@@ -1,4 +1,4 @@
-// Ledger: how many bytes of a device's own memory are held, were at most, and may be.
+// Ledger: bytes of a device's own memory that are held now, that were held at most, and that may be held.
 #pragma once
 
 #include <kinetograph/engine/accel/memory_budget.hpp>
@@ -20,7 +20,7 @@ class Ledger {
 
     void set_budget(MemoryBudget budget) KG_EXCLUDES(mutex_);
     std::uint64_t budget() const KG_EXCLUDES(mutex_);  ///< 0: none
-    /// Asks the application, with no lock held, to make room: whether it has.
+    /// Asks the application, with no lock held, to make room; true if it has.
     bool relieve(std::string_view name, std::uint64_t bytes, std::uint64_t free) const KG_EXCLUDES(mutex_);
 
   private:

@@ -1,4 +1,4 @@
-// MemoryBudget: how much of a device's memory an application lets be held, and what it does when that is not enough.
+// MemoryBudget: how much of a device's memory may be held, and what the application does when that is not enough.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,14 @@
 // Offset packing: the largest transient first, each in the smallest gap that is free during its whole lifetime. Then
-// the arenas are swept in plan order to find who takes over whose bytes.
+// the arenas are swept in plan order to find which transients take over bytes of which others:
+//
+//     offset
+//       ^
+//       |  +---------+  +---------+
+//       |  |    b    |  |    d    |     d takes over the bytes of b: succession {b, d}.
+//       |  +------+--+--+---+-----+     c takes over the bytes of a: succession {a, c}.
+//       |  |  a   |  |  c   |           In the next execution a takes over from c and b from d:
+//       |  +------+  +------+           successions {c, a} and {d, b} across executions.
+//       +---------------------------> plan position
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>
@@ -18,8 +27,8 @@ std::uint64_t packed_bytes(const ResourceNode& resource) {
     return resource.type == ResourceType::Image ? align_up(resource.bytes, resource.alignment) : resource.bytes;
 }
 
-/// Transients placed so far, found by the stretches of the plan in which they are alive. Alive until when is a question
-/// of who asks: a lane learns sooner or later that another lane's pass has ended.
+/// Transients placed so far, found by the stretches of the plan in which they are alive. When a lifetime ends depends
+/// on the lane that wants the bytes: lanes learn at different plan positions that another lane's pass has ended.
 class Placed {
   public:
     explicit Placed(const Compilation& c) : c_(c), seen_(c.frame.resources().size(), kNoIndex) {
@@ -36,7 +45,7 @@ class Placed {
         }
     }
 
-    /// Those whose bytes `resource` must leave alone, by offset.
+    /// Those whose bytes `resource` must not use, by offset.
     const std::vector<std::uint32_t>& beside(std::uint32_t resource) {
         found_.clear();
         find(blocking_[creator(resource)][first_stretch(resource)], resource);
@@ -75,8 +84,8 @@ class Placed {
 
     const Compilation& c_;
     std::array<Stretches, kMaxLanes> created_;   ///< [lane of the creating pass][stretch]
-    std::array<Stretches, kMaxLanes> blocking_;  ///< [lane that would like the bytes][stretch]
-    std::vector<std::uint32_t> seen_;            ///< [resource] -> for whom it was last looked at
+    std::array<Stretches, kMaxLanes> blocking_;  ///< [lane that wants the bytes][stretch]
+    std::vector<std::uint32_t> seen_;            ///< [resource] -> the resource for which it was last examined
     std::vector<std::uint32_t> found_;
 };
 
@@ -115,12 +124,12 @@ void pack(Compilation& c, MemoryDomain domain, std::vector<std::uint32_t> transi
     }
 }
 
-/// Who owns which bytes of an arena while the plan is swept.
+/// The owner of each byte of an arena while the plan is swept.
 class Ownership {
   public:
     explicit Ownership(Compilation& c) : c_(c) {}
 
-    /// Gives the bytes of `resource` to it and notes from whom it takes them over.
+    /// Gives `resource` its bytes and notes the resources that had them before.
     void take(std::uint32_t resource, bool second_sweep) {
         const std::uint64_t begin = c_.offsets[resource];
         const std::uint64_t end = begin + c_.resource(resource).bytes;

@@ -1,5 +1,13 @@
-// Waits on the previous execution of the same plan: who last touched what this execution touches first. The plan is
-// thereby safe to start again while its previous execution is still running on other lanes.
+// Waits on the previous execution of the same plan, so that an execution can start while the previous one still runs on
+// other lanes. State that graphics reads and the accelerator then writes:
+//
+//     execution k       graphics      read ----+        +---> read ----+
+//                       accelerator            +-> write               +-> write
+//                                                       execution k + 1
+//
+// The wait from read to write lies inside an execution (cut_batches). The wait from the write of execution k to the
+// read of k + 1 is added here, with executions_ago 1. The write of k + 1 needs no wait for the read of k: it comes
+// after the read of k + 1, which runs on the same lane as the read of k (see reduce()).
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>
@@ -14,7 +22,6 @@ class Carrier {
     explicit Carrier(Compilation& compilation) : c_(compilation), needed_(c_.batches.size()) {}
 
     void need_for_imports();
-    void need_for_histories();
     void need_for_arenas();
     void place_waits();
 
@@ -61,22 +68,6 @@ void Carrier::need_for_import(std::uint32_t resource) {
 void Carrier::need_for_imports() {
     for (std::uint32_t r = 0; r < c_.frame.resources().size(); ++r)
         if (c_.resource(r).kind == ResourceKind::Imported && !c_.uses_of.row(r).empty()) need_for_import(r);
-}
-
-void Carrier::need_for_histories() {
-    for (std::uint32_t r = 0; r < c_.frame.resources().size(); ++r) {
-        const ResourceNode& resource = c_.resource(r);
-        if (resource.kind != ResourceKind::History || resource.newest_version == 0) continue;
-        const auto uses = c_.uses_of.row(r);
-        const auto push = std::find_if(uses.begin(), uses.end(), [&](std::uint32_t u) { return c_.uses[u].writes(); });
-        for (std::uint32_t u : uses) {
-            const Use& use = c_.uses[u];
-            if (use.reads == 0 || use.pass == c_.uses[*push].pass) continue;
-            const bool sees_kept_values = resource.history.keep > 0;
-            if (sees_kept_values && use.read_version == 0) need(place_of(use), place_of(c_.uses[*push]));
-            if (sees_kept_values || use.read_version == 1) need(place_of(c_.uses[*push]), place_of(use));
-        }
-    }
 }
 
 void Carrier::need_for_arenas() {
@@ -170,7 +161,6 @@ void Carrier::place_waits() {
 void carry_over(Compilation& c) {
     Carrier carrier(c);
     carrier.need_for_imports();
-    carrier.need_for_histories();
     carrier.need_for_arenas();
     carrier.place_waits();
 }

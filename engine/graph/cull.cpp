@@ -9,7 +9,6 @@ bool is_output(const Compilation& c, std::uint32_t pass) {
     for (const Use& use : c.uses_by(pass)) {
         const ResourceNode& resource = c.resource(use.resource);
         if (!use.writes()) continue;
-        if (resource.type == ResourceType::History) return true;  // the next execution reads it
         if (resource.exported && use.written_version <= resource.exported_version) return true;
     }
     return false;

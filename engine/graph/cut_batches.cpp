@@ -1,7 +1,7 @@
-// Goes through the passes in order and joins every pass to its lane's open batch, unless it has to wait for work of
+// Goes through the passes in order and adds every pass to its lane's open batch, unless it has to wait for work of
 // another lane that the lane does not yet know to be complete. Then a new batch begins, and the batches that it waits
-// for take no more passes. So what the order has put next to one another shares one signal and one wait. On the
-// accelerator lane a batch also ends where passes that run anew every time meet passes that can be replayed.
+// for are closed. Passes that are neighbours in the order thus share one signal and one wait. On the accelerator lane a
+// batch also ends between passes that run anew every time and passes that can be replayed.
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class Cutter {
     }
 
   private:
-    /// Whether the pass and those of its lane's open batch are alike in being replayed.
+    /// Whether the pass and those of its lane's open batch are all replayed, or all run anew.
     bool may_join(std::uint32_t pass, Lane lane) const {
         const std::uint32_t before = c_.batches[open_[index_of(lane)]].passes.front();
         return lane.kind() != LaneKind::Accelerator || c_.pass(pass).anew == c_.pass(before).anew;
@@ -66,8 +66,6 @@ class Cutter {
             const Track& track = tracks_[use.resource];
             if (type == ResourceType::Image)
                 use.changes_layout = !track.layout_known || track.layout != layout_of_use(use);
-            if (type == ResourceType::History && use.read_version != 1)
-                continue;  // kept values, and pushes beside them
             auto& writer = needed[index_of(track.write_lane)];
             writer = std::max(writer, track.write_batch);
             if (use.acts_as_write()) raise(needed, track.reads);

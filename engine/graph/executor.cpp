@@ -20,7 +20,6 @@ struct Executor::State {
 
     std::vector<std::unique_ptr<PreparedPlan>> plans;
     PreparedPlan* current = nullptr;
-    std::vector<std::unique_ptr<HistoryStorage>> histories;
     std::uint64_t next_execution = 0;
     std::array<std::uint64_t, kMaxLanes> submitted{};       ///< [lane] -> newest timeline value
     std::array<std::uint64_t, kMaxLanes> before_current{};  ///< the same, before the last execution of `current`
@@ -30,7 +29,6 @@ struct Executor::State {
     std::vector<Point> points;        ///< the same
 
     Result<PreparedPlan*> plan_for(const FrameGraph& frame, bool& reused);
-    Result<void> check_histories(const FrameGraph& frame, const PreparedPlan& prepared) const;
     Result<void> submit(const FrameGraph& frame, PreparedPlan& prepared, std::uint64_t execution);
     Point ready(std::uint32_t resource) const;
     void resolve_waits(const Batch& batch, const std::array<std::uint64_t, kMaxLanes>& before);
@@ -81,46 +79,15 @@ Result<std::unique_ptr<Executor>> Executor::create(const ExecutorDesc& desc) {
 Executor::~Executor() {
     if (!state_->settle()) {
         state_->log.error("given up at the end of an executor:\n{}", describe(state_->states()));
-        // NOLINTNEXTLINE(bugprone-unused-return-value): arenas and rings that devices may still touch stay
+        // NOLINTNEXTLINE(bugprone-unused-return-value): arenas that devices may still touch stay
         for (auto& plan : state_->plans) plan.release();
-        return;
     }
-    state_->plans.clear();
-    for (const auto& history : state_->histories)
-        state_->memory[index_of(history->domain())]->destroy_ring(history->physical());
-}
-
-Result<HistoryStorage*> Executor::create_history(std::string_view name, const HistoryStorageDesc& desc) {
-    if (desc.value_bytes == 0 || desc.slots == 0)
-        return fail(ErrorCode::InvalidArgument, "history \"{}\" needs bytes and slots, got {} slots of {} bytes", name,
-                    desc.slots, desc.value_bytes);
-    MemoryBackend* memory = state_->memory[index_of(desc.domain)];
-    if (memory == nullptr)
-        return fail(ErrorCode::InvalidArgument, "history \"{}\": no memory back end for domain {}", name,
-                    to_string(desc.domain));
-    KG_TRY(auto ring, memory->create_ring(name, desc.value_bytes * desc.slots));
-    auto storage = std::make_unique<HistoryStorage>(std::string(name), desc.value_bytes, desc.slots, desc.domain, ring);
-    storage->serial_ = static_cast<std::uint32_t>(state_->histories.size() + 1);
-    storage->owner_ = state_.get();
-    state_->histories.push_back(std::move(storage));
-    KG_CHECK(memory->zero(ring));
-    return state_->histories.back().get();
-}
-
-Result<void> Executor::reset_histories() {
-    KG_CHECK(state_->wait_for(state_->submitted, std::nullopt));
-    for (const auto& history : state_->histories) {
-        KG_CHECK(state_->memory[index_of(history->domain())]->zero(history->physical()));
-        history->cursor_ = 0;
-    }
-    return {};
 }
 
 Result<Execution> Executor::execute(const FrameGraph& frame) {
     State& state = *state_;
     Execution execution{.number = state.next_execution};
     KG_TRY(auto prepared, state.plan_for(frame, execution.reused_plan));
-    KG_CHECK(state.check_histories(frame, *prepared));
     KG_CHECK(prepared->bind(frame));
 
     state.join |= state.current != prepared || prepared->imports_changed_names();
@@ -133,21 +100,9 @@ Result<Execution> Executor::execute(const FrameGraph& frame) {
     state.join = !submitted;
     if (!submitted) return fail(std::move(submitted.error()));
 
-    for (std::uint32_t r : prepared->pushed) {
-        HistoryStorage& storage = *frame.resources()[r].storage;
-        storage.cursor_ = (storage.cursor_ + frame.resources()[r].history.push) % storage.slots_;
-    }
     for (std::size_t lane = 0; lane < kMaxLanes; ++lane)
         if (state.submitted[lane] != before[lane]) execution.done[lane] = state.submitted[lane];
     return execution;
-}
-
-Result<void> Executor::State::check_histories(const FrameGraph& frame, const PreparedPlan& prepared) const {
-    for (std::uint32_t r : prepared.histories)
-        if (frame.resources()[r].storage->owner_ != this)
-            return fail(ErrorCode::InvalidArgument, "history \"{}\" belongs to another executor",
-                        frame.resources()[r].name);
-    return {};
 }
 
 Result<PreparedPlan*> Executor::State::plan_for(const FrameGraph& frame, bool& reused) {
@@ -174,7 +129,7 @@ Result<PreparedPlan*> Executor::State::plan_for(const FrameGraph& frame, bool& r
 }
 
 void Executor::State::forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan) {
-    // A lane that fails to wait has stopped and uses nothing any more.
+    // A lane that fails to wait has stopped and uses nothing.
     (void)wait_for((*plan)->last_use, std::nullopt);
     if (current == plan->get()) {
         current = nullptr;
@@ -240,7 +195,7 @@ Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kMaxLanes
             if (told || waited < report_after) continue;
             const auto now = states();
             const bool stands = std::any_of(now.begin(), now.end(), [](const LaneState& state) {
-                return !state.is_idle() && !state.waits.empty();  // else it works
+                return !state.is_idle() && !state.waits.empty();  // without waits it is working
             });
             if (stands) log.warn("waiting for {} s:\n{}", waited.count() / 1'000'000'000, describe(now));
             told = stands;
@@ -257,7 +212,7 @@ std::vector<LaneState> Executor::State::states() const {
     return states;
 }
 
-/// False: what is left waits for points of others at which nothing has moved for kPatience.
+/// False: the remaining work waits for points outside the executor that have not changed for kPatience.
 bool Executor::State::settle() {
     std::vector<std::uint64_t> before;
     Nanoseconds moved = host_now();
@@ -315,8 +270,6 @@ std::array<std::uint64_t, kMaxDomains> Executor::bytes_held() const {
     std::array<std::uint64_t, kMaxDomains> held{};
     for (const auto& plan : state_->plans)
         for (std::size_t domain = 0; domain < kMaxDomains; ++domain) held[domain] += plan->plan.arena_bytes[domain];
-    for (const auto& history : state_->histories)
-        held[index_of(history->domain())] += history->value_bytes() * history->slots();
     return held;
 }
 

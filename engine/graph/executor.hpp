@@ -67,47 +67,11 @@ class PlanMemory {
     virtual Physical physical(std::uint32_t resource) const = 0;
 };
 
-/// Memory of one domain: arenas for transients, rings for histories.
+/// Memory of one domain: arenas for transients.
 class MemoryBackend {
   public:
     virtual ~MemoryBackend() = default;
     virtual Result<std::unique_ptr<PlanMemory>> realize(const Plan& plan, MemoryDomain domain) = 0;
-    virtual Result<Physical> create_ring(std::string_view name, std::uint64_t bytes) = 0;
-    virtual void destroy_ring(const Physical& ring) = 0;
-    /// Fills a ring with zeros. Called only while no lane uses it.
-    virtual Result<void> zero(const Physical& ring) = 0;
-};
-
-/// A ring that outlives executions. Made by Executor::create_history, destroyed with its Executor.
-class HistoryStorage {
-  public:
-    HistoryStorage(std::string name, std::uint64_t value_bytes, std::uint32_t slots, MemoryDomain domain,
-                   Physical physical)
-        : name_(std::move(name)), value_bytes_(value_bytes), slots_(slots), domain_(domain), physical_(physical) {}
-    const std::string& name() const { return name_; }
-    std::uint64_t value_bytes() const { return value_bytes_; }
-    std::uint32_t slots() const { return slots_; }
-    MemoryDomain domain() const { return domain_; }
-    const Physical& physical() const { return physical_; }
-    std::uint32_t cursor() const { return cursor_; }  ///< slot of the next value
-    std::uint32_t serial() const { return serial_; }  ///< counts the histories of one executor, from 1
-
-  private:
-    friend class Executor;
-    std::string name_;
-    std::uint64_t value_bytes_;
-    std::uint32_t slots_;
-    MemoryDomain domain_;
-    Physical physical_;
-    std::uint32_t cursor_ = 0;
-    std::uint32_t serial_ = 0;
-    const void* owner_ = nullptr;  ///< the executor's state
-};
-
-struct HistoryStorageDesc {
-    std::uint64_t value_bytes = 0;
-    std::uint32_t slots = 0;  ///< at least keep + push of every graph that imports it
-    MemoryDomain domain = MemoryDomain::Accelerator;
 };
 
 struct ExecutorDesc {
@@ -128,28 +92,22 @@ struct Execution {
 };
 
 /// One thread at a time. Waits on other lanes are left to the lanes; the calling thread blocks only in wait(),
-/// reset_histories(), the destructor, and when an old plan's memory has to go.
+/// the destructor, and when an old plan's memory has to go.
 class Executor {
   public:
     /// Errors: InvalidArgument (two back ends for one lane or domain).
     static Result<std::unique_ptr<Executor>> create(const ExecutorDesc& desc);
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
-    /// Waits until all lanes are idle. Work that waits for another party's point at which nothing moves is given up
-    /// after kPatience: what it may still touch is then never released.
+    /// Waits until all lanes are idle. Work that waits for a point outside this executor is abandoned if that point's
+    /// timeline does not change for kPatience; memory that such work may still touch is then never released.
     ~Executor();
-
-    /// Errors: InvalidArgument (no bytes, no slots, no memory back end for the domain), OutOfMemory.
-    Result<HistoryStorage*> create_history(std::string_view name, const HistoryStorageDesc& desc);
-    /// Forgets all values of all histories: waits for the lanes, then zeros the rings.
-    Result<void> reset_histories();
 
     /// Compiles `frame`, or reuses the plan of an equal fingerprint (a few recent plans are kept), and submits it.
     /// Returns before the work is done. `frame` may be cleared as soon as this returns.
-    /// Errors: those of compile(); InvalidArgument (an import without storage or with too little of it, a history of
-    /// another executor); OutOfMemory (arenas); what a lane's submit() returned. After an Error the executor is usable:
-    /// batches submitted before it run to their end, no history has moved on, and contents of imports and exports that
-    /// this execution should have written are undefined.
+    /// Errors: those of compile(); InvalidArgument (an import without storage or with too little of it); OutOfMemory
+    /// (arenas); what a lane's submit() returned. After an Error the executor is usable: batches submitted before it
+    /// run to their end, and contents of imports and exports that this execution should have written are undefined.
     Result<Execution> execute(const FrameGraph& frame);
 
     /// Blocks until everything of `execution` is done.
@@ -164,13 +122,13 @@ class Executor {
     Physical physical(Image image) const;
 
     /// When the last execution is done with a resource: contents that it exports are complete from then on, and images
-    /// in the layout of their last pass. Good for as long as the lane that made them.
+    /// in the layout of their last pass. Valid as long as the lane that made them.
     Point ready(Buffer buffer) const;
     Point ready(Image image) const;
 
     /// Plan of the last execute(); null before the first.
     const Plan* plan() const;
-    /// Bytes of arenas and rings held now, by domain.
+    /// Bytes of arenas held now, by domain.
     std::array<std::uint64_t, kMaxDomains> bytes_held() const;
 
   private:

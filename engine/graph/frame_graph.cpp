@@ -10,8 +10,8 @@ namespace {
 
 constexpr Fingerprint kEmptyTopology{0x6b696e65746f6772U, 0x6170682067726170U};
 
-/// What is being told to the fingerprint, so that a read of 3 and an export of 3 differ.
-enum class Tag : std::uint64_t { Pass = 1, Read, Write, SideEffect, Buffer, Image, History, Export, Misuse, Anew };
+/// Distinguishes what is mixed into the fingerprint: a read of 3 and an export of 3 differ.
+enum class Tag : std::uint64_t { Pass = 1, Read, Write, SideEffect, Buffer, Image, Export, Misuse, Anew };
 
 std::uint64_t tagged(Tag tag, std::uint64_t a, std::uint64_t b = 0, std::uint64_t c = 0) {
     return static_cast<std::uint64_t>(tag) << 56U ^ a << 48U ^ b << 40U ^ c;
@@ -150,19 +150,6 @@ void FrameGraph::rebind(std::uint32_t resource, [[maybe_unused]] ResourceType ty
     resources_[resource].ready = ready;
 }
 
-History FrameGraph::import_history(HistoryStorage& storage, const HistoryDesc& desc) {
-    ResourceNode& node = add_resource(storage.name(), ResourceKind::History, ResourceType::History, storage.domain());
-    node.bytes = storage.value_bytes();
-    node.history = desc;
-    node.storage = &storage;
-    // The ring itself takes part by its serial number: two graphs that swap two rings need two plans, or the waits
-    // between their executions would guard the wrong bytes.
-    mix(topology_, tagged(Tag::History, storage.serial(), storage.domain().index(), storage.slots()));
-    mix(topology_, pair(desc.keep, desc.push));
-    mix(topology_, storage.value_bytes());
-    return {static_cast<std::uint32_t>(resources_.size() - 1), 0};
-}
-
 void FrameGraph::export_contents(Buffer buffer) {
     export_version(buffer.resource(), buffer.version(), ResourceType::Buffer);
 }
@@ -219,21 +206,12 @@ Image PassBuilder::read(Image image, Access access) {
     return image;
 }
 
-History PassBuilder::read(History history, Access access) {
-    declare_read(history.resource(), history.version(), ResourceType::History, access);
-    return history;
-}
-
 Buffer PassBuilder::write(Buffer buffer, Access access) {
     return {buffer.resource(), declare_write(buffer.resource(), buffer.version(), ResourceType::Buffer, access)};
 }
 
 Image PassBuilder::write(Image image, Access access) {
     return {image.resource(), declare_write(image.resource(), image.version(), ResourceType::Image, access)};
-}
-
-History PassBuilder::push(History history, Access access) {
-    return {history.resource(), declare_write(history.resource(), history.version(), ResourceType::History, access)};
 }
 
 void PassBuilder::has_side_effect() {
@@ -260,7 +238,7 @@ bool PassBuilder::usable(std::uint32_t resource, std::uint32_t version, Resource
         misuse.kind = Misuse::Kind::WrongAccess;
         graph_.note(misuse);
     }
-    return names;  // with a wrong access the versions still make sense, and no other sentence need follow from it
+    return names;  // with a wrong access the versions are still valid: no further error follows
 }
 
 void PassBuilder::declare_read(std::uint32_t resource, std::uint32_t version, ResourceType type, Access access) {
@@ -278,16 +256,9 @@ std::uint32_t PassBuilder::declare_write(std::uint32_t resource, std::uint32_t v
         .pass = pass_, .resource = resource, .version = version, .type = type, .access = access, .writing = true};
     const bool own = node.newest_version > 0 && node.writer_of.back() == pass_;
     if (own || version != node.newest_version) {
-        misuse.kind = own                             ? Misuse::Kind::SecondWrite
-                      : type == ResourceType::History ? Misuse::Kind::SecondPush
-                                                      : Misuse::Kind::OutdatedWrite;
+        misuse.kind = own ? Misuse::Kind::SecondWrite : Misuse::Kind::OutdatedWrite;
         graph_.note(misuse);
         return node.newest_version;
-    }
-    if (type == ResourceType::History && version != 0) {
-        misuse.kind = Misuse::Kind::SecondPush;
-        graph_.note(misuse);
-        return version;
     }
     node.writer_of.push_back(pass_);
     ++node.newest_version;
@@ -307,8 +278,6 @@ std::string_view to_string(ResourceType type) {
             return "buffer";
         case ResourceType::Image:
             return "image";
-        case ResourceType::History:
-            return "history";
     }
     return "?";
 }

@@ -17,8 +17,6 @@
 
 namespace kinetograph::graph {
 
-class HistoryStorage;
-
 /// 128 bits over every input of the compiler; equal fingerprints compile to equal plans.
 struct Fingerprint {
     std::uint64_t low = 0, high = 0;
@@ -36,8 +34,8 @@ struct FrameGraphOptions {
     std::function<Footprint(const ImageDesc&)> image_footprint;
 };
 
-enum class ResourceKind : std::uint8_t { Transient, Imported, History };
-enum class ResourceType : std::uint8_t { Buffer, Image, History };
+enum class ResourceKind : std::uint8_t { Transient, Imported };
+enum class ResourceType : std::uint8_t { Buffer, Image };
 std::string_view to_string(ResourceType type);
 
 /// A resource as declared. Exported resources are transient or imported ones with `exported` set.
@@ -49,12 +47,10 @@ struct ResourceNode {
     bool exported = false;
     std::uint32_t exported_version = kNoIndex;  ///< the oldest one that was exported
     std::uint32_t alignment = 1;
-    std::uint64_t bytes = 0;  ///< footprint in its arena; of one value for a history
+    std::uint64_t bytes = 0;  ///< footprint in its arena
     ImageDesc image;          ///< images only
-    HistoryDesc history;      ///< histories only
-    HistoryStorage* storage = nullptr;
-    Physical imported;  ///< imported only; not part of the fingerprint
-    Point ready;        ///< the same: when passes may use it
+    Physical imported;        ///< imported only; not part of the fingerprint
+    Point ready;              ///< the same: when passes may use it
     std::uint32_t newest_version = 0;
     std::vector<std::uint32_t> writer_of;  ///< [version] -> pass index; kNoIndex for version 0
 };
@@ -66,14 +62,13 @@ struct AccessNode {
     Access access = Access::KernelRead;
 };
 
-/// A declaration that cannot stand: noted while declaring, told as a sentence by compile().
+/// An invalid declaration: noted while declaring, reported as a sentence by compile().
 struct Misuse {
     enum class Kind : std::uint8_t {
         EmptyHandle,    ///< a default-constructed handle
         ForeignHandle,  ///< names no resource of this type here: made by another graph, or before clear()
-        OutdatedWrite,  ///< writes `version`, which is not the newest one any more
+        OutdatedWrite,  ///< writes `version`, which is no longer the newest one
         SecondWrite,    ///< one pass writes one resource twice
-        SecondPush,     ///< a history pushed by two passes
         WrongAccess,    ///< read() with a write access, or the reverse
     };
     Kind kind = Kind::EmptyHandle;
@@ -82,13 +77,13 @@ struct Misuse {
     std::uint32_t version = 0;
     ResourceType type = ResourceType::Buffer;  ///< of the handle
     Access access = Access::KernelRead;
-    bool writing = false;         ///< said by create(), write() or push()
+    bool writing = false;         ///< said by create() or write()
     std::uint32_t resources = 0;  ///< how many there were then
 };
 
 class PassBuilder;
 
-/// What a pass says about its work, to whoever times it. Not part of the fingerprint.
+/// What a pass says about its work, for profilers. Not part of the fingerprint.
 struct PassWork {
     double operations = 0.0;  ///< floating-point, a multiply-add is two; 0: not said
     std::uint64_t bytes = 0;  ///< moved at least; 0: what it reads and writes, once each
@@ -116,9 +111,10 @@ class FrameGraph {
     FrameGraph& operator=(const FrameGraph&) = delete;
     ~FrameGraph();
 
-    /// Memory of the caller's. Contents of version 0 are readable, and the memory is writable, from `ready` on: the
-    /// first pass of every lane that uses it waits for that. `physical` and `ready` may differ from one execution to
-    /// the next without a new plan.
+    /// Memory of the caller's, which outlives the execution: state that one execution leaves for the next is an import
+    /// that is read, written and exported. Contents of version 0 are readable, and the memory is writable, from `ready`
+    /// on: the first pass of every lane that uses it waits for that. `physical` and `ready` may differ from one
+    /// execution to the next without a new plan.
     Buffer import_buffer(std::string_view name, const BufferDesc& desc, const Physical& physical,
                          const Point& ready = {});
     Image import_image(std::string_view name, const ImageDesc& desc, const Physical& physical, const Point& ready = {});
@@ -128,12 +124,9 @@ class FrameGraph {
     void rebind(Buffer import, const Physical& physical, const Point& ready = {});
     void rebind(Image import, const Physical& physical, const Point& ready = {});
 
-    /// A ring kept by `storage` (made by Executor::create_history). Each storage may be imported once a graph.
-    History import_history(HistoryStorage& storage, const HistoryDesc& desc);
-
     /// Marks contents as an output: the passes that make this version are not culled, and it is not overwritten
-    /// afterwards. The contents stay until the next execution overwrites them: whoever reads them outside the graph is
-    /// done by then, or keeps the next execution waiting.
+    /// afterwards. The contents stay until the next execution overwrites them: a reader outside the graph must finish
+    /// before that execution starts, or make it wait (see import_buffer's `ready`).
     void export_contents(Buffer buffer);
     void export_contents(Image image);
 
@@ -181,13 +174,10 @@ class PassBuilder {
     Image create(std::string_view name, const ImageDesc& desc, Access access);
     Buffer read(Buffer buffer, Access access);
     Image read(Image image, Access access);
-    /// Reads version 0 (kept values only) or version 1 (kept and pushed values).
-    History read(History history, Access access);
     /// Continues the contents of `buffer`, which must be the newest version, and returns the next version. The passes
     /// that made the earlier contents are kept, because a write may leave part of them alone.
     Buffer write(Buffer buffer, Access access);
     Image write(Image image, Access access);
-    History push(History history, Access access);  ///< writes all values that this execution pushes; returns version 1
     /// The pass acts on the world outside the graph (prints, presents): it is never culled.
     void has_side_effect();
     /// What the pass does, or where its imports lie, differs from one execution to the next. On the accelerator lane

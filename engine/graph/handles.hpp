@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kMaxAccelerators = 8;
 ///
 ///     0 graphics   1 async_compute   2 transfer   3 accelerator   4 host   5 accelerator1   6 accelerator2 ...
 ///
-/// A lane executes its passes in order; lanes run beside each other. Which of them exist is the LaneTopology's matter.
+/// A lane executes its passes in order; lanes run beside each other. LaneTopology says which of them exist.
 class Lane {
   public:
     static const Lane Graphics, AsyncCompute, Transfer, Accelerator, Host;
@@ -67,7 +67,7 @@ enum class MemoryKind : std::uint8_t {
     Host,         ///< memory of the host; pinned where accelerators reach it
 };
 
-/// Whose the bytes of a resource are, and so which lanes can reach them (see LaneTopology::reaches): an entry {kind,
+/// Where the bytes of a resource lie, which decides which lanes reach them (see LaneTopology::reaches): an entry {kind,
 /// device} of the table of memory domains, which begins
 ///
 ///     0 graphics   1 accelerator   2 shared   3 host   4 accelerator1   5 shared1   6 accelerator2   7 shared2 ...
@@ -183,9 +183,6 @@ class Handle {
 
 using Buffer = detail::Handle<struct BufferTag>;
 using Image = detail::Handle<struct ImageTag>;
-/// A ring of equal-sized values that outlives an execution. Version 0 is what earlier executions left; version 1 also
-/// contains the values that this execution pushed.
-using History = detail::Handle<struct HistoryTag>;
 
 struct BufferDesc {
     std::uint64_t bytes = 0;
@@ -210,11 +207,6 @@ struct ImageDesc {
     std::uint32_t height = 0;  ///< pixels
     PixelFormat format = PixelFormat::Rgba8Unorm;
     MemoryDomain domain = MemoryDomain::Graphics;
-};
-
-struct HistoryDesc {
-    std::uint32_t keep = 0;  ///< values of earlier executions that this execution may read
-    std::uint32_t push = 0;  ///< values that this execution appends
 };
 
 /// Storage as a back end knows it. `object` belongs to the back end of the resource's domain: the base address for host

@@ -74,7 +74,7 @@ Result<void> HostLane::wait_for_others(const Job& job) {
     return {};
 }
 
-/// At its end the lane waits no longer than kPatience for what others have not done.
+/// At its end the lane waits at most kPatience for points outside it.
 Result<void> HostLane::wait_until_reached(const Point& point) {
     for (;;) {
         KG_TRY(const bool reached, wait_for(point, kLook));

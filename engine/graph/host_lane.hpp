@@ -13,11 +13,11 @@ namespace kinetograph::graph {
 
 class HostLane final : public LaneBackend {
   public:
-    /// Told of every pass after it has run, on the lane's thread. Times are on the host axis (clock.hpp).
+    /// Called for every pass after it has run, on the lane's thread. Times are on the host axis (clock.hpp).
     using Observer =
         std::function<void(std::string_view pass, std::uint64_t execution, Nanoseconds begin, Nanoseconds end)>;
     explicit HostLane(Observer observer = {});
-    /// Runs what was submitted to its end, without waiting for points that do not come within kPatience.
+    /// Runs what was submitted to its end; stops waiting for points that are not reached within kPatience.
     ~HostLane() override;
     HostLane(const HostLane&) = delete;
     HostLane& operator=(const HostLane&) = delete;

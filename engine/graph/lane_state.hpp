@@ -12,14 +12,14 @@ namespace kinetograph::graph {
 struct LaneState {
     Lane lane = Lane::Host;
     std::uint64_t submitted = 0, reached = 0;  ///< values of its timeline
-    std::vector<PendingWaits::Wait> waits{};   ///< of unfinished batches, that are not over
-    std::optional<Error> error{};              ///< why it goes no further
+    std::vector<PendingWaits::Wait> waits{};   ///< of unfinished batches, not yet satisfied
+    std::optional<Error> error{};              ///< why it has stopped
     bool is_idle() const { return reached >= submitted; }
 };
 
 /// "lane graphics: submitted 12, reached 9; batch 10 waits for value 31 of lane accelerator, which is at 30"
 std::string describe(const LaneState& state);
-/// One line a lane.
+/// One line for each lane.
 std::string describe(std::span<const LaneState> states);
 
 }  // namespace kinetograph::graph

@@ -18,19 +18,17 @@ std::uint32_t writer_of(const ResourceNode& resource, std::uint32_t version) {
 
 void depend_for(Compilation& c, const Use& use) {
     const ResourceNode& resource = c.resource(use.resource);
-    const bool history = resource.type == ResourceType::History;
     if (use.read_version != kNoIndex) {
         depend(c, {.before = writer_of(resource, use.read_version),
                    .after = use.pass,
                    .resource = use.resource,
                    .version = use.read_version,
                    .after_reads = true});
-        // Kept values of a history lie in other slots than those that are pushed: no order between the two.
         const std::uint32_t next = writer_of(resource, use.read_version + 1);
-        if (!history && next != kNoIndex)
+        if (next != kNoIndex)
             depend(c, {.before = use.pass, .after = next, .resource = use.resource, .version = use.read_version + 1});
     }
-    if (use.writes() && !history)
+    if (use.writes())
         depend(c, {.before = writer_of(resource, use.written_version - 1),
                    .after = use.pass,
                    .resource = use.resource,

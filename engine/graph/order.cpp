@@ -1,7 +1,7 @@
 // List scheduling on a simulated clock. A pass is estimated to take kPassEstimate; one that needs another lane's work
-// starts a hand-over later, so a lane goes on with its own passes meanwhile, and `cut_batches` finds them together.
-// Among the passes that a lane could run, those go first that are nearest to handing work over to another lane; the
-// others keep their declaration order, in which neighbours share memory best.
+// becomes ready one hand-over later. A lane runs its other passes meanwhile, and `cut_batches` finds them side by side.
+// Of the passes that a lane could run, the one with the fewest passes left before a hand-over to another lane goes
+// first; ties keep the declaration order, in which neighbours share memory best.
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 namespace kinetograph::graph {
 
-/// Thread-safe. Once it has grown to what is in flight it allocates nothing.
+/// Thread-safe. Allocates nothing once it has held as many waits as are in flight.
 class PendingWaits {
   public:
     struct Wait {

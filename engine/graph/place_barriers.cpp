@@ -1,5 +1,11 @@
-// Dependencies inside a lane: passes of one lane start in order but may overlap until a barrier keeps them apart. A
-// conflict that the lane has already been told of by waits, there and back again, needs none.
+// Dependencies inside a lane: passes of one lane start in order but may overlap until a barrier keeps them apart.
+//
+//     a: write x   b: read x   c: read x   d: write x
+//                ^ write > read          ^ read > write
+//
+// The barrier before b serves c too, if both read in the same way. d needs no barrier against a: b and c lie between.
+// Accesses on two lanes are ordered by waits. If waits lead from a to another lane and from there back to d, a is known
+// to have ended before d starts, and d needs no barrier against a.
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>
@@ -74,7 +80,7 @@ class Walk {
 
     /// One change however many earlier accesses there are: they all had the old layout, so they are of one kind.
     void change_layout(const Use& use) {
-        if (c_.resource(resource_).kind == ResourceKind::Transient && !written_) return;  // Takeover sees to it
+        if (c_.resource(resource_).kind == ResourceKind::Transient && !written_) return;  // Takeover places it
         bool read_on_lane = false;
         const AccessSet readers = readers_on_lane(read_on_lane);
         for_each(use.kinds(), [&](Access after) {
@@ -121,130 +127,14 @@ class Walk {
     bool written_ = false;
     Moment write_;
     Access write_kind_ = Access::KernelWrite;
-    AccessSet fenced_ = 0;  ///< kinds of access on the writer's lane that a barrier has put behind the last write
+    AccessSet fenced_ = 0;  ///< kinds of access on the writer's lane that a barrier orders after the last write
     std::vector<Read> reads_;
     Access latest_kind_ = Access::KernelRead;
     Lane latest_lane_ = Lane::Host;
 };
 
-/// Barriers of one history, for a ring of keep + push slots, the smallest there may be.
-class Ring {
-  public:
-    Ring(Compilation& c, std::uint32_t resource) : c_(c), resource_(resource), uses_(c.uses_of.row(resource)) {}
-
-    void place() {
-        const auto push = std::find_if(uses_.begin(), uses_.end(), [&](auto u) { return c_.uses[u].writes(); });
-        if (push == uses_.end()) return;
-        push_ = &c_.uses[*push];
-        lane_ = c_.lane_of(push_->pass);
-        before_reads();
-        before_push();
-    }
-
-  private:
-    bool sees_kept_values(const Use& use) const { return use.reads != 0 && c_.resource(resource_).history.keep > 0; }
-    bool sees_pushed_values(const Use& use) const { return use.read_version == 1 && &use != push_; }
-    const DraftBatch& batch(const Use& use) const { return c_.batches[c_.batch_of[use.pass]]; }
-
-    void emit(const Use& use, Access before, Access after) {
-        c_.barriers.push_back(
-            {c_.position_of[use.pass], {.resource = resource_, .before = before, .after = after, .from = lane_}});
-    }
-
-    /// A kind of read needs one barrier behind the push, wherever in the cycle of executions it stands; if values
-    /// pushed in this execution are read, it has to stand in front of the first such read.
-    void before_reads() {
-        const std::uint32_t pushed = batch(*push_).ordinal + 1;
-        const auto fence = [&](const Use& use, const LaneClock& known) {
-            if (c_.lane_of(use.pass) != lane_ || known[index_of(lane_)] >= pushed) return;
-            const auto fresh = static_cast<AccessSet>(use.reads & ~fenced_);
-            for_each(fresh, [&](Access kind) { emit(use, push_->write, kind); });
-            fenced_ |= fresh;
-            if (c_.position_of[use.pass] > c_.position_of[push_->pass]) fenced_behind_push_ |= fresh;
-        };
-        for (std::uint32_t u : uses_)
-            if (sees_pushed_values(c_.uses[u])) fence(c_.uses[u], batch(c_.uses[u]).known);
-        for (std::uint32_t u : uses_)
-            if (!sees_pushed_values(c_.uses[u]) && sees_kept_values(c_.uses[u]))
-                fence(c_.uses[u], batch(c_.uses[u]).prior);
-    }
-
-    /// Behind the reads of its lane; and behind earlier pushes, unless reads or waits stand between two pushes before
-    /// their slots come round again.
-    void before_push() {
-        AccessSet readers = 0;
-        for (std::uint32_t u : uses_) {
-            const Use& use = c_.uses[u];
-            if (conflicts_on_lane(use) && batch(*push_).prior[index_of(lane_)] <= batch(use).ordinal)
-                readers |= use.reads;
-        }
-        for_each(readers, [&](Access kind) { emit(*push_, kind, push_->write); });
-
-        std::uint32_t kept_apart = kNoIndex;
-        for (std::uint32_t u : uses_)
-            if (conflicts_on_lane(c_.uses[u]))
-                kept_apart = std::min(kept_apart, executions_between_pushes(c_.uses[u], readers));
-        const HistoryDesc& history = c_.resource(resource_).history;
-        const std::uint32_t comes_round = history.keep / history.push + 1;
-        if (kept_apart > comes_round && executions_until_known() > comes_round)
-            emit(*push_, push_->write, push_->write);
-    }
-
-    bool conflicts_on_lane(const Use& use) const {
-        return &use != push_ && c_.lane_of(use.pass) == lane_ && (sees_pushed_values(use) || sees_kept_values(use));
-    }
-
-    /// After how many executions a push comes behind the read by `use` of what an earlier push has made. The read of
-    /// one execution is always behind the push of the one before, and in front of the push of the one after.
-    std::uint32_t executions_between_pushes(const Use& use, AccessSet fenced_at_push) const {
-        if (sees_pushed_values(use) || (fenced_behind_push_ & use.reads) != 0) return 1;
-        const bool in_front = c_.position_of[use.pass] < c_.position_of[push_->pass];
-        const bool kept_in_front =
-            (fenced_at_push & use.reads) != 0 || batch(*push_).known[index_of(lane_)] > batch(use).ordinal;
-        return in_front && kept_in_front ? 1 : 2;
-    }
-
-    /// After how many executions the push's batch knows that an earlier push's batch is complete.
-    std::uint32_t executions_until_known() const;
-
-    Compilation& c_;
-    std::uint32_t resource_;
-    std::span<const std::uint32_t> uses_;
-    const Use* push_ = nullptr;
-    Lane lane_ = Lane::Host;
-    AccessSet fenced_ = 0;              ///< kinds of read on the push's lane that a barrier has put behind it
-    AccessSet fenced_behind_push_ = 0;  ///< ... a barrier that comes after the push in one execution
-};
-
-std::uint32_t Ring::executions_until_known() const {
-    // [batch] -> after how many executions its start knows of the push; lowered until nothing changes.
-    std::vector<std::uint32_t> after(c_.batches.size(), kNoIndex);
-    const std::uint32_t pushed = batch(*push_).ordinal;
-    const auto lower = [&](std::uint32_t b, std::uint32_t executions) {
-        return executions < after[b] ? (after[b] = executions, true) : false;
-    };
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (std::uint32_t b = 0; b < c_.batches.size(); ++b) {
-            const DraftBatch& at = c_.batches[b];
-            const auto& on_lane = c_.lane_batches[index_of(at.lane)];
-            const std::uint32_t last = after[on_lane.back()];
-            if (at.ordinal > 0)
-                changed |= lower(b, after[on_lane[at.ordinal - 1]]);
-            else if (last != kNoIndex)
-                changed |= lower(b, last + 1);
-            for (const Wait& wait : at.waits) {
-                const std::uint32_t source = after[c_.lane_batches[index_of(wait.lane)][wait.batch]];
-                if (source != kNoIndex) changed |= lower(b, source + wait.executions_ago);
-                if (wait.lane == lane_) changed |= lower(b, wait.executions_ago + (wait.batch >= pushed ? 0 : 1));
-            }
-        }
-    }
-    return after[c_.batch_of[push_->pass]];
-}
-
-/// Barriers in front of the first use of a transient: its bytes were others', or its own in the previous execution, and
-/// an image has no layout yet.
+/// Barriers before the first use of a transient: its bytes belonged to other transients, or to itself in the previous
+/// execution, and an image has no layout yet.
 class Takeover {
   public:
     explicit Takeover(Compilation& c) : c_(c), looked_at_(c.frame.resources().size(), {kNoIndex, kNoIndex}) {
@@ -287,7 +177,7 @@ class Takeover {
         return placed | kinds;
     }
 
-    /// Nothing on its lane to be kept apart from; what remains is that an image has no layout yet.
+    /// No earlier use on its lane conflicts, but the image has no layout yet.
     void begin_layout(std::uint32_t resource) {
         const std::uint32_t position = c_.lifetimes[resource].first;
         const Access first = c_.uses[c_.uses_of.row(resource).front()].write;
@@ -323,7 +213,7 @@ class Takeover {
         return false;
     }
 
-    /// Kinds of the last accesses on `lane`, those behind which all its earlier ones are, unless `known` covers them.
+    /// Kinds of the last accesses on `lane`, which come after all its earlier ones, unless `known` covers them.
     AccessSet last_on_lane(std::uint32_t resource, Lane lane, std::uint32_t known) const {
         AccessSet kinds = 0;
         const auto uses = c_.uses_of.row(resource);
@@ -354,22 +244,9 @@ void place_barriers(Compilation& c) {
     Takeover(c).place();
     for (std::uint32_t r = 0; r < c.frame.resources().size(); ++r) {
         if (c.uses_of.row(r).empty()) continue;
-        switch (c.resource(r).kind) {
-            case ResourceKind::Transient: {
-                Walk(c, r).place();
-                break;
-            }
-            case ResourceKind::Imported: {
-                Walk walk(c, r);
-                walk.remember_previous();
-                walk.place();
-                break;
-            }
-            case ResourceKind::History: {
-                Ring(c, r).place();
-                break;
-            }
-        }
+        Walk walk(c, r);
+        if (c.resource(r).kind == ResourceKind::Imported) walk.remember_previous();
+        walk.place();
     }
 }
 

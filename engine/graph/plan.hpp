@@ -46,11 +46,11 @@ struct CompileOptions {
     LaneTopology topology = LaneTopology::all();
 };
 
-/// Memory dependency inside a lane, or an image layout change, in front of a pass: accesses of kind `before` earlier on
+/// Memory dependency inside a lane, or an image layout change, before a pass: accesses of kind `before` earlier on
 /// the lane, in this execution or an earlier one, come before accesses of kind `after` by this pass and later ones.
-/// A lane may weaken nothing of it and may join all barriers in front of one pass into one command.
+/// A lane must not weaken a barrier; it may join all barriers before one pass into one command.
 /// Images: `layout_of(before)` becomes `layout_of(after)` (from undefined when `discard`). Several barriers of one
-/// image in front of one pass are one layout change, for all the accesses they name. Imported images: their first
+/// image before one pass are one layout change, for all the accesses they name. Imported images: their first
 /// barrier in an execution is always there; `before` is how the previous execution of the plan left them. A lane that
 /// cannot rely on that (first execution, another image) knows the image's real layout.
 struct Barrier {
@@ -123,10 +123,9 @@ struct Plan {
     std::string to_graphviz() const;
 };
 
-/// Compiles the declaration. Pure: same inputs, same plan. The plan holds for any physical storage of the imports and
-/// for rings of any number of slots >= keep + push, and keeps execution k + 1 from touching what execution k still
-/// uses. Errors: InvalidArgument with one line for every mistake found, each naming the pass, the resource and both
-/// parties.
+/// Compiles the declaration. Pure: same inputs, same plan. The plan holds for any physical storage of the imports, and
+/// keeps execution k + 1 from touching what execution k still uses. Errors: InvalidArgument with one line for every
+/// mistake found, each naming the pass, the resource and both parties.
 Result<Plan> compile(const FrameGraph& frame, const CompileOptions& options = {});
 
 /// The fingerprint that compile() would give its plan.

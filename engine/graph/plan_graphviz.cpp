@@ -18,7 +18,7 @@ std::string quoted(std::string_view text) {
 
 std::string node_of(const Batch& batch) { return fmt::format("{}_{}", to_string(batch.lane), batch.ordinal); }
 
-/// One record a batch: its passes below one another, a barrier mark in front of those that have one.
+/// One record a batch: its passes below one another, a barrier mark before those that have one.
 std::string label_of(const Plan& plan, const Batch& batch) {
     if (batch.passes.empty()) return "(relay)";
     std::string label;

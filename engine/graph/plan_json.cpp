@@ -14,8 +14,6 @@ std::string_view name(ResourceKind kind) {
             return "transient";
         case ResourceKind::Imported:
             return "imported";
-        case ResourceKind::History:
-            return "history";
     }
     return "?";
 }

@@ -7,15 +7,6 @@ namespace kinetograph::graph {
 
 namespace {
 
-RingView ring_of(const ResourceNode& node) {
-    return {.storage = node.storage->physical(),
-            .value_bytes = node.storage->value_bytes(),
-            .slots = node.storage->slots(),
-            .first = node.storage->cursor(),
-            .keep = node.history.keep,
-            .push = node.history.push};
-}
-
 void add_entries(PreparedPlan& prepared, const FrameGraph& frame, const PassNode& node) {
     const std::size_t first = prepared.entries.size();
     for (const AccessNode& access : node.accesses) {
@@ -26,7 +17,6 @@ void add_entries(PreparedPlan& prepared, const FrameGraph& frame, const PassNode
             const auto index = static_cast<std::uint32_t>(prepared.entries.size());
             prepared.entries.push_back({.resource = access.resource, .physical = prepared.resources[access.resource]});
             if (resource.kind == ResourceKind::Imported) prepared.import_entries.push_back(index);
-            if (resource.kind == ResourceKind::History) prepared.history_entries.push_back(index);
             entry = prepared.entries.end() - 1;
         }
         (is_write(access.access) ? entry->written_version : entry->read_version) = access.version;
@@ -59,9 +49,6 @@ Result<std::unique_ptr<PreparedPlan>> PreparedPlan::create(Plan plan, const Fram
         if (resource.kind == ResourceKind::Transient)
             prepared->resources[resource.resource] = arenas[index_of(resource.domain)]->physical(resource.resource);
         if (resource.kind == ResourceKind::Imported) prepared->imports.push_back(resource.resource);
-        if (resource.kind == ResourceKind::History) prepared->histories.push_back(resource.resource);
-        if (resource.kind == ResourceKind::History && frame.resources()[resource.resource].newest_version > 0)
-            prepared->pushed.push_back(resource.resource);
     }
     std::vector<std::size_t> first_entry;
     for (const PlannedPass& pass : prepared->plan.passes) {
@@ -104,14 +91,6 @@ Result<void> PreparedPlan::bind(const FrameGraph& frame) {
         resources[r] = node.imported;
     }
     for (std::uint32_t e : import_entries) entries[e].physical = resources[entries[e].resource];
-    for (std::uint32_t e : history_entries) {
-        const HistoryStorage& storage = *frame.resources()[entries[e].resource].storage;
-        if (nodes_ == nullptr) {  // rings stay where they are
-            entries[e].ring = ring_of(frame.resources()[entries[e].resource]);
-            resources[entries[e].resource] = entries[e].physical = storage.physical();
-        }
-        entries[e].ring.first = storage.cursor();
-    }
     if (nodes_ != frame.passes().data())
         for (PassRecord& pass : passes) pass.node = &frame.passes()[pass.planned->pass];
     nodes_ = frame.passes().data();
@@ -121,7 +100,7 @@ Result<void> PreparedPlan::bind(const FrameGraph& frame) {
 bool PreparedPlan::share_bytes(const Binding& a, const Binding& b) const {
     const MemoryDomain domain = plan.resources[a.resource].domain;
     if (domain != plan.resources[b.resource].domain) return false;
-    // Addresses may meet from different bases; objects of a back end are equal or apart.
+    // Two bases may address the same bytes; objects of a back end are the same or share nothing.
     const bool addresses = domain.kind() == MemoryKind::Host || domain.kind() == MemoryKind::Accelerator;
     if (!addresses && a.physical.object != b.physical.object) return false;
     const auto begin = [&](const Physical& p) { return (addresses ? p.object : 0) + p.offset; };
@@ -135,7 +114,7 @@ void PreparedPlan::remember_imports() {
 }
 
 bool PreparedPlan::imports_changed_names() {
-    constexpr std::size_t kRemembered = 64;  // beyond, better to wait once and forget than to search for ever
+    constexpr std::size_t kRemembered = 64;  // beyond that, one wait costs less than the search
     for (std::size_t i = 0; i < imports.size(); ++i) {
         const Binding now{imports[i], resources[imports[i]]};
         const Binding last = bindings_[i];

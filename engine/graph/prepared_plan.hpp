@@ -10,24 +10,23 @@ struct PreparedPlan {
     static Result<std::unique_ptr<PreparedPlan>> create(Plan plan, const FrameGraph& frame,
                                                         const std::array<MemoryBackend*, kMaxDomains>& memory);
 
-    /// Puts this execution's imports, rings and pass nodes into the records.
+    /// Puts this execution's imports and pass nodes into the records.
     /// Errors: InvalidArgument (an import without storage or with too little of it).
     Result<void> bind(const FrameGraph& frame);
 
     /// The plan's waits on its previous execution know imports by name. True when storage that is bound now was bound
     /// under another name since remember_imports(): then they do not guard it.
     bool imports_changed_names();
-    /// Starts over with what is bound now: every lane waits for every lane, earlier bindings are done with.
+    /// Starts over with the current bindings, when every lane waits for all lanes: earlier bindings are no longer used.
     void remember_imports();
 
     Plan plan;
     std::vector<std::unique_ptr<PlanMemory>> memory;
-    std::vector<Physical> resources;                        ///< [resource]
-    std::vector<PassContext::Entry> entries;                ///< of all passes, in plan order
-    std::vector<PassRecord> passes;                         ///< [plan position]
-    std::vector<std::uint32_t> import_entries;              ///< entries whose storage may be another in every execution
-    std::vector<std::uint32_t> history_entries;             ///< entries whose ring moves on
-    std::vector<std::uint32_t> imports, histories, pushed;  ///< resources
+    std::vector<Physical> resources;            ///< [resource]
+    std::vector<PassContext::Entry> entries;    ///< of all passes, in plan order
+    std::vector<PassRecord> passes;             ///< [plan position]
+    std::vector<std::uint32_t> import_entries;  ///< entries whose storage may be another in every execution
+    std::vector<std::uint32_t> imports;         ///< resources
     /// A batch that is the first of its lane to use an import.
     struct FirstUse {
         const Batch* batch = nullptr;

@@ -9,15 +9,15 @@
 
 namespace kinetograph::graph {
 
-/// Promise after promise, in order. A point that fails is passed on all the same, so that nothing hangs, and error()
-/// tells. Once its two lists have grown to what is in flight, a promise allocates nothing. The thread waits in memory
-/// and in vkWaitSemaphores, and makes no call of an accelerator's driver: that may stand still in a full queue that the
-/// relay is to set going.
+/// Promises are kept in order. A point that fails is signalled too, so that nothing hangs, and error() reports it. A
+/// promise allocates nothing once the two lists have held as many as are in flight. The thread waits in memory and in
+/// vkWaitSemaphores and makes no call of an accelerator's driver: such a call may block on a full queue which only the
+/// relay's signal would empty.
 class Relay {
   public:
     /// Signals `target` with 1, 2, 3, ...
     explicit Relay(std::shared_ptr<Timeline> target);
-    /// First brings every promised value, without waiting for points that do not come within kPatience.
+    /// First signals every promised value; stops waiting for points that are not reached within kPatience.
     ~Relay();
     Relay(const Relay&) = delete;
     Relay& operator=(const Relay&) = delete;
@@ -25,7 +25,7 @@ class Relay {
     const std::shared_ptr<Timeline>& timeline() const { return target_; }
     /// The value of timeline() that will be signalled once all `points`, and those of earlier promises, are reached.
     std::uint64_t promise(std::span<const Point> points);
-    /// Brings what is promised by now without further waiting: error() says so.
+    /// Signals all values promised so far without further waiting: error() says so.
     void give_up();
     std::optional<Error> error() const;  ///< the first failure of a point
 
@@ -49,7 +49,7 @@ class Relay {
     std::condition_variable changed_;
     Promises promised_;
     std::uint64_t newest_ = 0;
-    std::uint64_t given_up_ = 0;  ///< promises up to this one are brought at once
+    std::uint64_t given_up_ = 0;  ///< promises up to this one are signalled at once
     bool stop_ = false;
     Nanoseconds stopped_{};
     std::optional<Error> error_;

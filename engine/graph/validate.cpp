@@ -1,5 +1,4 @@
 #include <kinetograph/engine/graph/compilation.hpp>
-#include <kinetograph/engine/graph/executor.hpp>
 
 #include <fmt/ranges.h>
 #include <algorithm>
@@ -77,10 +76,6 @@ void check_misuses(Compilation& c) {
             case Misuse::Kind::SecondWrite:
                 complain(c, "{} writes \"{}\" twice: one pass makes one version", who, name);
                 break;
-            case Misuse::Kind::SecondPush:
-                complain(c, "{} pushes to history \"{}\", but pass \"{}\" has pushed this execution's values already",
-                         who, name, c.pass(c.resource(misuse.resource).writer_of.back()).name);
-                break;
             case Misuse::Kind::WrongAccess:
                 complain(c, "{} {} \"{}\" with access {}, which is a {}", who, verb, name, to_string(misuse.access),
                          is_write(misuse.access) ? "write" : "read");
@@ -112,7 +107,7 @@ void check_versions(Compilation& c, const Use& use) {
                  pass, resource.name, use.read_version, use.written_version, use.written_version - 1);
 }
 
-/// " (AMD Instinct MI355X)": of which device an accelerator's lane or memory is, where the topology names it.
+/// " (AMD Instinct MI355X)": the device of an accelerator's lane or memory, if the topology names it.
 std::string of_device(const Compilation& c, bool of_accelerator, std::uint32_t device) {
     const auto& names = c.options.topology.devices;
     return of_accelerator && device < names.size() ? fmt::format(" ({})", names[device]) : std::string();
@@ -165,29 +160,6 @@ void check_layout(Compilation& c, const Use& use) {
                  pass.name, resource.name, to_string(one), to_string(other));
 }
 
-void check_history(Compilation& c, std::uint32_t r) {
-    const ResourceNode& resource = c.resource(r);
-    if (resource.type != ResourceType::History) return;
-    const HistoryDesc& history = resource.history;
-    if (history.keep + std::uint64_t{history.push} > resource.storage->slots())
-        complain(c, "history \"{}\" keeps {} values and pushes {}, but its ring has only {} slots", resource.name,
-                 history.keep, history.push, resource.storage->slots());
-    if (history.push == 0 && resource.newest_version > 0)
-        complain(c, "pass \"{}\" pushes to history \"{}\", which was imported with push = 0",
-                 c.pass(resource.writer_of.back()).name, resource.name);
-}
-
-void check_rings(Compilation& c) {
-    std::vector<std::pair<const HistoryStorage*, std::uint32_t>> rings;
-    for (std::uint32_t r = 0; r < c.frame.resources().size(); ++r)
-        if (c.resource(r).storage != nullptr) rings.emplace_back(c.resource(r).storage, r);
-    std::sort(rings.begin(), rings.end());
-    for (std::size_t i = 1; i < rings.size(); ++i)
-        if (rings[i].first == rings[i - 1].first)
-            complain(c, "history \"{}\" is imported twice: resources {} and {} are one ring",
-                     c.resource(rings[i].second).name, rings[i - 1].second, rings[i].second);
-}
-
 void check_resources(Compilation& c) {
     for (std::uint32_t r = 0; r < c.frame.resources().size(); ++r) {
         const ResourceNode& resource = c.resource(r);
@@ -197,7 +169,6 @@ void check_resources(Compilation& c) {
         if (resource.alignment == 0 || (resource.alignment & (resource.alignment - 1)) != 0)
             complain(c, "{} \"{}\" is {} with alignment {}, which is not a power of two", to_string(resource.type),
                      resource.name, verb, resource.alignment);
-        check_history(c, r);
         if (!resource.exported) continue;
         if (resource.exported_version > resource.newest_version)
             complain(c, "\"{}\" is exported as version {}, but nothing writes that version ({})", resource.name,
@@ -209,7 +180,7 @@ void check_resources(Compilation& c) {
     }
 }
 
-/// Between lanes that share a resource work goes to and fro: this execution hands over one way, the next one back.
+/// Lanes that share a resource need waits in both directions: one inside an execution, the other into the next one.
 void check_hand_overs(Compilation& c) {
     std::vector<std::array<std::uint32_t, kMaxLanes>> user(c.frame.resources().size());  // [resource][lane] -> pass
     for (auto& lanes : user) lanes.fill(kNoIndex);
@@ -245,7 +216,6 @@ void validate(Compilation& c) {
         check_layout(c, use);
     }
     check_resources(c);
-    check_rings(c);
     check_hand_overs(c);
 }
 

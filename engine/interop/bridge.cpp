@@ -92,8 +92,8 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
     return share_timeline(accelerator);
 }
 
-/// In the shared topology the host waits for the accelerator's own timeline: a driver notices slowly what another API
-/// has signalled (ten milliseconds on an H200).
+/// In the shared topology the host waits for the accelerator's own timeline: a driver takes long to notice a signal of
+/// another API (ten milliseconds on an H200).
 Result<TimelinePoint> Bridge::export_point(const graph::Point& point) {
     if (point.value == 0 || point.timeline == nullptr) return TimelinePoint{};
     if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, point.timeline, point.value};

@@ -1,4 +1,4 @@
-// Bridge: everything between one accelerator and one Vulkan device: memory that both see, and each other's progress.
+// Bridge: what one accelerator and one Vulkan device share: memory that both see, and timelines.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
@@ -21,8 +21,8 @@ struct BridgeOptions {
 class Bridge {
   public:
     /// `display` is null where there is no Vulkan; it may be a device that a host application owns. Both outlive the
-    /// bridge. What the two devices promise is tried on a page of memory; what fails is ruled out, and choice() says so
-    /// and takes the next best. Errors: OutOfMemory.
+    /// bridge. What the two devices report is tried on a page of memory; what fails is ruled out, and choice() says so
+    /// and names the next best. Errors: OutOfMemory.
     static Result<std::unique_ptr<Bridge>> create(accel::Device& accelerator, const vulkan::Device* display,
                                                   const BridgeOptions& options = {});
     Bridge(const Bridge&) = delete;
@@ -47,8 +47,8 @@ class Bridge {
     /// nothing to do. Before their first batches. Errors: what either driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display);
 
-    /// Makes the lane's progress visible to Vulkan on the device, where timelines are shared, for export_point(): where
-    /// no Vulkan lane of ours waits for it. Before its first batch. Errors: what either driver says.
+    /// Makes the lane's progress visible to Vulkan on the device, where timelines are shared, for export_point(): for
+    /// lanes that no Vulkan lane of the graph waits for. Before its first batch. Errors: what either driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator);
 
     /// A point of a lane that is connected, as the application may wait for it: of a timeline semaphore, or, headless,

@@ -60,7 +60,7 @@ std::optional<FrameRing::Slot> FrameRing::acquire(Nanoseconds timeout) {
     const std::uint32_t index = take_front(free_);
     Storage& storage = slots_[index];
     storage.state = State::Writing;
-    // Whatever its reader left it in: the contents are written anew.
+    // Its reader may have left it in any layout, and its contents are not needed.
     if (storage.image) storage.image->set_layout(VK_IMAGE_LAYOUT_UNDEFINED);
     return Slot{
         index, generation_, storage.image.get(), storage.buffer.get(), storage.host.get(), std::move(storage.until)};
@@ -188,7 +188,7 @@ void FrameRing::wait_for_readers() const {
         for (const Storage& storage : slots_)
             if (storage.state == State::Free) points.push_back(storage.until);
     }
-    // A device that is lost reads nothing any more.
+    // A lost device no longer reads.
     for (const TimelinePoint& point : points) static_cast<void>(bridge_.wait(point, graph::kPatience));
 }
 

@@ -1,4 +1,4 @@
-// FrameRing: a fixed number of frames that go round between who makes them and who shows them.
+// FrameRing: a fixed number of frames that circulate between a writer and its readers.
 #pragma once
 
 #include <kinetograph/engine/graph/frame_graph.hpp>
@@ -31,8 +31,8 @@ struct FrameRingStats {
     std::uint64_t stalls = 0;     ///< times that a writer found no slot: readers held all of them
 };
 
-/// One writer, any number of readers; thread-safe. Frames come out in the order in which they went in, none is dropped
-/// while readers hold slots: the writer waits. Slots come back in any order. Only restart() throws frames away.
+/// One writer, any number of readers; thread-safe. Frames come out in the order in which they went in. None is dropped
+/// while readers hold slots: the writer waits. Slots come back in any order. Only restart() discards frames.
 ///
 ///   writer: acquire() -> passes write the slot from `reusable` on -> publish() with the point at which they have;
 ///   reader: take() -> waits for `ready` -> reads -> release() with the point at which it has.
@@ -60,7 +60,7 @@ class FrameRing {
         const accel::Memory* host = nullptr;   ///< in a ring of the host's memory
         TimelinePoint reusable;                ///< its last reader is done
     };
-    /// The slot that has been back for longest; nothing while readers hold all of them.
+    /// The slot that was given back first; nothing while readers hold all of them.
     std::optional<Slot> try_acquire() { return acquire(Nanoseconds{}); }
     /// The same, after up to `timeout`.
     std::optional<Slot> acquire(Nanoseconds timeout);
@@ -70,8 +70,8 @@ class FrameRing {
     /// How a frame graph writes the slot, from `reusable` on: one of these, then a pass that writes it, then publish().
     graph::Image import_image(graph::FrameGraph& frame, const Slot& slot) const;
     graph::Buffer import_buffer(graph::FrameGraph& frame, const Slot& slot) const;
-    /// Declares what brings a written image into the layout in which readers get it: that of samplers, or, from
-    /// Lane::Transfer, whose queue may know none, that of copies.
+    /// Declares the change of a written image to the layout in which readers get it: that of samplers, or, from
+    /// Lane::Transfer, whose queue may not support samplers, that of copies.
     void declare_handover(graph::FrameGraph& frame, graph::Image written, graph::Lane lane) const;
     /// Hands the slot's frame to the readers; its contents are complete when `ready` is reached. A slot of a generation
     /// before restart() goes back instead.
@@ -93,8 +93,8 @@ class FrameRing {
     /// Waits until the readers of frames that came back are done, for kPatience each.
     void wait_for_readers() const;
 
-    /// Throws away frames that were not taken and begins a new generation, which it returns. Frames that readers hold
-    /// stay theirs.
+    /// Discards frames that were not taken and begins a new generation, which it returns. Readers keep the frames that
+    /// they hold.
     std::uint64_t restart();
     FrameRingStats stats() const;
 

@@ -40,21 +40,4 @@ Result<std::unique_ptr<graph::PlanMemory>> SharedMemory::realize(const graph::Pl
     return std::make_unique<SharedSlice>(arena_, std::move(placed));
 }
 
-Result<graph::Physical> SharedMemory::create_ring(std::string_view name, std::uint64_t bytes) {
-    KG_TRY(auto ring, create_buffer(name, bytes));
-    const graph::Physical physical = ring->physical();
-    rings_.emplace(physical.address(), std::move(ring));
-    return physical;
-}
-
-void SharedMemory::destroy_ring(const graph::Physical& ring) { rings_.erase(ring.address()); }
-
-Result<void> SharedMemory::zero(const graph::Physical& ring) {
-    if (!stream_) {
-        KG_TRY(stream_, accelerator_.create_stream("shared rings"));
-    }
-    stream_->fill(ring.address(), std::byte{0}, ring.bytes);
-    return stream_->synchronize();
-}
-
 }  // namespace kinetograph::interop

@@ -1,10 +1,8 @@
-// SharedMemory: arenas and rings of a frame graph that an accelerator and a Vulkan device both see.
+// SharedMemory: arenas of a frame graph that an accelerator and a Vulkan device both see.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/interop/shared_buffer.hpp>
-
-#include <map>
 
 namespace kinetograph::interop {
 
@@ -24,17 +22,12 @@ class SharedMemory final : public graph::MemoryBackend {
     Result<void> reserve(std::uint64_t arena_bytes);
     /// Errors: those of SharedBuffer::create; Unsupported for an image, by name.
     Result<std::unique_ptr<graph::PlanMemory>> realize(const graph::Plan& plan, graph::MemoryDomain domain) override;
-    Result<graph::Physical> create_ring(std::string_view name, std::uint64_t bytes) override;
-    void destroy_ring(const graph::Physical& ring) override;
-    Result<void> zero(const graph::Physical& ring) override;
 
   private:
     accel::Device& accelerator_;
     const vulkan::Device* display_;
     TopologyChoice choice_;
     std::shared_ptr<SharedBuffer> arena_;  ///< plans realised on a smaller one keep that alive
-    std::map<std::byte*, std::unique_ptr<SharedBuffer>> rings_;
-    std::unique_ptr<accel::Stream> stream_;  ///< fills rings; made when first needed
 };
 
 }  // namespace kinetograph::interop

@@ -1,4 +1,4 @@
-// TimelinePoint: a moment in somebody's work, which either side can wait for.
+// TimelinePoint: a moment in the work of the accelerator, Vulkan or the application, which any of them can wait for.
 #pragma once
 
 #include <kinetograph/engine/vulkan/timeline.hpp>

@@ -19,7 +19,7 @@ bool at_the_same_place(const accel::DeviceInfo& accelerator, const vulkan::Devic
            accelerator.pci->bus == display.pci->bus && accelerator.pci->device == display.pci->device;
 }
 
-/// Why the accelerator is not the GPU that displays, or cannot map its memory; empty: shared it is.
+/// Why the accelerator is not the GPU that displays, or cannot map its memory; empty: the topology is shared.
 std::string against_sharing(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display,
                             const RuledOut& ruled_out) {
     const bool same_place = at_the_same_place(accelerator, display);
@@ -88,8 +88,8 @@ TopologyChoice staged(const accel::DeviceInfo& accelerator, std::string_view not
     return headless(fmt::format("{}; {}; {}", not_shared, not_pinned, not_mapped));
 }
 
-/// A semaphore that both sides see costs what one between two queues costs; a relay wakes a thread, which calls a
-/// driver that wakes another.
+/// A semaphore that both sides see costs as much as one between two queues; a relay wakes a thread that calls a driver
+/// that wakes another thread.
 constexpr Nanoseconds kBetweenQueues{50'000};
 constexpr Nanoseconds kThroughARelay{150'000};
 

@@ -17,7 +17,7 @@ enum class Topology : std::uint8_t {
 };
 std::string_view to_string(Topology topology);
 
-/// Whose memory of the host both sides address, in the staged topology.
+/// Which host memory both sides address, in the staged topology.
 enum class Staging : std::uint8_t {
     None,
     Pinned,  ///< the accelerator's pinned memory, imported by Vulkan (VK_EXT_external_memory_host)

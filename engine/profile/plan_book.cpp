@@ -22,15 +22,7 @@ struct PlanBook::Page {
 namespace {
 
 ResourceFacts::Kind kind_of(graph::ResourceKind kind) {
-    switch (kind) {
-        case graph::ResourceKind::Transient:
-            return ResourceFacts::Kind::Transient;
-        case graph::ResourceKind::Imported:
-            return ResourceFacts::Kind::Imported;
-        case graph::ResourceKind::History:
-            break;
-    }
-    return ResourceFacts::Kind::History;
+    return kind == graph::ResourceKind::Transient ? ResourceFacts::Kind::Transient : ResourceFacts::Kind::Imported;
 }
 
 void add_resources(const graph::Plan& plan, PlanFacts& facts) {

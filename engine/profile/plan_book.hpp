@@ -55,7 +55,7 @@ struct BatchFacts {
 };
 
 struct ResourceFacts {
-    enum class Kind : std::uint8_t { Transient, Imported, History };
+    enum class Kind : std::uint8_t { Transient, Imported };
     std::string name;
     Kind kind = Kind::Transient;
     std::string domain;  ///< "accelerator", "graphics", ...

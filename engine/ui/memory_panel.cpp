@@ -98,17 +98,13 @@ class MemoryPanel final : public Panel {
     }
 
     static void draw_persistent(const PlanFacts& plan) {
-        std::uint64_t kept = 0, given = 0;
-        for (const ResourceFacts& resource : plan.resources) {
-            if (resource.kind == ResourceFacts::Kind::History) kept += resource.bytes;
-            if (resource.kind == ResourceFacts::Kind::Imported) given += resource.bytes;
-        }
-        ImGui::TextUnformatted(
-            fmt::format("kept from step to step: {} a value; of others: {}", human_bytes(kept), human_bytes(given))
-                .c_str());
-        if (!ImGui::TreeNode("resources that outlive a step")) return;
+        std::uint64_t bytes = 0;
         for (const ResourceFacts& resource : plan.resources)
-            if (resource.kind != ResourceFacts::Kind::Transient)
+            if (resource.kind == ResourceFacts::Kind::Imported) bytes += resource.bytes;
+        ImGui::TextUnformatted(fmt::format("imported, outlives a step: {}", human_bytes(bytes)).c_str());
+        if (!ImGui::TreeNode("imported resources")) return;
+        for (const ResourceFacts& resource : plan.resources)
+            if (resource.kind == ResourceFacts::Kind::Imported)
                 ImGui::BulletText("%s, %s, %s", resource.name.c_str(), human_bytes(resource.bytes).c_str(),
                                   resource.domain.c_str());
         ImGui::TreePop();

@@ -156,20 +156,6 @@ Result<std::unique_ptr<graph::PlanMemory>> VulkanMemory::realize(const graph::Pl
     return arena;
 }
 
-Result<graph::Physical> VulkanMemory::create_ring(std::string_view name, std::uint64_t bytes) {
-    KG_TRY(auto buffer, Buffer::create(device_, name, bytes));
-    return physical_of(*buffer.release());
-}
-
-void VulkanMemory::destroy_ring(const graph::Physical& ring) { delete reinterpret_cast<Buffer*>(ring.object); }
-
-Result<void> VulkanMemory::zero(const graph::Physical& ring) {
-    const auto& buffer = *reinterpret_cast<const Buffer*>(ring.object);
-    return device_.run_once(fmt::format("zeroing \"{}\"", buffer.name()), [&](VkCommandBuffer commands) {
-        device_.table().vkCmdFillBuffer(commands, buffer.handle(), 0, VK_WHOLE_SIZE, 0);
-    });
-}
-
 graph::Physical physical_of(const Buffer& buffer) {
     return {reinterpret_cast<std::uintptr_t>(&buffer), 0, buffer.bytes()};
 }

@@ -1,4 +1,4 @@
-// VulkanMemory: arenas and rings of a frame graph in Vulkan memory.
+// VulkanMemory: arenas of a frame graph in Vulkan memory.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>
@@ -10,15 +10,12 @@ namespace kinetograph::vulkan {
 class Device;
 
 /// Serves MemoryDomain::Graphics, and MemoryDomain::Shared with exportable memory. Physical::object is a Buffer* (one
-/// spans the whole arena, and every ring is one) or an Image*. The frame graph's image_footprint must be the device's.
+/// spans the whole arena) or an Image*. The frame graph's image_footprint must be the device's.
 class VulkanMemory final : public graph::MemoryBackend {
   public:
     explicit VulkanMemory(const Device& device) : device_(device) {}
     /// Errors: OutOfMemory, Unsupported; InvalidArgument for an image whose footprint is too small for the device.
     Result<std::unique_ptr<graph::PlanMemory>> realize(const graph::Plan& plan, graph::MemoryDomain domain) override;
-    Result<graph::Physical> create_ring(std::string_view name, std::uint64_t bytes) override;
-    void destroy_ring(const graph::Physical& ring) override;
-    Result<void> zero(const graph::Physical& ring) override;
 
   private:
     const Device& device_;

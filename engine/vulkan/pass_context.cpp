@@ -6,23 +6,12 @@
 #include <cassert>
 
 namespace kinetograph::vulkan {
-namespace {
-
-BufferRange range_of(const graph::Physical& physical, VkDeviceSize offset, VkDeviceSize bytes) {
-    return {reinterpret_cast<const Buffer*>(physical.object)->handle(), offset, bytes};
-}
-
-}  // namespace
 
 const VolkDeviceTable& PassContext::table() const { return recording_.device.table(); }
 
 BufferRange PassContext::range(graph::Buffer buffer) const {
-    return range_of(physical(buffer), physical(buffer).offset, physical(buffer).bytes);
-}
-
-BufferRange PassContext::range(graph::History history, std::int32_t index) const {
-    const graph::RingView& view = ring(history);
-    return range_of(view.storage, view.offset_of(index), view.value_bytes);
+    const graph::Physical& at = physical(buffer);
+    return {reinterpret_cast<const Buffer*>(at.object)->handle(), at.offset, at.bytes};
 }
 
 Image& PassContext::image(graph::Image image) const { return *reinterpret_cast<Image*>(physical(image).object); }

@@ -53,8 +53,6 @@ class PassContext final : public graph::PassContext {
     VkCommandBuffer commands() const { return recording_.commands; }
 
     BufferRange range(graph::Buffer buffer) const;
-    /// Value `index` of the ring, in [-keep, push); see graph::RingView.
-    BufferRange range(graph::History history, std::int32_t index) const;
     Image& image(graph::Image image) const;
 
     /// Memory to write now; the device reads it when it runs this pass. None if memory ran out: the submission then

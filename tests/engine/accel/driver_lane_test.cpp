@@ -6,6 +6,7 @@
 #include <kinetograph/engine/graph/host_lane.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace kinetograph::accel {
@@ -17,21 +18,21 @@ constexpr std::uint64_t kBytes = kCount * sizeof(float);
 
 struct Data {
     graph::Buffer in, out;
-    graph::History history;
 };
 
 struct DriverLanes : DriverTest {
     profile::Recorder recorder;
     std::shared_ptr<Kernel> scale_add;
     std::unique_ptr<Stream> reader;
-    std::unique_ptr<Memory> input, output;
+    std::unique_ptr<Memory> input, state;
+    std::array<std::unique_ptr<Memory>, 3> outputs;  ///< taken in turns, as an application takes its frames
     std::unique_ptr<AcceleratorLane> lane;
     std::unique_ptr<graph::HostLane> host_lane;
     std::unique_ptr<AcceleratorMemory> memory;
     std::unique_ptr<graph::Executor> executor;
-    graph::HistoryStorage* history = nullptr;
     bool enqueues_host_function = false;
     int executions_of_first_pass = 0;
+    std::size_t declared = 0;
 
     /// Calls that look at the thread or ask after the stream, and are not a step's.
     std::vector<std::string_view> asides() const {
@@ -48,22 +49,24 @@ struct DriverLanes : DriverTest {
         scale_add = *load_test_kernels()->kernel("standin_scale_add");
         reader = std::move(*device->create_stream("reader"));
         input = std::move(*device->allocate("input", kBytes));
-        output = std::move(*device->allocate("output", kBytes));
+        state = std::move(*device->allocate("state", kBytes));
+        for (auto& output : outputs) output = std::move(*device->allocate("output", kBytes));
         lane = std::move(*AcceleratorLane::create(*device, timed ? &recorder : nullptr, batches));
         host_lane = std::make_unique<graph::HostLane>();
         memory = std::make_unique<AcceleratorMemory>(*device);
         executor = std::move(*graph::Executor::create({.lanes = {lane.get(), host_lane.get()},
                                                        .memory = {{graph::MemoryDomain::Accelerator, memory.get()}},
                                                        .compile = {}}));
-        history = *executor->create_history("sums", {.value_bytes = kBytes, .slots = 3});
-        write_input(0);
+        write(*input, 0);
+        write(*state, 0);
     }
     void release() {
         executor.reset();
         memory.reset();
         host_lane.reset();
         lane.reset();
-        output.reset();
+        for (auto& output : outputs) output.reset();
+        state.reset();
         input.reset();
         reader.reset();
         scale_add.reset();
@@ -74,13 +77,14 @@ struct DriverLanes : DriverTest {
         DriverTest::TearDown();
     }
 
-    void write_input(float value) {
+    void write(const Memory& memory_of, float value) {
         const std::vector<float> values(kCount, value);
-        ASSERT_TRUE(reader->upload(input->data(), std::as_bytes(std::span(values))));
+        ASSERT_TRUE(reader->upload(memory_of.data(), std::as_bytes(std::span(values))));
     }
+    Memory& newest_output() { return *outputs[(declared - 1) % outputs.size()]; }
     float read_output() {
         std::vector<float> values(kCount);
-        const auto read = reader->read_back(std::as_writable_bytes(std::span(values)), output->data());
+        const auto read = reader->read_back(std::as_writable_bytes(std::span(values)), newest_output().data());
         EXPECT_TRUE(read) << message_of(read);
         for (const float value : values) EXPECT_EQ(value, values.front());
         return values.front();
@@ -96,15 +100,16 @@ struct DriverLanes : DriverTest {
                                       .arguments = bytes_of(params)});
     }
 
-    /// norm = 2 * input + 1; sum = history pushed, norm plus 10; output = half the history's value before that.
+    /// norm = 2 * input + 1; output = half of what the step before has kept; kept = norm plus 10.
     void declare(graph::FrameGraph& frame) {
         const graph::BufferDesc floats{kBytes, 256, graph::MemoryDomain::Accelerator};
         const auto place = [](const Memory& of) {
             return graph::Physical{reinterpret_cast<std::uintptr_t>(of.data()), 0, kBytes};
         };
         const graph::Buffer in = frame.import_buffer("input", floats, place(*input));
-        const graph::Buffer result = frame.import_buffer("output", floats, place(*output));
-        const graph::History sums = frame.import_history(*history, {.keep = 1, .push = 1});
+        ++declared;
+        const graph::Buffer result = frame.import_buffer("output", floats, place(newest_output()));
+        const graph::Buffer before = frame.import_buffer("state", floats, place(*state));
         const Data& norm = frame.add_pass<Data>(
             "norm", graph::Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& data) {
@@ -117,32 +122,33 @@ struct DriverLanes : DriverTest {
                 if (enqueues_host_function)
                     context.stream().enqueue(context.pass_name(), []() -> Result<void> { return {}; });
             });
-        const Data& conv = frame.add_pass<Data>(
-            "conv", graph::Lane::Accelerator,
-            [&](graph::PassBuilder& pass, Data& data) {
-                data.in = pass.read(norm.out, graph::Access::KernelRead);
-                data.history = pass.push(sums, graph::Access::KernelWrite);
-            },
-            [this](const Data& data, PassContext& context) {
-                enqueue(context, context.address(data.in), context.address(data.history, 0), 1, 10);
-            });
         const Data& head = frame.add_pass<Data>(
             "head", graph::Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& data) {
-                data.history = pass.read(conv.history, graph::Access::KernelRead);
+                data.in = pass.read(before, graph::Access::KernelRead);
                 data.out = pass.write(result, graph::Access::KernelWrite);
             },
             [this](const Data& data, PassContext& context) {
-                enqueue(context, context.address(data.history, -1), context.address(data.out), 0.5F, 0);
+                enqueue(context, context.address(data.in), context.address(data.out), 0.5F, 0);
+            });
+        const Data& keep = frame.add_pass<Data>(
+            "keep", graph::Lane::Accelerator,
+            [&](graph::PassBuilder& pass, Data& data) {
+                data.in = pass.read(norm.out, graph::Access::KernelRead);
+                data.out = pass.write(before, graph::Access::KernelWrite);
+            },
+            [this](const Data& data, PassContext& context) {
+                enqueue(context, context.address(data.in), context.address(data.out), 1, 10);
             });
         frame.export_contents(head.out);
+        frame.export_contents(keep.out);
     }
 
     /// What each of `steps` executions leaves in the output, for inputs 0, 1, 2, ...
     std::vector<float> run(int steps) {
         std::vector<float> outputs;
         for (int step = 0; step < steps; ++step) {
-            write_input(static_cast<float>(step));
+            write(*input, static_cast<float>(step));
             graph::FrameGraph frame;
             declare(frame);
             const auto execution = executor->execute(frame);
@@ -157,20 +163,18 @@ struct DriverLanes : DriverTest {
 
 const std::vector<float> kExpected{0, 5.5, 6.5, 7.5, 8.5, 9.5, 10.5, 11.5};  // the value before: (2 * (k - 1) + 11) / 2
 
-TEST_P(DriverLanes, RunAGraphWithHistoriesInMemoryThatTheHostCannotTouch) {
+TEST_P(DriverLanes, RunAGraphWithStateInMemoryThatTheHostCannotTouch) {
     create(Batches::Eager);
     EXPECT_EQ(run(8), kExpected);
     EXPECT_EQ(lane->batch_counts().eager, 8U);
     EXPECT_EQ(lane->batch_counts().replayed, 0U);
-    ASSERT_TRUE(executor->reset_histories());
-    EXPECT_EQ(run(2), (std::vector<float>{0, 5.5}));
 }
 
-TEST_P(DriverLanes, ReplayWhatTheyCapturedOncePerPlaceOfTheRing) {
+TEST_P(DriverLanes, ReplayWhatTheyCapturedOncePerPlaceOfAnImport) {
     create(Batches::Replayed);
     EXPECT_EQ(run(8), kExpected);
     const BatchCounts counts = lane->batch_counts();
-    EXPECT_EQ(counts.captured, 3U) << "the ring has three slots";
+    EXPECT_EQ(counts.captured, 3U) << "the output takes three places in turns";
     EXPECT_EQ(counts.replayed, 8U);
     EXPECT_EQ(counts.eager, 0U);
     EXPECT_EQ(counts.declined, "");
@@ -179,8 +183,9 @@ TEST_P(DriverLanes, ReplayWhatTheyCapturedOncePerPlaceOfTheRing) {
     if (control != nullptr) {
         EXPECT_EQ(control->kernels_run(), 24U);
     }
-    ASSERT_TRUE(executor->reset_histories());
-    EXPECT_EQ(run(2), (std::vector<float>{0, 5.5})) << "the ring starts over where a graph stands ready";
+    write(*state, 0);
+    EXPECT_EQ(run(2), (std::vector<float>{0, 5.5}));
+    EXPECT_EQ(lane->batch_counts().captured, 3U) << "a graph reads the state where it lies";
 }
 
 TEST_P(DriverLanes, CaptureAgainWhenAnImportLiesElsewhere) {
@@ -200,7 +205,7 @@ TEST_P(DriverLanes, KeepBatchesWithHostFunctionsEagerAndSayWhy) {
     EXPECT_EQ(counts.eager, 8U);
     EXPECT_EQ(counts.replayed, 0U);
     EXPECT_EQ(counts.declined, "host function \"norm\" cannot be captured on stream \"accelerator\"");
-    EXPECT_EQ(executions_of_first_pass, 11) << "tried once for each place of the ring";
+    EXPECT_EQ(executions_of_first_pass, 11) << "tried once for each place of the output";
 }
 
 TEST_P(DriverLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
@@ -211,7 +216,7 @@ TEST_P(DriverLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
     ASSERT_EQ(spans.size(), 18U);
     constexpr auto kClockError = std::chrono::milliseconds(5);
     for (std::size_t i = 0; i < spans.size(); ++i) {
-        EXPECT_EQ(spans[i].name, (std::array{"norm", "conv", "head"}.at(i % 3)));
+        EXPECT_EQ(spans[i].name, (std::array{"norm", "head", "keep"}.at(i % 3)));
         EXPECT_EQ(spans[i].track, "accelerator");
         EXPECT_EQ(spans[i].execution, i / 3);
         EXPECT_LE(spans[i].begin, spans[i].end);
@@ -246,7 +251,7 @@ TEST_P(UntimedLanes, TimeABatchAsOneSpanWhereTheRuntimeStampsNothingInsideGraphs
     EXPECT_EQ(lane->batch_counts().replayed, 8U);
     const auto spans = recorder.spans();
     ASSERT_EQ(spans.size(), 8U);
-    EXPECT_EQ(spans.front().name, "3 passes from norm to head");
+    EXPECT_EQ(spans.front().name, "3 passes from norm to keep");
 }
 
 using BareLanes = DriverLanes;

@@ -198,10 +198,10 @@ TEST(PinnedMemories, NeedOneAddressOnEveryDevice) {
     const auto hip = open_hip(0), cuda = open_cuda(0);
     ASSERT_TRUE(hip && cuda);
     PinnedMemory memory({hip->get(), cuda->get()});
-    const auto refused = memory.create_ring("ring", kNumberBytes);
+    const auto refused = memory.reserve(kNumberBytes);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message,
-              "\"ring\": Stand-in MI355X and Stand-in H200 do not see pinned memory at one address");
+              "\"transient arena\": Stand-in MI355X and Stand-in H200 do not see pinned memory at one address");
 }
 
 }  // namespace

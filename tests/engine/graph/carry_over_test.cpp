@@ -35,26 +35,6 @@ TEST(CarryOver, AnImportIsReadOnceThePreviousExecutionHasWrittenIt) {
     EXPECT_EQ(waits(scene), "graphics 0 after accelerator 0 of the last execution, accelerator 0 after graphics 0");
 }
 
-TEST(CarryOver, AHistoryIsReadBesideThePushAndPushedBehindEarlierReads) {
-    Scene scene;
-    HistoryStorage ring("ring", kKiB, 2, MemoryDomain::Shared, {.object = 4096, .bytes = 2 * kKiB});
-    const History history = scene.frame.import_history(ring, {.keep = 1, .push = 1});
-    const auto nothing = [](const NoData&, TestContext&) {};
-    scene.frame.add_pass<NoData>(
-        "push", Lane::Accelerator, [&](PassBuilder& pass, NoData&) { pass.push(history, Access::KernelWrite); },
-        nothing);
-    scene.frame.add_pass<NoData>(
-        "read", Lane::Graphics,
-        [&](PassBuilder& pass, NoData&) {
-            pass.read(history, Access::ComputeRead);
-            pass.has_side_effect();
-        },
-        nothing);
-    EXPECT_EQ(waits(scene),
-              "accelerator 0 after graphics 0 of the last execution, graphics 0 after accelerator 0 of the last "
-              "execution");
-}
-
 TEST(CarryOver, TransientsStartBehindThePreviousExecutionsUseOfTheirBytes) {
     Scene scene;
     const Buffer a = scene.make("a", Lane::Accelerator);

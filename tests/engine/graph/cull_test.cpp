@@ -38,16 +38,6 @@ TEST(Cull, AnImportThatNobodyExportsIsNoOutput) {
     EXPECT_EQ(plan.culled, std::vector<std::string>{"fill"});
 }
 
-TEST(Cull, KeepsPushesForTheNextExecution) {
-    Scene scene;
-    HistoryStorage ring("cache", kKiB, 3, MemoryDomain::Accelerator, {.object = 4096, .bytes = 3 * kKiB});
-    const History cache = scene.frame.import_history(ring, {.keep = 2, .push = 1});
-    scene.frame.add_pass<NoData>(
-        "push", Lane::Accelerator, [&](PassBuilder& pass, NoData&) { pass.push(cache, Access::KernelWrite); },
-        [](const NoData&, TestContext&) {});
-    EXPECT_EQ(batches_of(compile(scene.frame).value()), "push");
-}
-
 TEST(Cull, AnEmptyGraphIsAnEmptyPlan) {
     const auto plan = compile(FrameGraph{});
     ASSERT_TRUE(plan);

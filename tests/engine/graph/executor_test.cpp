@@ -1,7 +1,9 @@
 #include <kinetograph/engine/graph/host_lane.hpp>
 
 #include <gtest/gtest.h>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "host_memory.hpp"
 #include "recording_lane.hpp"
@@ -63,28 +65,15 @@ TEST_F(Executors, JoinAllLanesWhereOnePlanFollowsAnother) {
 }
 
 TEST_F(Executors, StayUsableAfterALaneHasRefusedABatch) {
-    HistoryStorage* ring = executor->create_history("ring", {.value_bytes = 8, .slots = 4}).value();
-    const auto declare_push = [&] {
-        declare(scene, "make");
-        const History history = scene.frame.import_history(*ring, {.keep = 1, .push = 1});
-        scene.frame.add_pass<NoData>(
-            "push", Lane::Accelerator, [&](PassBuilder& pass, NoData&) { pass.push(history, Access::KernelWrite); },
-            [](const NoData&, TestContext&) {});
-    };
-    declare_push();
+    declare(scene, "make");
     ASSERT_TRUE(executor->execute(scene.frame));
-    EXPECT_EQ(ring->cursor(), 1U);
     graphics.fail_in = 0;
-    declare_push();
     const auto refused = executor->execute(scene.frame);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::DeviceLost);
     EXPECT_EQ(refused.error().message, "execution 1, lane graphics: the device is gone");
-    EXPECT_EQ(ring->cursor(), 1U);
-    declare_push();
     ASSERT_TRUE(executor->execute(scene.frame));
-    EXPECT_EQ(ring->cursor(), 2U);
-    EXPECT_EQ(accelerator.submitted.back(), "3: make push after graphics 1 after accelerator 2");
+    EXPECT_EQ(accelerator.submitted.back(), "3: make after graphics 1 after accelerator 2");
     EXPECT_EQ(graphics.submitted.back(), "2: show after graphics 1 after accelerator 2 after accelerator 3");
 }
 
@@ -132,18 +121,6 @@ TEST_F(Executors, TellWhichImportHasNoOrTooLittleStorage) {
     EXPECT_EQ(error({}), "import \"target\" has no storage in this execution");
     EXPECT_EQ(error({.object = 4096, .bytes = 1000}),
               "import \"target\" is declared with 1024 bytes, but its storage has 1000");
-}
-
-TEST_F(Executors, TellWhenAHistoryIsAnothersOrCannotBeMade) {
-    const auto other = Executor::create(describe()).value();
-    HistoryStorage* ring = other->create_history("ring", {.value_bytes = 8, .slots = 2}).value();
-    const History history = scene.frame.import_history(*ring, {.keep = 1, .push = 1});
-    scene.frame.add_pass<NoData>(
-        "push", Lane::Accelerator, [&](PassBuilder& pass, NoData&) { pass.push(history, Access::KernelWrite); },
-        [](const NoData&, TestContext&) {});
-    EXPECT_EQ(executor->execute(scene.frame).error().message, "history \"ring\" belongs to another executor");
-    EXPECT_EQ(executor->create_history("empty", {.value_bytes = 0, .slots = 2}).error().message,
-              "history \"empty\" needs bytes and slots, got 2 slots of 0 bytes");
 }
 
 TEST_F(Executors, TellWhatIsMissingOrThereTwice) {
@@ -197,7 +174,6 @@ TEST_F(Executors, GiveUpOldPlansWhenMemoryRunsOut) {
 }
 
 TEST_F(Executors, WaitForAllLanesAtTheEndAndReturnAllMemory) {
-    executor->create_history("ring", {.value_bytes = 8, .slots = 2}).value();
     declare(scene, "make");
     ASSERT_TRUE(executor->execute(scene.frame));
     EXPECT_NE(executor->plan(), nullptr);
@@ -205,7 +181,6 @@ TEST_F(Executors, WaitForAllLanesAtTheEndAndReturnAllMemory) {
     EXPECT_EQ(accelerator.waited, std::vector<std::uint64_t>{1});
     EXPECT_EQ(graphics.waited, std::vector<std::uint64_t>{1});
     EXPECT_EQ(memory.bytes_now, 0U);
-    EXPECT_EQ(memory.rings_now, 0U);
 }
 
 TEST_F(Executors, ShowWhereExportedContentsLie) {
@@ -218,70 +193,45 @@ TEST_F(Executors, ShowWhereExportedContentsLie) {
 }
 
 struct Sum {
-    History history;
-    Buffer result;
+    Buffer state, result;
 };
 
-/// Fibonacci numbers out of a ring: what one execution pushes, the next two read.
-class Fibonacci {
-    HostLane host_;
-    HostMemory memory_;
-
-  public:
-    int next() {
-        int number = 0;
-        frame_.clear();
-        const History kept = frame_.import_history(*ring_, {.keep = 2, .push = 1});
-        const Buffer out =
-            frame_.import_buffer("out", {.bytes = sizeof number, .domain = MemoryDomain::Host},
-                                 {.object = reinterpret_cast<std::uintptr_t>(&number), .bytes = sizeof number});
-        const Sum& sum = frame_.add_pass<Sum>(
-            "sum", Lane::Host,
-            [&](PassBuilder& pass, Sum& data) {
-                pass.read(kept, Access::HostRead);
-                data.history = pass.push(kept, Access::HostWrite);
-                data.result = pass.write(out, Access::HostWrite);
-            },
-            [](const Sum& data, HostContext& context) {
-                const RingView& ring = context.ring(data.history);
-                const auto at = [&](std::int32_t index) {
-                    return reinterpret_cast<int*>(ring.storage.object + ring.offset_of(index));
-                };
-                *at(0) = std::max(1, *at(-1) + *at(-2));
-                std::memcpy(context.address(data.result), at(0), sizeof(int));
-            });
-        frame_.export_contents(sum.result);
-        const auto execution = executor->execute(frame_);
-        EXPECT_TRUE(execution && executor->wait(*execution));
-        return number;
+TEST(Executor, AnImportThatIsReadAndWrittenCarriesValuesFromOneExecutionToTheNext) {
+    HostLane host;
+    HostMemory memory;
+    const auto executor = Executor::create({.lanes = {&host},
+                                            .memory = {{MemoryDomain::Host, &memory}},
+                                            .compile = {.topology = LaneTopology::cpu_only()}})
+                              .value();
+    std::array<int, 2> newest{0, 1};  // Fibonacci numbers
+    std::array<int, 8> results{};
+    FrameGraph frame;
+    const auto import = [&](const char* name, void* storage, std::uint64_t bytes) {
+        return frame.import_buffer(name, {.bytes = bytes, .domain = MemoryDomain::Host},
+                                   {.object = reinterpret_cast<std::uintptr_t>(storage), .bytes = bytes});
+    };
+    const Buffer kept = import("state", newest.data(), sizeof newest);
+    const Buffer out = import("result", results.data(), sizeof(int));
+    const Sum& sum = frame.add_pass<Sum>(
+        "sum", Lane::Host,
+        [&](PassBuilder& pass, Sum& data) {
+            data.state = pass.write(pass.read(kept, Access::HostRead), Access::HostWrite);
+            data.result = pass.write(out, Access::HostWrite);
+        },
+        [](const Sum& data, HostContext& context) {
+            auto* last = reinterpret_cast<int*>(context.address(data.state));
+            std::memcpy(context.address(data.result), &last[1], sizeof(int));
+            last[0] = std::exchange(last[1], last[0] + last[1]);
+        });
+    frame.export_contents(sum.state);
+    frame.export_contents(sum.result);
+    Execution execution;
+    for (int& result : results) {
+        frame.rebind(out, {.object = reinterpret_cast<std::uintptr_t>(&result), .bytes = sizeof result});
+        execution = executor->execute(frame).value();
     }
-
-    std::unique_ptr<Executor> executor = Executor::create({.lanes = {&host_},
-                                                           .memory = {{MemoryDomain::Host, &memory_}},
-                                                           .compile = {.topology = LaneTopology::cpu_only()}})
-                                             .value();
-
-  private:
-    HistoryStorage* ring_ =
-        executor->create_history("ring", {.value_bytes = sizeof(int), .slots = 3, .domain = MemoryDomain::Host})
-            .value();
-    FrameGraph frame_;
-};
-
-TEST(Executor, AHistoryCarriesValuesFromOneExecutionToTheNext) {
-    Fibonacci fibonacci;
-    std::vector<int> numbers;
-    for (int i = 0; i < 8; ++i) numbers.push_back(fibonacci.next());
-    EXPECT_EQ(numbers, (std::vector<int>{1, 1, 2, 3, 5, 8, 13, 21}));
-}
-
-TEST(Executor, ResettingHistoriesForgetsTheirValues) {
-    Fibonacci fibonacci;
-    for (int i = 0; i < 5; ++i) fibonacci.next();
-    ASSERT_TRUE(fibonacci.executor->reset_histories());
-    std::vector<int> numbers;
-    for (int i = 0; i < 5; ++i) numbers.push_back(fibonacci.next());
-    EXPECT_EQ(numbers, (std::vector<int>{1, 1, 2, 3, 5}));
+    ASSERT_TRUE(executor->wait(execution));
+    EXPECT_EQ(results, (std::array{1, 1, 2, 3, 5, 8, 13, 21}));
 }
 
 }  // namespace

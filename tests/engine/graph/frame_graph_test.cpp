@@ -12,11 +12,10 @@ struct Choices {
     std::string pass = "pass", buffer = "buffer";
     Lane lane = Lane::Accelerator;
     std::uint64_t bytes = kKiB;
-    std::uint32_t alignment = 256, keep = 2, push = 1, width = 16, version = 1;
+    std::uint32_t alignment = 256, width = 16, version = 1;
     MemoryDomain domain = MemoryDomain::Shared;
     PixelFormat format = PixelFormat::Rgba8Unorm;
     Access access = Access::KernelRead;
-    HistoryStorage* ring = nullptr;
     bool side_effect = false, exported = false, misused = false;
     std::uintptr_t storage = 4096;
 };
@@ -26,7 +25,6 @@ Fingerprint declared(const Choices& choices) {
     const Buffer import = frame.import_buffer("import", {.bytes = kKiB, .domain = MemoryDomain::Shared},
                                               {.object = choices.storage, .bytes = kKiB});
     frame.import_image("image", {.width = choices.width, .height = 16, .format = choices.format}, {});
-    const History history = frame.import_history(*choices.ring, {.keep = choices.keep, .push = choices.push});
     frame.add_pass<NoData>(
         choices.pass, choices.lane,
         [&](PassBuilder& pass, NoData&) {
@@ -34,7 +32,6 @@ Fingerprint declared(const Choices& choices) {
                 choices.buffer, {.bytes = choices.bytes, .alignment = choices.alignment, .domain = choices.domain},
                 Access::KernelWrite);
             pass.read(choices.misused ? Buffer{} : import, choices.access);
-            pass.read(history, Access::KernelRead);
             if (choices.side_effect) pass.has_side_effect();
             if (choices.exported) frame.export_contents(made);
         },
@@ -52,9 +49,6 @@ Fingerprint declared(const Choices& choices) {
 }
 
 TEST(FrameGraph, TheFingerprintTellsEveryDeclarationApart) {
-    HistoryStorage ring("ring", kKiB, 4, MemoryDomain::Accelerator, {});
-    HistoryStorage longer("ring", kKiB, 5, MemoryDomain::Accelerator, {});
-    HistoryStorage larger("ring", 2 * kKiB, 4, MemoryDomain::Accelerator, {});
     const std::vector<std::function<void(Choices&)>> changes{
         [](Choices&) {},
         [](Choices& c) { c.pass = "passe"; },
@@ -62,15 +56,11 @@ TEST(FrameGraph, TheFingerprintTellsEveryDeclarationApart) {
         [](Choices& c) { c.lane = Lane::Host; },
         [](Choices& c) { c.bytes = kKiB + 1; },
         [](Choices& c) { c.alignment = 512; },
-        [](Choices& c) { c.keep = 1; },
-        [](Choices& c) { c.push = 2; },
         [](Choices& c) { c.width = 17; },
         [](Choices& c) { c.version = 0; },
         [](Choices& c) { c.domain = MemoryDomain::Accelerator; },
         [](Choices& c) { c.format = PixelFormat::Bgra8Unorm; },
         [](Choices& c) { c.access = Access::TransferRead; },
-        [&](Choices& c) { c.ring = &longer; },
-        [&](Choices& c) { c.ring = &larger; },
         [](Choices& c) { c.side_effect = true; },
         [](Choices& c) { c.exported = true; },
         [](Choices& c) { c.misused = true; },
@@ -78,7 +68,6 @@ TEST(FrameGraph, TheFingerprintTellsEveryDeclarationApart) {
     std::set<std::pair<std::uint64_t, std::uint64_t>> prints;
     for (const auto& change : changes) {
         Choices choices;
-        choices.ring = &ring;
         change(choices);
         const Fingerprint print = declared(choices);
         EXPECT_EQ(print, declared(choices));
@@ -88,9 +77,7 @@ TEST(FrameGraph, TheFingerprintTellsEveryDeclarationApart) {
 }
 
 TEST(FrameGraph, TheFingerprintLeavesStorageOut) {
-    HistoryStorage ring("ring", kKiB, 4, MemoryDomain::Accelerator, {});
     Choices here, there;
-    here.ring = there.ring = &ring;
     there.storage = 1U << 20U;
     EXPECT_EQ(declared(here), declared(there));
 }

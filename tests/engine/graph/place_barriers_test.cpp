@@ -111,21 +111,13 @@ TEST(PlaceBarriers, ReadersInTwoLayoutsOnTwoLanesWaitForEachOther) {
               "copy: image sampled_read > transfer_read");
 }
 
-TEST(PlaceBarriers, ARingIsFencedBetweenPushesAndTheReadsOfLaterExecutions) {
+TEST(PlaceBarriers, StateIsFencedBetweenItsWriteAndTheReadsOfTheNextExecution) {
     Scene scene;
-    HistoryStorage ring("cache", kKiB, 3, MemoryDomain::Accelerator, {.object = 4096, .bytes = 3 * kKiB});
-    const History cache = scene.frame.import_history(ring, {.keep = 2, .push = 1});
-    const auto nothing = [](const NoData&, TestContext&) {};
-    scene.frame.add_pass<NoData>(
-        "read", Lane::Accelerator,
-        [&](PassBuilder& pass, NoData&) {
-            pass.read(cache, Access::KernelRead);
-            pass.has_side_effect();
-        },
-        nothing);
-    scene.frame.add_pass<NoData>(
-        "push", Lane::Accelerator, [&](PassBuilder& pass, NoData&) { pass.push(cache, Access::KernelWrite); }, nothing);
-    EXPECT_EQ(barriers(scene), "read: cache kernel_write > kernel_read, push: cache kernel_read > kernel_write");
+    Buffer state = scene.import("state");
+    scene.consume("read", Lane::Accelerator, {state});
+    scene.pass("advance", Lane::Accelerator, {.writes = {&state}});
+    scene.frame.export_contents(state);
+    EXPECT_EQ(barriers(scene), "read: state kernel_write > kernel_read, advance: state kernel_read > kernel_write");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
 namespace kinetograph::graph {
 
@@ -40,9 +39,8 @@ struct Touch {
     std::uint32_t resource = 0;
     bool layout_change = false;
     bool write = false;
-    std::uint16_t kinds = 0;          ///< one bit; of a layout change: the accesses that it is in front of
-    std::uint16_t behind = 0;         ///< of a layout change: the accesses that it is behind
-    std::set<std::uint32_t> slots{};  ///< of a history's ring
+    std::uint16_t kinds = 0;   ///< one bit; of a layout change: the accesses that it is in front of
+    std::uint16_t behind = 0;  ///< of a layout change: the accesses that it is behind
 };
 
 class Checker {
@@ -53,15 +51,9 @@ class Checker {
     std::vector<std::string> run() {
         if (!check_structure()) return problems_;
         check_contents();
-        std::uint32_t executions = kExecutions;
-        for (const ResourceNode& node : frame_.resources())
-            if (node.kind == ResourceKind::History && node.history.push > 0)
-                executions = std::max(executions, node.history.keep / node.history.push + 3);
-        order_batches(executions);
+        order_batches();
         for (std::uint32_t r = 0; r < frame_.resources().size() && !done(); ++r) {
-            const ResourceKind kind = frame_.resources()[r].kind;
-            if (kind == ResourceKind::Imported) check_group(touches_of(r, kExecutions));
-            if (kind == ResourceKind::History) check_group(touches_of(r, executions));
+            if (frame_.resources()[r].kind == ResourceKind::Imported) check_group(touches_of(r, kExecutions));
             if (frame_.resources()[r].type == ResourceType::Image) check_layouts(r);
         }
         for (MemoryDomain domain : kDomains) check_arena(domain);
@@ -110,9 +102,7 @@ class Checker {
             bool output = pass.side_effect;
             for (const AccessNode& access : pass.accesses) {
                 const ResourceNode& resource = frame_.resources()[access.resource];
-                output |=
-                    is_write(access.access) && (resource.type == ResourceType::History ||
-                                                (resource.exported && access.version <= resource.exported_version));
+                output |= is_write(access.access) && resource.exported && access.version <= resource.exported_version;
             }
             if (output && position_of_[p] == kNoIndex) report("\"{}\" makes an output but is culled", pass.name);
             if (position_of_[p] == kNoIndex) continue;
@@ -134,7 +124,7 @@ class Checker {
             return;
         }
         must_follow(access.version);
-        if (resource.type == ResourceType::History || access.version == resource.newest_version) return;
+        if (access.version == resource.newest_version) return;
         const std::uint32_t next = resource.writer_of[access.version + 1];
         if (next != p && position_of_[next] < position_of_[p])
             report("\"{}\" reads \"{}\" version {} after it is overwritten", frame_.passes()[p].name, resource.name,
@@ -142,12 +132,12 @@ class Checker {
     }
 
     /// complete_: row (execution, batch) holds the batches that are complete when it starts.
-    void order_batches(std::uint32_t executions) {
+    void order_batches() {
         const std::size_t count = plan_.batches.size();
         std::array<std::vector<std::uint32_t>, kMaxLanes> on_lane;
         for (std::uint32_t b = 0; b < count; ++b) on_lane[plan_.batches[b].lane.index()].push_back(b);
-        complete_.emplace(count * executions);
-        for (std::uint32_t k = 0; k < executions; ++k)
+        complete_.emplace(count * kExecutions);
+        for (std::uint32_t k = 0; k < kExecutions; ++k)
             for (std::uint32_t b = 0; b < count; ++b) {
                 const Batch& batch = plan_.batches[b];
                 const auto& lane = on_lane[batch.lane.index()];
@@ -186,8 +176,7 @@ class Checker {
                                                .position = position,
                                                .resource = r,
                                                .write = write,
-                                               .kinds = mask_of(access.access),
-                                               .slots = slots_of(resource, k, access)});
+                                               .kinds = mask_of(access.access)});
             }
         }
         return touches;
@@ -209,26 +198,11 @@ class Checker {
         return changes || (any && unknown);
     }
 
-    /// Slots of the smallest ring that the declaration allows.
-    static std::set<std::uint32_t> slots_of(const ResourceNode& resource, std::uint32_t execution,
-                                            const AccessNode& access) {
-        std::set<std::uint32_t> slots;
-        if (resource.type != ResourceType::History) return slots;
-        const auto [keep, push] = resource.history;
-        const std::uint32_t ring = keep + push, first = execution * push + ring;
-        if (!is_write(access.access))
-            for (std::uint32_t i = 1; i <= keep; ++i) slots.insert((first - i) % ring);
-        if (is_write(access.access) || access.version == 1)
-            for (std::uint32_t i = 0; i < push; ++i) slots.insert((first + i) % ring);
-        return slots;
-    }
-
     bool same_bytes(const Touch& a, const Touch& b) const {
         const ResourceNode& resource = frame_.resources()[a.resource];
         if (resource.kind == ResourceKind::Transient && a.resource != b.resource)
             return share_bytes(a.resource, b.resource);
-        if (resource.kind != ResourceKind::History) return true;
-        return std::any_of(a.slots.begin(), a.slots.end(), [&](std::uint32_t slot) { return b.slots.count(slot) > 0; });
+        return true;
     }
 
     bool share_bytes(std::uint32_t a, std::uint32_t b) const {

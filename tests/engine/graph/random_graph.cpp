@@ -18,21 +18,15 @@ class Maker {
         choose_topology();
         for (int i = up_to(2); i >= 0; --i) import_buffer();
         for (int i = up_to(1); i >= 0 && std::ranges::any_of(lanes_, &Lane::is_vulkan); --i) import_image();
-        for (int i = up_to(2); i > 0; --i) import_history();
         const int passes = 2 + up_to(10);
         for (int i = 0; i < passes; ++i) add_pass(i);
         for (const Buffer& buffer : buffers_)
-            if (chance(0.15)) graph_.frame.export_contents(buffer);
+            if (chance(is_import(buffer) ? 0.6 : 0.15)) graph_.frame.export_contents(buffer);  // state, or an output
         for (const Image& image : images_)
             if (chance(0.25)) graph_.frame.export_contents(image);
     }
 
   private:
-    struct Kept {
-        History history;
-        bool pushed = false;
-    };
-
     int up_to(int most) { return std::uniform_int_distribution<int>(0, most)(random_); }
     bool chance(double probability) { return std::bernoulli_distribution(probability)(random_); }
     template <class T>
@@ -42,10 +36,10 @@ class Maker {
 
     void choose_topology() {
         constexpr std::uint32_t kMost = RandomGraphMemory::kAccelerators;
-        const bool executed = memory_.executor != nullptr;
-        const auto accelerators = executed ? kMost : 1 + static_cast<std::uint32_t>(chance(0.4) ? up_to(kMost - 1) : 0);
+        const auto accelerators =
+            memory_.executed ? kMost : 1 + static_cast<std::uint32_t>(chance(0.4) ? up_to(kMost - 1) : 0);
         LaneTopology& topology = graph_.options.topology = LaneTopology::all(accelerators);
-        if (executed) {
+        if (memory_.executed) {
             lanes_.assign(topology.lanes().begin(), topology.lanes().end());
             return;
         }
@@ -86,24 +80,8 @@ class Maker {
         images_.push_back(
             graph_.frame.import_image(fmt::format("import{}", names_++), {.width = 64, .height = 64}, storage()));
     }
-    void import_history() {
-        const auto keep = static_cast<std::uint32_t>(up_to(3)), push = static_cast<std::uint32_t>(1 + up_to(2));
-        const auto slots = keep + push + static_cast<std::uint32_t>(up_to(2));
-        const std::size_t known = history_count_++;
-        const std::string name = fmt::format("history{}", names_++);
-        if (known == graph_.histories.size()) {
-            if (memory_.executor != nullptr) {
-                graph_.histories.push_back(
-                    memory_.executor
-                        ->create_history(name, {.value_bytes = kKiB, .slots = slots, .domain = MemoryDomain::Shared})
-                        .value());
-            } else {
-                graph_.own_histories.push_back(
-                    std::make_unique<HistoryStorage>(name, kKiB, slots, MemoryDomain::Shared, storage()));
-                graph_.histories.push_back(graph_.own_histories.back().get());
-            }
-        }
-        histories_.push_back({graph_.frame.import_history(*graph_.histories[known], {.keep = keep, .push = push})});
+    bool is_import(Buffer buffer) const {
+        return graph_.frame.resources()[buffer.resource()].kind == ResourceKind::Imported;
     }
     void add_buffer(Buffer buffer, MemoryDomain domain) {
         buffers_.push_back(buffer);
@@ -140,7 +118,6 @@ class Maker {
                 std::vector<char> used(256, 0);
                 touch_buffers(pass, lane, used);
                 if (lane.is_vulkan()) touch_images(pass, lane, used);
-                touch_histories(pass, lane, used);
                 for (int n = up_to(2); n > 0; --n) {
                     const MemoryDomain domain = any_domain(lane);
                     add_buffer(pass.create(fmt::format("buffer{}", names_++),
@@ -196,30 +173,15 @@ class Maker {
         }
     }
 
-    void touch_histories(PassBuilder& pass, Lane lane, std::vector<char>& used) {
-        if (histories_.empty() || !chance(0.6)) return;
-        Kept& kept = histories_[static_cast<std::size_t>(up_to(static_cast<int>(histories_.size()) - 1))];
-        if (!reaches(lane, MemoryDomain::Shared) || std::exchange(used[kept.history.resource()], 1) != 0) return;
-        const bool pushes = !kept.pushed && chance(0.5);
-        if (!pushes || chance(0.5)) pass.read(kept.history, buffer_read(lane));
-        if (!pushes) return;
-        const History before = kept.history;
-        kept.history = pass.push(kept.history, buffer_write(lane));
-        kept.pushed = true;
-        if (chance(0.3)) kept.history = before;  // later passes read kept values only
-    }
-
     RandomGraph& graph_;
     Choices random_;
     RandomGraphMemory memory_;
     std::uint64_t imports_ = 0;
-    std::size_t history_count_ = 0;
     std::vector<Lane> lanes_;
     int names_ = 0;
     std::vector<Buffer> buffers_, outdated_;
     std::vector<MemoryDomain> domain_of_;  ///< [resource]; buffers only
     std::vector<Image> images_;
-    std::vector<Kept> histories_;
 };
 
 }  // namespace

@@ -37,11 +37,11 @@ class Choices {
     std::span<const std::uint8_t> bytes_;
 };
 
-/// Where the memory of imports and histories comes from. Without an executor nothing can be executed: then imports have
-/// made-up addresses, and lanes and waits are random too.
+/// Where the memory of imports comes from. A graph that is not executed has imports at made-up addresses, and random
+/// lanes and waits.
 struct RandomGraphMemory {
     std::uintptr_t imports = 4096;  ///< kImportBytes for each import, one after the other
-    Executor* executor = nullptr;   ///< makes the histories; compiles for LaneTopology::all(kAccelerators)
+    bool executed = false;          ///< on lanes of LaneTopology::all(kAccelerators)
     static constexpr std::uint64_t kImportBytes = 64 * kKiB;
     static constexpr std::uint32_t kAccelerators = 3;  ///< the most that a graph uses
 };
@@ -53,8 +53,6 @@ struct RandomGraph {
 
     FrameGraph frame;
     CompileOptions options;
-    std::vector<std::unique_ptr<HistoryStorage>> own_histories;
-    std::vector<HistoryStorage*> histories;
 
   private:
     Choices choices_;

@@ -19,10 +19,8 @@ std::uint64_t fold(std::string_view text) {
 
 namespace {
 
-/// What a pass writes into `resource`, having seen `seen`; value `index` of a history.
-std::uint64_t written(std::uint64_t seen, std::string_view resource, std::uint32_t index = 0) {
-    return fold(fold(seen, fold(resource)), index);
-}
+/// What a pass writes into `resource`, having seen `seen`.
+std::uint64_t written(std::uint64_t seen, std::string_view resource) { return fold(seen, fold(resource)); }
 
 std::uint64_t seen_at_first(std::string_view pass, std::uint64_t execution) { return fold(fold(pass), execution); }
 
@@ -153,31 +151,17 @@ void ShuffledLanes::run(const Job& job) {
         std::uint64_t seen = seen_at_first(pass.node.name, job.execution);
         for (std::size_t e = 0; e < pass.entries.size(); ++e) {
             const PassContext::Entry& entry = pass.entries[e];
-            if (entry.read_version == kNoIndex) continue;
-            if (entry.ring.slots == 0) {
+            if (entry.read_version != kNoIndex)
                 seen = fold(seen, read(e, entry.physical.object + entry.physical.offset));
-                continue;
-            }
-            for (std::int32_t i = -static_cast<std::int32_t>(entry.ring.keep); i < 0; ++i)
-                seen = fold(seen, read(e, entry.ring.storage.object + entry.ring.offset_of(i)));
-            for (std::uint32_t i = 0; entry.read_version == 1 && i < entry.ring.push; ++i)
-                seen =
-                    fold(seen, read(e, entry.ring.storage.object + entry.ring.offset_of(static_cast<std::int32_t>(i))));
         }
         sightings[{job.execution, pass.node.name}] = seen;
         for (std::size_t e = 0; e < pass.entries.size(); ++e) {
             const PassContext::Entry& entry = pass.entries[e];
             if (entry.written_version == kNoIndex) continue;
-            if (entry.ring.slots == 0) {
-                const Bytes bytes{entry.physical.object + entry.physical.offset, pass.bytes[e]};
-                std::uint64_t value = written(seen, pass.names[e]);
-                if (pass.continues[e] != 0) value = fold(value, read(e, bytes.address));
-                bytes.fill(value);
-                continue;
-            }
-            for (std::uint32_t i = 0; i < entry.ring.push; ++i)
-                Bytes{entry.ring.storage.object + entry.ring.offset_of(static_cast<std::int32_t>(i)), pass.bytes[e]}
-                    .fill(written(seen, pass.names[e], i));
+            const Bytes bytes{entry.physical.object + entry.physical.offset, pass.bytes[e]};
+            std::uint64_t value = written(seen, pass.names[e]);
+            if (pass.continues[e] != 0) value = fold(value, read(e, bytes.address));
+            bytes.fill(value);
         }
     }
 }
@@ -187,13 +171,8 @@ namespace {
 /// One execution followed through its versions.
 class Following {
   public:
-    Following(const FrameGraph& frame, std::uint64_t execution, const std::map<std::uintptr_t, std::uint64_t>& imports,
-              const std::map<const HistoryStorage*, std::vector<std::uint64_t>>& histories)
-        : frame_(frame),
-          execution_(execution),
-          imports_(imports),
-          histories_(histories),
-          seen_(frame.passes().size()) {}
+    Following(const FrameGraph& frame, std::uint64_t execution, const std::map<std::uintptr_t, std::uint64_t>& imports)
+        : frame_(frame), execution_(execution), imports_(imports), seen_(frame.passes().size()) {}
 
     std::uint64_t seen_by(std::uint32_t pass) {
         if (seen_[pass]) return *seen_[pass];
@@ -207,7 +186,7 @@ class Following {
                 return access.resource == resource && !is_write(access.access);
             });
             if (read == node.accesses.end()) continue;
-            for (std::uint64_t value : values(resource, read->version)) seen = fold(seen, value);
+            seen = fold(seen, contents(resource, read->version));
         }
         return *(seen_[pass] = seen);
     }
@@ -220,31 +199,10 @@ class Following {
         return continues ? fold(value, contents(r, version - 1)) : value;
     }
 
-    std::vector<std::uint64_t> pushed(std::uint32_t r) {
-        const ResourceNode& resource = frame_.resources()[r];
-        std::vector<std::uint64_t> values;
-        for (std::uint32_t i = 0; resource.newest_version > 0 && i < resource.history.push; ++i)
-            values.push_back(written(seen_by(resource.writer_of[1]), resource.name, i));
-        return values;
-    }
-
   private:
-    std::vector<std::uint64_t> values(std::uint32_t r, std::uint32_t version) {
-        const ResourceNode& resource = frame_.resources()[r];
-        if (resource.kind != ResourceKind::History) return {contents(r, version)};
-        std::vector<std::uint64_t> values(resource.history.keep, 0);
-        const auto kept = histories_.find(resource.storage);
-        for (std::size_t i = 1; kept != histories_.end() && i <= std::min(values.size(), kept->second.size()); ++i)
-            values[values.size() - i] = kept->second[kept->second.size() - i];
-        if (version == 1)
-            for (std::uint64_t value : pushed(r)) values.push_back(value);
-        return values;
-    }
-
     const FrameGraph& frame_;
     std::uint64_t execution_;
     const std::map<std::uintptr_t, std::uint64_t>& imports_;
-    const std::map<const HistoryStorage*, std::vector<std::uint64_t>>& histories_;
     std::vector<std::optional<std::uint64_t>> seen_;
 };
 
@@ -253,7 +211,7 @@ class Following {
 void Reference::execute(const FrameGraph& frame, const Plan& plan, std::uint64_t execution, Sightings& sightings) {
     for (const ResourceNode& resource : frame.resources())
         if (resource.kind == ResourceKind::Imported) imports_.try_emplace(resource.imported.object, 0);
-    Following following(frame, execution, imports_, histories_);
+    Following following(frame, execution, imports_);
     std::vector<char> runs(frame.passes().size(), 0);
     for (const PlannedPass& pass : plan.passes) {
         runs[pass.pass] = 1;
@@ -265,8 +223,6 @@ void Reference::execute(const FrameGraph& frame, const Plan& plan, std::uint64_t
         std::uint32_t version = resource.newest_version;
         while (version > 0 && runs[resource.writer_of[version]] == 0) --version;
         if (resource.kind == ResourceKind::Imported) imports[resource.imported.object] = following.contents(r, version);
-        if (resource.kind == ResourceKind::History)
-            for (std::uint64_t value : following.pushed(r)) histories_[resource.storage].push_back(value);
     }
     imports_ = std::move(imports);
 }

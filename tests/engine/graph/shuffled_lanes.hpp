@@ -49,8 +49,7 @@ class Reference {
     void execute(const FrameGraph& frame, const Plan& plan, std::uint64_t execution, Sightings& sightings);
 
   private:
-    std::map<std::uintptr_t, std::uint64_t> imports_;                        ///< contents by address
-    std::map<const HistoryStorage*, std::vector<std::uint64_t>> histories_;  ///< newest last
+    std::map<std::uintptr_t, std::uint64_t> imports_;  ///< contents by address
 };
 
 }  // namespace kinetograph::graph

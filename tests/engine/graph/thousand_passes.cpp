@@ -11,29 +11,14 @@ namespace {
 constexpr std::size_t kFrames = 20;
 constexpr std::size_t kFramePasses = 5;  // convert, blit, compose, copy back, read back
 constexpr std::size_t kBlockPasses = 4;  // norm, conv, norm, conv with the residual
-constexpr std::size_t kBlocks = (ThousandPasses::kPasses - kFrames * kFramePasses) / kBlockPasses;
+constexpr std::size_t kBlocks = (kThousandPasses - kFrames * kFramePasses) / kBlockPasses;
 constexpr std::size_t kBlocksPerFrame = kBlocks / kFrames;
-
-std::string cache_name(std::size_t i) { return fmt::format("block{}.conv{}.cache", i / 2, i % 2); }
 
 const auto kNothing = [](const NoData&, TestContext&) {};
 
 }  // namespace
 
-ThousandPasses::ThousandPasses() {
-    for (std::size_t i = 0; i < kBlocks * 2; ++i) {
-        own_.push_back(std::make_unique<HistoryStorage>(cache_name(i), kKiB * 64, 3, MemoryDomain::Accelerator,
-                                                        Physical{.object = 4096 * (i + 1), .bytes = kKiB * 192}));
-        caches_.push_back(own_.back().get());
-    }
-}
-
-ThousandPasses::ThousandPasses(Executor& executor) {
-    for (std::size_t i = 0; i < kBlocks * 2; ++i)
-        caches_.push_back(executor.create_history(cache_name(i), {.value_bytes = kKiB * 64, .slots = 3}).value());
-}
-
-void ThousandPasses::declare(FrameGraph& frame) {
+void declare_thousand_passes(FrameGraph& frame) {
     const Buffer latents = frame.import_buffer("latents", {.bytes = kKiB, .domain = MemoryDomain::Accelerator},
                                                {.object = 4096, .bytes = kKiB});
     const Image target = frame.import_image("target", {.width = 512, .height = 288}, {.object = 8192});
@@ -52,10 +37,11 @@ void ThousandPasses::declare(FrameGraph& frame) {
                 features = pass.create(name + ".out", {.bytes = bytes}, Access::KernelWrite);
             });
             step(fmt::format("decoder.block{}.conv{}", block, half), Lane::Accelerator, [&](auto& pass, auto& name) {
-                const History cache = frame.import_history(*caches_[block * 2 + half], {.keep = 2, .push = 1});
+                const Buffer kept =
+                    frame.import_buffer(name + ".kept", {.bytes = 128 * kKiB},
+                                        {.object = 1'000'000 * (block * 2 + half + 1), .bytes = 128 * kKiB});
                 pass.read(features, Access::KernelRead);
-                pass.read(cache, Access::KernelRead);
-                pass.push(cache, Access::KernelWrite);
+                frame.export_contents(pass.write(pass.read(kept, Access::KernelRead), Access::KernelWrite));
                 if (half == 1) pass.read(shortcut, Access::KernelRead);
                 features = pass.create(name + ".out", {.bytes = bytes}, Access::KernelWrite);
             });

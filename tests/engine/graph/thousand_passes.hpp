@@ -2,21 +2,12 @@
 // accelerator, whose frames are converted and composed on the Vulkan lanes and read back by the host. 1,000 passes.
 #pragma once
 
-#include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/graph/frame_graph.hpp>
 
 namespace kinetograph::graph {
 
-class ThousandPasses {
-  public:
-    static constexpr std::size_t kPasses = 1000;
+inline constexpr std::size_t kThousandPasses = 1000;
 
-    ThousandPasses();                             ///< with rings that nobody can execute on
-    explicit ThousandPasses(Executor& executor);  ///< with rings of `executor`
-    void declare(FrameGraph& frame);
-
-  private:
-    std::vector<std::unique_ptr<HistoryStorage>> own_;
-    std::vector<HistoryStorage*> caches_;
-};
+void declare_thousand_passes(FrameGraph& frame);
 
 }  // namespace kinetograph::graph

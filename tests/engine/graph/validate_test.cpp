@@ -162,24 +162,6 @@ TEST(Validate, ExportedContentsThatAreOverwritten) {
               "\"make.out\" is exported as version 1, but pass \"overwrite\" overwrites it to make version 2");
 }
 
-TEST(Validate, HistoriesThatDoNotFitTheirRing) {
-    HistoryStorage ring("cache", kKiB, 3, MemoryDomain::Accelerator, {.object = 4096, .bytes = 3 * kKiB});
-    HistoryStorage frozen("frozen", kKiB, 3, MemoryDomain::Accelerator, {.object = 8192, .bytes = 3 * kKiB});
-    Scene scene;
-    const History cache = scene.frame.import_history(ring, {.keep = 2, .push = 2});
-    scene.frame.import_history(ring, {.keep = 1, .push = 1});
-    const History kept = scene.frame.import_history(frozen, {.keep = 3, .push = 0});
-    for (const char* name : {"push1", "push2"})
-        add(scene.frame, name, Lane::Accelerator, [&](PassBuilder& pass) { pass.push(cache, Access::KernelWrite); });
-    add(scene.frame, "thaw", Lane::Accelerator, [&](PassBuilder& pass) { pass.push(kept, Access::KernelWrite); });
-    EXPECT_EQ(
-        errors(scene.frame),
-        "pass \"push2\" pushes to history \"cache\", but pass \"push1\" has pushed this execution's values already\n"
-        "history \"cache\" keeps 2 values and pushes 2, but its ring has only 3 slots\n"
-        "pass \"thaw\" pushes to history \"frozen\", which was imported with push = 0\n"
-        "history \"cache\" is imported twice: resources 0 and 1 are one ring");
-}
-
 TEST(Validate, MemoryOfAnotherAccelerator) {
     Scene scene;
     const Buffer sharp =

@@ -28,8 +28,8 @@ class CrossingTest : public InteropTest {
 
     /// The word that Vulkan fills a step's buffer with.
     virtual std::uint32_t word_of(std::uint32_t step) const = 0;
-    /// Declares the accelerator's pass, which reads `filled` and pushes a value to `kept`; the buffer to copy out.
-    virtual graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::History kept) = 0;
+    /// Declares the accelerator's pass, which reads `filled` and updates `kept`; returns the buffer to copy out.
+    virtual graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::Buffer kept) = 0;
 
     /// On the devices and the bridge, which are there.
     void make_lanes(accel::Batches batches = accel::Batches::Eager) {
@@ -50,13 +50,14 @@ class CrossingTest : public InteropTest {
                         .value();
         result_ = vulkan::Buffer::create(*display_, "result", kCrossingBytes, {.memory = vulkan::MemoryUse::Readback})
                       .value();
-        kept_ = executor_
-                    ->create_history("kept",
-                                     {.value_bytes = kCrossingBytes, .slots = 2, .domain = graph::MemoryDomain::Shared})
-                    .value();
+        kept_ = bridge_->memory().create_buffer("kept", kCrossingBytes).value();
+        const auto zeros = accelerator_->create_stream("zeros").value();
+        zeros->fill(kept_->physical().address(), std::byte{0}, kCrossingBytes);
+        ASSERT_TRUE(zeros->synchronize());
     }
     void release() override {
         executor_.reset();
+        kept_.reset();
         accelerator_memory_.reset();
         graphics_memory_.reset();
         result_.reset();
@@ -80,7 +81,7 @@ class CrossingTest : public InteropTest {
                     })
                 .out;
         const graph::Buffer made =
-            declare_accelerators(frame, filled, frame.import_history(*kept_, {.keep = 1, .push = 1}));
+            declare_accelerators(frame, filled, frame.import_buffer("kept", kCrossingBuffer, kept_->physical()));
         const graph::Buffer result =
             frame.import_buffer("result", {.bytes = kCrossingBytes, .domain = graph::MemoryDomain::Graphics},
                                 vulkan::physical_of(*result_));
@@ -173,7 +174,7 @@ class CrossingTest : public InteropTest {
     std::unique_ptr<vulkan::VulkanMemory> graphics_memory_;
     std::unique_ptr<accel::AcceleratorMemory> accelerator_memory_;
     std::unique_ptr<vulkan::Buffer> result_;
-    graph::HistoryStorage* kept_ = nullptr;
+    std::unique_ptr<SharedBuffer> kept_;  ///< from one step to the next
     graph::FrameGraph frame_;
     std::unique_ptr<graph::Executor> executor_;
 };

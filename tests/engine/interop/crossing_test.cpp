@@ -10,8 +10,7 @@ using testing::kFilling;
 using testing::Pairing;
 
 struct Add {
-    graph::Buffer in, out;
-    graph::History sums;
+    graph::Buffer in, sums, out;
 };
 
 std::uint32_t* words(std::byte* address) { return reinterpret_cast<std::uint32_t*>(address); }
@@ -26,24 +25,23 @@ class Crossing : public testing::CrossingTest, public ::testing::WithParamInterf
         make_lanes();
     }
     std::uint32_t word_of(std::uint32_t step) const override { return step; }
-    graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::History kept) override {
+    graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::Buffer kept) override {
         return frame
             .add_pass<Add>(
                 "add", Lane::Accelerator,
                 [&](graph::PassBuilder& pass, Add& data) {
                     data.in = pass.read(filled, graph::Access::KernelRead);
-                    data.sums = pass.push(pass.read(kept, graph::Access::KernelRead), graph::Access::KernelWrite);
+                    data.sums = pass.write(pass.read(kept, graph::Access::KernelRead), graph::Access::KernelWrite);
                     data.out = pass.create("added", testing::kCrossingBuffer, graph::Access::KernelWrite);
                 },
                 [](const Add& data, accel::PassContext& context) {
                     context.stream().enqueue(
                         context.pass_name(),
                         [in = words(context.address(data.in)), out = words(context.address(data.out)),
-                         before = words(context.address(data.sums, -1)),
-                         now = words(context.address(data.sums, 0))]() -> Result<void> {
+                         sums = words(context.address(data.sums))]() -> Result<void> {
                             for (std::uint32_t i = 0; i < kCrossingWords; ++i) {
-                                now[i] = before[i] + in[i];
-                                out[i] = now[i] + in[i];
+                                sums[i] += in[i];
+                                out[i] = sums[i] + in[i];
                             }
                             return {};
                         });
@@ -68,15 +66,6 @@ TEST_P(Crossing, StepsInFlightDoNotDisturbEachOther) {
     for (std::uint32_t step = 1; step <= 50; ++step) last = execute(step);
     wait(last);
     expect_result(50 * 51 / 2 + 50);
-}
-
-TEST_P(Crossing, AfterAResetTheSharedHistoryBeginsAtZero) {
-    ASSERT_NO_FATAL_FAILURE(set_up());
-    if (IsSkipped()) return;
-    wait(execute(7));
-    ASSERT_TRUE(executor_->reset_histories());
-    wait(execute(5));
-    expect_result(10);
 }
 
 TEST_P(Crossing, ThePlanSaysWhatTheHandOversCost) {

@@ -14,8 +14,7 @@ namespace kinetograph::interop::testing {
 class ScaleCrossing : public CrossingTest {
   protected:
     struct Scale {
-        graph::Buffer in, between, out;
-        graph::History values;
+        graph::Buffer in, between, kept, out;
     };
     void load_kernel() {
         kernel_ = accelerator_->load("test kernels", standin::placeholder_image())
@@ -30,20 +29,20 @@ class ScaleCrossing : public CrossingTest {
     std::uint32_t word_of(std::uint32_t step) const override {
         return std::bit_cast<std::uint32_t>(static_cast<float>(step));
     }
-    graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::History kept) override {
+    graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::Buffer kept) override {
         return frame
             .add_pass<Scale>(
                 "scale", graph::Lane::Accelerator,
                 [&](graph::PassBuilder& pass, Scale& data) {
                     data.in = pass.read(filled, graph::Access::KernelRead);
                     data.between = pass.create("between", {.bytes = kCrossingBytes}, graph::Access::KernelWrite);
-                    data.values = pass.push(pass.read(kept, graph::Access::KernelRead), graph::Access::KernelWrite);
+                    data.kept = pass.write(pass.read(kept, graph::Access::KernelRead), graph::Access::KernelWrite);
                     data.out = pass.create("out", kCrossingBuffer, graph::Access::KernelWrite);
                 },
                 [this](const Scale& data, accel::PassContext& context) {
                     launch(context, context.address(data.in), context.address(data.between), 2.0F, 0.0F);
-                    launch(context, context.address(data.between), context.address(data.values, 0), 1.0F, 1.0F);
-                    launch(context, context.address(data.values, -1), context.address(data.out), 1.0F, 0.0F);
+                    launch(context, context.address(data.kept), context.address(data.out), 1.0F, 0.0F);
+                    launch(context, context.address(data.between), context.address(data.kept), 1.0F, 1.0F);
                 })
             .out;
     }

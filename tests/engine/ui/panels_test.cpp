@@ -263,12 +263,12 @@ TEST_F(Panels, PacingShowsLowsPartsAndThePassThatWasLate) {
     expect_all(panel.text, {"10 frames", "6.7 fps", "150 ms", "60.0 ms", "1 late", "up2.conv1 took"});
 }
 
-TEST_F(Panels, MemoryShowsArenasHistoriesAndTheApplicationsFigures) {
+TEST_F(Panels, MemoryShowsArenasImportsAndTheApplicationsFigures) {
     profile_.set_memory({{.device = "GPU 0", .what = "weights", .bytes = 512U << 20U, .budget = 0},
                          {.device = "GPU 0", .what = "heap", .bytes = 3U << 20U, .budget = 8U << 20U}});
     const Overheard& panel = open(make_memory_panel());
     expect_all(panel.text, {"GPU 0 weights: 512 MiB", "3.00 MiB of 8.00 MiB", "arenas 4.00 MiB, 6.00 MiB without",
-                            "kept from step to step: 2.00 MiB"});
+                            "imported, outlives a step: 2.00 MiB"});
     bool explained = false;
     for (float y = panel.place.Min.y + 40; y < panel.place.Max.y && !explained; y += 20) {
         point_at(panel.place.Min.x + 30, y);

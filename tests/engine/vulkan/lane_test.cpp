@@ -35,8 +35,7 @@ struct Sample {
     graph::Buffer output;
 };
 struct Roll {
-    graph::History history;
-    graph::Buffer output;
+    graph::Buffer state;
 };
 
 class Lanes : public testing::VulkanTest {
@@ -213,32 +212,28 @@ TEST_F(Lanes, AliasedBuffersAndImagesKeepTheirContentsWhileTheyAreNeeded) {
     }
 }
 
-TEST_F(Lanes, AHistoryKeepsValuesAcrossExecutions) {
-    auto history = executor_->create_history(
-        "running", {.value_bytes = kBytes, .slots = 2, .domain = graph::MemoryDomain::Graphics});
-    ASSERT_TRUE(history) << history.error().message;
-    ASSERT_TRUE(executor_->reset_histories());
+TEST_F(Lanes, AnImportKeepsValuesAcrossExecutions) {
+    const auto state = Buffer::create(*device_, "running", kBytes, {}).value();
+    ASSERT_TRUE(device_->run_once("zeroing", [&](VkCommandBuffer commands) {
+        device_->table().vkCmdFillBuffer(commands, state->handle(), 0, VK_WHOLE_SIZE, 0);
+    }));
     for (std::uint32_t step = 1; step <= 5; ++step) {
         graph::FrameGraph frame = make_graph();
-        const graph::History kept = frame.import_history(**history, {.keep = 1, .push = 1});
+        const graph::Buffer kept = frame.import_buffer(
+            "running", {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics}, physical_of(*state));
         const auto& rolled = frame.add_pass<Roll>(
             "roll", graph::Lane::Graphics,
             [&](graph::PassBuilder& pass, Roll& data) {
-                const graph::History before = pass.read(kept, graph::Access::ComputeRead);
-                data.history = pass.push(before, graph::Access::ComputeWrite);
-                data.output = pass.create("rolled", {.bytes = kBytes, .domain = graph::MemoryDomain::Graphics},
-                                          graph::Access::ComputeWrite);
+                data.state = pass.write(pass.read(kept, graph::Access::ComputeRead), graph::Access::ComputeWrite);
             },
             [this, step](const Roll& data, PassContext& context) {
                 const Constants constants{1, step, kCount};
-                for (const BufferRange& output : {context.range(data.history, 0), context.range(data.output)}) {
-                    context.bind(*scale_add_,
-                                 {Descriptor::storage(context.range(data.history, -1)), Descriptor::storage(output)});
-                    context.push_constants(*scale_add_, &constants, sizeof(constants));
-                    context.table().vkCmdDispatch(context.commands(), kCount / 64, 1, 1);
-                }
+                const Descriptor values = Descriptor::storage(context.range(data.state));
+                context.bind(*scale_add_, {values, values});
+                context.push_constants(*scale_add_, &constants, sizeof(constants));
+                context.table().vkCmdDispatch(context.commands(), kCount / 64, 1, 1);
             });
-        copy_out(frame, graph::Lane::Graphics, rolled.output);
+        copy_out(frame, graph::Lane::Graphics, rolled.state);
         run(frame);
         expect_result(step * (step + 1) / 2);
     }
