@@ -137,13 +137,14 @@ struct Clip {
 
     /// All frames, in steps of `cut` latent frames each.
     std::vector<float> decode(accel::Device& device, tensor::DType dtype, accel::Batches batches,
-                              const std::vector<std::int64_t>& cut) const {
+                              const std::vector<std::int64_t>& cut, Bands bands = {}) const {
         const auto checkpoint = Checkpoint::open(fmt::format("synthetic:wan2.1,dim={}", dim)).value();
         const auto load = [&](const std::string& name) { return checkpoint.load(name).value(); };
         const auto model =
             Model::create(device, "a decoder", {.network = checkpoint.network(), .dtype = dtype}, load).value();
         const auto decoder =
-            Decoder::create(model, {height, width}, {.max_frames = *std::ranges::max_element(cut), .batches = batches})
+            Decoder::create(model, {height, width},
+                            {.max_frames = *std::ranges::max_element(cut), .batches = batches, .bands = bands})
                 .value();
         std::vector<float> frames;
         std::int64_t next = 0;
@@ -167,6 +168,19 @@ TEST_F(CudaDecoder, OfANarrowCheckpointAgreesWithTheCpuHoweverStepsAreCutAndEnqu
     EXPECT_TRUE(golden::within(frames, wanted, kBf16AgainstFp32));
     if (test::kSanitized) return;
     EXPECT_EQ(clip.decode(*device_, tensor::DType::BF16, accel::Batches::Eager, {1, 2}), frames);
+}
+
+TEST_F(CudaDecoder, IsTheSameBitForBitInBandsOfRows) {
+    const Clip clip{.dim = on_gpu() ? 96 : 16, .height = on_gpu() ? 24 : 2, .width = on_gpu() ? 5 : 1};
+    const std::vector<std::int64_t> cut(on_gpu() ? 4 : 2, 1);
+    for (const auto dtype :
+         on_gpu() ? std::vector{tensor::DType::BF16, tensor::DType::F16} : std::vector{tensor::DType::BF16}) {
+        const auto whole = clip.decode(*device_, dtype, accel::Batches::Replayed, cut);
+        for (const Bands bands :
+             on_gpu() ? std::vector{Bands{2, 0}, Bands{3, 1}, Bands{7, 2}} : std::vector{Bands{2, 2}})
+            EXPECT_TRUE(clip.decode(*device_, dtype, accel::Batches::Replayed, cut, bands) == whole)
+                << bands.count << " bands from upsampling " << bands.upsampling;
+    }
 }
 
 TEST_F(CudaGpuDecoder, IsTheSameBitForBitWhetherStepsAreReplayedOrEnqueuedAnew) {
