@@ -66,6 +66,7 @@ void mbarrier_init(void* barrier, uint32_t count, const Instruction& at);
 void mbarrier_invalidate(void* barrier, const Instruction& at);
 void mbarrier_arrive(void* barrier, uint32_t expected_bytes, const Instruction& at);
 void mbarrier_arrive_remote(uint32_t address, uint32_t expected_bytes, const Instruction& at);
+void mbarrier_arrive_release(uint32_t address, const Instruction& at);
 void mbarrier_expect(void* barrier, uint32_t bytes, const Instruction& at);
 void mbarrier_wait(void* barrier, uint32_t parity, const Instruction& at);
 bool mbarrier_test(void* barrier, uint32_t parity, const Instruction& at);

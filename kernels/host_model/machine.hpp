@@ -119,6 +119,14 @@ struct PendingTensorLoad {
     Instruction at;
 };
 
+/// A word for another CTA's shared memory, seen there when its thread, or one of its warp that has met it since, has
+/// released it to the cluster.
+struct RemoteStore {
+    Cta* cta;
+    uint32_t offset, value;
+    uint64_t time;
+};
+
 struct Lane {
     Cta* cta = nullptr;
     uint32_t thread = 0;
@@ -133,6 +141,7 @@ struct Lane {
     std::vector<std::pair<uint32_t, Instruction>>
         answers_read;              ///< launch-control slots the thread has read since that fence
     std::vector<MBarrier*> inits;  ///< barriers the thread has initialised since its last fence
+    std::vector<RemoteStore> remote_stores;
     bool in_cluster_barrier = false;
     uint64_t cluster_generation = 0;
     std::deque<std::shared_ptr<BulkGroup>> groups;
@@ -291,6 +300,8 @@ void check_async_read(Cta& cta, uint32_t begin, uint32_t end, const Who& who, co
 /// Fills the destination of an asynchronous write with NaN patterns.
 void poison(Cta& cta, uint32_t begin, uint32_t end);
 void mark_layout(Cta& cta, uint32_t begin, uint32_t end, uint8_t layout);
+/// The lane's own, and those of its warp from before it last met them.
+void publish_remote_stores(Lane& lane);
 
 // --- cp_async.cpp ---
 

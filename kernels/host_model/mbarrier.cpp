@@ -195,6 +195,11 @@ void mbarrier_arrive_remote(uint32_t address, uint32_t expected_bytes, const Ins
     arrive_at(barrier, lane.who(), at);
 }
 
+void mbarrier_arrive_release(uint32_t address, const Instruction& at) {
+    publish_remote_stores(Machine::lane());
+    mbarrier_arrive_remote(address, 0, at);
+}
+
 void mbarrier_expect(void* pointer, uint32_t bytes, const Instruction& at) {
     Lane& lane = Machine::lane();
     lane.cta->machine.step();

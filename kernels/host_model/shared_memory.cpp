@@ -131,7 +131,20 @@ uint32_t cluster_load(uint32_t address, const Instruction& at) {
     check_access({.cta = cta, .begin = offset, .end = offset + 4, .who = lane.who(), .at = at});
     uint32_t value = 0;
     std::memcpy(&value, cta->memory + offset, sizeof(value));
+    for (const RemoteStore& store : lane.remote_stores)  // a thread sees its own
+        if (store.cta == cta && store.offset == offset) value = store.value;
     return value;
+}
+
+void publish_remote_stores(Lane& lane) {
+    for (const auto& other : lane.cta->lanes) {
+        if (other->warp() != lane.warp()) continue;
+        std::erase_if(other->remote_stores, [&](const RemoteStore& store) {
+            if (other.get() != &lane && store.time > lane.warp_sync) return false;
+            std::memcpy(store.cta->memory + store.offset, &store.value, sizeof(store.value));
+            return true;
+        });
+    }
 }
 
 void cluster_store(uint32_t address, uint32_t value, const Instruction& at) {
@@ -139,8 +152,12 @@ void cluster_store(uint32_t address, uint32_t value, const Instruction& at) {
     lane.cta->machine.step();
     const auto [cta, offset] = cluster_place(lane, address, 4, at);
     check_access({.cta = cta, .begin = offset, .end = offset + 4, .writes = true, .who = lane.who(), .at = at});
-    std::memcpy(cta->memory + offset, &value, sizeof(value));
     cta->layout[offset / 16] = kPlain;
+    if (cta == lane.cta) {
+        std::memcpy(cta->memory + offset, &value, sizeof(value));
+    } else {
+        lane.remote_stores.push_back({cta, offset, value, lane.cta->machine.time()});
+    }
 }
 
 void fence_async_shared(const Instruction&) {

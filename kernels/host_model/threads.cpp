@@ -120,6 +120,7 @@ void cluster_arrive(const Instruction& at) {
     Machine& machine = lane.cta->machine;
     machine.step();
     Cluster& cluster = lane.cta->cluster;
+    publish_remote_stores(lane);
     if (lane.in_cluster_barrier) machine.fail(lane.who(), at, "arrives twice without barrier.cluster.wait in between");
     lane.in_cluster_barrier = true;
     lane.cluster_generation = cluster.generation;

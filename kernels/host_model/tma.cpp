@@ -20,7 +20,9 @@ struct Box {
 const isa::TensorMapDesc& find_desc(const isa::TensorMap* map, const Instruction& at) {
     Lane& lane = Machine::lane();
     if (map->words[0] != kMapStamp) lane.cta->machine.fail(lane.who(), at, "the tensor map was not made by model_map");
-    return *reinterpret_cast<const isa::TensorMapDesc*>(map->words[1]);
+    if (map->words[1] != 0)
+        lane.cta->machine.fail(lane.who(), at, "the tensor map has the bit that drivers set by mistake");
+    return *reinterpret_cast<const isa::TensorMapDesc*>(map->words[2]);
 }
 
 Box checked_box(const BoxCopy& copy, const Instruction& at) {
@@ -96,7 +98,7 @@ ClusterPlace barrier_place(Lane& lane, Cta& target, uint32_t barrier, const Load
 isa::TensorMap model_map(const isa::TensorMapDesc& desc) {
     isa::TensorMap map{};
     map.words[0] = kMapStamp;
-    map.words[1] = reinterpret_cast<uintptr_t>(&desc);
+    map.words[2] = reinterpret_cast<uintptr_t>(&desc);
     return map;
 }
 

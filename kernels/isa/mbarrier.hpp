@@ -71,6 +71,16 @@ KG_DEVICE void arrive_expect(ClusterAddress barrier, uint32_t bytes KG_SITE) {
 #endif
 }
 
+/// One arrival at a barrier of any CTA of the cluster, for data that threads have stored in its shared memory: those of
+/// this thread, and those of others before a barrier that it has passed. The other side waits with wait_acquire.
+KG_DEVICE void arrive_release(ClusterAddress barrier KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::mbarrier_arrive_release(barrier.value, KG_AT("mbarrier.arrive.release.cluster"));
+#else
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier.value) : "memory");
+#endif
+}
+
 /// Announces `bytes` without arriving.
 KG_DEVICE void expect(Barrier& barrier, uint32_t bytes KG_SITE) {
 #if KG_HOST_MODEL
@@ -90,6 +100,23 @@ KG_DEVICE void wait(Barrier& barrier, uint32_t parity KG_SITE) {
         "{\n.reg .pred done;\n"
         "kg_wait:\n"
         "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@done bra kg_done;\n"
+        "bra kg_wait;\n"
+        "kg_done:\n}" ::"r"(shared_address(&barrier)),
+        "r"(parity)
+        : "memory");
+#endif
+}
+
+/// The same; what threads of the cluster had stored before arrive_release may then be read.
+KG_DEVICE void wait_acquire(Barrier& barrier, uint32_t parity KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::mbarrier_wait(&barrier, parity, KG_AT("mbarrier.try_wait.parity.acquire.cluster"));
+#else
+    asm volatile(
+        "{\n.reg .pred done;\n"
+        "kg_wait:\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
         "@done bra kg_done;\n"
         "bra kg_wait;\n"
         "kg_done:\n}" ::"r"(shared_address(&barrier)),

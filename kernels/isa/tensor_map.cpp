@@ -105,6 +105,12 @@ std::optional<std::string> broken_limit(const TensorMapDesc& desc) {
     return std::nullopt;
 }
 
+uint64_t spanned_bytes(const TensorMapDesc& desc) {
+    uint64_t bytes = desc.size[0] * element_bytes(desc.element);
+    for (uint32_t axis = 1; axis < desc.rank; ++axis) bytes += (desc.size[axis] - 1) * desc.stride_bytes[axis - 1];
+    return bytes;
+}
+
 uint32_t box_row_bytes(const TensorMapDesc& desc) {
     return (desc.mode == MapMode::Im2col ? desc.channels_per_pixel : desc.box[0]) * element_bytes(desc.element);
 }

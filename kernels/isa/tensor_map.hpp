@@ -42,6 +42,9 @@ TensorMapDesc dense_map(MapMode mode, Element element, void* address, uint32_t r
 /// The first limit of the encode calls that `desc` breaks, as a sentence; none if they would accept it.
 std::optional<std::string> broken_limit(const TensorMapDesc& desc);
 
+/// Bytes from the tensor's first element to the end of its last.
+uint64_t spanned_bytes(const TensorMapDesc& desc);
+
 /// Bytes that one load or store of this map moves, and that an mbarrier must expect: always the full box.
 uint32_t box_bytes(const TensorMapDesc& desc);
 

@@ -25,6 +25,16 @@ Result<void> encode(const Driver& driver, const isa::EncodeArguments& arguments,
                        arguments.element_stride.data(), interleave, swizzle, promotion, out_of_bounds);
 }
 
+/// Whether the driver sets kWrongMapBit in that map.
+bool sets_wrong_bit(const Context& context, const isa::TensorMapDesc& desc) {
+    constexpr int kRepaired = 13020;  // CUDA_VERSION
+    const std::string& architecture = context.info().architecture;
+    if (!architecture.starts_with("sm_10") && !architecture.starts_with("sm_12")) return false;
+    int version = 0;
+    return isa::spanned_bytes(desc) < kSmallTensorBytes &&
+           context.cuda().cuDriverGetVersion(&version) == Status::Success && version < kRepaired;
+}
+
 }  // namespace
 
 Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view tensor,
@@ -41,6 +51,7 @@ Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view 
         return fail(std::move(done.error()), fmt::format("tensor map of \"{}\"", tensor));
     isa::TensorMap map{};
     std::ranges::copy(encoded.words, map.words);
+    if (sets_wrong_bit(*context, desc)) map.words[1] &= ~kWrongMapBit;
     return map;
 }
 

@@ -8,6 +8,10 @@
 
 namespace kinetograph::accel::cuda {
 
+/// CUDA drivers before 13.2 set a bit of word 1 that makes Blackwell's copies of some tensors below this size fault now
+/// and then; maps are used without it. Source: CUTLASS, include/cute/atom/copy_traits_sm90_im2col.hpp.
+inline constexpr std::uint64_t kSmallTensorBytes = 128 << 10, kWrongMapBit = 1U << 21U;
+
 /// Encodes a tiled or im2col map, which then belongs into a __grid_constant__ parameter of a kernel. Work of the host
 /// alone: the tensor's contents are not looked at, its memory may be of any kind that the device addresses.
 ///

@@ -4,8 +4,8 @@
 #include <kinetograph/kernels/cuda/sm100/halo_faults.hpp>
 
 /// What one instance of the halo convolution is made of. A CTA's tile is `blocks` blocks of 16 x 8 pixels, one below
-/// the other, times `bn` filters; a block is the 128 rows of one MMA. The CTAs of a cluster take tiles side by side.
-/// Those of a pair hold half of the filters' rows each; two pairs load a quarter each and send it to both.
+/// the other, times `bn` filters; a block is the 128 rows of one MMA. The CTAs of a pair take blocks side by side and
+/// hold half of the filters' rows each; a cluster is one CTA, a pair, or two pairs that share what arrives.
 namespace kinetograph::sm100 {
 
 /// How results leave the registers.
@@ -14,11 +14,20 @@ enum class HaloStore : uint8_t {
     Pixels,  ///< each lane its pixel's channels: few of them, of any number, in 16 or 32 bits; no residual, no norm
 };
 
+/// What two pairs of a cluster share.
+enum class HaloSharing : uint8_t {
+    None,     ///< there is one pair, or one CTA
+    Filters,  ///< they take tiles side by side; each loads half of the filters and sends them to both
+    Pixels,   ///< they take the same pixels, `bn` filters each; each loads every second halo and sends it to both, and
+              ///< the squares of a norm are the sum of theirs
+};
+
 struct HaloConfig {
     Element element = Element::BF16;
-    uint32_t cta_group = 2;   ///< CTAs that share one MMA
-    uint32_t cluster = 2;     ///< CTAs that share filters: a pair, or two
-    uint32_t bn = 0;          ///< filters of a tile
+    uint32_t cta_group = 2;  ///< CTAs that share one MMA
+    uint32_t cluster = 2;    ///< CTAs: an MMA's, or those of two
+    HaloSharing sharing = HaloSharing::None;
+    uint32_t bn = 0;          ///< filters of one MMA
     uint32_t blocks = 1;      ///< of a CTA
     uint32_t channels = 0;    ///< of one block of K: 32 (64-byte swizzle) or 64 (128-byte swizzle)
     uint32_t side = 3;        ///< taps along rows and along columns: 1, 2 or 3
@@ -30,7 +39,7 @@ struct HaloConfig {
 };
 
 inline constexpr uint32_t kHaloBlockRows = 16, kHaloBlockColumns = 8, kHaloBlockPixels = 128;
-inline constexpr uint32_t kHaloSumStages = 2, kHaloOutputSlots = 2, kHaloSourceSlots = 2;
+inline constexpr uint32_t kHaloSumStages = 2, kHaloOutputSlots = 2, kHaloSourceSlots = 2, kHaloSquareSlots = 2;
 /// What a warp stores at once: 32 lanes' pixels, 4 rows of 8, by 32 channels.
 inline constexpr uint32_t kPieceRows = 4, kPieceChannels = 32, kPieceBytes = 32 * kPieceChannels * 2;
 
@@ -40,8 +49,13 @@ KG_HOST_DEVICE isa::Swizzle swizzle(const HaloConfig& c) {
 /// Bytes of one row (pixel or filter) of a block of K.
 KG_HOST_DEVICE uint32_t row_bytes(const HaloConfig& c) { return c.channels * 2; }
 KG_HOST_DEVICE uint32_t cta_rows(const HaloConfig& c) { return c.blocks * kHaloBlockRows; }
-/// Columns of a cluster's tile.
-KG_HOST_DEVICE uint32_t tile_columns(const HaloConfig& c) { return c.cluster * kHaloBlockColumns; }
+/// Columns and filters of a cluster's tile.
+KG_HOST_DEVICE uint32_t tile_columns(const HaloConfig& c) {
+    return (c.sharing == HaloSharing::Pixels ? c.cta_group : c.cluster) * kHaloBlockColumns;
+}
+KG_HOST_DEVICE uint32_t tile_filters(const HaloConfig& c) {
+    return c.sharing == HaloSharing::Pixels ? c.cluster / c.cta_group * c.bn : c.bn;
+}
 /// Pixels under the taps of a CTA's blocks: their own and those beyond their edges.
 KG_HOST_DEVICE uint32_t halo_rows(const HaloConfig& c) { return cta_rows(c) + c.side - 1; }
 KG_HOST_DEVICE uint32_t halo_columns(const HaloConfig& c) { return kHaloBlockColumns + c.side - 1; }
@@ -50,7 +64,9 @@ KG_HOST_DEVICE uint32_t input_stage_bytes(const HaloConfig& c) { return (halo_by
 /// Filters that one CTA holds.
 KG_HOST_DEVICE uint32_t cta_filters(const HaloConfig& c) { return c.bn / c.cta_group; }
 /// Filters that one CTA loads.
-KG_HOST_DEVICE uint32_t loaded_filters(const HaloConfig& c) { return c.bn / c.cluster; }
+KG_HOST_DEVICE uint32_t loaded_filters(const HaloConfig& c) {
+    return c.sharing == HaloSharing::Filters ? c.bn / c.cluster : cta_filters(c);
+}
 KG_HOST_DEVICE uint32_t filter_stage_bytes(const HaloConfig& c) { return c.stage_taps * cta_filters(c) * row_bytes(c); }
 /// Filter stages of one block of K: all its taps.
 KG_HOST_DEVICE uint32_t tap_groups(const HaloConfig& c) { return c.side * c.side / c.stage_taps; }
@@ -65,9 +81,13 @@ KG_HOST_DEVICE uint32_t staging_bytes(const HaloConfig& c) {
     if (c.store == HaloStore::Pixels) return 1024;  // none: the next member's alignment
     return kEpilogueWarps * (kHaloOutputSlots + kHaloSourceSlots) * kPieceBytes;
 }
+/// The other pair's squares of a tile's pixels, and of the next tile's.
+KG_HOST_DEVICE uint32_t squares_bytes(const HaloConfig& c) {
+    return c.sharing == HaloSharing::Pixels ? kHaloSquareSlots * kHaloBlockPixels * 4 : 0;
+}
 KG_HOST_DEVICE uint32_t shared_bytes(const HaloConfig& c) {
     return c.input_stages * input_stage_bytes(c) + c.filter_stages * filter_stage_bytes(c) + staging_bytes(c) +
-           1024;  // the barriers
+           squares_bytes(c) + 1024;  // the barriers
 }
 
 /// Every limit that a config can break, each with its message.
@@ -76,8 +96,9 @@ struct CheckedHaloConfig {
     static constexpr HaloConfig c = kConfig;
     static_assert(c.element == Element::BF16 || c.element == Element::F16, "16-bit elements");
     static_assert(c.cta_group == 1 || c.cta_group == 2, "one CTA or a pair issues an MMA");
-    static_assert(c.cluster == c.cta_group || (c.cluster == 2 * c.cta_group && c.stage_taps == 1),
-                  "one MMA's CTAs or two's, whose parts of a stage lie side by side");
+    static_assert(c.cluster == (c.sharing == HaloSharing::None ? 1 : 2) * c.cta_group, "one MMA's CTAs or two's");
+    static_assert(c.sharing != HaloSharing::Filters || c.stage_taps == 1, "parts of a stage lie side by side");
+    static_assert(c.sharing != HaloSharing::Pixels || c.store == HaloStore::Pieces, "a head has few filters");
     static_assert(c.channels == 32 || c.channels == 64, "a block of K is one span of the 64- or 128-byte swizzle");
     static_assert(c.bn % (16 * c.cta_group) == 0 && c.bn <= 256, "N is a multiple of 16, of 32 for a pair");
     static_assert(c.store == HaloStore::Pixels ? c.bn == 16 : c.bn % kPieceChannels == 0, "results are whole pieces");

@@ -8,10 +8,12 @@ namespace kinetograph::sm100 {
 /// A tile of `bn` filters under side x side taps with as many stages as fit: filters first, four of each, then filters
 /// again. 16 filters are a network's last few channels: one CTA, stored pixel by pixel.
 KG_HOST_DEVICE HaloConfig halo_config(Element element, uint32_t bn, uint32_t blocks, uint32_t side, uint32_t channels,
-                                      uint32_t cluster) {
+                                      HaloSharing sharing = HaloSharing::None) {
+    const uint32_t group = bn == 16 ? 1 : 2;
     HaloConfig c{.element = element,
-                 .cta_group = cluster == 1 ? 1u : 2u,
-                 .cluster = cluster,
+                 .cta_group = group,
+                 .cluster = sharing == HaloSharing::None ? group : 2 * group,
+                 .sharing = sharing,
                  .bn = bn,
                  .blocks = blocks,
                  .channels = channels,
@@ -28,21 +30,24 @@ KG_HOST_DEVICE HaloConfig halo_config(Element element, uint32_t bn, uint32_t blo
     return c;
 }
 
-// X(name, element, filters, blocks, taps a side, channels of a block of K, CTAs of a cluster). A name says filters x
-// pixels of a CTA, taps, channels, and whether two pairs share filters.
-#define KG_SM100_HALO_TILES(X, element)                 \
-    X(n96_32x8_3_32, element, 96, 2, 3, 32, 2)          \
-    X(n96_32x8_3_64, element, 96, 2, 3, 64, 2)          \
-    X(n192_16x8_3_64, element, 192, 1, 3, 64, 2)        \
-    X(n192_16x8_3_64_shared, element, 192, 1, 3, 64, 4) \
-    X(n192_16x8_3_32, element, 192, 1, 3, 32, 2)        \
-    X(n16_32x8_3_32, element, 16, 2, 3, 32, 1)          \
-    X(n96_32x8_2_32, element, 96, 2, 2, 32, 2)          \
-    X(n96_32x8_2_64, element, 96, 2, 2, 64, 2)          \
-    X(n192_16x8_2_64, element, 192, 1, 2, 64, 2)        \
-    X(n192_16x8_2_64_shared, element, 192, 1, 2, 64, 4) \
-    X(n96_32x8_1_32, element, 96, 2, 1, 32, 2)          \
-    X(n192_16x8_1_64, element, 192, 1, 1, 64, 2)        \
-    X(n16_32x8_1_32, element, 16, 2, 1, 32, 1)
+// X(name, element, filters of an MMA, blocks, taps a side, channels of a block of K, what two pairs share). A name says
+// filters x pixels, taps, channels, and whether two pairs share filters; 384 filters are two pairs' that share pixels.
+#define KG_SM100_HALO_TILES(X, element)                                    \
+    X(n96_32x8_3_32, element, 96, 2, 3, 32)                                \
+    X(n96_32x8_3_64, element, 96, 2, 3, 64)                                \
+    X(n192_16x8_3_64, element, 192, 1, 3, 64)                              \
+    X(n192_16x8_3_64_shared, element, 192, 1, 3, 64, HaloSharing::Filters) \
+    X(n192_16x8_3_32, element, 192, 1, 3, 32)                              \
+    X(n384_16x8_3_64, element, 192, 1, 3, 64, HaloSharing::Pixels)         \
+    X(n384_16x8_3_32, element, 192, 1, 3, 32, HaloSharing::Pixels)         \
+    X(n16_32x8_3_32, element, 16, 2, 3, 32)                                \
+    X(n96_32x8_2_32, element, 96, 2, 2, 32)                                \
+    X(n96_32x8_2_64, element, 96, 2, 2, 64)                                \
+    X(n192_16x8_2_64, element, 192, 1, 2, 64)                              \
+    X(n192_16x8_2_64_shared, element, 192, 1, 2, 64, HaloSharing::Filters) \
+    X(n96_32x8_1_32, element, 96, 2, 1, 32)                                \
+    X(n192_16x8_1_64, element, 192, 1, 1, 64)                              \
+    X(n384_16x8_1_64, element, 192, 1, 1, 64, HaloSharing::Pixels)         \
+    X(n16_32x8_1_32, element, 16, 2, 1, 32)
 
 }  // namespace kinetograph::sm100

@@ -9,7 +9,8 @@
 
 /// Four epilogue warps: tensor memory -> + bias -> SiLU -> + beta * residual -> round -> store, and the RMS norm of the
 /// rounded values -> SiLU -> store. A lane holds one pixel, 32 channels at a time; the rounded values of all channels
-/// stay in its registers as packed words, so the norm is a second sweep over registers that asks no other thread.
+/// stay in its registers as packed words, so the norm is a second sweep over registers; where the filters of a pixel are
+/// two pairs', they send each other the sums of its squares.
 namespace kinetograph::sm100 {
 
 template <HaloConfig kConfig, HaloFault kFault>
@@ -78,6 +79,8 @@ class HaloEpilogueRole {
             if (has(sm90::kConvOutput)) store(p_.output[tile.frame], tile, block, piece, rounded[piece]);
         }
         if (!has(sm90::kConvNorm)) return;
+        if constexpr (c.sharing == HaloSharing::Pixels && kFault != HaloFault::NormOfOnePair)
+            squares += squares_of_other_pair(squares);
         const float length = isa::square_root(squares);
         const float scale = p_.sqrt_c_out / (length > 1e-12f ? length : 1e-12f);
         KG_UNROLL
@@ -146,6 +149,27 @@ class HaloEpilogueRole {
             squares += rounded[0] * rounded[0] + rounded[1] * rounded[1];
         }
         return squares;
+    }
+
+    /// This pixel's over the other pair's filters, for its own. Two slots need no barrier to say that they are free:
+    /// squares of the tile after the next follow those of the next, which their warp sends when it has read this one's.
+    KG_DEVICE float squares_of_other_pair(float squares) {
+        const uint32_t slot = kFault == HaloFault::OneSlotOfSquares ? 0 : exchange_.slot;
+        const uint32_t other = Walk::counterpart();
+        isa::store_cluster(isa::map_to_rank(&smem_.squares[slot][warp_][lane_], other), isa::bits_of(squares));
+        isa::sync_warp();
+        if (lane_ == 0) {
+            const isa::ClusterAddress full = isa::map_to_rank(&smem_.squares_full[exchange_.slot], other);
+            if constexpr (kFault == HaloFault::NoSquaresRelease) {
+                isa::mbarrier::arrive(full);
+            } else {
+                isa::mbarrier::arrive_release(full);
+            }
+        }
+        if constexpr (kFault != HaloFault::NoSquaresWait)
+            isa::mbarrier::wait_acquire(smem_.squares_full[exchange_.slot], exchange_.parity);
+        exchange_.advance();
+        return isa::load_shared(&smem_.squares[slot][warp_][lane_]);
     }
 
     KG_DEVICE void norm(Piece& piece, float scale, uint32_t channel) {
@@ -253,6 +277,7 @@ class HaloEpilogueRole {
     uint32_t warp_, lane_;
     Ring<kHaloOutputSlots> staging_;
     Ring<kHaloSourceSlots> source_;
+    Ring<kHaloSquareSlots> exchange_;
 };
 
 }  // namespace kinetograph::sm100

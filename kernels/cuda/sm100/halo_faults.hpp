@@ -14,6 +14,7 @@ enum class HaloFault : uint8_t {
     ExpectsOneCta,       ///< the bytes that the pair's second CTA loads are not announced
     ReleasesHaloEarly,   ///< a halo is released after its first filters instead of its last
     OneReaderOfFilters,  ///< filters that two pairs share are free after the first one's products
+    OneReaderOfHalos,    ///< likewise halos
     RowShiftOffByOne,    ///< a tap's descriptor starts one pixel late
     WrongPitch,          ///< groups of pixels take the packed distance of 8 rows instead of the halo's pitch
     WrongParity,         ///< all four sub-pixel positions read the same halo
@@ -23,6 +24,10 @@ enum class HaloFault : uint8_t {
     NoStagingWait,       ///< a staging slot is overwritten while its store still reads it
     NoStagingFence,      ///< no proxy fence between a staged piece and its store
     NormOfFirstPiece,    ///< the norm divides by the length of the first piece alone
+    NormOfOnePair,       ///< the norm divides by the length of this pair's channels alone
+    NoSquaresWait,       ///< the other pair's squares are read before they have come
+    NoSquaresRelease,    ///< squares are announced to the other pair, but not released to the cluster
+    OneSlotOfSquares,    ///< the next tile's squares take the place of this one's
 };
 
 }  // namespace kinetograph::sm100

@@ -13,6 +13,7 @@
 ///   warp 4  halos      --> input_full, input_empty   <--> warp 6  MMA  --> accumulated, drained <--> warps 0-3
 ///   warp 5  filters    --> filter_full, filter_empty <-->                                            epilogue
 ///   warp 7  residuals  --> source_full, source_empty <----------------------------------------------->
+///                                       squares_full <-- warps 0-3 of the other pair, where pairs share pixels
 namespace kinetograph::sm100 {
 
 /// Grid: any number of CTAs along x, in clusters of `cluster`; 256 threads.
@@ -57,14 +58,17 @@ struct HaloKernel {
 
     KG_DEVICE static void initialise_barriers(Smem& smem) {
         for (auto& barrier : smem.input_full) isa::mbarrier::init(barrier, 1);
-        for (auto& barrier : smem.input_empty) isa::mbarrier::init(barrier, 1);
+        constexpr uint32_t kReadHalo = kFault != HaloFault::OneReaderOfHalos && c.sharing == HaloSharing::Pixels ? 2 : 1;
+        for (auto& barrier : smem.input_empty) isa::mbarrier::init(barrier, kReadHalo);  // MMAs
         for (auto& barrier : smem.filter_full) isa::mbarrier::init(barrier, 1);
-        constexpr uint32_t kReaders = kFault == HaloFault::OneReaderOfFilters ? 1 : c.cluster / c.cta_group;  // MMAs
-        for (auto& barrier : smem.filter_empty) isa::mbarrier::init(barrier, kReaders);
+        constexpr uint32_t kReadFilters =
+            kFault != HaloFault::OneReaderOfFilters && c.sharing == HaloSharing::Filters ? 2 : 1;
+        for (auto& barrier : smem.filter_empty) isa::mbarrier::init(barrier, kReadFilters);
         for (auto& barrier : smem.accumulated) isa::mbarrier::init(barrier, 1);
         for (auto& barrier : smem.drained) isa::mbarrier::init(barrier, c.cta_group * kEpilogueWarps);
         for (auto& barrier : smem.source_full) isa::mbarrier::init(barrier, 1);
         for (auto& barrier : smem.source_empty) isa::mbarrier::init(barrier, kEpilogueWarps);
+        for (auto& barrier : smem.squares_full) isa::mbarrier::init(barrier, kEpilogueWarps);
         isa::mbarrier::init(smem.deallocate, c.cta_group * kEpilogueWarps);
         if constexpr (kFault != HaloFault::NoBarrierInitFence) isa::fence_barrier_init();
     }

@@ -12,10 +12,13 @@ struct HaloLoadRole {
     using Walk = HaloWalk<kConfig>;
     static constexpr HaloConfig c = kConfig;
 
-    /// One halo a block of K; pixels outside the image and channels past the last are zeros.
+    /// One halo a block of K; pixels outside the image and channels past the last are zeros. Two pairs that share
+    /// pixels load in turn.
     KG_DEVICE static void input(const HaloParams& params, Smem& smem) {
         const sm90::ConvParams& p = params.conv;
+        prefetch_inputs(p);
         Ring<c.input_stages> ring{0, 1};
+        uint32_t turn = 0;
         for (Walk walk(p); walk.more(); walk.advance()) {
             const HaloTile tile = walk.tile();
             const int32_t px = kFault == HaloFault::WrongParity ? 0 : tile.px();
@@ -23,26 +26,28 @@ struct HaloLoadRole {
             const sm90::FrameTaps& taps = p.taps[tile.frame];
             for (uint32_t tap = 0; tap < taps.count; ++tap) {
                 const isa::TensorMap& map = p.input[taps.input[tap]];
-                for (uint32_t block = 0; block < p.channel_blocks; ++block, ring.advance()) {
+                for (uint32_t block = 0; block < p.channel_blocks; ++block, ring.advance(), turn ^= 1) {
                     isa::mbarrier::wait(smem.input_empty[ring.slot], ring.parity);
                     expect(smem.input_full[ring.slot], halo_bytes(c));
-                    load(smem.input[ring.slot], map,
-                         isa::tma::Coordinates<3>{{static_cast<int32_t>(block * c.channels), x, y}},
-                         smem.input_full[ring.slot]);
+                    if (c.sharing == HaloSharing::Pixels && turn != Walk::pair()) continue;
+                    load<c.sharing == HaloSharing::Pixels>(
+                        smem.input[ring.slot], map,
+                        isa::tma::Coordinates<3>{{static_cast<int32_t>(block * c.channels), x, y}},
+                        smem.input_full[ring.slot]);
                 }
             }
         }
         drain(smem.input_empty, ring);
     }
 
-    /// stage_taps taps of this CTA's filters a stage. Of two pairs each loads half of them for both.
+    /// stage_taps taps of this CTA's filters a stage. Of two pairs that share them each loads half for both.
     KG_DEVICE static void filter(const HaloParams& params, Smem& smem) {
         const sm90::ConvParams& p = params.conv;
         isa::tma::prefetch(p.filter);
         Ring<c.filter_stages> ring{0, 1};
         for (Walk walk(p); walk.more(); walk.advance()) {
             const HaloTile tile = walk.tile();
-            const uint32_t slice = Walk::rank() / c.cta_group * loaded_filters(c);
+            const uint32_t slice = c.sharing == HaloSharing::Filters ? Walk::pair() * loaded_filters(c) : 0;
             const auto first_filter =
                 static_cast<int32_t>(tile.n + Walk::rank() % c.cta_group * cta_filters(c) + slice);
             const sm90::FrameTaps& taps = p.taps[tile.frame];
@@ -52,10 +57,11 @@ struct HaloLoadRole {
                     for (uint32_t group = 0; group < tap_groups(c); ++group, ring.advance()) {
                         isa::mbarrier::wait(smem.filter_empty[ring.slot], ring.parity);
                         expect(smem.filter_full[ring.slot], filter_stage_bytes(c));
-                        load_filter(
+                        load<c.sharing == HaloSharing::Filters>(
                             smem.filter[ring.slot] + slice * row_bytes(c), p.filter,
-                            {{static_cast<int32_t>(block * c.channels), first_filter,
-                              static_cast<int32_t>(first + group * c.stage_taps), static_cast<int32_t>(tile.parity)}},
+                            isa::tma::Coordinates<4>{{static_cast<int32_t>(block * c.channels), first_filter,
+                                                      static_cast<int32_t>(first + group * c.stage_taps),
+                                                      static_cast<int32_t>(tile.parity)}},
                             smem.filter_full[ring.slot]);
                     }
                 }
@@ -67,6 +73,7 @@ struct HaloLoadRole {
     /// Piece by piece as the epilogue takes them, four warps' parts at once.
     KG_DEVICE static void residual(const HaloParams& params, Smem& smem) {
         const sm90::ConvParams& p = params.conv;
+        for (uint32_t frame = 0; frame < p.frames; ++frame) isa::tma::prefetch(p.residual[frame]);
         Ring<kHaloSourceSlots> ring{0, 1};
         for (Walk walk(p); walk.more(); walk.advance()) {
             const HaloTile tile = walk.tile();
@@ -91,24 +98,23 @@ struct HaloLoadRole {
         isa::mbarrier::arrive_expect(full, kFault == HaloFault::ExpectsOneCta ? bytes : c.cta_group * bytes);
     }
 
-    template <int kRank>
+    /// For this CTA, or also for its counterpart.
+    template <bool kForBoth, int kRank>
     KG_DEVICE static void load(void* rows, const isa::TensorMap& map, const isa::tma::Coordinates<kRank>& at,
                                isa::mbarrier::Barrier& full) {
         if constexpr (c.cta_group == 1) {
             isa::tma::load_tiled(rows, map, at, full);
+        } else if constexpr (kForBoth) {
+            isa::tma::load_tiled_pair_multicast(rows, map, at, full, Walk::both());
         } else {
             isa::tma::load_tiled_pair(rows, map, at, full);
         }
     }
 
-    KG_DEVICE static void load_filter(void* rows, const isa::TensorMap& map, const isa::tma::Coordinates<4>& at,
-                                      isa::mbarrier::Barrier& full) {
-        if constexpr (c.cluster == c.cta_group) {
-            load(rows, map, at, full);
-        } else {
-            const uint32_t both = 1u << Walk::rank() | 1u << (Walk::rank() ^ c.cta_group);
-            isa::tma::load_tiled_pair_multicast(rows, map, at, full, static_cast<uint16_t>(both));
-        }
+    KG_DEVICE static void prefetch_inputs(const sm90::ConvParams& p) {
+        for (uint32_t frame = 0; frame < p.frames; ++frame)
+            for (uint32_t tap = 0; tap < p.taps[frame].count; ++tap)
+                isa::tma::prefetch(p.input[p.taps[frame].input[tap]]);
     }
 
     /// No CTA leaves while products that read its stages may still signal its barriers.

@@ -19,6 +19,8 @@ struct HaloMmaRole {
     KG_DEVICE static void run(const HaloParams& params, Smem& smem, uint32_t tensor) {
         const sm90::ConvParams& p = params.conv;
         const auto pair = static_cast<uint16_t>(((1u << c.cta_group) - 1) << HaloWalk<kConfig>::leader());
+        const uint16_t loads_halo = c.sharing == HaloSharing::Pixels ? kAll : pair;
+        const uint16_t loads_filters = c.sharing == HaloSharing::Filters ? kAll : pair;
         Ring<c.input_stages> input;
         Ring<c.filter_stages> filter;
         Ring<kHaloSumStages> sums{0, 1};
@@ -36,11 +38,11 @@ struct HaloMmaRole {
                         isa::mbarrier::wait(smem.filter_full[filter.slot], filter.parity);
                     multiply_stage(d, halo, isa::shared_address(smem.filter[filter.slot]), group,
                                    block != 0 || group != 0);
-                    commit(smem.filter_empty[filter.slot], kAll);
+                    commit(smem.filter_empty[filter.slot], loads_filters);
                     if (kFault == HaloFault::ReleasesHaloEarly && group == 0)
-                        commit(smem.input_empty[input.slot], pair);
+                        commit(smem.input_empty[input.slot], loads_halo);
                 }
-                if constexpr (kFault != HaloFault::ReleasesHaloEarly) commit(smem.input_empty[input.slot], pair);
+                if constexpr (kFault != HaloFault::ReleasesHaloEarly) commit(smem.input_empty[input.slot], loads_halo);
             }
             commit(smem.accumulated[sums.slot], pair);
         }

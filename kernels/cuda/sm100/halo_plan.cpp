@@ -54,7 +54,7 @@ sm90::TileShape tile_shape(const HaloConfig& c) {
     return {.element = c.element,
             .rows = cta_rows(c),
             .columns = tile_columns(c),
-            .filters = c.bn,
+            .filters = tile_filters(c),
             .channels = c.channels,
             .side = c.side,
             .swizzle = swizzle(c),
@@ -71,7 +71,7 @@ sm90::TileShape tile_shape(const HaloConfig& c) {
 int64_t tiles_of(const HaloConfig& c, const ConvProblem& p) {
     const sm90::Walk walk = sm90::walk_of(p);
     return ceil_div(walk.h, cta_rows(c)) * ceil_div(walk.w, tile_columns(c)) * walk.parities * p.frames_out() *
-           ceil_div(p.filter.k, c.bn);
+           ceil_div(p.filter.k, tile_filters(c));
 }
 
 }  // namespace
@@ -81,7 +81,9 @@ std::span<const NamedHaloConfig> halo_configs() { return kConfigs; }
 bool fits(const HaloConfig& c, const ConvProblem& p) {
     if (c.element != p.dtype || c.side != (p.upsample ? 2 : p.filter.r)) return false;
     if (c.store == HaloStore::Pixels || stores_pixels(p)) return c.store == HaloStore::Pixels && stores_pixels(p);
-    return c.channels == (p.c_in % 64 == 0 ? 64 : 32) && (p.norm == conv::Norm::None || c.bn >= p.filter.k);
+    // Pairs that share pixels both have filters.
+    if (c.sharing == HaloSharing::Pixels && (p.filter.k <= c.bn || p.filter.k > tile_filters(c))) return false;
+    return c.channels == (p.c_in % 64 == 0 ? 64 : 32) && (p.norm == conv::Norm::None || tile_filters(c) >= p.filter.k);
 }
 
 Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRates& chip) {
@@ -104,8 +106,9 @@ Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRat
     result.mma_seconds = turns * real(steps) * step_clocks;
     result.shared_seconds =
         turns * (read + real(halos + filters * cta_filters(c) + 2 * staged)) / chip.shared_bytes_per_clock;
+    const int64_t loaded_halos = c.sharing == HaloSharing::Pixels ? halos / 2 : halos;
     result.l2_seconds =
-        turns * real(halos + filters * loaded_filters(c) + transfers(p) * tile_bytes) / chip.l2_bytes_per_clock;
+        turns * real(loaded_halos + filters * loaded_filters(c) + transfers(p) * tile_bytes) / chip.l2_bytes_per_clock;
     result.epilogue_seconds = turns * piece_clocks(p) * real(ceil_div(c.bn, kPieceChannels) * c.blocks);
     result.hbm_seconds = (real(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
                           real(transfers(p) * p.frames_out()) * static_cast<double>(p.output_frame_bytes()) +

@@ -31,7 +31,7 @@ std::vector<conv::ConvLaunch> halo_launches(const HaloConfig& config, const conv
                                             const conv::ParameterAddresses& parameters, uint32_t sms,
                                             const conv::EncodeMap& encode);
 
-/// One launch for up to six output frames; a norm over more filters than the widest tile has is a pass that follows.
+/// One launch for up to six output frames; a norm over more than 384 filters is a pass that follows.
 /// `problem` has passed implicit_gemm_gates().
 conv::ConvPlan plan_implicit_gemm(const conv::ConvProblem& problem, const conv::Chip& chip);
 

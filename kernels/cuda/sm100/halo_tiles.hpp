@@ -40,9 +40,11 @@ class HaloWalk {
         const uint32_t n = index_ % p_.tiles_n, with_parity = index_ / p_.tiles_n;
         const uint32_t parity = with_parity % p_.parities, with_frame = with_parity / p_.parities;
         const uint32_t frame = with_frame % p_.frames, place = with_frame / p_.frames;
-        const uint32_t x = place % p_.tiles_x * tile_columns(c) + rank() * kHaloBlockColumns;
-        return {frame, n * c.bn, parity, static_cast<int32_t>(x),
-                static_cast<int32_t>(place / p_.tiles_x * cta_rows(c))};
+        constexpr bool kSamePixels = c.sharing == HaloSharing::Pixels;
+        const uint32_t block = kSamePixels ? rank() - leader() : rank();
+        const uint32_t x = place % p_.tiles_x * tile_columns(c) + block * kHaloBlockColumns;
+        const uint32_t filter = n * tile_filters(c) + (kSamePixels ? pair() * c.bn : 0);
+        return {frame, filter, parity, static_cast<int32_t>(x), static_cast<int32_t>(place / p_.tiles_x * cta_rows(c))};
     }
 
     /// Of this CTA in its cluster; the first one of each pair issues the pair's products.
@@ -50,8 +52,13 @@ class HaloWalk {
         if constexpr (c.cluster == 1) return 0;
         return isa::cluster_rank();
     }
-    KG_DEVICE static uint32_t leader() { return rank() / c.cta_group * c.cta_group; }
+    KG_DEVICE static uint32_t pair() { return rank() / c.cta_group; }
+    KG_DEVICE static uint32_t leader() { return pair() * c.cta_group; }
     KG_DEVICE static bool leads() { return rank() == leader(); }
+    /// The CTA of the other pair whose place in it is this one's.
+    KG_DEVICE static uint32_t counterpart() { return rank() ^ c.cta_group; }
+    /// This CTA and its counterpart, a bit each.
+    KG_DEVICE static uint16_t both() { return static_cast<uint16_t>(1u << rank() | 1u << counterpart()); }
 
   private:
     const sm90::ConvParams& p_;

@@ -56,6 +56,8 @@ __device__ uint32_t barriers(Shared& shared) {
     mbarrier::expect(shared.barrier, 16);
     mbarrier::arrive(map_to_rank(&shared.barrier, 1));
     mbarrier::arrive_expect(map_to_rank(&shared.barrier, 1), 16);
+    mbarrier::arrive_release(map_to_rank(&shared.barrier, 1));
+    mbarrier::wait_acquire(shared.barrier, 1);
     mbarrier::wait(shared.barrier, 0);
     mbarrier::wait(shared.barrier, 1);
     if (mbarrier::test(shared.barrier, 1)) mbarrier::arrive(shared.barrier);

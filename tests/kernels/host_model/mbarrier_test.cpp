@@ -52,11 +52,40 @@ TEST(MBarrier, ArrivalsAndDataReachTheOtherCtaOfTheCluster) {
         set_up(shared, 32, 1);
         const uint32_t peer = cluster_rank() ^ 1;
         if (lane_index() == 0) store_cluster(map_to_rank(&shared.data[0], peer), 100 + cluster_rank());
-        mbarrier::arrive(map_to_rank(&shared.full[0], peer));
-        mbarrier::wait(shared.full[0], 0);
+        mbarrier::arrive_release(map_to_rank(&shared.full[0], peer));
+        mbarrier::wait_acquire(shared.full[0], 0);
         EXPECT_EQ(load_shared(&shared.data[0]), 100 + peer);
         sync_cluster();
         EXPECT_EQ(load_cluster(map_to_rank(&shared.data[0], peer)), 100 + cluster_rank());
+        sync_cluster();
+    });
+}
+
+TEST(MBarrier, DataReachTheOtherCtaWhenTheyAreReleasedToTheClusterAndNotBefore) {
+    expect_runs(kTwoCtas, [] {
+        auto& shared = shared_as<Shared>();
+        set_up(shared, 1, 1);
+        const uint32_t lane = lane_index();
+        if (lane < 2) store_shared(&shared.data[lane], 0U);
+        sync_cluster();
+        if (cluster_rank() == 0) {
+            mbarrier::wait(shared.full[0], 0);
+            EXPECT_EQ(load_shared(&shared.data[1]), 0U);
+            sync_warp();
+            if (lane == 0) mbarrier::arrive(map_to_rank(&shared.full[0], 1));
+            mbarrier::wait_acquire(shared.empty[0], 0);
+            EXPECT_EQ(load_shared(&shared.data[1]), 7U);
+        } else {
+            const auto other = map_to_rank(&shared.data[1], 0);
+            if (lane == 5) {
+                store_cluster(other, 7U);
+                EXPECT_EQ(load_cluster(other), 7U);
+            }
+            sync_warp();
+            if (lane == 0) mbarrier::arrive(map_to_rank(&shared.full[0], 0));
+            mbarrier::wait(shared.full[0], 0);
+            if (lane == 0) mbarrier::arrive_release(map_to_rank(&shared.empty[0], 0));
+        }
         sync_cluster();
     });
 }

@@ -1,4 +1,5 @@
 // Entry points of the stand-in: modules, kernels, launches and tensor maps.
+#include <kinetograph/engine/accel/cuda/tensor_map.hpp>
 #include <kinetograph/tests/standin/cuda/device_code.hpp>
 #include <kinetograph/tests/standin/cuda/entry_points.hpp>
 #include <kinetograph/tests/standin/cuda/tensor_map.hpp>
@@ -120,6 +121,9 @@ Status encode(const isa::TensorMapDesc& desc, TensorMap* map) {
     if (isa::broken_limit(desc)) return Status::InvalidValue;
     const isa::TensorMap made = tensor_map(desc);
     std::ranges::copy(made.words, map->words.begin());
+    const bool blackwell = posed_chip().architecture / 10 == 10;
+    if (blackwell && isa::spanned_bytes(desc) < accel::cuda::kSmallTensorBytes)
+        map->words[1] |= accel::cuda::kWrongMapBit;  // as drivers before 13.2 do
     return Status::Success;
 }
 

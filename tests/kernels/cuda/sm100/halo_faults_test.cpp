@@ -9,9 +9,11 @@
 namespace kinetograph::sm100 {
 namespace {
 
-constexpr HaloConfig kTile = halo_config(Element::BF16, 96, 2, 3, 32, 2);
-constexpr HaloConfig kUpsampling = halo_config(Element::BF16, 96, 2, 2, 32, 2);
-constexpr HaloConfig kShared = halo_config(Element::BF16, 192, 1, 3, 64, 4);
+constexpr HaloConfig kTile = halo_config(Element::BF16, 96, 2, 3, 32);
+constexpr HaloConfig kUpsampling = halo_config(Element::BF16, 96, 2, 2, 32);
+constexpr HaloConfig kShared = halo_config(Element::BF16, 192, 1, 3, 64, HaloSharing::Filters);
+/// Four turns of the rings of halos are soon round.
+constexpr HaloConfig kWide = halo_config(Element::BF16, 192, 1, 1, 64, HaloSharing::Pixels);
 
 /// Three tiles for one pair, so that rings go round and sums change their columns.
 ConvCase long_case() {
@@ -23,6 +25,12 @@ ConvCase long_case() {
 ConvCase upsampled_case() {
     ConvCase conv{sm80::same2d(1, 9, 9, 32, 40, 3, 3)};
     conv.shape.upsample = true;
+    return conv;
+}
+/// Four tiles for one cluster.
+ConvCase wide_case() {
+    ConvCase conv{sm80::same2d(2, 20, 9, 128, 200, 1, 1)};
+    conv.epilogue.norm = Norm::Beside;
     return conv;
 }
 
@@ -43,6 +51,8 @@ void expect_caught() {
 TEST(HaloFaults, NoneOfThemIsNoFault) {
     for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_EQ(outcome<HaloFault::None>(long_case(), seed), "");
     EXPECT_EQ((outcome<HaloFault::None, kUpsampling>(upsampled_case(), 0)), "");
+    for (uint64_t seed = 0; seed < kSchedules; ++seed)
+        EXPECT_EQ((outcome<HaloFault::None, kWide>(wide_case(), seed)), "");
 }
 TEST(HaloFaults, BarriersThatAreNotPublishedAreCaught) { expect_caught<HaloFault::NoBarrierInitFence>(); }
 TEST(HaloFaults, AMissingWaitForTheHaloIsCaught) { expect_caught<HaloFault::NoInputWait>(); }
@@ -68,6 +78,31 @@ TEST(HaloFaults, AResidualThatIsReadTooEarlyIsCaught) { expect_caught<HaloFault:
 TEST(HaloFaults, AStagingSlotThatIsReusedTooEarlyIsCaught) { expect_caught<HaloFault::NoStagingWait>(); }
 TEST(HaloFaults, AMissingProxyFenceIsCaught) { expect_caught<HaloFault::NoStagingFence>(); }
 TEST(HaloFaults, ANormOverTheFirstPieceIsCaught) { expect_caught<HaloFault::NormOfFirstPiece>(); }
+
+template <HaloFault kFault>
+void expect_caught_in_wide_tiles() {
+    for (uint64_t seed = 0; seed < kSchedules; ++seed)
+        EXPECT_NE((outcome<kFault, kWide>(wide_case(), seed)), "") << seed;
+}
+TEST(HaloFaults, ANormOverOnePairsChannelsIsCaught) { expect_caught_in_wide_tiles<HaloFault::NormOfOnePair>(); }
+TEST(HaloFaults, SquaresThatAreReadTooEarlyAreCaught) { expect_caught_in_wide_tiles<HaloFault::NoSquaresWait>(); }
+TEST(HaloFaults, SquaresThatAreNotReleasedToTheClusterAreCaught) {
+    expect_caught_in_wide_tiles<HaloFault::NoSquaresRelease>();
+}
+/// Races between pairs: some schedule shows them.
+template <HaloFault kFault>
+uint64_t schedules_that_show_it() {
+    uint64_t caught = 0;
+    for (uint64_t seed = 0; seed < 12 && caught == 0; ++seed)
+        caught += outcome<kFault, kWide>(wide_case(), seed).empty() ? 0 : 1;
+    return caught;
+}
+TEST(HaloFaults, HalosThatAreReplacedBeforeBothPairsHaveReadThemAreCaught) {
+    EXPECT_EQ(schedules_that_show_it<HaloFault::OneReaderOfHalos>(), 1U);
+}
+TEST(HaloFaults, SquaresThatAreReplacedBeforeTheyAreReadAreCaught) {
+    EXPECT_EQ(schedules_that_show_it<HaloFault::OneSlotOfSquares>(), 1U);
+}
 
 }  // namespace
 }  // namespace kinetograph::sm100

@@ -17,7 +17,7 @@ ConvCase ragged_case(const HaloConfig& c) {
     const bool pixels = c.store == HaloStore::Pixels;
     ConvCase conv;
     conv.shape =
-        same2d(1, cta_rows(c) + 3, tile_columns(c) + 4, c.channels == 64 ? 64 : 40, pixels ? 3 : c.bn - 8, taps, taps);
+        same2d(1, cta_rows(c) + 3, tile_columns(c) + 4, c.channels == 64 ? 64 : 40, pixels ? 3 : tile_filters(c) - 8, taps, taps);
     conv.shape.upsample = c.side == 2;
     conv.shape.dtype = c.element;
     conv.residual = !pixels;
@@ -68,7 +68,7 @@ TEST(HaloConv, FramesBeforeTheFirstAreSkipped) {
 }
 
 TEST(HaloConv, NormsInsteadOfTheOutputAndBesideItOverEveryWidth) {
-    for (const int64_t filters : {32, 96, 128, 192})
+    for (const int64_t filters : {32, 96, 128, 192, 200, 384})
         for (const Norm norm : {Norm::Instead, Norm::Beside}) {
             ConvCase conv{same2d(1, 7, 9, 32, filters, 3, 3)};
             conv.epilogue.norm = norm;
