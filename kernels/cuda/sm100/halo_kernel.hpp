@@ -58,7 +58,8 @@ struct HaloKernel {
 
     KG_DEVICE static void initialise_barriers(Smem& smem) {
         for (auto& barrier : smem.input_full) isa::mbarrier::init(barrier, 1);
-        constexpr uint32_t kReadHalo = kFault != HaloFault::OneReaderOfHalos && c.sharing == HaloSharing::Pixels ? 2 : 1;
+        constexpr uint32_t kReadHalo =
+            kFault != HaloFault::OneReaderOfHalos && c.sharing == HaloSharing::Pixels ? 2 : 1;
         for (auto& barrier : smem.input_empty) isa::mbarrier::init(barrier, kReadHalo);  // MMAs
         for (auto& barrier : smem.filter_full) isa::mbarrier::init(barrier, 1);
         constexpr uint32_t kReadFilters =

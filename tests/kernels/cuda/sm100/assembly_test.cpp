@@ -21,7 +21,7 @@ namespace {
 
 const std::string kNvcc = KINETOGRAPH_NVCC_PATH;
 constexpr uint32_t kRegisterBound = 128;      // 256 threads may have 256 each
-constexpr uint32_t kHaloRegisterBound = 200;  // all rounded channels of a pixel, for the norm
+constexpr uint32_t kHaloRegisterBound = 208;  // all rounded channels of a pixel, for the norm
 
 std::string read_file(const std::string& path) {
     std::ifstream file(path);
@@ -68,8 +68,8 @@ class Assembly : public testing::TestWithParam<SourceFile> {
 INSTANTIATE_TEST_SUITE_P(Sm100, Assembly,
                          testing::Values(SourceFile{"conv2d_frames.cu", 40}, SourceFile{"conv2d_volumes.cu", 40},
                                          SourceFile{"conv2d_windows.cu", 40}, SourceFile{"conv2d_silu.cu", 24},
-                                         SourceFile{"conv2d_variants.cu", 50}, SourceFile{"halo_conv_bf16.cu", 13},
-                                         SourceFile{"halo_conv_f16.cu", 13}, SourceFile{"slice_passes.cu", 3},
+                                         SourceFile{"conv2d_variants.cu", 50}, SourceFile{"halo_conv_bf16.cu", 16},
+                                         SourceFile{"halo_conv_f16.cu", 16}, SourceFile{"slice_passes.cu", 3},
                                          SourceFile{"im2col_passes.cu", 7}, SourceFile{"tcgen05_attention_bf16.cu", 4},
                                          SourceFile{"tcgen05_attention_f16.cu", 4}),
                          [](const auto& test) {

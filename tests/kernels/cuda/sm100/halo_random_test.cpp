@@ -38,5 +38,25 @@ TEST_P(RandomHaloConv, AgreesWithFp64) {
 
 INSTANTIATE_TEST_SUITE_P(FiveProblems, RandomHaloConv, testing::Range(0u, 5u));
 
+/// Norms over the filters of two pairs.
+class RandomWideNorm : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(RandomWideNorm, AgreesWithFp64) {
+    const sm80::RandomRange range{
+        .h = {1, 3, 17}, .w = {4, 9, 19}, .c_in = {16, 40, 64, 128}, .k = {200, 264, 384}, .taps = {{1, 1}, {3, 3}}};
+    uint32_t computed = 0;
+    for (uint32_t seed = GetParam() * 1000; computed < 5; ++seed) {
+        ConvCase conv = sm80::random_case(seed, range);
+        conv.shape.dtype = Element::BF16;
+        conv.shape.upsample = false;
+        conv.epilogue.norm = seed % 2 == 0 ? Norm::Beside : Norm::Instead;
+        if (conv.shape.empty() || !open(conv.problem())) continue;
+        ++computed;
+        EXPECT_EQ(halo_disagreement(conv), "") << "problem " << seed << ": " << conv.problem().to_string();
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(FiveProblems, RandomWideNorm, testing::Range(0u, 4u));
+
 }  // namespace
 }  // namespace kinetograph::sm100

@@ -16,8 +16,8 @@ ConvCase ragged_case(const HaloConfig& c) {
     const int64_t taps = c.side == 2 ? 3 : c.side;
     const bool pixels = c.store == HaloStore::Pixels;
     ConvCase conv;
-    conv.shape =
-        same2d(1, cta_rows(c) + 3, tile_columns(c) + 4, c.channels == 64 ? 64 : 40, pixels ? 3 : tile_filters(c) - 8, taps, taps);
+    conv.shape = same2d(1, cta_rows(c) + 3, tile_columns(c) + 4, c.channels == 64 ? 64 : 40,
+                        pixels ? 3 : tile_filters(c) - 8, taps, taps);
     conv.shape.upsample = c.side == 2;
     conv.shape.dtype = c.element;
     conv.residual = !pixels;

@@ -90,7 +90,9 @@ std::vector<std::string> broken_promises(const HaloConfig& config, const std::st
     };
     const std::string group = "cta_group::" + std::to_string(config.cta_group);
     const std::string pair = config.cta_group == 2 ? ".cta_group::2" : "";
-    const std::string shared = config.cluster > config.cta_group ? ".multicast::cluster" : "";
+    const auto to_both = [&](HaloSharing sharing) {
+        return std::string(config.sharing == sharing ? ".multicast::cluster" : "") + pair + " ";
+    };
     must_hold("tcgen05.mma." + group + ".kind::f16 ");
     must_hold("tcgen05.alloc." + group);
     must_hold("tcgen05.dealloc." + group);
@@ -98,12 +100,17 @@ std::vector<std::string> broken_promises(const HaloConfig& config, const std::st
               (config.cta_group == 2 ? ".multicast::cluster.b64" : ".b64"));
     must_hold("fence.mbarrier_init.release.cluster");
     const std::string tile = "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
-    must_hold("cp.async.bulk.tensor.3" + tile + pair + " ");
-    must_hold("cp.async.bulk.tensor.4" + tile + shared + pair + " ");
+    must_hold("cp.async.bulk.tensor.3" + tile + to_both(HaloSharing::Pixels));
+    must_hold("cp.async.bulk.tensor.4" + tile + to_both(HaloSharing::Filters));
+    must_hold("prefetch.tensormap");
     if (config.store == HaloStore::Pixels) return broken;
     must_hold("cp.async.bulk.tensor.5" + tile + " ");  // a residual
     must_hold("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group");
     must_hold("fence.proxy.async.shared::cta");
+    if (config.sharing != HaloSharing::Pixels) return broken;
+    must_hold("st.shared::cluster.u32");
+    must_hold("mbarrier.arrive.release.cluster.shared::cluster.b64");
+    must_hold("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64");
     return broken;
 }
 
