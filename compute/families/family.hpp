@@ -57,12 +57,8 @@ inline const Family* find(std::string_view name) {
     return nullptr;
 }
 
-/// "qwen-image or wan2.1", "Qwen-Image or Wan 2.1": one member of every family, for a sentence.
-inline std::string any_of(std::string Family::*member) {
-    std::string text;
-    for (const Family& family : all())
-        text += (text.empty() ? "" : &family == &all().back() ? " or " : ", ") + family.*member;
-    return text;
-}
+/// "qwen-image or wan2.1", "Qwen-Image or Wan 2.1": one member of every family, or of every one whose latents have
+/// `z_dim` channels, for a sentence. Empty if there is none.
+std::string any_of(std::string Family::*member, std::int64_t z_dim = 0);
 
 }  // namespace kinetograph::families

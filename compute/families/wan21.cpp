@@ -55,7 +55,7 @@ nn::Value attention_block(nn::Network& network, nn::Value x, const std::string& 
 nn::Value upsample_space(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
                          std::int64_t c_out) {
     const nn::Value doubled = network.append(x, UpsampleSpace{key + ".upsample"});
-    return network.module(key, network.append(doubled, within_frame(key + ".resample.1", c_in, c_out, 3)));
+    return network.append(doubled, within_frame(key + ".resample.1", c_in, c_out, 3));
 }
 
 nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels) {
@@ -64,15 +64,26 @@ nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& ke
     return network.module(conv.key, network.append(both, TimeShuffle{2}, nn::Steps::AfterFirst));
 }
 
-nn::Network decoder(const Widths& widths) {
-    const auto [dim, z_dim] = widths;
-    const std::int64_t widest = 4 * dim;
-    nn::Network network(z_dim);
+nn::Value middle(nn::Network& network, std::int64_t z_dim, std::int64_t widest) {
     nn::Value x = network.module("conv2", network.append(nn::Network::input(), pointwise("conv2", z_dim, z_dim)));
     x = network.module("decoder.conv1", network.append(x, causal("decoder.conv1", z_dim, widest)));
     x = residual_block(network, x, "decoder.middle.0", widest, widest);
     x = attention_block(network, x, "decoder.middle.1", widest);
-    x = residual_block(network, x, "decoder.middle.2", widest, widest);
+    return residual_block(network, x, "decoder.middle.2", widest, widest);
+}
+
+nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels) {
+    x = norm_silu(network, x, "decoder.head.0", dim);
+    Conv conv = causal("decoder.head.2", dim, channels);
+    conv.stored = Conv::Stored::Float32;
+    return network.module(conv.key, network.append(x, conv));
+}
+
+nn::Network decoder(const Widths& widths) {
+    const auto [dim, z_dim] = widths;
+    const std::int64_t widest = 4 * dim;
+    nn::Network network(z_dim);
+    nn::Value x = middle(network, z_dim, widest);
 
     struct Stage {
         std::int64_t c_in, c_out;
@@ -90,12 +101,9 @@ nn::Network decoder(const Widths& widths) {
         if (!stage.more_pixels) continue;
         const std::string key = next_key();
         if (stage.more_frames) x = upsample_time(network, x, key, stage.c_out);
-        x = upsample_space(network, x, key, stage.c_out, stage.c_out / 2);
+        x = network.module(key, upsample_space(network, x, key, stage.c_out, stage.c_out / 2));
     }
-    x = norm_silu(network, x, "decoder.head.0", dim);
-    Conv head = causal("decoder.head.2", dim, 3);
-    head.stored = Conv::Stored::Float32;
-    network.module(head.key, network.append(x, head));
+    head(network, x, dim, 3);
     return network;
 }
 
@@ -135,13 +143,15 @@ std::string renamed(std::string_view text, const std::array<Renaming, N>& renami
 
 }  // namespace
 
+std::string diffusers_name_in_block(std::string_view original) { return renamed(original, kInResidualBlock); }
+
 std::string diffusers_name(std::string_view original) {
     constexpr std::string_view kUpsamples = "decoder.upsamples.";
     if (!original.starts_with(kUpsamples)) {
         const std::size_t leaf =
             original.starts_with("decoder.middle.") ? std::string_view("decoder.middle.0.").size() : 0;
         if (leaf == 0) return renamed(original, kModules);
-        return renamed(original.substr(0, leaf), kModules) + renamed(original.substr(leaf), kInResidualBlock);
+        return renamed(original.substr(0, leaf), kModules) + diffusers_name_in_block(original.substr(leaf));
     }
     // The original numbers the blocks of all stages consecutively: three residual blocks and an upsampler per stage.
     int index = 0;
@@ -151,7 +161,7 @@ std::string diffusers_name(std::string_view original) {
     const int block = index / 4;
     const int position = index % 4;
     if (position == 3) return fmt::format("decoder.up_blocks.{}.upsamplers.0.{}", block, leaf);
-    return fmt::format("decoder.up_blocks.{}.resnets.{}.{}", block, position, renamed(leaf, kInResidualBlock));
+    return fmt::format("decoder.up_blocks.{}.resnets.{}.{}", block, position, diffusers_name_in_block(leaf));
 }
 
 }  // namespace wan

@@ -10,6 +10,10 @@ nn::Value residual_block(nn::Network& network, nn::Value x, const std::string& k
                          std::int64_t c_out);
 /// RMS norm, 1x1 to query, key and value, attention within each frame, 1x1, plus `x`.
 nn::Value attention_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
+/// Latents to the first stage: 1x1x1 (`conv2`), causal 3x3x3 to `widest` channels, residual, attention, residual.
+nn::Value middle(nn::Network& network, std::int64_t z_dim, std::int64_t widest);
+/// RMS norm, SiLU, causal 3x3x3 to `channels`, which are stored as float32.
+nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels);
 /// Nearest 2x, then 3x3.
 nn::Value upsample_space(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
                          std::int64_t c_out);
@@ -27,5 +31,7 @@ LatentStatistics statistics();
 /// The key that diffusers gives to a parameter of the decoder: "decoder.conv1.weight" is "decoder.conv_in.weight".
 /// Source: scripts/convert_wan_to_diffusers.py, huggingface/diffusers.
 std::string diffusers_name(std::string_view original);
+/// The same within a residual block: "residual.2.weight" is "conv1.weight"; other names stay.
+std::string diffusers_name_in_block(std::string_view original);
 
 }  // namespace kinetograph::families::wan

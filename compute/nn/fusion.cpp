@@ -80,10 +80,31 @@ class Fusion {
     void begin(std::size_t i, const primitive::UpsampleSpace& upsample) {
         const std::vector<std::size_t>& users = users_[i + 1];
         const auto* conv = users.size() == 1 ? at<primitive::Conv>(users.front()) : nullptr;
-        if (options_.upsample_in_conv && conv != nullptr && conv->filter.q == 1)
+        if (options_.upsample_in_conv && conv != nullptr && conv->filter.q == 1 && !repeated_.contains(input_of(i)))
             doubled_[i + 1] = input_of(i);
         else
-            placed_.push_back({i, UpsamplePass{&upsample, input_of(i), i + 1}});
+            place_repeated(i, UpsamplePass{&upsample, input_of(i), i + 1});
+    }
+
+    void begin(std::size_t i, const primitive::DepthToSpace& depth_to_space) {
+        place_repeated(i, DepthToSpacePass{&depth_to_space, input_of(i), i + 1});
+    }
+
+    void begin(std::size_t i, const primitive::RepeatFrames& repeat) {
+        for (const std::size_t user : users_[i + 1])
+            if (at<primitive::UpsampleSpace>(user) == nullptr && at<primitive::DepthToSpace>(user) == nullptr)
+                stop(i, "repeated frames are read by something that takes no repeated frames");
+        repeated_[i + 1] = {input_of(i), repeat.factor};
+    }
+
+    /// With the frames that it reads repeated, if they are.
+    template <class AnyPass>
+    void place_repeated(std::size_t i, AnyPass pass) {
+        if (const auto repeated = repeated_.find(pass.input); repeated != repeated_.end()) {
+            pass.input = repeated->second.input;
+            pass.repeat = repeated->second.factor;
+        }
+        placed_.push_back({i, pass});
     }
 
     void begin(std::size_t i, const primitive::Activate&) {
@@ -151,6 +172,11 @@ class Fusion {
     std::vector<std::vector<std::size_t>> users_;  ///< [Value] -> primitives that read it
     std::vector<bool> taken_;                      ///< [primitive] belongs to a pass, or is skipped
     std::map<Value, Value> doubled_;               ///< what a convolution doubles on the way -> what it reads
+    struct Repeated {
+        Value input = 0;
+        std::int64_t factor = 1;
+    };
+    std::map<Value, Repeated> repeated_;
     std::vector<Placed> placed_;
 };
 

@@ -41,9 +41,16 @@ struct AttentionPass {
 struct UpsamplePass {
     const primitive::UpsampleSpace* upsample = nullptr;
     Value input = 0, output = 0;
+    std::int64_t repeat = 1;  ///< the factor of a RepeatFrames before it
 };
 
-using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass>;
+struct DepthToSpacePass {
+    const primitive::DepthToSpace* depth_to_space = nullptr;
+    Value input = 0, output = 0;
+    std::int64_t repeat = 1;  ///< as above
+};
+
+using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass, DepthToSpacePass>;
 
 struct FusionOptions {
     bool first_step = false;
@@ -53,8 +60,9 @@ struct FusionOptions {
 /// The passes of one step in order. They point into `network`. A convolution takes along, in this order: the doubling
 /// before it; a time shuffle or an activation after it; the sum whose first operand it makes; a norm, which replaces
 /// the output where nothing else reads that. Values in passes are those that a step makes: what a skipped primitive
-/// would make is its input. An activation, sum or shuffle that follows no convolution (an activation: nor a norm) is a
-/// mistake in the network's builder and stops the program.
+/// would make is its input. An activation, sum or shuffle that follows no convolution (an activation: nor a norm) and
+/// repeated frames that something other than UpsampleSpace or DepthToSpace reads are a mistake in the network's builder
+/// and stop the program.
 std::vector<Pass> fuse(const Network& network, const FusionOptions& options);
 
 /// The convolution that the pass computes on `input`: whole, before its parts are stored as frames, without residual

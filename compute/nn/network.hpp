@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/kernels/conv/pixel_order.hpp>
 #include <kinetograph/kernels/conv/problem.hpp>
 
 #include <cstdint>
@@ -76,6 +77,26 @@ struct UpsampleSpace {
     void list(std::vector<Parameter>&) const {}
 };
 
+/// Channels become pixels, of which each becomes 2 x 2: pixel (2 y + dy, 2 x + dx) has channel
+/// (4 c + i) * c_in / (4 channels) of pixel (y, x) as its channel c, where i numbers the four. With c_in = 4 channels
+/// every channel goes to one place; with fewer, each goes to several.
+struct DepthToSpace {
+    std::string key;            ///< of the pass
+    std::int64_t channels = 0;  ///< of the output
+    conv::PixelOrder order = conv::PixelOrder::RowsFirst;
+
+    Extent output(Extent x) const { return {x.frames, 2 * x.height, 2 * x.width, channels}; }
+    void list(std::vector<Parameter>&) const {}
+};
+
+/// Every frame `factor` times, one after the other.
+struct RepeatFrames {
+    std::int64_t factor = 2;
+
+    Extent output(Extent x) const { return {factor * x.frames, x.height, x.width, x.channels}; }
+    void list(std::vector<Parameter>&) const {}
+};
+
 /// Channels become frames: of `factor` equal parts of the channels, part i is frame factor * t + i.
 struct TimeShuffle {
     std::int64_t factor = 2;
@@ -92,8 +113,9 @@ struct Add {
 
 }  // namespace primitive
 
-using Primitive = std::variant<primitive::Conv, primitive::Norm, primitive::Activate, primitive::Attention,
-                               primitive::UpsampleSpace, primitive::TimeShuffle, primitive::Add>;
+using Primitive =
+    std::variant<primitive::Conv, primitive::Norm, primitive::Activate, primitive::Attention, primitive::UpsampleSpace,
+                 primitive::DepthToSpace, primitive::RepeatFrames, primitive::TimeShuffle, primitive::Add>;
 
 /// Names what a primitive makes: 0 is the network's input, n what the n-th primitive makes.
 using Value = std::size_t;

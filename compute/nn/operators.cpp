@@ -20,6 +20,10 @@ class CpuOperators final : public Operators {
                                     const UpsampleNearest2x& work) const override {
         return enqueue_upsample_nearest2x(stream, pass_name, work);
     }
+    Result<void> depth_to_space(accel::Stream& stream, std::string_view pass_name,
+                                const PixelShuffle& work) const override {
+        return enqueue_depth_to_space(stream, pass_name, work);
+    }
     Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
         return enqueue_store_f32(stream, pass_name, work);
     }

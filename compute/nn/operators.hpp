@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/nn/attention.hpp>
+#include <kinetograph/compute/nn/depth_to_space.hpp>
 #include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/compute/nn/rms_norm.hpp>
 #include <kinetograph/compute/nn/upsample.hpp>
@@ -21,6 +22,8 @@ class Operators {
     virtual Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const = 0;
     virtual Result<void> upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,
                                             const UpsampleNearest2x& work) const = 0;
+    virtual Result<void> depth_to_space(accel::Stream& stream, std::string_view pass_name,
+                                        const PixelShuffle& work) const = 0;
     virtual Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const = 0;
     virtual Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
                                        const StorePicture& work) const = 0;

@@ -16,7 +16,9 @@ nn::Value input_of(const nn::Pass& pass) {
 
 bool upsamples(const nn::Pass& pass) {
     const auto* conv = std::get_if<nn::ConvPass>(&pass);
-    return conv != nullptr ? conv->upsample : std::holds_alternative<nn::UpsamplePass>(pass);
+    return conv != nullptr
+               ? conv->upsample
+               : std::holds_alternative<nn::UpsamplePass>(pass) || std::holds_alternative<nn::DepthToSpacePass>(pass);
 }
 
 std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
@@ -24,6 +26,7 @@ std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
         return conv->norm ? std::vector{conv->output, conv->norm->output} : std::vector{conv->output};
     if (const auto* norm = std::get_if<nn::NormPass>(&pass)) return {norm->norm.output};
     if (const auto* upsample = std::get_if<nn::UpsamplePass>(&pass)) return {upsample->output};
+    if (const auto* shuffle = std::get_if<nn::DepthToSpacePass>(&pass)) return {shuffle->output};
     return {std::get<nn::AttentionPass>(pass).output};
 }
 
@@ -64,7 +67,8 @@ std::int64_t halo(const std::vector<nn::Pass>& passes, std::size_t cut) {
 
 std::int64_t count_upsamplings(const nn::Network& network) {
     return std::ranges::count_if(network.nodes(), [](const nn::Node& node) {
-        return std::holds_alternative<nn::primitive::UpsampleSpace>(node.primitive);
+        return std::holds_alternative<nn::primitive::UpsampleSpace>(node.primitive) ||
+               std::holds_alternative<nn::primitive::DepthToSpace>(node.primitive);
     });
 }
 

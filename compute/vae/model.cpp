@@ -81,6 +81,7 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
         return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs {}", to_string(options.precision),
                     accel::to_string(lane), lane == accel::Kind::Cpu ? "fp32 and bf16" : "bf16 and fp16");
     NetworkDesc network{.network = checkpoint.network(),
+                        .title = checkpoint.family().title,
                         .one_step = checkpoint.family().one_latent_frame,
                         .dtype = *dtype,
                         .sums = options.sums,
@@ -95,10 +96,17 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
                   [checkpoint](const std::string& name) { return checkpoint.load(name).value(); });
 }
 
+/// " (48 channels are latents of Wan 2.2)"; empty if no family has so many.
+static std::string families_of(std::int64_t channels) {
+    const std::string families = families::any_of(&families::Family::title, channels);
+    return families.empty() ? "" : fmt::format(" ({} channels are latents of {})", channels, families);
+}
+
 Result<void> Model::check_takes(const Latents& clip) const {
     if (clip.channels != channels())
-        return fail(ErrorCode::InvalidArgument, "{} has {} latent channels, {} takes {}{}", clip.name, clip.channels,
-                    name_, channels(), clip.channels == 48 ? " (48 channels are latents of the Wan 2.2 VAE)" : "");
+        return fail(ErrorCode::InvalidArgument, "{} has {} latent channels, {} is {} and takes {}{}", clip.name,
+                    clip.channels, name_, network_.title.empty() ? "a decoder" : "a " + network_.title + " VAE",
+                    channels(), families_of(clip.channels));
     if (network_.one_step && clip.frames != 1)
         return fail(ErrorCode::InvalidArgument, "{} has {} latent frames; a clip of {} is one", clip.name, clip.frames,
                     name_);

@@ -21,10 +21,8 @@ struct Stranger {
     std::string_view name;
 };
 
-constexpr std::array<Stranger, 9> kStrangers = {
-    {{"decoder.upsamples.0.upsamples.0.", "a Wan 2.2 VAE (48 latent channels)"},
-     {"decoder.up_blocks.0.upsampler.", "a Wan 2.2 VAE (48 latent channels)"},
-     {"decoder.7.conv.weight", "a TAEHV VAE (TAEW2.1, TAEHV and the like)"},
+constexpr std::array<Stranger, 7> kStrangers = {
+    {{"decoder.7.conv.weight", "a TAEHV VAE (TAEW2.1, TAEHV and the like)"},
      {"decoder.mid.attn_1.q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
      {"decoder.mid_block.attentions.0.to_q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
      {"decoder.conv_in.conv.weight", "another video VAE (HunyuanVideo, LTX or CogVideoX)"},
@@ -95,8 +93,8 @@ std::string class_of(const formats::TensorSource& file) {
 }
 
 Error not_ours(const formats::TensorSource& file, std::string_view what) {
-    return {ErrorCode::InvalidArgument, fmt::format("{}: this is {}; a VAE that can be decoded is {}", file.name(),
-                                                    what, families::any_of(&families::Family::title))};
+    return {ErrorCode::InvalidArgument,
+            fmt::format("{}: this is {}; `kinetograph families` lists what can be decoded", file.name(), what)};
 }
 
 /// The family's scheme under which the whole decoder is in `file`.
@@ -155,9 +153,12 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
     }
     if (best.family != nullptr) return whole_decoder(file, *best.family, best.candidates, best.parameters);
     if (!said.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
-    return fail(ErrorCode::NotFound, "{}: none of the tensors of a {} decoder is in it ({} tensors, the first {})",
-                file.name(), families::any_of(&families::Family::title), file.tensors().size(),
-                file.tensors().empty() ? "absent" : tensor::quoted_name(file.tensors().front().name));
+    return fail(
+        ErrorCode::NotFound,
+        "{}: no tensor of any decoder is in it ({} tensors, the first {}); `kinetograph families` lists what can "
+        "be decoded",
+        file.name(), file.tensors().size(),
+        file.tensors().empty() ? "absent" : tensor::quoted_name(file.tensors().front().name));
 }
 
 }  // namespace kinetograph::vae

@@ -256,14 +256,43 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = create(pass, name, tensor_of(extents_[upsample.output], x.dtype));
             },
-            [operators = &operators_](const Data& d, accel::PassContext& lane) {
-                const auto input = read_only(addresses(lane, d.in));
+            [operators = &operators_, repeat = upsample.repeat](const Data& d, accel::PassContext& lane) {
+                const auto input = repeated(read_only(addresses(lane, d.in)), repeat);
                 const auto output = addresses(lane, d.out);
                 report(lane, operators->upsample_nearest2x(
                                  lane.stream(), lane.pass_name(),
                                  {input, output, d.in.height, d.in.width, d.in.channels, d.in.dtype}));
             });
         made(upsample.output, data.out);
+    }
+
+    void declare(const nn::DepthToSpacePass& fused) {
+        const std::string name = named(fused.depth_to_space->key);
+        const Tensor& x = tensors_[fused.input];
+        struct Data {
+            Tensor in, out;
+        };
+        const Data& data = frame_.add_pass<Data>(
+            name, Lane::Accelerator,
+            [&](graph::PassBuilder& pass, Data& d) {
+                d.in = read(pass, x);
+                d.out = create(pass, name, tensor_of(extents_[fused.output], x.dtype));
+            },
+            [operators = &operators_, repeat = fused.repeat, order = fused.depth_to_space->order](
+                const Data& d, accel::PassContext& lane) {
+                const auto input = repeated(read_only(addresses(lane, d.in)), repeat);
+                const auto output = addresses(lane, d.out);
+                report(lane, operators->depth_to_space(lane.stream(), lane.pass_name(),
+                                                       {.input = input,
+                                                        .output = output,
+                                                        .height = d.in.height,
+                                                        .width = d.in.width,
+                                                        .channels_in = d.in.channels,
+                                                        .channels_out = d.out.channels,
+                                                        .order = order,
+                                                        .dtype = d.in.dtype}));
+            });
+        made(fused.output, data.out);
     }
 
     // ---- the end of a network, part by part ------------------------------------------------------------------------

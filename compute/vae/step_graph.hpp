@@ -26,6 +26,7 @@ struct StepKind {
 /// A network and how it is computed, whatever the size of its input.
 struct NetworkDesc {
     nn::Network network{0};
+    std::string title{};                        ///< of the family, for messages; empty: none
     bool one_step = false;                      ///< a clip is one step: nothing is kept for another
     tensor::DType dtype = tensor::DType::BF16;  ///< of activations and filters
     conv::Sums sums = conv::Sums::Exact;        ///< of convolutions

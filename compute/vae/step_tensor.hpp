@@ -90,4 +90,11 @@ inline std::vector<const std::byte*> read_only(const std::vector<std::byte*>& fr
     return {frames.begin(), frames.end()};
 }
 
+/// Every frame `times` times, one after the other.
+inline std::vector<const std::byte*> repeated(const std::vector<const std::byte*>& frames, std::int64_t times) {
+    std::vector<const std::byte*> result;
+    for (const std::byte* frame : frames) result.insert(result.end(), static_cast<std::size_t>(times), frame);
+    return result;
+}
+
 }  // namespace kinetograph::vae

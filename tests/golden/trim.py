@@ -10,6 +10,11 @@ import struct
 import sys
 
 TRACE_PIXELS = 192  # of an activation's plane, in whole rows: all of planes up to 8 x 24
+WAN22_ROWS = 16  # of a frame
+WAN22_TRACE_PIXELS = 16
+WAN22_TRACED = ("conv1", "middle.0", "middle.1", "middle.2", "upsamples.0", "upsamples.0.avg_shortcut", "upsamples.1",
+                "upsamples.1.avg_shortcut", "upsamples.2.upsamples.0", "upsamples.2", "upsamples.2.avg_shortcut",
+                "upsamples.3", "head.2")
 DIM32_LATENT_FRAMES = 3  # histories are full, and their rings have gone round, in the third step
 
 
@@ -50,9 +55,9 @@ def cut(tensor, axis, count):
     return [*shape[:axis], count, *shape[axis + 1 :]], kept
 
 
-def upper_rows(tensor):
+def upper_rows(tensor, pixels=TRACE_PIXELS):
     height, width = tensor[0][2:]
-    return cut(tensor, 2, min(height, TRACE_PIXELS // width))
+    return cut(tensor, 2, min(height, max(1, pixels // width)))
 
 
 def trace(tensors):
@@ -68,6 +73,23 @@ def full_width(tensors):
     return {name: tensors[name] for name in ("latents", "frames.fp32", "frames.bf16all")}
 
 
+def wan22_frames(*kept):
+    def trimmed(tensors):
+        return {name: cut(tensors[name], 2, WAN22_ROWS) if name.startswith("frames") else tensors[name] for name in kept}
+
+    return trimmed
+
+
+def wan22_trace(tensors):
+    kept = {name: tensors[name] for name in ("latents", "conv2", "frames")}
+    kept["frames.meanstd"] = cut(tensors["frames.meanstd"], 2, WAN22_ROWS)
+    for step in (0, 1):
+        for module in WAN22_TRACED:
+            name = f"chunk{step}.decoder.{module}"
+            kept[name] = upper_rows(tensors[name], WAN22_TRACE_PIXELS)
+    return kept
+
+
 def units(tensors):
     return {name: t for name, t in tensors.items() if ".cache" not in name}
 
@@ -81,6 +103,9 @@ def main():
         "wan21_dim32_trace_bf16w": trace,
         "wan21_full": full_width,
         "wan21_units": units,
+        "wan22_dim32": wan22_frames("latents", "frames.fp32", "frames.bf16all"),
+        "wan22_dim32_trace": wan22_trace,
+        "wan22_full": wan22_frames("latents", "frames.fp32"),
     }.items():
         write(target / f"{name}.safetensors", kept(read(source / f"{name}.safetensors")))
     (target / "conv_cases.json").write_bytes((source / "conv_cases.json").read_bytes())

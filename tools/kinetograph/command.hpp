@@ -15,6 +15,7 @@ using Action = std::function<Result<void>()>;
 void add_view(CLI::App& app, Action& action);
 void add_decode(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
+void add_families(CLI::App& app, Action& action);
 void add_weights(CLI::App& app, Action& action);
 void add_conv(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);

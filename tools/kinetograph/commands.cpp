@@ -10,6 +10,7 @@ void add_commands(CLI::App& app, Action& action, const std::string& command_line
     add_view(app, action);
     add_decode(app, action);
     add_info(app, action);
+    add_families(app, action);
     add_weights(app, action);
     add_conv(app, action);
     add_graph(app, action);

@@ -111,7 +111,7 @@ Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernel
         return fail(
             ErrorCode::Unsupported,
             "attention of {} channels in {}: the kernels for CUDA take BF16 and F16, and multiples of 8 channels "
-            "up to 384",
+            "up to 1024",
             problem.channels, tensor::to_string(problem.dtype));
     const conv::Chip chip = conv::chip_of(kernels->device().info());
     const bool blackwell = chip.cuda_architecture() / 10 == 10;

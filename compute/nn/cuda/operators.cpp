@@ -13,6 +13,7 @@ using tensor::DType;
 
 constexpr std::array kTypes{DType::BF16, DType::F16, DType::F32};
 constexpr std::array<std::uint32_t, 3> kUpsampleUnits{16, 4, 2};  // bytes, as sm80::upsample_unit gives them
+constexpr std::array<std::uint32_t, 2> kElementBytes{4, 2};
 
 std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 
@@ -67,6 +68,10 @@ class CudaOperators final : public Operators {
             KG_TRY(auto kernel, load(*kernels_, fmt::format("upsample_{}", kUpsampleUnits[i])));
             upsample_[i] = std::move(kernel);
         }
+        for (std::size_t i = 0; i < kElementBytes.size(); ++i) {
+            KG_TRY(auto kernel, load(*kernels_, fmt::format("depth_to_space_{}", kElementBytes[i])));
+            depth_to_space_[i] = std::move(kernel);
+        }
         return {};
     }
 
@@ -118,6 +123,27 @@ class CudaOperators final : public Operators {
         return {};
     }
 
+    Result<void> depth_to_space(accel::Stream& stream, std::string_view pass_name,
+                                const PixelShuffle& work) const override {
+        KG_CHECK(check(pass_name, work));
+        const auto bytes = u32(tensor::bytes_per_element(work.dtype));
+        const auto* size = std::ranges::find(kElementBytes, bytes);
+        if (size == kElementBytes.end())
+            return fail(ErrorCode::InvalidArgument, "pass \"{}\": channels of {} to pixels, wanted F32, BF16 or F16",
+                        pass_name, tensor::to_string(work.dtype));
+        launch_frames(stream, pass_name, *depth_to_space_[static_cast<std::size_t>(size - kElementBytes.begin())],
+                      sm80::DepthToSpaceParams{.frames = {},
+                                               .width = u32(work.width),
+                                               .channels_in = u32(work.channels_in),
+                                               .channels_out = u32(work.channels_out),
+                                               .order = work.order},
+                      work.input, work.output, [&](std::uint32_t frames) {
+                          return sm80::depth_to_space_launch(u32(work.width), u32(work.height), u32(work.channels_out),
+                                                             bytes, frames);
+                      });
+        return {};
+    }
+
     Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
         KG_TRY(auto kernel, kernel_for(store_float_, work.dtype, pass_name, work.input.size(), work.input.size()));
         std::vector<std::byte*> output;
@@ -151,6 +177,7 @@ class CudaOperators final : public Operators {
     std::shared_ptr<conv::Kernels> kernels_;
     TypedKernels unpack_, norm_, store_float_, store_picture_;
     std::array<std::shared_ptr<accel::Kernel>, kUpsampleUnits.size()> upsample_;
+    std::array<std::shared_ptr<accel::Kernel>, kElementBytes.size()> depth_to_space_;
 };
 
 }  // namespace

@@ -60,6 +60,22 @@ class HipOperators final : public Operators {
             [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
     }
 
+    Result<void> depth_to_space(accel::Stream& stream, std::string_view pass_name,
+                                const PixelShuffle& work) const override {
+        KG_TRY(auto storage, storage_of(work.dtype, pass_name));
+        KG_CHECK(check(pass_name, work));
+        return launch_in_parts(*kernels_, stream, pass_name,
+                               gfx950::DepthToSpaceProblem{.height = work.height,
+                                                           .width = work.width,
+                                                           .channels_in = work.channels_in,
+                                                           .channels_out = work.channels_out,
+                                                           .order = work.order,
+                                                           .storage = storage},
+                               work.input, work.output, [](const auto& problem, const auto& frames) {
+                                   return gfx950::make_params(problem, frames);
+                               });
+    }
+
     Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         std::vector<std::byte*> output;

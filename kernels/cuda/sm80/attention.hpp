@@ -33,10 +33,14 @@ struct AttentionSmem {
     uint16_t value[kKeyTile * kChannels];
 };
 
-/// Grid: tiles of 64 queries, frames; 4 warps, each with 16 queries and all channels of their sums. A head of fewer
-/// than kChannels is filled up with zeros.
-template <Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None>
+/// Grid: tiles of 64 queries, frames, slices of kChannels; 4 warps, each with 16 queries and all channels of their
+/// sums. A head of fewer than kChannels is filled up with zeros. A head of up to kWidth, more than kChannels, is taken
+/// in slices: every CTA adds up the scores slice by slice and then sums only its own slice of the values, so that 1024
+/// channels cost 2.5 times the multiply-adds, of which a decoder has few.
+template <Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None,
+          uint32_t kWidth = kChannels>
 struct AttentionKernel {
+    static constexpr bool kSliced = kWidth > kChannels;
     static_assert(kChannels % 64 == 0, "rows are whole periods of the swizzle: 8 chunks of 8 channels");
     static_assert(sizeof(AttentionSmem<kChannels>) <= 99 * 1024, "99 KiB: opt-in limit of sm_86, sm_89 and sm_120");
     static constexpr Element kValue = kElement == Element::BF16 ? Element::BF16 : Element::F16;
@@ -53,23 +57,26 @@ struct AttentionKernel {
     KG_DEVICE static void run(const AttentionParams& params) {
         auto& smem = isa::shared_as<Smem>();
         const auto* frame = static_cast<const uint8_t*>(params.frames.input[isa::block_index().y]);
-        const uint32_t first = isa::block_index().x * kQueryTile;
-        copy_rows<kQueryTile>(smem.query, params, frame, first);
-        copy_rows<kKeyTile>(smem.key, params, frame + row_bytes(params), 0);
+        const uint32_t first = isa::block_index().x * kQueryTile, own = kSliced ? isa::block_index().z : 0;
+        if (own * kChannels >= params.channels) return;  // the head is narrower than kWidth
+        copy_rows<kQueryTile>(smem.query, params, frame, first, 0);
+        copy_rows<kKeyTile>(smem.key, params, frame + row_bytes(params), 0, 0);
         isa::cp_async::commit();
 
         float output[kOutputTiles][4] = {};
         Softmax softmax;
         for (uint32_t key = 0; key < params.tokens; key += kKeyTile) {
-            copy_rows<kKeyTile>(smem.value, params, frame + 2 * row_bytes(params), key);
+            float scores[kScoreTiles][4] = {};
+            if constexpr (kSliced) add_slices(smem, params, frame, first, key, scores);
+            copy_rows<kKeyTile>(smem.value, params, frame + 2 * row_bytes(params), key, own);
             isa::cp_async::commit();
             isa::cp_async::wait<1>();  // the keys, and the first time the queries
             isa::sync_cta();
-            float scores[kScoreTiles][4] = {};
             multiply_keys(smem, scores);
             if constexpr (kFault != AttentionFault::NoBarrierBeforeKeys)
                 isa::sync_cta();  // before keys are overwritten
-            copy_rows<kKeyTile>(smem.key, params, frame + row_bytes(params), key + kKeyTile);
+            if constexpr (kSliced) copy_rows<kQueryTile>(smem.query, params, frame, first, 0);
+            copy_rows<kKeyTile>(smem.key, params, frame + row_bytes(params), key + kKeyTile, 0);
             isa::cp_async::commit();
             weigh(params, params.tokens - key, scores, softmax, output);
             if constexpr (kFault != AttentionFault::NoWaitForValues) isa::cp_async::wait<1>();  // the values
@@ -78,7 +85,7 @@ struct AttentionKernel {
             if constexpr (kFault != AttentionFault::NoBarrierBeforeValues) isa::sync_cta();
         }
         isa::cp_async::wait<0>();
-        store(params, first, softmax, output);
+        store(params, first, own, softmax, output);
     }
 
   private:
@@ -98,17 +105,34 @@ struct AttentionKernel {
     /// Of a token's query, key or value as stored.
     KG_DEVICE static uint32_t row_bytes(const AttentionParams& params) { return params.channels * 2; }
 
-    /// Rows [first, first + kRows) of one of query, key and value; zeros behind the last token and channel.
+    /// Adds the scores of all slices but the last, which is on its way then.
+    KG_DEVICE static void add_slices(Smem& smem, const AttentionParams& params, const uint8_t* frame, uint32_t first,
+                                     uint32_t key, float (&scores)[kScoreTiles][4]) {
+        KG_ROLLED
+        for (uint32_t next = 1; next * kChannels < params.channels; ++next) {
+            isa::cp_async::wait<0>();
+            isa::sync_cta();
+            multiply_keys(smem, scores);
+            isa::sync_cta();
+            copy_rows<kQueryTile>(smem.query, params, frame, first, next);
+            copy_rows<kKeyTile>(smem.key, params, frame + row_bytes(params), key, next);
+            isa::cp_async::commit();
+        }
+    }
+
+    /// A slice of the rows [first, first + kRows) of one of query, key and value; zeros behind the last token and
+    /// channel.
     template <uint32_t kRows>
     KG_DEVICE static void copy_rows(uint16_t* destination, const AttentionParams& params, const uint8_t* source,
-                                    uint32_t first) {
+                                    uint32_t first, uint32_t slice) {
         const uint32_t to = isa::shared_address(destination);
         KG_ROLLED
         for (uint32_t i = isa::thread_index(); i < kRows * kRowChunks; i += kAttentionThreads) {
             const uint32_t row = i / kRowChunks, chunk = i % kRowChunks;
-            const bool has = first + row < params.tokens && chunk * 8 < params.channels;
+            const bool has = first + row < params.tokens && slice * kChannels + chunk * 8 < params.channels;
             const uint8_t* from =
-                has ? source + static_cast<size_t>(first + row) * 3 * row_bytes(params) + chunk * 16 : source;
+                has ? source + static_cast<size_t>(first + row) * 3 * row_bytes(params) + slice * kRowBytes + chunk * 16
+                    : source;
             isa::cp_async::copy<16, isa::cp_async::Cache::L2Only>(to + offset(row, chunk), from, has ? 16 : 0);
         }
     }
@@ -202,7 +226,7 @@ struct AttentionKernel {
         }
     }
 
-    KG_DEVICE static void store(const AttentionParams& params, uint32_t first, const Softmax& softmax,
+    KG_DEVICE static void store(const AttentionParams& params, uint32_t first, uint32_t slice, const Softmax& softmax,
                                 const float (&output)[kOutputTiles][4]) {
         auto* frame = static_cast<uint8_t*>(params.frames.output[isa::block_index().y]);
         KG_UNROLL
@@ -213,10 +237,11 @@ struct AttentionKernel {
             const float scale = 1.0f / sum;
             const uint32_t token = first + isa::warp_index() * 16 + 8 * half + isa::lane_index() / 4;
             if (token >= params.tokens) continue;
-            uint8_t* row = frame + static_cast<size_t>(token) * row_bytes(params) + isa::lane_index() % 4 * 4;
+            uint8_t* row =
+                frame + static_cast<size_t>(token) * row_bytes(params) + slice * kRowBytes + isa::lane_index() % 4 * 4;
             KG_UNROLL
             for (uint32_t j = 0; j < kOutputTiles; ++j) {
-                if (j * 8 >= params.channels) continue;
+                if (slice * kChannels + j * 8 >= params.channels) continue;
                 const float values[2] = {output[j][2 * half] * scale, output[j][2 * half + 1] * scale};
                 isa::store_global(row + j * 16, isa::pack_word<kValue>(values));
             }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
 #include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <kinetograph/kernels/isa/global_memory.hpp>
@@ -148,6 +149,50 @@ struct UpsampleKernel {
         isa::store_global(to + params.pixel_units, value);
         isa::store_global(to + 2 * params.row_units, value);
         isa::store_global(to + 2 * params.row_units + params.pixel_units, value);
+    }
+};
+
+/// A thread takes 16 bytes of an output pixel's channels if these are whole, otherwise one channel. Grid: threads of an
+/// output row, output rows, frames.
+template <class Unit>
+struct DepthToSpaceKernel {
+    static constexpr uint32_t kVector = depth_to_space_vector(sizeof(Unit));
+
+    KG_DEVICE static void run(const DepthToSpaceParams& params) {
+        const uint32_t y = isa::block_index().y;
+        const auto* input = static_cast<const Unit*>(params.frames.input[isa::block_index().z]) +
+                            static_cast<size_t>(y / 2) * params.width * params.channels_in;
+        auto* output = static_cast<Unit*>(params.frames.output[isa::block_index().z]) +
+                       static_cast<size_t>(y) * 2 * params.width * params.channels_out;
+        if (params.channels_out % kVector == 0)
+            make<kVector>(params, input, output, y % 2);
+        else
+            make<1>(params, input, output, y % 2);
+    }
+
+  private:
+    template <uint32_t kCount>
+    KG_DEVICE static void make(const DepthToSpaceParams& params, const Unit* input, Unit* output, uint32_t dy) {
+        const uint32_t first = thread_of_row() * kCount;
+        if (first >= 2 * params.width * params.channels_out) return;
+        const uint32_t x = first / params.channels_out, c = first % params.channels_out;
+        const Unit* pixel = input + static_cast<size_t>(x / 2) * params.channels_in;
+        const uint32_t place = conv::place_in_block(params.order, dy, x % 2);
+        const uint32_t shared_by = 4 * params.channels_out / params.channels_in;  // places that read one channel
+        Unit values[kCount];
+        KG_UNROLL
+        for (uint32_t i = 0; i < kCount; ++i)
+            values[i] = isa::load_global<Unit>(pixel + (4 * (c + i) + place) / shared_by);
+        if constexpr (kCount == 1) {
+            isa::store_global(output + first, values[0]);
+        } else {
+            isa::Words<4> words;
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i)
+                words.at[i] =
+                    sizeof(Unit) == 4 ? values[i] : values[2 * i % kCount] | values[(2 * i + 1) % kCount] << 16;
+            isa::store_global(output + first, words);
+        }
     }
 };
 

@@ -24,19 +24,33 @@ PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames)
     return {.grid = {ceil_div(row_units, kPassThreads), height, frames}, .threads = kPassThreads};
 }
 
+PassLaunch depth_to_space_launch(uint32_t width, uint32_t height, uint32_t channels_out, uint32_t element_bytes,
+                                 uint32_t frames) {
+    const uint32_t vector = depth_to_space_vector(element_bytes);
+    const uint32_t each = channels_out % vector == 0 ? vector : 1;
+    return {.grid = {ceil_div(2 * width * channels_out / each, kPassThreads), 2 * height, frames},
+            .threads = kPassThreads};
+}
+
 uint32_t attention_width(int64_t channels) {
     if (channels <= 0 || channels % 8 != 0) return 0;
 #define KG_FITS(width) \
     if (channels <= (width)) return width;
     KG_SM80_ATTENTION_WIDTHS(KG_FITS)
+    KG_SM80_SLICED_ATTENTION_WIDTHS(KG_FITS)
 #undef KG_FITS
     return 0;
 }
 
 PassLaunch attention_launch(uint32_t tokens, uint32_t width, uint32_t frames) {
-    return {.grid = {ceil_div(tokens, kQueryTile), frames, 1},
+    uint32_t slice = width;
+#define KG_SLICED(wide) \
+    if (width == (wide)) slice = kAttentionSlice;
+    KG_SM80_SLICED_ATTENTION_WIDTHS(KG_SLICED)
+#undef KG_SLICED
+    return {.grid = {ceil_div(tokens, kQueryTile), frames, width / slice},
             .threads = kAttentionThreads,
-            .shared_bytes = (kQueryTile + 2 * kKeyTile) * width * 2};
+            .shared_bytes = (kQueryTile + 2 * kKeyTile) * slice * 2};
 }
 
 }  // namespace kinetograph::sm80

@@ -25,6 +25,12 @@ PassLaunch elements_launch(uint32_t count, uint32_t frames);
 uint32_t upsample_unit(uint32_t pixel_bytes);
 /// row_units: of an input row; height: of the input.
 PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames);
+/// Elements of `element_bytes` that a thread of sm80_depth_to_space_<element_bytes> takes where pixels are whole
+/// multiples of them, otherwise one.
+constexpr uint32_t depth_to_space_vector(uint32_t element_bytes) { return 16 / element_bytes; }
+/// width, height: of the input.
+PassLaunch depth_to_space_launch(uint32_t width, uint32_t height, uint32_t channels_out, uint32_t element_bytes,
+                                 uint32_t frames);
 /// The width of the kernel that takes that many channels; 0 if none does.
 uint32_t attention_width(int64_t channels);
 /// sm80_attention_<type>_<width>

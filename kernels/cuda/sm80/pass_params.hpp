@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <kinetograph/kernels/conv/pixel_order.hpp>
 #include <kinetograph/kernels/isa/target.hpp>
 
 /// The parameters of a decoder's passes other than convolutions: each struct is a kernel's only parameter, by value.
@@ -29,6 +30,14 @@ struct RmsNormParams {
 struct UpsampleParams {
     FrameTable frames;  ///< [height, width] pixels to [2 height, 2 width]
     uint32_t row_units, pixel_units;
+};
+
+/// out[2 y + dy, 2 x + dx][c] = in[y, x][(4 c + place_in_block(order, dy, dx)) * channels_in / (4 channels_out)].
+struct DepthToSpaceParams {
+    FrameTable frames;  ///< [height, width, channels_in] to [2 height, 2 width, channels_out]
+    uint32_t width;     ///< of the input
+    uint32_t channels_in, channels_out;
+    conv::PixelOrder order;
 };
 
 /// out[pixel][c] = latent[c][pixel] * scale[c] + shift[c], rounded once.

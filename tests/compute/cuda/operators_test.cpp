@@ -11,6 +11,7 @@ using CudaOperatorsTest = test::CudaLane;
 
 TEST_F(CudaOperatorsTest, RmsNormAgreesForManyWidths) { expect_norms(*device_); }
 TEST_F(CudaOperatorsTest, UpsamplingIsExact) { expect_upsampling(*device_); }
+TEST_F(CudaOperatorsTest, ChannelsBecomePixelsExactly) { expect_depth_to_space(*device_); }
 TEST_F(CudaOperatorsTest, LatentsAreUnpackedAndFramesStoredAlike) { expect_both_ends(*device_); }
 TEST_F(CudaOperatorsTest, PicturesAreTheSameBytes) { expect_pictures(*device_); }
 TEST_F(CudaOperatorsTest, AttentionAgrees) { expect_attention(*device_); }
@@ -24,12 +25,12 @@ TEST_F(CudaOperatorsTest, MistakesNameThePass) {
     const auto dtype = operators->store_f32(*stream, "store0", {{}, nullptr, 4, DType::I8});
     ASSERT_FALSE(dtype);
     EXPECT_EQ(dtype.error().message, "pass \"store0\": frames of I8, wanted F32, BF16 or F16");
-    const auto wide = operators->attention({16, 392, DType::BF16});
+    const auto wide = operators->attention({16, 1032, DType::BF16});
     ASSERT_FALSE(wide);
     EXPECT_EQ(wide.error().code, ErrorCode::Unsupported);
     EXPECT_EQ(wide.error().message,
-              "attention of 392 channels in BF16: the kernels for CUDA take BF16 and F16, and multiples of 8 channels "
-              "up to 384");
+              "attention of 1032 channels in BF16: the kernels for CUDA take BF16 and F16, and multiples of 8 channels "
+              "up to 1024");
     const auto float32 = operators->attention({16, 384, DType::F32});
     ASSERT_FALSE(float32);
     EXPECT_EQ(float32.error().code, ErrorCode::Unsupported);

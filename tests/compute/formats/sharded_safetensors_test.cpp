@@ -86,8 +86,10 @@ TEST_F(ShardedSafetensors, RefuseWhatIsNoIndex) {
         EXPECT_EQ(refusal(), "no JSON object with a \"weight_map\"") << text;
     }
     write_index(R"({"weight_map":{}})");
-    EXPECT_EQ(refusal(),
-              "none of the tensors of a Qwen-Image or Wan 2.1 decoder is in it (0 tensors, the first absent)");
+    EXPECT_EQ(
+        refusal(),
+        "no tensor of any decoder is in it (0 tensors, the first absent); `kinetograph families` lists what can be "
+        "decoded");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ using HipOperatorsTest = test::HipLane;
 
 TEST_F(HipOperatorsTest, RmsNormAgreesForManyWidths) { expect_norms(*device_); }
 TEST_F(HipOperatorsTest, UpsamplingIsExact) { expect_upsampling(*device_); }
+TEST_F(HipOperatorsTest, ChannelsBecomePixelsExactly) { expect_depth_to_space(*device_); }
 TEST_F(HipOperatorsTest, LatentsAreUnpackedAndFramesStoredAlike) { expect_both_ends(*device_); }
 TEST_F(HipOperatorsTest, PicturesAreTheSameBytes) { expect_pictures(*device_); }
 TEST_F(HipOperatorsTest, AttentionAgrees) { expect_attention(*device_); }

@@ -292,9 +292,10 @@ TEST_F(LiveStreams, OfAnotherNumberOfChannelsAreRefused) {
     generator_->flush();
     const auto stream = open_next();
     ASSERT_FALSE(stream);
-    EXPECT_EQ(stream.error().message,
-              "a generator: stream 0 \"orbit\" has 48 latent channels, synthetic:wan2.1,dim=2 takes 16 (48 channels "
-              "are latents of the Wan 2.2 VAE)");
+    EXPECT_EQ(
+        stream.error().message,
+        "a generator: stream 0 \"orbit\" has 48 latent channels, synthetic:wan2.1,dim=2 is a Wan 2.1 VAE and takes "
+        "16 (48 channels are latents of Wan 2.2)");
 }
 
 TEST_F(LiveStreams, EndAtOnceWhileAGeneratorIsSilent) {

@@ -18,7 +18,11 @@ std::string norm_of(const FusedNorm& norm) {
 std::string in_words(const Pass& pass) {
     if (const auto* norm = std::get_if<NormPass>(&pass)) return "norm " + norm_of(norm->norm);
     if (const auto* attention = std::get_if<AttentionPass>(&pass)) return "attention " + attention->attention->key;
-    if (const auto* upsample = std::get_if<UpsamplePass>(&pass)) return "upsample " + upsample->upsample->key;
+    if (const auto* upsample = std::get_if<UpsamplePass>(&pass))
+        return "upsample " + upsample->upsample->key +
+               (upsample->repeat > 1 ? fmt::format(" *{}", upsample->repeat) : "");
+    if (const auto* shuffle = std::get_if<DepthToSpacePass>(&pass))
+        return shuffle->depth_to_space->key + (shuffle->repeat > 1 ? fmt::format(" *{}", shuffle->repeat) : "");
     const auto& conv = std::get<ConvPass>(pass);
     std::string text = conv.conv->key;
     if (conv.upsample) text = "2x " + text;
@@ -97,6 +101,25 @@ TEST(Fusion, BeginsWithANormThatFollowsNoConvolution) {
     const Value x = network.append(network.append(Network::input(), Norm{"n", 8}), Activate{});
     network.append(network.append(x, pointwise("a")), Activate{});
     EXPECT_EQ(passes_of(network), "norm n+silu | a+silu");
+}
+
+TEST(Fusion, RepeatsFramesInThePassThatMakesThemLarger) {
+    Network network(8);
+    const Value twice = network.append(Network::input(), RepeatFrames{2}, Steps::AfterFirst);
+    const Value nearest = network.append(twice, UpsampleSpace{"up"});
+    const Value shuffled = network.append(twice, DepthToSpace{"shuffle", 8});
+    network.add(network.append(nearest, pointwise("a")), shuffled);
+    EXPECT_EQ(passes_of(network), "upsample up *2 | shuffle *2 | a +3");
+    EXPECT_EQ(passes_of(network, {.first_step = true}), "shuffle | 2x a +3");
+    EXPECT_EQ(extents(network, {3, 1, 1, 8}, false).back().frames, 6);
+    EXPECT_EQ(extents(network, {3, 1, 1, 8}, true).back().frames, 3);
+}
+
+TEST(FusionDeathTest, StopsAtRepeatedFramesThatNothingMakesLarger) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    Network network(8);
+    network.append(network.append(Network::input(), RepeatFrames{2}), pointwise("a"));
+    EXPECT_DEATH((void)fuse(network, {}), "primitive 0: repeated frames are read by something");
 }
 
 TEST(FusionDeathTest, StopsAtASumThatNoConvolutionBegins) {

@@ -122,6 +122,29 @@ void expect_upsampling(accel::Device& device) {
     }
 }
 
+void expect_depth_to_space(accel::Device& device) {
+    struct Case {
+        std::int64_t channels_in, channels_out;
+        PixelOrder order;
+    };
+    for (const auto [channels_in, channels_out, order] : {Case{12, 3, PixelOrder::ColumnsFirst},
+                                                          {12, 3, PixelOrder::RowsFirst},
+                                                          {32, 16, PixelOrder::RowsFirst},
+                                                          {10, 5, PixelOrder::RowsFirst},
+                                                          {8, 8, PixelOrder::RowsFirst}}) {
+        const auto run = [&, in = channels_in, out = channels_out, by = order](Side& side, DType dtype) {
+            const Frames input(side.device, 2, 15 * in, dtype, random_values(30 * in, 1));
+            const Frames output(side.device, 2, 60 * out, dtype, std::vector<float>(120 * out, -77));
+            const auto inputs = input.readable();
+            const auto outputs = output.writable();
+            EXPECT_TRUE(
+                side.operators->depth_to_space(*side.stream, "up", {inputs, outputs, 3, 5, in, out, by, dtype}));
+            return output.values(*side.stream);
+        };
+        expect_same(device, run, kAll, 0);
+    }
+}
+
 void expect_both_ends(accel::Device& device) {
     const auto run = [&](Side& side, DType dtype) {
         constexpr std::int64_t kChannels = 16, kPixels = 35;

@@ -9,6 +9,7 @@ namespace kinetograph::nn {
 /// roundings of that type; fp16 is held to the CPU's float32.
 void expect_norms(accel::Device& device);
 void expect_upsampling(accel::Device& device);
+void expect_depth_to_space(accel::Device& device);
 void expect_both_ends(accel::Device& device);  ///< latents unpacked, frames stored
 void expect_pictures(accel::Device& device);
 void expect_attention(accel::Device& device);

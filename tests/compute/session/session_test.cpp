@@ -175,7 +175,8 @@ TEST(Sessions, SayWhatIsWrong) {
     ASSERT_FALSE(channels);
     EXPECT_EQ(
         channels.error().message,
-        "clip has 48 latent channels, synthetic:wan2.1,dim=2 takes 16 (48 channels are latents of the Wan 2.2 VAE)");
+        "clip has 48 latent channels, synthetic:wan2.1,dim=2 is a Wan 2.1 VAE and takes 16 (48 channels are latents of "
+        "Wan 2.2)");
 }
 
 }  // namespace

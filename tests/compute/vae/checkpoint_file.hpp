@@ -44,8 +44,9 @@ struct CheckpointFile {
     std::map<std::string, std::string> metadata;
 
     /// The synthetic decoder of width `dim` under its original names.
-    static CheckpointFile synthetic(std::int64_t dim, tensor::DType dtype = tensor::DType::F32) {
-        const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=" + std::to_string(dim)).value();
+    static CheckpointFile synthetic(std::int64_t dim, tensor::DType dtype = tensor::DType::F32,
+                                    const std::string& family = "wan2.1") {
+        const auto checkpoint = vae::Checkpoint::open("synthetic:" + family + ",dim=" + std::to_string(dim)).value();
         CheckpointFile file;
         for (const std::string& name : checkpoint.tensor_names()) {
             file.tensors.push_back(stored(name, dtype, *checkpoint.shape(name), *checkpoint.load(name)));

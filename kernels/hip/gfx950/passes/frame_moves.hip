@@ -10,3 +10,5 @@ using namespace kinetograph::gfx950;
 KG_FRAME_MOVES(16)
 KG_FRAME_MOVES(4)
 KG_FRAME_MOVES(2)
+KG_KERNEL(kinetograph_depth_to_space_4, DepthToSpaceParams, 256, 8) { depth_to_space<4>(params); }
+KG_KERNEL(kinetograph_depth_to_space_2, DepthToSpaceParams, 256, 8) { depth_to_space<2>(params); }

@@ -64,6 +64,24 @@ KG_DEVICE void upsample_nearest2x(const UpsampleParams& params) {
 }
 
 template <uint32_t kBytes>
+KG_DEVICE void depth_to_space(const DepthToSpaceParams& params) {
+    const amd::Index3 group = amd::workgroup_index();
+    const auto* input = static_cast<const unsigned char*>(params.frames.input[group.z]);
+    auto* output = static_cast<unsigned char*>(params.frames.output[group.z]);
+    const uint32_t input_bytes = params.input_row * kBytes, output_bytes = params.output_row * kBytes;
+    const amd::Buffer from = amd::make_buffer(input + static_cast<uint64_t>(group.y / 2) * input_bytes, input_bytes);
+    const amd::Buffer to = amd::make_buffer(output + static_cast<uint64_t>(group.y) * output_bytes, output_bytes);
+    const Lanes<uint32_t> at = lane_of_grid(), x = at / params.channels_out, c = at % params.channels_out;
+    const uint32_t left = conv::place_in_block(params.order, group.y % 2, 0);
+    const uint32_t right = conv::place_in_block(params.order, group.y % 2, 1);
+    const Lanes<uint32_t> place = amd::select<uint32_t>(x % 2 == 0u, Lanes<uint32_t>(left), Lanes<uint32_t>(right));
+    const Lanes<uint32_t> channel = (c * 4 + place) / params.shared_by;
+    const Lanes<bool> inside = at < params.output_row;
+    const auto value = Unit<kBytes>::load(from, only_if(inside, (x / 2 * params.channels_in + channel) * kBytes));
+    Unit<kBytes>::store(to, only_if(inside, at * kBytes), value);
+}
+
+template <uint32_t kBytes>
 KG_DEVICE void copy_rows(const CopyRowsParams& params) {
     const uint32_t frame = amd::workgroup_index().y;
     const auto span = [&](uint32_t pitch) { return (params.rows - 1) * pitch + params.row_bytes; };

@@ -57,6 +57,37 @@ UpsampleParams make_params(const UpsampleProblem& problem, const FrameTable& fra
             static_cast<uint32_t>(pixel_bytes(problem))};
 }
 
+Refusal refusal(const DepthToSpaceProblem& problem) {
+    const std::string pass = "channels to pixels";
+    if (auto refused = refuse_frames(pass, problem.frames)) return refused;
+    if (problem.height < 1 || 2 * problem.height > kMostGridY) {
+        return pass + " of " + std::to_string(problem.height) + " rows: a grid has 1 to " + std::to_string(kMostGridY) +
+               " of the output's";
+    }
+    if (problem.channels_in < 1 || problem.channels_out < 1 || 4 * problem.channels_out % problem.channels_in != 0) {
+        return pass + ": " + std::to_string(problem.channels_in) + " channels to " +
+               std::to_string(problem.channels_out) + " in blocks of 2x2";
+    }
+    const int64_t widest = std::max(problem.channels_in, 2 * problem.channels_out);
+    return refuse_bytes(pass, "a row", problem.width * widest * element_bytes(problem.storage));
+}
+
+LaunchShape launch_shape(const DepthToSpaceProblem& problem) {
+    return shape("depth_to_space", element_bytes(problem.storage), 2 * problem.width * problem.channels_out,
+                 2 * problem.height, problem.frames);
+}
+
+DepthToSpaceParams make_params(const DepthToSpaceProblem& problem, const FrameTable& frames) {
+    const auto u32 = [](int64_t value) { return static_cast<uint32_t>(value); };
+    return {frames,
+            u32(problem.width * problem.channels_in),
+            u32(2 * problem.width * problem.channels_out),
+            u32(problem.channels_in),
+            u32(problem.channels_out),
+            u32(4 * problem.channels_out / problem.channels_in),
+            problem.order};
+}
+
 Refusal refusal(const CopyRowsProblem& problem) {
     const std::string pass = "copying rows";
     if (auto refused = refuse_frames(pass, problem.frames)) return refused;

@@ -17,6 +17,19 @@ Refusal refusal(const UpsampleProblem& problem);
 LaunchShape launch_shape(const UpsampleProblem& problem);
 UpsampleParams make_params(const UpsampleProblem& problem, const FrameTable& frames);
 
+/// Channels to blocks of 2x2 pixels. Frames 4-byte aligned.
+struct DepthToSpaceProblem {
+    int64_t frames = 1;
+    int64_t height = 0, width = 0;  ///< of the input
+    int64_t channels_in = 0;        ///< divides 4 channels_out
+    int64_t channels_out = 0;
+    conv::PixelOrder order = conv::PixelOrder::RowsFirst;
+    Element storage = Element::BF16;
+};
+Refusal refusal(const DepthToSpaceProblem& problem);
+LaunchShape launch_shape(const DepthToSpaceProblem& problem);
+DepthToSpaceParams make_params(const DepthToSpaceProblem& problem, const FrameTable& frames);
+
 /// Copies rows between frames of different pitch. For example, two such copies with row_bytes C * 2 and input_pitch C *
 /// 4 split the output of a time_conv of 2 C channels into two frames, if the convolution did not write them separately.
 struct CopyRowsProblem {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <kinetograph/kernels/conv/pixel_order.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
 
 /// Passes that move elements without interpreting them. They exist for units of 16, 4 and 2 bytes: the largest that
@@ -11,6 +12,16 @@ struct UpsampleParams {
     FrameTable frames;   ///< [height, width] pixels to [2 height, 2 width]
     uint32_t row_bytes;  ///< of the input
     uint32_t pixel_bytes;
+};
+
+/// out[2 y + dy, 2 x + dx][c] = in[y, x][(4 c + place_in_block(order, dy, dx)) / shared_by], shared_by = 4 channels_out
+/// / channels_in. Moves elements of 4 or 2 bytes. Grid: elements of an output row, output rows, frames.
+struct DepthToSpaceParams {
+    FrameTable frames;    ///< [height, width, channels_in] to [2 height, 2 width, channels_out]
+    uint32_t input_row;   ///< elements
+    uint32_t output_row;  ///< elements
+    uint32_t channels_in, channels_out, shared_by;
+    conv::PixelOrder order;
 };
 
 /// Rows of `row_bytes` between frames of different pitch: joins, splits and plain copies. Grid: units, frames.

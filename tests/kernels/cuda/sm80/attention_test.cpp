@@ -1,5 +1,6 @@
 #include <cmath>
 #include <kinetograph/kernels/cuda/sm80/attention.hpp>
+#include <kinetograph/kernels/cuda/sm80/attention_widths.hpp>
 
 #include "attention_numbers.hpp"
 #include "pass_run.hpp"
@@ -8,17 +9,18 @@ namespace kinetograph::sm80 {
 namespace {
 
 /// Runs it; what is wrong, or "". `tiles` of queries, from the first on; 0: all.
-template <Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None>
+template <Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None,
+          uint32_t kWidth = kChannels>
 std::string disagreement(AttentionCase attention, uint64_t seed, uint32_t tiles = 0) {
-    if (attention.channels == 0) attention.channels = kChannels;
+    if (attention.channels == 0) attention.channels = kWidth;
     AttentionNumbers numbers(attention, kElement);
     const AttentionParams params{table_of(numbers.qkv(), numbers.output()), attention.tokens, attention.channels,
                                  static_cast<float>(1 / std::sqrt(static_cast<double>(attention.channels)))};
-    PassLaunch launch = attention_launch(attention.tokens, kChannels, attention.frames);
+    PassLaunch launch = attention_launch(attention.tokens, kWidth, attention.frames);
     if (tiles != 0) launch.grid[0] = tiles;
     EXPECT_EQ(launch.shared_bytes, sizeof(AttentionSmem<kChannels>));
     const std::string fault = run_pass(
-        launch, [&] { AttentionKernel<kElement, kChannels, kFault>::run(params); }, seed);
+        launch, [&] { AttentionKernel<kElement, kChannels, kFault, kWidth>::run(params); }, seed);
     return fault.empty() ? numbers.judge(std::min(attention.tokens, launch.grid[0] * kQueryTile)) : fault;
 }
 
@@ -45,7 +47,14 @@ TEST(AttentionPass, TakesTheNarrowestKernelThatHoldsTheHead) {
     EXPECT_EQ(attention_width(64), 64u);
     EXPECT_EQ(attention_width(264), 384u);
     EXPECT_EQ(attention_width(384), 384u);
-    for (const int64_t refused : {-8, 0, 4, 100, 392}) EXPECT_EQ(attention_width(refused), 0u) << refused;
+    EXPECT_EQ(attention_width(392), 1024u);
+    for (const int64_t refused : {-8, 0, 4, 100, 1032}) EXPECT_EQ(attention_width(refused), 0u) << refused;
+}
+TEST(AttentionPass, TakesAWideHeadInSlices) {
+    constexpr auto kNone = AttentionFault::None;
+    for (const AttentionCase& attention : {AttentionCase{.tokens = 70}, {.tokens = 33, .frames = 2, .channels = 520}})
+        EXPECT_EQ((disagreement<Element::BF16, kAttentionSlice, kNone, 1024>(attention, 1)), "") << attention.channels;
+    EXPECT_EQ((disagreement<Element::F16, kAttentionSlice, kNone, 1024>({.tokens = 33, .channels = 392}, 1)), "");
 }
 TEST(AttentionPass, FollowsMaximaThatMove) { expect_agrees<Element::BF16, 64>({.tokens = 160, .spread = 12}); }
 

@@ -1,0 +1,111 @@
+// Wan 2.2 (TI2V-5B): causal in time, 16 times larger and 4 times more frames, 48 latent channels.
+#include <kinetograph/compute/families/wan21.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace kinetograph::families {
+
+namespace wan_2_2 {
+
+namespace {
+
+using namespace nn::primitive;
+
+constexpr std::string_view kStages = "decoder.upsamples.";
+
+/// The stage's input as its output: each of `c_in` channels repeated to make `c_out` of a block of 2 x 2 pixels, and
+/// frames twice where the stage makes twice as many. Of as many channels as the input has, that is the nearest
+/// neighbour.
+nn::Value duplicate_up(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in, std::int64_t c_out,
+                       bool more_frames) {
+    if (more_frames) x = network.append(x, RepeatFrames{2}, nn::Steps::AfterFirst);
+    const nn::Value larger =
+        c_in == c_out ? network.append(x, UpsampleSpace{key}) : network.append(x, DepthToSpace{key, c_out});
+    return network.module(key, larger);
+}
+
+/// Stages are 4, 4, 2 and 1 times `dim` wide. Around each of the first three goes a shortcut without parameters. The
+/// last layer makes 12 channels: 2 x 2 pixels. Source: wan/modules/vae2_2.py, Wan-Video/Wan2.2.
+nn::Network decoder(const Widths& widths) {
+    const auto [dim, z_dim] = widths;
+    const std::int64_t widest = 4 * dim;
+    nn::Network network(z_dim);
+    nn::Value x = wan::middle(network, z_dim, widest);
+
+    struct Stage {
+        std::int64_t c_in, c_out;
+        bool more_pixels, more_frames;
+    };
+    const std::array<Stage, 4> stages{{{widest, widest, true, true},
+                                       {widest, widest, true, true},
+                                       {widest, 2 * dim, true, false},
+                                       {2 * dim, dim, false, false}}};
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        const Stage& stage = stages[i];
+        const std::string key = fmt::format("{}{}", kStages, i);
+        const auto shortcut = [&, input = x] {
+            return duplicate_up(network, input, key + ".avg_shortcut", stage.c_in, stage.c_out, stage.more_frames);
+        };
+        // The first block's sum takes the place of the stage's input, unless a convolution changes its width: then the
+        // shortcut, as large as the stage's output, can wait until that is made.
+        const bool early = stage.more_pixels && stage.c_in == stage.c_out;
+        nn::Value skip = early ? shortcut() : x;
+        for (int block = 0; block < 3; ++block)
+            x = wan::residual_block(network, x, fmt::format("{}.upsamples.{}", key, block),
+                                    block == 0 ? stage.c_in : stage.c_out, stage.c_out);
+        if (!stage.more_pixels) continue;
+        if (!early) skip = shortcut();
+        const std::string up = key + ".upsamples.3";
+        if (stage.more_frames) x = wan::upsample_time(network, x, up, stage.c_out);
+        x = network.module(key, network.add(wan::upsample_space(network, x, up, stage.c_out, stage.c_out), skip));
+    }
+    x = wan::head(network, x, dim, 12);
+    network.append(x, DepthToSpace{"unpatchify", 3, conv::PixelOrder::ColumnsFirst});
+    return network;
+}
+
+/// Source: scripts/convert_wan_to_diffusers.py, huggingface/diffusers.
+std::string diffusers_name(std::string_view original) {
+    if (!original.starts_with(kStages)) return wan::diffusers_name(original);
+    // decoder.upsamples.B.upsamples.J.leaf, with one digit each
+    constexpr std::string_view kWithin = "0.upsamples.0.";
+    const std::string_view rest = original.substr(kStages.size()), leaf = rest.substr(kWithin.size());
+    const char stage = rest.front(), position = rest[kWithin.size() - 2];
+    if (position == '3') return fmt::format("decoder.up_blocks.{}.upsampler.{}", stage, leaf);
+    return fmt::format("decoder.up_blocks.{}.resnets.{}.{}", stage, position, wan::diffusers_name_in_block(leaf));
+}
+
+/// Source: wan/modules/vae2_2.py.
+LatentStatistics statistics() {
+    return {.mean = {-0.2289F, -0.0052F, -0.1323F, -0.2339F, -0.2799F, 0.0174F,  0.1838F,  0.1557F,  -0.1382F, 0.0542F,
+                     0.2813F,  0.0891F,  0.1570F,  -0.0098F, 0.0375F,  -0.1825F, -0.2246F, -0.1207F, -0.0698F, 0.5109F,
+                     0.2665F,  -0.2108F, -0.2158F, 0.2502F,  -0.2055F, -0.0322F, 0.1109F,  0.1567F,  -0.0729F, 0.0899F,
+                     -0.2799F, -0.1230F, -0.0313F, -0.1649F, 0.0117F,  0.0723F,  -0.2839F, -0.2083F, -0.0520F, 0.3748F,
+                     0.0152F,  0.1957F,  0.1433F,  -0.2944F, 0.3573F,  -0.0548F, -0.1681F, -0.0667F},
+            .std = {0.4765F, 1.0364F, 0.4514F, 1.1677F, 0.5313F, 0.4990F, 0.4818F, 0.5013F, 0.8158F, 1.0344F,
+                    0.5894F, 1.0901F, 0.6885F, 0.6165F, 0.8454F, 0.4978F, 0.5759F, 0.3523F, 0.7135F, 0.6804F,
+                    0.5833F, 1.4146F, 0.8986F, 0.5659F, 0.7069F, 0.5338F, 0.4889F, 0.4917F, 0.4069F, 0.4999F,
+                    0.6866F, 0.4093F, 0.5709F, 0.6065F, 0.6415F, 0.4944F, 0.5726F, 1.2042F, 0.5458F, 1.6887F,
+                    0.3971F, 1.0600F, 0.3943F, 0.5537F, 0.5444F, 0.4089F, 0.7468F, 0.7744F}};
+}
+
+}  // namespace
+
+}  // namespace wan_2_2
+
+Family wan22() {
+    return {.name = "wan2.2",
+            .title = "Wan 2.2",
+            .diffusers_class = "AutoencoderKLWan",
+            .factors = {.time = 4, .space = 16},
+            .published = {.dim = 256, .z_dim = 48},
+            .dim = {"decoder.head.0.gamma", 0},
+            .z_dim = {"decoder.conv1.weight", 1},
+            .statistics = wan_2_2::statistics(),
+            .decoder = wan_2_2::decoder,
+            .diffusers_name = wan_2_2::diffusers_name};
+}
+
+}  // namespace kinetograph::families

@@ -1,0 +1,88 @@
+// What the decoders of every family are held to on the CPU: reference frames step by step, and modules.
+#pragma once
+
+#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
+
+namespace kinetograph::test {
+
+// Limits of tests/golden/README.md.
+constexpr golden::Limit kFp32Decode{2e-5, 1e-4};
+constexpr golden::Limit kFp32Trace{1e-5, 5e-5};
+constexpr golden::Limit kBf16AgainstBf16All{2e-2, 0.08};
+constexpr golden::Limit kBf16AgainstFp32{2.5e-2, 0.10};
+constexpr golden::Limit kFp16AgainstFp32{4e-3, 0.02};  ///< eight times bf16's resolution
+
+inline void round_to_bf16(std::span<float> values) {
+    for (float& value : values) value = tensor::from_bf16(tensor::to_bf16(value));
+}
+
+inline golden::Tensor rounded(golden::Tensor tensor) {
+    round_to_bf16(tensor.values);
+    return tensor;
+}
+
+/// Decodes the first `steps` of [C, T, h, w] latents, one frame a step, and compares every step, and then the whole,
+/// with [3, T', H, W] frames, of which the upper rows may be stored. Returns all frames.
+inline std::vector<float> expect_decodes_to(vae::Decoder& decoder, const golden::Tensor& latents,
+                                            const golden::Tensor& frames, golden::Limit limit, std::int64_t steps) {
+    std::vector<float> all;
+    for (std::int64_t t = 0; t < steps; ++t) {
+        const auto step = decoder.step(golden::tchw(latents, t, 1));
+        EXPECT_TRUE(step) << step.error().message;
+        if (!step) return {};
+        EXPECT_EQ(step->frames.count, t == 0 ? 1 : 4);
+        EXPECT_EQ(step->frames.first, t == 0 ? 0 : 4 * t - 3);
+        const auto wanted = golden::thwc(frames, step->frames.first, step->frames.count);
+        EXPECT_TRUE(golden::within(golden::upper_rows(step->thwc, step->frames.count, wanted.size()), wanted, limit))
+            << "step " << t;
+        all.insert(all.end(), step->thwc.begin(), step->thwc.end());
+    }
+    const auto wanted = golden::thwc(frames, 0, 4 * steps - 3);
+    EXPECT_TRUE(golden::within(golden::upper_rows(all, 4 * steps - 3, wanted.size()), wanted, limit)) << "whole clip";
+    return all;
+}
+
+inline std::vector<float> expect_decodes_to(vae::Decoder& decoder, const golden::Tensor& latents,
+                                            const golden::Tensor& frames, golden::Limit limit) {
+    return expect_decodes_to(decoder, latents, frames, limit, latents.shape[1]);
+}
+
+/// The outputs of `modules` in step 0 and step 1; conv2's golden holds both steps in one tensor.
+inline void expect_traces_match(vae::Decoder& decoder, const golden::File& file, std::span<const std::string> modules,
+                                golden::Limit limit = kFp32Trace) {
+    const auto latents = file.tensor("latents");
+    for (const std::string& module : modules) {
+        ASSERT_TRUE(decoder.reset());
+        for (std::int64_t step = 0; step < 2; ++step) {
+            const auto traced = decoder.trace(golden::tchw(latents, step, 1), module);
+            ASSERT_TRUE(traced) << traced.error().message;
+            const bool whole_clip = module == "conv2";
+            const auto expected = file.tensor(whole_clip ? module : "chunk" + std::to_string(step) + "." + module);
+            const auto wanted =
+                whole_clip ? golden::thwc(expected, step, 1) : golden::thwc(expected, 0, expected.shape[1]);
+            const std::int64_t frames = whole_clip ? 1 : expected.shape[1];
+            EXPECT_TRUE(golden::within(golden::upper_rows(*traced, frames, wanted.size()), wanted, limit))
+                << module << " in step " << step;
+        }
+    }
+}
+
+/// Decoders on the CPU that neither clamp nor, unless asked, undo a normalisation.
+struct DecoderGolden : testing::Test {
+    std::unique_ptr<accel::Device> device = accel::cpu::create_device();
+
+    std::unique_ptr<vae::Decoder> decoder(const std::string& checkpoint, const golden::Tensor& latents,
+                                          vae::Precision precision, vae::LatentScale scale = vae::LatentScale::Raw) {
+        auto opened = vae::Checkpoint::open(checkpoint);
+        EXPECT_TRUE(opened) << opened.error().message;
+        const auto model =
+            vae::Model::create(*device, *opened, {.precision = precision, .latents = scale, .clamp = false});
+        auto created = vae::Decoder::create(model.value(), {latents.shape[2], latents.shape[3]});
+        EXPECT_TRUE(created) << created.error().message;
+        return std::move(*created);
+    }
+};
+
+}  // namespace kinetograph::test
