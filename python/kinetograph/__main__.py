@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from . import Decoder, Error, info
+from . import Decoder, Error, Frame, info
 
 
 def _assets() -> pathlib.Path:
@@ -45,7 +45,7 @@ def demo(path: str) -> None:
     print(f"{path}: {stats['frames'] / seconds:.1f} frames/s" + ("" if ffmpeg else f", {size} rgb24: there is no ffmpeg here"))
 
 
-def _rows(frame) -> bytes:
+def _rows(frame: Frame) -> bytes:
     """[height, width, 3] without gaps."""
     import numpy
     return numpy.ascontiguousarray(numpy.asarray(frame)).tobytes()

@@ -1,4 +1,4 @@
-"""DLPack's capsule protocol: arrays of other packages as pointers, frames as arrays of other packages.
+"""DLPack's capsule protocol: arrays of other packages as pointers, the library's tensors as arrays of other packages.
 
 Source: dlpack.h, version 0.8 (https://dmlc.github.io/dlpack/latest/c_api.html), and the Python array API standard's
 description of __dlpack__.
@@ -7,7 +7,8 @@ description of __dlpack__.
 from __future__ import annotations
 
 import ctypes
-import itertools
+import sys
+import threading
 from ctypes import c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 from typing import Any, Callable
 
@@ -29,14 +30,13 @@ _Deleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Managed))
 _Managed._fields_ = [("tensor", _Tensor), ("context", c_void_p), ("deleter", _Deleter)]
 
 _api = ctypes.pythonapi
-_Destructor = ctypes.PYFUNCTYPE(None, c_void_p)
-_api.PyCapsule_New.restype, _api.PyCapsule_New.argtypes = ctypes.py_object, [c_void_p, c_char_p, _Destructor]
+_api.PyCapsule_New.restype, _api.PyCapsule_New.argtypes = ctypes.py_object, [c_void_p, c_char_p, c_void_p]
 _is_valid = _api["PyCapsule_IsValid"]
-_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [c_void_p, c_char_p]
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, c_char_p]
 _pointer_in = _api["PyCapsule_GetPointer"]
-_pointer_in.restype, _pointer_in.argtypes = c_void_p, [c_void_p, c_char_p]
+_pointer_in.restype, _pointer_in.argtypes = c_void_p, [ctypes.py_object, c_char_p]
 _set_name = _api["PyCapsule_SetName"]
-_set_name.restype, _set_name.argtypes = ctypes.c_int, [c_void_p, c_char_p]
+_set_name.restype, _set_name.argtypes = ctypes.c_int, [ctypes.py_object, c_char_p]
 
 _FRESH, _USED = b"dltensor", b"used_dltensor"  # the capsule keeps the pointer to its name
 
@@ -45,9 +45,9 @@ class View:
     """An array of another package, in place. It is held until close()."""
 
     def __init__(self, capsule: Any) -> None:
-        pointer = _pointer_in(id(capsule), _FRESH)
+        pointer = _pointer_in(capsule, _FRESH)
         self._managed = ctypes.cast(pointer, ctypes.POINTER(_Managed))
-        _set_name(id(capsule), _USED)
+        _set_name(capsule, _USED)
         tensor = self._managed.contents.tensor
         self.address: int = (tensor.data or 0) + tensor.byte_offset
         self.device: tuple[int, int] = (tensor.device_type, tensor.device_id)
@@ -56,9 +56,12 @@ class View:
         self.strides: tuple[int, ...] = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _packed(self.shape)
 
     def close(self) -> None:
-        managed = self._managed.contents
-        if managed.deleter:
-            managed.deleter(self._managed)
+        _delete(self._managed)
+
+
+def _delete(managed: Any) -> None:
+    if managed.contents.deleter:
+        managed.contents.deleter(managed)
 
 
 def _packed(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -69,42 +72,51 @@ def _packed(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-#: Exported arrays by their number, which is the DLPack structure's context; each holds what its memory belongs to.
-_exported: dict[int, Any] = {}
-_numbers = itertools.count(1)
+class _Offered:
+    """Capsules that a consumer may not have taken.
+
+    Neither they nor tensors call Python when they go: that may be while an exception is on its way, which a callback would
+    destroy. A capsule that nobody took is found by its count of references.
+    """
+
+    def __init__(self) -> None:
+        self._capsules: list[Any] = []
+        self._lock = threading.Lock()
+        self._unheld = 0
+        self._capsules.append(_api.PyCapsule_New(id(self), _USED, None))
+        self._unheld = self._references()[0]
+        self._capsules.clear()
+
+    def _references(self) -> list[int]:
+        return [sys.getrefcount(capsule) for capsule in self._capsules]
+
+    def add(self, pointer: int) -> Any:
+        made = _api.PyCapsule_New(pointer, _FRESH, None)
+        with self._lock:
+            self._capsules.append(made)
+        return made
+
+    def collect(self) -> None:
+        """Deletes the tensors of capsules that were neither taken nor kept."""
+        if not self._capsules:
+            return
+        with self._lock:
+            references = self._references()
+            fresh = [(capsule, count) for capsule, count in zip(self._capsules, references) if _is_valid(capsule, _FRESH)]
+            self._capsules = [capsule for capsule, count in fresh if count > self._unheld]
+            for capsule, count in fresh:
+                if count <= self._unheld:
+                    _delete(ctypes.cast(_pointer_in(capsule, _FRESH), ctypes.POINTER(_Managed)))
 
 
-@_Deleter
-def _release(managed: Any) -> None:
-    _exported.pop(managed.contents.context, None)
+_offered = _Offered()
+collect = _offered.collect
 
 
-@_Destructor
-def _destroy(capsule: int) -> None:
-    if _is_valid(capsule, _FRESH):  # nobody took it
-        managed = ctypes.cast(_pointer_in(capsule, _FRESH), ctypes.POINTER(_Managed))
-        managed.contents.deleter(managed)
-
-
-for _callback in (_release, _destroy):  # C code may call them as long as the process lives
-    _api.Py_IncRef(ctypes.py_object(_callback))
-
-
-def capsule(owner: Any, address: int, device: tuple[int, int], dtype: tuple[int, int], shape: tuple[int, ...],
-            strides: tuple[int, ...]) -> Any:
-    """A capsule of memory that belongs to `owner`, which lives until the consumer is done with it."""
-    number = next(_numbers)
-    extents = (c_int64 * len(shape))(*shape)
-    steps = (c_int64 * len(strides))(*strides)
-    tensor = _Tensor(address, device[0], device[1], len(shape), dtype[0], dtype[1], 1, extents, steps, 0)
-    managed = _Managed(tensor, number, _release)
-    _exported[number] = (owner, managed, extents, steps)
-    return _api.PyCapsule_New(ctypes.addressof(managed), _FRESH, _destroy)
-
-
-def exported() -> int:
-    """How many arrays of other packages hold frames."""
-    return len(_exported)
+def capsule(tensor: int) -> Any:
+    """A capsule of the DLManagedTensor at that address."""
+    collect()
+    return _offered.add(tensor)
 
 
 def take(array: Any, stream: int | None) -> View:

@@ -9,12 +9,18 @@ from . import _dlpack, _library
 
 _DTYPES = {(_dlpack.FLOAT, 32): _library.FLOAT32, (_dlpack.FLOAT, 16): _library.FLOAT16,
            (_dlpack.BFLOAT, 16): _library.BFLOAT16}
+_NAMES = {(_dlpack.FLOAT, 32): "float32", (_dlpack.FLOAT, 16): "float16", (_dlpack.BFLOAT, 16): "bfloat16"}
 _KINDS = {_dlpack.CPU: "cpu", _dlpack.CUDA: "cuda", _dlpack.CUDA_HOST: "cpu", _dlpack.ROCM: "hip"}
 
 
 def is_torch(array: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, torch.Tensor)
+
+
+def is_cupy(array: Any) -> bool:
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(array, cupy.ndarray)
 
 
 def device_of(array: Any) -> tuple[str, int]:
@@ -32,17 +38,36 @@ def current_stream(array: Any) -> int:
     """The stream that `array`'s package would run its next kernel on, as a handle; 0: the default stream."""
     if is_torch(array):
         return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream)
-    cupy = sys.modules.get("cupy")
-    if cupy is not None and isinstance(array, cupy.ndarray):
-        return int(cupy.cuda.get_current_stream().ptr)
+    if is_cupy(array):
+        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
     return 0
 
 
-def _dlpack_stream(kind: str, stream: int) -> int | None:
+def dlpack_stream(kind: str, stream: int) -> int | None:
     """A stream's handle as __dlpack__ takes it: CUDA's default stream is 1, ROCm's 0."""
     if kind == "cpu":
         return None
     return 1 if kind == "cuda" and stream == 0 else stream
+
+
+def dtype_name(view: _dlpack.View) -> str:
+    if view.dtype not in _NAMES:
+        raise TypeError(f"latents have the DLPack type {view.dtype}: they are {', '.join(_NAMES.values())}")
+    return _NAMES[view.dtype]
+
+
+def packed(array: Any) -> Any:
+    """Without gaps, in the order of the array's own stream; JAX's are."""
+    if is_torch(array):
+        return array.detach().contiguous()
+    return sys.modules["cupy"].ascontiguousarray(array) if is_cupy(array) else array
+
+
+def _as_float32(array: Any) -> Any:
+    """In the order of the array's own stream. What is no float is left for the library to refuse."""
+    if not str(array.dtype).endswith("float16"):  # also bfloat16
+        return array
+    return array.float() if is_torch(array) else array.astype("float32")
 
 
 class Batch:
@@ -54,10 +79,10 @@ class Batch:
             raise _library.InvalidArgument(f"latents are on {kind}:{ordinal}, the decoder is on {device[0]}:{device[1]}")
         if is_torch(array):
             array = array.detach()
-            if kind != "cpu":  # where the library takes nothing else
-                array = array.float()
+        if kind != "cpu" and not str(getattr(array, "dtype", "float32")).endswith("float32"):
+            array = _as_float32(array)  # the library takes nothing else there
         self.stream = 0 if kind == "cpu" else current_stream(array) if stream is None else stream
-        view = _dlpack.take(array, _dlpack_stream(kind, self.stream))
+        view = _dlpack.take(array, dlpack_stream(kind, self.stream))
         try:
             shape, strides = _four(view)
             if view.dtype not in _DTYPES:

@@ -18,6 +18,7 @@ HOST, DEVICE = 0, 1
 RGBA8, RGB32F, NV12 = 0, 1, 3
 FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2
 ACQUIRE_AHEAD = 1
+LAYOUTS = {"HWC": 0, "CHW": 1, "HWC4": 2}
 MOMENT_PAST, MOMENT_STREAM = 0, 2
 
 
@@ -147,6 +148,7 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_clip_push": [c_void_p, POINTER(Latents), c_uint64, POINTER(c_uint32)],
     "kg_clip_acquire": [c_void_p, c_uint32, c_uint64, POINTER(FrameRecord)],
     "kg_clip_wait": [c_void_p, c_uint64, c_void_p],
+    "kg_clip_export": [c_void_p, c_uint64, c_uint32, POINTER(c_void_p)],
     "kg_clip_release": [c_void_p, c_uint64, POINTER(Moment)],
     "kg_clip_reset": [c_void_p],
     "kg_clip_cancel": [c_void_p],

@@ -13,7 +13,7 @@ from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable, Iterator
 
 from . import _dlpack, _library
-from ._latents import Batch, device_of, is_torch
+from ._latents import Batch, device_of, is_cupy, is_torch
 from ._library import InvalidArgument, check, library
 
 _DLPACK_DEVICES = {"cpu": _dlpack.CPU, "cuda": _dlpack.CUDA, "hip": _dlpack.ROCM}
@@ -32,10 +32,11 @@ class _Handle:
 
 
 class _Slot:
-    """A frame that is acquired: released when neither a Frame nor an array refers to it any more."""
+    """A frame that is acquired, until it is released; arrays made of it keep shares of their own."""
 
     def __init__(self, clip: _Handle, record: _library.FrameRecord) -> None:
-        self._clip, self.record, self.stream = clip, record, None
+        self._clip, self.record = clip, record
+        self.stream: int | None = None
         self._release = library.kg_clip_release
 
     def wait_on(self, stream: int) -> None:
@@ -46,6 +47,13 @@ class _Slot:
         check(library.kg_clip_wait(self._clip.value, self.record.id, stream))
         self.stream = stream
 
+    def export(self, layout: str) -> Any:
+        """A DLPack capsule."""
+        tensor = c_void_p()
+        check(library.kg_clip_export(self._clip.value, self.record.id, _library.LAYOUTS[layout], byref(tensor)))
+        assert tensor.value is not None
+        return _dlpack.capsule(tensor.value)
+
     def __del__(self) -> None:
         done = None
         if self.stream is not None:
@@ -54,7 +62,7 @@ class _Slot:
 
 
 class Frame:
-    """One decoded frame: RGB, [height, width, 3] or [3, height, width], without a copy.
+    """One decoded frame without a copy: RGB as [height, width, 3] or [3, height, width], or [height, width, 4].
 
     ``numpy.asarray(frame)``, ``numpy.from_dlpack(frame)`` and ``torch.from_dlpack(frame)`` make arrays of it. Its memory goes
     back to the stream when the frame was released (or collected) and all such arrays are gone.
@@ -76,18 +84,14 @@ class Frame:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        return (self.height, self.width, 3) if self._layout == "HWC" else (3, self.height, self.width)
+        if self._layout == "CHW":
+            return 3, self.height, self.width
+        return self.height, self.width, 4 if self._layout == "HWC4" else 3
 
     def _held(self) -> _Slot:
         if self._slot is None:
             raise InvalidArgument(f"frame {self.index} was released")
         return self._slot
-
-    def _strides(self) -> tuple[int, int, int]:
-        """In elements."""
-        pixel = 4 if self.dtype == "uint8" else 3
-        row = self.width * pixel
-        return (row, pixel, 1) if self._layout == "HWC" else (1, row, pixel)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _DLPACK_DEVICES[self._device[0]], self._device[1]
@@ -101,22 +105,13 @@ class Frame:
         slot = self._held()
         if self._device[0] != "cpu" and stream != -1:
             slot.wait_on(0 if stream in (None, 1) else int(stream))
-        dtype = (_dlpack.UINT, 8) if self.dtype == "uint8" else (_dlpack.FLOAT, 32)
-        return _dlpack.capsule(slot, slot.record.planes[0], self.__dlpack_device__(), dtype, self.shape, self._strides())
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        if self._device[0] != "cpu":
-            raise AttributeError(f"the frame is on {self._device[0]}:{self._device[1]}: torch.from_dlpack(frame)")
-        item = 1 if self.dtype == "uint8" else 4
-        return {"version": 3, "shape": self.shape, "typestr": "|u1" if item == 1 else "<f4",
-                "data": (self._held().record.planes[0], False), "strides": tuple(item * s for s in self._strides())}
+        return slot.export(self._layout)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         import numpy
-        array = numpy.from_dlpack(self) if self._device[0] == "cpu" else None
-        if array is None:
+        if self._device[0] != "cpu":
             raise TypeError(f"the frame is on {self._device[0]}:{self._device[1]}: torch.from_dlpack(frame)")
+        array = numpy.from_dlpack(self)
         return array.astype(dtype) if dtype is not None else array.copy() if copy else array
 
     def release(self) -> None:
@@ -157,8 +152,10 @@ class Stream:
                  path: str | None = None) -> None:
         if dtype not in _FORMATS:
             raise InvalidArgument(f"frames are uint8 or float32, not {dtype}")
-        if layout not in ("HWC", "CHW"):
-            raise InvalidArgument(f"the layout of a frame is HWC or CHW, not {layout}")
+        if layout not in _library.LAYOUTS:
+            raise InvalidArgument(f"the layout of a frame is HWC, CHW or HWC4, not {layout}")
+        if layout == "HWC4" and dtype != "uint8":
+            raise InvalidArgument(f"frames of {dtype} have three channels: the layout HWC4 is of uint8")
         self._decoder, self._dtype, self._layout, self._on_device = decoder, dtype, layout, on_device
         self._slots = max(12, decoder.frames_per_latent * (max(chunk, 1) + 2))
         self._fps = fps
@@ -207,6 +204,7 @@ class Stream:
             batch.close()
 
     def _push(self, batch: Batch, begin: int, end: int, timeout: float | None) -> None:
+        _dlpack.collect()
         clip = self._for_size(batch.size)
         until = None if timeout is None else time.monotonic() + timeout
         done, pushed = begin, c_uint32()
@@ -225,6 +223,7 @@ class Stream:
     def take(self, *, timeout: float | None = None) -> Frame | None:
         """The next frame, or None at the end of a file. On a GPU it may be one that is still being decoded: arrays that
         are made of it are ordered after that. Raises TimeoutError."""
+        _dlpack.collect()
         clip = self._made()
         until = None if timeout is None else time.monotonic() + timeout
         record = _library.FrameRecord()
@@ -379,8 +378,8 @@ class Decoder:
 
     def decode(self, latents: Any, *, dtype: str = "uint8", layout: str = "THWC",
                on_frames: Callable[[int, Any], None] | None = None) -> Any:
-        """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: a torch tensor on the latents' device if
-        they are torch's, else a NumPy array.
+        """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: torch's or CuPy's where the latents are, if
+        they are theirs, else a NumPy array.
 
         latents    [C, T, h, w] or [1, C, T, h, w], float32, float16 or bfloat16, any strides
         dtype      "uint8"; "float32" or "float16" in [-1, 1]
@@ -432,7 +431,8 @@ class Decoder:
         first = 1 if state._pushed == 0 else self.frames_per_latent
         total = first + self.frames_per_latent * (batch.frames - 1)
         height, width = (side * self.spatial_scale for side in batch.size)
-        shape = (total, height, width, 3) if state._layout == "HWC" else (total, 3, height, width)
+        shape = {"HWC": (total, height, width, 3), "CHW": (total, 3, height, width),
+                 "HWC4": (total, height, width, 4)}[state._layout]
         out = _Output(latents, shape, dtype)
         done = 0
 
@@ -480,26 +480,29 @@ def _of_a_frame(layout: str) -> str:
 
 
 class _Output:
-    """Where the frames of decode() are stored."""
+    """Where the frames of decode() are stored: an array of the latents' package, where they are."""
 
     def __init__(self, latents: Any, shape: tuple[int, ...], dtype: str) -> None:
         self._is_torch = is_torch(latents)
         if self._is_torch:
             torch = sys.modules["torch"]
             self.array = torch.empty(shape, dtype=getattr(torch, dtype), device=latents.device)
-        elif device_of(latents)[0] != "cpu":
-            raise InvalidArgument(f"decode() makes torch tensors and NumPy arrays, and the latents are a "
-                                  f"{type(latents).__name__} on a GPU: take the frames of stream() by DLPack")
+            return
+        if device_of(latents)[0] == "cpu":
+            import numpy as package
+        elif is_cupy(latents):
+            package = sys.modules["cupy"]
         else:
-            import numpy
-            self.array = numpy.empty(shape, dtype)
+            raise InvalidArgument(f"decode() makes arrays of torch, CuPy and NumPy, and the latents are a "
+                                  f"{type(latents).__name__} on a GPU: take the frames of stream() by DLPack")
+        self._from_dlpack = package.from_dlpack
+        self.array = package.empty(shape, dtype)
 
     def store(self, index: int, frame: Frame) -> None:
         if self._is_torch:
             self.array[index].copy_(sys.modules["torch"].from_dlpack(frame))
         else:
-            import numpy
-            self.array[index] = numpy.asarray(frame)
+            self.array[index] = self._from_dlpack(frame)
         frame.release()
 
 

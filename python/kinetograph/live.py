@@ -3,10 +3,14 @@
 Needs nothing but the standard library. Latents are anything in host memory with the buffer protocol (NumPy arrays) and
 torch tensors of any device, in float32, float16 or bfloat16.
 """
+from __future__ import annotations
+
 import ctypes
+import math
 import socket
 import struct
 import sys
+from typing import Any, BinaryIO
 
 VERSION = 1
 MOST_FRAMES_OF_A_CHUNK = 256
@@ -18,34 +22,50 @@ _RECORD = struct.Struct("<4sIQ")             # tag, bytes of the payload, number
 _START = struct.Struct("<5I20sd64s")         # version, channels, height, width, dtype, family, fps, name
 
 
+def bytes_of(shape: tuple[int, ...], dtype: str) -> int:
+    return math.prod(shape) * DTYPES[dtype][1]
+
+
 class Refused(ConnectionError):
     """The viewer takes no more of this connection; the text is its sentence."""
+
+
+def four(shape: Any) -> tuple[int, int, int, int]:
+    """[C, T, h, w] of that, of [1, C, T, h, w], or of one frame [C, h, w]."""
+    found = tuple(int(side) for side in shape)
+    if len(found) == 5 and found[0] == 1:
+        found = found[1:]
+    if len(found) == 3:
+        found = (found[0], 1, *found[1:])
+    if len(found) != 4 or min(found) < 1 or max(found[2:]) > LARGEST_SIDE:
+        raise ValueError(f"latents have the shape {list(found)}, wanted [C, T, h, w], [1, C, T, h, w] or [C, h, w] "
+                         f"with sides of 1 to {LARGEST_SIDE}")
+    return found[0], found[1], found[2], found[3]
 
 
 class Latents:
     """Latent frames in host memory: shape (channels, frames, height, width), dtype as a name, bytes of each frame."""
 
-    def __init__(self, shape, dtype, data):
+    def __init__(self, shape: Any, dtype: str, data: Any) -> None:
         if dtype not in DTYPES:
             raise TypeError(f"latents are {dtype}, wanted {', '.join(DTYPES)}")
-        shape = tuple(int(side) for side in shape)
-        if len(shape) == 5 and shape[0] == 1:
-            shape = shape[1:]
-        if len(shape) == 3:
-            shape = (shape[0], 1, *shape[1:])
-        if len(shape) != 4 or min(shape) < 1 or max(shape[2:]) > LARGEST_SIDE:
-            raise ValueError(f"latents have the shape {list(shape)}, wanted [C, T, h, w], [1, C, T, h, w] or [C, h, w] "
-                             f"with sides of 1 to {LARGEST_SIDE}")
-        self.shape, self.dtype = shape, dtype
-        channels, frames, height, width = shape
-        plane = height * width * DTYPES[dtype][1]
+        self.shape, self.dtype = four(shape), dtype
+        channels, frames, height, width = self.shape
+        plane = bytes_of((height, width), dtype)
         if len(data) != channels * frames * plane:
-            raise ValueError(f"latents {list(shape)} of {dtype} are {channels * frames * plane} bytes, not {len(data)}")
-        self.frames = [b"".join(data[(channel * frames + frame) * plane:][:plane] for channel in range(channels))
-                       for frame in range(frames)]
+            raise ValueError(f"latents {list(self.shape)} of {dtype} are {channels * frames * plane} bytes, not {len(data)}")
+        self.frames: list[bytes] = [
+            b"".join(data[(channel * frames + frame) * plane:][:plane] for channel in range(channels))
+            for frame in range(frames)]
 
     @classmethod
-    def of(cls, latents):
+    def of_frames(cls, shape: tuple[int, ...], dtype: str, frames: list[bytes]) -> Latents:
+        made = cls.__new__(cls)
+        made.shape, made.dtype, made.frames = four(shape), dtype, frames
+        return made
+
+    @classmethod
+    def of(cls, latents: Any) -> Latents:
         """Copies a tensor or array to the host's memory."""
         if isinstance(latents, cls):
             return latents
@@ -69,20 +89,21 @@ class Writer:
     the viewer lives). A pipe blocks by itself when the viewer does not keep up.
     """
 
-    def __init__(self, out):
+    def __init__(self, out: BinaryIO | socket.socket) -> None:
         self._socket = out if isinstance(out, socket.socket) else None
-        self._out = out
+        self._pipe = None if isinstance(out, socket.socket) else out
         self._streams = self._chunks = 0   # begun; of the current stream
         self._sent = self._granted = 0     # latent frames of the connection
         self._replies = b""
-        self._header = None
+        self._header: dict[str, Any] | None = None
 
     @property
-    def header(self):
+    def header(self) -> dict[str, Any] | None:
         """What the current stream was started with; None between streams."""
         return self._header
 
-    def start(self, *, channels, height, width, dtype="float32", family="wan2.1", fps=24.0, name=""):
+    def start(self, *, channels: int, height: int, width: int, dtype: str = "float32", family: str = "wan2.1",
+              fps: float = 24.0, name: str = "") -> None:
         """Begins a stream; one that has not ended is ended."""
         if self._header is not None:
             self.end()
@@ -94,14 +115,14 @@ class Writer:
         self._streams += 1
         self._chunks = 0
 
-    def send(self, latents, timeout=None):
+    def send(self, latents: Any, timeout: float | None = None) -> int:
         """Sends the latent frames of `latents`, in chunks that the viewer has room for.
 
         Returns how many were sent: fewer than there are if `timeout` seconds passed without room. Raises Refused, with
         the viewer's sentence; ConnectionError when the viewer has gone.
         """
         latents = Latents.of(latents)
-        stated = self._header or {}
+        stated: dict[str, Any] = self._header or {}
         found = (latents.shape[0], *latents.shape[2:], latents.dtype)
         wanted = tuple(stated.get(key) for key in ("channels", "height", "width", "dtype"))
         if found != wanted:
@@ -118,26 +139,34 @@ class Writer:
             done += len(frames)
         return done
 
-    def reset(self):
+    def reset(self) -> None:
         """The next latent frame is a clip's first; what the viewer has not shown yet is dropped."""
         self._record(b"RSET", self._chunks)
 
-    def end(self):
+    def end(self) -> None:
         """The stream is complete."""
         if self._header is not None:
             self._record(b"DONE", self._chunks)
             self._header = None
 
-    def close(self):
+    def close(self) -> None:
         """Closes the pipe or the connection. A stream that has not ended is broken."""
-        self._out.close()
+        for out in (self._socket, self._pipe):
+            if out is not None:
+                out.close()
 
-    def _record(self, tag, number, payload=b""):
+    @property
+    def unused_socket(self) -> socket.socket | None:
+        """The connection, if nothing was written to it yet."""
+        return self._socket if self._streams == 0 else None
+
+    def _record(self, tag: bytes, number: int, payload: bytes = b"") -> None:
         data = _RECORD.pack(tag, len(payload), number) + payload
-        if self._socket is None:
-            self._out.write(data)
-            self._out.flush()
+        if self._pipe is not None:
+            self._pipe.write(data)
+            self._pipe.flush()
             return
+        assert self._socket is not None
         try:
             self._socket.settimeout(None)
             self._socket.sendall(data)
@@ -146,7 +175,7 @@ class Writer:
                 pass  # its last word, if it has said one, is raised
             raise
 
-    def _room(self, timeout):
+    def _room(self, timeout: float | None) -> int:
         """Latent frames that may be sent now; 0 once `timeout` has passed."""
         if self._socket is None:
             return MOST_FRAMES_OF_A_CHUNK
@@ -157,8 +186,9 @@ class Writer:
                 return 0
         return self._granted - self._sent
 
-    def _receive(self, timeout):
+    def _receive(self, timeout: float | None) -> bool:
         """Takes in replies. False if none came within `timeout`."""
+        assert self._socket is not None
         self._socket.settimeout(timeout)
         try:
             data = self._socket.recv(1 << 16)
@@ -181,7 +211,7 @@ class Writer:
         return True
 
 
-def connect(path):
+def connect(path: str) -> Writer:
     """A Writer on the viewer's socket `path`. Raises OSError while none listens there."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -192,6 +222,6 @@ def connect(path):
     return Writer(connection)
 
 
-def to_standard_output():
+def to_standard_output() -> Writer:
     """A Writer for `generator | kinetograph view -`."""
     return Writer(sys.stdout.buffer)

@@ -17,9 +17,10 @@ import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = types.ModuleType("kinetograph")  # the two modules without the package's library, which they do not use
-PACKAGE.__path__ = [str(ROOT / "python" / "kinetograph")]
-sys.modules["kinetograph"] = PACKAGE
+if "kinetograph" not in sys.modules:  # the two modules without the package's library, which they do not use
+    PACKAGE = types.ModuleType("kinetograph")
+    PACKAGE.__path__ = [str(ROOT / "python" / "kinetograph")]
+    sys.modules["kinetograph"] = PACKAGE
 from kinetograph import live, preview  # noqa: E402
 
 PROGRAM = os.environ.get("KINETOGRAPH_PROGRAM")
@@ -262,7 +263,7 @@ class PreviewsOfTheViewer(unittest.TestCase):
             with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as viewer:
                 while not os.path.exists(path):
                     self.assertIsNone(viewer.poll())
-                generator = subprocess.run([sys.executable, "-c", code, PACKAGE.__path__[0], path])
+                generator = subprocess.run([sys.executable, "-c", code, live.__file__.rpartition("/")[0], path])
                 messages = viewer.communicate()[1]
             self.assertEqual(generator.returncode, -signal.SIGKILL)
             self.assertEqual(viewer.returncode, 1)

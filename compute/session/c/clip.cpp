@@ -1,6 +1,7 @@
 #include "clip.hpp"
 
 #include "choices.hpp"
+#include "tensors.hpp"
 
 #include <algorithm>
 
@@ -43,6 +44,11 @@ Result<void> check_format(Storage storage, std::uint32_t format) {
         return fail(ErrorCode::InvalidArgument, "frames in the device's memory are RGBA8 or RGB32F, not {}",
                     kFormatNames.at(format));
     return {};
+}
+
+tl::unexpected<Error> not_acquired(std::uint64_t id) {
+    return fail(ErrorCode::InvalidArgument, "frame {} is not acquired: it was released already, or is another clip's",
+                id);
 }
 
 template <class Handle>
@@ -158,10 +164,11 @@ Outcome Clip::acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame)
     if (!record) return stream_->finished() ? KG_END : KG_TIMEOUT;
     const std::uint64_t id = next_id();
     const std::lock_guard lock(mutex_);
-    held_.emplace(id, *record);
+    const kg_frame described = describe(*record, id);
+    held_.emplace(id, Held{*record, described});
     if (!record->is_finite && !std::exchange(told_not_finite_, true))
         model_->root->log.warn("frame {} has values that are not finite", record->label.index);
-    return write(frame, describe(*record, id), "kg_frame").map([] { return KG_OK; });
+    return write(frame, described, "kg_frame").map([] { return KG_OK; });
 }
 
 kg_frame Clip::describe(const interop::FrameRecord& record, std::uint64_t id) {
@@ -212,13 +219,17 @@ const void* Clip::convert(const interop::FrameRecord& record) {
 
 Result<interop::FrameRecord> Clip::held_frame(std::uint64_t id) const {
     const std::lock_guard lock(mutex_);
-    if (const auto found = held_.find(id); found != held_.end()) return found->second;
-    return fail(ErrorCode::InvalidArgument, "frame {} is not acquired: it was released already, or is another clip's",
-                id);
+    const auto found = held_.find(id);
+    if (found == held_.end() || !found->second.acquired) return not_acquired(id);
+    return found->second.record;
 }
 
 Result<void> Clip::wait(std::uint64_t id, void* stream) {
     KG_TRY(const interop::FrameRecord record, held_frame(id));
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = held_.find(id); found != held_.end()) found->second.stream = stream;
+    }
     const interop::TimelinePoint& ready = record.ready;
     if (ready.is_past()) return {};
     if (ready.timeline != nullptr) return streams_.wait(stream, ready);
@@ -232,15 +243,47 @@ Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
     KG_TRY(const interop::TimelinePoint point, point_of(done));
     {
         const std::lock_guard lock(mutex_);
-        if (held_.erase(id) == 0)
+        const auto found = held_.find(id);
+        if (found == held_.end() || !std::exchange(found->second.acquired, false))
             return fail(ErrorCode::InvalidArgument, "frame {} is released by two threads at a time", id);
+        if (done.kind == KG_MOMENT_STREAM) found->second.stream = done.stream;
+        if (found->second.tensors > 0) return {};
+        held_.erase(found);
     }
     return stream_->release(record, point);
 }
 
+Result<kg_frame> Clip::share(std::uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = held_.find(id);
+    if (found == held_.end() || !found->second.acquired) return not_acquired(id);
+    ++found->second.tensors;
+    return found->second.frame;
+}
+
+void Clip::drop(std::uint64_t id) {
+    std::optional<Held> last;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = held_.find(id);
+        if (--found->second.tensors > 0 || found->second.acquired) return;
+        last = std::move(found->second);
+        held_.erase(found);
+    }
+    const auto give_back = [&]() -> Result<void> {
+        interop::TimelinePoint done;
+        if (last->stream) {
+            KG_TRY(done, streams_.point(*last->stream));
+        }
+        return stream_->release(last->record, done);
+    };
+    if (const auto given = give_back(); !given) model_->root->log.error("{}", given.error().message);
+}
+
 std::size_t Clip::held() const {
     const std::lock_guard lock(mutex_);
-    return held_.size();
+    return static_cast<std::size_t>(
+        std::ranges::count_if(held_, [](const auto& frame) { return frame.second.acquired; }));
 }
 
 kg_clip_info Clip::info() const {
@@ -255,7 +298,10 @@ kg_clip_info Clip::info() const {
     info.fps = facts.fps;
     info.route = facts.route.c_str();
     info.frames_waiting = stats.depth;
-    info.frames_acquired = held();
+    {
+        const std::lock_guard lock(mutex_);
+        info.frames_acquired = held_.size();
+    }
     info.steps = stats.times.steps;
     info.last_step_ns = stats.times.last_step.count();
     info.average_step_ns = stats.times.average_step.count();
@@ -283,7 +329,7 @@ Outcome create(kg_model* model, const What& what, const kg_clip_desc* desc, kg_c
     KG_TRY(const auto known, read(desc, "kg_clip_desc"));
     KG_TRY(const ClipOptions options, ClipOptions::of(known));
     KG_TRY(auto stream, model->shared->session->decode(what, options.stream));
-    *clip = new kg_clip{model->root, std::make_unique<Clip>(model->shared, options, std::move(stream))};
+    *clip = new kg_clip{model->root, std::make_shared<Clip>(model->shared, options, std::move(stream))};
     return KG_OK;
 }
 
@@ -337,6 +383,14 @@ kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream) {
 kg_result kg_clip_release(kg_clip* clip, uint64_t frame_id, const kg_moment* done) {
     return with("kg_clip_release", clip, [&]() -> Outcome {
         KG_CHECK(clip->clip->release(frame_id, done == nullptr ? kg_moment{} : *done));
+        return KG_OK;
+    });
+}
+
+kg_result kg_clip_export(kg_clip* clip, uint64_t frame_id, uint32_t layout, void** tensor) {
+    return with("kg_clip_export", clip, [&]() -> Outcome {
+        KG_CHECK(check_given(tensor, "tensor"));
+        KG_TRY(*tensor, export_frame(clip->clip, clip->root, frame_id, layout));
         return KG_OK;
     });
 }

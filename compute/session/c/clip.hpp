@@ -33,12 +33,26 @@ class Clip {
     Outcome acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame);
     Result<void> wait(std::uint64_t id, void* stream);
     Result<void> release(std::uint64_t id, const kg_moment& done);
+    /// One more reader of an acquired frame, until drop().
+    Result<kg_frame> share(std::uint64_t id);
+    void drop(std::uint64_t id);
     void reset() { stream_->restart(); }
     void cancel() { stream_->cancel(); }
     kg_clip_info info() const;
+    /// Frames that are acquired and not released.
     std::size_t held() const;
+    const Model& model() const { return *model_; }
+    std::uint32_t format() const { return options_.format; }
 
   private:
+    /// A frame that was handed out. It goes back once it was released and its tensors are gone.
+    struct Held {
+        interop::FrameRecord record;
+        kg_frame frame{};
+        bool acquired = true;
+        std::size_t tensors = 0;
+        std::optional<void*> stream{};  ///< that it is read on
+    };
     /// Latents of a caller's stream, copied in its order. The step before the last but one has read what is in the
     /// memory that is written next, because FrameStream::push waits for it.
     struct Staging {
@@ -60,7 +74,7 @@ class Clip {
     std::vector<float> gathered_;  ///< the same thread's
     std::atomic<bool> pushing_{false};
     mutable std::mutex mutex_;  ///< of what follows
-    std::map<std::uint64_t, interop::FrameRecord> held_;
+    std::map<std::uint64_t, Held> held_;
     std::map<std::uint32_t, std::vector<std::byte>> converted_;  ///< [slot] -> the frame in options_.pixels
     bool told_not_finite_ = false;
     std::unique_ptr<stream::FrameStream> stream_;  ///< last: its steps end before what they read goes

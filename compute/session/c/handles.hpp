@@ -57,5 +57,5 @@ struct kg_memory {
 
 struct kg_clip {
     std::shared_ptr<const kinetograph::c::Root> root;
-    std::unique_ptr<kinetograph::c::Clip> clip;
+    std::shared_ptr<kinetograph::c::Clip> clip;  ///< tensors of its frames share it
 };

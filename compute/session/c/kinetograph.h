@@ -349,6 +349,18 @@ typedef struct kg_frame {
 KG_API kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout_ns, kg_frame* frame);
 /* Makes work that `stream` is given from now on wait for the frame, on the device; nothing waits on the host. */
 KG_API kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream);
+
+typedef enum kg_layout {
+    KG_LAYOUT_HWC = 0, /* [height, width, 3] */
+    KG_LAYOUT_CHW = 1, /* [3, height, width] */
+    KG_LAYOUT_HWC4 = 2 /* [height, width, 4], contiguous: of RGBA8 and RGBA16F */
+} kg_layout;
+
+/* A frame of KG_STORAGE_HOST or KG_STORAGE_DEVICE as a DLPack tensor without a copy: `tensor` is a DLManagedTensor*,
+ * whose deleter any thread may call, also after kg_clip_destroy. The frame goes back once it was released and all of
+ * its tensors are deleted, in the order of the stream that kg_clip_wait was given. Errors: UNSUPPORTED (an image, a
+ * format of two planes). */
+KG_API kg_result kg_clip_export(kg_clip* clip, uint64_t frame_id, uint32_t layout, void** tensor);
 /* Gives the frame back; NULL: its reading is done. Errors: INVALID_ARGUMENT (released before, or not this clip's). */
 KG_API kg_result kg_clip_release(kg_clip* clip, uint64_t frame_id, const kg_moment* done);
 

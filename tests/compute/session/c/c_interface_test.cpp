@@ -454,6 +454,85 @@ TEST_F(CInterface, AFrameIsReleasedOnceAndByItsOwnClip) {
     EXPECT_SENTENCE(kg_clip_acquire(made.get(), 0, 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "kg_frame is NULL");
 }
 
+/// The beginning of dlpack.h's DLManagedTensor.
+struct Tensor {
+    const std::uint8_t* data;
+    std::int32_t device_type, device_id, dimensions;
+    std::uint8_t code, bits;
+    std::uint16_t lanes;
+    const std::int64_t *shape, *strides;
+    std::uint64_t byte_offset;
+    void* context;
+    void (*deleter)(Tensor*);
+};
+
+TEST_F(CInterface, ATensorOfAFrameKeepsItUntilItIsDeleted) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto made = clip();
+    const auto values = latents_of(1);
+    const kg_latents latents = view_of(values);
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK);
+    ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
+    constexpr std::int64_t kRow = kFrameWidth * 4;
+    using Three = std::array<std::int64_t, 3>;
+    const std::array<std::pair<Three, Three>, 3> by_layout{
+        {{{kFrameHeight, kFrameWidth, 3}, {kRow, 4, 1}},    // KG_LAYOUT_HWC
+         {{3, kFrameHeight, kFrameWidth}, {1, kRow, 4}},    // KG_LAYOUT_CHW
+         {{kFrameHeight, kFrameWidth, 4}, {kRow, 4, 1}}}};  // KG_LAYOUT_HWC4
+    std::vector<Tensor*> tensors;
+    for (std::uint32_t layout = 0; layout < by_layout.size(); ++layout) {
+        void* exported = nullptr;
+        ASSERT_EQ(kg_clip_export(made.get(), frame.id, layout, &exported), KG_OK) << kg_last_error();
+        auto* const tensor = static_cast<Tensor*>(exported);
+        EXPECT_EQ(tensor->data, frame.planes[0]);
+        EXPECT_EQ(std::make_tuple(tensor->device_type, tensor->code, tensor->bits, tensor->lanes),
+                  std::make_tuple(1, 1, 8, 1));
+        ASSERT_EQ(tensor->dimensions, 3);
+        EXPECT_TRUE(std::equal(by_layout[layout].first.begin(), by_layout[layout].first.end(), tensor->shape));
+        EXPECT_TRUE(std::equal(by_layout[layout].second.begin(), by_layout[layout].second.end(), tensor->strides));
+        tensors.push_back(tensor);
+    }
+    const auto held = [&] {
+        auto info = sized<kg_clip_info>();
+        EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK);
+        return info.frames_acquired;
+    };
+    ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+    EXPECT_SENTENCE(kg_clip_release(made.get(), frame.id, nullptr), KG_ERROR_INVALID_ARGUMENT, "released already");
+    EXPECT_EQ(held(), 1U);
+    for (int i = 0; i < 2; ++i) {
+        tensors.back()->deleter(tensors.back());
+        tensors.pop_back();
+    }
+    EXPECT_EQ(held(), 1U);
+    const std::vector<std::uint8_t> before(tensors[0]->data, tensors[0]->data + kRow * kFrameHeight);
+    made.reset();  // the tensor keeps what it reads
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), tensors[0]->data));
+    tensors[0]->deleter(tensors[0]);
+}
+
+TEST_F(CInterface, TensorsAreOfFramesAndLayoutsThatTheyCanHave) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto values = latents_of(1);
+    const kg_latents latents = view_of(values);
+    const auto refused = [&](std::uint32_t format, std::uint32_t layout, kg_result result, const char* sentence) {
+        const auto made = clip(KG_STORAGE_HOST, format);
+        auto frame = sized<kg_frame>();
+        ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK);
+        ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
+        void* tensor = nullptr;
+        EXPECT_SENTENCE(kg_clip_export(made.get(), frame.id, layout, &tensor), result, sentence);
+        EXPECT_SENTENCE(kg_clip_export(made.get(), frame.id, 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "tensor is NULL");
+        ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+        EXPECT_LT(kg_clip_export(made.get(), frame.id, 0, &tensor), KG_OK);
+        EXPECT_EQ(tensor, nullptr);
+    };
+    refused(KG_FORMAT_RGBA8, 9, KG_ERROR_INVALID_ARGUMENT, "9 is no kg_layout");
+    refused(KG_FORMAT_NV12, KG_LAYOUT_HWC, KG_ERROR_UNSUPPORTED, "two planes");
+    refused(KG_FORMAT_RGB32F, KG_LAYOUT_HWC4, KG_ERROR_UNSUPPORTED, "three channels");
+}
+
 TEST_F(CInterface, AReaderThatHoldsAllFramesMakesPushingTimeOutWithoutLoss) {
     ASSERT_NO_FATAL_FAILURE(open());
     const auto made = clip(KG_STORAGE_HOST, KG_FORMAT_RGBA8, 5);

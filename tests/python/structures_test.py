@@ -27,4 +27,6 @@ def test_functions_and_numbers_are_those_of_the_c_interface():
         assert values[name] == value, name
     assert {f"KG_PRECISION_{name.upper()}": value for name, value in _library.PRECISIONS.items()} == {
         name: value for name, value in values.items() if name.startswith("KG_PRECISION_")}
+    assert {f"KG_LAYOUT_{name}": value for name, value in _library.LAYOUTS.items()} == {
+        name: value for name, value in values.items() if name.startswith("KG_LAYOUT_")}
     assert sorted(_library._EXCEPTIONS) == sorted(value for name, value in values.items() if name.startswith("KG_ERROR_"))
