@@ -22,7 +22,7 @@ class TensorSource {
         std::vector<tensor::NamedTensor> tensors;  ///< no name twice
         std::map<std::string, std::string> metadata;
         std::vector<std::span<const std::byte>> files;      ///< all bytes, in a fixed order
-        std::vector<std::shared_ptr<const void>> owners{};  ///< of the memory behind the views and bytes
+        std::vector<std::shared_ptr<const void>> owners{};  ///< of the memory that views and bytes refer to
     };
     explicit TensorSource(Contents contents);
 

@@ -169,7 +169,7 @@ class QueryBlocks {
         store(p.queries, output, first, workspace);
     }
 
-    /// Scores to weights that are not yet divided by their sum; the sum's inverse is kept for the end.
+    /// Turns scores into weights that are not yet divided by their sum; store() multiplies by the inverse of the sum.
     void softmax(std::int64_t queries, std::byte* workspace) const {
         const Layout l = layout();
         const auto* scores = reinterpret_cast<const float*>(workspace + l.scores);

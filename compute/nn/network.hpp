@@ -1,5 +1,5 @@
-// Network: a model as data. A closed set of primitives, each with its parameters and its state; what a decoder needs to
-// know of its model (parameters, sizes, passes, memory) is a fold over the list.
+// Network: a model as data: a list of primitives, each with its parameters and its state. What a decoder needs to know
+// of its model (parameters, sizes, passes, memory) is computed from the list.
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>

@@ -43,7 +43,7 @@ struct StreamOptions {
     double fps = 24.0;         ///< of latents that are pushed; a clip has its own
 };
 
-/// By name, as in SessionOptions::device. The log is told which device "auto" has passed over and why. Errors: those of
+/// By name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why. Errors: those of
 /// accel::open, naming the lane.
 Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks = {});
 

@@ -221,7 +221,7 @@ Result<bool> DecodingStream::decode_next() {
     return true;
 }
 
-/// Tells those who wait for its frames.
+/// Wakes the readers that wait for its frames.
 Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout) {
     auto stepped = decoder_->step(latent, timeout);
     if (!stepped) return fail(std::move(stepped.error()), fmt::format("latent frame {}", next_));
@@ -238,7 +238,7 @@ void DecodingStream::finish() {
     end(done ? std::nullopt : std::optional(std::move(done.error())));
 }
 
-/// Unless what has ended has been thrown away meanwhile.
+/// Unless the clip has been restarted meanwhile.
 void DecodingStream::end(std::optional<Error> error) {
     {
         std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// RingDecoder: latents in memory of the accelerator become frames of a ring, one step a call; the host waits for
-// nothing.
+// RingDecoder: decodes latents in memory of the accelerator to frames of a ring, one step a call, without waiting on
+// the host.
 #pragma once
 
 #include <kinetograph/compute/stream/step_clock.hpp>
@@ -11,8 +11,8 @@ namespace kinetograph::stream {
 /// When pixels are copied to images.
 enum class Copies : std::uint8_t {
     Ahead,  ///< submitted with the step, in its graph: the copy lane's queue waits for the accelerator
-    /// Submitted once the step is done, for which step() waits. Nothing behind the copies on their queue waits with
-    /// them: for queues that draw, too.
+    /// Submitted once the step is done, for which step() waits. Work submitted to their queue later does not wait for
+    /// the decoder: for queues that also draw.
     OnceDecoded,
 };
 
@@ -80,17 +80,17 @@ class RingDecoder {
     vae::ClipRunner& runner() { return *runner_; }
     const vae::Clip& clip() const { return runner_->clip(); }
     StepTimes times() const { return clock_.times(); }
-    /// When the accelerator was done with the step that made `record`; nothing while it is not.
+    /// When the accelerator had completed the step that made `record`; nothing before that.
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
         return clock_.end_of(record.label.step);
     }
     /// Whether the step that made `record`, which is done, made finite values only. While the frame waits in the ring.
     bool is_finite(const interop::FrameRecord& record) const;
-    /// Waits for the steps that were enqueued. Errors: the first one of theirs.
+    /// Waits for the steps that were enqueued. Errors: the first one of those steps.
     Result<void> wait_for_steps() const { return runner_->lane().stream().synchronize(); }
     /// When the frames of the newest step are ready; nothing before the first.
     const interop::TimelinePoint& newest() const { return last_; }
-    /// Brings the spans of everything that has completed to the recorders; steps do this too, with those before them.
+    /// Records the spans of everything that has completed; every step does this too, for the steps before it.
     void collect();
 
   private:

@@ -1,8 +1,8 @@
-// Bands: a step that runs on some rows of the picture after the other, so that it takes less memory at a time.
+// Bands: a step that computes the picture in bands of rows, one after the other, so that it needs less memory.
 //
-// Behind the last attention every value of a pixel depends on a bounded neighbourhood. So a step runs whole up to one
-// of its spatial upsamplings, on small pictures; from there on it runs once for each band of rows, together with as
-// many rows around it as the layers that follow reach, which are computed twice and thrown away:
+// After the last attention every value of a pixel depends on a bounded neighbourhood. A step therefore runs whole, on
+// small pictures, up to one of its spatial upsamplings. From there on it runs once for each band. A band also reads the
+// rows around it that the remaining layers reach; these are computed twice and discarded:
 //
 //     whole value      band 0        band 1
 //     ............     read, made                    read:  rows on which the band computes
@@ -43,11 +43,12 @@ struct Band {
 std::int64_t count_upsamplings(const nn::Network& network);
 
 /// The pass with which bands begin: its input is the last value that is computed whole. Nothing where a step cannot be
-/// cut there: a later pass attends to the whole picture, reads a value from before, or stores a sum in its place.
+/// cut there: a later pass attends to the whole picture, reads a value made before the cut, or stores a sum in its
+/// place.
 std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::int64_t upsampling);
 
-/// `count` bands of about equal height of a value of `height` rows, which the passes from `cut` on read. Fewer where
-/// that would leave a band without rows. Bands begin and end at multiples of four rows, for methods that compute in
+/// Divides a value of `height` rows, which the passes from `cut` on read, into `count` bands of about equal height, or
+/// fewer if a band would have no rows. Bands begin and end at multiples of four rows, for methods that compute in
 /// blocks.
 std::vector<Band> cut_into_bands(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
                                  std::int64_t count);

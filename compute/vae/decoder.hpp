@@ -19,8 +19,8 @@ struct DecodedFrames {
     std::int64_t not_finite = 0;  ///< values that are infinite or no number: overflow, from latents that were finite
 };
 
-/// For tests, benches and tools that look at single steps: each blocks until its frames are in memory. In what state
-/// Errors leave the clip is ClipRunner's to say.
+/// For tests, benches and tools that look at single steps: each blocks until its frames are in memory. ClipRunner says
+/// in what state an Error leaves the clip.
 class Decoder {
   public:
     /// Errors: those of ClipRunner::create; OutOfMemory (of staging).

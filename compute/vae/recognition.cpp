@@ -15,7 +15,7 @@ namespace kinetograph::vae {
 
 namespace {
 
-/// Tensors that only another model has: how a person who picked the wrong file finds out.
+/// Tensors that only another model has, for the error about a file of the wrong kind.
 struct Stranger {
     std::string_view marker;  ///< part of a key
     std::string_view name;

@@ -1,4 +1,4 @@
-// Target: the destination of finished pictures, a window or memory, behind one interface.
+// Target: the destination of finished pictures, a window or memory.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>

@@ -21,14 +21,11 @@ struct PlanBook::Page {
 
 namespace {
 
-ResourceFacts::Kind kind_of(graph::ResourceKind kind) {
-    return kind == graph::ResourceKind::Transient ? ResourceFacts::Kind::Transient : ResourceFacts::Kind::Imported;
-}
-
 void add_resources(const graph::Plan& plan, PlanFacts& facts) {
     for (const graph::PlannedResource& each : plan.resources)
-        facts.resources.push_back({each.name, kind_of(each.kind), std::string(to_string(each.domain)), each.bytes,
-                                   each.offset, each.first_pass, each.last_pass, each.culled});
+        facts.resources.push_back({each.name, each.kind == graph::ResourceKind::Imported,
+                                   std::string(to_string(each.domain)), each.bytes, each.offset, each.first_pass,
+                                   each.last_pass, each.culled});
     for (const graph::MemoryDomain domain : graph::kDomains)
         if (const std::uint64_t bytes = plan.arena_bytes[domain.index()]; bytes > 0)
             facts.arenas.push_back({std::string(to_string(domain)), bytes});

@@ -55,10 +55,9 @@ struct BatchFacts {
 };
 
 struct ResourceFacts {
-    enum class Kind : std::uint8_t { Transient, Imported };
     std::string name;
-    Kind kind = Kind::Transient;
-    std::string domain;  ///< "accelerator", "graphics", ...
+    bool imported = false;  ///< outlives the execution; else a transient
+    std::string domain;     ///< "accelerator", "graphics", ...
     std::uint64_t bytes = 0;
     std::uint64_t offset = 0;                             ///< in its domain's arena; transients only
     std::uint32_t first_pass = kNone, last_pass = kNone;  ///< lifetime, PlanFacts::passes

@@ -35,7 +35,7 @@ void Recorder::add(const SpanRecord& record) {
         skipped_.store(ticket + 1, std::memory_order_release);
         return;
     }
-    // Stores that release: whoever reads one of the values also sees that the slot is being written.
+    // Stores that release: a reader that sees one of the values also sees that the slot is being written.
     slot.names.store(std::uint64_t{record.name} << 32U | record.track, std::memory_order_release);
     slot.plan.store(record.plan, std::memory_order_release);
     slot.begin.store(begin, std::memory_order_release);

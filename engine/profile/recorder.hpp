@@ -56,7 +56,7 @@ class Recorder {
 
     /// Interns the names. With names that are known it takes no lock and allocates nothing.
     void add(const Span& span);
-    /// For whoever interned the names before. Takes no lock and allocates nothing.
+    /// With names that were interned before. Takes no lock and allocates nothing.
     void add(const SpanRecord& record);
 
     NameTable& names() { return names_; }

@@ -21,7 +21,7 @@ ImU32 color_of(std::size_t resource) {
 }
 
 bool is_in(const ResourceFacts& resource, const profile::ArenaFacts& arena) {
-    return resource.kind == ResourceFacts::Kind::Transient && !resource.culled && resource.domain == arena.domain &&
+    return !resource.imported && !resource.culled && resource.domain == arena.domain &&
            resource.first_pass != profile::kNone;
 }
 
@@ -100,11 +100,11 @@ class MemoryPanel final : public Panel {
     static void draw_persistent(const PlanFacts& plan) {
         std::uint64_t bytes = 0;
         for (const ResourceFacts& resource : plan.resources)
-            if (resource.kind == ResourceFacts::Kind::Imported) bytes += resource.bytes;
+            if (resource.imported) bytes += resource.bytes;
         ImGui::TextUnformatted(fmt::format("imported, outlives a step: {}", human_bytes(bytes)).c_str());
         if (!ImGui::TreeNode("imported resources")) return;
         for (const ResourceFacts& resource : plan.resources)
-            if (resource.kind == ResourceFacts::Kind::Imported)
+            if (resource.imported)
                 ImGui::BulletText("%s, %s, %s", resource.name.c_str(), human_bytes(resource.bytes).c_str(),
                                   resource.domain.c_str());
         ImGui::TreePop();

@@ -19,7 +19,7 @@ struct Selection {
 struct PanelContext {
     const profile::Profile& profile;
     Selection& selection;
-    Nanoseconds now;     ///< host axis; stands still while the host is frozen
+    Nanoseconds now;     ///< host axis; does not advance while the host is frozen
     float scale = 1.0F;  ///< of distances
     std::string_view text(profile::NameId id) const { return profile.text(id); }
 };

@@ -15,7 +15,7 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// Who accesses the memory, which determines the memory type.
+/// How the memory is accessed, which determines its type.
 enum class MemoryUse : std::uint8_t {
     DeviceLocal,  ///< fast for the device
     Upload,       ///< mapped; the host writes in order, the device reads

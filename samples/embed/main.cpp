@@ -1,4 +1,4 @@
-// The smallest integration: frames of a clip in the application's memory while the clip is being decoded beside it.
+// The smallest integration: frames in the application's memory while a clip is decoded beside it.
 // An engine keeps everything but `upload`, which stands for its own work.
 //   embed LATENTS.safetensors CHECKPOINT [cpu|cuda|hip]
 #include <kinetograph/compute/session/session.hpp>

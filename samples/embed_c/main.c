@@ -1,6 +1,5 @@
-/* The smallest integration in C: frames of a clip in the application's memory while the clip is being decoded beside
- * it. An engine keeps everything but `upload`, which stands for its own work. embed_c LATENTS.safetensors CHECKPOINT
- * [cpu|cuda|hip] */
+/* The smallest integration in C: frames in the application's memory while a clip is decoded beside it. An engine keeps
+ * everything but `upload`, which stands for its own work. embed_c LATENTS.safetensors CHECKPOINT [cpu|cuda|hip] */
 #include <kinetograph.h>
 
 #include <stdio.h>
@@ -33,7 +32,6 @@ static kg_result run(const char* latents, const char* checkpoint, const char* de
     kg_instance_desc instance_desc = {sizeof(instance_desc), KG_VERSION};
     kg_model_desc model_desc = {sizeof(model_desc)};
     kg_result result;
-
     model_desc.device = device;
     result = kg_instance_create(&instance_desc, &instance);
     if (result == KG_OK) result = kg_weights_open(instance, checkpoint, &weights);

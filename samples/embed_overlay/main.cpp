@@ -1,10 +1,10 @@
-// The profiler's panels in the ImGui context of an application, beside a window of its own. host.hpp stands for the
-// application: its window, its Vulkan device, its way of drawing ImGui. Everything of ours is here.
+// The profiler's panels in the ImGui context of an application, beside windows and a panel of its own. host.hpp stands
+// for the application: its window, its Vulkan device, its way of drawing ImGui.
 //   embed_overlay LATENTS.safetensors CHECKPOINT [PICTURES]
+#include "clip_panel.hpp"
 #include "host.hpp"
 
 #include <kinetograph/compute/session/session.hpp>
-#include <kinetograph/engine/ui/panels.hpp>
 
 #include <imgui.h>
 
@@ -15,31 +15,12 @@ using namespace kinetograph;
 
 namespace {
 
-/// A panel of the application's own.
-class ClipPanel final : public ui::Panel {
-  public:
-    explicit ClipPanel(const stream::FrameStream& stream) : stream_(stream) {}
-    std::string_view name() const override { return "Clip"; }
-    void draw(const ui::PanelContext& context) override {
-        const stream::FrameStreamFacts& facts = stream_.facts();
-        ImGui::Text("%lld frames of %lld x %lld", static_cast<long long>(facts.frames),
-                    static_cast<long long>(facts.width), static_cast<long long>(facts.height));
-        ImGui::Text("%s", facts.route.c_str());
-        const std::string_view pass = context.text(context.selection.pass);  // what was clicked in any panel
-        if (!pass.empty()) ImGui::Text("selected: %.*s", static_cast<int>(pass.size()), pass.data());
-    }
-
-  private:
-    const stream::FrameStream& stream_;
-};
-
 Result<void> play(Host& host, const char* latents, const char* weights, long pictures) {
-    // Load time: a recorder that every pass is told to, and what reads it.
+    // Load time: a recorder that receives every pass, and the profile made from it.
     profile::Recorder recorder;
     profile::Profile profile(recorder);
     KG_TRY(const auto session, session::Session::open(weights, {.device = "cpu", .recorder = &recorder}));
     KG_TRY(const auto stream, session->decode(std::filesystem::path(latents), {.loop = true}));
-
     // Panels: all of ours but one, and one more.
     ui::PanelHost panels = ui::PanelHost::with_all_panels();
     panels.remove("Spikes");

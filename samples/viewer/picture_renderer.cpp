@@ -20,7 +20,7 @@ constexpr std::uint32_t kReducedFragmentShader[] = {
 #include "picture_reduced.frag.inc"
 };
 
-// Behind the picture: dark, but not so dark that the picture's own black is lost in it. sRGB-encoded.
+// Background: dark, but brighter than the picture's black. sRGB-encoded.
 constexpr VkClearColorValue kBackground{{0.055F, 0.06F, 0.07F, 1.0F}};
 
 struct ReducedConstants {
@@ -117,7 +117,7 @@ Result<graph::Image> PictureRenderer::upload(graph::FrameGraph& graph, const Fra
         .texture;
 }
 
-/// One texture is enough: the graph keeps an upload behind the draw of the execution before.
+/// One texture is enough: the graph orders an upload after the draw of the previous execution.
 Result<void> PictureRenderer::fit_texture(const Frame& frame) {
     const graph::ImageDesc desc{.width = static_cast<std::uint32_t>(frame.width),
                                 .height = static_cast<std::uint32_t>(frame.height),

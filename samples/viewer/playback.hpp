@@ -20,7 +20,7 @@ struct PlaybackCounters {
     std::uint64_t dropped = 0;  ///< passed over, because more than one was due in one refresh at this speed
 };
 
-/// Keeps the clip's own rate. A frame that is not decoded in time is shown late, once, and counted; the frames behind
+/// Keeps the clip's own rate. A frame that is not decoded in time is shown late, once, and counted; the frames after
 /// it keep their distance. Only where the display is slower than the clip at the chosen speed are frames passed over,
 /// and counted.
 class Playback {

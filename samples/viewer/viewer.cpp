@@ -158,7 +158,7 @@ bool Viewer::may_idle(Nanoseconds now) const {
 
 /// In a window, errors end the run only while there is nothing to go on with; otherwise they stand on the screen.
 Result<bool> Viewer::move_on(Nanoseconds now) {
-    // In memory time stands still while the decoder is waited for: every frame comes, none is late.
+    // In memory the clock stops while the viewer waits for the decoder: every frame is shown, none is late.
     if (options_.headless && !session_.starving()) virtual_now_ += refresh();
     auto moved = session_.advance(playback_now(now), refresh());
     if (!moved) {

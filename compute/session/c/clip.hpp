@@ -1,4 +1,4 @@
-// Clip: a frame stream behind kg_clip, with the frames that its reader holds, by number.
+// Clip: the frame stream of a kg_clip, with the frames that its reader holds, by number.
 #pragma once
 
 #include "callers_streams.hpp"

@@ -13,7 +13,7 @@ struct LibraryDesc {
     std::string_view lane;               ///< "CUDA"
     const char* variable;                ///< of the environment: it names the library
     std::span<const char* const> names;  ///< otherwise the first of these that the loader finds
-    std::string_view since;              ///< who has every required entry point: "ROCm 6.0 or newer has"
+    std::string_view since;              ///< the releases that have every required entry point: "ROCm 6.0 or newer has"
 };
 
 /// Opens `library`; if empty, what `desc` says. Gives the name it was found under. It stays loaded until the process

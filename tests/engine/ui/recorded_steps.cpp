@@ -39,7 +39,7 @@ profile::PlanFacts decoder_and_display(profile::NameTable& names) {
          .offset = 3U << 20U,
          .first_pass = 1,
          .last_pass = 3},
-        {.name = "conv1.kept", .kind = ResourceFacts::Kind::Imported, .domain = "accelerator", .bytes = 2U << 20U}};
+        {.name = "conv1.kept", .imported = true, .domain = "accelerator", .bytes = 2U << 20U}};
     plan.arenas = {{"accelerator", 4U << 20U}};
     plan.transient_bytes = 6U << 20U;
     plan.dependencies = {{0, 1, 0}, {1, 3, 1}, {2, 3, profile::kNone}};

@@ -1,0 +1,24 @@
+// ClipPanel: a panel of the application's own among the profiler's.
+#pragma once
+
+#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/engine/ui/panels.hpp>
+
+#include <imgui.h>
+
+class ClipPanel final : public kinetograph::ui::Panel {
+  public:
+    explicit ClipPanel(const kinetograph::stream::FrameStream& stream) : stream_(stream) {}
+    std::string_view name() const override { return "Clip"; }
+    void draw(const kinetograph::ui::PanelContext& context) override {
+        const kinetograph::stream::FrameStreamFacts& facts = stream_.facts();
+        ImGui::Text("%lld frames of %lld x %lld", static_cast<long long>(facts.frames),
+                    static_cast<long long>(facts.width), static_cast<long long>(facts.height));
+        ImGui::Text("%s", facts.route.c_str());
+        const std::string_view pass = context.text(context.selection.pass);  // what was clicked in any panel
+        if (!pass.empty()) ImGui::Text("selected: %.*s", static_cast<int>(pass.size()), pass.data());
+    }
+
+  private:
+    const kinetograph::stream::FrameStream& stream_;
+};
