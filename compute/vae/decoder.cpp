@@ -18,7 +18,7 @@ Result<std::unique_ptr<Decoder>> Decoder::create(std::shared_ptr<Model> model, L
                                                  const RunnerOptions& options) {
     KG_TRY(auto runner, ClipRunner::create(std::move(model), size, options));
     std::unique_ptr<Decoder> decoder(new Decoder(std::move(runner)));
-    KG_CHECK(decoder->make_staging());
+    KG_CHECK(decoder->free_staging());
     return decoder;
 }
 
@@ -28,15 +28,27 @@ Result<std::unique_ptr<Decoder>> Decoder::create_for(std::shared_ptr<Model> mode
     return create(std::move(model), {clip.height, clip.width}, options);
 }
 
-Result<void> Decoder::make_staging() {
+Result<Decoder::Staging> Decoder::make_staging() const {
     accel::Device& device = clip().model().device();
     std::int64_t most = 0;
     for (const auto& [kind, plan] : clip().plans().plans) most = std::max(most, clip().output(kind).elements());
     const auto longest = static_cast<std::uint64_t>(clip().plans().size.max_frames);
-    KG_TRY(input_, device.allocate_pinned("latents", longest * clip().latent_bytes()));
-    KG_TRY(output_, device.allocate_pinned("frames", static_cast<std::uint64_t>(most) * sizeof(float)));
-    KG_TRY(not_finite_, device.allocate_pinned("not finite", sizeof(std::uint32_t)));
-    return {};
+    Staging staging;
+    KG_TRY(staging.input, device.allocate_pinned("latents", longest * clip().latent_bytes()));
+    KG_TRY(staging.output, device.allocate_pinned("frames", static_cast<std::uint64_t>(most) * sizeof(float)));
+    KG_TRY(staging.not_finite, device.allocate_pinned("not finite", sizeof(std::uint32_t)));
+    return staging;
+}
+
+/// One that no step under way uses.
+Result<Decoder::Staging*> Decoder::free_staging() {
+    for (Staging& staging : stagings_)
+        if (std::ranges::find(under_way_, &staging, &UnderWay::staging) == under_way_.end()) return &staging;
+    if (stagings_.size() == kMostUnderWay)
+        return fail(ErrorCode::InvalidArgument, "{} steps are under way: their frames must be taken first",
+                    under_way_.size());
+    KG_TRY(auto made, make_staging());
+    return &stagings_.emplace_back(std::move(made));
 }
 
 /// What is refused here leaves the clip as it is.
@@ -54,50 +66,77 @@ Result<void> Decoder::check(std::span<const float> latents, std::int64_t latent_
     return {};
 }
 
-Result<void> Decoder::declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace) {
+Result<void> Decoder::declare(graph::FrameGraph& frame, StepKind kind, const Staging& staging, TraceRequest* trace) {
     const auto in = static_cast<std::uint64_t>(kind.frames) * clip().latent_bytes();
     const auto out = static_cast<std::uint64_t>(clip().output(kind).elements()) * sizeof(float);
-    const graph::Buffer latents = clip().import_latents(frame, whole(*input_, in), kind.frames);
-    return runner_->clip().declare(frame, latents,
-                                   ClipValues{.output = whole(*output_, out),
-                                              .not_finite = reinterpret_cast<std::uint32_t*>(not_finite_->data()),
-                                              .trace = trace},
-                                   kind.frames);
+    const graph::Buffer latents = clip().import_latents(frame, whole(*staging.input, in), kind.frames);
+    return runner_->clip().declare(
+        frame, latents,
+        ClipValues{.output = whole(*staging.output, out),
+                   .not_finite = reinterpret_cast<std::uint32_t*>(staging.not_finite->data()),
+                   .trace = trace},
+        kind.frames);
 }
 
-Result<const graph::FrameGraph*> Decoder::graph_of(StepKind kind) {
-    const auto known = graphs_.find(kind);
-    if (known != graphs_.end()) return &known->second;
+Result<const graph::FrameGraph*> Decoder::graph_of(StepKind kind, Staging& staging) {
+    const auto known = staging.graphs.find(kind);
+    if (known != staging.graphs.end()) return &known->second;
     graph::FrameGraph frame;
-    KG_CHECK(declare(frame, kind));
-    return &graphs_.emplace(kind, std::move(frame)).first->second;
+    KG_CHECK(declare(frame, kind, staging));
+    return &staging.graphs.emplace(kind, std::move(frame)).first->second;
 }
 
-Result<EnqueuedStep> Decoder::run(const graph::FrameGraph& frame, std::span<const float> latents,
-                                  std::int64_t latent_frames) {
-    std::memcpy(input_->host_data(), latents.data(), latents.size_bytes());
-    std::memset(not_finite_->host_data(), 0, sizeof(std::uint32_t));
-    KG_TRY(const auto step, runner_->execute(frame, latent_frames));
-    KG_CHECK(runner_->wait(step));
-    return step;
+Result<EnqueuedStep> Decoder::execute(const graph::FrameGraph& frame, const Staging& staging,
+                                      std::span<const float> latents, std::int64_t latent_frames) {
+    std::memcpy(staging.input->host_data(), latents.data(), latents.size_bytes());
+    std::memset(staging.not_finite->host_data(), 0, sizeof(std::uint32_t));
+    return runner_->execute(frame, latent_frames);
 }
 
-std::int64_t Decoder::count_not_finite(std::span<const float> values) const {
+std::int64_t Decoder::count_not_finite(const Staging& staging, std::span<const float> values) {
     std::uint32_t flag = 0;
-    std::memcpy(&flag, not_finite_->host_data(), sizeof(flag));
+    std::memcpy(&flag, staging.not_finite->host_data(), sizeof(flag));
     return flag == 0 ? 0 : std::ranges::count_if(values, [](float value) { return !std::isfinite(value); });
 }
 
 Result<DecodedFrames> Decoder::step(std::span<const float> latents, std::int64_t latent_frames) {
+    if (!under_way_.empty())
+        return fail(ErrorCode::InvalidArgument, "a step is under way: its frames must be taken first");
+    KG_CHECK(enqueue(latents, latent_frames));
+    return take();
+}
+
+Result<void> Decoder::enqueue(std::span<const float> latents, std::int64_t latent_frames) {
     KG_CHECK(check(latents, latent_frames));
     KG_TRY(const auto kind, clip().next(latent_frames));
     const Nanoseconds begin = host_now();
-    KG_TRY(const auto* frame, graph_of(kind));
-    KG_TRY(const auto step, run(*frame, latents, latent_frames));
-    const nn::Extent shape = clip().output(kind);
-    const std::span values(reinterpret_cast<const float*>(output_->host_data()),
+    KG_TRY(auto* staging, free_staging());
+    KG_TRY(const auto* frame, graph_of(kind, *staging));
+    KG_TRY(const auto step, execute(*frame, *staging, latents, latent_frames));
+    under_way_.push_back({staging, kind, begin, step});
+    return {};
+}
+
+Result<DecodedFrames> Decoder::take() {
+    if (under_way_.empty()) return fail(ErrorCode::InvalidArgument, "no step is under way");
+    const UnderWay oldest = under_way_.front();
+    under_way_.pop_front();
+    KG_CHECK(runner_->wait(oldest.step));
+    const nn::Extent shape = clip().output(oldest.kind);
+    const std::span values(reinterpret_cast<const float*>(oldest.staging->output->host_data()),
                            static_cast<std::size_t>(shape.elements()));
-    return DecodedFrames{step.frames, shape.height, shape.width, values, host_now() - begin, count_not_finite(values)};
+    return DecodedFrames{oldest.step.frames,
+                         shape.height,
+                         shape.width,
+                         values,
+                         host_now() - oldest.begin,
+                         count_not_finite(*oldest.staging, values)};
+}
+
+Result<void> Decoder::reset() {
+    auto done = runner_->reset();
+    under_way_.clear();
+    return done;
 }
 
 Result<std::vector<float>> Decoder::trace(std::span<const float> latents, std::string_view module,
@@ -106,8 +145,10 @@ Result<std::vector<float>> Decoder::trace(std::span<const float> latents, std::s
     KG_TRY(const auto kind, clip().next(latent_frames));
     TraceRequest request{std::string(module), nullptr, 0};
     graph::FrameGraph frame;
-    KG_CHECK(declare(frame, kind, &request));
-    KG_CHECK(run(frame, latents, latent_frames));
+    KG_TRY(auto* staging, free_staging());
+    KG_CHECK(declare(frame, kind, *staging, &request));
+    KG_TRY(const auto step, execute(frame, *staging, latents, latent_frames));
+    KG_CHECK(runner_->wait(step));
     if (!request.memory) return std::vector<float>{};
     const auto* values = reinterpret_cast<const float*>(request.memory->host_data());
     return std::vector<float>(values, values + request.values);

@@ -5,22 +5,23 @@
 #include <kinetograph/compute/vae/clip_runner.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 
+#include <deque>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace kinetograph::vae {
 
-/// Frames of one step, in host memory owned by the decoder, valid until the next step() or reset().
+/// Frames of one step, in host memory owned by the decoder, valid until it is given more latents, or reset().
 struct DecodedFrames {
     FrameRange frames;  ///< of the clip
     std::int64_t height = 0, width = 0;
     std::span<const float> thwc;  ///< [count, height, width, channels] float32, nominal range [-1, 1]
-    Nanoseconds duration{};       ///< of the step
+    Nanoseconds duration{};       ///< from the latents to the frames
     std::int64_t not_finite = 0;  ///< values that are infinite or no number: overflow, from latents that were finite
 };
 
-/// For tests, benches and tools that look at single steps: each blocks until its frames are in memory. ClipRunner says
-/// in what state an Error leaves the clip.
+/// For tests, benches and tools that look at single steps. ClipRunner says in what state an Error leaves the clip.
 class Decoder {
   public:
     /// Errors: those of ClipRunner::create; OutOfMemory (of staging).
@@ -30,9 +31,17 @@ class Decoder {
     static Result<std::unique_ptr<Decoder>> create_for(std::shared_ptr<Model> model, const Latents& clip,
                                                        const RunnerOptions& options = {});
 
-    /// Decodes `latent_frames` latent frames, [latent_frames, z_dim, h, w] float32.
-    /// Errors: those of ClipRunner::execute and wait; InvalidArgument (element count, values that are not finite).
+    /// Decodes `latent_frames` latent frames, [latent_frames, z_dim, h, w] float32, and blocks until their frames are
+    /// in memory. Errors: those of enqueue() and take(); InvalidArgument (a step is under way).
     Result<DecodedFrames> step(std::span<const float> latents, std::int64_t latent_frames = 1);
+    /// Begins a step and returns; the one before may still run, so that the device does not wait for the host. The
+    /// first step that does needs staging memory of its own. Errors: those of ClipRunner::execute; InvalidArgument
+    /// (element count, values that are not finite, kMostUnderWay steps already); OutOfMemory (of staging).
+    Result<void> enqueue(std::span<const float> latents, std::int64_t latent_frames = 1);
+    /// Blocks until the oldest step under way is done. Errors: those of ClipRunner::wait; InvalidArgument (there is
+    /// none).
+    Result<DecodedFrames> take();
+    static constexpr std::size_t kMostUnderWay = 2;
     /// The same step; returns one module's output: name as in the checkpoint ("decoder.middle.1"), contents
     /// [T, H, W, C] float32. Empty when the module did not run.
     Result<std::vector<float>> trace(std::span<const float> latents, std::string_view module,
@@ -40,7 +49,7 @@ class Decoder {
     /// What trace() takes, in the order in which it runs.
     std::vector<std::string> modules() const;
     /// Begins a new clip: the next step is its first.
-    Result<void> reset() { return runner_->reset(); }
+    Result<void> reset();
 
     ClipRunner& runner() { return *runner_; }
     const ClipRunner& runner() const { return *runner_; }
@@ -48,18 +57,30 @@ class Decoder {
 
   private:
     explicit Decoder(std::unique_ptr<ClipRunner> runner) : runner_(std::move(runner)) {}
-    Result<void> make_staging();
+    /// What a step reads and writes. Pinned: the passes at both its ends do so in place. The flag is 0, or 1 once the
+    /// last pass has stored a value that is not finite.
+    struct Staging {
+        std::unique_ptr<accel::Memory> input, output, not_finite;
+        std::map<StepKind, graph::FrameGraph> graphs;
+    };
+    struct UnderWay {
+        Staging* staging = nullptr;
+        StepKind kind;
+        Nanoseconds begin{};
+        EnqueuedStep step;
+    };
+    Result<Staging*> free_staging();
+    Result<Staging> make_staging() const;
     Result<void> check(std::span<const float> latents, std::int64_t latent_frames) const;
-    Result<void> declare(graph::FrameGraph& frame, StepKind kind, TraceRequest* trace = nullptr);
-    Result<const graph::FrameGraph*> graph_of(StepKind kind);
-    Result<EnqueuedStep> run(const graph::FrameGraph& frame, std::span<const float> latents,
-                             std::int64_t latent_frames);
-    std::int64_t count_not_finite(std::span<const float> values) const;
+    Result<void> declare(graph::FrameGraph& frame, StepKind kind, const Staging& staging,
+                         TraceRequest* trace = nullptr);
+    Result<const graph::FrameGraph*> graph_of(StepKind kind, Staging& staging);
+    Result<EnqueuedStep> execute(const graph::FrameGraph& frame, const Staging& staging, std::span<const float> latents,
+                                 std::int64_t latent_frames);
+    static std::int64_t count_not_finite(const Staging& staging, std::span<const float> values);
 
-    std::map<StepKind, graph::FrameGraph> graphs_;
-    /// Pinned: the passes at both ends of a step read and write them in place. The flag is 0, or 1 once the last pass
-    /// has stored a value that is not finite.
-    std::unique_ptr<accel::Memory> input_, output_, not_finite_;
+    std::deque<Staging> stagings_;  ///< the second from when two steps are first under way
+    std::deque<UnderWay> under_way_;
     std::unique_ptr<ClipRunner> runner_;  ///< last: waits before the memory above goes
 };
 

@@ -47,26 +47,34 @@ NetworkDesc block_between_convolutions(bool normed) {
     return desc;
 }
 
+std::shared_ptr<Model> block_model(accel::Device& device, bool normed) {
+    const auto load = [](const std::string& name) {
+        const std::size_t taps = name.starts_with("first") ? 9 : 27, channels = name.starts_with("last") ? 3 : 8;
+        std::vector<float> values(name.ends_with("weight") ? channels * 8 * taps : channels);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = 0.2F * std::sin(1.7F * static_cast<float>(i + name.size()));
+        return values;
+    };
+    return Model::create(device, "a network", block_between_convolutions(normed), load).value();
+}
+
+/// Latents from value `next` on, which goes on.
+std::vector<float> waves(std::int64_t frames, std::int64_t& next) {
+    constexpr std::int64_t kEach = 8 * 5 * 6;
+    std::vector<float> input(static_cast<std::size_t>(frames * kEach));
+    for (float& value : input) value = std::cos(0.37F * static_cast<float>(next++));
+    return input;
+}
+
 /// Decodes eleven frames in steps of these many, and keeps what the last step's graph was called.
 class Steps {
   public:
     explicit Steps(const std::vector<std::int64_t>& cut, bool normed = true) {
-        constexpr std::int64_t kEach = 8 * 5 * 6;
         const auto device = accel::cpu::create_device();
-        const auto load = [](const std::string& name) {
-            const std::size_t taps = name.starts_with("first") ? 9 : 27, channels = name.starts_with("last") ? 3 : 8;
-            std::vector<float> values(name.ends_with("weight") ? channels * 8 * taps : channels);
-            for (std::size_t i = 0; i < values.size(); ++i)
-                values[i] = 0.2F * std::sin(1.7F * static_cast<float>(i + name.size()));
-            return values;
-        };
-        const auto model = Model::create(*device, "a network", block_between_convolutions(normed), load);
-        const auto decoder = Decoder::create(*model, {5, 6}, {.max_frames = 6}).value();
+        const auto decoder = Decoder::create(block_model(*device, normed), {5, 6}, {.max_frames = 6}).value();
         std::int64_t next = 0;
         for (const std::int64_t count : cut) {
-            std::vector<float> input(static_cast<std::size_t>(count * kEach));
-            for (float& value : input) value = std::cos(0.37F * static_cast<float>(next++));
-            const auto made = decoder->step(input, count);
+            const auto made = decoder->step(waves(count, next), count);
             EXPECT_TRUE(made) << made.error().message;
             if (!made) return;
             frames.insert(frames.end(), made->thwc.begin(), made->thwc.end());
@@ -104,6 +112,51 @@ TEST(ClipRunners, CopyTheFramesToKeepThatLieInAResidualsPlace) {
     EXPECT_TRUE(steps.has("last.keep"));
     EXPECT_FALSE(steps.has("last.tail"));
     EXPECT_LE(steps.difference(Steps({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, false)), 1e-5F);
+}
+
+TEST(Decoders, MakeTheSameFramesWhenAStepIsEnqueuedBeforeTheOneBeforeIsTaken) {
+    const auto device = accel::cpu::create_device();
+    const auto decoder = Decoder::create(block_model(*device, true), {5, 6}).value();
+    std::int64_t next = 0;
+    std::vector<float> frames;
+    const auto take = [&] {
+        const auto made = decoder->take();
+        ASSERT_TRUE(made) << made.error().message;
+        EXPECT_EQ(made->frames.first, static_cast<std::int64_t>(frames.size()) / (3 * 5 * 6));
+        frames.insert(frames.end(), made->thwc.begin(), made->thwc.end());
+    };
+    ASSERT_TRUE(decoder->enqueue(waves(1, next)));
+    for (int step = 1; step < 11; ++step) {
+        ASSERT_TRUE(decoder->enqueue(waves(1, next)));
+        take();
+    }
+    take();
+    EXPECT_EQ(frames, Steps(std::vector<std::int64_t>(11, 1)).frames);
+}
+
+TEST(Decoders, RefuseMoreStepsUnderWayThanTheyHaveMemoryForAndGoOn) {
+    const auto device = accel::cpu::create_device();
+    const auto decoder = Decoder::create(block_model(*device, true), {5, 6}).value();
+    std::int64_t next = 0;
+    const auto latents = waves(1, next);
+    const auto none = decoder->take();
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().message, "no step is under way");
+    ASSERT_TRUE(decoder->enqueue(latents));
+    const auto blocking = decoder->step(latents);
+    ASSERT_FALSE(blocking);
+    EXPECT_EQ(blocking.error().message, "a step is under way: its frames must be taken first");
+    ASSERT_TRUE(decoder->enqueue(latents));
+    const auto third = decoder->enqueue(latents);
+    ASSERT_FALSE(third);
+    EXPECT_EQ(third.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(third.error().message, "2 steps are under way: their frames must be taken first");
+    EXPECT_EQ(decoder->take().value().frames.first, 0);
+    ASSERT_TRUE(decoder->enqueue(latents));
+    EXPECT_EQ(decoder->take().value().frames.first, 1);
+    ASSERT_TRUE(decoder->reset());
+    EXPECT_FALSE(decoder->take());
+    EXPECT_EQ(decoder->step(latents).value().frames.first, 0);
 }
 
 }  // namespace
