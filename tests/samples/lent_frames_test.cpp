@@ -35,7 +35,7 @@ TEST_P(StreamedClips, ShowBitForBitWhatAnUploadShowsAndUploadNothing) {
     EXPECT_NE(in_place[0], in_place[1]);
     EXPECT_EQ(spans("upload", "transfer"), 0U);
     EXPECT_EQ(spans("picture", "graphics"), static_cast<std::size_t>(frames()));
-    // One axis: pictures behind the copies that they are made of, those behind the decoder's passes.
+    // One axis: pictures after the copies that they are made of, and those after the decoder's passes.
     EXPECT_EQ(spans("frames to images", "async_compute"), static_cast<std::size_t>(latent_frames_));
     EXPECT_EQ(spans("write_frames", "accelerator"), static_cast<std::size_t>(latent_frames_));
 }
@@ -107,7 +107,7 @@ TEST_P(StreamedClips, TellThePixelUnderThePointerAsUploadedOnesDo) {
             EXPECT_EQ(pixel->position.y, 5U);
             pixels.push_back(pixel->rgb);
         }
-        EXPECT_TRUE(player.picture() == untouched);  // nobody points any more
+        EXPECT_TRUE(player.picture() == untouched);  // the pointer has left
         EXPECT_FALSE(player.pixel());
     }
     ASSERT_EQ(pixels.size(), 4U);

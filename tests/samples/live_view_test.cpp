@@ -23,7 +23,7 @@ namespace {
 
 using live::testing::Bytes;
 
-/// A generator that connects to the socket as soon as somebody listens there, writes `bytes` and waits to be hung up
+/// A generator that connects to the socket as soon as a server listens there, writes `bytes` and waits to be hung up
 /// on.
 class SocketGenerator {
   public:

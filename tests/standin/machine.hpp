@@ -1,4 +1,4 @@
-// The machine behind a stand-in's entry points: options, counters, address space, live objects.
+// The machine that a stand-in's entry points operate on: options, counters, address space, live objects.
 #pragma once
 
 #include <kinetograph/tests/standin/address_space.hpp>

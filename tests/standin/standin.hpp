@@ -50,7 +50,7 @@ struct Options {
     /// every other call of the library.
     std::size_t queue_depth = 0;
     /// Queues that the streams share in turn, each done in order: a wait at the head of one holds up every stream
-    /// behind it. 0: every stream has one of its own.
+    /// after it. 0: every stream has one of its own.
     std::size_t hardware_queues = 0;
     std::uint32_t faulting_launch = 0;  ///< the n-th kernel from now fails while it runs; 0: none
     std::uint64_t jitter_seed = 1;      ///< of the small pauses between work; 0: none

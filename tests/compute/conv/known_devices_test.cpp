@@ -13,7 +13,7 @@ TEST(KnownDevices, DescribeThemselvesAsTheirDriversWould) {
         EXPECT_EQ(info->kind, known.architecture.starts_with("gfx") ? accel::Kind::Hip : accel::Kind::Cuda);
         EXPECT_EQ(info->architecture, known.architecture);
         EXPECT_EQ(info->wave_size, info->kind == accel::Kind::Hip ? 64U : 32U);
-        EXPECT_FALSE(info->can_load) << "nobody opened " << info->name;
+        EXPECT_FALSE(info->can_load) << "not opened: " << info->name;
     }
 }
 

@@ -113,7 +113,7 @@ TestConvolution exact_convolution(std::int64_t k, Norm norm) {
     return test;
 }
 
-TEST_F(CudaConvolution, NormsInTheTileOrInAPassBehindBesideTheOutputOrInsteadOfIt) {
+TEST_F(CudaConvolution, NormsInTheTileOrInALaterPassBesideTheOutputOrInsteadOfIt) {
     const auto stream = device_->create_stream("test").value();
     for (const std::int64_t k : {32, 256}) {  // a tile's channels; more than any tile's
         const auto beside = exact_convolution(k, Norm::Beside).run(*device_, *stream, kBackend).value();

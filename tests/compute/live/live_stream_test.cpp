@@ -206,7 +206,7 @@ TEST_F(LiveStreams, BeginAClipAnewAfterAReset) {
     EXPECT_EQ(take_to_the_end(*stream), wanted_frames(7, 2));
 }
 
-TEST_F(LiveStreams, DropAtAResetWhatNobodyHasTaken) {
+TEST_F(LiveStreams, DropFramesThatWereNotTakenAtAReset) {
     const auto stream = begin();
     const std::uint64_t room = 3 + 1 + LiveStream::kQueued;
     for (std::int64_t sent = 0; sent < static_cast<std::int64_t>(room); ++sent) {

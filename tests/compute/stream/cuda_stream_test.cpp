@@ -174,7 +174,7 @@ TEST_P(CudaStreams, ASteadyStepIsAHandfulOfCallsAndNeitherWaitsNorAllocatesNorCo
         for (const auto& [symbol, calls] : a_step)
             EXPECT_FALSE(symbol.starts_with(forbidden)) << symbol << ' ' << calls;
     EXPECT_EQ(a_step["cuLaunchKernelEx"], 2.0) << "the two ends, which move from step to step";
-    // All between the ends; on another queue's account also what only the next step needs, behind the pixels.
+    // All between the ends; on another queue's account also what only the next step needs, after the pixels.
     EXPECT_LE(a_step["cuGraphLaunch"], 2.0);
     EXPECT_GE(a_step["cuGraphLaunch"], 1.0);
 }
@@ -205,7 +205,7 @@ TEST_P(CudaStreams, TenThousandStepsNeitherGrowNorDrift) {
                     ASSERT_EQ(ready.value - before->value, stride);
                 }
                 before = ready;
-                ASSERT_TRUE(decoder_->ring().release(*record, ready));  // behind the frame itself: steps run ahead
+                ASSERT_TRUE(decoder_->ring().release(*record, ready));  // after the frame itself: steps run ahead
             }
         }
         ASSERT_TRUE(bridge_->wait(*before));

@@ -135,7 +135,7 @@ TEST_P(RingDecoders, LatentsThatAreTooFewAreRefusedAndTheSlotsGoBack) {
     EXPECT_EQ(read(take()), expected_[0]);
 }
 
-/// Steps with two frames' worth of reading behind them, as an application makes them.
+/// Steps followed by the reading of two frames, as an application makes them.
 TEST_P(RingDecoders, ASteadyStateAsksNeitherDriverForAnythingAndNeverWaits) {
     ASSERT_NO_FATAL_FAILURE(set_up());
     if (IsSkipped()) return;
@@ -183,7 +183,7 @@ TEST_P(RingDecoders, OnlyTheTwoEndsOfAStepAreApartFromWhatIsReplayed) {
         for (const graph::Batch& batch : plan.batches)
             batches += fmt::format("{}{} {}", batches.empty() ? "" : ", ", graph::to_string(batch.lane),
                                    plan.passes[batch.passes.front()].name);
-        // What only the next step needs may come behind the pixels.
+        // What only the next step needs may come after the pixels.
         EXPECT_TRUE(batches.starts_with("accelerator unpack_latents, accelerator conv2, accelerator write_frames"))
             << batches;
         EXPECT_LE(plan.batches_on_lane[graph::Lane::Accelerator.index()], 4U) << batches;
@@ -212,7 +212,7 @@ TEST_P(RingDecoders, HundredsOfStepsNeitherGrowNorDrift) {
                     ASSERT_EQ(record->ready.value - last->value, stride);
                 }
                 last = record->ready;
-                // Behind the frame itself: steps run ahead of the accelerator, as far as there are slots.
+                // After the frame itself: steps run ahead of the accelerator, as far as there are slots.
                 ASSERT_TRUE(decoder_->ring().release(*record, record->ready));
             }
         }

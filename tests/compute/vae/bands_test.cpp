@@ -49,7 +49,7 @@ class BandedSteps : public ::testing::Test {
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
 };
 
-TEST(Bands, BeginAtUpsamplingsAndReadAsManyRowsAroundThemAsTheLayersBehindReach) {
+TEST(Bands, BeginAtUpsamplingsAndReadTheRowsThatLaterLayersReach) {
     const nn::Network network = wan(8);
     ASSERT_EQ(count_upsamplings(network), 3);
     for (const bool first : {true, false}) {

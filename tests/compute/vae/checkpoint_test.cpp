@@ -87,7 +87,7 @@ TEST_F(CheckpointTest, HoldsTheSameValuesUnderDiffusersNames) {
     expect_same_values(*diffusers, *original);
 }
 
-TEST_F(CheckpointTest, LooksBehindThePrefixOfAWrappingModel) {
+TEST_F(CheckpointTest, SkipsThePrefixOfAWrappingModel) {
     for (const std::string prefix : {"vae.", "first_stage_model.", "model.", "module.vae.model."}) {
         for (const bool diffusers : {false, true}) {
             CheckpointFile wrapped = file_;

@@ -47,7 +47,7 @@ TEST_F(Models, DecodeClipsInTurnToTheFramesOfDecodersOfTheirOwn) {
     for (int step = 0; step < 4; ++step) {
         EXPECT_EQ(frames_of(*first, 0, step), frames_of(*alone, 0, step)) << "step " << step;
         EXPECT_EQ(frames_of(*other_size, 2, step, 3), frames_of(*other_size_alone, 2, step, 3)) << "step " << step;
-        if (step == 0) continue;  // the second clip is one step behind
+        if (step == 0) continue;  // the second clip starts one step later
         EXPECT_EQ(frames_of(*second, 1, step - 1), frames_of(*other_alone, 1, step - 1)) << "step " << step;
     }
     ASSERT_TRUE(first->reset());

@@ -65,7 +65,7 @@ TEST_P(DriverDevices, HandOutNoMoreThanTheirBudgetAndAskForRoomFirst) {
     EXPECT_EQ(device->bytes_allocated(), 8'000U);
 }
 
-TEST_P(DriverDevices, FreeMemoryIsWhatTheDriverSaysWhoeverHoldsTheRest) {
+TEST_P(DriverDevices, FreeMemoryIsWhatTheDriverReports) {
     if (real()) GTEST_SKIP() << "other programs allocate too";
     const std::uint64_t before = device->bytes_free();
     const auto other = driver.create();

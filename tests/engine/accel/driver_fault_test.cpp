@@ -33,7 +33,7 @@ TEST_P(DriverFaults, OfALaunchNamePassKernelCallAndErrorAndSkipLaterWork) {
     add("up2.res1.conv3", 4);
     stream->fill(value->data(), std::byte{0}, kCount * sizeof(float));
     stream->signal(timeline, 1);
-    EXPECT_TRUE(timeline->wait(1, std::chrono::seconds(10))) << "nobody hangs";
+    EXPECT_TRUE(timeline->wait(1, std::chrono::seconds(10))) << "no wait hangs";
     const std::string sentence = "up2.res1.conv2: launching \"standin_scale_add\": " + driver.launch_call() + ": " +
                                  driver.word("hipErrorOutOfMemory", "CUDA_ERROR_OUT_OF_MEMORY") + " (2)";
     EXPECT_EQ(message_of(stream->status()), sentence);
@@ -45,7 +45,7 @@ TEST_P(DriverFaults, OfALaunchNamePassKernelCallAndErrorAndSkipLaterWork) {
     EXPECT_EQ(first_value(), 2.F) << "what came after the error was skipped";
 }
 
-TEST_P(DriverFaults, ThatAppearLateNameWhoMayBeMeantAndLetNobodyWaitForEver) {
+TEST_P(DriverFaults, ThatAppearLateNameThePassesInQuestionAndReleaseEveryWait) {
     prepare({.faulting_launch = 2});
     auto timeline = *device->create_timeline();
     add("conv1", 2);

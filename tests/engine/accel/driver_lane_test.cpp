@@ -230,7 +230,7 @@ TEST_P(DriverLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
 TEST_P(DriverLanes, ReplaysInFlightKeepTheirOwnTimes) {
     create(Batches::Replayed);
     graph::Execution last;
-    for (int step = 0; step < 12; ++step) {  // nobody reads times in between
+    for (int step = 0; step < 12; ++step) {  // no times are read in between
         graph::FrameGraph frame;
         declare(frame);
         last = *executor->execute(frame);
@@ -328,7 +328,7 @@ TEST_P(DriverLanes, AreWaitedForByTheHostAndWaitForItThroughTheRelay) {
     std::free(page);
 }
 
-TEST_P(DriverLanes, ReportALostDeviceInsteadOfWaitingForItForEver) {
+TEST_P(DriverLanes, ReportALostDeviceInsteadOfWaitingForever) {
     if (control == nullptr) GTEST_SKIP() << "a real device is lost for the whole process";
     std::vector<std::string> logged;  // by the lane's watch, or at its end
     hooks.log = Log([&](LogLevel, std::string_view text) { logged.emplace_back(text); });

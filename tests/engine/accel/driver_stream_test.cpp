@@ -119,7 +119,7 @@ TEST_P(DriverStreams, TheHostRelaysAValueBetweenStreamsThatDoNotKnowEachOther) {
     EXPECT_EQ(read(*b).at(3), 30.F);
 }
 
-TEST_P(DriverStreams, ASignalIsBehindWhatTheStreamHasWrittenForTheHostToo) {
+TEST_P(DriverStreams, ASignalComesAfterWhatTheStreamHasWrittenForTheHostToo) {
     const auto pinned = *device->allocate_pinned("seen by the host", kCount * sizeof(float));
     const auto timeline = *device->create_timeline();
     const volatile float* seen = reinterpret_cast<const float*>(pinned->host_data());

@@ -35,7 +35,7 @@ TEST(CarryOver, AnImportIsReadOnceThePreviousExecutionHasWrittenIt) {
     EXPECT_EQ(waits(scene), "graphics 0 after accelerator 0 of the last execution, accelerator 0 after graphics 0");
 }
 
-TEST(CarryOver, TransientsStartBehindThePreviousExecutionsUseOfTheirBytes) {
+TEST(CarryOver, TransientsStartAfterThePreviousExecutionsUseOfTheirBytes) {
     Scene scene;
     const Buffer a = scene.make("a", Lane::Accelerator);
     const Buffer b = scene.make("b", Lane::Graphics, {a});

@@ -29,7 +29,7 @@ TEST(Cull, KeepsWhatMadeExportedContentsAndAllThatTheyContinue) {
     EXPECT_EQ(batches_of(compile(scene.frame).value()), "a first second");
 }
 
-TEST(Cull, AnImportThatNobodyExportsIsNoOutput) {
+TEST(Cull, AnImportThatIsNotExportedIsNoOutput) {
     Scene scene;
     Buffer scratch = scene.import("scratch");
     scene.pass("fill", Lane::Accelerator, {.writes = {&scratch}});

@@ -106,11 +106,11 @@ TEST(FrameGraph, TheFingerprintOfAPlanAlsoTellsOptionsApart) {
                 add(reach);
             }
             for (const Lane b : all.topology.lanes()) {
-                CompileOptions mute = all, dear = all;
+                CompileOptions mute = all, costly = all;
                 mute.topology.waits[a.index()][b.index()].can_wait = false;
-                dear.topology.waits[a.index()][b.index()].hand_over += Nanoseconds{1};
+                costly.topology.waits[a.index()][b.index()].hand_over += Nanoseconds{1};
                 add(mute);
-                add(dear);
+                add(costly);
             }
         }
     }

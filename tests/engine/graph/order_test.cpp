@@ -34,7 +34,7 @@ TEST(Order, WorksOnWhileAnotherLaneIsBusyWithWhatItNeedsLater) {
     EXPECT_EQ(batches_of(compile(scene.frame).value()), "a x1 x2 x3 | g | last");
 }
 
-TEST(Order, TheDearerAHandOverTheMoreWorkSharesIt) {
+TEST(Order, MoreWorkSharesAHandOverThatCostsMore) {
     Scene scene;
     for (const char* name : {"1", "2", "3"}) {
         const Buffer made = scene.make(fmt::format("a{}", name), Lane::Accelerator);

@@ -16,7 +16,7 @@ TEST(PlaceBarriers, OneBarrierServesAllReadersOfOneKind) {
     EXPECT_EQ(barriers(scene), "write: x kernel_read > kernel_write, read1: x kernel_write > kernel_read");
 }
 
-TEST(PlaceBarriers, AWriteBehindReadersNeedsNoBarrierBehindTheEarlierWrite) {
+TEST(PlaceBarriers, AWriteAfterReadersNeedsNoBarrierAgainstTheEarlierWrite) {
     Scene scene;
     Buffer x = scene.import("x");
     scene.pass("write", Lane::Accelerator, {.writes = {&x}});

@@ -39,8 +39,8 @@ struct Touch {
     std::uint32_t resource = 0;
     bool layout_change = false;
     bool write = false;
-    std::uint16_t kinds = 0;   ///< one bit; of a layout change: the accesses that it is in front of
-    std::uint16_t behind = 0;  ///< of a layout change: the accesses that it is behind
+    std::uint16_t kinds = 0;  ///< one bit; of a layout change: the accesses that it comes before
+    std::uint16_t after = 0;  ///< of a layout change: the accesses that it comes after
 };
 
 class Checker {
@@ -189,7 +189,7 @@ class Checker {
             if (barrier.resource != r) continue;
             any = true;
             changes |= barrier.discard || layout_of(barrier.before) != layout_of(barrier.after);
-            if (plan_.batches[batch_of_[position]].lane == barrier.from) change.behind |= mask_of(barrier.before);
+            if (plan_.batches[batch_of_[position]].lane == barrier.from) change.after |= mask_of(barrier.before);
             change.kinds |= mask_of(barrier.after);
         }
         change.write = true;
@@ -217,7 +217,7 @@ class Checker {
         return complete_->at(b.execution * count + batch_of_[b.position], a.execution * count + batch_of_[a.position]);
     }
 
-    /// A barrier at `position` of some execution stands behind `a` and in front of `b`, or right at `b`.
+    /// A barrier at `position` of some execution comes after `a` and before `b`, or right at `b`.
     static bool between(const Touch& a, const Touch& b, std::uint32_t position) {
         if (a.execution == b.execution) return a.position < position && position <= b.position;
         if (a.execution + 1 < b.execution) return true;
@@ -228,7 +228,7 @@ class Checker {
         if (lane_of(a) != lane_of(b)) return false;
         if (a.layout_change && a.resource == b.resource && (a.kinds & b.kinds) != 0 && !b.layout_change) return true;
         if (a.execution == b.execution && a.position == b.position) return false;
-        if (b.layout_change && a.resource == b.resource && (b.behind & a.kinds) != 0) return true;
+        if (b.layout_change && a.resource == b.resource && (b.after & a.kinds) != 0) return true;
         for (std::uint32_t position = 0; position < plan_.passes.size(); ++position) {
             if (!between(a, b, position) || node(position).lane != lane_of(a)) continue;
             for (const Barrier& barrier : plan_.passes[position].barriers) {

@@ -8,7 +8,7 @@
 
 namespace kinetograph::graph {
 
-/// How many of `all` random graphs a test takes: a tenth where a sanitizer makes every one ten times as dear.
+/// How many of `all` random graphs a test takes: a tenth where a sanitizer makes every one ten times slower.
 constexpr std::uint64_t random_graphs(std::uint64_t all) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     return all / 10;

@@ -21,7 +21,7 @@ void add(FrameGraph& frame, std::string_view name, Lane lane, Setup&& setup) {
         name, lane, [&](PassBuilder& pass, NoData&) { setup(pass); }, kNothing);
 }
 
-TEST(Validate, AReadOfAVersionThatNobodyWrites) {
+TEST(Validate, AReadOfAVersionThatNothingWrites) {
     Scene earlier;
     Buffer x = earlier.make("up2.res1.norm1", Lane::Accelerator);
     earlier.pass("again", Lane::Accelerator, {.writes = {&x}});

@@ -138,7 +138,7 @@ TEST_P(Crossing, ThousandsOfStepsNeitherGrowNorDrift) {
     EXPECT_LT(resident_bytes(), resident + kGrowth);
 }
 
-TEST_P(Crossing, AKernelsErrorReachesWhoeverWaitsForVulkan) {
+TEST_P(Crossing, WaitsForVulkanReportAKernelsError) {
     ASSERT_NO_FATAL_FAILURE(set_up());
     if (IsSkipped()) return;
     accelerator_lane_->stream().enqueue(

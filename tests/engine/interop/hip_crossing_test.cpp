@@ -67,7 +67,7 @@ TEST_P(HipCrossing, TheAcceleratorsPassLiesBetweenVulkansOnOneTimeAxis) {
     EXPECT_EQ(spans[2].track, "transfer");
 }
 
-TEST_P(HipCrossing, ASteadyStateAllocatesNothingAndWaitsForNobody) {
+TEST_P(HipCrossing, ASteadyStateAllocatesNothingAndNeverWaits) {
     ASSERT_NO_FATAL_FAILURE(set_up());
     // Not hipEventSynchronize: the device clock's own thread reads its anchors with it.
     const std::array asked{"hipMalloc",

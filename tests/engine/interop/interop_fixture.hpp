@@ -109,7 +109,7 @@ class InteropTest : public ::testing::Test {
         bridge_.reset();
         accelerator_.reset();
         display_.reset();
-        EXPECT_EQ(vulkan::testing::faults().alive, 0) << "objects of Vulkan that nobody has destroyed";
+        EXPECT_EQ(vulkan::testing::faults().alive, 0) << "objects of Vulkan that were not destroyed";
         instance_.reset();
         if (log_) {
             EXPECT_EQ(log_->text(), "");

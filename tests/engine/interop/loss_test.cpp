@@ -124,7 +124,7 @@ TEST_P(Losses, AreToldByEveryLaneOfTheDevice) {
     end();
 }
 
-/// The call that enqueues stands still, with a lock that all calls of the driver need, until Vulkan has gone on, which
+/// The call that enqueues blocks, with a lock that all calls of the driver need, until Vulkan has gone on, which
 /// waits for what the accelerator has done before.
 TEST_P(Losses, NorDoesAFullQueueOfTheDriverHoldUpWhatIsToEmptyIt) {
     const testing::Watchdog watchdog("a full queue", std::chrono::seconds(60));
@@ -133,8 +133,8 @@ TEST_P(Losses, NorDoesAFullQueueOfTheDriverHoldUpWhatIsToEmptyIt) {
     end();
 }
 
-/// The driver refuses to signal what Vulkan waits for: the error is told, and Vulkan goes on.
-TEST_P(Losses, OfOneSignalLeaveNobodyWaiting) {
+/// The driver refuses to signal what Vulkan waits for: the error is reported, and Vulkan goes on.
+TEST_P(Losses, OfOneSignalReleaseEveryWait) {
     const testing::Watchdog watchdog("a refused signal", std::chrono::seconds(60));
     for (const char* call : {"cuSignalExternalSemaphoresAsync", "cuStreamWriteValue64_v2", "hipStreamWriteValue64"}) {
         ASSERT_NO_FATAL_FAILURE(start({.injections = {{call, 5, standin::Code::InvalidValue}}}));

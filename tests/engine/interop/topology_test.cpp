@@ -91,7 +91,7 @@ TEST(Topologies, TheSamePlaceOnThePciBusIsTheSameGpuWhateverItsUuidsAre) {
     EXPECT_NE(choice.reason.find("computes and draws (pci 0000:c1:03)"), std::string::npos) << choice.reason;
 }
 
-TEST(Topologies, AUuidOfZerosIsNobodys) {
+TEST(Topologies, AUuidOfZerosMatchesNoDevice) {
     auto report = display();
     report.uuid = {};
     auto info = gpu();

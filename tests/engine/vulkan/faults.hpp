@@ -38,7 +38,7 @@ struct Faults {
 };
 Faults& faults();
 
-/// What an exported timeline semaphore, its descriptors and its importers share. As behind a real descriptor, it
+/// What an exported timeline semaphore, its descriptors and its importers share. As with a real descriptor, it
 /// outlives the semaphore and the device.
 class Payload {
   public:

@@ -28,7 +28,7 @@ constexpr bool passed_alike() {
             return passed_alike<Our, Their>();
         else if constexpr (Complete<Our> && Complete<Their>)
             return std::is_const_v<Our> == std::is_const_v<Their> && sizeof(Our) == sizeof(Their);
-        else  // both void, or handles, which nobody can look into
+        else  // both void, or opaque handles
             return std::is_void_v<Our> == std::is_void_v<Their> && Complete<Our> == Complete<Their>;
     } else {
         return (std::is_integral_v<Ours> || std::is_enum_v<Ours>)&&(

@@ -72,7 +72,7 @@ void lose_a_real_device(const std::string& library) {
     std::exit(0);
 }
 
-TEST(CudaLostDevices, AreReportedByPassAndErrorAndLetNobodyWaitForEver) {
+TEST(CudaLostDevices, AreReportedByPassAndErrorAndReleaseEveryWait) {
     const std::string library = library_under_test();
     if (control_of(library) != nullptr) GTEST_SKIP() << "a stand-in runs: " << library;
     if (const auto devices = inspect_devices(library); !devices) GTEST_SKIP() << message_of(devices);

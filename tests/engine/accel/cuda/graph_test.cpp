@@ -32,7 +32,7 @@ TEST_F(CudaGraphs, AReplayIsOneCallOfTheDriver) {
     EXPECT_EQ(first_value(), 120.F);
 }
 
-/// The strictest mode: nobody in the process may make an unsafe call, unless the thread says that it knows.
+/// The strictest mode: no thread of the process may make an unsafe call, unless it has relaxed its own mode.
 TEST_F(CudaGraphs, DoNotSpoilACaptureOfTheApplications) {
     const auto driver = *Driver::open(library);
     const EntryPoints& cuda = driver->entry_points();

@@ -135,7 +135,7 @@ TEST_F(CudaStreams, AStreamOfTheCallersTakesOurWorkInItsOrderAndStaysTheCallers)
     EXPECT_EQ(values.at(4), 8.F);
 }
 
-TEST_F(CudaStreams, AStreamOfTheCallersHandsOverByATimelineAndNobodyWaits) {
+TEST_F(CudaStreams, AStreamOfTheCallersHandsOverByATimelineAndTheHostNeverWaits) {
     const CallersStream theirs(library);
     const auto written = *device->create_timeline(), taken = *device->create_timeline();
     const auto adopted = std::move(*adopt_stream(*device, "the caller's", theirs.handle()));
