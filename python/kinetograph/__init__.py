@@ -11,7 +11,8 @@ from ._library import (Busy, Cancelled, DeviceLost, Error, InvalidArgument, Io, 
 from ._info import info
 from .decoder import Decoder, Frame, Stream
 from .preview import Preview
+from .video import Video
 
 __version__ = "0.1.0"
 __all__ = ["Busy", "Cancelled", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound", "OutOfMemory",
-           "Preview", "Stream", "Unsupported", "devices", "info"]
+           "Preview", "Stream", "Unsupported", "Video", "devices", "info"]

@@ -79,6 +79,8 @@ class Batch:
             raise _library.InvalidArgument(f"latents are on {kind}:{ordinal}, the decoder is on {device[0]}:{device[1]}")
         if is_torch(array):
             array = array.detach()
+        if kind == "cpu" and not getattr(getattr(array, "flags", None), "writeable", True):
+            array = array.copy()  # DLPack hands out no array of NumPy's that is read-only
         if kind != "cpu" and not str(getattr(array, "dtype", "float32")).endswith("float32"):
             array = _as_float32(array)  # the library takes nothing else there
         self.stream = 0 if kind == "cpu" else current_stream(array) if stream is None else stream

@@ -30,6 +30,8 @@ def test_any_strides_a_batch_of_one_halves_and_one_frame_are_the_same_latents(de
     assert (decoder.decode(backwards) == wanted).all()
     assert (decoder.decode(numpy.ascontiguousarray(latents.transpose(1, 2, 3, 0)).transpose(3, 0, 1, 2)) == wanted).all()
     assert (decoder.decode(latents[:, 0]) == wanted[:1]).all()
+    latents.flags.writeable = False
+    assert (decoder.decode(latents) == wanted).all()
 
 
 def test_clips_of_several_sizes_follow_one_another(decoder):

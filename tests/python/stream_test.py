@@ -230,11 +230,13 @@ def test_the_program_decodes_the_bundled_clip(tmp_path):
     (tmp_path / "demo_vae.safetensors").symlink_to(ROOT / "assets/demo_vae.safetensors")
     write_latents(tmp_path / "orbit.safetensors", latents_of(2))
     environment = {**os.environ, "PATH": str(tmp_path), "KINETOGRAPH_ASSETS": str(tmp_path)}  # and without ffmpeg
-    command = [sys.executable, "-m", "kinetograph", "demo", str(tmp_path / "demo.mp4")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    command = [sys.executable, "-m", "kinetograph", "demo"]
+    ended = subprocess.run([*command, tmp_path / "demo.png"], capture_output=True, text=True, timeout=300, env=environment)
     assert ended.returncode == 0, ended.stderr
-    assert "5 frames of 24 x 16" in ended.stdout and "there is no ffmpeg here" in ended.stdout
-    assert (tmp_path / "demo.rgb24").stat().st_size == 5 * 24 * 16 * 3
+    assert "5 frames of 24 x 16" in ended.stdout
+    assert (tmp_path / "demo.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    refused = subprocess.run([*command, tmp_path / "demo.mp4"], capture_output=True, text=True, timeout=300, env=environment)
+    assert refused.returncode == 1 and "no ffmpeg here" in refused.stderr
     listed = subprocess.run([sys.executable, "-m", "kinetograph", "info"], capture_output=True, text=True, timeout=60)
     assert listed.returncode == 0 and "cpu:0" in listed.stdout
     assert subprocess.run([sys.executable, "-m", "kinetograph"], capture_output=True, timeout=60).returncode == 2

@@ -1,12 +1,16 @@
 """torch in and out, and the drop-ins against the packages that they replace."""
 
+import sys
+
 import numpy
 import pytest
-from conftest import latents_of
+from conftest import ROOT, latents_of
 
 import kinetograph as kg
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+sys.path.insert(0, str(ROOT / "tools"))
+import wan21_pytorch  # noqa: E402
 
 
 def test_torch_in_torch_out(decoder):
@@ -59,70 +63,97 @@ def test_replaces_the_vae_of_diffusers():
         assert (vae.decode(latents).sample == wanted).all()
 
 
-class ReferenceVae(torch.nn.Module):
-    """Has what the drop-in uses of WanVAE: `model` with the original names, `mean`, `std`."""
-
-    class Network(torch.nn.Module):
-        def __init__(self, tensors):
-            super().__init__()
-            self.tensors = tensors
-            self.anchor = torch.nn.Parameter(torch.zeros(1))
-            self.cleared = 0
-
-        def state_dict(self):
-            return {"encoder.conv1.bias": torch.zeros(1), **self.tensors}
-
-        def clear_cache(self):
-            self.cleared += 1
+class Network(torch.nn.Module):
+    """Wan's reference network as its wrappers use it: one latent frame a step, caches that last until they are cleared, and
+    statistics as [mean, 1 / std]. It computes what the reference computes (tools/wan21_pytorch.py)."""
 
     def __init__(self, tensors):
         super().__init__()
-        self.model = self.Network(tensors)
+        self.anchor = torch.nn.Parameter(torch.zeros(1))
+        self.tensors = tensors
+        self.decoder = wan21_pytorch.Decoder(tensors)
+        self.cleared = 0
+
+    def state_dict(self):
+        return {"encoder.conv1.bias": torch.zeros(1), "conv1.bias": torch.zeros(1), **self.tensors}
+
+    def clear_cache(self):
+        self.cleared += 1
+        self.decoder.reset()
+
+    def cached_decode(self, z, scale):
+        z = z / scale[1].view(1, -1, 1, 1, 1) + scale[0].view(1, -1, 1, 1, 1)
+        return torch.cat([self.decoder.step(z[:, :, t:t + 1]) for t in range(z.shape[2])], 2)
+
+    def decode(self, z, scale):
+        self.clear_cache()
+        frames = self.cached_decode(z, scale)
+        self.clear_cache()
+        return frames
+
+
+class WanVAE:
+    """The shape of wan.modules.vae.WanVAE: no module itself."""
+
+    def __init__(self, tensors):
+        self.dtype, self.device = torch.float32, "cpu"
         self.mean, self.std = torch.linspace(-1, 1, 16), torch.linspace(0.5, 2, 16)
+        self.scale = [self.mean, 1.0 / self.std]
+        self.model = Network(tensors).eval().requires_grad_(False)
+
+    def decode(self, zs):
+        return [self.model.decode(z.unsqueeze(0), self.scale).float().clamp_(-1, 1).squeeze(0) for z in zs]
 
 
-class SelfForcingVae(ReferenceVae):
+class WanVAEWrapper(torch.nn.Module):
+    """The shape of Self-Forcing's wrapper: batches of frames first, and a cache that lasts from call to call."""
+
+    def __init__(self, tensors):
+        super().__init__()
+        self.mean, self.std = torch.linspace(-1, 1, 16), torch.linspace(0.5, 2, 16)
+        self.model = Network(tensors).eval().requires_grad_(False)
+
     def decode_to_pixel(self, latent, use_cache=False):
-        raise NotImplementedError
+        scale = [self.mean.to(latent), 1.0 / self.std.to(latent)]
+        decode = self.model.cached_decode if use_cache else self.model.decode
+        videos = [decode(z.unsqueeze(0), scale).float().clamp_(-1, 1).squeeze(0) for z in latent.permute(0, 2, 1, 3, 4)]
+        return torch.stack(videos).permute(0, 2, 1, 3, 4)
 
 
 @pytest.fixture
 def tensors():
-    safetensors = pytest.importorskip("safetensors.torch", reason="safetensors is not installed")
-    from conftest import ROOT
-    return safetensors.load_file(ROOT / "assets/demo_vae.safetensors")
-
-
-def frames_of(vae, latents):
-    """What the reference decodes: the statistics applied, then the network."""
-    from conftest import ROOT
-    scaled = latents * vae.std.view(-1, 1, 1, 1) + vae.mean.view(-1, 1, 1, 1)
-    with kg.Decoder(ROOT / "assets/demo_vae.safetensors", device="cpu", precision="fp32", normalized=False) as decoder:
-        return decoder.decode(scaled, dtype="float32", layout="TCHW")
+    pytest.importorskip("safetensors.torch", reason="safetensors is not installed")
+    return wan21_pytorch.synthetic_weights("synthetic:wan2.1,dim=8")
 
 
 def test_replaces_the_reference_vae(tensors):
     import kinetograph.wan
-    vae, latents = ReferenceVae(tensors), torch.from_numpy(latents_of(2))
+    vae, latents = WanVAE(tensors), [torch.from_numpy(latents_of(frames, seed=frames)) for frames in (3, 1)]
+    wanted = vae.decode(latents)
     replaced = kinetograph.wan.replace_vae(vae)
-    (video,) = vae.decode([latents])
-    assert torch.equal(video, frames_of(vae, latents).permute(1, 0, 2, 3))
+    steps = vae.model.cleared
+    for video, reference in zip(vae.decode(latents), wanted):
+        assert video.shape == reference.shape and video.dtype == reference.dtype
+        assert torch.allclose(video, reference, atol=2e-4)
+    assert vae.model.cleared == steps  # the network itself did nothing
     replaced.restore()
-    assert not hasattr(vae, "decode")
+    assert all(torch.equal(video, reference) for video, reference in zip(vae.decode(latents), wanted))
 
 
 def test_replaces_the_wrapper_that_keeps_a_cache(tensors):
     import kinetograph.wan
-    vae, latents = SelfForcingVae(tensors), torch.from_numpy(latents_of(4))
-    kinetograph.wan.replace_vae(vae)
-    wanted = frames_of(vae, latents)
-    batch = latents.permute(1, 0, 2, 3)[None]
-    assert torch.equal(vae.decode_to_pixel(batch)[0], wanted)
-    for _ in range(2):
-        chunks = [vae.decode_to_pixel(batch[:, :3], use_cache=True)[0], vae.decode_to_pixel(batch[:, 3:], use_cache=True)[0]]
-        assert [len(chunk) for chunk in chunks] == [9, 4]
-        assert torch.equal(torch.cat(chunks), wanted)
+    vae, batch = WanVAEWrapper(tensors), torch.from_numpy(latents_of(4)).permute(1, 0, 2, 3)[None]
+
+    def chunks():
+        parts = [vae.decode_to_pixel(batch[:, :3], use_cache=True)[0], vae.decode_to_pixel(batch[:, 3:], use_cache=True)[0]]
         vae.model.clear_cache()
-    assert vae.model.cleared == 2
+        assert [len(part) for part in parts] == [9, 4]
+        return torch.cat(parts)
+
+    wanted, whole = chunks(), vae.decode_to_pixel(batch)
+    kinetograph.wan.replace_vae(vae)
+    assert torch.allclose(vae.decode_to_pixel(batch), whole, atol=2e-4)
+    for _ in range(2):
+        assert torch.allclose(chunks(), wanted, atol=2e-4)
     with pytest.raises(ValueError, match="one clip"):
         vae.decode_to_pixel(torch.cat([batch, batch]), use_cache=True)
