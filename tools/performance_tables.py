@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench/results"
-DOCUMENTS = (ROOT / "docs/performance.md", ROOT / "README.md")
+DOCUMENTS = (ROOT / "docs/performance.md", ROOT / "docs/python.md", ROOT / "README.md")
 
 
 def load(name):
@@ -252,8 +252,38 @@ def soak(which):
     return [text, "", *markdown(["", "before", "after"], rows), *source((name, record))]
 
 
+def python(_):
+    name = "python_h200.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    parts, gib = record["parts"], 2.0 ** 30
+    rate, overhead, soak, vae = (parts[part] for part in ("rate", "overhead", "soak", "diffusers"))
+    rows = [[f"decode() of {rate['frames']} frames at {rate['size']}", f"{rate['fps_decode']:.1f} frames/s, "
+             f"{rate['ratio']:.3f} times the {rate['fps_bench']:.1f} of `kinetograph bench decode`"]]
+    rows += [[f"{call}(), of the calling thread", f"{us['median']:.0f} us median, {us['p99']:.0f} us 99th percentile"]
+             for call, us in overhead["calls_us"].items()]
+    grown = {key: soak["after"][key] - soak["before"][key] for key in ("resident", "torch_reserved", "frames_held", "objects")}
+    used = soak["before"]["device_free"] - soak["after"]["device_free"]
+    rows.append([f"{soak['cycles']} cycles of push() and frames() at {soak['size']}",
+                 f"{used} bytes of the device more, {grown['resident']} of the process, {grown['torch_reserved']} of torch's; "
+                 f"{grown['objects']} objects, {grown['frames_held']} frames"])
+    yes = {True: "yes", False: "NO"}
+    pictures = all(parts["pictures"].values())
+    rows.append(["pictures are those of `kinetograph decode`, bit for bit", yes[pictures]])
+    rows.append(["torch's allocator as it was after 50 cycles", yes[parts["allocator"]["undisturbed"]]])
+    captures = parts["capture"]
+    rows.append(["a CUDA graph captured meanwhile replays what it should",
+                 yes[captures["while_another_thread_decodes"] and captures["while_the_same_thread_pushes"]]])
+    vaes = [[title, f"{of['fps']:.1f}", f"{of['torch_peak_bytes'] / gib:.2f} GiB", f"{of.get('library_bytes', 0) / gib:.2f} GiB",
+             f"{of['psnr_db']:.1f} dB"] for title, of in ((f"diffusers {vae['diffusers']}", vae["original"]),
+                                                          ("replaced", vae["replaced"]))]
+    return (markdown(["what", "measured"], rows) + ["", f"AutoencoderKLWan in bf16, {rate['frames']} frames at {vae['size']}:", ""]
+            + markdown(["VAE", "frames/s", "torch's peak", "the library's", "against its float32"], vaes) + source((name, record)))
+
+
 TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums, "alone": alone,
-          "passes": passes, "interop": interop, "soak": soak, "cpu": cpu}
+          "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "python": python}
 
 
 def filled(text):

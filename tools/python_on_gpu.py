@@ -28,6 +28,7 @@ from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, synthetic_we
 WEIGHTS = "synthetic:wan2.1"
 STEPS = 16
 SMALL = "256x256"  # where the host's share of a call shows
+TINY = "128x128"   # of the many cycles
 
 
 def latents_of(size, steps=STEPS):
@@ -135,8 +136,8 @@ def overhead(options, decoder):
 
 def soak(options, decoder):
     """Cycles of push() and frames(): what the device, the process and Python hold before and after."""
-    latents = latents_of(SMALL, 3)
-    taken = torch.empty((256, 256, 3), dtype=torch.uint8, device="cuda")
+    latents = latents_of(TINY, 3)
+    taken = torch.empty((128, 128, 3), dtype=torch.uint8, device="cuda")
 
     def cycles(stream, count):
         for _ in range(count):
@@ -158,7 +159,7 @@ def soak(options, decoder):
         cycles(stream, options.cycles)
         torch.cuda.synchronize()
         seconds = time.perf_counter() - begin
-        return {"size": SMALL, "latent_frames_of_a_cycle": 3, "cycles": options.cycles, "seconds": seconds, "before": before,
+        return {"size": TINY, "latent_frames_of_a_cycle": 3, "cycles": options.cycles, "seconds": seconds, "before": before,
                 "after": held(stream)}
 
 
@@ -329,16 +330,26 @@ def cupy(options, decoder):
 
 
 def jax(options, _):
-    """In a process of its own: JAX and torch each bring CUDA libraries of theirs."""
+    """Each in a process of its own, where only JAX compiles: torch and JAX each bring CUDA libraries of theirs."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "jax.json"
-        ended = subprocess.run([sys.executable, "-X", "faulthandler", __file__, "--kinetograph", options.kinetograph, "--only",
-                                "jax_alone", "--output", out], capture_output=True, text=True,
-                               env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
-        record = json.loads(out.read_text()) if out.exists() else {}
-        if "jax_alone" in record:
-            return record["jax_alone"]
-        raise RuntimeError(f"exit code {ended.returncode}: {ended.stderr[-3000:]}")
+        running = {}
+        for name in ("float32", "uint8", "bfloat16"):
+            out = Path(folder) / f"{name}.json"
+            command = [sys.executable, "-X", "faulthandler", __file__, "--kinetograph", options.kinetograph, "--only",
+                       "jax_alone", "--jax", name, "--output", out]
+            environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+            running[name] = out, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                                  env=environment)
+        record, failed = {}, []
+        for name, (out, process) in running.items():
+            messages = process.communicate()[1]
+            if process.returncode == 0:
+                record.update(json.loads(out.read_text())["parts"]["jax_alone"])
+            else:
+                failed.append(f"{name} ended with {process.returncode}: {messages[-2500:]}")
+        if failed:
+            raise RuntimeError(f"{record}; {'; '.join(failed)}")
+        return record
 
 
 def jax_alone(options, decoder):
@@ -349,30 +360,26 @@ def jax_alone(options, decoder):
         print(name, file=sys.stderr, flush=True)
 
     latents = latents_of(SMALL, 2)
+    dtype = "uint8" if options.jax == "uint8" else "float32"
+    wanted, frames = decoder.decode(latents, dtype=dtype).cpu().numpy(), []
     array = package.dlpack.from_dlpack(latents)
-    record = {"version": package.__version__}
-    for dtype, layout in (("float32", "HWC"), ("uint8", "HWC4")):
-        wanted, frames = decoder.decode(latents, dtype=dtype).cpu().numpy(), []
-        with decoder.stream(dtype=dtype, layout=layout) as stream:
-            stage(f"push {dtype} {layout}")
-            stream.push(array)
-            for frame in stream.frames():
-                stage(f"frame {frame.index}")
-                frames.append(package.numpy.array(package.dlpack.from_dlpack(frame), copy=True))
-                package.block_until_ready(frames[-1])
-                stage("copied")
-                frame.release()
-        stage("closed")
-        equal = all((numpy.asarray(frame)[..., :3] == picture).all() for frame, picture in zip(frames, wanted))
-        record[f"{dtype}_equal"] = bool(equal) and len(frames) == len(wanted)
-    record["platform"] = str(frames[0].devices())
-    stage("bfloat16")
-    halves = package.block_until_ready(array.astype("bfloat16"))
-    stage("push bfloat16")
-    with decoder.stream() as stream:
-        stream.push(halves)
-        record["bfloat16_frames"] = sum(1 for _ in stream.frames())
-    return record
+    if options.jax == "bfloat16":
+        wanted = decoder.decode(latents.bfloat16(), dtype=dtype).cpu().numpy()
+        stage("astype")
+        array = package.block_until_ready(array.astype("bfloat16"))
+    with decoder.stream(dtype=dtype, layout="HWC4" if dtype == "uint8" else "HWC") as stream:
+        stage("push")
+        stream.push(array)
+        for frame in stream.frames():
+            stage(f"frame {frame.index}")
+            frames.append(package.numpy.array(package.dlpack.from_dlpack(frame), copy=True))
+            stage("copied")
+            package.block_until_ready(frames[-1])
+            frame.release()
+    stage("closed")
+    equal = all((numpy.asarray(frame)[..., :3] == picture).all() for frame, picture in zip(frames, wanted))
+    return {"version": package.__version__, "platform": str(frames[0].devices()),
+            f"{options.jax}_equal": bool(equal) and len(frames) == len(wanted)}
 
 
 def preview(options, decoder):
@@ -455,23 +462,25 @@ def main():
     parser.add_argument("--cycles", type=int, default=2000, help="of push() and frames() (2000)")
     parser.add_argument("--only", nargs="*", default=[part.__name__ for part in PARTS],
                         choices=[part.__name__ for part in (*PARTS, jax_alone)], help="these parts")
+    parser.add_argument("--jax", default="float32", help=argparse.SUPPRESS)
     parser.add_argument("--output", required=True, help="JSON, written after every part")
     options = parser.parse_args()
-    record = {"command": " ".join(sys.argv), "python": sys.version.split()[0], "torch": torch.__version__,
-              "device": torch.cuda.get_device_name(), "info": str(kg.info()), "failed": {}}
+    print(kg.info())
+    record = {"command": "tools/python_on_gpu.py", "commit": "", "device": torch.cuda.get_device_name(),
+              "python": sys.version.split()[0], "torch": torch.__version__, "parts": {}, "failed": {}}
     begin = time.perf_counter()
     with kg.Decoder(WEIGHTS, device="cuda") as decoder:
         for part in [part for part in (*PARTS, jax_alone) if part.__name__ in options.only]:
             name = part.__name__
             try:
-                record[name] = part(options, decoder)
+                record["parts"][name] = part(options, decoder)
             except Exception as error:  # the next part is another matter
                 traceback.print_exc()
                 output = getattr(error, "stderr", b"") or b""
                 record["failed"][name] = f"{type(error).__name__}: {error} {output.decode(errors='replace')[-500:]}".strip()
-            print(f"{time.perf_counter() - begin:6.1f} s  {name}: {record.get(name, record['failed'].get(name))}", flush=True)
+            print(f"{time.perf_counter() - begin:6.1f} s  {name}: {record['parts'].get(name, record['failed'].get(name))}", flush=True)
             Path(options.output).write_text(json.dumps(record, indent=1) + "\n")
-    record["commit"] = record.get("rate", {}).get("commit", "")
+    record["commit"] = record["parts"].get("rate", {}).get("commit", "")
     Path(options.output).write_text(json.dumps(record, indent=1) + "\n")
     return 1 if record["failed"] else 0
 

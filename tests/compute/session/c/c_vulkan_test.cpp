@@ -79,6 +79,9 @@ TEST_F(CInterfaceWithVulkan, FramesAreImagesOfTheLibrarysDevice) {
                 EXPECT_EQ(frame.image_layout, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
                 EXPECT_EQ(frame.planes[0], nullptr);
                 EXPECT_GE(own.value(frame.semaphore), frame.value);
+                void* tensor = nullptr;
+                EXPECT_EQ(kg_clip_export(made.get(), frame.id, KG_LAYOUT_HWC, &tensor), KG_ERROR_UNSUPPORTED);
+                EXPECT_EQ(tensor, nullptr);
                 if (first_image == 0) first_image = frame.image;
                 kg_moment done{};
                 done.kind = KG_MOMENT_SEMAPHORE;
