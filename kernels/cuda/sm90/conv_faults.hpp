@@ -29,6 +29,9 @@ enum class ConvFault : uint8_t {
     NoTransformFence,    ///< no proxy fence between a transformed halo and its products
     WrongTransformSign,  ///< differences are the wrong way round
     ReleasesOperand,     ///< the transform releases its result in place of the frame that it has spent
+
+    ReleasesOwnStage,  ///< filters are released in the consumer's own CTA alone
+    EveryCtaLoads,     ///< each CTA of a cluster loads each stage for all
 };
 
 }  // namespace kinetograph::sm90

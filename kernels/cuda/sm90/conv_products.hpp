@@ -22,11 +22,11 @@ KG_DEVICE void clear(Accumulators<kConfig>& sums) {
 }
 
 /// The products of one filter stage. A tap's rows of the halo begin (r * pitch + s) rows further on; groups of 8 pixels
-/// are one pitch apart.
-template <ConvConfig kConfig, ConvFault kFault>
+/// are one pitch apart: the halo's columns, of which this warpgroup's pixels may need some only.
+template <ConvConfig kConfig, ConvFault kFault, uint32_t kHaloColumns = halo_columns(kConfig)>
 KG_DEVICE void multiply_stage(Accumulators<kConfig>& sums, uint32_t halo, uint32_t filters, uint32_t group) {
     constexpr ConvConfig c = kConfig;
-    constexpr uint32_t kPitch = halo_columns(c), kRow = row_bytes(c);
+    constexpr uint32_t kPitch = kHaloColumns, kRow = row_bytes(c);
     constexpr uint32_t kShift = kFault == ConvFault::RowShiftOffByOne ? 1u : 0u;
     constexpr uint32_t kGroup = kFault == ConvFault::WrongPitch ? kBlockSide * kRow : kPitch * kRow;
     KG_UNROLL

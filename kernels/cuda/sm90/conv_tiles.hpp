@@ -17,14 +17,21 @@ struct ConvTile {
     KG_DEVICE int32_t py() const { return static_cast<int32_t>(parity >> 1); }
 };
 
-KG_DEVICE uint32_t tile_count(const ConvParams& p) { return p.tiles_x * p.tiles_y * p.frames * p.parities * p.tiles_n; }
+/// Tiles of a launch. `kTogether`: CTAs of a cluster, whose tiles differ in their place alone; where places run out,
+/// the last of them lie below the image.
+template <uint32_t kTogether = 1>
+KG_DEVICE uint32_t tile_count(const ConvParams& p) {
+    const uint32_t places = (p.tiles_x * p.tiles_y + kTogether - 1) / kTogether * kTogether;
+    return places * p.frames * p.parities * p.tiles_n;
+}
 
 /// Filters innermost, then parities, then frames: tiles that run at the same time share their input in the L2.
-template <ConvConfig kConfig>
+template <ConvConfig kConfig, uint32_t kTogether = 1>
 KG_DEVICE ConvTile tile_at(const ConvParams& p, uint32_t index) {
-    const uint32_t n = index % p.tiles_n, with_parity = index / p.tiles_n;
+    const uint32_t of_cluster = index / kTogether;
+    const uint32_t n = of_cluster % p.tiles_n, with_parity = of_cluster / p.tiles_n;
     const uint32_t parity = with_parity % p.parities, with_frame = with_parity / p.parities;
-    const uint32_t frame = with_frame % p.frames, place = with_frame / p.frames;
+    const uint32_t frame = with_frame % p.frames, place = with_frame / p.frames * kTogether + index % kTogether;
     return {frame, n * kConfig.bn, parity, static_cast<int32_t>(place % p.tiles_x * tile_columns(kConfig)),
             static_cast<int32_t>(place / p.tiles_x * tile_rows(kConfig))};
 }

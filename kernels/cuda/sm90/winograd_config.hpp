@@ -8,7 +8,7 @@ namespace kinetograph::sm90 {
 
 /// How the two consumer warpgroups go about it.
 enum class Consumers : uint8_t {
-    Together,  ///< one tile, half of its rows each: reads its filters once for both
+    Together,  ///< one tile, half of its rows or columns each: reads its filters once for both
     InTurn,    ///< a tile each: the epilogue of one hides behind the products of the other
 };
 
@@ -24,6 +24,8 @@ struct WinogradConfig {
 };
 
 inline constexpr uint32_t kTransformWarps = 2;
+/// CTAs of a cluster. They take the same filters at the same time, and each stage of these is loaded once for both.
+inline constexpr uint32_t kClusterCtas = 2;
 
 /// The whole tile, of one frame: what is loaded.
 KG_HOST_DEVICE ConvConfig whole(const WinogradConfig& c) {
@@ -42,8 +44,15 @@ KG_HOST_DEVICE uint32_t sharers(const WinogradConfig& c) { return c.consumers ==
 /// One warpgroup's part of a tile, of one frame: what its products and its epilogue work on.
 KG_HOST_DEVICE ConvConfig share(const WinogradConfig& c) {
     ConvConfig part = whole(c);
-    part.blocks_y /= sharers(c);
+    (part.blocks_y % sharers(c) == 0 ? part.blocks_y : part.blocks_x) /= sharers(c);
     return part;
+}
+/// Rows and columns of a tile from one warpgroup's pixels to the other's.
+KG_HOST_DEVICE uint32_t rows_between(const WinogradConfig& c) {
+    return share(c).blocks_y < c.blocks_y ? tile_rows(share(c)) : 0;
+}
+KG_HOST_DEVICE uint32_t columns_between(const WinogradConfig& c) {
+    return share(c).blocks_x < c.blocks_x ? tile_columns(share(c)) : 0;
 }
 /// Sets of staging buffers: warpgroups that take turns hand theirs over.
 KG_HOST_DEVICE uint32_t staging_sets(const WinogradConfig& c) { return sharers(c); }
@@ -62,7 +71,8 @@ struct CheckedWinogradConfig {
     static constexpr WinogradConfig c = kConfig;
     static_assert(c.element == Element::BF16 || c.element == Element::F16, "16-bit elements");
     static_assert(c.bn % 32 == 0 && c.bn <= 256, "results leave in whole pieces");
-    static_assert(c.blocks_y % sharers(c) == 0, "warpgroups share a tile by rows of blocks");
+    static_assert(c.blocks_y % sharers(c) == 0 || c.blocks_x % sharers(c) == 0,
+                  "warpgroups share a tile by rows or by columns of blocks");
     static_assert(2 * blocks(share(c)) * c.bn / 2 <= 192, "more accumulators than a thread has registers for");
     static_assert(9 % c.stage_taps == 0, "the taps of an image are whole filter stages");
     static_assert(filter_stage_bytes(share(c)) % 1024 == 0, "stages start on the swizzle");

@@ -23,8 +23,9 @@ KG_HOST_DEVICE WinogradConfig winograd_config(Element element, uint32_t bn, uint
 
 // X(name, element, filters, blocks along rows, along columns, consumers, taps of a filter stage, halos). A name says
 // filters x pixels.
-#define KG_SM90_WINOGRAD_TILES(X, element)                  \
-    X(n96_16x8, element, 96, 2, 1, Consumers::InTurn, 3, 8) \
-    X(n192_16x8, element, 192, 2, 1, Consumers::Together, 1, 4)
+#define KG_SM90_WINOGRAD_TILES(X, element)                      \
+    X(n96_16x8, element, 96, 2, 1, Consumers::InTurn, 3, 8)     \
+    X(n192_16x8, element, 192, 2, 1, Consumers::Together, 1, 4) \
+    X(n192_8x16, element, 192, 1, 2, Consumers::Together, 1, 4)
 
 }  // namespace kinetograph::sm90

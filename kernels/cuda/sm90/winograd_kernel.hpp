@@ -4,6 +4,7 @@
 #include <kinetograph/kernels/cuda/sm90/winograd_load.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_multiply.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_transform.hpp>
+#include <kinetograph/kernels/isa/cluster.hpp>
 
 /// A 3x3x3 convolution on Hopper with two thirds of its multiplications: F(2,3) along time makes two output frames of
 /// four products with transformed frames, each a 3x3 convolution by implicit GEMM as in conv_kernel.hpp. Persistent and
@@ -30,6 +31,7 @@ struct WinogradKernel {
         auto& smem = isa::shared_as<Smem>();
         if (isa::thread_index() == 0) initialise_barriers(smem);
         isa::sync_cta();
+        isa::sync_cluster();
         const uint32_t warp = isa::warp_index();
         if (warp < 4) {
             isa::lower_registers<kLoadRegisters>();
@@ -40,6 +42,8 @@ struct WinogradKernel {
             isa::raise_registers<kConsumerRegisters>();
             consume(params, smem, warp / 4 - 1);
         }
+        isa::sync_warp();
+        isa::sync_cluster();  // until here the other CTA may load into this one and release its stages
     }
 
   private:
@@ -49,7 +53,7 @@ struct WinogradKernel {
         for (auto& barrier : smem.operand_full) isa::mbarrier::init(barrier, kTransformWarps);
         for (auto& barrier : smem.halo_empty) isa::mbarrier::init(barrier, kWarps);
         for (auto& barrier : smem.filter_full) isa::mbarrier::init(barrier, 1);
-        for (auto& barrier : smem.filter_empty) isa::mbarrier::init(barrier, kWarps);
+        for (auto& barrier : smem.filter_empty) isa::mbarrier::init(barrier, kWarps * kClusterCtas);
         for (auto& barrier : smem.turn) isa::mbarrier::init(barrier, 4);
         for (auto& barrier : smem.staging_ready) isa::mbarrier::init(barrier, 1);
         if constexpr (kFault != ConvFault::NoBarrierInitFence) isa::fence_barrier_init();
@@ -64,8 +68,8 @@ struct WinogradKernel {
         if (Epilogue::stores() && (!kInTurn || consumer == 0)) prepare_tile(params, smem, first);
         if (kInTurn && consumer == 1) skip(params, multiply, first);
         uint32_t turn = 0, stored = 0;
-        for (uint32_t index = first + (kInTurn ? consumer * isa::grid_size().x : 0); index < tile_count(p);
-             index += kStride * isa::grid_size().x, ++turn) {
+        for (uint32_t index = first + (kInTurn ? consumer * isa::grid_size().x : 0);
+             index < tile_count<kClusterCtas>(p); index += kStride * isa::grid_size().x, ++turn) {
             const FramePair& pair = pair_of(params, index);
             typename Multiply::Sums sums[kSums];
             multiply.run(sums, p.channel_blocks, pair, turn);
@@ -89,10 +93,11 @@ struct WinogradKernel {
     static constexpr uint32_t kStride = kInTurn ? kConsumers : 1;  ///< from tile to tile of a warpgroup
 
     KG_DEVICE static const FramePair& pair_of(const WinogradParams& params, uint32_t index) {
-        return params.pairs[tile_at<whole(c)>(params.conv, index).frame];
+        return params.pairs[tile_at<whole(c), kClusterCtas>(params.conv, index).frame];
     }
     KG_DEVICE static void skip(const WinogradParams& params, Multiply& multiply, uint32_t index) {
-        if (index < tile_count(params.conv)) multiply.skip(params.conv.channel_blocks, pair_of(params, index));
+        if (index < tile_count<kClusterCtas>(params.conv))
+            multiply.skip(params.conv.channel_blocks, pair_of(params, index));
     }
 
     /// Not kept in a register through the epilogue, which needs them all.
@@ -102,7 +107,7 @@ struct WinogradKernel {
     /// Hands the staging buffers to the first frame of tile `index`, if there is one, and to the warpgroup that stores
     /// it: the other one where they take turns, but for the first tile of all.
     KG_DEVICE static void prepare_tile(const WinogradParams& params, Smem& smem, uint32_t index) {
-        if (index >= tile_count(params.conv)) return;
+        if (index >= tile_count<kClusterCtas>(params.conv)) return;
         const bool others = kInTurn && index >= isa::grid_size().x;
         prepare(params.conv, smem, index, 0, others ? consumer_index() ^ 1u : consumer_index());
     }
@@ -112,9 +117,11 @@ struct WinogradKernel {
 
     /// This warpgroup's share of a tile, in frame 0 or 1 of its pair.
     KG_DEVICE static ConvTile share_of(const ConvParams& p, uint32_t index, uint32_t frame) {
-        ConvTile tile = tile_at<whole(c)>(p, index);
+        ConvTile tile = tile_at<whole(c), kClusterCtas>(p, index);
         tile.frame = 2 * tile.frame + frame;
-        if (!kInTurn) tile.y += static_cast<int32_t>(consumer_index() * tile_rows(kShare));
+        constexpr uint32_t kRows = rows_between(c), kColumns = columns_between(c);
+        if constexpr (kRows > 0) tile.y += static_cast<int32_t>(consumer_index() * kRows);
+        if constexpr (kColumns > 0) tile.x += static_cast<int32_t>(consumer_index() * kColumns);
         return tile;
     }
 };

@@ -11,13 +11,14 @@ struct WinogradLoadRole {
     using Smem = WinogradSmem<kConfig>;
     static constexpr WinogradConfig c = kConfig;
     static constexpr ConvConfig kWhole = whole(c);
+    static constexpr uint16_t kAllCtas = (1u << kClusterCtas) - 1;
     static constexpr uint32_t kFirstParity = kFault == ConvFault::ProducerStartsAtPhase0 ? 0u : 1u;
 
     KG_DEVICE static void input(const WinogradParams& params, Smem& smem) {
         const ConvParams& p = params.conv;
         Ring<c.halo_stages> ring{0, kFirstParity};
-        for (uint32_t index = isa::block_index().x; index < tile_count(p); index += isa::grid_size().x) {
-            const ConvTile tile = tile_at<kWhole>(p, index);
+        for (uint32_t index = isa::block_index().x; index < tile_count<kClusterCtas>(p); index += isa::grid_size().x) {
+            const ConvTile tile = tile_at<kWhole, kClusterCtas>(p, index);
             const FramePair& pair = params.pairs[tile.frame];
             KG_ROLLED
             for (uint32_t phase = 0; phase < kPhases; ++phase) {
@@ -33,13 +34,15 @@ struct WinogradLoadRole {
         }
     }
 
-    /// stage_taps taps of bn filters a stage.
+    /// stage_taps taps of bn filters a stage. The two CTAs take turns to load one for both, once neither reads what was
+    /// there before; each counts the bytes that it receives.
     KG_DEVICE static void filter(const WinogradParams& params, Smem& smem) {
         const ConvParams& p = params.conv;
         constexpr uint32_t kTaps = 9, kStageBytes = filter_stage_bytes(kWhole);
         Ring<c.filter_stages> ring{0, kFirstParity};
-        for (uint32_t index = isa::block_index().x; index < tile_count(p); index += isa::grid_size().x) {
-            const ConvTile tile = tile_at<kWhole>(p, index);
+        bool mine = isa::cluster_rank() == 0;
+        for (uint32_t index = isa::block_index().x; index < tile_count<kClusterCtas>(p); index += isa::grid_size().x) {
+            const ConvTile tile = tile_at<kWhole, kClusterCtas>(p, index);
             KG_ROLLED
             for (uint32_t phase = 0; phase < kPhases; ++phase) {
                 KG_ROLLED
@@ -51,11 +54,14 @@ struct WinogradLoadRole {
                         for (uint32_t tap = 0; tap < kTaps; tap += c.stage_taps, ring.advance()) {
                             isa::mbarrier::wait(smem.filter_empty[ring.slot], ring.parity);
                             isa::mbarrier::arrive_expect(smem.filter_full[ring.slot], kStageBytes);
-                            isa::tma::load_tiled<4>(smem.filter[ring.slot], p.filter,
-                                                    {{0, static_cast<int32_t>(tile.n),
-                                                      static_cast<int32_t>((phase * kSums + sum) * kTaps + tap),
-                                                      static_cast<int32_t>(block)}},
-                                                    smem.filter_full[ring.slot]);
+                            const isa::tma::Coordinates<4> at{
+                                {0, static_cast<int32_t>(tile.n),
+                                 static_cast<int32_t>((phase * kSums + sum) * kTaps + tap),
+                                 static_cast<int32_t>(block)}};
+                            if (mine || kFault == ConvFault::EveryCtaLoads)
+                                isa::tma::load_tiled_multicast<4>(smem.filter[ring.slot], p.filter, at,
+                                                                  smem.filter_full[ring.slot], kAllCtas);
+                            mine = !mine;
                         }
                     }
                 }

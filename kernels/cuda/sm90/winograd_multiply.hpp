@@ -2,6 +2,7 @@
 
 #include <kinetograph/kernels/cuda/sm90/conv_products.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_steps.hpp>
+#include <kinetograph/kernels/isa/cluster.hpp>
 
 /// The main loop of one warpgroup: a tile or its share of one, out of the two rings into the sums of both frames.
 namespace kinetograph::sm90 {
@@ -48,7 +49,8 @@ class WinogradMultiplyRole {
                 }
             }
             if constexpr (kFault != ConvFault::NoFinalWait) isa::wgmma::wait<0>();
-            if constexpr (kFault != ConvFault::ReleasesEarly) release(smem_.filter_empty[filter_.slot_before()]);
+            if constexpr (kFault != ConvFault::ReleasesEarly)
+                release_filters(smem_.filter_empty[filter_.slot_before()]);
             release(smem_.halo_empty[halo_.slot_before()]);
             butterfly(sums);
         }
@@ -59,10 +61,9 @@ class WinogradMultiplyRole {
     /// released; `last`: of a tile.
     KG_DEVICE void multiply_operand(Sums& sums, uint32_t phase, bool first, bool last) {
         wait_for_operand();
-        // Of a shared tile this warpgroup's rows.
-        constexpr uint32_t kRows = kInTurn ? 0 : tile_rows(kShare);
-        const uint32_t halo =
-            isa::shared_address(smem_.halo[halo_.slot]) + consumer_ * kRows * halo_columns(kShare) * row_bytes(kShare);
+        constexpr uint32_t kColumns = halo_columns(whole(c));
+        constexpr uint32_t kBetween = (rows_between(c) * kColumns + columns_between(c)) * row_bytes(kShare);
+        const uint32_t halo = isa::shared_address(smem_.halo[halo_.slot]) + consumer_ * kBetween;
         KG_UNROLL
         for (uint32_t group = 0; group < tap_groups(kShare); ++group) {
             if constexpr (kFault != ConvFault::NoFilterWait) {
@@ -71,13 +72,14 @@ class WinogradMultiplyRole {
             }
             if (kInTurn && last && group == tap_groups(kShare) - 1) hand_over();
             isa::wgmma::fence();
-            multiply_stage<kShare, kFault>(sums, halo, isa::shared_address(smem_.filter[filter_.slot]), group);
+            multiply_stage<kShare, kFault, kColumns>(sums, halo, isa::shared_address(smem_.filter[filter_.slot]),
+                                                     group);
             isa::wgmma::commit();
             if constexpr (kFault == ConvFault::ReleasesEarly) {
-                release(smem_.filter_empty[filter_.slot]);
+                release_filters(smem_.filter_empty[filter_.slot]);
             } else {
                 isa::wgmma::wait<1>();
-                if (group != 0 || !first) release(smem_.filter_empty[filter_.slot_before()]);
+                if (group != 0 || !first) release_filters(smem_.filter_empty[filter_.slot_before()]);
             }
             // The operand before: in phase 0 there is a spent frame between the two.
             if (group == 0 && !first) release(smem_.halo_empty[halo_.slot_before(phase == 0 ? 2 : 1)]);
@@ -106,6 +108,13 @@ class WinogradMultiplyRole {
             isa::wgmma::pin(sums[0][block]);
             isa::wgmma::pin(sums[1][block]);
         }
+    }
+
+    /// One arrival a warp in each CTA: either may be the one that loads the stage's next filters.
+    KG_DEVICE static void release_filters(isa::mbarrier::Barrier& empty) {
+        if constexpr (kFault == ConvFault::ReleasesOwnStage) return release(empty);
+        const uint32_t rank = isa::lane_index();
+        if (rank < kClusterCtas) isa::mbarrier::arrive(isa::map_to_rank(&empty, rank));
     }
 
     /// One arrival a warp.

@@ -27,8 +27,8 @@ constexpr std::array kConfigs{KG_SM90_WINOGRAD_TILES(KG_SM90_BF16_ROW, BF16)
 #undef KG_SM90_F16_ROW
 
 // Fitted to an H200 as the constants of cost.cpp.
-constexpr double kIssueTogether = 0.83, kIssueInTurn = 0.77;
-constexpr double kEpilogueShown = 0.34;  // of an epilogue behind the products of the other warpgroup
+constexpr double kIssueTogether = 0.88, kIssueInTurn = 0.80;
+constexpr double kEpilogueShown = 0.27;  // of an epilogue behind the products of the other warpgroup
 constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of a block of K
 constexpr int64_t kTaps = 4 * 9;                                          // of the transform and the image
 
@@ -111,9 +111,10 @@ double winograd_seconds(const WinogradConfig& c, const ConvProblem& p, const con
     const int64_t pairs = p.d_out() / 2, alone = p.d_out() % 2;
     const double clocks = static_cast<double>(pairs) * (4 * product + 2 * epilogue) +
                           static_cast<double>(alone) * (3 * product + epilogue);
-    const int64_t places = ceil_div(p.h_out(), tile_rows(tile)) * ceil_div(p.w_out(), tile_columns(tile)) *
-                           ceil_div(p.filter.k, c.bn) * p.n;
-    const int64_t turns = ceil_div(places * (pairs + alone), std::max<int64_t>(chip.compute_units, 1));
+    const int64_t places =
+        ceil_div(ceil_div(p.h_out(), tile_rows(tile)) * ceil_div(p.w_out(), tile_columns(tile)), kClusterCtas) *
+        ceil_div(p.filter.k, c.bn) * p.n;
+    const int64_t turns = ceil_div(places * (pairs + alone), std::max<int64_t>(chip.compute_units / kClusterCtas, 1));
     return launch_seconds(static_cast<double>(turns) * clocks / static_cast<double>(pairs + alone), p, chip);
 }
 
@@ -147,8 +148,10 @@ std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const Co
         for (int64_t i = 0; i < run.inputs; ++i)
             params.conv.input[i] = maps.input(tensors.input[static_cast<size_t>(run.first_input + i)]);
         maps.stored(params.conv, tensors, run.first_output, run.outputs);
-        const uint32_t tiles = params.conv.tiles_x * params.conv.tiles_y * params.conv.tiles_n * run.pairs;
-        launches.push_back({.grid = {std::min(tiles, sms), 1, 1},
+        const uint32_t places = (params.conv.tiles_x * params.conv.tiles_y + kClusterCtas - 1) / kClusterCtas;
+        const uint32_t clusters = std::min(places * params.conv.tiles_n * run.pairs, std::max(sms / kClusterCtas, 1u));
+        launches.push_back({.grid = {clusters * kClusterCtas, 1, 1},
+                            .cluster = {kClusterCtas, 1, 1},
                             .threads = kThreads,
                             .shared_bytes = shared_bytes(config),
                             .arguments = conv::Arguments::of(params)});

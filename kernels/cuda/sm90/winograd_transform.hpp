@@ -18,8 +18,8 @@ class TransformRole {
     KG_DEVICE static void run(const WinogradParams& params, Smem& smem) {
         const ConvParams& p = params.conv;
         Ring<c.halo_stages> ring;
-        for (uint32_t index = isa::block_index().x; index < tile_count(p); index += isa::grid_size().x) {
-            const FramePair& pair = params.pairs[tile_at<whole(c)>(p, index).frame];
+        for (uint32_t index = isa::block_index().x; index < tile_count<kClusterCtas>(p); index += isa::grid_size().x) {
+            const FramePair& pair = params.pairs[tile_at<whole(c), kClusterCtas>(p, index).frame];
             KG_ROLLED
             for (uint32_t i = 0; i < p.channel_blocks * halo_pairs(0, pair); ++i) transform<0>(smem, ring);
             KG_ROLLED

@@ -49,6 +49,17 @@ ConvShape narrow(ConvShape shape) {
     return shape;
 }
 
+/// 3x3x3 taps on two output frames or more.
+ConvShape in_time(ConvShape shape) {
+    ConvProblem& p = shape.problem;
+    p.upsample = false;
+    p.filter.q = p.filter.r = p.filter.s = 3;
+    p.pad.front = std::min<std::int64_t>(p.pad.front, 2);
+    p.pad.back = std::min<std::int64_t>(p.pad.back, 2);
+    p.d = std::max<std::int64_t>(p.d, 4 - p.pad.front - p.pad.back);
+    return shape;
+}
+
 template <class Bend>
 void append_valid(std::vector<ConvShape>& shapes, std::uint64_t seed, int count, Bend bend) {
     for (const ConvShape& shape : awkward_shapes(seed, count)) {
@@ -103,6 +114,28 @@ TEST_P(Sm90ConvProperty, ReproducesEveryStoredCaseThatItsGatesLetIn) {
     EXPECT_EQ(tested, GetParam().backend == "narrow-gemm-sm90" ? 3 : 12);
 }
 
+class Sm90WinogradProperty : public Sm90ConvProperty {
+  protected:
+    std::vector<ConvShape> shapes(std::uint64_t seed) const {
+        std::vector<ConvShape> all;
+        append_valid(all, seed, on_gpu() ? 150 : 3, in_time);
+        return all;
+    }
+    int least() const { return on_gpu() ? 100 : 2; }
+};
+
+TEST_P(Sm90WinogradProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    const int tested = expect_agreement(*device_, GetParam(), shapes(17));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
+TEST_P(Sm90WinogradProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+    const int tested = expect_exactness(*device_, GetParam(), shapes(19));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
 /// Methods add in different orders: a decoder's bits would depend on how many latent frames a step takes.
 TEST(Sm90Dispatch, DoesNotDependOnTheNumberOfFrames) {
     const accel::DeviceInfo device = describe_known_device("sm_90").value();
@@ -126,6 +159,11 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Sm90ConvProperty,
                                          Combination{"implicit-gemm-sm90", DType::F16, DType::F16},
                                          Combination{"narrow-gemm-sm90", DType::BF16, DType::F32},
                                          Combination{"narrow-gemm-sm90", DType::F16, DType::F16}),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(Hopper, Sm90WinogradProperty,
+                         testing::Values(Combination{"winograd-time-sm90", DType::BF16, DType::BF16},
+                                         Combination{"winograd-time-sm90", DType::F16, DType::F16}),
                          name_of);
 
 }  // namespace

@@ -46,6 +46,8 @@ TEST(WinogradFaults, NoneOfThemIsNoFault) {
 TEST(WinogradFaults, WarpgroupsThatDoNotTakeTurnsAreCaught) {
     for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_NE((outcome<kInTurn, ConvFault::NoOrder>(seed)), "");
 }
+TEST(WinogradFaults, FiltersThatAreReleasedInOneCtaAloneAreCaught) { expect_caught<ConvFault::ReleasesOwnStage>(); }
+TEST(WinogradFaults, FiltersThatEveryCtaLoadsForAllAreCaught) { expect_caught<ConvFault::EveryCtaLoads>(); }
 TEST(WinogradFaults, BarriersThatAreNotPublishedAreCaught) { expect_caught<ConvFault::NoBarrierInitFence>(); }
 TEST(WinogradFaults, AProducerThatStartsInTheWrongPhaseIsCaught) { expect_caught<ConvFault::ProducerStartsAtPhase0>(); }
 TEST(WinogradFaults, AMissingWaitForTheFramesIsCaught) { expect_caught<ConvFault::NoInputWait>(); }

@@ -26,9 +26,9 @@ TEST_P(EveryWinogradTile, AgreesWithFp64OnARaggedImage) {
     EXPECT_EQ(winograd_disagreement(conv, GetParam(), 1), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, EveryWinogradTile,
+INSTANTIATE_TEST_SUITE_P(Each, EveryWinogradTile,
                          testing::Values("sm90_winograd_bf16_n96_16x8", "sm90_winograd_bf16_n192_16x8",
-                                         "sm90_winograd_f16_n96_16x8"));
+                                         "sm90_winograd_bf16_n192_8x16", "sm90_winograd_f16_n96_16x8"));
 
 TEST(Winograd, IntegersComeOutBitForBit) {
     ConvCase conv{causal3d(4, 9, 11, 64, 72, 3, 3)};
@@ -102,7 +102,7 @@ TEST(Winograd, HistoryIsReadWhereItLies) {
 struct Measured {
     ConvProblem problem;
     std::string_view tile;
-    double milliseconds;  ///< on an H200, docs/kernels-sm90.md
+    double milliseconds;  ///< on an H200, docs/kernels-sm90.md; 0: not measured
 };
 
 /// Layers of the Wan 2.1 decoder at 1280x704 with their epilogues.
@@ -116,18 +116,20 @@ ConvProblem measured_layer(int64_t frames, int64_t h, int64_t w, int64_t c_in, i
 
 TEST(Winograd, TheTilesOfADecodersLayersAndTheirTimesArePredicted) {
     const Measured layers[] = {
-        {measured_layer(4, 704, 1280, 96, 96, Norm::Instead, false), "sm90_winograd_bf16_n96_16x8", 2.320},
-        {measured_layer(4, 704, 1280, 96, 96, Norm::Beside, true), "sm90_winograd_bf16_n96_16x8", 2.600},
-        {measured_layer(4, 352, 640, 192, 192, Norm::Instead, false), "sm90_winograd_bf16_n192_16x8", 1.980},
-        {measured_layer(4, 352, 640, 192, 192, Norm::Beside, true), "sm90_winograd_bf16_n192_16x8", 2.106},
-        {measured_layer(2, 176, 320, 384, 384, Norm::None, true), "sm90_winograd_bf16_n192_16x8", 0.908},
-        {measured_layer(2, 176, 320, 192, 384, Norm::None, false), "sm90_winograd_bf16_n192_16x8", 0.449},
+        {measured_layer(4, 704, 1280, 96, 96, Norm::Instead, false), "sm90_winograd_bf16_n96_16x8", 2.310},
+        {measured_layer(4, 704, 1280, 96, 96, Norm::Beside, true), "sm90_winograd_bf16_n96_16x8", 2.475},
+        {measured_layer(4, 352, 640, 192, 192, Norm::Instead, false), "sm90_winograd_bf16_n192_16x8", 2.029},
+        {measured_layer(4, 352, 640, 192, 192, Norm::Beside, true), "sm90_winograd_bf16_n192_16x8", 2.200},
+        {measured_layer(2, 176, 320, 384, 384, Norm::None, true), "sm90_winograd_bf16_n192_16x8", 0.902},
+        {measured_layer(2, 120, 208, 384, 384, Norm::None, true), "sm90_winograd_bf16_n192_8x16", 0},
+        {measured_layer(2, 176, 320, 192, 384, Norm::None, false), "sm90_winograd_bf16_n192_16x8", 0.475},
     };
     const conv::Chip h200 = chip_of_sms(132);
     for (const Measured& layer : layers) {
         const NamedWinogradConfig* chosen = choose_winograd_config(layer.problem, h200);
         ASSERT_NE(chosen, nullptr);
         EXPECT_EQ(chosen->kernel, layer.tile) << layer.problem.to_string();
+        if (layer.milliseconds == 0) continue;
         EXPECT_NEAR(winograd_seconds(chosen->config, layer.problem, h200) * 1e3 / layer.milliseconds, 1, 0.12)
             << layer.problem.to_string();
     }
