@@ -64,7 +64,7 @@ Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& 
 }
 
 /// Decodes the clip once, on a GPU with a step enqueued while the one before runs: a step's time is from the end of the
-/// one before. The first step of a clip is waited for. Counts the steps after the second; in later rounds also the
+/// one before. The first step of all is waited for. Counts the steps after the second; in later rounds also the
 /// second.
 Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench, std::int64_t round,
                          Progress& progress, Measured& measured) {
@@ -79,7 +79,7 @@ Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const 
             end = host_now();
         }
         KG_CHECK(decoder.enqueue(clip.frame(step % clip.frames)));
-        const bool waited_for = step == 0 || step + 1 == bench.steps;
+        const bool waited_for = (round == 0 && step == 0) || step + 1 == bench.steps;
         for (; taken <= (waited_for ? step : step - ahead); ++taken) {
             KG_CHECK(decoder.take());
             const Nanoseconds begin = std::exchange(end, host_now());
