@@ -160,14 +160,15 @@ def sums(_):
         return missing(name)
     rows = []
     for size, of_size in record["sizes"].items():
-        rates = {which: [run["fps_clip"] for run in runs] for which, runs in of_size.items()}
-        steps = {which: sum(run["seconds_per_step"] for run in runs) / len(runs) for which, runs in of_size.items()}
-        peak = {which: max(run["peak_device_bytes"] for run in runs) for which, runs in of_size.items()}
-        rows.append([size, *(", ".join(f"{rate:.1f}" for rate in rates[which]) for which in ("exact", "fast")),
-                     *(ms(steps[which]) for which in ("exact", "fast")), f"{steps['exact'] / steps['fast']:.3f}",
-                     *(f"{peak[which] / 2.0 ** 30:.2f} GiB" for which in ("exact", "fast"))])
-    return markdown(["61 frames of", "exact, frames/s", "fast, frames/s", "exact, ms a step", "fast, ms a step", "ratio",
-                     "exact, memory", "fast, memory"], rows) + source((name, record))
+        for which, runs in of_size.items():
+            joules = [run["joules_per_frame"] for run in runs if "joules_per_frame" in run]
+            rows.append([size, which, ", ".join(f"{run['fps_clip']:.1f}" for run in runs),
+                         ms(sum(run["seconds_per_step"] for run in runs) / len(runs)),
+                         ", ".join(f"{each:.2f}" for each in joules) or "not measured",
+                         ", ".join(f"{1 / each:.3f}" for each in joules) or "not measured",
+                         f"{max(run['peak_device_bytes'] for run in runs) / 2.0 ** 30:.2f} GiB"])
+    return markdown(["61 frames of", "sums", "frames/s", "ms a step", "J a frame", "frames a joule", "memory"],
+                    rows) + source((name, record))
 
 
 def alone(size):

@@ -12,6 +12,7 @@
 Programs write the other files in bench/results themselves; WRITERS lists which.
 """
 import argparse
+import ctypes
 import json
 import os
 import re
@@ -131,16 +132,35 @@ def decode(options):
                                          "") for size in SIZES}}
 
 
+def energy():
+    """Joules that GPU 0 has taken since its driver was loaded, by the driver's counter."""
+    library = ctypes.CDLL("libnvidia-ml.so.1")
+    device, millijoules = ctypes.c_void_p(), ctypes.c_ulonglong()
+    for result in (library.nvmlInit_v2(), library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)),
+                   library.nvmlDeviceGetTotalEnergyConsumption(device, ctypes.byref(millijoules))):
+        if result != 0:
+            raise OSError(f"NVML says {result}")
+    return millijoules.value / 1e3
+
+
 def sums(options):
-    """Exact and fast sums in turn, two rounds at each size."""
-    runs = {size: {"exact": [], "fast": []} for size in SIZES}
-    for _ in range(2):
-        for size, of_size in runs.items():
-            for which, decoded in of_size.items():
-                decoded.append(run_for_json([*options.programs, "bench", "decode", "--lane", "cuda", "--weights",
-                                             "synthetic:wan2.1", "--size", size, "--steps", "16", "--rounds", "3",
-                                             "--no-passes", "--sums", which, "--json"], ""))
-    return {"machine": runs[SIZES[0]]["exact"][0]["machine"], "sizes": runs}
+    """Exact and fast sums in each type, at each size: the rate of ten clips, and the energy that eight of them take."""
+    def decode(size, precision, which, rounds):
+        before = energy()
+        decoded = run_for_json([*options.programs, "bench", "decode", "--lane", "cuda", "--weights", "synthetic:wan2.1",
+                                "--size", size, "--steps", "16", "--rounds", str(rounds), "--no-passes", "--precision",
+                                precision, "--sums", which, "--json"], "")
+        return decoded, energy() - before
+
+    sizes = {size: {} for size in SIZES}
+    for size, of_size in sizes.items():
+        for precision in ("bf16", "fp16"):
+            for which in ("exact", "fast"):
+                _, few = decode(size, precision, which, 3)
+                decoded, many = decode(size, precision, which, 11)
+                decoded["joules_per_frame"] = (many - few) / (8 * decoded["frames"])
+                of_size[f"{which}, {precision}"] = [decoded]
+    return {"machine": sizes[SIZES[0]]["exact, bf16"][0]["machine"], "sizes": sizes}
 
 
 def main():
