@@ -249,30 +249,37 @@ class _Program:
                 self._write()
         self._write(to_the_end=True)
 
+    def _reply(self, *word: Any) -> None:
+        with contextlib.suppress(OSError):  # of a generator that has gone: its latents are written nevertheless
+            self._commands.send(word)
+
     def _take_in(self, timeout: float | None) -> None:
         """What has come in: latents are copied at once, and what a reset drops is dropped."""
         while self._commands.poll(timeout):
             timeout = 0
-            word, *rest = self._commands.recv()
+            try:
+                word, *rest = self._commands.recv()
+            except OSError:  # a generator that has gone without reading what it was told
+                raise EOFError from None
             if word == "memory":
                 if self._mapped is not None:
                     self._mapped.close()
                 self._mapped = _Mapped(self._device, *rest)
-                self._commands.send(("mapped",))
+                self._reply("mapped")
             elif word == "device":
                 assert self._mapped is not None
                 slot, size, shape, dtype = rest
                 self._queue.append(("latents", live.Latents(shape, dtype, self._mapped.read(slot, size))))
-                self._commands.send(("copied",))
+                self._reply("copied")
             elif word == "host":
                 self._queue.append(("latents", live.Latents.of_frames(*rest)))
-                self._commands.send(("copied",))
+                self._reply("copied")
             elif word == "reset":
                 dropped = sum(1 for queued, _ in self._queue if queued == "latents")
                 kept = [entry for entry in self._queue if entry[0] == "start"][-1:]
                 self._queue.clear()
                 self._queue.extend([*kept, ("reset", None)])
-                self._commands.send(("done", dropped))
+                self._reply("done", dropped)
             else:
                 self._queue.append((word, rest[0] if rest else None))
 
@@ -285,8 +292,7 @@ class _Program:
                 if what.frames:
                     self._take_in(0)
                     continue
-                if not to_the_end:
-                    self._commands.send(("done", 1))
+                self._reply("done", 1)
             elif word == "start":
                 self._writer.start(**what)
             elif word == "reset":

@@ -33,6 +33,8 @@ with open(here / 'records', 'wb') as noted:
         noted.write(record + records.read(size))
         noted.flush()
         if tag == b'KGLV':
+            if 'late' in open(here / 'credits').read():
+                open(here / 'gate').close()  # until somebody opens it for writing
             for credit in filter(str.isdigit, open(here / 'credits').read().split()):
                 connection.sendall(struct.pack('<4sIQ', b'CRDT', 0, int(credit)))
         if tag == b'RSET':
@@ -138,6 +140,20 @@ def test_a_viewer_without_room_costs_no_more_than_the_time_that_is_given(opened,
     assert one.show(latents, timeout=60) == 1
     ended(one)
     assert [tag for tag, _ in records(tmp_path)] == ["KGLV", "CHNK", "RSET", "CHNK", "DONE"]
+
+
+def test_latents_of_a_generator_that_has_gone_are_shown(opened, tmp_path):
+    one = opened("late 1 2 3")
+    os.mkfifo(tmp_path / "gate")
+    for _ in range(3):
+        assert one.show(Array(latents_of(1))) == 1
+    one.end()
+    one._writer._pipe.close()
+    with open(tmp_path / "gate", "w"):
+        one._writer._process.wait(60)
+    one.wait(60)
+    assert [tag for tag, _ in records(tmp_path)] == ["KGLV", "CHNK", "CHNK", "CHNK", "DONE"]
+    one._writer._slots.free()
 
 
 def test_the_viewers_refusal_is_warned_of(opened):
