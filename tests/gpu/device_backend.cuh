@@ -18,6 +18,22 @@ __global__ void __launch_bounds__(Kernel::kThreads, 1)
     Kernel::run(params);
 }
 
+/// The same, with the cluster's size in the code.
+template <class Kernel>
+__global__ void __cluster_dims__(Kernel::kCluster, 1, 1) __launch_bounds__(Kernel::kThreads, 1)
+    kernel_entry_of_cluster(const __grid_constant__ typename Kernel::Params params) {
+    Kernel::run(params);
+}
+
+template <class Kernel>
+constexpr auto entry_of() {
+    if constexpr (requires { Kernel::kCluster; }) {
+        return kernel_entry_of_cluster<Kernel>;
+    } else {
+        return kernel_entry<Kernel>;
+    }
+}
+
 /// Kernels on the first CUDA device. The driver's encode functions are found at run time: nothing links libcuda.
 class DeviceBackend {
   public:
@@ -74,7 +90,8 @@ class DeviceBackend {
         static_assert(sizeof(words) == sizeof(map));
         std::copy_n(reinterpret_cast<const uint64_t*>(&map), 16, words.words);
         // Drivers up to 13.1 set a bit for small sparse tensors that Blackwell misreads; CUTLASS clears it too.
-        if (driver_ <= 13010 && blackwell() && tensor_bytes(desc) < 131072) words.words[1] &= ~(uint64_t{1} << 21);
+        if (driver_ <= 13010 && blackwell() && isa::spanned_bytes(desc) < 131072)
+            words.words[1] &= ~(uint64_t{1} << 21);
         return words;
     }
 
@@ -90,10 +107,10 @@ class DeviceBackend {
         config.dynamicSmemBytes = shape.shared_bytes;
         config.attrs = &cluster;
         config.numAttrs = 1;
-        check(cudaFuncSetAttribute(kernel_entry<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        check(cudaFuncSetAttribute(entry_of<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(shape.shared_bytes)),
               "shared memory of the launch");
-        check(cudaLaunchKernelEx(&config, kernel_entry<Kernel>, params), "launch");
+        check(cudaLaunchKernelEx(&config, entry_of<Kernel>(), params), "launch");
         check(cudaDeviceSynchronize(), "kernel");
         return trouble_;
     }
@@ -119,10 +136,6 @@ class DeviceBackend {
         int major = 0;
         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
         return major >= 10;
-    }
-    static uint64_t tensor_bytes(const isa::TensorMapDesc& desc) {
-        return desc.rank == 1 ? desc.size[0] * element_bytes(desc.element)
-                              : desc.size[desc.rank - 1] * desc.stride_bytes[desc.rank - 2];
     }
 
     PFN_cuTensorMapEncodeTiled_v12000 tiled_ = nullptr;

@@ -313,6 +313,8 @@ class HopperCases {
             add<ClusterKernel>("cluster " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z),
                                shape, {}, 8 * x * y * z * 8 * 4);
         }
+        add<ExchangeKernel>("exchange between CTAs, launched with __cluster_dims__ and the attribute",
+                            shape_of<ExchangeKernel>(ExchangeKernel::kCluster), {}, 2 * ExchangeKernel::kThreads * 4);
         add<WarpsKernel>("warps: elect, shfl, named barriers", shape_of<WarpsKernel>(), {}, 4 * 4 * 4);
         LaunchShape registers = shape_of<RegistersKernel>();
         registers.registers = 168;

@@ -214,6 +214,41 @@ struct ClusterKernel {
     }
 };
 
+/// Two CTAs hand each other a number a thread, turn by turn: stored in the other's shared memory, released by one lane
+/// of the warp and awaited by all, in two slots and without a barrier that frees them. Launched with the cluster's size
+/// both in the code and as an attribute.
+struct ExchangeKernel {
+    static constexpr uint32_t kThreads = 128, kCluster = 2, kTurns = 50;
+    struct Params {
+        uint32_t* out;  ///< [CTA][thread]: a digest of what came
+    };
+    struct Shared {
+        uint32_t numbers[2][kThreads];
+        isa::mbarrier::Barrier full[2];
+    };
+    KG_DEVICE static void run(const Params& params) {
+        auto& shared = isa::shared_as<Shared>();
+        const uint32_t thread = isa::thread_index(), other = isa::cluster_rank() ^ 1;
+        if (thread == 0) {
+            for (auto& barrier : shared.full) isa::mbarrier::init(barrier, kThreads / 32);
+            isa::fence_barrier_init();
+        }
+        isa::sync_cluster();
+        uint32_t digest = 0;
+        for (uint32_t turn = 0; turn < kTurns; ++turn) {
+            const uint32_t slot = turn % 2, parity = turn / 2 % 2;
+            isa::store_cluster(isa::map_to_rank(&shared.numbers[slot][thread], other),
+                               (turn * 1000 + thread) * 2 + isa::cluster_rank());
+            isa::sync_warp();
+            if (isa::lane_index() == 0) isa::mbarrier::arrive_release(isa::map_to_rank(&shared.full[slot], other));
+            isa::mbarrier::wait_acquire(shared.full[slot], parity);
+            digest = digest * 31 + isa::load_shared(&shared.numbers[slot][thread]);
+        }
+        params.out[isa::block_index().x * kThreads + thread] = digest;
+        isa::sync_cluster();
+    }
+};
+
 /// elect.sync: one lane per warp, the same every time; shfl; named barriers between warps, waiting and not.
 struct WarpsKernel {
     static constexpr uint32_t kThreads = 128;
