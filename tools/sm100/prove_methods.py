@@ -16,7 +16,8 @@ import sys
 import time
 
 PROGRAMS = ["tests/gpu/sm100_on_device", "tests/gpu/hopper_conformance", "tests/compute/cuda/compute_cuda_conv_test",
-            "tests/compute/cuda/compute_cuda_nn_test", "tests/compute/cuda/compute_cuda_decoder_test"]
+            "tests/compute/cuda/compute_cuda_nn_test", "tests/compute/cuda/compute_cuda_decoder_test",
+            "tests/compute/cuda/sm100/compute_cuda_sm100_test", "tests/compute/cuda/sm100/compute_cuda_sm100_decoder_test"]
 # What a decoder's layers look like, small enough for sums in fp64 on the host.
 CONVOLUTIONS = {"residual": ["1,4,12,20,96", "96,3,3,3", "2,0,1,1,1,1"], "wide": ["1,2,10,12,384", "384,3,3,3", "2,0,1,1,1,1"],
                 "pointwise": ["1,1,12,20,192", "384,1,1,1", "0,0,0,0,0,0"], "head": ["1,3,12,20,96", "3,3,3,3", "2,0,1,1,1,1"]}

@@ -61,9 +61,12 @@ TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
     const auto frames = decode(*decoder, latents, steps);
     EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames"), 0, 4 * steps - 3), {4e-3, 0.02}));
     ASSERT_TRUE(decoder->reset());
-    const auto replays = control_->calls("hipGraphLaunch");
+    const auto replays = [&] { return control_ == nullptr ? 0 : control_->calls("hipGraphLaunch"); };
+    const auto before = replays();
     EXPECT_EQ(decode(*decoder, latents, steps), frames);  // bit for bit, now partly from graphs captured before
-    EXPECT_EQ(control_->calls("hipGraphLaunch"), replays + steps);
+    if (control_ != nullptr) {
+        EXPECT_EQ(replays(), before + steps);
+    }
 }
 
 TEST_F(HipDecoder, TracesAModuleWithoutDisturbingTheClip) {

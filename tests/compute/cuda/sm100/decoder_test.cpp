@@ -16,6 +16,11 @@ constexpr golden::Limit kFp16AgainstFp32{4e-3, 0.02};
 
 class Sm100Decoder : public test::CudaLane {
   protected:
+    void SetUp() override {
+        CudaLane::SetUp();
+        if (device_ != nullptr && !device_->info().architecture.starts_with("sm_10"))
+            GTEST_SKIP() << device_->info().name << " has no tcgen05";
+    }
     standin::Options pose() const override { return {.name = "Stand-in B200", .architecture = "sm_100"}; }
 
     /// Decodes the first `steps` latent frames of the traced clip and holds them to the reference's frames.

@@ -27,6 +27,27 @@ Problem layer(int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t frames 
             .pad_right = 1};
 }
 
+/// Clocks of LDS, 128 bytes each, for a k block of 64 16-bit elements: every wave reads its rows of both operands,
+/// which the loads have written.
+uint32_t lds_clocks(const ConvTile& tile, uint32_t waves_m, uint32_t waves_n) {
+    return waves_n * tile.bm + waves_m * tile.bn + tile.bm + tile.bn;
+}
+/// Clocks of the four matrix units, 16 for each 16 x 16 x 32.
+uint32_t product_clocks(const ConvTile& tile) { return tile.bm / 16 * tile.bn / 16 * 2 * 16 / 4; }
+
+/// Why there is no ping-pong of eight waves: whatever their grid, they read more than four do, and the largest tile as
+/// long as its products take, with nothing left for waits.
+TEST(FourWaveConv, WouldReadTooMuchWithEightWaves) {
+    for (const ConvTile tile : {ConvTile{128, 192, 64}, ConvTile{256, 192, 64}, ConvTile{256, 256, 64}}) {
+        const uint32_t four = lds_clocks(tile, 2, 2);
+        uint32_t eight = lds_clocks(tile, 8, 1);
+        for (const uint32_t waves_m : {1u, 2u, 4u}) eight = std::min(eight, lds_clocks(tile, waves_m, 8 / waves_m));
+        EXPECT_GE(eight * 100, four * 125) << tile.bm << " x " << tile.bn;
+        EXPECT_GE(eight, product_clocks(tile)) << tile.bm << " x " << tile.bn;
+    }
+    EXPECT_LT(lds_clocks({256, 256, 64}, 2, 2), product_clocks({256, 256, 64}));
+}
+
 TEST(FastDivisor, IsExactForEveryDivisorAtTheEdgesOfItsQuotients) {
     for (uint32_t divisor = 1; divisor < 3000; ++divisor) {
         const FastDivisor by = FastDivisor::of(divisor);
