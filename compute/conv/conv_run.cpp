@@ -164,7 +164,8 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     const double fan_in = static_cast<double>(problem.filter_elements()) / static_cast<double>(problem.filter.k);
     const std::vector<float> filter = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
     const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
-    const ConvParameters parameters{filter, bias};
+    const std::vector<float> scales = draw(problem.channel_scales ? problem.filter.k : 0, 2, random);
+    const ConvParameters parameters{.filter = filter, .bias = bias, .scales = scales};
 
     ConvProblem exact = problem;
     exact.output_dtype = DType::F32;

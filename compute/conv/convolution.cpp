@@ -5,6 +5,8 @@
 #include <kinetograph/compute/conv/planned.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace kinetograph::conv {
@@ -50,6 +52,27 @@ Result<DispatchRow> row_of(std::string_view backend, const std::vector<DispatchR
     return fail(ErrorCode::InvalidArgument, "convolution: no back end is called \"{}\"; there are {}", backend, known);
 }
 
+/// "conv2d-sm100:conv2d_Frames2d_2sm_128b_n256" in two; the kernel is empty where none is named.
+struct BackendName {
+    std::string_view candidate, kernel;
+    explicit BackendName(std::string_view name)
+        : candidate(name.substr(0, name.find(':'))), kernel(name.substr(std::min(candidate.size() + 1, name.size()))) {}
+};
+
+/// Errors: InvalidArgument (the candidate has no such kernel for the problem).
+Result<void> check_kernel(const Candidate& candidate, const ConvProblem& problem, const Chip& chip,
+                          std::string_view kernel) {
+    if (kernel.empty()) return {};
+    if (candidate.choice.kernels == nullptr)
+        return fail(ErrorCode::InvalidArgument, "convolution {}: {} takes no kernel by name; \"{}\" was asked for",
+                    problem.to_string(), candidate.name, kernel);
+    const std::vector<std::string_view> kernels = candidate.choice.kernels(problem, chip);
+    if (std::ranges::find(kernels, kernel) == kernels.end())
+        return fail(ErrorCode::InvalidArgument, "convolution {}: {} has no kernel \"{}\" for it; it has {}",
+                    problem.to_string(), candidate.name, kernel, fmt::join(kernels, ", "));
+    return {};
+}
+
 /// The predicted time and the runner-up. Rows are best first.
 std::string reason_of(std::span<const DispatchRow> rows, const DispatchRow& taken) {
     std::string text = taken.seconds ? fmt::format("{:.1f} us predicted", 1e6 * *taken.seconds) : "first of the open";
@@ -71,25 +94,31 @@ Result<std::vector<DispatchRow>> open_rows(const accel::DeviceInfo& device, cons
         backend = whole.front().candidate;
     }
     if (!backend.empty()) {
-        KG_TRY(auto row, row_of(backend, rows));
+        KG_TRY(auto row, row_of(BackendName(backend).candidate, rows));
         rows = {row};
     }
     return rows;
 }
 
 Result<std::unique_ptr<Convolution>> create_bare(const Candidate& candidate, accel::Device& device,
-                                                 const ConvProblem& problem, Weights& weights) {
+                                                 const ConvProblem& problem, Weights& weights,
+                                                 std::string_view kernel) {
+    const Chip chip = chip_of(device.info());
+    KG_CHECK(check_kernel(candidate, problem, chip, kernel));
     if (candidate.plan == nullptr) return candidate.create(device, problem, weights);
-    return create_planned(device, problem, candidate.plan(problem, chip_of(device.info())), candidate.name, weights);
+    return create_planned(device, problem,
+                          kernel.empty() ? candidate.plan(problem, chip) : candidate.choice.plan(problem, chip, kernel),
+                          candidate.name, weights);
 }
 
 /// Adds a pass of RMS norm if the method does not norm its output.
 Result<std::unique_ptr<Convolution>> create_from(const Candidate& candidate, accel::Device& device,
-                                                 const ConvProblem& problem, Weights& weights) {
-    if (problem.norm == Norm::None || candidate.norms) return create_bare(candidate, device, problem, weights);
+                                                 const ConvProblem& problem, Weights& weights,
+                                                 std::string_view kernel) {
+    if (problem.norm == Norm::None || candidate.norms) return create_bare(candidate, device, problem, weights, kernel);
     ConvProblem bare = problem;
     bare.norm = Norm::None;
-    KG_TRY(auto made, create_bare(candidate, device, bare, weights));
+    KG_TRY(auto made, create_bare(candidate, device, bare, weights, kernel));
     return create_norm_after(problem, std::move(made), weights.gamma());
 }
 
@@ -112,7 +141,7 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
     for (DispatchRow& row : rows) {
         if (!row.open) continue;
         const auto candidate = std::ranges::find(candidates(), row.candidate, &Candidate::name);
-        auto made = create_from(*candidate, device, problem, weights);
+        auto made = create_from(*candidate, device, problem, weights, BackendName(options.backend).kernel);
         if (made) (*made)->reason_ = options.backend.empty() ? reason_of(rows, row) : "asked for by name";
         if (made && options.packing == Packing::Now) KG_CHECK((*made)->pack());
         if (made || made.error().code != ErrorCode::Unsupported) return made;

@@ -27,7 +27,7 @@ enum class Packing : std::uint8_t {
 };
 
 struct ConvOptions {
-    std::string_view backend = {};  ///< a candidate's name (dispatch.hpp); empty: the best open one
+    std::string_view backend = {};  ///< "candidate" or "candidate:kernel" (dispatch.hpp); empty: the best open one
     Sums sums = Sums::Exact;        ///< where no name is given
     /// The convolution of which the problem computes some rows: its method is taken, so that they get the same bits.
     const ConvProblem* part_of = nullptr;

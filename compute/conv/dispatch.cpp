@@ -126,7 +126,8 @@ std::vector<Candidate> all_candidates() {
     std::vector<Candidate> all;
     for (const auto& methods : {sm100::methods(), sm90::methods(), sm80::methods(), gfx950::methods()})
         for (const ConvMethod& method : methods)
-            all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, method.rounding});
+            all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, method.rounding,
+                           method.choice});
     all.insert(all.end(), std::begin(kCpu), std::end(kCpu));
     return all;
 }

@@ -14,7 +14,7 @@ namespace kinetograph::conv {
 
 /// One method: open when all its gates hold. A chip's is a plan, run by create_planned(); the CPU's are created.
 struct Candidate {
-    std::string_view name;     ///< <method>-<chip>: what ConvOptions::backend takes
+    std::string_view name;     ///< <method>-<chip>: what ConvOptions::backend takes, and of some a kernel's after ':'
     std::string_view summary;  ///< one line for people
     std::span<const Gate> gates;
     ConvPlan (*plan)(const ConvProblem&, const Chip&) = nullptr;
@@ -22,6 +22,7 @@ struct Candidate {
     Result<std::unique_ptr<Convolution>> (*create)(accel::Device&, const ConvProblem&, Weights&) = nullptr;
     bool norms = true;  ///< norms its output; others get a pass over it
     Rounding rounding = Rounding::Once;
+    KernelChoice choice = {};
 };
 
 /// All candidates: the chips' methods, then the CPU's, best first. Every problem that validates is open to the last

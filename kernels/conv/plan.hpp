@@ -92,6 +92,14 @@ enum class Rounding : std::uint8_t {
 /// float32.
 double expected_error(Rounding rounding, Element element);
 
+/// The kernels of a method that has several, for those who ask for one by name. For problems that pass its gates.
+struct KernelChoice {
+    /// Entry points that compute the problem, cheapest first.
+    std::vector<std::string_view> (*kernels)(const ConvProblem&, const Chip&) = nullptr;
+    /// The plan with one of them.
+    ConvPlan (*plan)(const ConvProblem&, const Chip&, std::string_view kernel) = nullptr;
+};
+
 /// A way to convolve on some chips, named <method>-<chip>. Its gates say which problems it takes; plan() may be called
 /// only for problems that pass them.
 struct ConvMethod {
@@ -100,6 +108,7 @@ struct ConvMethod {
     std::span<const Gate> gates;
     ConvPlan (*plan)(const ConvProblem&, const Chip&);
     Rounding rounding = Rounding::Once;
+    KernelChoice choice = {};
 };
 
 }  // namespace kinetograph::conv

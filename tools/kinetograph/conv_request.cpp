@@ -43,6 +43,7 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
     command.add_option("--groups", p.groups, "Of channels that see only each other (default 1)")->type_name("N");
     command.add_flag("--upsample", p.upsample, "The taps see the input doubled in rows and columns");
     command.add_option("--alpha", p.alpha, "Scales the sums before the bias (default 1)")->type_name("X");
+    command.add_flag("--channel-scales", p.channel_scales, "Scale each output channel's sums by a factor of its own");
     command.add_flag("--residual", p.residual, "Add a residual after the activation");
     command.add_option("--beta", p.beta, "Scales the residual (default 1)")->type_name("X");
     add_choice(command, "--activation", p.activation, kActivations, "After the bias (default none)");
@@ -55,15 +56,16 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
 }
 
 void add_backend_option(CLI::App& command, std::string& backend, const std::string& description) {
-    const auto check = [](const std::string& name) -> std::string {
+    const auto check = [](const std::string& words) -> std::string {
         const auto candidates = conv::candidates();
+        const std::string name = words.substr(0, words.find(':'));
         if (std::ranges::find(candidates, name, &conv::Candidate::name) != candidates.end()) return "";
         std::string names;
         for (const conv::Candidate& candidate : candidates)
             names += fmt::format("{}{}", names.empty() ? "" : ", ", candidate.name);
         return fmt::format("no back end is called {}; there are {}", name, names);
     };
-    command.add_option("--backend", backend, description)->type_name("NAME")->check(check);
+    command.add_option("--backend", backend, description)->type_name("NAME[:KERNEL]")->check(check);
 }
 
 }  // namespace kinetograph::cli

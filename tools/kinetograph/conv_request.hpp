@@ -14,11 +14,12 @@ struct ProblemOptions {
     CLI::Option* filter = nullptr;
 };
 
-/// Adds --input, --filter, --stride, --dilation, --pad, --groups, --upsample, --alpha, --residual, --beta, --activation
-/// and --dtype. `problem`, which is not validated, must outlive the parse.
+/// Adds --input, --filter, --stride, --dilation, --pad, --groups, --upsample, --alpha, --channel-scales, --residual,
+/// --beta, --activation and --dtype. `problem`, which is not validated, must outlive the parse.
 ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& problem);
 
-/// Adds --backend; a name that no method has is bad usage. `backend` must outlive the parse.
+/// Adds --backend, a method's name and perhaps one of its kernels'; a method that there is not is bad usage. `backend`
+/// must outlive the parse.
 void add_backend_option(CLI::App& command, std::string& backend, const std::string& description);
 
 }  // namespace kinetograph::cli

@@ -8,28 +8,56 @@ namespace {
 
 uint64_t ceil_div(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
-/// A window's pixels are tiled frame by frame, otherwise all frames together.
-uint64_t row_tiles(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
+/// Clusters along the pixels: a window's are tiled frame by frame, otherwise all frames together.
+uint64_t cluster_columns(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
     const auto pixels = static_cast<uint64_t>(shape.pixels());
-    if (config.activation != Activation::Window3d) return ceil_div(pixels, config.mma.m);
+    const uint64_t each = uint64_t{config.block.m} * config.cluster.x;
+    if (config.activation != Activation::Window3d) return ceil_div(pixels, each);
     const auto frames = static_cast<uint64_t>(shape.n * shape.d_out());
-    return frames * ceil_div(pixels / frames, config.mma.m);
+    return frames * ceil_div(pixels / frames, each);
 }
 
-double tensor_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
+/// Bytes that a walk in panels takes from HBM. Clusters that run at once share what they read; the filters are read
+/// again for every panel, and a panel's activations for every row of clusters, unless both stay in L2.
+double operand_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip,
+                     uint64_t panel) {
     const double element = element_bytes(shape.element);
-    const auto activation = static_cast<double>(shape.n * shape.d * shape.h * shape.w * shape.c_in);
-    const auto filter = static_cast<double>(shape.c_out * shape.taps() * shape.c_in);
-    const auto outputs = static_cast<double>(shape.pixels() * shape.c_out);
+    const double activation = element * static_cast<double>(shape.n * shape.d * shape.h * shape.w * shape.c_in);
+    const double filter = element * static_cast<double>(shape.c_out * shape.taps() * shape.c_in);
+    const uint64_t columns = cluster_columns(config, shape);
+    const uint64_t rows = ceil_div(static_cast<uint64_t>(shape.c_out), uint64_t{config.mma.n} * config.cluster.y);
+    const uint64_t at_once = ceil_div(std::max(chip.sms / config.cluster.size(), 1U), rows);
+    const uint64_t width = std::min(std::max(panel, at_once), columns);
+    const double of_panel = activation * static_cast<double>(width) / static_cast<double>(columns);
+    if (filter + of_panel <= chip.l2_bytes) return activation + filter;
+    const double panels = static_cast<double>(ceil_div(columns, width));
+    const bool stays = of_panel + filter / static_cast<double>(rows) <= chip.l2_bytes;
+    return filter * panels + activation * (stays ? 1.0 : static_cast<double>(rows));
+}
+
+double result_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
     const double source = config.source == Source::None ? 0.0 : element_bytes(config.source_value);
-    return (activation + filter) * element + outputs * (element_bytes(config.output) + source);
+    return static_cast<double>(shape.pixels() * shape.c_out) * (element_bytes(config.output) + source);
+}
+
+/// Clusters beyond an MMA's own CTAs leave SMs idle that the model does not count: they have to win by more than that.
+double cost(const Conv2dEntry& entry, const Conv2dProblemShape& shape, const ChipRates& chip) {
+    constexpr double kOfLargerClusters = 1.02;
+    const bool larger = entry.config.cluster.size() > entry.config.cta_group;
+    return (larger ? kOfLargerClusters : 1) * estimate(entry.config, shape, chip).cost();
+}
+
+bool computes(const Conv2dEntry& entry, const EntryRequest& request) {
+    if (entry.function == request.function) return true;
+    return !request.kernel.empty() && request.function == EntryFunction::SiluInRegisters &&
+           entry.function == EntryFunction::SiluAfterSharedMemory;
 }
 
 bool serves(const Conv2dEntry& entry, const Conv2dProblemShape& shape, const EntryRequest& request) {
     const Conv2dConfig& c = entry.config;
-    return entry.function == request.function && c.element == shape.element && c.activation == request.activation &&
-           c.source == request.source && element_bytes(c.output) == request.output_bytes &&
-           c.cluster.size() == c.cta_group;
+    return computes(entry, request) && (request.kernel.empty() || request.kernel == entry.name) &&
+           c.element == shape.element && c.activation == request.activation && c.source == request.source &&
+           element_bytes(c.output) == request.output_bytes;
 }
 
 }  // namespace
@@ -39,12 +67,16 @@ Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& sh
     if (shape.empty()) return result;
     const auto filters = static_cast<uint64_t>(shape.c_out), channels = static_cast<uint64_t>(shape.c_in);
     const auto taps = static_cast<uint64_t>(shape.taps());
-    result.tiles = row_tiles(config, shape) * ceil_div(filters, config.mma.n);
-    result.rounds = ceil_div(result.tiles, chip.sms / config.cta_group);
+    const uint32_t cluster = config.cluster.size();
+    const uint64_t columns = cluster_columns(config, shape);
+    const uint64_t clusters = columns * ceil_div(filters, uint64_t{config.mma.n} * config.cluster.y);
+    result.tiles = clusters * cluster / config.cta_group;
+    result.rounds = ceil_div(clusters, std::max(chip.sms / cluster, 1U));
 
     const uint64_t steps = taps * ceil_div(channels, config.mma.k), blocks = taps * ceil_div(channels, config.block.k);
-    // A step is 32 bytes of k: 8-bit operands do twice the work in the same clocks.
-    const double step_clocks = 2.0 * config.block.m * config.mma.n * 16 / chip.flops_per_clock;
+    // A step is 32 bytes of k: 8-bit operands do twice the work in the same clocks. Fewer than 128 rows leave rows of
+    // the matrix unit idle.
+    const double step_clocks = 2.0 * std::max(config.block.m, 128U) * config.mma.n * 16 / chip.flops_per_clock;
     const double block_bytes = static_cast<double>(activation_tile_bytes(config)) / config.cluster.y +
                                static_cast<double>(filter_tile_bytes(config)) * config.cta_group / config.cluster.x;
     const auto clocks = static_cast<double>(result.rounds) / chip.clocks_per_second;
@@ -55,7 +87,12 @@ Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& sh
     result.shared_seconds = clocks *
                             (static_cast<double>(steps) * step_bytes + static_cast<double>(blocks) * arriving) /
                             chip.shared_bytes_per_clock;
-    result.hbm_seconds = tensor_bytes(config, shape) / chip.hbm_bytes_per_second;
+    double fewest = operand_bytes(config, shape, chip, 1);
+    for (uint32_t panel = 2; panel / 2 < columns; panel *= 2) {
+        const double bytes = operand_bytes(config, shape, chip, panel);
+        if (bytes < fewest) fewest = bytes, result.panel = panel;
+    }
+    result.hbm_seconds = (fewest + result_bytes(config, shape)) / chip.hbm_bytes_per_second;
     result.find_limit();
     return result;
 }
@@ -74,7 +111,19 @@ void Conv2dEstimate::find_limit() {
 const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request, const ChipRates& chip) {
     return conv::cheapest(
         kConv2dEntries, [&](const Conv2dEntry& entry) { return serves(entry, shape, request); },
-        [&](const Conv2dEntry& entry) { return estimate(entry.config, shape, chip).cost(); });
+        [&](const Conv2dEntry& entry) { return cost(entry, shape, chip); });
+}
+
+std::vector<const Conv2dEntry*> entries_for(const Conv2dProblemShape& shape, const EntryRequest& request,
+                                            const ChipRates& chip) {
+    std::vector<const Conv2dEntry*> entries;
+    for (const Conv2dEntry& entry : kConv2dEntries) {
+        EntryRequest named = request;
+        named.kernel = entry.name;
+        if (serves(entry, shape, named)) entries.push_back(&entry);
+    }
+    std::ranges::stable_sort(entries, {}, [&](const Conv2dEntry* entry) { return cost(*entry, shape, chip); });
+    return entries;
 }
 
 }  // namespace kinetograph::sm100

@@ -2,6 +2,8 @@
 
 #include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_problem.hpp>
+#include <string_view>
+#include <vector>
 
 /// Which of the built kernels a problem gets, from what would limit each. A function of problem and chip; an estimate
 /// from data sheets, not a measurement.
@@ -17,18 +19,20 @@ struct ChipRates {
     double l2_bytes_per_clock = 40;       ///< into one SM
     double shared_bytes_per_clock = 128;  ///< of one SM: operands that MMAs read, and what arrives for them
     double hbm_bytes_per_second = 8e12;
+    double l2_bytes = 126e6;  ///< what the chip's L2 keeps
 };
 
 enum class Limit : uint8_t { Mma, Shared, L2, Hbm, Epilogue };
 
 struct Conv2dEstimate {
-    uint64_t tiles = 0;           ///< of one MMA: one CTA or a pair
+    uint64_t tiles = 0;           ///< of one MMA (one CTA or a pair), those that fill up clusters included
     uint64_t rounds = 0;          ///< tiles that the busiest SM works on
+    uint32_t panel = 1;           ///< Conv2dGeometry::panel that moves the fewest bytes
     double seconds = 0;           ///< the largest of those below
     double mma_seconds = 0;       ///< products alone, idle SMs of the last round included
     double shared_seconds = 0;    ///< operands into and out of shared memory alone
     double l2_seconds = 0;        ///< operands into shared memory alone
-    double hbm_seconds = 0;       ///< every tensor once
+    double hbm_seconds = 0;       ///< every tensor once, or as often as it does not stay in L2
     double epilogue_seconds = 0;  ///< of the halo kernel's warps alone
     Limit limit = Limit::Mma;
 
@@ -45,12 +49,17 @@ struct EntryRequest {
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
     EntryFunction function = EntryFunction::None;
-    uint32_t output_bytes = 2;  ///< of a value: 4 for sums
+    uint32_t output_bytes = 2;     ///< of a value: 4 for sums
+    std::string_view kernel = {};  ///< that one alone; SiLU may then be the one on the staged tile
 };
 
 /// The entry of least cost among those that match the request; null if none of them is built. `shape` has passed
 /// gates(activation).
 const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request,
                                 const ChipRates& chip = {});
+
+/// The entries that a request may name, cheapest first.
+std::vector<const Conv2dEntry*> entries_for(const Conv2dProblemShape& shape, const EntryRequest& request,
+                                            const ChipRates& chip = {});
 
 }  // namespace kinetograph::sm100

@@ -51,7 +51,6 @@ struct Conv2dConfig {
     ClusterShape cluster{1, 1};
     isa::Swizzle swizzle_a = isa::Swizzle::Span128, swizzle_b = isa::Swizzle::Span128;
     isa::Swizzle swizzle_c = isa::Swizzle::Span64;
-    uint32_t block_swizzle = 1;  ///< clusters of rows that are walked before the next filters; 1: filters first
 };
 
 inline constexpr uint32_t kSharedLimit = 232448;  // 227 KiB: opt-in limit of one block on sm_100

@@ -33,17 +33,21 @@ KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, uint
     return entry_config(cta_group, span, options);
 }
 /// The output of fp16 is fp16, of fp8 bf16.
-KG_HOST_DEVICE Conv2dConfig element_config(uint32_t cta_group, uint32_t span, Element element, Source source) {
+KG_HOST_DEVICE Conv2dConfig element_config(uint32_t cta_group, uint32_t span, Element element, Source source,
+                                           Activation activation = Activation::Frames2d) {
     PresetOptions options;
     options.filters = 128 * cta_group;
     options.element = element;
+    options.activation = activation;
     options.source = source;
     if (element == Element::F16) options.output = options.source_value = Element::F16;
     return entry_config(cta_group, span, options);
 }
-KG_HOST_DEVICE Conv2dConfig cluster_config(uint32_t cta_group, uint32_t span, uint32_t x, uint32_t y) {
+KG_HOST_DEVICE Conv2dConfig cluster_config(uint32_t cta_group, uint32_t span, uint32_t filters, Activation activation,
+                                           uint32_t x, uint32_t y) {
     PresetOptions options;
-    options.filters = 128 * cta_group;
+    options.filters = filters;
+    options.activation = activation;
     options.cluster = {x, y};
     return entry_config(cta_group, span, options);
 }
@@ -83,9 +87,16 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
     KG_SM100_TILE(X, group, span, form, 128) \
     KG_SM100_TILE(X, group, span, form, 192) \
     KG_SM100_TILE(X, group, span, form, 256)
+// Clusters that share tiles.
+#define KG_SM100_CLUSTER(X, group, span, n, form, x, y)            \
+    X(conv2d_##form##_##group##sm_##span##b_n##n##_cluster_##x##y, \
+      (cluster_config(group, span, n, Activation::form, x, y)), NoEpilogue)
 #define KG_SM100_FRAMES(X) KG_SM100_SHAPES(KG_SM100_TILES, X, Frames2d)
 #define KG_SM100_VOLUMES(X) KG_SM100_SHAPES(KG_SM100_TILES, X, Volume3d)
-#define KG_SM100_WINDOWS(X) KG_SM100_SHAPES(KG_SM100_TILES, X, Window3d)
+#define KG_SM100_WINDOWS(X)                          \
+    KG_SM100_SHAPES(KG_SM100_TILES, X, Window3d)     \
+    KG_SM100_CLUSTER(X, 2, 128, 192, Window3d, 2, 2) \
+    KG_SM100_CLUSTER(X, 2, 128, 192, Window3d, 4, 2)
 
 // The same with SiLU in registers, in one width.
 #define KG_SM100_SILU(X, group, span, form)                                                                         \
@@ -98,6 +109,14 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
     KG_SM100_SHAPES(KG_SM100_SILU, X, Volume3d) \
     KG_SM100_SHAPES(KG_SM100_SILU, X, Window3d)
 
+// fp8 in three dimensions.
+#define KG_SM100_BYTES(X, group, span, form)                                                      \
+    X(conv2d_e4m3_##form##_##group##sm_##span##b,                                                 \
+      (element_config(group, span, Element::F8E4M3, Source::None, Activation::form)), NoEpilogue) \
+    X(conv2d_e4m3_##form##_##group##sm_##span##b_residual,                                        \
+      (element_config(group, span, Element::F8E4M3, Source::Residual, Activation::form)), NoEpilogue)
+#define KG_SM100_EIGHTHS(X) KG_SM100_SHAPES(KG_SM100_BYTES, X, Volume3d) KG_SM100_SHAPES(KG_SM100_BYTES, X, Window3d)
+
 // Variants: other elements, other epilogue functions, clusters that share tiles, the steps of Q-slice, im2col products.
 #define KG_SM100_ELEMENT(X, group, span, name, element)                                                     \
     X(conv2d_##name##_##group##sm_##span##b, (element_config(group, span, Element::element, Source::None)), \
@@ -109,8 +128,6 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
       (entry_config(group, span, 128, Activation::Frames2d, Source::source)), SiluAfterSharedMemory) \
     X(conv2d_channel_sums_##group##sm_##span##b_##source,                                            \
       (entry_config(group, span, 128, Activation::Frames2d, Source::source)), ChannelSums)
-#define KG_SM100_CLUSTER(X, group, span, x, y) \
-    X(conv2d_##group##sm_##span##b_cluster_##x##x##y, (cluster_config(group, span, x, y)), NoEpilogue)
 #define KG_SM100_SUMS(X, group, span)                                                              \
     X(conv2d_first_sum_##group##sm_##span##b, (sums_config(group, span, false, true)), NoEpilogue) \
     X(conv2d_next_sum_##group##sm_##span##b, (sums_config(group, span, true, true)), NoEpilogue)   \
@@ -124,18 +141,20 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
     KG_SM100_FUNCTION(X, 1, 128, Residual)             \
     KG_SM100_FUNCTION(X, 2, 128, None)                 \
     KG_SM100_FUNCTION(X, 2, 128, Residual)             \
-    KG_SM100_CLUSTER(X, 1, 128, 2, 1)                  \
-    KG_SM100_CLUSTER(X, 1, 128, 1, 2)                  \
-    KG_SM100_CLUSTER(X, 1, 64, 2, 2)                   \
-    KG_SM100_CLUSTER(X, 2, 128, 4, 1)                  \
-    KG_SM100_CLUSTER(X, 2, 128, 2, 2)                  \
-    KG_SM100_CLUSTER(X, 2, 64, 4, 2)                   \
+    KG_SM100_CLUSTER(X, 1, 128, 128, Frames2d, 2, 1)   \
+    KG_SM100_CLUSTER(X, 1, 128, 128, Frames2d, 1, 2)   \
+    KG_SM100_CLUSTER(X, 1, 64, 128, Frames2d, 2, 2)    \
+    KG_SM100_CLUSTER(X, 2, 128, 256, Frames2d, 4, 1)   \
+    KG_SM100_CLUSTER(X, 2, 128, 256, Frames2d, 2, 2)   \
+    KG_SM100_CLUSTER(X, 2, 64, 256, Frames2d, 4, 2)    \
+    KG_SM100_CLUSTER(X, 2, 128, 192, Frames2d, 4, 2)   \
     KG_SM100_SHAPES(KG_SM100_SUMS, X)                  \
     KG_SM100_SHAPES(KG_SM100_PRODUCT, X, fp16, F16)    \
     KG_SM100_SHAPES(KG_SM100_PRODUCT, X, e4m3, F8E4M3)
 
 #define KG_SM100_ENTRIES(X) \
-    KG_SM100_FRAMES(X) KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_VARIANTS(X)
+    KG_SM100_FRAMES(X)      \
+    KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_EIGHTHS(X) KG_SM100_VARIANTS(X)
 
 struct Conv2dEntry {
     const char* name;  ///< of the function in the module

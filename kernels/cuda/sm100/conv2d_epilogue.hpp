@@ -35,6 +35,7 @@ struct EpilogueRole {
         const Conv2dGeometry& g = params.geometry;
         const Place<kConfig> place;
         const uint32_t warp = isa::warp_index(), lane = isa::lane_index();
+        if (warp == 0 && lane == 0) prefetch_maps<kConfig>(params.output);
         const uint32_t quarter = (kFault == Fault::WrongLaneQuarter ? warp ^ 1u : warp) * 32 << 16;
         TileWalk<kConfig, kFault> tiles(g);
         Ring<c.accumulator_stages> accumulator{0, 0};
@@ -108,9 +109,11 @@ struct EpilogueRole {
             KG_UNROLL
             for (uint32_t j = 0; j < kValues; ++j) values[j] = params.alpha * isa::float_of(sums[i * kValues + j]);
             const uint32_t channel = window.n + i * kValues;
+            if constexpr (kFault != Fault::ScaleAfterBias) scale(params, channel, values);
             if constexpr (c.source == Source::Accumulate)
                 add_source(smem, window.warp, source.slot, lane, i, 1.0f, values);
             add_bias(params, channel, values);
+            if constexpr (kFault == Fault::ScaleAfterBias) scale(params, channel, values);
             if constexpr (kForm == EpilogueForm::InRegisters) apply(params, window, lane, channel, values);
             if constexpr (c.source == Source::Residual && kForm != EpilogueForm::AfterSharedMemory)
                 add_source(smem, window.warp, source.slot, lane, i, params.beta, values);
@@ -164,6 +167,14 @@ struct EpilogueRole {
             KG_UNROLL
             for (uint32_t j = 0; j < kPerChunk; ++j) values[i + j] += scale * loaded[j];
         }
+    }
+
+    template <class Params>
+    KG_DEVICE static void scale(const Params& params, uint32_t channel, float (&values)[kValues]) {
+        if (params.scales == nullptr || channel >= params.geometry.c_out) return;
+        const auto* scales = static_cast<const float*>(__builtin_assume_aligned(params.scales + channel, 16));
+        KG_UNROLL
+        for (uint32_t j = 0; j < kValues; ++j) values[j] *= scales[kFault == Fault::OneScaleOfAChunk ? 0 : j];
     }
 
     template <class Params>

@@ -15,6 +15,7 @@ struct EpilogueLoadRole {
     template <class Params>
     KG_DEVICE static void run(const Params& params, Smem& smem) {
         const Conv2dGeometry& g = params.geometry;
+        prefetch_maps<kConfig>(params.source);
         TileWalk<kConfig, kFault> tiles(g);
         Ring<c.source_stages> source{0, 1};
         if constexpr (kFault != Fault::SourceAheadOfPrologue) isa::mbarrier::wait(smem.load_order, 0);

@@ -30,6 +30,8 @@ enum class Fault : uint8_t {
     NoStagingWait,           ///< a staging tile is overwritten while its store still reads it
     NoSourceWait,            ///< the epilogue reads C before it has landed
     SourceAheadOfPrologue,   ///< the epilogue-load warp does not wait for the first main loads to be issued
+    OneScaleOfAChunk,        ///< the channels of a chunk take its first channel's scale
+    ScaleAfterBias,          ///< the scale multiplies the bias too
     NoAnswerFence,           ///< a launch-control slot is released without a proxy fence
     AsksAfterTheEnd,         ///< the scheduler asks again after the grid is exhausted
     NoDeallocation,          ///< tensor memory is not freed

@@ -97,7 +97,8 @@ Conv2dLaunch plan_launch(const Conv2dConfig& config, const Conv2dProblemShape& s
                        .dilation_h = u32(shape.dilation.h),
                        .dilation_d = u32(shape.dilation.d),
                        .cluster_columns = launch.grid[0] / config.cluster.x,
-                       .cluster_rows = launch.grid[1] / config.cluster.y};
+                       .cluster_rows = launch.grid[1] / config.cluster.y,
+                       .panel = tensors.panel};
 
     for (void* frame : tensors.activation) launch.activation.push_back(activation_map(config, shape, frame));
     launch.filter = filter_map(config, shape, tensors);

@@ -17,6 +17,7 @@ struct Conv2dTensors {
     int64_t filter_taps = 0;             ///< taps of one filter in memory; 0: as many as the problem uses
     std::span<void* const> output;       ///< [n, d_out, h_out, w_out, c_out] of Conv2dConfig::output
     std::span<void* const> source = {};  ///< the same shape of Conv2dConfig::source_value; may be the output itself
+    uint32_t panel = 1;                  ///< Conv2dGeometry::panel, at least 1
 };
 
 /// One launch. `maps` must not move while encoded maps of the host model are in use.
@@ -36,10 +37,11 @@ struct Conv2dLaunch {
 /// `shape` fits `config` (conv2d_gates.hpp); `tensors` hold as many addresses as the config's activation form takes.
 Conv2dLaunch plan_launch(const Conv2dConfig& config, const Conv2dProblemShape& shape, const Conv2dTensors& tensors);
 
-/// Applied after the sum. bias [c_out], 16-byte aligned, or null; alpha scales conv, beta a residual source.
+/// Applied after the sum. bias and scales [c_out], 16-byte aligned, or null; alpha and scales scale conv, beta a
+/// residual source.
 template <class Epilogue>
 struct Conv2dEpilogueArguments {
-    const float* bias = nullptr;
+    const float *bias = nullptr, *scales = nullptr;
     float alpha = 1, beta = 0;
     Epilogue function{};
 };
@@ -55,6 +57,7 @@ Conv2dParams<kConfig, Epilogue> make_params(const Conv2dLaunch& launch, const Co
     params.filter = encode(launch.filter);
     params.geometry = launch.geometry;
     params.bias = after.bias;
+    params.scales = after.scales;
     params.alpha = after.alpha;
     params.beta = after.beta;
     params.epilogue = after.function;

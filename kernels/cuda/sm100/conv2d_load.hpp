@@ -36,9 +36,11 @@ struct LoadRole {
 
     template <class Params>
     KG_DEVICE static void run(const Params& params, Smem& smem) {
-        isa::tma::prefetch(params.filter);
-        isa::tma::prefetch(params.activation[0]);
         const Conv2dGeometry& g = params.geometry;
+        const bool window = c.activation == Activation::Window3d;
+        const uint32_t frames = window ? isa::grid_size().z / g.d_out * g.frames_in : 1;
+        isa::tma::prefetch(params.filter);
+        for (uint32_t frame = 0; frame < frames; ++frame) isa::tma::prefetch(params.activation[frame]);
         const Place<kConfig> place;
         TileWalk<kConfig, kFault> tiles(g);
         Ring<c.stages> ring{0, kFault == Fault::ProducerStartsAtPhase0 ? 0u : 1u};

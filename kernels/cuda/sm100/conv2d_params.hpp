@@ -26,6 +26,7 @@ struct Conv2dGeometry {
     uint32_t dilation_w = 1, dilation_h = 1, dilation_d = 1;
     uint32_t first_pixel = 0;  ///< the pixel index that epilogue functions see for this launch's pixel 0
     uint32_t cluster_columns = 0, cluster_rows = 0;  ///< clusters along x (pixels) and y (filters)
+    uint32_t panel = 1;  ///< clusters of pixels that are walked with all their filters before the next ones
 };
 
 template <Conv2dConfig kConfig, class Epilogue>
@@ -35,9 +36,10 @@ struct Conv2dParams {
     isa::TensorMap output[activation_maps(kConfig)];      ///< {c_out, pixels of the group}, one per group
     isa::TensorMap source[kConfig.source == Source::None ? 1 : activation_maps(kConfig)];
     Conv2dGeometry geometry;
-    const float* bias = nullptr;  ///< [c_out], 16-byte aligned, or null
-    float alpha = 1;              ///< scales the products: the operands' quantisation steps for fp8
-    float beta = 0;               ///< of Source::Residual
+    const float* bias = nullptr;    ///< [c_out], 16-byte aligned, or null
+    const float* scales = nullptr;  ///< [c_out], 16-byte aligned: a factor of each channel's products; or null
+    float alpha = 1;                ///< scales the products: the operands' quantisation steps for fp8
+    float beta = 0;                 ///< of Source::Residual
     Epilogue epilogue{};
 };
 

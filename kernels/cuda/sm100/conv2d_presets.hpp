@@ -15,7 +15,6 @@ struct PresetOptions {
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
     ClusterShape cluster{0, 0};  ///< 0: the smallest that the preset can have
-    uint32_t block_swizzle = 1;
 };
 
 KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, const PresetOptions& options) {
@@ -32,7 +31,6 @@ KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, con
     c.block = {128, options.filters / cta_group, isa::span_bytes(swizzle) / bytes};
     c.mma = {128 * cta_group, options.filters, 32 / bytes};
     c.cluster = options.cluster.x == 0 ? ClusterShape{cta_group, 1} : options.cluster;
-    c.block_swizzle = options.block_swizzle;
     // Two k blocks of 64-byte rows make a stage as deep as one of 128-byte rows: half the barriers.
     c.k_group = swizzle == isa::Swizzle::Span64 ? 2 : 1;
     return with_most_stages(c);

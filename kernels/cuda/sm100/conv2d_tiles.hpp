@@ -5,6 +5,7 @@
 #include <kinetograph/kernels/isa/cluster.hpp>
 #include <kinetograph/kernels/isa/fence.hpp>
 #include <kinetograph/kernels/isa/thread.hpp>
+#include <kinetograph/kernels/isa/tma.hpp>
 
 /// What every role shares: positions in rings, the current tile, and how a role gets the next one.
 namespace kinetograph::sm100 {
@@ -116,19 +117,14 @@ class TileWalk {
         answer_.advance();
     }
 
-    /// Walks block_swizzle clusters of rows with all their filters before the next ones, so that A is read again while
-    /// it is still in L2.
+    /// Walks a panel of clusters of pixels with all its filters before the next one, so that A is read again while it
+    /// is still in L2.
     KG_DEVICE Tile tile_of(isa::Index3 first_cta) const {
-        uint32_t x = first_cta.x / c.cluster.x, y = first_cta.y / c.cluster.y;
-        if constexpr (c.block_swizzle != 0) {
-            const uint32_t index = y * geometry_.cluster_columns + x;
-            const uint32_t panel = index / (c.block_swizzle * geometry_.cluster_rows);
-            const uint32_t left = geometry_.cluster_columns - panel * c.block_swizzle;
-            const uint32_t width = left < c.block_swizzle ? left : c.block_swizzle;
-            const uint32_t inside = index - panel * c.block_swizzle * geometry_.cluster_rows;
-            x = panel * c.block_swizzle + inside % width;
-            y = inside / width;
-        }
+        const Conv2dGeometry& g = geometry_;
+        const uint32_t index = first_cta.y / c.cluster.y * g.cluster_columns + first_cta.x / c.cluster.x;
+        const uint32_t panel = index / (g.panel * g.cluster_rows), left = g.cluster_columns - panel * g.panel;
+        const uint32_t width = left < g.panel ? left : g.panel, inside = index - panel * g.panel * g.cluster_rows;
+        const uint32_t x = panel * g.panel + inside % width, y = inside / width;
         const Place<kConfig> place;
         return {(x * c.cluster.x + place.x) * c.block.m, (y * c.cluster.y + place.y) * c.mma.n, first_cta.z};
     }
@@ -137,6 +133,13 @@ class TileWalk {
     Tile tile_{};
     Ring<c.scheduler_stages> answer_{0, 0};
 };
+
+/// The maps of all groups.
+template <Conv2dConfig kConfig, uint32_t kMaps>
+KG_DEVICE void prefetch_maps(const isa::TensorMap (&maps)[kMaps]) {
+    const uint32_t groups = kConfig.activation == Activation::Window3d ? isa::grid_size().z : 1;
+    for (uint32_t group = 0; group < groups; ++group) isa::tma::prefetch(maps[group]);
+}
 
 /// The temporal taps of a tile: all, or those that meet a frame of the window.
 struct TapRange {

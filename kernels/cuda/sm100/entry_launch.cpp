@@ -5,8 +5,8 @@
 namespace kinetograph::sm100 {
 namespace {
 
-// Parameters differ only in their number of tensor maps (and in the members of functions that have any): one function
-// for each number serves every entry that plans choose.
+// Parameters differ only in their number of tensor maps (and in the members of ChannelSums): one function for each
+// number serves every entry.
 constexpr Conv2dConfig kDense = one_sm_128b();
 constexpr Conv2dConfig kWindow = one_sm_128b({.activation = Activation::Window3d});
 constexpr Conv2dConfig kWindowWithSource =
@@ -24,11 +24,16 @@ constexpr size_t parameter_bytes(const Conv2dConfig& config) {
 KG_SM100_ENTRIES(KG_SAME_BYTES)
 #undef KG_SAME_BYTES
 
-template <Conv2dConfig kLike>
-conv::Arguments arguments_like(const Conv2dLaunch& launch, const EntryEpilogue& epilogue,
-                               const conv::EncodeMap& encode) {
-    return conv::Arguments::of(make_params<kLike, NoEpilogue>(
-        launch, {.bias = epilogue.bias, .alpha = epilogue.alpha, .beta = epilogue.beta, .function = {}}, encode));
+template <Conv2dConfig kLike, class Function = NoEpilogue>
+conv::Arguments arguments_like(const Conv2dLaunch& launch, const EntryEpilogue& epilogue, const conv::EncodeMap& encode,
+                               const Function& function = {}) {
+    return conv::Arguments::of(make_params<kLike, Function>(launch,
+                                                            {.bias = epilogue.bias,
+                                                             .scales = epilogue.scales,
+                                                             .alpha = epilogue.alpha,
+                                                             .beta = epilogue.beta,
+                                                             .function = function},
+                                                            encode));
 }
 
 /// The entries of one source file.
@@ -37,6 +42,7 @@ constexpr std::string_view kFrames[] = {KG_SM100_FRAMES(KG_NAME)};
 constexpr std::string_view kVolumes[] = {KG_SM100_VOLUMES(KG_NAME)};
 constexpr std::string_view kWindows[] = {KG_SM100_WINDOWS(KG_NAME)};
 constexpr std::string_view kSilus[] = {KG_SM100_SILUS(KG_NAME)};
+constexpr std::string_view kEighths[] = {KG_SM100_EIGHTHS(KG_NAME)};
 #undef KG_NAME
 
 std::string_view image_of(const Conv2dEntry& entry) {
@@ -46,6 +52,7 @@ std::string_view image_of(const Conv2dEntry& entry) {
     if (lists(kFrames)) return "conv2d_frames";
     if (lists(kVolumes)) return "conv2d_volumes";
     if (lists(kSilus)) return "conv2d_silu";
+    if (lists(kEighths)) return "conv2d_eighths";
     return lists(kWindows) ? "conv2d_windows" : "conv2d_variants";
 }
 
@@ -68,14 +75,19 @@ conv::ConvLaunch entry_launch(const Conv2dEntry& entry, uint32_t kernel, const C
                               const EntryEpilogue& epilogue, const conv::EncodeMap& encode) {
     const Conv2dConfig& config = entry.config;
     const bool window = config.activation == Activation::Window3d;
+    const auto arguments = [&] {
+        if (entry.function == EntryFunction::ChannelSums)
+            return arguments_like<kDense>(launch, epilogue, encode, ChannelSums{epilogue.channel_sums});
+        if (!window) return arguments_like<kDense>(launch, epilogue, encode);
+        return config.source == Source::None ? arguments_like<kWindow>(launch, epilogue, encode)
+                                             : arguments_like<kWindowWithSource>(launch, epilogue, encode);
+    };
     return {.kernel = kernel,
             .grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
             .cluster = {launch.cluster[0], launch.cluster[1], launch.cluster[2]},
             .threads = launch.threads,
             .shared_bytes = launch.shared_bytes,
-            .arguments = !window                         ? arguments_like<kDense>(launch, epilogue, encode)
-                         : config.source == Source::None ? arguments_like<kWindow>(launch, epilogue, encode)
-                                                         : arguments_like<kWindowWithSource>(launch, epilogue, encode)};
+            .arguments = arguments()};
 }
 
 }  // namespace kinetograph::sm100

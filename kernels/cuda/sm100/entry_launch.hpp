@@ -17,12 +17,14 @@ ChipRates rates_of(const conv::Chip& chip);
 
 /// The epilogue of one launch.
 struct EntryEpilogue {
-    const float* bias = nullptr;  ///< [c_out] or null
+    const float* bias = nullptr;    ///< [c_out] or null
+    const float* scales = nullptr;  ///< likewise
     float alpha = 1;
-    float beta = 0;  ///< of a residual source
+    float beta = 0;                 ///< of a residual source
+    float* channel_sums = nullptr;  ///< [c_out], of EntryFunction::ChannelSums
 };
 
-/// Encodes the tensor maps. The entry's function must have no members, which excludes ChannelSums.
+/// Encodes the tensor maps.
 conv::ConvLaunch entry_launch(const Conv2dEntry& entry, uint32_t kernel, const Conv2dLaunch& launch,
                               const EntryEpilogue& epilogue, const conv::EncodeMap& encode);
 

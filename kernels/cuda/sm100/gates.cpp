@@ -30,8 +30,10 @@ bool multiplies(Element element) {
 }
 constexpr Gate kElement{"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); },
                         conv::met_dtype};
-constexpr Gate kOneScale{"one scale for all channels", [](const Subject& s) { return !s.problem.channel_scales; },
-                         [](const Subject&) { return std::string("a scale for each"); }};
+constexpr Gate kBf16BeforeActivation{
+    "bf16 before an activation",
+    [](const Subject& s) { return s.problem.activation == conv::Activation::None || s.problem.dtype == Element::BF16; },
+    conv::met_dtype};
 
 /// The kernel's gates that the problem fails; "" if none, or if no kernel here multiplies the element.
 std::string failed(std::span<const Conv2dGate> gates, const Subject& s) {
@@ -91,12 +93,7 @@ constexpr Gate kConv2d[] = {
     conv::kNoUpsampling,
     kNarrowOutput,
     kElement,
-    kOneScale,
-    {"bf16 before an activation",
-     [](const Subject& s) {
-         return s.problem.activation == conv::Activation::None || s.problem.dtype == Element::BF16;
-     },
-     conv::met_dtype},
+    kBf16BeforeActivation,
     {"what the 2-D kernel holds", [](const Subject& s) { return failed(gates(Activation::Frames2d), s).empty(); },
      [](const Subject& s) { return failed_value(gates(Activation::Frames2d), s); }},
 };
@@ -106,8 +103,10 @@ constexpr Gate kConv3d[] = {
     kInBuild,
     conv::kNoUpsampling,
     kNarrowOutput,
-    conv::kBf16,
-    kOneScale,
+    {"bf16 or fp8",
+     [](const Subject& s) { return s.problem.dtype == Element::BF16 || s.problem.dtype == Element::F8E4M3; },
+     conv::met_dtype},
+    kBf16BeforeActivation,
     {"what one launch over frames holds",
      [](const Subject& s) { return failed(gates(Activation::Window3d), s).empty(); },
      [](const Subject& s) { return failed_value(gates(Activation::Window3d), s); }},
@@ -119,7 +118,6 @@ constexpr Gate kQSlice[] = {
     conv::kNoUpsampling,
     kNarrowOutput,
     conv::kBf16,
-    kOneScale,
     {"what Q-slice splits", [](const Subject& s) { return failed(qslice_gates(), s).empty(); },
      [](const Subject& s) { return failed_value(qslice_gates(), s); }},
 };
@@ -129,7 +127,6 @@ constexpr Gate kIm2col[] = {
     kInBuild,
     conv::kNoUpsampling,
     kElement,
-    kOneScale,
     {"no activation before an fp32 output",
      [](const Subject& s) {
          return s.problem.activation == conv::Activation::None || s.problem.output_dtype != Element::F32;

@@ -89,7 +89,7 @@ bool fits(const HaloConfig& c, const ConvProblem& p) {
 Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRates& chip) {
     Conv2dEstimate result;
     if (p.empty()) return result;
-    const int64_t tiles = tiles_of(c, p), clusters = chip.sms / c.cluster;
+    const int64_t tiles = tiles_of(c, p), clusters = std::max(chip.sms / c.cluster, 1U);
     result.tiles = static_cast<uint64_t>(tiles);
     result.rounds = static_cast<uint64_t>(ceil_div(tiles, clusters));
 
@@ -152,7 +152,7 @@ std::vector<ConvLaunch> halo_launches(const HaloConfig& config, const ConvProble
             maps.stored(p, tensors, run.first_output, run.count);
         }
         const uint32_t tiles = p.tiles_x * p.tiles_y * p.frames * p.parities * p.tiles_n;
-        launches.push_back({.grid = {std::min(tiles, sms / config.cluster) * config.cluster, 1, 1},
+        launches.push_back({.grid = {std::min(tiles, std::max(sms / config.cluster, 1U)) * config.cluster, 1, 1},
                             .cluster = {config.cluster, 1, 1},
                             .threads = kThreads,
                             .shared_bytes = shared_bytes(config),
@@ -161,28 +161,64 @@ std::vector<ConvLaunch> halo_launches(const HaloConfig& config, const ConvProble
     return launches;
 }
 
-conv::ConvPlan plan_implicit_gemm(const ConvProblem& problem, const conv::Chip& chip) {
+namespace {
+
+/// A tile for the problem, or for the problem without its norm.
+struct Taken {
+    const NamedHaloConfig* tile;
+    ConvProblem problem;
+};
+
+conv::ConvPlan plan_taken(const ConvProblem& problem, const conv::Chip& chip, const Taken& taken) {
+    assert(taken.tile != nullptr);  // gates admit only what is built
     const ChipRates rates = rates_of(chip);
-    ConvProblem in_tile = problem;
-    const NamedHaloConfig* tile = choose_halo_config(in_tile, rates);
-    if (tile == nullptr) {  // no tile holds all filters
-        in_tile.norm = conv::Norm::None;
-        tile = choose_halo_config(in_tile, rates);
-    }
-    assert(tile != nullptr);  // gates admit only what is built
     const auto launches = static_cast<double>(sm90::frame_runs(problem).size());
     return sm90::plan_tiled(
         problem, chip,
-        {.kernel = {std::string(tile->kernel), problem.dtype == Element::BF16 ? "halo_conv_bf16" : "halo_conv_f16"},
-         .seconds = launches * conv::kLaunchSeconds + estimate(tile->config, in_tile, rates).seconds,
+        {.kernel = {std::string(taken.tile->kernel),
+                    problem.dtype == Element::BF16 ? "halo_conv_bf16" : "halo_conv_f16"},
+         .seconds = launches * conv::kLaunchSeconds + estimate(taken.tile->config, taken.problem, rates).seconds,
          .packing = {sm90::packing_layout(problem),
                      [problem](const conv::ConvParameters& given) { return sm90::pack_parameters(problem, given); }},
-         .problem = in_tile,
-         .launches = [config = tile->config, sms = rates.sms](const ConvProblem& p, const conv::ConvTensors& tensors,
-                                                              const conv::ParameterAddresses& parameters,
-                                                              const conv::EncodeMap& encode) {
+         .problem = taken.problem,
+         .launches = [config = taken.tile->config, sms = rates.sms](
+                         const ConvProblem& p, const conv::ConvTensors& tensors,
+                         const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
              return halo_launches(config, p, tensors, parameters, sms, encode);
          }});
+}
+
+ConvProblem without_norm(ConvProblem problem) {
+    problem.norm = conv::Norm::None;
+    return problem;
+}
+
+}  // namespace
+
+conv::ConvPlan plan_implicit_gemm(const ConvProblem& problem, const conv::Chip& chip) {
+    Taken taken{choose_halo_config(problem, rates_of(chip)), problem};
+    if (taken.tile == nullptr) {  // no tile holds all filters
+        taken.problem = without_norm(problem);
+        taken.tile = choose_halo_config(taken.problem, rates_of(chip));
+    }
+    return plan_taken(problem, chip, taken);
+}
+
+std::vector<std::string_view> halo_kernels(const ConvProblem& problem, const conv::Chip& chip) {
+    std::vector<const NamedHaloConfig*> fitting;
+    for (const NamedHaloConfig& tile : kConfigs)
+        if (fits(tile.config, without_norm(problem))) fitting.push_back(&tile);
+    std::ranges::stable_sort(fitting, {}, [&](const NamedHaloConfig* tile) {
+        return estimate(tile->config, problem, rates_of(chip)).cost();
+    });
+    std::vector<std::string_view> names;
+    for (const NamedHaloConfig* tile : fitting) names.push_back(tile->kernel);
+    return names;
+}
+
+conv::ConvPlan plan_implicit_gemm_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+    const auto* const tile = std::ranges::find(kConfigs, kernel, &NamedHaloConfig::kernel);
+    return plan_taken(problem, chip, {tile, fits(tile->config, problem) ? problem : without_norm(problem)});
 }
 
 }  // namespace kinetograph::sm100

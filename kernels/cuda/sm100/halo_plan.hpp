@@ -35,4 +35,10 @@ std::vector<conv::ConvLaunch> halo_launches(const HaloConfig& config, const conv
 /// `problem` has passed implicit_gemm_gates().
 conv::ConvPlan plan_implicit_gemm(const conv::ConvProblem& problem, const conv::Chip& chip);
 
+/// The tiles that can run it, cheapest first, and the plan with one of them; its norm is a pass if the tile does not
+/// hold all filters.
+std::vector<std::string_view> halo_kernels(const conv::ConvProblem& problem, const conv::Chip& chip);
+conv::ConvPlan plan_implicit_gemm_with(const conv::ConvProblem& problem, const conv::Chip& chip,
+                                       std::string_view kernel);
+
 }  // namespace kinetograph::sm100

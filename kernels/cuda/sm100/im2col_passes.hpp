@@ -78,7 +78,7 @@ KG_DEVICE void gather_rows(const GatherParams& params) {
     static_cast<Part*>(params.matrix)[index] = part;
 }
 
-/// output = function(alpha * sums + bias) + beta * source, for the filters of one group.
+/// output = function(alpha * scale * sums + bias) + beta * source, for the filters of one group.
 template <class Epilogue>
 struct BringHomeParams {
     const float* sums;  ///< [rows][padded_filters]
@@ -86,9 +86,9 @@ struct BringHomeParams {
     uint64_t first_row, rows;
     uint32_t first_filter;  ///< of the group
     uint32_t group_filters, c_out;
-    const float* bias;   ///< [c_out] or null
-    const void* source;  ///< [pixels][c_out] of the output's type, or null
-    void* output;        ///< [pixels][c_out]
+    const float *bias, *scales;  ///< [c_out] or null
+    const void* source;          ///< [pixels][c_out] of the output's type, or null
+    void* output;                ///< [pixels][c_out]
     float alpha, beta;
     Epilogue function;
 };
@@ -117,7 +117,8 @@ KG_DEVICE void bring_home(const BringHomeParams<Epilogue>& params) {
     const uint64_t row = index / params.group_filters, pixel = params.first_row + row;
     const auto filter = static_cast<uint32_t>(index % params.group_filters), channel = params.first_filter + filter;
     const float bias = params.bias == nullptr ? 0.0f : params.bias[channel];
-    float value = params.alpha * params.sums[row * params.padded_filters + filter] + bias;
+    const float scale = params.scales == nullptr ? params.alpha : params.alpha * params.scales[channel];
+    float value = scale * params.sums[row * params.padded_filters + filter] + bias;
     if constexpr (Epilogue::kForm == EpilogueForm::InRegisters || Epilogue::kForm == EpilogueForm::AfterSharedMemory)
         value = params.function(value, static_cast<uint32_t>(pixel), channel);
     const uint64_t place = pixel * params.c_out + channel;

@@ -98,6 +98,7 @@ ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
             steps.emplace_back(entry_launch(product, kProduct, step.product, {}, encode));
             HomeParams home = step.home;
             home.bias = parameters.bias;
+            home.scales = parameters.scales;
             home.alpha = problem.alpha;
             home.beta = problem.beta;
             steps.push_back(pass(kHome, home.rows * home.group_filters, home));

@@ -100,6 +100,7 @@ std::vector<Im2colStep> plan_im2col(const Conv2dConfig& base, const Conv2dProble
                           .group_filters = sizes.filters,
                           .c_out = static_cast<uint32_t>(shape.c_out),
                           .bias = nullptr,
+                          .scales = nullptr,
                           .source = tensors.source,
                           .output = tensors.output,
                           .alpha = 1,

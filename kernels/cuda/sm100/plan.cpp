@@ -27,21 +27,42 @@ struct Frames {
     }
 };
 
+/// What of an entry follows from the problem.
+EntryRequest request_of(const ConvProblem& problem, Activation activation, EntryFunction function) {
+    return {.activation = activation,
+            .source = problem.residual ? Source::Residual : Source::None,
+            .function = problem.activation == conv::Activation::Silu ? EntryFunction::SiluInRegisters : function};
+}
+
+/// The entry of that name, or of no name the cheapest one; null if the form of activation has none of that name.
+const Conv2dEntry* find(const ConvProblem& problem, const Conv2dProblemShape& shape, Activation activation,
+                        const conv::Chip& chip, std::string_view kernel) {
+    const bool sums = kernel.starts_with("conv2d_channel_sums");
+    EntryRequest request = request_of(problem, activation, sums ? EntryFunction::ChannelSums : EntryFunction::None);
+    request.kernel = kernel;
+    return choose_entry(shape, request, rates_of(chip));
+}
+
 const Conv2dEntry& choose(const ConvProblem& problem, const Conv2dProblemShape& shape, Activation activation,
                           const conv::Chip& chip) {
-    const auto* entry =
-        choose_entry(shape,
-                     {.activation = activation,
-                      .source = problem.residual ? Source::Residual : Source::None,
-                      .function = problem.activation == conv::Activation::Silu ? EntryFunction::SiluInRegisters
-                                                                               : EntryFunction::None},
-                     rates_of(chip));
+    const Conv2dEntry* entry = find(problem, shape, activation, chip, {});
     assert(entry != nullptr);  // gates admit only what is built
     return *entry;
 }
 
+/// The entries that a caller may name.
+void append_kernels(std::vector<std::string_view>& names, const ConvProblem& problem, const Conv2dProblemShape& shape,
+                    Activation activation, const conv::Chip& chip) {
+    for (const EntryFunction function : {EntryFunction::None, EntryFunction::ChannelSums}) {
+        if (function == EntryFunction::ChannelSums && problem.activation != conv::Activation::None) continue;
+        for (const Conv2dEntry* entry : entries_for(shape, request_of(problem, activation, function), rates_of(chip)))
+            names.emplace_back(entry->name);
+    }
+}
+
 ConvStep launch(const Conv2dEntry& entry, uint32_t kernel, const ConvProblem& problem, const Conv2dProblemShape& shape,
-                const Frames& frames, const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
+                const Frames& frames, const conv::ParameterAddresses& parameters, const ConvTensors& tensors,
+                const ChipRates& rates, const conv::EncodeMap& encode) {
     const auto input = map_addresses(frames.input), residual = map_addresses(frames.residual);
     const auto output = map_addresses(frames.output);
     return entry_launch(entry, kernel,
@@ -49,8 +70,13 @@ ConvStep launch(const Conv2dEntry& entry, uint32_t kernel, const ConvProblem& pr
                                     {.activation = input,
                                      .filter = const_cast<std::byte*>(parameters.filter),
                                      .output = output,
-                                     .source = residual}),
-                        {.bias = parameters.bias, .alpha = problem.alpha, .beta = problem.residual ? problem.beta : 0},
+                                     .source = residual,
+                                     .panel = estimate(entry.config, shape, rates).panel}),
+                        {.bias = parameters.bias,
+                         .scales = parameters.scales,
+                         .alpha = problem.alpha,
+                         .beta = problem.residual ? problem.beta : 0,
+                         .channel_sums = reinterpret_cast<float*>(tensors.workspace)},
                         encode);
 }
 
@@ -77,9 +103,22 @@ std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
         {"implicit-gemm-sm100",
          "implicit GEMM of halos on SM100's tensor memory: frames in place, upsampled or normed on the way",
-         implicit_gemm_gates(), plan_implicit_gemm},
-        {"conv2d-sm100", "implicit GEMM of images on SM100's tensor memory", conv2d_gates(), plan_conv2d},
-        {"conv3d-sm100", "causal implicit GEMM in one launch on SM100's tensor memory", conv3d_gates(), plan_conv3d},
+         implicit_gemm_gates(),
+         plan_implicit_gemm,
+         conv::Rounding::Once,
+         {halo_kernels, plan_implicit_gemm_with}},
+        {"conv2d-sm100",
+         "implicit GEMM of images on SM100's tensor memory",
+         conv2d_gates(),
+         plan_conv2d,
+         conv::Rounding::Once,
+         {conv2d_kernels, plan_conv2d_with}},
+        {"conv3d-sm100",
+         "causal implicit GEMM in one launch on SM100's tensor memory",
+         conv3d_gates(),
+         plan_conv3d,
+         conv::Rounding::Once,
+         {conv3d_kernels, plan_conv3d_with}},
         {"q-slice-sm100", "a 2-D implicit GEMM a temporal tap on SM100, its epilogue adding fp32 sums", q_slice_gates(),
          [](const ConvProblem& problem, const conv::Chip& chip) {
              ConvPlan plan = plan_q_slice(problem, chip);
@@ -104,27 +143,35 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
-ConvPlan plan_conv2d(const ConvProblem& problem, const conv::Chip& chip) {
+namespace {
+
+/// A call's frames as images.
+Conv2dProblemShape images_of(const ConvProblem& problem) {
     Conv2dProblemShape shape = shape_of(problem);
     shape.n *= shape.d;
     shape.d = 1;
-    const Conv2dEntry& entry = choose(problem, shape, Activation::Frames2d, chip);
+    return shape;
+}
+
+ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const Conv2dEntry& entry) {
+    const ChipRates rates = rates_of(chip);
     ConvPlan plan;
     plan.kernels = {kernel_name(entry)};
-    plan.seconds = conv::kLaunchSeconds + estimate(entry.config, shape, rates_of(chip)).seconds;
+    plan.seconds = conv::kLaunchSeconds + estimate(entry.config, images_of(problem), rates).seconds;
+    if (entry.function == EntryFunction::ChannelSums)
+        plan.workspace_bytes = static_cast<uint64_t>(problem.filter.k) * sizeof(float);
     plan.packing = filter_packing(problem);
-    plan.steps = [&entry, problem](const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
-                                   const conv::EncodeMap& encode) {
+    plan.steps = [&entry, rates, problem](const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
+                                          const conv::EncodeMap& encode) {
         std::vector<ConvStep> steps;
         Frames left{tensors.input, tensors.residual, tensors.output};
         while (!left.input.empty()) {
             size_t count = adjoining(left.input, problem.input_frame_bytes());
             count = std::min(count, adjoining(left.output, problem.output_frame_bytes()));
             if (problem.residual) count = std::min(count, adjoining(left.residual, problem.output_frame_bytes()));
-            Conv2dProblemShape images = shape_of(problem);
+            Conv2dProblemShape images = images_of(problem);
             images.n = static_cast<int64_t>(count);
-            images.d = 1;
-            steps.push_back(launch(entry, 0, problem, images, left.first(), parameters, encode));
+            steps.push_back(launch(entry, 0, problem, images, left.first(), parameters, tensors, rates, encode));
             left = {left.input.subspan(count), problem.residual ? left.residual.subspan(count) : left.residual,
                     left.output.subspan(count)};
         }
@@ -134,31 +181,72 @@ ConvPlan plan_conv2d(const ConvProblem& problem, const conv::Chip& chip) {
     return plan;
 }
 
-ConvPlan plan_conv3d(const ConvProblem& problem, const conv::Chip& chip) {
+/// A window takes frames anywhere, a volume those that adjoin; at least one of them is there.
+ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const Conv2dEntry& window,
+                     const Conv2dEntry* volume) {
+    const ChipRates rates = rates_of(chip);
     const Conv2dProblemShape shape = shape_of(problem);
-    const Conv2dEntry& window = choose(problem, shape, Activation::Window3d, chip);
-    const Conv2dEntry* volume = nullptr;  // if a map's corners reach
-    if (declined(gates(Activation::Volume3d), shape).empty())
-        volume = &choose(problem, shape, Activation::Volume3d, chip);
     ConvPlan plan;
     plan.kernels = {kernel_name(window)};
     if (volume != nullptr) plan.kernels.push_back(kernel_name(*volume));
-    plan.seconds = conv::kLaunchSeconds + estimate(window.config, shape, rates_of(chip)).seconds;
+    plan.seconds = conv::kLaunchSeconds + estimate(window.config, shape, rates).seconds;
     plan.packing = filter_packing(problem);
-    plan.steps = [&window, volume, problem, shape](const ConvTensors& tensors,
-                                                   const conv::ParameterAddresses& parameters,
-                                                   const conv::EncodeMap& encode) {
+    plan.steps = [&window, volume, rates, problem, shape](const ConvTensors& tensors,
+                                                          const conv::ParameterAddresses& parameters,
+                                                          const conv::EncodeMap& encode) {
         const Frames frames{tensors.input, tensors.residual, tensors.output};
         const bool dense = volume != nullptr && all_adjoin(frames.input, problem.input_frame_bytes()) &&
                            all_adjoin(frames.output, problem.output_frame_bytes()) &&
                            all_adjoin(frames.residual, problem.output_frame_bytes());
         std::vector<ConvStep> steps;
-        steps.push_back(dense ? launch(*volume, 1, problem, shape, frames.first(), parameters, encode)
-                              : launch(window, 0, problem, shape, frames, parameters, encode));
+        steps.push_back(dense ? launch(*volume, 1, problem, shape, frames.first(), parameters, tensors, rates, encode)
+                              : launch(window, 0, problem, shape, frames, parameters, tensors, rates, encode));
         return steps;
     };
     add_norm(plan, problem, chip);
     return plan;
+}
+
+/// Whether a map's corners reach.
+bool fits_volume(const ConvProblem& problem) {
+    return declined(gates(Activation::Volume3d), shape_of(problem)).empty();
+}
+
+}  // namespace
+
+ConvPlan plan_conv2d(const ConvProblem& problem, const conv::Chip& chip) {
+    return plan_images(problem, chip, choose(problem, images_of(problem), Activation::Frames2d, chip));
+}
+
+std::vector<std::string_view> conv2d_kernels(const ConvProblem& problem, const conv::Chip& chip) {
+    std::vector<std::string_view> names;
+    append_kernels(names, problem, images_of(problem), Activation::Frames2d, chip);
+    return names;
+}
+
+ConvPlan plan_conv2d_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+    return plan_images(problem, chip, *find(problem, images_of(problem), Activation::Frames2d, chip, kernel));
+}
+
+ConvPlan plan_conv3d(const ConvProblem& problem, const conv::Chip& chip) {
+    const Conv2dProblemShape shape = shape_of(problem);
+    return plan_volume(problem, chip, choose(problem, shape, Activation::Window3d, chip),
+                       fits_volume(problem) ? &choose(problem, shape, Activation::Volume3d, chip) : nullptr);
+}
+
+std::vector<std::string_view> conv3d_kernels(const ConvProblem& problem, const conv::Chip& chip) {
+    std::vector<std::string_view> names;
+    append_kernels(names, problem, shape_of(problem), Activation::Window3d, chip);
+    if (fits_volume(problem)) append_kernels(names, problem, shape_of(problem), Activation::Volume3d, chip);
+    return names;
+}
+
+ConvPlan plan_conv3d_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+    const Conv2dProblemShape shape = shape_of(problem);
+    const Conv2dEntry* window = find(problem, shape, Activation::Window3d, chip, kernel);
+    if (window != nullptr) return plan_volume(problem, chip, *window, nullptr);
+    return plan_volume(problem, chip, choose(problem, shape, Activation::Window3d, chip),
+                       find(problem, shape, Activation::Volume3d, chip, kernel));
 }
 
 }  // namespace kinetograph::sm100

@@ -12,9 +12,19 @@ std::span<const conv::ConvMethod> methods();
 /// residual. Here and in the other plans a norm is a pass that follows.
 conv::ConvPlan plan_conv2d(const conv::ConvProblem& problem, const conv::Chip& chip);
 
+/// Kernels by name: also those that no plan takes by itself, conv2d_silu_staged_*, which round before SiLU too, and
+/// conv2d_channel_sums_*, which add what they store to its channels' sums, the first k floats of the workspace; the
+/// caller zeroes them.
+std::vector<std::string_view> conv2d_kernels(const conv::ConvProblem& problem, const conv::Chip& chip);
+conv::ConvPlan plan_conv2d_with(const conv::ConvProblem& problem, const conv::Chip& chip, std::string_view kernel);
+
 /// Any temporal taps, one launch: through a rank-5 tensor map if the frames follow one another in memory and its
 /// corners reach, otherwise through one map per frame, so that a history ring is read in place.
 conv::ConvPlan plan_conv3d(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+/// Kernels by name, of both forms. One of the rank-5 form runs where the frames of a call allow it.
+std::vector<std::string_view> conv3d_kernels(const conv::ConvProblem& problem, const conv::Chip& chip);
+conv::ConvPlan plan_conv3d_with(const conv::ConvProblem& problem, const conv::Chip& chip, std::string_view kernel);
 
 /// One 2-D convolution for each temporal tap: fp32 sums from and to memory, or bf16 slices that passes add and finish.
 /// Frames of a sample that do not follow one another in memory are copied into the workspace and back. Workspace: fp32

@@ -52,7 +52,7 @@ ConvStep step_of(const QsliceWork& work, const QsliceTensors& where, const Slice
                  const ConvProblem& problem, const conv::ParameterAddresses& parameters,
                  const conv::EncodeMap& encode) {
     const auto values = static_cast<uint64_t>(values_of(problem));
-    const EntryEpilogue bare{.alpha = problem.alpha};
+    const EntryEpilogue bare{.scales = parameters.scales, .alpha = problem.alpha};
     switch (work.step) {
         case QsliceStep::Slice:
             return entry_launch(*kernels.image, SliceKernels::kSlice, work.launch, bare, encode);
@@ -62,7 +62,7 @@ ConvStep step_of(const QsliceWork& work, const QsliceTensors& where, const Slice
             return entry_launch(*kernels.next_sum, SliceKernels::kNextSum, work.launch, bare, encode);
         case QsliceStep::LastSum:
             return entry_launch(*kernels.last_sum, SliceKernels::kLastSum, work.launch,
-                                {.bias = parameters.bias, .alpha = problem.alpha}, encode);
+                                {.bias = parameters.bias, .scales = parameters.scales, .alpha = problem.alpha}, encode);
         case QsliceStep::Accumulate:
             return pass(SliceKernels::kAccumulate, values,
                         AccumulateSliceParams{.sums = static_cast<float*>(where.sums),

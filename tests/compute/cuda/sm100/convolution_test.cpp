@@ -1,9 +1,9 @@
 // The SM100 back ends, whole: from a ConvProblem through dispatch, filter packing, tensor maps of the driver and
-// launches by name to numbers, on a stand-in driver that poses as a B200 and runs the kernels in the host model.
+// launches by name to numbers, on a stand-in driver that poses as a B200 and runs the kernels in the host model, or on
+// a B200.
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
-#include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
@@ -11,37 +11,22 @@
 #include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
 #include <kinetograph/tests/compute/conv/conv_properties.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
-#include <kinetograph/tests/standin/standin.hpp>
-
-#include <dlfcn.h>
-#include <gtest/gtest.h>
+#include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
 
 namespace kinetograph::conv {
 namespace {
 
 using tensor::DType;
 
-class Sm100Convolution : public testing::Test {
+class Sm100Convolution : public test::CudaLane {
   protected:
     void SetUp() override {
-        const std::string library = KINETOGRAPH_STANDIN_CUDA_LIBRARY;
-        void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        ASSERT_NE(handle, nullptr) << ::dlerror();
-        control_ = reinterpret_cast<standin::ControlFunction>(::dlsym(handle, standin::kControlSymbol))();
-        control_->reset({.name = "Stand-in B200", .architecture = "sm_100"});
-        auto created = accel::cuda::create_device({.library = library});
-        ASSERT_TRUE(created) << created.error().message;
-        device_ = std::move(*created);
+        CudaLane::SetUp();
+        if (device_ != nullptr && !device_->info().architecture.starts_with("sm_10"))
+            GTEST_SKIP() << device_->info().name << " has no tcgen05";
     }
-    void TearDown() override {
-        if (control_ == nullptr) return;
-        if (device_ != nullptr) {
-            EXPECT_EQ(device_->bytes_allocated(), 0U);
-        }
-        device_.reset();
-        EXPECT_EQ(control_->live(), standin::Live{});
-        for (const std::string& complaint : control_->complaints()) ADD_FAILURE() << complaint;
-    }
+    standin::Options pose() const override { return {.name = "Stand-in B200", .architecture = "sm_100"}; }
+    bool is_little_work() const override { return true; }
 
     int agree(std::string_view backend, std::span<const ConvShape> shapes) {
         return expect_agreement(*device_, {backend, DType::BF16, DType::BF16}, shapes);
@@ -53,8 +38,9 @@ class Sm100Convolution : public testing::Test {
         return exact;
     }
 
-    standin::Control* control_ = nullptr;
-    std::unique_ptr<accel::Device> device_;
+    /// That a stand-in has run.
+    std::uint64_t kernels_run() const { return control_ != nullptr ? control_->kernels_run() : 0; }
+    std::uint64_t one_kernel() const { return control_ != nullptr ? 1 : 0; }
 };
 
 /// The problems whose kernels the stand-in has: 32 or 96 channels.
@@ -131,10 +117,91 @@ TEST_F(Sm100Convolution, ScalesItsSumsByAlpha) {
          {"conv2d-sm100", "conv3d-sm100", "q-slice-sm100", "q-slice-rounded-sm100", "im2col-sm100"}) {
         ConvProblem p = backend == "conv2d-sm100" ? image(32, 64).problem : causal(32, 64).problem;
         p.alpha = 0.375F;
-        const auto run = run_problem(*device_, p, {.backend = backend, .repeats = 1});
+        for (const bool scales : {false, true}) {
+            p.channel_scales = scales;
+            const auto run = run_problem(*device_, p, {.backend = backend, .repeats = 1});
+            ASSERT_TRUE(run) << run.error().message;
+            EXPECT_LE(run->relative_l2, 5e-3) << backend << (scales ? ", scales" : "");
+        }
+    }
+}
+
+TEST_F(Sm100Convolution, EighthsOfAFloat32AgreeInThreeDimensionsToo) {
+    ConvShape ring = with_residual(causal(32, 72, FrameLayout::Ring)), padded = causal(64, 40);
+    padded.problem.pad.front = 2;
+    for (ConvShape shape : {causal(32, 64), ring, padded}) {
+        shape.problem.dtype = DType::F8E4M3;
+        shape.problem.channel_scales = true;
+        shape.problem.alpha = 0.25F;
+        const auto run = run_problem(*device_, shape.problem, {.backend = "conv3d-sm100", .repeats = 1});
+        ASSERT_TRUE(run) << run.error().message;
+        EXPECT_LE(run->relative_l2, 2.5e-3) << shape.problem.to_string();
+    }
+}
+
+TEST_F(Sm100Convolution, RunsTheKernelThatIsNamed) {
+    ConvProblem silu = image(64, 64).problem;
+    silu.activation = Activation::Silu;
+    ConvProblem in_time = causal(64, 200).problem;
+    in_time.filter.r = in_time.filter.s = 1;
+    in_time.pad = {};
+    const std::pair<std::string_view, ConvProblem> named[] = {
+        {"conv2d-sm100:conv2d_silu_staged_1sm_128b_None", silu},
+        {"conv2d-sm100:conv2d_channel_sums_1sm_128b_None", image(64, 64).problem},
+        {"conv3d-sm100:conv2d_Window3d_2sm_128b_n192_cluster_22", in_time},
+        {"conv3d-sm100:conv2d_Volume3d_2sm_64b_n64", causal(96, 64).problem},
+        {"implicit-gemm-sm100:sm100_halo_bf16_n192_16x8_3_64_shared", causal(64, 64).problem},
+    };
+    for (const auto& [backend, problem] : named) {
+        const auto run = run_problem(*device_, problem, {.backend = backend, .repeats = 1});
         ASSERT_TRUE(run) << run.error().message;
         EXPECT_LE(run->relative_l2, 5e-3) << backend;
+        EXPECT_EQ(run->backend, backend.substr(0, backend.find(':')));
     }
+}
+
+TEST_F(Sm100Convolution, SumsItsChannelsInTheWorkspaceWhenTheKernelThatDoesIsNamed) {
+    TestConvolution test(image(64, 64));
+    for (std::size_t i = 0; i < test.filter.size(); ++i) test.filter[i] = static_cast<float>(i % 5) - 2;
+    test.input.fill([](std::int64_t frame, std::int64_t i) { return static_cast<float>((frame + i) % 7) - 3; });
+    const auto stream = device_->create_stream("test").value();
+    const ConvProblem& p = test.shape.problem;
+    const auto made = Convolution::create(*device_, p, {test.filter, test.bias},
+                                          {.backend = "conv2d-sm100:conv2d_channel_sums_1sm_128b_None"})
+                          .value();
+    ASSERT_EQ(made->workspace_bytes(), 64 * sizeof(float));
+    const auto frames = device_->allocate("frames", 4 * (p.input_frame_bytes() + p.output_frame_bytes())).value();
+    const auto sums = device_->allocate("sums", made->workspace_bytes()).value();
+    std::vector<const std::byte*> input;
+    std::vector<std::byte*> output;
+    std::vector<float> zeros(64), found(64), wanted(64);
+    std::vector<std::uint16_t> ones(static_cast<std::size_t>(p.input_frame_bytes()) * 2, 0x3f80);
+    ASSERT_TRUE(stream->upload(frames->data(), std::as_bytes(std::span(ones))));
+    ASSERT_TRUE(stream->upload(sums->data(), std::as_bytes(std::span(zeros))));
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        input.push_back(frames->data() + i * p.input_frame_bytes());
+        output.push_back(frames->data() + 4 * p.input_frame_bytes() + i * p.output_frame_bytes());
+    }
+    ASSERT_TRUE(
+        made->enqueue(*stream, "sums", {.input = input, .output = output, .residual = {}, .workspace = sums->data()}));
+    std::vector<std::uint16_t> stored(static_cast<std::size_t>(p.output_frame_bytes()) * 2);
+    ASSERT_TRUE(stream->read_back(std::as_writable_bytes(std::span(stored)), output.front()));
+    ASSERT_TRUE(stream->read_back(std::as_writable_bytes(std::span(found)), sums->data()));
+    for (std::size_t i = 0; i < stored.size(); ++i) wanted[i % 64] += tensor::from_bf16(stored[i]);
+    for (std::size_t k = 0; k < 64; ++k) EXPECT_FLOAT_EQ(found[k], wanted[k]) << k;
+}
+
+TEST_F(Sm100Convolution, SaysWhichKernelsThereAreWhenTheOneThatIsNamedIsNone) {
+    const ConvProblem p = causal(32, 64).problem;
+    const auto refusal = [&](std::string_view backend) {
+        return run_problem(*device_, p, {.backend = backend, .repeats = 1}).error();
+    };
+    EXPECT_EQ(refusal("conv3d-sm100:conv2d_Frames2d_1sm_64b_n96").code, ErrorCode::InvalidArgument);
+    const std::string other = refusal("conv3d-sm100:nothing").message;
+    EXPECT_NE(other.find("conv3d-sm100 has no kernel \"nothing\" for it; it has conv2d_"), std::string::npos) << other;
+    EXPECT_NE(other.find("conv2d_Volume3d_2sm_64b_n64"), std::string::npos);
+    const std::string none = refusal("q-slice-sm100:conv2d_next_sum_1sm_64b").message;
+    EXPECT_NE(none.find("q-slice-sm100 takes no kernel by name"), std::string::npos) << none;
 }
 
 TEST_F(Sm100Convolution, VolumesAgreeInOneLaunchWhereverTheirFramesLie) {
@@ -151,10 +218,10 @@ TEST_F(Sm100Convolution, VolumesAgreeInOneLaunchWhereverTheirFramesLie) {
     EXPECT_EQ(agree("conv3d-sm100", shapes), 6);
     EXPECT_EQ(agree_exactly("conv3d-sm100", std::span(shapes).first(5)), 5);
     for (const ConvShape& shape : std::span(shapes).first(5)) {
-        const std::uint64_t before = control_->kernels_run();
+        const std::uint64_t before = kernels_run();
         const auto stream = device_->create_stream("test").value();
         ASSERT_TRUE(TestConvolution(shape).run(*device_, *stream, "conv3d-sm100"));
-        EXPECT_EQ(control_->kernels_run(), before + 1) << shape.problem.to_string();
+        EXPECT_EQ(kernels_run(), before + one_kernel()) << shape.problem.to_string();
     }
 }
 
@@ -171,10 +238,10 @@ TEST_F(Sm100Convolution, AnActivationGoesBetweenTheSumAndTheResidualInOneLaunch)
     EXPECT_EQ(agree("conv2d-sm100", with_silu(images)), 2);
     EXPECT_EQ(agree("conv3d-sm100", with_silu(volumes)), 4);
     for (const ConvShape& shape : with_silu({volumes[0], volumes[3]})) {
-        const std::uint64_t before = control_->kernels_run();
+        const std::uint64_t before = kernels_run();
         const auto stream = device_->create_stream("test").value();
         ASSERT_TRUE(TestConvolution(shape).run(*device_, *stream, "conv3d-sm100"));
-        EXPECT_EQ(control_->kernels_run(), before + 1) << shape.problem.to_string();
+        EXPECT_EQ(kernels_run(), before + one_kernel()) << shape.problem.to_string();
     }
 }
 

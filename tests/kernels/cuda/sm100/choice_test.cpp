@@ -32,7 +32,7 @@ TEST(Choice, GivesEveryLayerOfWan21AWindowKernelThatFitsItsFilters) {
               "conv2d_Window3d_2sm_128b_n192_residual");
     EXPECT_EQ(chosen(layer(180, 320, 384, 384, 2, 3), Activation::Window3d, Source::Residual),
               "conv2d_Window3d_2sm_128b_n192_residual");
-    EXPECT_EQ(chosen(layer(360, 640, 384, 192, 4), Activation::Frames2d), "conv2d_Frames2d_2sm_128b_n192");
+    EXPECT_EQ(chosen(layer(360, 640, 384, 192, 4), Activation::Frames2d), "conv2d_Frames2d_2sm_128b_n256_cluster_41");
 }
 
 TEST(Choice, UsesNarrowTilesWhereWideOnesWouldLeaveSmsIdle) {
@@ -48,6 +48,8 @@ TEST(Choice, FindsKernelsOfOtherElementsAndSaysWhenThereAreNone) {
     EXPECT_EQ(chosen(shape, Activation::Frames2d).substr(0, 11), "conv2d_fp16");
     shape.element = Element::F8E4M3;
     EXPECT_EQ(chosen(shape, Activation::Frames2d, Source::Residual).substr(0, 11), "conv2d_e4m3");
+    EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_e4m3_Window3d");
+    shape.element = Element::F16;
     EXPECT_EQ(chosen(shape, Activation::Window3d), "none");
 }
 
@@ -59,6 +61,47 @@ TEST(Choice, FindsKernelsWithSiluOfEveryForm) {
     EXPECT_EQ(with_silu(volume, Activation::Window3d, Source::Residual), "conv2d_silu_Window3d_2sm_128b_residual");
     EXPECT_EQ(with_silu(volume, Activation::Volume3d, Source::None), "conv2d_silu_Volume3d_2sm_128b");
     EXPECT_EQ(with_silu(image, Activation::Frames2d, Source::None), "conv2d_silu_Frames2d_2sm_64b");
+}
+
+TEST(Choice, SharesAmongPairsWhatArrivesWhereThatBoundsALayer) {
+    Conv2dProblemShape in_time = layer(176, 320, 384, 384, 2, 3);
+    in_time.r = in_time.s = 1;
+    in_time.pad_front = in_time.pad_back = {0, 0, 0};
+    EXPECT_EQ(chosen(in_time, Activation::Window3d), "conv2d_Window3d_2sm_128b_n192_cluster_42");
+    ChipRates wide;
+    wide.l2_bytes_per_clock = 80;
+    const Conv2dEntry* alone = choose_entry(in_time, {.activation = Activation::Window3d}, wide);
+    ASSERT_NE(alone, nullptr);
+    EXPECT_EQ(alone->config.cluster.size(), alone->config.cta_group);
+}
+
+TEST(Choice, WalksInPanelsWhereFiltersDoNotStayInTheL2) {
+    const Conv2dEntry* entry = choose_entry(layer(256, 256, 384, 384, 4), {});
+    ASSERT_NE(entry, nullptr);
+    EXPECT_EQ(estimate(entry->config, layer(256, 256, 384, 384, 4)).panel, 1u);
+    const Conv2dProblemShape wide = layer(256, 256, 3072, 3072, 4);  // 170 MB of filters
+    const Conv2dEstimate in_panels = estimate(entry->config, wide);
+    EXPECT_GT(in_panels.panel, 1u);
+    ChipRates larger;
+    larger.l2_bytes = 1e9;
+    EXPECT_EQ(estimate(entry->config, wide, larger).panel, 1u);
+    EXPECT_LT(estimate(entry->config, wide, larger).hbm_seconds, in_panels.hbm_seconds);
+}
+
+TEST(Choice, GivesTheKernelThatIsNamedIfItComputesTheProblem) {
+    const Conv2dProblemShape image = layer(64, 64, 128, 128);
+    const auto named = [&](std::string_view kernel, EntryFunction function) {
+        const Conv2dEntry* entry = choose_entry(image, {.function = function, .kernel = kernel});
+        return entry == nullptr ? "none" : std::string(entry->name);
+    };
+    EXPECT_EQ(named("conv2d_Frames2d_1sm_64b_n96", EntryFunction::None), "conv2d_Frames2d_1sm_64b_n96");
+    EXPECT_EQ(named("conv2d_Frames2d_1sm_64b_n96", EntryFunction::SiluInRegisters), "none");
+    EXPECT_EQ(named("conv2d_silu_staged_2sm_128b_None", EntryFunction::SiluInRegisters),
+              "conv2d_silu_staged_2sm_128b_None");
+    EXPECT_EQ(chosen(image, Activation::Frames2d, Source::None, EntryFunction::SiluInRegisters).find("staged"),
+              std::string::npos);
+    const auto all = entries_for(image, {.function = EntryFunction::SiluInRegisters});
+    EXPECT_EQ(all.size(), 6u);  // four in registers, two staged
 }
 
 TEST(Choice, EstimatesByHand) {

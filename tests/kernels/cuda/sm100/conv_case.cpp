@@ -119,6 +119,8 @@ void ConvNumbers::fill_inputs() {
     }
     std::generate(source_values_.begin(), source_values_.end(), draw);
     std::generate(bias.begin(), bias.end(), draw);
+    scales.resize(conv_.scales ? static_cast<size_t>(p.c_out) : 0);
+    for (size_t k = 0; k < scales.size(); ++k) scales[k] = std::ldexp(1.0f, static_cast<int>(k * 7 % 5) - 2);
 
     const uint32_t bytes = element_bytes(p.element);
     const auto store = [&](std::vector<float>& values, std::vector<uint8_t>& stored) {
@@ -183,15 +185,15 @@ void ConvNumbers::fill_expected() {
     allowed_.resize(outputs);
     const double lost = static_cast<double>(p.taps() * p.c_in + 4) * std::ldexp(1.0, -24);  // of fp32 additions
     for (size_t i = 0; i < outputs; ++i) {
-        double before = conv_.alpha * sums[i] + (bias.empty() ? 0.0 : bias[i % filters]);
+        const double scale = conv_.alpha * (scales.empty() ? 1.0 : double{scales[i % filters]});
+        double before = scale * sums[i] + (bias.empty() ? 0.0 : bias[i % filters]);
         if (conv_.source_is_sum) before += source_values_[i];
         const double after = conv_.function(before);
         expected_[i] = after + (conv_.source && !conv_.source_is_sum ? double{conv_.beta} * source_values_[i] : 0.0);
         const bool exact = conv_.numbers != Numbers::Random;
-        allowed_[i] = exact
-                          ? 0.0
-                          : half_step(conv_.output) * std::abs(expected_[i]) * 1.001 +
-                                lost * (conv_.alpha * magnitudes[i] + std::abs(before) + std::abs(expected_[i])) + 1e-7;
+        allowed_[i] = exact ? 0.0
+                            : half_step(conv_.output) * std::abs(expected_[i]) * 1.001 +
+                                  lost * (scale * magnitudes[i] + std::abs(before) + std::abs(expected_[i])) + 1e-7;
         if (!exact && conv_.rounds_slices) allowed_[i] += half_step(conv_.output) * slices[i] * 1.1;
         // The function's slope is at most 1.1 (SiLU).
         if (!exact && conv_.rounds_before_function) allowed_[i] += half_step(conv_.output) * std::abs(before) * 1.1;

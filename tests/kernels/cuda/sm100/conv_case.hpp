@@ -22,7 +22,9 @@ struct ConvCase {
     Conv2dProblemShape shape;
     Numbers numbers = Numbers::Random;
     bool bias = true;
+    bool scales = false;  ///< a factor for each channel
     float alpha = 1, beta = 0;
+    uint32_t panel = 1;  ///< Conv2dTensors::panel
     Element output = Element::BF16;
     Element source_value = Element::BF16;
     bool source = false;                  ///< there is a tensor C
@@ -63,7 +65,7 @@ class ConvNumbers {
     double expected(size_t index) const { return expected_[index]; }
 
     std::vector<uint8_t> activation, filter, source;  ///< [n,d,h,w,c_in], [c_out,q,r,s,c_in], [pixels,c_out]
-    std::vector<float> bias;
+    std::vector<float> bias, scales;
 
   private:
     void fill_inputs();

@@ -1,3 +1,5 @@
+#include <random>
+
 #include "model_conv.hpp"
 
 /// fp16 and fp8 e4m3 operands, and outputs of every type.
@@ -37,6 +39,32 @@ TEST(Conv2dE4m3, KeepsEveryPositionApart) {
 TEST(Conv2dE4m3, ScalesByTheProductOfTheQuantisationSteps) {
     expect_agrees<one_sm_128b(kByte)>({.shape = same2d(1, 9, 17, 128, 128, 3, 3), .alpha = 0.0078125f});
 }
+
+/// Causal filters over frames, a scale for each channel; odd ones add a residual.
+class DrawnConv3dE4m3 : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(DrawnConv3dE4m3, AgreesWithItsScales) {
+    std::mt19937 dice(GetParam());
+    const auto draw = [&](int64_t least, int64_t most) {
+        return std::uniform_int_distribution<int64_t>(least, most)(dice);
+    };
+    const int64_t side = 2 * draw(0, 1) + 1;
+    ConvCase conv{same2d(1, draw(3, 9), draw(5, 19), 32 * draw(1, 5), 8 * draw(1, 19), side, side)};
+    conv.shape.q = draw(1, 3);
+    conv.shape.d = conv.shape.q + draw(0, 3);
+    conv.shape.pad_front.d = draw(0, conv.shape.q - 1);
+    conv.scales = true;
+    conv.alpha = 0.125f;
+    conv.beta = 0.5f;
+    constexpr Element kE4m3 = Element::F8E4M3;
+    if (GetParam() % 2 == 0) {
+        expect_agrees<one_sm_64b({.element = kE4m3, .activation = Activation::Window3d})>(conv);
+    } else {
+        expect_agrees<two_sm_128b({.element = kE4m3, .activation = Activation::Window3d, .source = Source::Residual})>(
+            conv);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(TwentyProblems, DrawnConv3dE4m3, testing::Range(0u, 20u));
 
 TEST(Conv2dOutput, StoresFloat32) {
     expect_agrees<one_sm_128b({.output = Element::F32})>({same2d(1, 9, 17, 64, 136, 3, 3)});

@@ -131,6 +131,25 @@ TEST(Conv2dFaults, ALoadWarpThatLeavesBeforeItsStagesAreReleasedIsCaught) {
     expect_caught<kSquare, Fault::NoDrain>(kConv, {"of a CTA that has exited"}, Luck::Sometimes);
 }
 
+/// Faults that break no rule of the chip: the results are wrong.
+template <Fault kFault>
+void expect_wrong_scales() {
+    ConvCase conv = kConv;
+    conv.scales = true;
+    ConvNumbers numbers(conv);
+    Guarded output(numbers.output_bytes());
+    const Conv2dLaunch launch = launch_of<kOne>(numbers, output);
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        const std::string fault = run_once<kOne, kFault>(
+            launch, Conv2dEpilogueArguments<NoEpilogue>{.bias = numbers.bias.data(), .scales = numbers.scales.data()},
+            seed);
+        EXPECT_EQ(fault, "");
+        EXPECT_NE(numbers.judge(output), "") << seed;
+    }
+}
+TEST(Conv2dFaults, AScaleThatAChunksChannelsShareIsCaught) { expect_wrong_scales<Fault::OneScaleOfAChunk>(); }
+TEST(Conv2dFaults, AScaleOfTheBiasIsCaught) { expect_wrong_scales<Fault::ScaleAfterBias>(); }
+
 /// The order in cuda.h's comment: the same numbers with the axes reversed.
 TEST(Conv2dFaults, CornersInDepthFirstOrderAreCaught) {
     constexpr Conv2dConfig kVolume = one_sm_128b({.filters = 64, .activation = Activation::Volume3d});

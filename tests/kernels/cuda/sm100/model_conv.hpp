@@ -39,7 +39,11 @@ Conv2dLaunch launch_of(ConvNumbers& numbers, Guarded& output) {
     const auto stored = parts(output.data(), output.size(), frames(shape.d_out()));
     const auto source = parts(numbers.source.data(), numbers.source.size(), frames(shape.d_out()));
     return plan_launch(kConfig, shape,
-                       {.activation = activation, .filter = numbers.filter.data(), .output = stored, .source = source});
+                       {.activation = activation,
+                        .filter = numbers.filter.data(),
+                        .output = stored,
+                        .source = source,
+                        .panel = numbers.conv().panel});
 }
 
 /// Agreement with the fp64 reference under every schedule.
@@ -59,6 +63,7 @@ void expect_agrees(ConvCase conv, const Epilogue& function = {}) {
         const std::string fault = run_once<kConfig>(
             launch,
             Conv2dEpilogueArguments<Epilogue>{.bias = numbers.bias.empty() ? nullptr : numbers.bias.data(),
+                                              .scales = numbers.scales.empty() ? nullptr : numbers.scales.data(),
                                               .alpha = conv.alpha,
                                               .beta = conv.beta,
                                               .function = function},

@@ -36,6 +36,10 @@ std::string run_once(const Conv2dLaunch& launch, const Conv2dEpilogueArguments<E
     if (launch.empty()) return "";
     gpu_tests::DeviceBackend backend;
     auto on_device = after;
+    if (after.scales != nullptr) {
+        on_device.scales =
+            static_cast<const float*>(backend.place(after.scales, launch.geometry.c_out * sizeof(float)));
+    }
     if (after.bias != nullptr) {
         on_device.bias = static_cast<const float*>(backend.place(after.bias, launch.geometry.c_out * sizeof(float)));
     }

@@ -57,6 +57,10 @@ TEST(Window3d, ReadsTwoFramesOfHistoryAndFourNewOnes) { expect_agrees<kWindow>({
 TEST(Window3d, AddsResidualFramesAsAPair) {
     expect_agrees<kWindowPair>({.shape = causal(1, 4, 9, 31, 96, 96, 3, 0), .beta = 1});
 }
+TEST(Window3d, AgreesInAClusterOfPairsThatShares) {
+    expect_agrees<two_sm_128b({.filters = 64, .activation = Activation::Window3d, .cluster = {2, 2}})>(
+        {causal(1, 4, 13, 23, 64, 72, 3, 0)});
+}
 TEST(Window3d, KeepsTwoSamplesApart) { expect_agrees<kWindow>({causal(2, 3, 9, 15, 64, 72, 2, 1), Numbers::Coded}); }
 
 /// Ring order: the clip's first frame has the last address.
