@@ -25,6 +25,26 @@ void describe_batches(Compilation& c, Plan& plan) {
         plan.batches_on_lane[index_of(lane)] = static_cast<std::uint32_t>(c.lane_batches[index_of(lane)].size());
 }
 
+/// One clause for every resource that the pass writes. Its readers, if any, are culled too.
+std::string why_culled(const Compilation& c, std::uint32_t pass) {
+    std::string reason;
+    for (const Use& written : c.uses_by(pass)) {
+        if (!written.writes()) continue;
+        const auto needs = [&](const Use& use) {
+            return use.pass != pass && use.resource == written.resource &&
+                   (use.read_version == written.written_version ||
+                    (use.writes() && use.written_version == written.written_version + 1));
+        };
+        const auto reader = std::ranges::find_if(c.uses, needs);
+        const std::string& name = c.resource(written.resource).name;
+        if (!reason.empty()) reason += "; ";
+        reason += reader == c.uses.end()
+                      ? fmt::format("nothing reads \"{}\"", name)
+                      : fmt::format("\"{}\" is for \"{}\", which is culled too", name, c.pass(reader->pass).name);
+    }
+    return reason.empty() ? "it writes nothing" : reason;
+}
+
 void describe_passes(Compilation& c, Plan& plan) {
     std::vector<std::uint32_t> barriers(c.planned.size(), 0);
     for (const PlacedBarrier& placed : c.barriers) ++barriers[placed.position];
@@ -37,7 +57,7 @@ void describe_passes(Compilation& c, Plan& plan) {
     }
     for (const PlacedBarrier& placed : c.barriers) plan.passes[placed.position].barriers.push_back(placed.barrier);
     for (std::uint32_t pass = 0; pass < c.alive.size(); ++pass)
-        if (c.alive[pass] == 0) plan.culled.push_back(c.pass(pass).name);
+        if (c.alive[pass] == 0) plan.culled.push_back({c.pass(pass).name, why_culled(c, pass)});
 }
 
 PlannedResource describe_resource(const Compilation& c, std::uint32_t r) {

@@ -108,12 +108,19 @@ struct PlannedResource {
     bool culled = false;
 };
 
+/// A pass whose results nobody needs: it is in no batch.
+struct CulledPass {
+    std::string name;
+    std::string reason;  ///< `nothing reads "up2.out"`; `"up2.out" is for "unused", which is culled too`
+    friend bool operator==(const CulledPass&, const CulledPass&) = default;
+};
+
 struct Plan {
     Fingerprint fingerprint;
     std::vector<PlannedPass> passes;         ///< in execution order; culled passes are absent
     std::vector<Batch> batches;              ///< in submission order
     std::vector<PlannedResource> resources;  ///< same indices as FrameGraph::resources()
-    std::vector<std::string> culled;         ///< names of culled passes
+    std::vector<CulledPass> culled;          ///< in declaration order
     std::array<std::uint64_t, kMaxDomains> arena_bytes{};
     std::array<std::uint32_t, kMaxLanes> batches_on_lane{};
     std::uint64_t transient_bytes = 0;  ///< sum without aliasing

@@ -69,9 +69,10 @@ std::string Plan::to_graphviz() const {
                                   resource.offset + resource.bytes, to_string(resource.domain), resource.first_pass,
                                   resource.last_pass);
     if (!arenas.empty()) fmt::format_to(line, "  arenas [shape=note, label={}];\n", escaped_lines(arenas));
-    std::string names;
-    for (const std::string& name : culled) names += name + "\n";
-    if (!names.empty()) fmt::format_to(line, "  culled [shape=note, style=dotted, label={}];\n", escaped_lines(names));
+    std::string unused;
+    for (const CulledPass& pass : culled) unused += fmt::format("{}: {}\n", pass.name, pass.reason);
+    if (!unused.empty())
+        fmt::format_to(line, "  culled [shape=note, style=dotted, label={}];\n", escaped_lines(unused));
     text += "}\n";
     return text;
 }

@@ -82,7 +82,8 @@ std::string Plan::to_json() const {
     for (const Batch& batch : batches) json["batches"].push_back(graph::to_json(*this, batch));
     json["resources"] = Json::array();
     for (const PlannedResource& resource : resources) json["resources"].push_back(graph::to_json(resource));
-    json["culled"] = culled;
+    json["culled"] = Json::array();
+    for (const CulledPass& pass : culled) json["culled"].push_back({{"name", pass.name}, {"reason", pass.reason}});
     return json.dump(2, ' ', false, Json::error_handler_t::replace);  // names may be any bytes
 }
 

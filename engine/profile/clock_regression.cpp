@@ -71,6 +71,12 @@ void ClockRegression::fit() {
     residual_ = Nanoseconds(std::llround(std::sqrt(squares / sum)));
 }
 
+Nanoseconds ClockRegression::error() const {
+    if (empty()) return {};
+    const double weight = std::ranges::max(readings_, {}, &Reading::weight).weight;
+    return residual_ + Nanoseconds(std::llround(1.0 / std::sqrt(weight)));
+}
+
 Nanoseconds ClockRegression::to_host(std::uint64_t ticks) const {
     assert(!empty() && "a clock is mapped only after its first reading");
     const double x = nominal_since(origin_.ticks, ticks);

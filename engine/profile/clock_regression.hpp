@@ -29,6 +29,9 @@ class ClockRegression {
     double drift_ppm() const { return drift_ * 1e6; }  ///< of the device clock against its nominal period
     /// Root mean square distance of the readings from the line.
     Nanoseconds residual() const { return residual_; }
+    /// Of a time on the host axis: the residual, and the uncertainty of the best reading, which an offset common to all
+    /// readings may reach. 0 while empty.
+    Nanoseconds error() const;
 
   private:
     struct Reading {

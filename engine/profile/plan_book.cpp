@@ -60,7 +60,7 @@ PlanFacts facts_of(const graph::Plan& plan, NameTable& names) {
     PlanFacts facts;
     facts.transient_bytes = plan.transient_bytes;
     facts.hand_over_cost = plan.hand_over_cost;
-    facts.culled = plan.culled;
+    for (const graph::CulledPass& pass : plan.culled) facts.culled.push_back({pass.name, pass.reason});
     for (const graph::PlannedPass& pass : plan.passes)
         facts.passes.push_back(
             {.name = names.intern(pass.name), .barriers = static_cast<std::uint32_t>(pass.barriers.size())});
@@ -98,7 +98,7 @@ std::vector<Dependency> dependencies_of(const Accesses& accesses) {
             const auto writer = std::ranges::lower_bound(writers, std::pair(each.resource, needed), {}, key);
             if (writer == writers.end() || key(*writer) != std::pair(each.resource, needed) || writer->pass == pass)
                 continue;
-            result.push_back({writer->pass, pass, each.resource});
+            result.push_back({writer->pass, pass, each.resource, needed});
         }
     return result;
 }

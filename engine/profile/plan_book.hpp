@@ -38,6 +38,7 @@ struct PassFacts {
 struct Dependency {
     std::uint32_t from = kNone, to = kNone;  ///< PlanFacts::passes
     std::uint32_t resource = kNone;          ///< PlanFacts::resources
+    std::uint32_t version = 0;               ///< of the resource, as `from` has left it
     friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 
@@ -71,6 +72,12 @@ struct ArenaFacts {
     friend bool operator==(const ArenaFacts&, const ArenaFacts&) = default;
 };
 
+/// A pass that reaches no output.
+struct CulledFacts {
+    std::string name, reason;
+    friend bool operator==(const CulledFacts&, const CulledFacts&) = default;
+};
+
 /// One compiled graph. Its passes are in the order of execution; those of a lane that records nothing have neither work
 /// nor dependencies.
 struct PlanFacts {
@@ -82,8 +89,8 @@ struct PlanFacts {
     std::vector<ArenaFacts> arenas;
     std::uint64_t transient_bytes = 0;  ///< without aliasing
     Nanoseconds hand_over_cost{};
-    std::vector<std::string> culled;  ///< passes that reach no output
-    std::uint32_t batches_told = 0;   ///< by their lanes
+    std::vector<CulledFacts> culled;
+    std::uint32_t batches_told = 0;  ///< by their lanes
     bool is_complete() const { return batches_told == batches.size(); }
     /// The index of a pass, or kNone.
     std::uint32_t find(NameId name, NameId track) const;

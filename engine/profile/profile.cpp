@@ -16,6 +16,13 @@ double seconds(Nanoseconds time) { return static_cast<double>(time.count()) * 1e
 
 std::uint64_t key_of(NameId name, NameId track) { return std::uint64_t{name} << 32U | track; }
 
+/// The newest step whose passes were timed, if any was.
+const Step& newest_timed(const PlanSteps& steps) {
+    for (std::size_t i = steps.newest.size(); i-- > 0;)
+        if (steps.newest[i].spans.size() > 1) return steps.newest[i];
+    return steps.newest.back();
+}
+
 }  // namespace
 
 void DurationHistory::add(Nanoseconds duration) {
@@ -136,6 +143,7 @@ void Profile::keep_if_spike(const Step& step, const DurationSketch& earlier) {
 
 void Profile::refresh_shares(Nanoseconds now) {
     refreshed_ = now;
+    ceilings_ = recorder_.ceilings();
     const Window window{std::max(now - options_.window, recorder_.first_begin().value_or(now)), now};
     std::vector<SpanRecord> spans;
     const std::size_t most = kSweptSpans / std::max<std::size_t>(tracks_.size(), 1);
@@ -165,6 +173,26 @@ void Profile::refresh_shares(Nanoseconds now) {
     }
     if (all > 0.0)
         for (PassProfile& pass : passes_) pass.share /= all;
+    for (PassProfile& pass : passes_)
+        if (pass.plan != kNoPlan && pass.in_plan == kNone && pass.share > 0.0) split_share(pass);
+}
+
+/// A span of a plan that is none of its passes is a batch whose passes were not timed in that execution: its time is
+/// shared among the passes of its track as their medians are.
+void Profile::split_share(PassProfile& batch) {
+    const auto facts = plan(batch.plan);
+    if (facts == nullptr) return;
+    std::vector<PassProfile*> timed;
+    double sum = 0.0;
+    for (const PassFacts& pass : facts->passes) {
+        const auto found = index_.find(key_of(pass.name, pass.track));
+        if (pass.track != batch.track || found == index_.end()) continue;
+        timed.push_back(&passes_[found->second]);
+        sum += seconds(timed.back()->quantile(0.5));
+    }
+    if (sum <= 0.0) return;
+    for (PassProfile* pass : timed) pass->share += batch.share * seconds(pass->quantile(0.5)) / sum;
+    batch.share = 0.0;
 }
 
 void Profile::add_frame(const FrameTimes& frame) {
@@ -186,10 +214,11 @@ void Profile::blame(const FrameTimes& frame) {
     ++pacing_.late;
     LateFrame late{.index = frame.index, .shown = frame.shown};
     for (const PlanSteps& steps : steps_)
-        for (const SpanRecord& span : steps.newest.back().spans) {
+        for (const SpanRecord& span : newest_timed(steps).spans) {
             const Nanoseconds excess = span.length() - find(span.name, span.track)->quantile(0.5);
             if (late.pass == 0 || excess > late.excess) {
                 late.pass = span.name;
+                late.track = span.track;
                 late.excess = excess;
             }
         }
@@ -197,17 +226,9 @@ void Profile::blame(const FrameTimes& frame) {
     pacing_.late_frames.push_back(late);
 }
 
-void Profile::set_ceiling(std::string_view track, Ceiling ceiling) {
-    const auto known = std::ranges::find(ceilings_, track, &std::pair<std::string, Ceiling>::first);
-    if (known != ceilings_.end())
-        known->second = std::move(ceiling);
-    else
-        ceilings_.emplace_back(track, std::move(ceiling));
-}
-
 const Ceiling* Profile::ceiling(NameId track) const {
-    const auto known = std::ranges::find(ceilings_, text(track), &std::pair<std::string, Ceiling>::first);
-    return known != ceilings_.end() ? &known->second : nullptr;
+    const auto known = std::ranges::find(ceilings_, track, &TrackCeiling::track);
+    return known != ceilings_.end() ? &known->ceiling : nullptr;
 }
 
 const PassProfile* Profile::find(NameId name, NameId track) const {
@@ -276,6 +297,7 @@ Capture Profile::capture(std::string label) const {
         if (const PassFacts* facts = this->facts(pass)) {
             summary.operations = facts->operations;
             summary.bytes = facts->bytes;
+            summary.of_roofline = rates(pass).of_roofline;
             summary.kernel = facts->kernel;
         }
         capture.passes.push_back(std::move(summary));

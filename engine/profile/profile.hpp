@@ -11,12 +11,6 @@
 
 namespace kinetograph::profile {
 
-/// What a device can do at best, as measured on it.
-struct Ceiling {
-    double operations_per_second = 0.0, bytes_per_second = 0.0;  ///< 0: not known
-    std::string source{};                                        ///< which measurement
-};
-
 /// The newest durations of a pass, oldest first.
 class DurationHistory {
   public:
@@ -67,7 +61,7 @@ struct FrameTimes {
 struct LateFrame {
     std::uint64_t index = 0;
     Nanoseconds shown{};
-    NameId pass = 0;  ///< that exceeded its median most, in the newest step of any plan
+    NameId pass = 0, track = 0;  ///< what exceeded its median most, in the newest step of any plan
     Nanoseconds excess{};
 };
 
@@ -121,7 +115,6 @@ class Profile {
     /// Takes over the rest, and counts the steps that are under way as complete: at the end of a run.
     void finish(Nanoseconds now);
     void add_frame(const FrameTimes& frame);
-    void set_ceiling(std::string_view track, Ceiling ceiling);
     void set_memory(std::vector<MemoryUse> uses) { memory_ = std::move(uses); }
     /// Long enough for a few steps, or the shares of a slow decoder change with every one.
     void set_window(Nanoseconds window) { options_.window = window; }
@@ -135,7 +128,7 @@ class Profile {
     /// What the pass's plan says of it; null where it says nothing.
     const PassFacts* facts(const PassProfile& pass) const;
     PassRates rates(const PassProfile& pass) const;
-    const Ceiling* ceiling(NameId track) const;
+    const Ceiling* ceiling(NameId track) const;  ///< null: nobody has measured it
 
     /// A track's newest spans by begin, kSpansOfTrack at most.
     struct Track {
@@ -165,6 +158,7 @@ class Profile {
     void complete(Step step);
     void keep_if_spike(const Step& step, const DurationSketch& earlier);
     void refresh_shares(Nanoseconds now);
+    void split_share(PassProfile& batch);
     void blame(const FrameTimes& frame);
 
     const Recorder& recorder_;
@@ -180,7 +174,7 @@ class Profile {
     std::deque<Spike> spikes_;
     Pacing pacing_;
     std::vector<MemoryUse> memory_;
-    std::vector<std::pair<std::string, Ceiling>> ceilings_;
+    std::vector<TrackCeiling> ceilings_;
     mutable std::vector<std::shared_ptr<const PlanFacts>> plans_;  // as last asked for
     Nanoseconds refreshed_ = Nanoseconds::min();
 };

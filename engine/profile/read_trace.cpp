@@ -43,7 +43,7 @@ BatchFacts batch_from(const json& stored, std::size_t batches, std::size_t passe
 
 PlanFacts plan_from(const json& stored, NameTable& names) {
     PlanFacts plan;
-    plan.culled = stored.at("culled").get<std::vector<std::string>>();
+    for (const json& pass : stored.at("culled")) plan.culled.push_back({pass.at("name"), pass.at("reason")});
     const json none = json::array();
     for (const json& pass : stored.value("passes", none)) plan.passes.push_back(pass_from(pass, names));
     const json batches = stored.value("batches", none);
@@ -72,6 +72,10 @@ TraceFile trace_from(const json& stored) {
         const json ours = stored.value("kinetograph", json::object());
         for (const json& plan : ours.value("plans", json::array()))
             plans[plan.at("id")] = recorder.plans().add(plan_from(plan, recorder.names()));
+        for (const json& ceiling : ours.value("ceilings", json::array()))
+            recorder.note_ceiling(
+                ceiling.at("track").get<std::string>(),
+                {ceiling.at("operations_per_second"), ceiling.at("bytes_per_second"), ceiling.at("source")});
     }
     const auto key_of = [](const json& event) { return std::pair(event.at("pid").dump(), event.at("tid").dump()); };
     std::map<std::pair<std::string, std::string>, std::string> threads;

@@ -123,6 +123,21 @@ std::vector<CounterSample> Recorder::counters() const {
     return {counters_.begin(), counters_.end()};
 }
 
+void Recorder::note_ceiling(std::string_view track, Ceiling ceiling) {
+    const NameId id = names_.intern(track);
+    const std::lock_guard lock(notes_mutex_);
+    const auto known = std::ranges::find(ceilings_, id, &TrackCeiling::track);
+    if (known == ceilings_.end())
+        ceilings_.push_back({id, std::move(ceiling)});
+    else
+        known->ceiling = std::move(ceiling);
+}
+
+std::vector<TrackCeiling> Recorder::ceilings() const {
+    const std::lock_guard lock(notes_mutex_);
+    return ceilings_;
+}
+
 std::vector<TrackClock> Recorder::clocks() const {
     const std::lock_guard lock(notes_mutex_);
     return clocks_;

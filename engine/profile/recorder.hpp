@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,17 @@ struct TrackClock {
     NameId track = 0;
     Nanoseconds error{};     ///< of a time on the host axis
     double drift_ppm = 0.0;  ///< against its nominal period
+};
+
+/// What a track's device can do at best, as measured on it.
+struct Ceiling {
+    double operations_per_second = 0.0, bytes_per_second = 0.0;  ///< 0: not known
+    std::string source{};                                        ///< which measurement
+    friend bool operator==(const Ceiling&, const Ceiling&) = default;
+};
+struct TrackCeiling {
+    NameId track = 0;
+    Ceiling ceiling;
 };
 
 /// A value at a time, for a trace: the depth of a queue, bytes held.
@@ -83,6 +95,10 @@ class Recorder {
     void note_clock(std::string_view track, Nanoseconds error, double drift_ppm);
     std::vector<TrackClock> clocks() const;
 
+    /// Whoever has measured a track's device says so.
+    void note_ceiling(std::string_view track, Ceiling ceiling);
+    std::vector<TrackCeiling> ceilings() const;
+
     /// A few a frame: this takes a lock. Bounded like the spans.
     void count(std::string_view counter, Nanoseconds time, double value);
     std::vector<CounterSample> counters() const;
@@ -108,7 +124,8 @@ class Recorder {
     std::atomic<std::uint64_t> cleared_{0};  ///< tickets before are forgotten
     std::atomic<std::int64_t> first_begin_;
     mutable std::mutex notes_mutex_;
-    std::vector<TrackClock> clocks_;  ///< a few
+    std::vector<TrackClock> clocks_;      ///< a few
+    std::vector<TrackCeiling> ceilings_;  ///< a few
     std::deque<CounterSample> counters_;
 };
 

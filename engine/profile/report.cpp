@@ -33,12 +33,13 @@ nlohmann::json percentiles(const DurationSketch& sketch) {
 std::string to_csv(const Capture& capture) {
     std::string text =
         "pass,track,kernel,calls,first_ns,last_ns,mean_ns,p50_ns,p95_ns,p99_ns,max_ns,deviation_ns,share,operations,"
-        "bytes\n";
+        "bytes,roofline\n";
     for (const PassSummary& pass : capture.passes)
-        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.1f},{:.6f},{:.0f},{}\n", csv_field(pass.name),
-                            csv_field(pass.track), csv_field(pass.kernel), pass.calls, pass.first.count(),
-                            pass.last.count(), pass.mean.count(), pass.p50.count(), pass.p95.count(), pass.p99.count(),
-                            pass.max.count(), pass.deviation, pass.share, pass.operations, pass.bytes);
+        text +=
+            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.1f},{:.6f},{:.0f},{},{:.6f}\n", csv_field(pass.name),
+                        csv_field(pass.track), csv_field(pass.kernel), pass.calls, pass.first.count(),
+                        pass.last.count(), pass.mean.count(), pass.p50.count(), pass.p95.count(), pass.p99.count(),
+                        pass.max.count(), pass.deviation, pass.share, pass.operations, pass.bytes, pass.of_roofline);
     return text;
 }
 

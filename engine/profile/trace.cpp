@@ -96,7 +96,9 @@ class Writer {
 };
 
 json to_json(const PlanFacts& plan, const NameTable& names) {
-    json result{{"id", plan.id}, {"culled", plan.culled}};
+    json result{{"id", plan.id}, {"culled", json::array()}};
+    for (const CulledFacts& pass : plan.culled)
+        result["culled"].push_back({{"name", pass.name}, {"reason", pass.reason}});
     for (const PassFacts& pass : plan.passes)
         result["passes"].push_back({{"name", names.text(pass.name)},
                                     {"track", names.text(pass.track)},
@@ -123,16 +125,22 @@ json to_json(const PlanFacts& plan, const NameTable& names) {
 }  // namespace
 
 std::string to_chrome_trace(const Recorder& recorder, const TraceFacts& facts) {
-    json plans = json::array(), clocks = json::array();
+    json plans = json::array(), clocks = json::array(), ceilings = json::array();
     for (const auto& plan : recorder.plans().all()) plans.push_back(to_json(*plan, recorder.names()));
     for (const TrackClock& clock : recorder.clocks())
         clocks.push_back({{"track", recorder.names().text(clock.track)},
                           {"error_ns", clock.error.count()},
                           {"drift_ppm", clock.drift_ppm}});
+    for (const auto& [track, ceiling] : recorder.ceilings())
+        ceilings.push_back({{"track", recorder.names().text(track)},
+                            {"operations_per_second", ceiling.operations_per_second},
+                            {"bytes_per_second", ceiling.bytes_per_second},
+                            {"source", ceiling.source}});
     const json trace{{"traceEvents", Writer(recorder).events()},
                      {"displayTimeUnit", "ms"},
                      {"otherData", facts},
-                     {"kinetograph", {{"plans", std::move(plans)}, {"clocks", std::move(clocks)}}}};
+                     {"kinetograph",
+                      {{"plans", std::move(plans)}, {"clocks", std::move(clocks)}, {"ceilings", std::move(ceilings)}}}};
     // A name that is not UTF-8 must not fail the whole trace: its bytes are replaced.
     return trace.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -13,7 +13,9 @@ TEST(Cull, DropsWhatReachesNoOutputAndNamesIt) {
     scene.consume("b", Lane::Accelerator, {a});
     const auto plan = compile(scene.frame).value();
     EXPECT_EQ(batches_of(plan), "a b");
-    EXPECT_EQ(plan.culled, (std::vector<std::string>{"unused", "unused too"}));
+    EXPECT_EQ(plan.culled,
+              (std::vector<CulledPass>{{"unused", "\"unused.out\" is for \"unused too\", which is culled too"},
+                                       {"unused too", "nothing reads \"unused too.out\""}}));
     EXPECT_FALSE(plan.resources[a.resource()].culled);
     EXPECT_TRUE(plan.resources[unused.resource()].culled);
     EXPECT_EQ(plan.transient_bytes, kKiB);
@@ -35,7 +37,7 @@ TEST(Cull, AnImportThatIsNotExportedIsNoOutput) {
     scene.pass("fill", Lane::Accelerator, {.writes = {&scratch}});
     const auto plan = compile(scene.frame).value();
     EXPECT_EQ(batches_of(plan), "");
-    EXPECT_EQ(plan.culled, std::vector<std::string>{"fill"});
+    EXPECT_EQ(plan.culled, (std::vector<CulledPass>{{"fill", "nothing reads \"scratch\""}}));
 }
 
 TEST(Cull, AnEmptyGraphIsAnEmptyPlan) {

@@ -28,7 +28,7 @@ TEST(PlanDump, GraphvizShowsLanesBatchesWaitsAndBytes) {
   graphics_0 -> accelerator_0 [style=dashed, color=gray, constraint=false, label="1 ago"];
   accelerator_0 -> graphics_0 [style=dashed, label="50 us"];
   arenas [shape=note, label="conv \"1\".out [0, 1024) of shared, passes 0-1\l"];
-  culled [shape=note, style=dotted, label="unused\l"];
+  culled [shape=note, style=dotted, label="unused: nothing reads \"unused.out\"\l"];
 }
 )");
 }
@@ -119,7 +119,10 @@ TEST(PlanDump, JsonHoldsTheWholePlan) {
     }
   ],
   "culled": [
-    "unused"
+    {
+      "name": "unused",
+      "reason": "nothing reads \"unused.out\""
+    }
   ]
 })");
 }

@@ -16,6 +16,16 @@ TEST(ClockRegression, OneReadingFixesTheOffsetAtTheNominalPeriod) {
     EXPECT_EQ(clock.to_host(1000).count(), 50'000);
     EXPECT_EQ(clock.to_host(1500).count(), 51'000);
     EXPECT_EQ(clock.to_host(500).count(), 49'000);
+    EXPECT_EQ(clock.error(), Nanoseconds(10)) << "of its only reading";
+}
+
+TEST(ClockRegression, ItsErrorIsThatOfTheBestReadingAndTheDistanceFromTheLine) {
+    ClockRegression clock;
+    EXPECT_EQ(clock.error(), Nanoseconds(0)) << "nothing is known";
+    for (std::int64_t i = 0; i < 32; ++i)
+        clock.add(static_cast<std::uint64_t>(i * kSecond), Nanoseconds(i * kSecond + (i % 2 == 0 ? 300 : -300)),
+                  Nanoseconds(i == 7 ? 2000 : 2500));
+    EXPECT_NEAR(static_cast<double>(clock.error().count()), 2300.0, 20.0);
 }
 
 TEST(ClockRegression, FindsADriftOf35PpmThroughMicrosecondsOfNoise) {

@@ -81,7 +81,7 @@ TEST(PlanBook, KnowsPassesWorkWaitsAndMemoryOnceTheLanesHaveTold) {
     EXPECT_EQ(facts->resources[facts->dependencies[0].resource].name, "values");
     ASSERT_EQ(facts->batches[1].waits.size(), 1U);
     EXPECT_EQ(facts->batches[1].waits[0].batch, 0U);
-    EXPECT_EQ(facts->culled, std::vector<std::string>{"unused"});
+    EXPECT_EQ(facts->culled, (std::vector<CulledFacts>{{"unused", "nothing reads \"waste\""}}));
     ASSERT_EQ(facts->arenas.size(), 1U);
     EXPECT_EQ(facts->arenas[0].domain, "accelerator");
 }

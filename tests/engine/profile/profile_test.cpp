@@ -89,7 +89,8 @@ TEST_F(ProfileTest, SharesAreThoseOfTheStatisticsOverTheSameSpans) {
 }
 
 TEST_F(ProfileTest, RatesAreOfTheMedianAndOfTheDevicesCeilings) {
-    profile_.set_ceiling("accelerator", {.operations_per_second = 80e9, .bytes_per_second = 100e6, .source = "a test"});
+    recorder_.note_ceiling("accelerator",
+                           {.operations_per_second = 80e9, .bytes_per_second = 100e6, .source = "a test"});
     for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 1000);
     profile_.update(milliseconds(10));
     const PassRates rates = profile_.rates(pass("decode", "accelerator"));  // 4e6 operations and 8000 bytes in 100 us

@@ -80,10 +80,14 @@ TEST(Trace, ComesBackFromItsFileWithPlansAndFacts) {
     const PlanId id = recorder.plans().add(plan);
     recorder.add(Span{"decode", "accelerator", Nanoseconds(1000), Nanoseconds(5001), 1, id});
     recorder.add(Span{"draw", "graphics", Nanoseconds(6000), Nanoseconds(7000), 1, id});
+    const Ceiling ceiling{4e12, 30e9, "a product of 512x512 matrices, a copy"};
+    recorder.note_ceiling("accelerator", ceiling);
     ASSERT_TRUE(write_chrome_trace(path, recorder, {{"commit", "abc"}}));
     const auto trace = read_chrome_trace(path);
     ASSERT_TRUE(trace) << trace.error().message;
     EXPECT_EQ(trace->facts.at("commit"), "abc");
+    ASSERT_EQ(trace->recorder->ceilings().size(), 1U);
+    EXPECT_EQ(trace->recorder->ceilings()[0].ceiling, ceiling);
     const auto spans = trace->recorder->spans();
     ASSERT_EQ(spans.size(), 2U);
     EXPECT_EQ(spans[0].name, "decode");
