@@ -214,10 +214,18 @@ struct DeviceHooks {
     MemoryBudget budget{};  ///< until Device::set_budget()
 };
 
+/// How well Event::time() is known on the host's axis.
+struct ClockQuality {
+    Nanoseconds error{};
+    double drift_ppm = 0.0;  ///< of the device's clock
+};
+
 class Device {
   public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
+    /// Nothing where events are stamped with the host's clock, and before the first event.
+    virtual std::optional<ClockQuality> clock_quality() const { return std::nullopt; }
     const Log& log() const { return log_; }
     /// Of a GPU: how its driver is called. Null: not a GPU.
     virtual std::shared_ptr<gpu::Context> gpu_context() const { return nullptr; }

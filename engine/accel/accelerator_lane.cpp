@@ -1,5 +1,7 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
+#include <kinetograph/engine/base/tool_range.hpp>
+
 #include <pthread.h>
 
 #include <algorithm>
@@ -238,6 +240,7 @@ void AcceleratorLane::execute(const graph::BatchRecord& record, const std::vecto
         const graph::PassRecord& pass = record.passes[i];
         if (!events.empty() && (i == 0 || events[i].begin != events[i - 1].end)) stream_->record(events[i].begin);
         PassContext context(pass, record.execution, *stream_);
+        const ToolRange range(pass.planned->name);
         pass.node->execute(context);
         if (!events.empty()) stream_->record(events[i].end);
     }
@@ -274,10 +277,14 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     if (!stream_->status()) return nullptr;                // nothing runs until the error has been reported
     BatchGraphs::Entry& entry = graphs_.find(batch_key(record), timeline_->value());
     if (entry.declined) return nullptr;
-    for (const auto& graph : entry.graphs)
-        if (graph->unread_replays == 0 || graph->passes.empty()) return graph.get();
-    if (entry.graphs.size() >= BatchGraphs::kGraphsPerBatch)
-        return nullptr;  // the times of that many replays are still unread
+    const bool stamped = times_graphs() && is_stamped(record.execution);
+    std::size_t of_this_form = 0;
+    for (const auto& graph : entry.graphs) {
+        if (graph->passes.empty() == stamped) continue;
+        if (!stamped || graph->unread_replays == 0) return graph.get();
+        ++of_this_form;
+    }
+    if (of_this_form >= BatchGraphs::kGraphsPerBatch) return nullptr;  // the times of so many are not read
     auto captured = capture(record);
     if (!captured) {
         entry.declined = std::move(captured.error());
@@ -290,8 +297,14 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     return entry.graphs.back().get();
 }
 
-/// A stamp inside a graph costs the device and the replaying thread two microseconds each (H200): a pass begins where
-/// the one before it ends.
+/// A stamp inside a graph costs the device and the replaying thread two microseconds each, and parts kernels that would
+/// overlap: a decoder's step takes a tenth longer with a stamp after every pass (H200). So most executions have none.
+bool AcceleratorLane::is_stamped(std::uint64_t execution) {
+    constexpr std::uint64_t kFirst = 16, kEvery = 32;
+    return execution < kFirst || execution % kEvery == 0;
+}
+
+/// A pass begins where the one before it ends: a stamp each.
 Result<std::vector<PassEvents>> AcceleratorLane::take_chained_events(const graph::BatchRecord& record) {
     std::vector<PassEvents> chain;
     chain.reserve(record.passes.size());
@@ -310,7 +323,7 @@ bool AcceleratorLane::times_graphs() const { return recorder_ != nullptr && devi
 
 Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchRecord& record) {
     auto batch = std::make_unique<BatchGraph>();
-    if (times_graphs()) {
+    if (times_graphs() && is_stamped(record.execution)) {
         KG_TRY(batch->passes, take_chained_events(record));
     }
     KG_CHECK(stream_->begin_capture());
@@ -321,7 +334,7 @@ Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchR
 
 Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGraph& graph) {
     Timed timed = timed_of(record);
-    if (times_graphs()) {
+    if (!graph.passes.empty()) {
         KG_TRY(timed.done, take_event());
         timed.replayed = &graph;
     } else if (recorder_ != nullptr) {
@@ -330,6 +343,7 @@ Result<void> AcceleratorLane::replay(const graph::BatchRecord& record, BatchGrap
                                        record.passes.front().planned->name, record.passes.back().planned->name)));
         timed.passes.push_back(std::move(events));
     }
+    const ToolRange range(record.passes.front().planned->name);
     KG_CHECK(enqueue_waits(record));
     if (!timed.passes.empty()) stream_->record(timed.passes.front().begin);
     stream_->replay(*graph.graph);
@@ -386,6 +400,8 @@ bool AcceleratorLane::collect(Timed& batch) {
             recorder_->add(profile::SpanRecord{pass.name, track, batch.plan, *begin, *end, batch.execution});
         before = &pass;
     }
+    if (const auto clock = device_.clock_quality())
+        recorder_->note_clock(to_string(lane_), clock->error, clock->drift_ppm);
     for (PassEvents& pass : batch.passes) {
         give_back(std::move(pass.begin));
         give_back(std::move(pass.end));

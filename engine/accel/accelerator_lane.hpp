@@ -48,8 +48,9 @@ struct BatchCounts {
 };
 
 /// Runs batches of accelerator passes on one stream; every pass becomes a profile span when `recorder` is given.
-/// Replayed batches are timed pass by pass where the device stamps events inside graphs (DeviceInfo::can_time_graphs);
-/// elsewhere such a batch is one span named "12 passes from conv_in to head".
+/// Replayed batches are timed pass by pass in the first 16 executions and one of 32 later ones, where the device stamps
+/// events inside graphs (DeviceInfo::can_time_graphs); the others, and all elsewhere, are one span named
+/// "12 passes from conv_in to head".
 /// Batches signal the lane's timeline and those of its views that the stream sees. A timeline that the stream sees
 /// neither itself nor in a view is waited for by a relay thread, which signals a timeline of the device. If its owner
 /// fails, the stream goes on with undefined contents, and wait() reports it.
@@ -114,6 +115,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<std::unique_ptr<BatchGraph>> capture(const graph::BatchRecord& record);
     Result<void> replay(const graph::BatchRecord& record, BatchGraph& graph);
     bool times_graphs() const;
+    static bool is_stamped(std::uint64_t execution);
     Timed timed_of(const graph::BatchRecord& record);
     void collect_locked();
     bool collect(Timed& batch);

@@ -61,9 +61,8 @@ void DeviceClock::read_together() {
     if (device_.table().vkGetCalibratedTimestampsEXT(device_.handle(), infos.size(), infos.data(), stamps.data(),
                                                      &deviation) != VK_SUCCESS)
         return;
-    uncertainty_ = Nanoseconds(static_cast<std::int64_t>(deviation));
     last_reading_ = Nanoseconds(static_cast<std::int64_t>(stamps[1]));
-    regression_.add(stamps[0], last_reading_, uncertainty_);
+    regression_.add(stamps[0], last_reading_, Nanoseconds(static_cast<std::int64_t>(deviation)));
 }
 
 /// The stamp is taken between submission and completion; of several tries the one with the shortest interval counts.
@@ -98,8 +97,7 @@ Result<void> DeviceClock::anchor() {
     }
     device_.table().vkDestroyQueryPool(device_.handle(), pool, nullptr);
     if (!outcome) return fail(outcome.error());
-    uncertainty_ = best_width / 2;
-    regression_.add(best_ticks, best_host, uncertainty_);
+    regression_.add(best_ticks, best_host, best_width / 2);
     return {};
 }
 
@@ -108,9 +106,9 @@ Nanoseconds DeviceClock::to_host(std::uint64_t ticks) const {
     return regression_.to_host(ticks);
 }
 
-Nanoseconds DeviceClock::uncertainty() const {
+Nanoseconds DeviceClock::error() const {
     std::lock_guard lock(mutex_);
-    return uncertainty_;
+    return regression_.error();
 }
 
 double DeviceClock::drift_ppm() const {
@@ -123,9 +121,9 @@ std::string DeviceClock::describe() const {
     if (regression_.empty()) return "none: the graphics queue has no time stamps";
     if (calibrated_)
         return fmt::format("calibrated (VK_EXT_calibrated_timestamps), +-{:.1f} us, drift {:.1f} ppm",
-                           static_cast<double>(uncertainty_.count()) / 1000.0, regression_.drift_ppm());
+                           static_cast<double>(regression_.error().count()) / 1000.0, regression_.drift_ppm());
     return fmt::format("estimated from one stamp, +-{:.1f} us, drift unknown (no VK_EXT_calibrated_timestamps)",
-                       static_cast<double>(uncertainty_.count()) / 1000.0);
+                       static_cast<double>(regression_.error().count()) / 1000.0);
 }
 
 }  // namespace kinetograph::vulkan

@@ -26,8 +26,7 @@ class DeviceClock {
     Nanoseconds to_host(std::uint64_t ticks) const;
     /// "calibrated (VK_EXT_calibrated_timestamps), drift 1.2 ppm", or how the estimate was made, with its error.
     std::string describe() const;
-    /// Of a time on the host axis: how far apart the two clocks were read.
-    Nanoseconds uncertainty() const;
+    Nanoseconds error() const;  ///< of a time on the host axis
     double drift_ppm() const;
     bool available() const;  ///< false if the graphics queue has no time stamps
 
@@ -42,7 +41,6 @@ class DeviceClock {
     mutable std::mutex mutex_;
     profile::ClockRegression regression_;
     Nanoseconds last_reading_{};
-    Nanoseconds uncertainty_{};
 };
 
 }  // namespace kinetograph::vulkan

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/vulkan/lane.hpp>
 
+#include <kinetograph/engine/base/tool_range.hpp>
 #include <kinetograph/engine/vulkan/access.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
@@ -211,7 +212,7 @@ void VulkanLane::record_spans(Slot& slot) {
                                            .begin = device_.clock().to_host(stamps[2 * i]),
                                            .end = device_.clock().to_host(stamps[2 * i + 1]),
                                            .execution = slot.execution});
-    recorder_->note_clock(graph::to_string(lane_), device_.clock().uncertainty(), device_.clock().drift_ppm());
+    recorder_->note_clock(graph::to_string(lane_), device_.clock().error(), device_.clock().drift_ppm());
 }
 
 Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
@@ -269,9 +270,11 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
             return device_.error(result, "creating a query pool");
         slot.query_capacity = info.queryCount;
         slot.stamps.reset();
-        // Querying the driver for results may wait for the whole queue (lavapipe does), and so for lanes that this
-        // queue waits for. In memory the results are available when the batch is done.
-        if ((device_.queue(lane_).flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) != 0) {
+        // Querying lavapipe for results waits for its whole queue, and so for lanes that this queue waits for: its
+        // commands copy them to memory, where they are available when the batch is done. On a GPU that copy would be a
+        // dispatch, which takes the multiprocessors from other contexts' kernels.
+        if (device_.report().type == to_string(VK_PHYSICAL_DEVICE_TYPE_CPU) &&
+            (device_.queue(lane_).flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) != 0) {
             KG_TRY(slot.stamps, Buffer::create(device_, "time stamps", info.queryCount * sizeof(std::uint64_t),
                                                {.memory = MemoryUse::Readback}));
         }
@@ -314,6 +317,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         const VkPipelineStageFlags2 stage = timing_stage(accesses.data(), accesses.size(), device_.queue(lane_).flags);
         const auto query = static_cast<std::uint32_t>(2 * slot.timed_passes.size());
         if (times_passes()) table.vkCmdWriteTimestamp2(slot.commands, stage, slot.queries, query);
+        const ToolRange range(pass.planned->name);
         PassContext context(pass, batch.execution, {device_, slot.commands, slot.descriptors, slot.uploads, error});
         pass.node->execute(context);
         if (times_passes()) {

@@ -130,23 +130,32 @@ Result<std::uint32_t> MemoryPool::find_type(const AllocationRequest& request) co
                              device_.report().driver, request.name);
 }
 
-Error MemoryPool::out_of_memory(const AllocationRequest& request, std::uint32_t type) const {
-    const std::uint32_t heap = properties_.memoryTypes[type].heapIndex;
-    std::string free;
-    if (device_.report().extensions.memory_budget) {
-        VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
-        budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
-        VkPhysicalDeviceMemoryProperties2 properties{};
-        properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
-        properties.pNext = &budget;
-        device_.instance().table().vkGetPhysicalDeviceMemoryProperties2(device_.physical(), &properties);
-        const auto available = budget.heapBudget[heap] - std::min(budget.heapBudget[heap], budget.heapUsage[heap]);
-        free = fmt::format(", {} are free", human_bytes(available));
+std::vector<MemoryHeap> MemoryPool::heaps() const {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+    budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+    VkPhysicalDeviceMemoryProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+    if (device_.report().extensions.memory_budget) properties.pNext = &budget;
+    device_.instance().table().vkGetPhysicalDeviceMemoryProperties2(device_.physical(), &properties);
+    std::vector<MemoryHeap> heaps;
+    for (std::uint32_t heap = 0; heap < properties.memoryProperties.memoryHeapCount; ++heap) {
+        const VkMemoryHeap& told = properties.memoryProperties.memoryHeaps[heap];
+        heaps.push_back({(told.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0, told.size, budget.heapUsage[heap],
+                         budget.heapBudget[heap]});
     }
+    return heaps;
+}
+
+Error MemoryPool::out_of_memory(const AllocationRequest& request, std::uint32_t type) const {
+    const std::uint32_t index = properties_.memoryTypes[type].heapIndex;
+    const MemoryHeap heap = heaps()[index];
+    const std::string free =
+        heap.budget > 0 ? fmt::format(", {} are free", human_bytes(heap.budget - std::min(heap.budget, heap.used)))
+                        : "";
     return {ErrorCode::OutOfMemory,
             fmt::format("{}: \"{}\" needs {}, but heap {} has {} in all, of which we hold {}{}", device_.report().name,
-                        request.name, human_bytes(request.requirements.size), heap,
-                        human_bytes(properties_.memoryHeaps[heap].size), human_bytes(bytes_held()), free)};
+                        request.name, human_bytes(request.requirements.size), index, human_bytes(heap.bytes),
+                        human_bytes(bytes_held()), free)};
 }
 
 Result<VkDeviceMemory> MemoryPool::take(const AllocationRequest& request, std::uint32_t type, VkDeviceSize bytes,

@@ -63,6 +63,13 @@ class Allocation {
     bool dedicated_ = false;
 };
 
+/// One of the device's heaps, as the driver tells.
+struct MemoryHeap {
+    bool device_local = false;
+    std::uint64_t bytes = 0;
+    std::uint64_t used = 0, budget = 0;  ///< by this process, and what it may use; budget 0: the driver does not tell
+};
+
 class MemoryPool {
   public:
     explicit MemoryPool(const Device& device);
@@ -74,6 +81,7 @@ class MemoryPool {
     /// Unsupported (no memory type serves the use, or exporting is not possible).
     Result<Allocation> allocate(const AllocationRequest& request);
 
+    std::vector<MemoryHeap> heaps() const;
     std::uint64_t bytes_held() const { return bytes_held_.load(); }  ///< taken from the driver, blocks included
 
   private:

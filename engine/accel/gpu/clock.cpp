@@ -86,9 +86,9 @@ std::optional<Nanoseconds> DeviceClock::host_time(const GpuEvent& event) const {
     return regression_.to_host(static_cast<std::uint64_t>(ticks));
 }
 
-double DeviceClock::drift_ppm() const {
+ClockQuality DeviceClock::quality() const {
     std::lock_guard lock(mutex_);
-    return regression_.drift_ppm();
+    return {regression_.error(), regression_.drift_ppm()};
 }
 
 Result<std::shared_ptr<GpuEvent>> GpuEvent::create(std::shared_ptr<Context> context,

@@ -26,7 +26,7 @@ class DeviceClock {
 
     /// Empty while `event` has not been passed, or was never recorded.
     std::optional<Nanoseconds> host_time(const GpuEvent& event) const;
-    double drift_ppm() const;
+    ClockQuality quality() const;
 
   private:
     explicit DeviceClock(std::shared_ptr<Context> context) : context_(std::move(context)) {}

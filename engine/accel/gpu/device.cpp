@@ -45,6 +45,11 @@ Result<std::shared_ptr<Module>> GpuDevice::load(std::string_view name, std::span
     return module;
 }
 
+std::optional<ClockQuality> GpuDevice::clock_quality() const {
+    std::lock_guard lock(clock_mutex_);
+    return clock_ ? std::optional(clock_->quality()) : std::nullopt;
+}
+
 /// Its thread starts with the first event: without events there is none.
 Result<std::shared_ptr<DeviceClock>> GpuDevice::clock() {
     std::lock_guard lock(clock_mutex_);

@@ -26,6 +26,7 @@ class GpuDevice final : public Device {
     std::shared_ptr<Context> gpu_context() const override { return context_; }
 
     const DeviceInfo& info() const override { return context_->info(); }
+    std::optional<ClockQuality> clock_quality() const override;
     Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) override;
     Result<std::unique_ptr<Memory>> allocate_pinned(std::string_view name, std::uint64_t bytes) override;
     Result<std::unique_ptr<Memory>> import_host(std::string_view name, std::span<std::byte> memory) override;
@@ -47,7 +48,7 @@ class GpuDevice final : public Device {
     Result<std::shared_ptr<DeviceClock>> clock();
 
     std::shared_ptr<Context> context_;
-    std::mutex clock_mutex_;
+    mutable std::mutex clock_mutex_;
     std::shared_ptr<DeviceClock> clock_;
 };
 

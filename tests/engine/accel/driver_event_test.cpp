@@ -16,6 +16,9 @@ TEST_P(DriverEvents, HaveNoTimeBeforeTheStreamHasPassedThem) {
     const auto event = *device->create_event();
     const auto gate = *device->create_timeline();
     EXPECT_FALSE(event->time()) << "never recorded";
+    const auto clock = device->clock_quality();  // since the first event
+    ASSERT_TRUE(clock);
+    EXPECT_GT(clock->error, Nanoseconds(0));
     stream->wait(gate, 1);
     stream->record(event);
     EXPECT_FALSE(event->time()) << "not passed";

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 namespace kinetograph::accel {
 namespace {
@@ -225,6 +226,19 @@ TEST_P(DriverLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
             EXPECT_EQ(spans[i].begin, spans[i - 1].end) << "one stamp ends a pass and begins the next";
         }
     }
+}
+
+TEST_P(DriverLanes, StampEveryPassOfTheFirstReplaysAndOfOneIn32Later) {
+    create(Batches::Replayed);
+    run(40);
+    std::map<std::uint64_t, std::vector<std::string>> passes;  // [execution]
+    for (const auto& span : recorder.spans()) passes[span.execution].emplace_back(span.name);
+    ASSERT_EQ(passes.size(), 40U);
+    const std::vector<std::string> each{"norm", "head", "keep"}, whole{"3 passes from norm to keep"};
+    for (const auto& [execution, names] : passes)
+        EXPECT_EQ(names, execution < 16 || execution == 32 ? each : whole) << execution;
+    EXPECT_EQ(lane->batch_counts().replayed, 40U);
+    EXPECT_EQ(lane->batch_counts().eager, 0U);
 }
 
 TEST_P(DriverLanes, ReplaysInFlightKeepTheirOwnTimes) {

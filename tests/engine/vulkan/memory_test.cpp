@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace kinetograph::vulkan {
@@ -33,6 +34,16 @@ TEST_F(Memory, FreedPiecesAreUsedAgain) {
         ASSERT_TRUE(one && two);
     }
     EXPECT_LE(device_->memory().bytes_held(), 64ULL << 20U);
+}
+
+TEST_F(Memory, ItsHeapsAreThoseOfTheDriverWithTheirBudgets) {
+    const auto heaps = device_->memory().heaps();
+    ASSERT_FALSE(heaps.empty());
+    EXPECT_TRUE(std::ranges::any_of(heaps, &MemoryHeap::device_local));
+    for (const MemoryHeap& heap : heaps) {
+        EXPECT_GT(heap.bytes, 0U);
+        EXPECT_EQ(heap.budget > 0, device_->report().extensions.memory_budget);
+    }
 }
 
 TEST_F(Memory, OutOfMemoryNamesTheBufferAndTheSizes) {
