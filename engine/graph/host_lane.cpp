@@ -1,5 +1,7 @@
 #include <kinetograph/engine/graph/host_lane.hpp>
 
+#include <kinetograph/engine/base/tool_range.hpp>
+
 namespace kinetograph::graph {
 
 HostLane::HostLane(Observer observer) : observer_(std::move(observer)), thread_([this] { run(); }) {}
@@ -89,6 +91,7 @@ void HostLane::run_passes(const Job& job) {
     for (const Pass& pass : job.passes) {
         const Nanoseconds begin = host_now();
         HostContext context(pass.name, job.execution, std::span(job.entries).subspan(pass.first_entry, pass.entries));
+        const ToolRange range(pass.name);
         pass.execute(context);
         if (observer_) observer_(pass.name, job.execution, begin, host_now());
     }
