@@ -1,5 +1,6 @@
 #include <kinetograph/compute/session/session.hpp>
 
+#include <kinetograph/compute/conv/ceiling.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 
@@ -51,7 +52,17 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
                     vae::to_string(options.model.precision), session->device_->info().name);
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
     session->device_->log().info("opened {}", session->description_);
+    if (options.measure_ceiling && options.recorder != nullptr) session->tell_ceiling();
     return session;
+}
+
+/// Without it the profiler shows no rooflines, which is no reason not to decode.
+void Session::tell_ceiling() const {
+    auto ceiling = conv::measure_ceiling(*device_);
+    if (ceiling)
+        recorder_->note_ceiling(to_string(graph::Lane::Accelerator), std::move(*ceiling));
+    else
+        device_->log().warn("no rooflines: {}", ceiling.error().message);
 }
 
 Result<void> Session::adopt(const ApplicationVulkan& application) {

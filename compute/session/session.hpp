@@ -32,6 +32,8 @@ struct SessionOptions {
     std::optional<ApplicationVulkan> vulkan{};  ///< frames may be images of this device
     const vulkan::Device* display = nullptr;    ///< or of this one, which outlives the session and its streams
     profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
+    /// Measures what the device can do at best while it is opened, and tells the recorder: a tenth of a second.
+    bool measure_ceiling = false;
 };
 
 struct StreamOptions {
@@ -81,6 +83,7 @@ class Session {
   private:
     Session() = default;
     Result<void> adopt(const ApplicationVulkan& application);
+    void tell_ceiling() const;
     Result<std::shared_ptr<interop::Bridge>> connect(StreamOptions::Storage storage) const;
     StreamOptions::Storage storage_of(const StreamOptions& options) const;
     stream::FrameStreamOptions stream_options(const StreamOptions& options) const;

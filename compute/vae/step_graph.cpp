@@ -195,6 +195,16 @@ class StepDeclaration {
         return work;
     }
 
+    /// Two products of every token with every other, a frame.
+    static graph::PassWork work_of(const nn::Attention& attention, std::int64_t frames) {
+        const std::string_view text = attention.explanation();
+        const std::size_t colon = std::min(text.find(": "), text.size());
+        const auto tokens = static_cast<double>(attention.problem().tokens);
+        return {.operations = 4.0 * tokens * tokens * static_cast<double>(attention.problem().channels * frames),
+                .kernel = std::string(text.substr(0, colon)),
+                .reason = std::string(text.substr(std::min(colon + 2, text.size())))};
+    }
+
     /// One for each part that a time shuffle stores as frames.
     std::vector<const conv::Convolution*> convolutions(const nn::ConvPass& fused, conv::ConvProblem problem) {
         problem.residual = fused.residual.has_value();
@@ -234,6 +244,7 @@ class StepDeclaration {
                 d.in = read(pass, qkv);
                 d.out = create(pass, name, out);
                 d.workspace = workspace(pass, name, kernel->workspace_bytes());
+                pass.describe_work(work_of(*kernel, out.frames));
             },
             [kernel](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));

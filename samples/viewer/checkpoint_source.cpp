@@ -149,7 +149,8 @@ Result<ViewerSummary> run(const ViewerOptions& options) {
         {.device = options.lane,
          .hooks = {.log = Log(), .host = {}, .budget = {.bytes = options.memory_budget, .on_pressure = {}}},
          .model = options.model,
-         .recorder = &recorder},
+         .recorder = &recorder,
+         .measure_ceiling = options.panels || !options.trace.empty() || !options.statistics.empty()},
         options.on_route, options.headless ? live::Connections::TheFirst : live::Connections::All);
     return run(options, source, recorder);
 }

@@ -251,7 +251,8 @@ Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs,
     KG_TRY(const auto session,
            session::Session::open(checkpoint, {.accelerator = std::move(device),
                                                .model = arguments.decode.model,
-                                               .recorder = arguments.trace.empty() ? nullptr : &recorder}));
+                                               .recorder = arguments.trace.empty() ? nullptr : &recorder,
+                                               .measure_ceiling = !arguments.trace.empty()}));
     LiveDecode live(arguments, checkpoint.family(), *session, outputs, decoded);
     KG_CHECK(live.run(*input));
     KG_CHECK(write_trace(arguments, input->name(), session->device(), recorder));
@@ -288,7 +289,8 @@ Result<void> run(const DecodeArguments& arguments) {
     KG_TRY(const auto session,
            session::Session::open(checkpoint, {.accelerator = std::move(device),
                                                .model = arguments.decode.model,
-                                               .recorder = arguments.trace.empty() ? nullptr : &recorder}));
+                                               .recorder = arguments.trace.empty() ? nullptr : &recorder,
+                                               .measure_ceiling = !arguments.trace.empty()}));
     KG_TRY(const auto stream, session->decode(clip, kStream));
     state_memory(stream->facts().memory, session->device().info());
     KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, decoded));

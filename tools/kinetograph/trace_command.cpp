@@ -68,13 +68,14 @@ std::string per_second(double amount, Nanoseconds time, double unit) {
 
 std::string passes_table(const Capture& capture, std::size_t top) {
     Table table({"pass", "lane", ">share", ">calls", ">first", ">mean", ">p50", ">p95", ">p99", ">max", ">TFLOP/s",
-                 ">GB/s", "kernel"});
+                 ">GB/s", ">roofline", "kernel"});
     for (std::size_t i = 0; i < std::min(top, capture.passes.size()); ++i) {
         const PassSummary& pass = capture.passes[i];
         table.add({pass.name, pass.track, fmt::format("{:.1f}%", 100.0 * pass.share), fmt::format("{}", pass.calls),
                    human_time(pass.first), human_time(pass.mean), human_time(pass.p50), human_time(pass.p95),
                    human_time(pass.p99), human_time(pass.max), per_second(pass.operations, pass.p50, 1e12),
-                   per_second(static_cast<double>(pass.bytes), pass.p50, 1e9), pass.kernel});
+                   per_second(static_cast<double>(pass.bytes), pass.p50, 1e9),
+                   pass.of_roofline > 0 ? fmt::format("{:.0f}%", 100.0 * pass.of_roofline) : "", pass.kernel});
     }
     std::string text = table.to_string();
     if (capture.passes.size() > top) text += fmt::format("{} more passes (--top)\n", capture.passes.size() - top);
@@ -115,6 +116,10 @@ std::string describe(const ReadCapture& read) {
     std::string text = fmt::format("{}: {} of {} passes\n", read.capture.label, human_time(read.window.length()),
                                    read.capture.passes.size());
     for (const auto& [fact, value] : read.file.facts) text += fmt::format("{}: {}\n", fact, value);
+    for (const auto& [track, ceiling] : read.file.recorder->ceilings())
+        text +=
+            fmt::format("roofline of {}: {:.2f} TFLOP/s, {:.1f} GB/s ({})\n", read.file.recorder->names().text(track),
+                        ceiling.operations_per_second / 1e12, ceiling.bytes_per_second / 1e9, ceiling.source);
     return text;
 }
 

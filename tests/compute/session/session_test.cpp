@@ -151,6 +151,19 @@ TEST(Sessions, ThatComeAndGoLeaveNothing) {
     });
 }
 
+TEST(Sessions, MeasureTheRooflinesOfTheirDeviceWhereTheyAreAskedTo) {
+    profile::Recorder recorder;
+    ASSERT_TRUE(Session::open(kWeights, {.device = "cpu", .recorder = &recorder}));
+    EXPECT_TRUE(recorder.ceilings().empty());
+    ASSERT_TRUE(Session::open(kWeights, {.device = "cpu", .recorder = &recorder, .measure_ceiling = true}));
+    ASSERT_EQ(recorder.ceilings().size(), 1U);
+    const auto [track, ceiling] = recorder.ceilings().front();
+    EXPECT_EQ(recorder.names().text(track), "accelerator");
+    EXPECT_GT(ceiling.operations_per_second, 1e6);
+    EXPECT_GT(ceiling.bytes_per_second, 1e6);
+    EXPECT_NE(ceiling.source.find("32x32x256 bf16"), std::string::npos) << ceiling.source;
+}
+
 TEST(Sessions, SayWhatTheyAre) {
     EXPECT_EQ(open()->description().rfind("synthetic:wan2.1,dim=2 \u00b7 fp32 \u00b7 ", 0), 0U);
 }
