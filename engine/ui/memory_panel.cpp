@@ -81,11 +81,14 @@ class MemoryPanel final : public Panel {
             if (!ImGui::IsItemHovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y)
                 continue;
             list.AddRect(low, high, theme::kText);
-            ImGui::SetTooltip("%s",
-                              fmt::format("{}\n{} at {}\nfrom {} to {}", resource.name, human_bytes(resource.bytes),
-                                          resource.offset, context.text(plan.passes[resource.first_pass].name),
-                                          context.text(plan.passes[resource.last_pass].name))
-                                  .c_str());
+            const profile::PassFacts& made_by = plan.passes[resource.first_pass];
+            if (ImGui::IsMouseClicked(ImGuiMouseButton_Left))
+                context.selection.select(made_by.name, made_by.track, plan.id);
+            ImGui::SetTooltip(
+                "%s",
+                fmt::format("{}\n{} at {}\nfrom {} to {}", resource.name, human_bytes(resource.bytes), resource.offset,
+                            context.text(made_by.name), context.text(plan.passes[resource.last_pass].name))
+                    .c_str());
         }
         mark_selected(context, plan, at, size, pass);
     }

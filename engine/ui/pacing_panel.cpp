@@ -86,9 +86,12 @@ class PacingPanel final : public Panel {
         for (std::size_t i = pacing.late_frames.size(); i-- > 0;) {
             const profile::LateFrame& late = pacing.late_frames[i];
             const std::string_view pass = late.pass != 0 ? context.text(late.pass) : "no pass";
-            ImGui::TextDisabled("%s", fmt::format("frame {}, {} ago: {} took {} more than its median", late.index,
-                                                  human_time(context.now - late.shown), pass, human_time(late.excess))
-                                          .c_str());
+            const std::string text = fmt::format("frame {}, {} ago: {} took {} more than its median", late.index,
+                                                 human_time(context.now - late.shown), pass, human_time(late.excess));
+            ImGui::PushID(static_cast<int>(i));
+            if (ImGui::Selectable(text.c_str(), context.selection.is(late.pass, late.track)) && late.pass != 0)
+                context.selection.select(late.pass, late.track, context.profile.find(late.pass, late.track)->plan);
+            ImGui::PopID();
         }
     }
 };

@@ -32,6 +32,7 @@ struct Column {
     const char* meaning;
     double (*key)(const Row&);  ///< null: by name
     std::string (*text)(const Row&);
+    bool of_ceiling = false;  ///< compares with the device's measured rates
 };
 
 double count(Nanoseconds time) { return static_cast<double>(time.count()); }
@@ -42,32 +43,32 @@ constexpr std::array kColumns{
            [](const Row& row) { return row.pass->share; }, [](const Row& row) { return percent(row.pass->share); }},
     Column{"last", "the newest call", [](const Row& row) { return count(row.pass->last); },
            [](const Row& row) { return human_time(row.pass->last); }},
-    Column{"mean", "of all calls but the first", [](const Row& row) { return count(row.pass->mean()); },
-           [](const Row& row) { return human_time(row.pass->mean()); }},
     Column{"p50", "the median of all calls but the first", [](const Row& row) { return count(row.p50); },
            [](const Row& row) { return human_time(row.p50); }},
-    Column{"p95", "95 of 100 calls are no longer", [](const Row& row) { return count(row.p95); },
-           [](const Row& row) { return human_time(row.p95); }},
     Column{"p99", "99 of 100 calls are no longer", [](const Row& row) { return count(row.p99); },
            [](const Row& row) { return human_time(row.p99); }},
     Column{"max", "the longest call but the first", [](const Row& row) { return count(row.pass->max()); },
            [](const Row& row) { return human_time(row.pass->max()); }},
-    Column{"first", "the first call, which may load and compile", [](const Row& row) { return count(row.pass->first); },
-           [](const Row& row) { return human_time(row.pass->first); }},
-    Column{"calls", "since the start", [](const Row& row) { return static_cast<double>(row.pass->calls); },
-           [](const Row& row) { return fmt::format("{}", row.pass->calls); }},
     Column{"TFLOP/s", "floating-point operations of a call, over the median",
            [](const Row& row) { return row.rates.operations_per_second; },
            [](const Row& row) { return per_second(row.rates.operations_per_second, 1e12); }},
     Column{"GB/s", "least bytes moved by a call, over the median",
            [](const Row& row) { return row.rates.bytes_per_second; },
            [](const Row& row) { return per_second(row.rates.bytes_per_second, 1e9); }},
-    Column{"ceiling", "of the device's measured rate, of operations or of bytes, whichever is nearer",
-           [](const Row& row) { return row.rates.of_ceiling; },
-           [](const Row& row) { return percent(row.rates.of_ceiling); }},
     Column{"roofline", "the least time that the device's ceilings allow this pass, over the median",
            [](const Row& row) { return row.rates.of_roofline; },
-           [](const Row& row) { return percent(row.rates.of_roofline); }},
+           [](const Row& row) { return percent(row.rates.of_roofline); }, true},
+    Column{"ceiling", "of the device's measured rate, of operations or of bytes, whichever is nearer",
+           [](const Row& row) { return row.rates.of_ceiling; },
+           [](const Row& row) { return percent(row.rates.of_ceiling); }, true},
+    Column{"mean", "of all calls but the first", [](const Row& row) { return count(row.pass->mean()); },
+           [](const Row& row) { return human_time(row.pass->mean()); }},
+    Column{"p95", "95 of 100 calls are no longer", [](const Row& row) { return count(row.p95); },
+           [](const Row& row) { return human_time(row.p95); }},
+    Column{"first", "the first call, which may load and compile", [](const Row& row) { return count(row.pass->first); },
+           [](const Row& row) { return human_time(row.pass->first); }},
+    Column{"calls", "since the start", [](const Row& row) { return static_cast<double>(row.pass->calls); },
+           [](const Row& row) { return fmt::format("{}", row.pass->calls); }},
 };
 
 class PassesPanel final : public Panel {
@@ -86,6 +87,7 @@ class PassesPanel final : public Panel {
     }
 
   private:
+    static constexpr float kNameWidth = 230.0F;
     static constexpr Nanoseconds kRefresh = std::chrono::milliseconds(250);  // faster is unreadable
 
     /// The rows point into the profile's passes, which move when there are more of them.
@@ -121,9 +123,11 @@ class PassesPanel final : public Panel {
         if (!ImGui::BeginTable("passes", static_cast<int>(kColumns.size()), kFlags, {0, height})) return;
         ImGui::TableSetupScrollFreeze(1, 1);
         for (std::size_t i = 0; i < kColumns.size(); ++i)
-            ImGui::TableSetupColumn(kColumns[i].title, (i == 1 ? ImGuiTableColumnFlags_DefaultSort : 0) |
-                                                           (i > 0 ? ImGuiTableColumnFlags_PreferSortDescending : 0));
-        draw_headers();
+            ImGui::TableSetupColumn(kColumns[i].title,
+                                    (i == 1 ? ImGuiTableColumnFlags_DefaultSort : 0) |
+                                        (i > 0 ? ImGuiTableColumnFlags_PreferSortDescending : 0),
+                                    i == 0 ? kNameWidth * context.scale : 0.0F);
+        draw_headers(context);
         ImGuiListClipper clipper;
         clipper.Begin(static_cast<int>(rows_.size()));
         while (clipper.Step())
@@ -132,12 +136,22 @@ class PassesPanel final : public Panel {
         ImGui::EndTable();
     }
 
-    void draw_headers() {
+    /// What the rates are compared with.
+    static std::string ceilings(const PanelContext& context) {
+        std::string text;
+        for (const auto& [track, ceiling] : context.profile.recorder().ceilings())
+            text += fmt::format("\n{}: {:.3g} TFLOP/s, {:.3g} GB/s\n({})", context.text(track),
+                                ceiling.operations_per_second / 1e12, ceiling.bytes_per_second / 1e9, ceiling.source);
+        return text.empty() ? "\nnobody has measured the device" : text;
+    }
+
+    void draw_headers(const PanelContext& context) {
         ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
         for (std::size_t i = 0; i < kColumns.size(); ++i) {
             if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
             ImGui::TableHeader(kColumns[i].title);
-            if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", kColumns[i].meaning);
+            if (ImGui::IsItemHovered())
+                ImGui::SetTooltip("%s%s", kColumns[i].meaning, kColumns[i].of_ceiling ? ceilings(context).c_str() : "");
         }
         ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
         if (specs == nullptr || !specs->SpecsDirty || specs->SpecsCount == 0) return;
@@ -157,7 +171,7 @@ class PassesPanel final : public Panel {
         const float line = ImGui::GetTextLineHeight();
         if (ImGui::Selectable("##row", context.selection.is(pass.name, pass.track),
                               ImGuiSelectableFlags_SpanAllColumns))
-            context.selection = {pass.name, pass.track, pass.plan};
+            context.selection.select(pass.name, pass.track, pass.plan);
         if (ImGui::IsItemHovered()) draw_tip(context, pass);
         ImGui::PopID();
         ImGui::GetWindowDrawList()->AddRectFilled(

@@ -22,15 +22,16 @@ class SpikesPanel final : public Panel {
 
     void draw(const PanelContext& context) override {
         draw_list(context);
-        if (chosen_) draw_spike(context, *chosen_);
+        if (context.selection.spike != nullptr) draw_spike(context, *context.selection.spike);
         ImGui::Separator();
         draw_comparison(context);
     }
 
   private:
-    void draw_list(const PanelContext& context) {
+    static void draw_list(const PanelContext& context) {
         const auto& spikes = context.profile.spikes();
         if (spikes.empty()) return ImGui::TextDisabled("no step has taken too long");
+        auto& chosen = context.selection.spike;
         for (std::size_t i = spikes.size(); i-- > 0;) {
             const Spike& spike = spikes[i];
             const std::string text =
@@ -38,9 +39,12 @@ class SpikesPanel final : public Panel {
                             spike.step.plan, human_time(spike.step.length()), ratio(spike.step.length(), spike.median),
                             human_time(context.now - spike.step.end));
             const bool is_chosen =
-                chosen_ && chosen_->step.plan == spike.step.plan && chosen_->step.execution == spike.step.execution;
+                chosen && chosen->step.plan == spike.step.plan && chosen->step.execution == spike.step.execution;
             ImGui::PushID(static_cast<int>(i));
-            if (ImGui::Selectable(text.c_str(), is_chosen)) chosen_ = spike;
+            if (ImGui::Selectable(text.c_str(), is_chosen))
+                chosen = is_chosen ? nullptr : std::make_shared<const Spike>(spike);
+            if (ImGui::IsItemHovered())
+                ImGui::SetTooltip("a click shows the step in the timeline, another one lets go of it");
             ImGui::PopID();
         }
     }
@@ -73,7 +77,7 @@ class SpikesPanel final : public Panel {
             const std::string name(context.text(span.name));
             if (ImGui::Selectable(name.c_str(), context.selection.is(span.name, span.track),
                                   ImGuiSelectableFlags_SpanAllColumns))
-                context.selection = {span.name, span.track, span.plan};
+                context.selection.select(span.name, span.track, span.plan);
             for (const Nanoseconds time : {span.length(), passes[i].median, passes[i].over}) {
                 ImGui::TableNextColumn();
                 ImGui::TextUnformatted(human_time(time).c_str());
@@ -100,10 +104,19 @@ class SpikesPanel final : public Panel {
             now_ = context.profile.capture("now");
             compared_ = context.now;
         }
-        draw_changes(compare(*before_, after_ ? *after_ : now_));
+        draw_changes(context, compare(*before_, after_ ? *after_ : now_));
     }
 
-    static void draw_changes(const std::vector<PassChange>& changes) {
+    /// Captures name their passes by text: they may come from elsewhere.
+    static const profile::PassProfile* find(const PanelContext& context, const profile::PassSummary& summary) {
+        const auto& passes = context.profile.passes();
+        const auto found = std::ranges::find_if(passes, [&](const profile::PassProfile& pass) {
+            return context.text(pass.name) == summary.name && context.text(pass.track) == summary.track;
+        });
+        return found != passes.end() ? &*found : nullptr;
+    }
+
+    static void draw_changes(const PanelContext& context, const std::vector<PassChange>& changes) {
         constexpr ImGuiTableFlags kFlags =
             ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingStretchProp;
         if (!ImGui::BeginTable("changes", 5, kFlags)) return;
@@ -114,29 +127,36 @@ class SpikesPanel final : public Panel {
         clipper.Begin(static_cast<int>(changes.size()));
         while (clipper.Step())
             for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-                draw_change(changes[static_cast<std::size_t>(i)]);
+                draw_change(context, changes[static_cast<std::size_t>(i)]);
         ImGui::EndTable();
     }
 
-    static void draw_change(const PassChange& change) {
+    static void draw_change(const PanelContext& context, const PassChange& change) {
         const auto mean = [](const profile::PassSummary* side) {
             return side != nullptr ? human_time(side->mean) : std::string("\u2013");
         };
         const bool both = change.before != nullptr && change.after != nullptr;
+        const profile::PassSummary& either = change.before != nullptr ? *change.before : *change.after;
+        const profile::PassProfile* pass = find(context, either);
+        if (change.is_significant())
+            ImGui::PushStyleColor(ImGuiCol_Text, ImColor(change.ratio > 1.0 ? theme::kBad : theme::kGood).Value);
         ImGui::TableNextRow();
+        ImGui::TableNextColumn();
+        const bool is_selected = pass != nullptr && context.selection.is(pass->name, pass->track);
+        ImGui::PushID(&change);
+        if (ImGui::Selectable(either.name.c_str(), is_selected, ImGuiSelectableFlags_SpanAllColumns) && pass != nullptr)
+            context.selection.select(pass->name, pass->track, pass->plan);
+        ImGui::PopID();
         for (const std::string& text :
-             {(change.before != nullptr ? change.before : change.after)->name, mean(change.before), mean(change.after),
+             {mean(change.before), mean(change.after),
               both ? fmt::format("{:+.1f}%", 100.0 * (change.ratio - 1.0)) : std::string("\u2013"),
               both ? fmt::format("{:.2g}", change.chance) : std::string("\u2013")}) {
             ImGui::TableNextColumn();
-            if (change.is_significant())
-                ImGui::TextColored(ImColor(change.ratio > 1.0 ? theme::kBad : theme::kGood), "%s", text.c_str());
-            else
-                ImGui::TextUnformatted(text.c_str());
+            ImGui::TextUnformatted(text.c_str());
         }
+        if (change.is_significant()) ImGui::PopStyleColor();
     }
 
-    std::optional<Spike> chosen_;
     std::optional<Capture> before_, after_;
     Capture now_;
     Nanoseconds compared_ = std::chrono::seconds(-10);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 namespace kinetograph::ui {
 namespace {
@@ -30,6 +31,7 @@ class TimelinePanel final : public Panel {
     std::string_view name() const override { return "Timeline"; }
 
     void draw(const PanelContext& context) override {
+        take_spike(context);
         order_tracks(context);
         if (tracks_.empty()) return ImGui::TextDisabled("nothing has run yet");
         if (follows_) end_ = newest_;
@@ -44,13 +46,21 @@ class TimelinePanel final : public Panel {
         ImDrawList& list = *ImGui::GetWindowDrawList();
         list.PushClipRect(at, {at.x + available.x, at.y + area_.height}, true);
         pointed_at_ = nullptr;
+        gap_.reset();
         draw_axis(list);
+        draw_frames(context, list);
         for (std::size_t i = 0; i < tracks_.size(); ++i) draw_track(context, list, i);
         list.PushClipRect({area_.x, area_.y}, {area_.x + area_.width, area_.y + area_.height}, true);
         draw_steps(context, list);
         list.PopClipRect();
         list.PopClipRect();
-        if (pointed_at_ != nullptr) point_at(context, *pointed_at_);
+        if (pointed_at_ != nullptr)
+            explain(context, *pointed_at_);
+        else if (gap_)
+            ImGui::SetTooltip("%s idle for %s\n%s", std::string(context.text(gap_->track)).c_str(),
+                              human_time(gap_->end - gap_->begin).c_str(), gap_->reason.c_str());
+        if (was_clicked_) select(context, pointed_at_);
+        was_clicked_ = false;
     }
 
   private:
@@ -61,10 +71,30 @@ class TimelinePanel final : public Panel {
     static constexpr Nanoseconds kShortest = std::chrono::microseconds(1), kLongest = std::chrono::seconds(10);
     static constexpr std::size_t kMarkedSteps = 64;
 
+    /// A step that was chosen among the kept ones: its spans may be gone from the profile.
+    void take_spike(const PanelContext& context) {
+        if (context.selection.spike == spike_) return;
+        spike_ = context.selection.spike;
+        spike_tracks_.clear();
+        follows_ = spike_ == nullptr;
+        if (follows_) return;
+        for (const SpanRecord& span : spike_->step.spans) {
+            auto track = std::ranges::find(spike_tracks_, span.track, &Track::name);
+            if (track == spike_tracks_.end()) {
+                spike_tracks_.push_back({.name = span.track});
+                track = std::prev(spike_tracks_.end());
+            }
+            track->spans.push_back(span);
+        }
+        span_ = std::clamp(spike_->step.length() * 11 / 10, kShortest, kLongest);
+        end_ = spike_->step.end + spike_->step.length() / 20;
+    }
+
     void order_tracks(const PanelContext& context) {
         tracks_.clear();
         newest_ = Nanoseconds::min();
-        for (const Track& track : context.profile.tracks()) {
+        const auto& shown = spike_ != nullptr ? spike_tracks_ : context.profile.tracks();
+        for (const Track& track : shown) {
             tracks_.push_back(&track);
             newest_ = std::max(newest_, track.spans.back().end);
         }
@@ -74,9 +104,16 @@ class TimelinePanel final : public Panel {
 
     void draw_head(const PanelContext& context) {
         if (ImGui::SmallButton(follows_ ? "following" : "follow (F)") ||
-            (ImGui::IsWindowHovered() && !ImGui::GetIO().WantTextInput && ImGui::IsKeyPressed('F', false)))
+            (ImGui::IsWindowHovered() && !ImGui::GetIO().WantTextInput && ImGui::IsKeyPressed('F', false))) {
             follows_ = true;
+            context.selection.spike = nullptr;
+        }
         ImGui::SameLine();
+        if (spike_ != nullptr) {
+            ImGui::TextColored(ImColor(theme::kBad), "step %llu, kept",
+                               static_cast<unsigned long long>(spike_->step.execution));
+            ImGui::SameLine();
+        }
         ImGui::TextDisabled("%s; wheel zooms, drag pans", human_time(span_).c_str());
         for (const profile::TrackClock& clock : context.profile.recorder().clocks()) {
             const std::string_view track = context.text(clock.track);
@@ -88,14 +125,15 @@ class TimelinePanel final : public Panel {
 
     void handle_input() {
         const ImGuiIO& io = ImGui::GetIO();
+        if (ImGui::IsItemActivated()) was_dragged_ = false;
+        was_clicked_ = ImGui::IsItemDeactivated() && !was_dragged_;
         if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2.0F)) {
             end_ -= Nanoseconds(
                 std::llround(static_cast<double>(io.MouseDelta.x) / area_.width * static_cast<double>(span_.count())));
             follows_ = follows_ && io.MouseDelta.x == 0.0F;
             was_dragged_ = true;
         }
-        if (!ImGui::IsItemHovered()) return;
-        if (io.MouseWheel == 0.0F) return;
+        if (!ImGui::IsItemHovered() || io.MouseWheel == 0.0F) return;
         // The time under the pointer stays where it is.
         const double along = std::clamp((io.MousePos.x - area_.x) / area_.width, 0.0F, 1.0F);
         const auto pointed = static_cast<double>(end_.count()) - (1.0 - along) * static_cast<double>(span_.count());
@@ -166,6 +204,22 @@ class TimelinePanel final : public Panel {
         list.PopClipRect();
     }
 
+    /// When the application showed its frames.
+    void draw_frames(const PanelContext& context, ImDrawList& list) const {
+        const auto& frames = context.profile.pacing().newest;
+        auto frame = std::ranges::lower_bound(frames, begin(), {}, &profile::FrameTimes::shown);
+        float drawn_to = area_.x;
+        for (; frame != frames.end() && frame->shown < end_; ++frame) {
+            const float x = x_of(frame->shown), y = area_.y + area_.height;
+            const ImU32 color = frame->late ? theme::kBad : theme::kGood;
+            list.AddTriangleFilled({x - 4, y}, {x + 4, y}, {x, y - 7}, color);
+            const std::string text = fmt::format("frame {}", frame->index);
+            if (x + 6 < drawn_to) continue;
+            list.AddText({x + 6, y - ImGui::GetTextLineHeight()}, color, text.c_str());
+            drawn_to = x + 12 + width_of(text);
+        }
+    }
+
     const StepMarks& marks_of(const PanelContext& context, const Step& step, const profile::PlanFacts& plan) {
         const auto [marks, is_new] = marks_.try_emplace({step.plan, step.execution});
         if (is_new) {
@@ -177,17 +231,20 @@ class TimelinePanel final : public Panel {
     }
 
     void draw_steps(const PanelContext& context, ImDrawList& list) {
+        if (spike_ != nullptr) return draw_step(context, list, spike_->step, spike_->plan.get());
         for (const profile::PlanSteps& steps : context.profile.steps())
-            for (const Step& step : steps.newest) {
-                if (step.end < begin() || step.begin > end_) continue;
-                const float x = x_of(step.begin);
-                list.AddLine({x, area_.y}, {x, area_.y + area_.height}, theme::kLine);
-                const auto plan = context.profile.plan(step.plan);
-                if (plan == nullptr || x_of(step.end) - x < 24) continue;
-                list.AddText({x + 3, area_.y + area_.height - ImGui::GetTextLineHeight() - 2}, theme::kMuted,
-                             fmt::format("step {}", step.execution).c_str());
-                draw_marks(context, list, step, *plan, marks_of(context, step, *plan));
-            }
+            for (const Step& step : steps.newest)
+                if (step.end >= begin() && step.begin <= end_)
+                    draw_step(context, list, step, context.profile.plan(step.plan).get());
+    }
+
+    void draw_step(const PanelContext& context, ImDrawList& list, const Step& step, const profile::PlanFacts* plan) {
+        const float x = x_of(step.begin);
+        list.AddLine({x, area_.y}, {x, area_.y + area_.height}, theme::kLine);
+        if (plan == nullptr || x_of(step.end) - x < 24) return;
+        list.AddText({x + 3, area_.y + area_.height - 2 * ImGui::GetTextLineHeight() - 2}, theme::kMuted,
+                     fmt::format("step {}", step.execution).c_str());
+        draw_marks(context, list, step, *plan, marks_of(context, step, *plan));
     }
 
     ImVec2 begin_of(const SpanRecord& span) const {
@@ -196,7 +253,7 @@ class TimelinePanel final : public Panel {
     ImVec2 end_of(const SpanRecord& span) const { return {x_of(span.end), y_of(row_of(span.track)) + (row_ - 4) / 2}; }
 
     void draw_marks(const PanelContext& context, ImDrawList& list, const Step& step, const profile::PlanFacts& plan,
-                    const StepMarks& marks) const {
+                    const StepMarks& marks) {
         for (const std::uint32_t each : marks.critical) {
             const SpanRecord& span = step.spans[each];
             const float y = y_of(row_of(span.track)) + row_ - 3;
@@ -209,6 +266,9 @@ class TimelinePanel final : public Panel {
             list.PushClipRect({left, y}, {right, y + row_}, true);
             list.AddText({left + 4, y + 2}, theme::kMuted, gap.reason.c_str());
             list.PopClipRect();
+            const ImVec2 mouse = ImGui::GetIO().MousePos;
+            if (ImGui::IsItemHovered() && mouse.x >= left && mouse.x < right && mouse.y >= y && mouse.y < y + row_)
+                gap_ = gap;
         }
         for (const profile::HandOver& wait : marks.waits) {
             const SpanRecord& to = step.spans[wait.to];
@@ -238,22 +298,31 @@ class TimelinePanel final : public Panel {
                                {to.x - along.x + along.y * 0.5F, to.y - along.y - along.x * 0.5F}, color);
     }
 
-    void point_at(const PanelContext& context, const SpanRecord& span) {
+    static void explain(const PanelContext& context, const SpanRecord& span) {
         const profile::PassProfile* pass = context.profile.find(span.name, span.track);
         const std::string_view name = context.text(span.name), track = context.text(span.track);
-        ImGui::SetTooltip("%s", fmt::format("{} on {}\n{}, median {}\nstep {}", name, track, human_time(span.length()),
-                                            human_time(pass->quantile(0.5)), span.execution)
-                                    .c_str());
-        if (ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
-            if (!was_dragged_) context.selection = {span.name, span.track, span.plan};
-            was_dragged_ = false;
-        }
+        std::string text = fmt::format("{} on {}\n{}, median {}\nstep {}", name, track, human_time(span.length()),
+                                       human_time(pass->quantile(0.5)), span.execution);
+        if (const profile::PassFacts* facts = context.profile.facts(*pass); facts != nullptr && !facts->kernel.empty())
+            text += fmt::format("\n{}: {}", facts->kernel, facts->reason);
+        ImGui::SetTooltip("%s", text.c_str());
+    }
+
+    /// A click beside every span selects nothing.
+    static void select(const PanelContext& context, const SpanRecord* span) {
+        if (span != nullptr)
+            context.selection.select(span->name, span->track, span->plan);
+        else
+            context.selection.select(0, 0, profile::kNoPlan);
     }
 
     std::vector<const Track*> tracks_;
     std::map<std::pair<profile::PlanId, std::uint64_t>, StepMarks> marks_;
     Nanoseconds span_ = std::chrono::milliseconds(500), end_{}, newest_{};
-    bool follows_ = true, was_dragged_ = false;
+    bool follows_ = true, was_dragged_ = false, was_clicked_ = false;
+    std::shared_ptr<const profile::Spike> spike_;  // as chosen when its spans were sorted into tracks
+    std::vector<Track> spike_tracks_;
+    std::optional<profile::IdleGap> gap_;  // under the pointer
     Area area_;
     float row_ = 20;
     const SpanRecord* pointed_at_ = nullptr;

@@ -8,6 +8,7 @@
 #include <kinetograph/engine/ui/panel.hpp>
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
+#include <kinetograph/engine/vulkan/memory_pool.hpp>
 #include <kinetograph/samples/viewer/hud.hpp>
 #include <kinetograph/samples/viewer/session.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
@@ -21,7 +22,8 @@ namespace {
 
 constexpr Nanoseconds kNap = std::chrono::milliseconds(2);  // headless, until the decoder has a frame
 constexpr Nanoseconds kMinimisedNap = std::chrono::milliseconds(50);
-constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);  // drawn on the CPU, nothing new
+constexpr Nanoseconds kMemoryRefresh = std::chrono::milliseconds(250);  // a driver's answer takes its time
+constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);     // drawn on the CPU, nothing new
 
 class Viewer {
   public:
@@ -49,6 +51,7 @@ class Viewer {
     void draw_interface(Nanoseconds now, ui::Statistics statistics);
     void draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::FrameStreamStats& decoding);
     void profile_frame(Nanoseconds now, const stream::FrameStreamStats& decoding);
+    std::vector<profile::MemoryUse> memory_uses() const;
     void tell_live(Nanoseconds now);
     ui::OverlayFigures figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const;
     std::optional<PixelPosition> position_under_cursor() const;
@@ -68,7 +71,8 @@ class Viewer {
     ui::PanelHost panels_ = ui::PanelHost::with_all_panels();
     bool panels_arranged_ = false;
     std::optional<profile::LineSink> live_;
-    Nanoseconds told_{};                    // newest line of it
+    Nanoseconds told_{};  // newest line of it
+    Nanoseconds memory_told_{};
     std::optional<std::int64_t> profiled_;  // newest frame of the clip that the profile knows
     Nanoseconds show_took_{};               // of the newest picture
     std::uint64_t late_before_ = 0;
@@ -150,10 +154,11 @@ Result<bool> Viewer::handle_events() {
     return true;
 }
 
-/// Where the CPU draws, it also decodes: pictures in which nothing is new come less often.
+/// Where the CPU draws, it also decodes: pictures in which nothing is new come less often, and take a fifth of the time
+/// at most.
 bool Viewer::may_idle(Nanoseconds now) const {
     return stage_->device().report().type == vulkan::to_string(VK_PHYSICAL_DEVICE_TYPE_CPU) &&
-           now - last_turn_ < kIdleRefresh;
+           now - last_turn_ < std::max(kIdleRefresh, 5 * show_took_);
 }
 
 /// In a window, errors end the run only while there is nothing to go on with; otherwise they stand on the screen.
@@ -274,11 +279,10 @@ void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const str
     const float width = static_cast<float>(stage_->target().width),
                 height = static_cast<float>(stage_->target().height);
     if (session_.panels()) {
-        if (const stream::FrameStreamFacts* clip = session_.clip())
-            profile_.set_memory({{"decoder", "weights", clip->memory.parameters},
-                                 {"decoder", "arena of a step", clip->memory.transients},
-                                 {"decoder", "histories", clip->memory.histories},
-                                 {"decoder", "staging and frames", clip->memory.io + clip->memory.stream}});
+        if (now - memory_told_ >= kMemoryRefresh) {
+            memory_told_ = now;
+            profile_.set_memory(memory_uses());
+        }
         if (!panels_arranged_) panels_.arrange(8, 8, width - 16, height - 80);
         panels_arranged_ = true;
         return panels_.draw(profile_, now, stage_->scale());
@@ -294,6 +298,20 @@ void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const str
     overlay.timeline = std::clamp<Nanoseconds>(2 * step, overlay.timeline, std::chrono::seconds(4));
     overlay.statistics = std::max<Nanoseconds>(3 * step, overlay.statistics);
     overlay_.draw(figures(now, decoding), now, stage_->fonts(), overlay);
+}
+
+std::vector<profile::MemoryUse> Viewer::memory_uses() const {
+    std::vector<profile::MemoryUse> uses;
+    if (const stream::FrameStreamFacts* clip = session_.clip())
+        uses = {{"decoder", "weights", clip->memory.parameters},
+                {"decoder", "arena of a step", clip->memory.transients},
+                {"decoder", "histories", clip->memory.histories},
+                {"decoder", "staging and frames", clip->memory.io + clip->memory.stream}};
+    for (const vulkan::MemoryHeap& heap : stage_->device().memory().heaps())
+        if (heap.budget > 0)
+            uses.push_back({stage_->device().report().name, heap.device_local ? "device heap" : "host heap", heap.used,
+                            heap.budget});
+    return uses;
 }
 
 /// Tells the profile of a frame once, when it is drawn first.

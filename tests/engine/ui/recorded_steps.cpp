@@ -43,7 +43,7 @@ profile::PlanFacts decoder_and_display(profile::NameTable& names) {
     plan.arenas = {{"accelerator", 4U << 20U}};
     plan.transient_bytes = 6U << 20U;
     plan.dependencies = {{0, 1, 0}, {1, 3, 1}, {2, 3, profile::kNone}};
-    plan.culled = {"unused_output"};
+    plan.culled = {{"unused_output", "nothing reads \"spare\""}};
     plan.hand_over_cost = std::chrono::microseconds(50);
     plan.batches_told = 3;
     return plan;
