@@ -17,6 +17,7 @@ namespace kinetograph::cli {
 void add_bench_decode(CLI::App& bench, Action& action, const std::string& command_line);
 void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_line);
 void add_bench_interop(CLI::App& bench, Action& action, const std::string& command_line);
+void add_bench_profiler(CLI::App& bench, Action& action, const std::string& command_line);
 
 /// A report's destination: the JSON file, created before anything is measured and removed if the user interrupts, and
 /// standard output unless the JSON goes there. Create it before any thread (interrupt.hpp).

@@ -14,11 +14,15 @@ namespace kinetograph::cli {
 class PlainDecode {
   public:
     /// Errors: those of vae::ClipRunner::create and vae::Clip::declare.
-    static Result<std::unique_ptr<PlainDecode>> create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size);
+    /// `recorder`, of the passes, outlives the decoder.
+    static Result<std::unique_ptr<PlainDecode>> create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
+                                                       profile::Recorder* recorder = nullptr);
 
     /// `count` steps, two in flight, as in PresentedDecode::run(), with 8-bit pixels that stay on the accelerator.
     /// Returns the periods between the ends of consecutive steps: two fewer than steps. Errors: of the decoder.
     Result<Samples> run(std::int64_t count);
+    /// `count` steps, one in flight: the time from an event of the accelerator in front of each to one behind it.
+    Result<Samples> time_on_device(std::int64_t count);
 
   private:
     PlainDecode(StepLatents latents, std::unique_ptr<vae::ClipRunner> runner)
@@ -30,6 +34,7 @@ class PlainDecode {
     };
     Result<void> make_frames(accel::Device& device);
     Result<Step> declare();
+    Result<vae::EnqueuedStep> enqueue();
 
     StepLatents latents_;
     std::vector<std::unique_ptr<accel::Memory>> frames_;

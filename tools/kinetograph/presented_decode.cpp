@@ -9,36 +9,12 @@
 namespace kinetograph::cli {
 namespace {
 
-VkImageMemoryBarrier2 barrier(VkImage image, VkImageLayout from, VkImageLayout to, VkAccessFlags2 before,
-                              VkAccessFlags2 after) {
-    VkImageMemoryBarrier2 barrier{};
-    barrier.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2;
-    barrier.srcStageMask = barrier.dstStageMask =
-        VK_PIPELINE_STAGE_2_BLIT_BIT;  // the stage that the lane's wait blocks
-    barrier.srcAccessMask = before;
-    barrier.dstAccessMask = after;
-    barrier.oldLayout = from;
-    barrier.newLayout = to;
-    barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
-    barrier.image = image;
-    barrier.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-    return barrier;
-}
-
 struct DrawData {
-    graph::Image frame;
+    graph::Image frame, picture;
 };
 
 /// Copies the frame to the picture with scaling, as a compositor would, although the sizes are equal.
 void blit(const vulkan::Image& frame, const vulkan::Image& picture, vulkan::PassContext& context) {
-    const VkImageMemoryBarrier2 discard =
-        barrier(picture.handle(), VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
-                VK_ACCESS_2_TRANSFER_WRITE_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT);
-    VkDependencyInfo dependency{};
-    dependency.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO;
-    dependency.imageMemoryBarrierCount = 1;
-    dependency.pImageMemoryBarriers = &discard;
-    context.table().vkCmdPipelineBarrier2(context.commands(), &dependency);
     VkImageBlit region{};
     region.srcSubresource = region.dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
     region.srcOffsets[1] = region.dstOffsets[1] = {static_cast<std::int32_t>(frame.desc().width),
@@ -52,18 +28,21 @@ void blit(const vulkan::Image& frame, const vulkan::Image& picture, vulkan::Pass
 
 Result<std::unique_ptr<PresentedDecode>> PresentedDecode::create(interop::Bridge& bridge,
                                                                  const std::shared_ptr<vae::Model>& model,
-                                                                 vae::LatentSize size, profile::Recorder* passes) {
-    std::unique_ptr<PresentedDecode> made(new PresentedDecode(bridge));
-    KG_CHECK(made->make(model, size, passes));
+                                                                 vae::LatentSize size,
+                                                                 const PresentedOptions& options) {
+    std::unique_ptr<PresentedDecode> made(new PresentedDecode(bridge, options));
+    KG_CHECK(made->make(model, size));
     return made;
 }
 
 PresentedDecode::~PresentedDecode() = default;
 
-Result<void> PresentedDecode::make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
-                                   profile::Recorder* passes) {
+Result<void> PresentedDecode::make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size) {
     KG_TRY(latents_, StepLatents::create(model->device(), model->channels(), size));
-    KG_TRY(ring_, stream::RingDecoder::create(bridge_, model, size, {.slots = 12, .passes = passes}));  // three steps
+    constexpr std::uint32_t kSlots = 12;  // three steps
+    KG_TRY(ring_,
+           stream::RingDecoder::create(bridge_, model, size,
+                                       {.slots = kSlots, .recorder = options_.recorder, .passes = options_.passes}));
     return make_drawing(clip().step_frames());
 }
 
@@ -71,8 +50,8 @@ Result<void> PresentedDecode::make_drawing(vae::StepFrames size) {
     KG_TRY(picture_, vulkan::Image::create(*bridge_.display(), "picture",
                                            {.width = static_cast<std::uint32_t>(size.width),
                                             .height = static_cast<std::uint32_t>(size.height)}));
-    KG_TRY(drawing_,
-           vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing()));
+    KG_TRY(drawing_, vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, options_.recorder,
+                                                bridge_.lane_sharing()));
     KG_TRY(executor_, graph::Executor::create({.lanes = {drawing_.get()}, .memory = {}, .compile = {}}));
     return {};
 }
@@ -91,15 +70,17 @@ Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& recor
     frame_.clear();
     const graph::Image frame = frame_.import_image("frame", record.image->desc(), vulkan::physical_of(*record.image),
                                                    bridge_.import_point(record.ready));
-    frame_.add_pass<DrawData>(
+    const graph::Image target = frame_.import_image("target", picture_->desc(), vulkan::physical_of(*picture_));
+    const DrawData& drawn = frame_.add_pass<DrawData>(
         "picture", graph::Lane::Graphics,
         [&](graph::PassBuilder& pass, DrawData& data) {
             data.frame = pass.read(frame, graph::Access::TransferRead);
-            pass.has_side_effect();
+            data.picture = pass.write(target, graph::Access::TransferWrite);
         },
-        [picture = picture_.get()](const DrawData& data, vulkan::PassContext& context) {
-            blit(context.image(data.frame), *picture, context);
+        [](const DrawData& data, vulkan::PassContext& context) {
+            blit(context.image(data.frame), context.image(data.picture), context);
         });
+    frame_.export_contents(options_.draw_over ? options_.draw_over(frame_, drawn.picture) : drawn.picture);
     auto execution = executor_->execute(frame_);
     if (!execution) return execution;
     const std::uint64_t value = execution->done[graph::Lane::Graphics.index()];

@@ -8,6 +8,7 @@
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/step_latents.hpp>
 
+#include <functional>
 #include <optional>
 
 namespace kinetograph::cli {
@@ -30,13 +31,20 @@ struct PresentedState {
     std::uint64_t picture_value = 0;  ///< of the drawing lane's timeline: one a picture
 };
 
+struct PresentedOptions {
+    profile::Recorder* passes = nullptr;    ///< of the decoder's passes; outlives the decoder
+    profile::Recorder* recorder = nullptr;  ///< of the other lanes' passes; outlives the decoder
+    /// Called for every picture after its frame was drawn; may declare passes that draw over it. Returns the contents.
+    std::function<graph::Image(graph::FrameGraph&, graph::Image)> draw_over{};
+};
+
 class PresentedDecode {
   public:
-    /// `bridge` is not headless, is of the model's device, and must outlive this, as must the recorder of the passes.
-    /// Errors: those of stream::RingDecoder::create, and Vulkan.
+    /// `bridge` is not headless, is of the model's device, and must outlive this. Errors: those of
+    /// stream::RingDecoder::create, and Vulkan.
     static Result<std::unique_ptr<PresentedDecode>> create(interop::Bridge& bridge,
                                                            const std::shared_ptr<vae::Model>& model,
-                                                           vae::LatentSize size, profile::Recorder* passes = nullptr);
+                                                           vae::LatentSize size, const PresentedOptions& options = {});
     PresentedDecode(const PresentedDecode&) = delete;
     PresentedDecode& operator=(const PresentedDecode&) = delete;
     ~PresentedDecode();
@@ -49,14 +57,15 @@ class PresentedDecode {
     const vae::Clip& clip() const { return ring_->clip(); }
 
   private:
-    explicit PresentedDecode(interop::Bridge& bridge) : bridge_(bridge) {}
-    Result<void> make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size, profile::Recorder* passes);
+    PresentedDecode(interop::Bridge& bridge, const PresentedOptions& options) : bridge_(bridge), options_(options) {}
+    Result<void> make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size);
     Result<void> make_drawing(vae::StepFrames size);
     Result<void> enqueue_step();
     Result<graph::Execution> draw_frames();
     Result<graph::Execution> draw(const interop::FrameRecord& record);
 
     interop::Bridge& bridge_;
+    PresentedOptions options_;
     std::optional<StepLatents> latents_;
     std::unique_ptr<stream::RingDecoder> ring_;
     std::unique_ptr<vulkan::Image> picture_;

@@ -150,6 +150,23 @@ TEST(BenchConv, ReportsABackEndThatDeclinesAndFails) {
         << refused;
 }
 
+TEST(BenchProfiler, ComparesStepsWithoutWithHiddenAndWithShownPanelsAndAddsUpThePasses) {
+    const auto json = run_json({"bench", "profiler", "--lane", "cpu", "--weights", "synthetic:wan2.1,dim=2", "--size",
+                                "48x32", "--rounds", "1", "--steps", "3"});
+    expect_head(json, "profiler");
+    ASSERT_EQ(json.at("watches").size(), 4U);
+    for (const auto& watch : json.at("watches")) EXPECT_EQ(watch.at("seconds_per_step").at("count"), 3 - 2);
+    EXPECT_TRUE(json.at("watches")[0].at("overhead").is_null()) << "it is what the others are compared with";
+    EXPECT_EQ(json.at("watches")[3].at("profiler"), "shown");
+    EXPECT_EQ(json.at("watches")[3].at("overhead").at("count"), 1);
+    EXPECT_GT(json.at("passes").get<int>(), 50);
+    const auto& times = json.at("pass_times");
+    EXPECT_EQ(times.at("seconds_by_passes").at("count"), 4 * 3);
+    EXPECT_EQ(times.at("seconds_by_events").at("count"), 4 * 3);
+    EXPECT_NE(json.at("alignment").at("absent").get<std::string>().find("only CUDA kernels read the timer"),
+              std::string::npos);
+}
+
 TEST(BenchInterop, TimesHandOversAndFindsMemoryAndTimelinesWhereTheyBelongAfterASoak) {
     const auto json = run_json({"bench", "interop", "--lane", "cpu", "--executions", "10", "--steps", "100"});
     expect_head(json, "interop");

@@ -50,7 +50,7 @@ TEST_P(PresentedDecodes, FollowHandOversAndOneAnotherOnOneBridge) {
     // Later decoders take more steps than the earlier ones whose memory they may reuse.
     for (std::int64_t round = 0; round < rounds_; ++round) {
         auto decode = PresentedDecode::create(*bridge_, *vae::Model::create(*accelerator_, *checkpoint), {1, 1},
-                                              round == 0 ? &recorder : nullptr);
+                                              {.passes = round == 0 ? &recorder : nullptr, .draw_over = {}});
         ASSERT_TRUE(decode) << decode.error().message;
         for (std::int64_t part = 0; part <= round; ++part) {
             const auto times = (*decode)->run(4);

@@ -1,0 +1,291 @@
+// kinetograph bench profiler: what timing every pass costs a step, with the panels hidden and shown, and how far its
+// times are to be believed.
+#include <kinetograph/engine/ui/layer.hpp>
+#include <kinetograph/engine/ui/panel.hpp>
+#include <kinetograph/engine/vulkan/clock.hpp>
+#include <kinetograph/tools/kinetograph/bench.hpp>
+#include <kinetograph/tools/kinetograph/clock_alignment.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/frame_size.hpp>
+#include <kinetograph/tools/kinetograph/named_files.hpp>
+#include <kinetograph/tools/kinetograph/plain_decode.hpp>
+#include <kinetograph/tools/kinetograph/presented_decode.hpp>
+#include <kinetograph/tools/kinetograph/table.hpp>
+
+#include <array>
+#include <map>
+
+namespace kinetograph::cli {
+namespace {
+
+struct ProfilerBench {
+    std::string lane = "auto";
+    std::string device;  ///< part of the Vulkan device's name; empty: any
+    std::string weights;
+    FrameSize size{.width = 832, .height = 480};
+    std::int64_t rounds = 6, steps = 8;
+    std::string json, command_line;
+    std::int64_t uncounted_steps() const { return 2 * steps + 4; }  ///< lanes time every pass of the first ones
+};
+
+constexpr std::int64_t kAlignments = 200;
+
+enum class Watch : std::uint8_t { Off, Decoder, Hidden, Shown };  // Decoder: hidden, and of no other lane
+constexpr std::array kWatches{Watch::Off, Watch::Decoder, Watch::Hidden, Watch::Shown};
+std::string_view to_string(Watch watch) {
+    constexpr std::array<std::string_view, kWatches.size()> kNames{"off", "decoder only", "hidden", "shown"};
+    return kNames.at(static_cast<std::size_t>(watch));
+}
+
+/// A decoder whose frames are drawn, as an application would watch it.
+class Watched {
+  public:
+    static Result<std::unique_ptr<Watched>> create(Watch watch, interop::Bridge& bridge,
+                                                   const std::shared_ptr<vae::Model>& model, vae::LatentSize size) {
+        std::unique_ptr<Watched> made(new Watched);
+        PresentedOptions options;
+        if (watch != Watch::Off) options.passes = &made->recorder_;
+        if (watch >= Watch::Hidden) options.recorder = &made->recorder_;
+        if (watch == Watch::Decoder || watch == Watch::Hidden)
+            options.draw_over = [self = made.get()](graph::FrameGraph&, graph::Image picture) {
+                self->profile_.update(host_now());
+                return picture;
+            };
+        if (watch == Watch::Shown) {
+            KG_TRY(made->layer_, ui::Layer::create(*bridge.display(), {}));
+            options.draw_over = [self = made.get()](graph::FrameGraph& frame, graph::Image picture) {
+                return self->draw_panels(frame, picture);
+            };
+        }
+        KG_TRY(made->decode_, PresentedDecode::create(bridge, model, size, options));
+        const vae::StepFrames frames = made->decode_->clip().step_frames();
+        made->width_ = static_cast<std::uint32_t>(frames.width);
+        made->height_ = static_cast<std::uint32_t>(frames.height);
+        made->panels_.arrange(0, 0, static_cast<float>(frames.width), static_cast<float>(frames.height));
+        return made;
+    }
+    Result<PresentedTimes> run(std::int64_t steps) { return decode_->run(steps); }
+    const PresentedDecode& decode() const { return *decode_; }
+    const profile::Recorder& recorder() const { return recorder_; }
+    std::size_t passes() const { return profile_.passes().size(); }
+
+  private:
+    Watched() = default;
+    graph::Image draw_panels(graph::FrameGraph& frame, graph::Image picture) {
+        const Nanoseconds now = host_now();
+        layer_->begin_frame(width_, height_, now - drawn_);
+        drawn_ = now;
+        panels_.draw(profile_, now);
+        return layer_->end_frame(frame, picture);
+    }
+
+    profile::Recorder recorder_;
+    profile::Profile profile_{recorder_};
+    ui::PanelHost panels_ = ui::PanelHost::with_all_panels();
+    std::unique_ptr<ui::Layer> layer_;
+    std::uint32_t width_ = 0, height_ = 0;
+    Nanoseconds drawn_{};
+    std::unique_ptr<PresentedDecode> decode_;  ///< last: its lanes end before what they write to
+};
+
+/// Steps of one decoder in three ways, in turn.
+struct MeasuredWatches {
+    std::array<Samples, kWatches.size()> period;    ///< of a step
+    std::array<Samples, kWatches.size()> overhead;  ///< of a step, against Off in the same round
+    std::size_t passes = 0;
+    std::vector<std::pair<std::string, profile::TrackClock>> clocks;
+};
+
+Result<MeasuredWatches> measure_watches(const ProfilerBench& bench, interop::Bridge& bridge,
+                                        const std::shared_ptr<vae::Model>& model, vae::LatentSize size) {
+    std::array<std::unique_ptr<Watched>, kWatches.size()> watched;
+    for (std::size_t i = 0; i < kWatches.size(); ++i) {
+        KG_TRY(watched[i], Watched::create(kWatches[i], bridge, model, size));
+        KG_CHECK(watched[i]->run(bench.uncounted_steps()));
+    }
+    MeasuredWatches measured;
+    for (std::int64_t round = 0; round < bench.rounds; ++round) {
+        std::array<double, kWatches.size()> medians{};
+        for (std::size_t turn = 0; turn < kWatches.size(); ++turn) {
+            const std::size_t which = (turn + static_cast<std::size_t>(round)) % kWatches.size();
+            KG_TRY(const auto times, watched[which]->run(bench.steps));
+            measured.period[which].add(times.period);
+            medians[which] = times.period.median();
+        }
+        for (std::size_t i = 1; i < kWatches.size(); ++i) measured.overhead[i].add(medians[i] / medians[0] - 1);
+    }
+    measured.passes = watched.back()->passes();
+    const profile::Recorder& recorder = watched.back()->recorder();
+    for (const profile::TrackClock& clock : recorder.clocks())
+        measured.clocks.emplace_back(recorder.names().text(clock.track), clock);
+    return measured;
+}
+
+/// The profiler's passes of a step, added up, beside the same step between two events, without a profiler.
+struct MeasuredPasses {
+    Samples by_passes, by_events;  ///< seconds
+    Samples difference;            ///< of every round's medians, relative
+};
+
+Samples sums_of_steps(const profile::Recorder& recorder, profile::Recorder::Cursor& cursor) {
+    std::vector<profile::SpanRecord> spans;
+    recorder.read(cursor, spans);
+    struct Sum {
+        Nanoseconds time{};
+        std::size_t spans = 0;
+    };
+    std::map<std::uint64_t, Sum> steps;
+    std::size_t most = 0;
+    for (const profile::SpanRecord& span : spans) {
+        Sum& sum = steps[span.execution];
+        sum.time += span.length();
+        most = std::max(most, ++sum.spans);
+    }
+    Samples sums;
+    for (const auto& [execution, sum] : steps)
+        if (sum.spans == most) sums.add(to_seconds(sum.time));  // in the others the passes are one span
+    return sums;
+}
+
+Result<MeasuredPasses> measure_passes(const ProfilerBench& bench, const std::shared_ptr<vae::Model>& model,
+                                      vae::LatentSize size) {
+    profile::Recorder recorder;
+    KG_TRY(const auto timed, PlainDecode::create(model, size, &recorder));
+    KG_TRY(const auto plain, PlainDecode::create(model, size));
+    KG_CHECK(timed->time_on_device(bench.uncounted_steps()));
+    KG_CHECK(plain->time_on_device(bench.uncounted_steps()));
+    profile::Recorder::Cursor cursor;
+    sums_of_steps(recorder, cursor);
+    const std::int64_t steps = 4 * bench.steps;  // so that the passes of some are timed
+    MeasuredPasses measured;
+    for (std::int64_t round = 0; round < bench.rounds; ++round) {
+        KG_CHECK(timed->time_on_device(steps));
+        const Samples sums = sums_of_steps(recorder, cursor);
+        KG_TRY(const auto events, plain->time_on_device(steps));
+        measured.by_passes.add(sums);
+        measured.by_events.add(events);
+        measured.difference.add(sums.median() / events.median() - 1);
+    }
+    return measured;
+}
+
+struct MeasuredProfiler {
+    MeasuredWatches watches;
+    MeasuredPasses passes;
+    Result<ClockAlignment> alignment;
+};
+
+std::string to_text(const ProfilerBench& bench, const interop::Bridge& bridge, const MeasuredProfiler& measured) {
+    Table table({"profiler", ">step ms", ">overhead", ">least", ">most"});
+    for (std::size_t i = 0; i < kWatches.size(); ++i) {
+        const Samples& overhead = measured.watches.overhead[i];
+        const auto percent = [&](auto which) {
+            return overhead.empty() ? std::string() : fmt::format("{:+.2f} %", 100 * (overhead.*which)());
+        };
+        table.add({std::string(to_string(kWatches[i])),
+                   fmt::format("{:.3f}", 1e3 * measured.watches.period[i].median()), percent(&Samples::median),
+                   percent(&Samples::least), percent(&Samples::most)});
+    }
+    const MeasuredPasses& passes = measured.passes;
+    std::string text = fmt::format(
+        "{} at {}x{}, {} passes, {} rounds of {} steps of each kind\n{}\nthe passes of a step add up to {:.3f} ms; "
+        "between two events, without the profiler, it takes {:.3f} ms: {:+.2f} %, {:+.2f} to {:+.2f}\n",
+        bench.weights, bench.size.width, bench.size.height, measured.watches.passes, bench.rounds, bench.steps,
+        table.to_string(), 1e3 * passes.by_passes.median(), 1e3 * passes.by_events.median(),
+        100 * passes.difference.median(), 100 * passes.difference.least(), 100 * passes.difference.most());
+    for (const auto& [track, clock] : measured.watches.clocks)
+        text += fmt::format("clock of {}: +-{:.2f} us, drift {:.2f} ppm\n", track, 1e6 * to_seconds(clock.error),
+                            clock.drift_ppm);
+    if (measured.alignment) {
+        const ClockAlignment& alignment = *measured.alignment;
+        text += fmt::format(
+            "one moment by both clocks: {:+.2f} us apart (median), {:+.2f} to {:+.2f}, known to {:.2f} us; stated: "
+            "+-{:.2f} and +-{:.2f} us\n",
+            1e6 * alignment.distance.median(), 1e6 * alignment.distance.least(), 1e6 * alignment.distance.most(),
+            0.5e6 * alignment.width.median(), 1e6 * to_seconds(alignment.accelerator_error),
+            1e6 * to_seconds(alignment.vulkan_error));
+    } else {
+        text += "one moment by both clocks: " + measured.alignment.error().message + "\n";
+    }
+    return text +
+           fmt::format("{}; {}\n", describe_machine(bridge.accelerator().info()), bridge.display()->report().name);
+}
+
+nlohmann::ordered_json to_json(const ProfilerBench& bench, const interop::Bridge& bridge,
+                               const MeasuredProfiler& measured) {
+    nlohmann::ordered_json json = report_head("profiler", bench.command_line, bridge.accelerator().info());
+    json["machine"]["vulkan_device"] = bridge.display()->report().name;
+    json["machine"]["vulkan_driver"] = bridge.display()->report().driver;
+    json["weights"] = bench.weights;
+    json["width"] = bench.size.width;
+    json["height"] = bench.size.height;
+    json["passes"] = measured.watches.passes;
+    for (std::size_t i = 0; i < kWatches.size(); ++i)
+        json["watches"].push_back({{"profiler", to_string(kWatches[i])},
+                                   {"seconds_per_step", measured.watches.period[i].to_json()},
+                                   {"overhead", measured.watches.overhead[i].to_json()}});
+    json["pass_times"] = {{"seconds_by_passes", measured.passes.by_passes.to_json()},
+                          {"seconds_by_events", measured.passes.by_events.to_json()},
+                          {"difference", measured.passes.difference.to_json()}};
+    for (const auto& [track, clock] : measured.watches.clocks)
+        json["clocks"].push_back(
+            {{"track", track}, {"error_seconds", to_seconds(clock.error)}, {"drift_ppm", clock.drift_ppm}});
+    if (measured.alignment)
+        json["alignment"] = {{"accelerator_error_seconds", to_seconds(measured.alignment->accelerator_error)},
+                             {"vulkan_error_seconds", to_seconds(measured.alignment->vulkan_error)},
+                             {"distance_seconds", measured.alignment->distance.to_json()},
+                             {"width_seconds", measured.alignment->width.to_json()}};
+    else
+        json["alignment"] = {{"absent", measured.alignment.error().message}};
+    return json;
+}
+
+Result<MeasuredProfiler> measure(const ProfilerBench& bench, interop::Bridge& bridge) {
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(bench.weights));
+    KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
+    KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint));
+    KG_TRY(auto watches, measure_watches(bench, bridge, model, size));
+    KG_TRY(auto passes, measure_passes(bench, model, size));
+    return MeasuredProfiler{std::move(watches), std::move(passes),
+                            measure_alignment(bridge.accelerator(), *bridge.display(), kAlignments)};
+}
+
+Result<void> run(const ProfilerBench& bench) {
+    KG_CHECK(check_distinct(std::array{NamedFile{"--weights", bench.weights, NamedFile::Use::Read},
+                                       NamedFile{"--json", bench.json, NamedFile::Use::Written}}));
+    KG_TRY(auto report, BenchReport::create(bench.json));
+    KG_TRY(auto accelerator, open_lane(bench.lane));
+    KG_TRY(auto loader, vulkan::Loader::open());
+    KG_TRY(auto instance, vulkan::Instance::create(loader));
+    KG_TRY(auto display, vulkan::Device::create(*instance, {.name_contains = bench.device}));
+    KG_TRY(auto bridge, interop::Bridge::create(*accelerator, display.get()));
+    if (bridge->choice().topology == interop::Topology::Headless)
+        return fail(ErrorCode::Unsupported, "nothing draws the panels: {}", bridge->choice().reason);
+    KG_TRY(const auto measured, measure(bench, *bridge));
+    return report.write(to_text(bench, *bridge, measured), to_json(bench, *bridge, measured));
+}
+
+}  // namespace
+
+void add_bench_profiler(CLI::App& bench, Action& action, const std::string& command_line) {
+    auto arguments = std::make_shared<ProfilerBench>();
+    arguments->command_line = command_line;
+    CLI::App* command = bench.add_subcommand("profiler", "What the profiler and its panels cost a step");
+    add_lane_option(*command, arguments->lane);
+    command->add_option("--device", arguments->device, "Only a Vulkan device whose name contains this")
+        ->type_name("NAME");
+    command->add_option("--weights", arguments->weights, weights_help())->type_name("CHECKPOINT")->required();
+    add_frame_size(*command, arguments->size);
+    command->add_option("--rounds", arguments->rounds, "In each, steps without, hidden and shown in turn (default 6)")
+        ->check(CLI::Range(1, 1000).description(""))
+        ->type_name("N");
+    command
+        ->add_option("--steps", arguments->steps,
+                     "Of each kind in a round (default 8); of some lanes one step of 32 has the times of its passes")
+        ->check(CLI::Range(3, 1000).description(""))
+        ->type_name("N");
+    command->add_option("--json", arguments->json, "Write the results here; -: to standard output")->type_name("FILE");
+    command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace kinetograph::cli
