@@ -19,6 +19,7 @@ endif()
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 if(KINETOGRAPH_BUILD_TESTS)
     find_package(GTest REQUIRED)
+    find_package(X11 REQUIRED)  # a mouse that tests move
     find_package(Boost 1.74 REQUIRED COMPONENTS context)  # fibers of kernels/host_model
     include(GoogleTest)
 endif()

@@ -30,7 +30,7 @@ Result<void> play(Host& host, const char* latents, const char* weights, long pic
     std::uint64_t frames = 0;
     for (long picture = 0; (pictures == 0 || picture < pictures) && host.begin_picture(); ++picture) {
         // The application's own work: here it takes a frame if there is one, and shows nothing of it.
-        KG_TRY(const auto frame, stream->take(std::chrono::milliseconds(pictures > 0 ? 1000 : 0)));
+        KG_TRY(const auto frame, stream->take(std::chrono::milliseconds(pictures > 0 ? 60'000 : 0)));
         const Nanoseconds now = host_now();
         if (frame) {
             profile.add_frame({.index = frames++, .shown = now, .decode = stream->stats().times.last_step});
