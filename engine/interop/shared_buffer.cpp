@@ -57,24 +57,22 @@ Result<std::unique_ptr<SharedBuffer>> SharedBuffer::create(accel::Device& accele
     if (bytes == 0) return fail(ErrorCode::InvalidArgument, "shared buffer \"{}\" has no bytes", name);
     std::unique_ptr<SharedBuffer> shared(new SharedBuffer(bytes));
     const auto keep = [&](std::unique_ptr<accel::Memory>& place, Result<Pieces> pieces) -> Result<void> {
-        if (!pieces) return fail(std::move(pieces.error()));
-        place = std::move(pieces->memory);
+        KG_TRY(auto made, std::move(pieces));
+        place = std::move(made.memory);
         shared->memory_ = place.get();
-        shared->buffer_ = std::move(pieces->buffer);
+        shared->buffer_ = std::move(made.buffer);
         return {};
     };
-    Result<void> made;
     if (choice.topology == Topology::Headless) {
         KG_TRY(shared->owner_memory_, accelerator.allocate(name, bytes));
         shared->memory_ = shared->owner_memory_.get();
     } else if (choice.topology == Topology::Shared) {
-        made = keep(shared->mapping_, export_to(accelerator, *display, name, bytes));
+        KG_CHECK(keep(shared->mapping_, export_to(accelerator, *display, name, bytes)));
     } else if (choice.staging == Staging::Pinned) {
-        made = keep(shared->owner_memory_, import_pinned(accelerator, *display, name, bytes));
+        KG_CHECK(keep(shared->owner_memory_, import_pinned(accelerator, *display, name, bytes)));
     } else {
-        made = keep(shared->mapping_, register_mapped(accelerator, *display, name, bytes));
+        KG_CHECK(keep(shared->mapping_, register_mapped(accelerator, *display, name, bytes)));
     }
-    if (!made) return fail(std::move(made.error()));
     return shared;
 }
 

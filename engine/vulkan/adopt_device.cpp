@@ -60,7 +60,7 @@ Result<std::unique_ptr<Device>> Device::adopt(const Instance& instance, const Ad
         queues[lane].mutex = queue.mutex;
     }
     device->set_queues(queues);
-    if (auto finished = device->finish({}); !finished) return fail(finished.error());
+    KG_CHECK(device->finish({}));
     return device;
 }
 

@@ -110,15 +110,13 @@ Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::s
         return fail(ErrorCode::Unsupported, "{}: a buffer over {} of the host wants {}", device.report().name,
                     human_bytes(pages.size()), human_bytes(needs.size));
     needs.size = pages.size();
-    auto allocation =
-        device.memory().allocate({.name = name,
-                                  .requirements = needs,
-                                  .use = MemoryUse::Readback,
-                                  .dedicated = has(features, VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT),
-                                  .buffer = buffer->handle_,
-                                  .host_memory = pages.data()});
-    if (!allocation) return fail(allocation.error());
-    buffer->allocation_ = std::move(*allocation);
+    KG_TRY(buffer->allocation_,
+           device.memory().allocate({.name = name,
+                                     .requirements = needs,
+                                     .use = MemoryUse::Readback,
+                                     .dedicated = has(features, VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT),
+                                     .buffer = buffer->handle_,
+                                     .host_memory = pages.data()}));
     KG_CHECK(buffer->bind());
     return buffer;
 }

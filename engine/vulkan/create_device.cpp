@@ -104,7 +104,7 @@ Result<std::unique_ptr<Device>> Device::create(const Instance& instance, const D
         queues[lane].family = choice.family;
     }
     device->set_queues(queues);
-    if (auto finished = device->finish(options.pipeline_cache); !finished) return kinetograph::fail(finished.error());
+    KG_CHECK(device->finish(options.pipeline_cache));
     return device;
 }
 

@@ -152,7 +152,7 @@ Result<void> GraphArena::bind(const graph::Plan& plan) {
 
 Result<std::unique_ptr<graph::PlanMemory>> VulkanMemory::realize(const graph::Plan& plan, graph::MemoryDomain domain) {
     auto arena = std::make_unique<GraphArena>(device_);
-    if (auto built = arena->build(plan, domain); !built) return kinetograph::fail(built.error());
+    KG_CHECK(arena->build(plan, domain));
     return arena;
 }
 

@@ -88,15 +88,13 @@ Result<std::unique_ptr<Image>> Image::create(const Device& device, std::string_v
     query.image = image->handle_;
     device.table().vkGetImageMemoryRequirements2(device.handle(), &query, &requirements);
     // An image that another API maps is dedicated, as some drivers require; for the others it costs nothing.
-    auto allocation =
-        device.memory().allocate({.name = name,
-                                  .requirements = requirements.memoryRequirements,
-                                  .optimal_image = true,
-                                  .exportable = options.exportable,
-                                  .dedicated = dedicated.requiresDedicatedAllocation == VK_TRUE || options.exportable,
-                                  .image = image->handle_});
-    if (!allocation) return fail(allocation.error());
-    image->allocation_ = std::move(*allocation);
+    KG_TRY(image->allocation_, device.memory().allocate(
+                                   {.name = name,
+                                    .requirements = requirements.memoryRequirements,
+                                    .optimal_image = true,
+                                    .exportable = options.exportable,
+                                    .dedicated = dedicated.requiresDedicatedAllocation == VK_TRUE || options.exportable,
+                                    .image = image->handle_}));
     if (const VkResult result = device.table().vkBindImageMemory(
             device.handle(), image->handle_, image->allocation_.memory(), image->allocation_.offset());
         result != VK_SUCCESS)
@@ -169,13 +167,12 @@ Result<void> upload_pixels(const Device& device, Image& image, std::span<const s
     after.dstStageMask = VK_PIPELINE_STAGE_2_FRAGMENT_SHADER_BIT | VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT;
     after.dstAccessMask = VK_ACCESS_2_SHADER_READ_BIT;
     after.newLayout = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL;
-    auto done = device.run_once(fmt::format("uploading \"{}\"", image.name()), [&](VkCommandBuffer commands) {
+    KG_CHECK(device.run_once(fmt::format("uploading \"{}\"", image.name()), [&](VkCommandBuffer commands) {
         transition(device, commands, image, before);
         device.table().vkCmdCopyBufferToImage(commands, staging->handle(), image.handle(),
                                               VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
         transition(device, commands, image, after);
-    });
-    if (!done) return fail(done.error());
+    }));
     image.set_layout(VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
     return {};
 }

@@ -72,7 +72,7 @@ Instance::Instance(const Loader& loader, VkInstance handle, bool owned)
 }
 
 Result<std::unique_ptr<Instance>> Instance::create(const Loader& loader, const InstanceOptions& options) {
-    if (auto version = check_version(loader); !version) return kinetograph::fail(version.error());
+    KG_CHECK(check_version(loader));
     const bool validate = options.validation != Validation::Off;
     if (validate && !has_layer(loader, kValidationLayer))
         return kinetograph::fail(ErrorCode::Unsupported,

@@ -128,10 +128,9 @@ Result<std::unique_ptr<Attention>> create_attention(std::shared_ptr<conv::Kernel
     }
     declined.insert(0, fmt::format("{} ", method));
     const std::string_view element = element_name(problem.dtype);
-    auto kernel =
-        kernels->get(fmt::format("attention_{}", element), fmt::format("sm80_attention_{}_{}", element, width));
-    if (!kernel) return fail(std::move(kernel.error()));
-    return std::make_unique<CudaAttention>(problem, width, std::move(declined), std::move(kernels), std::move(*kernel));
+    KG_TRY(auto kernel,
+           kernels->get(fmt::format("attention_{}", element), fmt::format("sm80_attention_{}_{}", element, width)));
+    return std::make_unique<CudaAttention>(problem, width, std::move(declined), std::move(kernels), std::move(kernel));
 }
 
 }  // namespace kinetograph::nn::cuda
