@@ -82,6 +82,8 @@ constexpr Gate kFitsImage{"a filter no larger than the image",
                                                  reach(p.filter.s, p.dilation.w), p.h, p.w);
                           }};
 
+bool has_residual(const Subject& s) { return s.problem.residual && s.problem.beta != 0; }
+
 constexpr Gate kOneDnnGates[] = {
     kOnCpu,
     kF32OrBf16,
@@ -92,6 +94,11 @@ constexpr Gate kOneDnnGates[] = {
     // oneDNN's bf16 code needs AVX-512; AVX512_BF16 makes it fast, without it the products are emulated.
     {"AVX-512 for bf16", [](const Subject& s) { return s.problem.dtype == Element::F32 || has_feature(s, "avx512f"); },
      features},
+    {"beta 0 or 1 before a ReLU",
+     [](const Subject& s) {
+         return s.problem.activation != Activation::Relu || !has_residual(s) || s.problem.beta == 1;
+     },
+     [](const Subject& s) { return fmt::format("{}", s.problem.beta); }},
     kEvenChannels,  // oneDNN 2.6 reads past an odd last channel: seen with 17
 };
 
@@ -101,6 +108,9 @@ constexpr Gate kWidenedGates[] = {
     kUnscaled,
     kMeetsInput,
     kFitsImage,
+    {"no residual before a ReLU",
+     [](const Subject& s) { return s.problem.activation != Activation::Relu || !has_residual(s); },
+     [](const Subject&) { return std::string("one"); }},
     {"bf16 activations", [](const Subject& s) { return s.problem.dtype == Element::BF16; },
      [](const Subject& s) { return std::string(element_spelling(s.problem.dtype)); }},
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -78,7 +79,8 @@ void unpack_pixel(const UnpackLatent& work, std::int64_t pixel) {
     for (std::int64_t c = 0; c < work.channels; ++c) {
         const float scale = work.scale != nullptr ? work.scale[c] : 1.0F;
         const float shift = work.shift != nullptr ? work.shift[c] : 0.0F;
-        const float value = work.latent[c * work.pixels + pixel] * scale + shift;
+        float value = work.latent[c * work.pixels + pixel] * scale + shift;
+        if (work.soft_limit != 0) value = work.soft_limit * std::tanh(value / work.soft_limit);
         const std::int64_t index = pixel * work.channels + c;
         if (work.dtype == DType::F32) {
             reinterpret_cast<float*>(work.output)[index] = value;

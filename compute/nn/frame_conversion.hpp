@@ -9,13 +9,15 @@
 
 namespace kinetograph::nn {
 
-/// out[pixel][c] = latent[c][pixel] * scale[c] + shift[c], rounded once to dtype.
+/// out[pixel][c] = soft(latent[c][pixel] * scale[c] + shift[c]), rounded once to dtype; soft(x) = soft_limit *
+/// tanh(x / soft_limit).
 struct UnpackLatent {
     const float* latent = nullptr;  ///< [channels, pixels] float32, read when the stream gets there
     std::byte* output = nullptr;    ///< [pixels, channels]
     std::int64_t pixels = 0, channels = 0;
     const float* scale = nullptr;               ///< [channels], on the device; null: 1
     const float* shift = nullptr;               ///< [channels], on the device; null: 0
+    float soft_limit = 0;                       ///< 0: none
     tensor::DType dtype = tensor::DType::BF16;  ///< of the output, F32 or BF16
 };
 /// On the CPU; see Operators for any device. Errors: InvalidArgument, naming the pass.

@@ -21,7 +21,7 @@ class Fusion {
           taken_(nodes_.size()) {
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             const Node& node = nodes_[i];
-            taken_[i] = node.steps == Steps::AfterFirst && options.first_step;
+            taken_[i] = !runs(node.steps, options.first_step);
             made_[i + 1] = taken_[i] ? made_[node.input] : i + 1;
             if (taken_[i]) continue;
             users_[made_[node.input]].push_back(i);
@@ -58,13 +58,17 @@ class Fusion {
         }
         if (const auto* shuffle = take_only_user<primitive::TimeShuffle>(pass.output)) {
             pass.shuffle = shuffle->factor;
+            pass.activation = take_activation(pass.output);
         } else {
             pass.activation = take_activation(pass.output);
-            if (const auto sum = users_[pass.output]; sum.size() == 1 && begins_sum(sum.front(), pass.output)) {
+            if (const auto sum = users_[pass.output]; pass.activation != conv::Activation::Relu && sum.size() == 1 &&
+                                                      begins_sum(sum.front(), pass.output)) {
                 place = sum.front();
                 taken_[place] = true;
                 pass.residual = made_[nodes_[place].other];
                 pass.output = place + 1;
+                if (pass.activation == conv::Activation::None && is_relu_of(pass.output))
+                    pass.activation = take_activation(pass.output);
             }
             take_norm(pass);
         }
@@ -105,6 +109,13 @@ class Fusion {
             pass.repeat = repeated->second.factor;
         }
         placed_.push_back({i, pass});
+    }
+
+    void begin(std::size_t i, const primitive::SoftLimit&) {
+        if (i > 0) stop(i, "a soft limit follows another primitive");
+    }
+    void begin(std::size_t i, const primitive::DropFrames& drop) {
+        placed_.push_back({i, DropPass{drop.count, input_of(i), i + 1}});
     }
 
     void begin(std::size_t i, const primitive::Activate&) {
@@ -155,6 +166,12 @@ class Fusion {
         return wanted;
     }
 
+    bool is_relu_of(Value value) const {
+        const std::vector<std::size_t>& users = users_[value];
+        const auto* activate = users.size() == 1 ? at<primitive::Activate>(users.front()) : nullptr;
+        return activate != nullptr && activate->function == conv::Activation::Relu;
+    }
+
     bool begins_sum(std::size_t i, Value first) const {
         return at<primitive::Add>(i) != nullptr && made_[nodes_[i].input] == first;
     }
@@ -184,6 +201,16 @@ class Fusion {
 
 std::vector<Pass> fuse(const Network& network, const FusionOptions& options) { return Fusion(network, options).run(); }
 
+float input_limit(const Network& network) {
+    const auto* first =
+        network.nodes().empty() ? nullptr : std::get_if<primitive::SoftLimit>(&network.nodes().front().primitive);
+    return first != nullptr ? first->limit : 0.0F;
+}
+
+Value stored_input(const Network& network) {
+    return input_limit(network) != 0 ? Network::input() + 1 : Network::input();
+}
+
 conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor::DType dtype) {
     const primitive::Conv& conv = *pass.conv;
     conv::ConvProblem problem;
@@ -198,6 +225,7 @@ conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor
     problem.dtype = dtype;
     problem.output_dtype = conv.stored == primitive::Conv::Stored::Float32 ? tensor::DType::F32 : dtype;
     problem.activation = pass.activation;
+    problem.bias = conv.bias || conv.shift != 0;
     return problem;
 }
 

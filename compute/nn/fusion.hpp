@@ -50,7 +50,13 @@ struct DepthToSpacePass {
     std::int64_t repeat = 1;  ///< as above
 };
 
-using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass, DepthToSpacePass>;
+/// Runs nothing: the output is a part of the input.
+struct DropPass {
+    std::int64_t frames = 0;  ///< the first ones, which the output is without
+    Value input = 0, output = 0;
+};
+
+using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass, DepthToSpacePass, DropPass>;
 
 struct FusionOptions {
     bool first_step = false;
@@ -58,12 +64,18 @@ struct FusionOptions {
 };
 
 /// The passes of one step in order. They point into `network`. A convolution takes along, in this order: the doubling
-/// before it; a time shuffle or an activation after it; the sum whose first operand it makes; a norm, which replaces
-/// the output where nothing else reads that. Values in passes are those that a step makes: what a skipped primitive
-/// would make is its input. An activation, sum or shuffle that follows no convolution (an activation: nor a norm) and
-/// repeated frames that something other than UpsampleSpace or DepthToSpace reads are a mistake in the network's builder
-/// and stop the program.
+/// before it; a time shuffle after it; an activation; without a shuffle also the sum whose first operand it makes, a
+/// ReLU of that, and a norm, which replaces the output where nothing else reads that. Values in passes are those that a
+/// step makes: what a skipped primitive would make is its input. A mistake in the network's builder stops the program:
+/// an activation, sum or shuffle that follows no convolution (an activation: nor a norm), a sum after a ReLU, a soft
+/// limit that is not the network's first primitive, and repeated frames that something other than UpsampleSpace or
+/// DepthToSpace reads.
 std::vector<Pass> fuse(const Network& network, const FusionOptions& options);
+
+/// The soft limit of the network's input, as the step stores that; 0: none.
+float input_limit(const Network& network);
+/// The value that is the input as the step stores it.
+Value stored_input(const Network& network);
 
 /// The convolution that the pass computes on `input`: whole, before its parts are stored as frames, without residual
 /// and norm. Frames kept from the step before count as input.

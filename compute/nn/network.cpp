@@ -12,10 +12,12 @@ Extent Conv::output(Extent x) const {
 }
 
 void Conv::list(std::vector<Parameter>& parameters) const {
-    tensor::Shape weight{filter.k, c_in, filter.q, filter.r, filter.s};
+    if (!grown_by.empty()) parameters.push_back({grown_by + ".weight", {growth * c_in, c_in, 1, 1}});
+    tensor::Shape weight{filter.k / growth, c_in, filter.q, filter.r, filter.s};
+    if (taps == Taps::InputChannels) weight = {filter.k / growth, filter.q * c_in, 1, filter.r, filter.s};
     if (weight_rank == 4) weight.erase(weight.begin() + 2);
     parameters.push_back({key + ".weight", std::move(weight)});
-    parameters.push_back({key + ".bias", {filter.k}});
+    if (bias) parameters.push_back({key + ".bias", {filter.k}});
 }
 
 void Norm::list(std::vector<Parameter>& parameters) const {
@@ -54,9 +56,9 @@ std::vector<Extent> extents(const Network& network, Extent input, bool first_ste
     std::vector<Extent> result{input};
     for (const Node& node : network.nodes()) {
         const Extent x = result[node.input];
-        const bool runs = node.steps == Steps::All || !first_step;
-        result.push_back(runs ? std::visit([&](const auto& primitive) { return primitive.output(x); }, node.primitive)
-                              : x);
+        result.push_back(runs(node.steps, first_step)
+                             ? std::visit([&](const auto& primitive) { return primitive.output(x); }, node.primitive)
+                             : x);
     }
     return result;
 }

@@ -28,16 +28,26 @@ struct Extent {
 
 namespace primitive {
 
-/// With a bias, stride 1. Rows and columns are padded with zeros to the input's size. Causal in time: the last q - 1
-/// input frames of the step before come first, zeros in a clip's first step.
+/// Stride 1. Rows and columns are padded with zeros to the input's size. Causal in time: the last q - 1 input frames of
+/// the step before come first, zeros in a clip's first step.
 /// Parameters `key`.weight, `key`.bias.
 struct Conv {
     std::string key;
     std::int64_t c_in = 0;
     conv::Filter filter;  ///< k output channels, q x r x s taps
     int weight_rank = 5;  ///< of the checkpoint's tensor; 4: without the q axis
+    /// Where the checkpoint's tensor has the temporal taps: on the q axis, oldest frame first, or as parts of its input
+    /// channels ([k, q * c_in, r, s]), newest frame first: a layer that was written for frames joined by channels.
+    enum class Taps : std::uint8_t { OwnAxis, InputChannels } taps = Taps::OwnAxis;
     /// What the output is stored as: like the input, or float32 for what leaves the network.
     enum class Stored : std::uint8_t { LikeInput, Float32 } stored = Stored::LikeInput;
+    bool bias = true;
+    /// Key of a 1x1 convolution without bias that the checkpoint has before this one, from c_in to growth * c_in
+    /// channels, each part of which this one then convolves: computed as one filter of k = growth * (its own) output
+    /// channels, the product of the two. Empty: none.
+    std::string grown_by{};
+    std::int64_t growth = 1;
+    float scale = 1, shift = 0;  ///< of the output, folded into the parameters
 
     std::int64_t history() const { return filter.q - 1; }  ///< input frames that it keeps from step to step
     Extent output(Extent x) const;
@@ -105,6 +115,22 @@ struct TimeShuffle {
     void list(std::vector<Parameter>&) const {}
 };
 
+/// limit * tanh(x / limit), only of a network's input.
+struct SoftLimit {
+    float limit = 1;
+
+    Extent output(Extent x) const { return x; }
+    void list(std::vector<Parameter>&) const {}
+};
+
+/// All frames but the first `count`.
+struct DropFrames {
+    std::int64_t count = 1;
+
+    Extent output(Extent x) const { return {x.frames - count, x.height, x.width, x.channels}; }
+    void list(std::vector<Parameter>&) const {}
+};
+
 /// The sum of two values of one size.
 struct Add {
     Extent output(Extent x) const { return x; }
@@ -113,15 +139,18 @@ struct Add {
 
 }  // namespace primitive
 
-using Primitive =
-    std::variant<primitive::Conv, primitive::Norm, primitive::Activate, primitive::Attention, primitive::UpsampleSpace,
-                 primitive::DepthToSpace, primitive::RepeatFrames, primitive::TimeShuffle, primitive::Add>;
+using Primitive = std::variant<primitive::Conv, primitive::Norm, primitive::Activate, primitive::Attention,
+                               primitive::UpsampleSpace, primitive::DepthToSpace, primitive::RepeatFrames,
+                               primitive::TimeShuffle, primitive::SoftLimit, primitive::DropFrames, primitive::Add>;
 
 /// Names what a primitive makes: 0 is the network's input, n what the n-th primitive makes.
 using Value = std::size_t;
 
 /// The steps of a clip in which a primitive runs; in the others its input passes through.
-enum class Steps : std::uint8_t { All, AfterFirst };
+enum class Steps : std::uint8_t { All, First, AfterFirst };
+constexpr bool runs(Steps steps, bool first_step) {
+    return steps == Steps::All || (steps == Steps::First) == first_step;
+}
 
 struct Node {
     Primitive primitive;

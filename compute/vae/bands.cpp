@@ -27,6 +27,7 @@ std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
     if (const auto* norm = std::get_if<nn::NormPass>(&pass)) return {norm->norm.output};
     if (const auto* upsample = std::get_if<nn::UpsamplePass>(&pass)) return {upsample->output};
     if (const auto* shuffle = std::get_if<nn::DepthToSpacePass>(&pass)) return {shuffle->output};
+    if (const auto* drop = std::get_if<nn::DropPass>(&pass)) return {drop->output};
     return {std::get<nn::AttentionPass>(pass).output};
 }
 

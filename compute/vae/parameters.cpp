@@ -6,28 +6,17 @@
 
 namespace kinetograph::vae {
 
-conv::HostParameters Parameters::host_parameters(const std::string& key, OutputChannels channels,
-                                                 const std::string& norm_key) const {
-    const std::vector<float> filter = load_(key + ".weight"), bias = load_(key + ".bias");
-    const auto per_channel = static_cast<std::ptrdiff_t>(filter.size() / bias.size());
-    const auto all = static_cast<std::ptrdiff_t>(bias.size());
-    const std::ptrdiff_t first = channels.first, end = channels.count > 0 ? first + channels.count : all;
-    return {.filter = {filter.begin() + first * per_channel, filter.begin() + end * per_channel},
-            .bias = {bias.begin() + first, bias.begin() + end},
-            .gamma = norm_key.empty() ? std::vector<float>{} : load_(norm_key + ".gamma"),
-            .scales = {}};
-}
-
-Result<const conv::Convolution*> Parameters::convolution(const std::string& key, const conv::ConvProblem& problem,
+Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Conv& conv, const conv::ConvProblem& problem,
                                                          const conv::ConvProblem& whole, OutputChannels channels,
                                                          const std::string& norm_key) {
+    const std::string& key = conv.key;
     const auto [first, last] = layers_.equal_range(key);
     auto layer = std::find_if(first, last, [&](const auto& entry) {
         return entry.second.channels == channels && entry.second.norm_key == norm_key;
     });
     if (layer == last) {
         auto weights = std::make_unique<conv::Weights>(
-            [this, key, channels, norm_key] { return host_parameters(key, channels, norm_key); });
+            [this, conv, channels, norm_key] { return load_parameters(conv, channels, norm_key, load_); });
         layer = layers_.emplace(key, Layer{channels, norm_key, std::move(weights), {}});
     }
     auto& convolutions = layer->second.convolutions;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/vae/conv_parameters.hpp>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -12,26 +12,16 @@
 
 namespace kinetograph::vae {
 
-/// A range of a filter's output channels: a temporal upsampling conv is run as two, one for each frame it makes.
-struct OutputChannels {
-    std::int64_t first = 0;
-    std::int64_t count = 0;  ///< 0: all
-    friend bool operator==(const OutputChannels&, const OutputChannels&) = default;
-};
-
-/// A tensor as float32 in PyTorch's shape order; the name is known to exist.
-using LoadTensor = std::function<std::vector<float>(const std::string& name)>;
-
 class Parameters {
   public:
     /// `load` is called whenever a tensor is packed; `device` outlives the object.
     Parameters(accel::Device& device, LoadTensor load, conv::Sums sums)
         : device_(device), load_(std::move(load)), sums_(sums) {}
 
-    /// The convolution `problem` with `key`.weight and `key`.bias, and `norm_key`.gamma where the problem has a norm;
+    /// The convolution `problem` with the parameters of `conv`, and `norm_key`.gamma where the problem has a norm;
     /// to be enqueued after pack(). `whole` is the problem itself, or the one that it computes some rows of
     /// (ConvOptions::part_of). Errors: those of Convolution::create, with the key in front.
-    Result<const conv::Convolution*> convolution(const std::string& key, const conv::ConvProblem& problem,
+    Result<const conv::Convolution*> convolution(const nn::primitive::Conv& conv, const conv::ConvProblem& problem,
                                                  const conv::ConvProblem& whole, OutputChannels channels = {},
                                                  const std::string& norm_key = "");
     /// Packs and uploads what was asked for since. Errors: those of Convolution::pack, with the key in front.
@@ -57,9 +47,6 @@ class Parameters {
         std::unique_ptr<conv::Weights> weights;
         std::vector<Made> convolutions;
     };
-    conv::HostParameters host_parameters(const std::string& key, OutputChannels channels,
-                                         const std::string& norm_key) const;
-
     accel::Device& device_;
     LoadTensor load_;
     conv::Sums sums_;

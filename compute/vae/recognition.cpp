@@ -21,9 +21,8 @@ struct Stranger {
     std::string_view name;
 };
 
-constexpr std::array<Stranger, 7> kStrangers = {
-    {{"decoder.7.conv.weight", "a TAEHV VAE (TAEW2.1, TAEHV and the like)"},
-     {"decoder.mid.attn_1.q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
+constexpr std::array<Stranger, 6> kStrangers = {
+    {{"decoder.mid.attn_1.q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
      {"decoder.mid_block.attentions.0.to_q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
      {"decoder.conv_in.conv.weight", "another video VAE (HunyuanVideo, LTX or CogVideoX)"},
      {"blocks.0.self_attn.q.weight", "a Wan diffusion transformer, not a VAE"},

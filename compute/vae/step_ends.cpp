@@ -39,12 +39,13 @@ Result<Tensor> unpack_latents(const StepContext& step, graph::Buffer latents, co
             d.out = create(pass, "unpack_latents", out);
             if (anew) pass.run_anew();
         },
-        [operators = &step.operators, scale, shift](const Data& d, accel::PassContext& lane) {
+        [operators = &step.operators, scale, shift, soft_limit = nn::input_limit(step.network.network)](
+            const Data& d, accel::PassContext& lane) {
             const auto* source = reinterpret_cast<const float*>(lane.address(d.in));
             for (std::byte* frame : addresses(lane, d.out)) {
                 report(lane, operators->unpack_latent(
                                  lane.stream(), lane.pass_name(),
-                                 {source, frame, d.out.pixels(), d.out.channels, scale, shift, d.out.dtype}));
+                                 {source, frame, d.out.pixels(), d.out.channels, scale, shift, soft_limit, d.out.dtype}));
                 source += d.out.pixels() * d.out.channels;
             }
         });

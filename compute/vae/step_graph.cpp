@@ -35,7 +35,8 @@ class StepDeclaration {
 
     Result<std::vector<graph::Buffer>> run(graph::Buffer latents, const StepOutput& output) {
         const bool anew = std::holds_alternative<ClipFrames>(output);
-        KG_TRY(tensors_.front(), unpack_latents(context(), latents, input_extent(), anew));
+        KG_TRY(const Tensor input, unpack_latents(context(), latents, input_extent(), anew));
+        made(nn::stored_input(network_.network), input);
         KG_TRY(written_, begin_output(context(), whole_.back(), output));
         const std::vector<nn::Pass> passes =
             fused_passes(network_.network, parameters_.device().info().kind, kind_.first);
@@ -217,12 +218,12 @@ class StepDeclaration {
         }
         std::vector<const conv::Convolution*> parts;
         if (fused.shuffle == 1) {
-            parts.push_back(convolution(fused.conv->key, problem, whole_height, {}, norm_key));
+            parts.push_back(convolution(*fused.conv, problem, whole_height, {}, norm_key));
             return parts;
         }
         problem.filter.k /= fused.shuffle;
         for (std::int64_t i = 0; i < fused.shuffle; ++i)
-            parts.push_back(convolution(fused.conv->key, problem, whole_height,
+            parts.push_back(convolution(*fused.conv, problem, whole_height,
                                         {i * problem.filter.k, problem.filter.k}, norm_key));
         return parts;
     }
@@ -304,6 +305,13 @@ class StepDeclaration {
                                                         .dtype = d.in.dtype}));
             });
         made(fused.output, data.out);
+    }
+
+    void declare(const nn::DropPass& drop) {
+        Tensor rest = tensors_[drop.input];
+        rest.first += drop.frames;
+        rest.frames -= drop.frames;
+        made(drop.output, rest);
     }
 
     // ---- the end of a network, part by part ------------------------------------------------------------------------
@@ -419,10 +427,9 @@ class StepDeclaration {
                 const auto fresh = static_cast<std::uint64_t>(std::min(d.in.frames, history));
                 const std::uint64_t old = static_cast<std::uint64_t>(history) - fresh;
                 std::byte* slots = lane.address(d.out);
-                const std::byte* in = lane.address(d.in.buffer);
+                const std::byte* first = addresses(lane, d.in)[static_cast<std::size_t>(d.in.frames) - fresh];
                 lane.stream().copy(slots, slots + fresh * bytes, old * bytes);
-                lane.stream().copy(slots + old * bytes, in + (static_cast<std::uint64_t>(d.in.frames) - fresh) * bytes,
-                                   fresh * bytes);
+                lane.stream().copy(slots + old * bytes, first, fresh * bytes);
             });
         frame_.export_contents(data.out);
     }
@@ -432,12 +439,12 @@ class StepDeclaration {
         return pass.create(name + ".workspace", {bytes, 256, graph::MemoryDomain::Accelerator}, Access::KernelWrite);
     }
 
-    const conv::Convolution* convolution(const std::string& key, const conv::ConvProblem& problem,
+    const conv::Convolution* convolution(const nn::primitive::Conv& conv, const conv::ConvProblem& problem,
                                          std::int64_t whole_height, OutputChannels channels,
                                          const std::string& norm_key) {
         conv::ConvProblem whole = problem;
         whole.h = whole_height;
-        auto found = parameters_.convolution(key, problem, whole, channels, norm_key);
+        auto found = parameters_.convolution(conv, problem, whole, channels, norm_key);
         if (found) return *found;
         note(std::move(found.error()), "");
         return nullptr;

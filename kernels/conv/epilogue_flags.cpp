@@ -8,6 +8,7 @@ std::uint32_t epilogue_flags(const ConvProblem& problem) {
     std::uint32_t flags = 0;
     if (problem.bias) flags |= kConvBias;
     if (problem.activation == Activation::Silu) flags |= kConvSilu;
+    if (problem.activation == Activation::Relu) flags |= kConvRelu;
     if (problem.residual) flags |= kConvResidual;
     if (problem.norm != Norm::Instead) flags |= kConvOutput;
     if (problem.norm != Norm::None) flags |= kConvNorm;

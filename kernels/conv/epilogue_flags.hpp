@@ -3,7 +3,7 @@
 #include <cstdint>
 
 /// The parts of a convolution's epilogue as bits of a kernel's parameters, the same on every chip that has flags:
-/// sums [+ addend] + bias -> SiLU -> + beta * residual -> round -> store [-> norm -> SiLU -> store].
+/// sums [+ addend] + bias -> SiLU -> + beta * residual -> ReLU -> round -> store [-> norm -> SiLU -> store].
 namespace kinetograph::conv {
 
 struct ConvProblem;
@@ -17,6 +17,7 @@ enum EpilogueFlags : std::uint32_t {
     kConvNormSilu = 32,
     kConvFloat32 = 64,  ///< output, residual and normed are fp32
     kConvAddend = 128,  ///< fp32 frames are added to the sums first: a launch's own input, no part of a problem
+    kConvRelu = 256,
 };
 
 /// The flags that the problem asks for.

@@ -14,7 +14,17 @@ std::int64_t out_size(std::int64_t in, std::int64_t before, std::int64_t after, 
 
 }  // namespace
 
-std::string_view to_string(Activation activation) { return activation == Activation::Silu ? "silu" : "none"; }
+std::string_view to_string(Activation activation) {
+    switch (activation) {
+        case Activation::None:
+            return "none";
+        case Activation::Silu:
+            return "silu";
+        case Activation::Relu:
+            return "relu";
+    }
+    return "?";
+}
 
 std::int64_t ConvProblem::d_out() const { return out_size(d, pad.front, pad.back, filter.q, stride.d, dilation.d); }
 std::int64_t ConvProblem::h_out() const {

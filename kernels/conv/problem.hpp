@@ -28,8 +28,11 @@ struct Filter {
     friend bool operator==(const Filter&, const Filter&) = default;
 };
 
-/// Applied to the scaled sum + bias, before the residual. Silu: x / (1 + exp(-x)).
-enum class Activation : std::uint8_t { None, Silu };
+enum class Activation : std::uint8_t {
+    None,
+    Silu,  ///< x / (1 + exp(-x)) of the scaled sum + bias, before the residual
+    Relu,  ///< max(x, 0), of the sum with the residual
+};
 std::string_view to_string(Activation activation);
 
 /// The RMS norm of the output, for the layer that follows: over the k channels of each pixel, output * sqrt(k) /
@@ -40,8 +43,8 @@ enum class Norm : std::uint8_t {
     Instead,  ///< the output itself is not stored
 };
 
-/// output = activation(alpha * scale * conv(input, filter) + bias) + beta * residual: a cross-correlation with zero
-/// padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one rounding to `output_dtype` at the
+/// output = relu(silu(alpha * scale * conv(input, filter) + bias) + beta * residual), of which it has one function or
+/// none: a cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one rounding to `output_dtype` at the
 /// end.
 ///
 /// input     [n, d, h, w, c_in]                  dtype

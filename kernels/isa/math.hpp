@@ -37,6 +37,22 @@ KG_DEVICE float power_of_two(float value) {
 #endif
 }
 
+/// 1 - 2 / (1 + e^(2 value)): the error is absolute, about 2^-22.
+KG_DEVICE float tanh(float value) {
+#if KG_HOST_MODEL
+    return std::tanh(value);
+#else
+    constexpr float kTwoLog2E = 2.8853900817779268f;
+    float power, inverse;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(value * kTwoLog2E));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(1.0f + power));
+    return 1.0f - 2.0f * inverse;
+#endif
+}
+
+/// max(value, 0); NaN stays NaN.
+KG_DEVICE float relu(float value) { return value < 0.0f ? 0.0f : value; }
+
 /// value / (1 + e^-value). PTX ISA, ex2.approx, rcp.approx: five instructions, subnormal exponentials count as zero.
 KG_DEVICE float silu(float value) {
 #if KG_HOST_MODEL

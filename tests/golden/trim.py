@@ -69,6 +69,23 @@ def dim32(tensors):
     return {name: cut(t, 1, DIM32_LATENT_FRAMES if name == "latents" else frames) for name, t in tensors.items()}
 
 
+def channels_first(tensor):
+    """[T, C, H, W] as [C, T, H, W]."""
+    (frames, channels, height, width), data = tensor
+    plane = 4 * height * width
+    planes = [data[(t * channels + c) * plane :][:plane] for c in range(channels) for t in range(frames)]
+    return [channels, frames, height, width], b"".join(planes)
+
+
+def taehv(names):
+    """Only those tensors, which the full set has frame by frame."""
+    return lambda tensors: {name: channels_first(tensors[name]) for name in names}
+
+
+def taehv_units(tensors):
+    return {name: channels_first(t) if name.endswith("put") else t for name, t in tensors.items()}
+
+
 def full_width(tensors):
     return {name: tensors[name] for name in ("latents", "frames.fp32", "frames.bf16all")}
 
@@ -98,6 +115,9 @@ def main():
     source, target = map(pathlib.Path, sys.argv[1:])
     for name, kept in {
         "conv_cases": lambda tensors: tensors,
+        "taew21": taehv(("latents", "raw.fp32")),
+        "taew21_trace": taehv(("latents", *(f"decoder.{i}" for i in (0, 2, 3, 5, 8, 11, 17, 22)))),
+        "taew21_units": taehv_units,
         "wan21_dim32": dim32,
         "wan21_dim32_trace": trace,
         "wan21_dim32_trace_bf16w": trace,
@@ -111,7 +131,7 @@ def main():
     (target / "conv_cases.json").write_bytes((source / "conv_cases.json").read_bytes())
     checkpoints = json.loads((source / "checkpoints.json").read_text())
     entries = []
-    for model in ("wan21 dim=96", "wan21 dim=32"):
+    for model in ("wan21 dim=96", "wan21 dim=32", "taew21"):
         tensors = checkpoints[model].pop("tensors")
         head = json.dumps(checkpoints[model])[:-1]
         entries.append(f"{json.dumps(model)}: {head}, \"tensors\": [\n" + ",\n".join(map(json.dumps, tensors)) + "\n]}")

@@ -11,7 +11,7 @@ namespace {
 [[gnu::always_inline]] inline void store(float& to, float value) { to = value; }
 [[gnu::always_inline]] inline void store(std::uint16_t& to, float value) { to = tensor::to_bf16(value); }
 
-template <class T, bool kSilu, bool kResidual>
+template <class T, Activation kActivation, bool kResidual>
 [[gnu::always_inline]] inline void finish_pixels(const EpilogueSpan& span) {
     const float* bias = span.bias;
     const float beta = span.beta;
@@ -22,20 +22,28 @@ template <class T, bool kSilu, bool kResidual>
 #pragma omp simd
         for (std::int64_t c = 0; c < span.channels; ++c) {
             float value = sums[c] + bias[c];
-            if constexpr (kSilu) value = fast_silu(value);
+            if constexpr (kActivation == Activation::Silu) value = fast_silu(value);
             if constexpr (kResidual) value += beta * widen(residual[c]);
+            if constexpr (kActivation == Activation::Relu) value = value < 0.0F ? 0.0F : value;
             store(output[c], value);
         }
     }
 }
 
+template <class T, Activation kActivation>
+[[gnu::always_inline]] inline void finish_with(const EpilogueSpan& span) {
+    span.residual != nullptr ? finish_pixels<T, kActivation, true>(span) : finish_pixels<T, kActivation, false>(span);
+}
+
 template <class T>
 [[gnu::always_inline]] inline void finish(const EpilogueSpan& span) {
-    const bool silu = span.activation == Activation::Silu;
-    if (span.residual != nullptr) {
-        silu ? finish_pixels<T, true, true>(span) : finish_pixels<T, false, true>(span);
-    } else {
-        silu ? finish_pixels<T, true, false>(span) : finish_pixels<T, false, false>(span);
+    switch (span.activation) {
+        case Activation::None:
+            return finish_with<T, Activation::None>(span);
+        case Activation::Silu:
+            return finish_with<T, Activation::Silu>(span);
+        case Activation::Relu:
+            return finish_with<T, Activation::Relu>(span);
     }
 }
 

@@ -118,6 +118,8 @@ TapPrimitive TapPrimitives::make(const TapKey& key) {
         made.residual_argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(epilogue.len()) | DNNL_ARG_SRC_1;
         epilogue.append_binary(dnnl::algorithm::binary_add, destination);
     }
+    if (to_output && p.activation == Activation::Relu && !finished_by_loop())
+        epilogue.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
     dnnl::primitive_attr attributes;
     attributes.set_post_ops(epilogue);
 

@@ -84,7 +84,8 @@ class CudaOperators final : public Operators {
                                                .scale = work.scale,
                                                .shift = work.shift,
                                                .pixels = u32(work.pixels),
-                                               .channels = u32(work.channels)},
+                                               .channels = u32(work.channels),
+                                               .soft_limit = work.soft_limit},
                       std::span(&latent, 1), std::span(&work.output, 1),
                       [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.pixels), frames); });
         return {};

@@ -87,9 +87,14 @@ constexpr Gate kImplicitGemm[] = {
      [](const Subject&) { return std::string("other taps or padding"); }},
 };
 
+constexpr Gate kSiluOrNone{
+    "SiLU or no activation", [](const Subject& s) { return s.problem.activation != conv::Activation::Relu; },
+    [](const Subject& s) { return std::string(to_string(s.problem.activation)); }};
+
 constexpr Gate kConv2d[] = {
     kOnSm100,
     kInBuild,
+    kSiluOrNone,
     conv::kNoUpsampling,
     kNarrowOutput,
     kElement,
@@ -101,6 +106,7 @@ constexpr Gate kConv2d[] = {
 constexpr Gate kConv3d[] = {
     kOnSm100,
     kInBuild,
+    kSiluOrNone,
     conv::kNoUpsampling,
     kNarrowOutput,
     {"bf16 or fp8",
@@ -115,6 +121,7 @@ constexpr Gate kConv3d[] = {
 constexpr Gate kQSlice[] = {
     kOnSm100,
     kInBuild,
+    kSiluOrNone,
     conv::kNoUpsampling,
     kNarrowOutput,
     conv::kBf16,
@@ -125,6 +132,7 @@ constexpr Gate kQSlice[] = {
 constexpr Gate kIm2col[] = {
     kOnSm100,
     kInBuild,
+    kSiluOrNone,
     conv::kNoUpsampling,
     kElement,
     {"no activation before an fp32 output",

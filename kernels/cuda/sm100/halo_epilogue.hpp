@@ -7,7 +7,7 @@
 #include <kinetograph/kernels/isa/math.hpp>
 #include <kinetograph/kernels/isa/tcgen05.hpp>
 
-/// Four epilogue warps: tensor memory -> + bias -> SiLU -> + beta * residual -> round -> store, and the RMS norm of the
+/// Four epilogue warps: tensor memory -> + bias -> SiLU -> + beta * residual -> ReLU -> round -> store, and the RMS norm of the
 /// rounded values -> SiLU -> store. A lane holds one pixel, 32 channels at a time; the rounded values of all channels
 /// stay in its registers as packed words, so the norm is a second sweep over registers; where the filters of a pixel
 /// are two pairs', they send each other the sums of its squares.
@@ -111,6 +111,10 @@ class HaloEpilogueRole {
         }
         if (has(sm90::kConvSilu)) activate(values);
         if (has(sm90::kConvResidual)) add_residual(values);
+        if (has(sm90::kConvRelu)) {
+            KG_UNROLL
+            for (float& value : values) value = isa::relu(value);
+        }
     }
 
     KG_DEVICE static void activate(Values& values) {
@@ -232,6 +236,7 @@ class HaloEpilogueRole {
             float value = isa::float_of(sums[i]);
             if (has(sm90::kConvBias)) value += isa::load_global<float>(p_.bias + i);
             if (has(sm90::kConvSilu)) value = isa::silu(value);
+            if (has(sm90::kConvRelu)) value = isa::relu(value);
             if (value_bytes == 4) {
                 isa::store_global(pixel + i * 4, value);
             } else {

@@ -212,6 +212,10 @@ class ConvEpilogueStep {
             KG_UNROLL
             for (uint32_t i = 0; i < 4; ++i) values[i] += params_.beta * residual[i];
         }
+        if (has(kConvRelu)) {
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) values[i] = isa::relu(values[i]);
+        }
         ChannelQuad<kValue>::round(values);
         KG_UNROLL
         for (uint32_t i = 0; i < 4; ++i) values[i] = i < exist ? values[i] : 0.0f;

@@ -207,8 +207,11 @@ struct UnpackLatentKernel {
         for (uint32_t c = 0; c < params.channels; ++c) {
             const float scale = params.scale != nullptr ? isa::load_global<float>(params.scale + c) : 1.0f;
             const float shift = params.shift != nullptr ? isa::load_global<float>(params.shift + c) : 0.0f;
-            const float value = load_element<Element::F32>(latent, static_cast<size_t>(c) * params.pixels + pixel);
-            store_element<kValue>(output, static_cast<size_t>(pixel) * params.channels + c, value * scale + shift);
+            const float latent_value =
+                load_element<Element::F32>(latent, static_cast<size_t>(c) * params.pixels + pixel);
+            float value = latent_value * scale + shift;
+            if (params.soft_limit != 0) value = params.soft_limit * isa::tanh(value / params.soft_limit);
+            store_element<kValue>(output, static_cast<size_t>(pixel) * params.channels + c, value);
         }
     }
 };
@@ -276,6 +279,7 @@ struct FinishSlicesKernel {
         if (params.residual[frame] != nullptr) {
             value += params.beta * load_element<kValue>(params.residual[frame], index);
         }
+        if (params.relu != 0) value = isa::relu(value);
         store_element<kValue>(params.frames.output[frame], index, value);
     }
 };

@@ -46,6 +46,7 @@ struct UnpackLatentParams {
     const float* scale;  ///< [channels]; null: 1
     const float* shift;  ///< [channels]; null: 0
     uint32_t pixels, channels;
+    float soft_limit;  ///< limit * tanh(value / limit) is stored; 0: the value
 };
 
 /// Frames converted to fp32 and limited to [-limit, limit]; NaN stays NaN.
@@ -80,13 +81,13 @@ struct AddSliceParams {
     uint32_t first;  ///< 1: the sum starts with this slice and overwrites the old contents
 };
 
-/// out = SiLU(sum + bias) + beta * residual, rounded once: the last step of that form.
+/// out = ReLU(SiLU(sum + bias) + beta * residual), rounded once: the last step of that form.
 struct FinishSlicesParams {
     FrameTable frames;                     ///< fp32 [pixels, channels] to the same of the output's type
     const void* residual[kMaxPassFrames];  ///< as the output; null: none
     const float* bias;                     ///< [channels]; null: none
     uint32_t elements, channels;
-    uint32_t silu;
+    uint32_t silu, relu;
     float beta;
 };
 

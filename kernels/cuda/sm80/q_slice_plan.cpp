@@ -273,6 +273,7 @@ class QSlicePlan {
                                   .elements = part.elements,
                                   .channels = static_cast<uint32_t>(problem_.filter.k),
                                   .silu = problem_.activation == conv::Activation::Silu,
+                                  .relu = problem_.activation == conv::Activation::Relu,
                                   .beta = problem_.beta};
         for (size_t first = 0; first < input.size(); first += kMaxPassFrames) {
             const size_t some = std::min<size_t>(kMaxPassFrames, input.size() - first);

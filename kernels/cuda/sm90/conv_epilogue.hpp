@@ -8,7 +8,7 @@
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// From one warpgroup's accumulators to memory: + bias -> SiLU -> + beta * residual -> round -> store, and the RMS norm
+/// From one warpgroup's accumulators to memory: + bias -> SiLU -> + beta * residual -> ReLU -> round -> store, and the RMS norm
 /// of the rounded values -> SiLU -> store. Block by block through shared memory; TMA moves residuals in and results
 /// out, and clips them at the edges of the image.
 ///
@@ -109,6 +109,7 @@ class EpilogueRole {
         if (has(kConvSilu)) activate(sums);
         const uint32_t first = first_word();
         if (has(kConvResidual)) add_residual(sums, block, first);
+        if (has(kConvRelu)) cut_below_zero(sums);
         round(sums);
         if (raw) stage(sums, block, first);
         const uint32_t normed = !raw ? block : block == 0 ? kSpare : block - 1;
@@ -137,6 +138,11 @@ class EpilogueRole {
     KG_DEVICE static void activate(Sums& sums) {
         KG_UNROLL
         for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::silu(sums[i]);
+    }
+
+    KG_DEVICE static void cut_below_zero(Sums& sums) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::relu(sums[i]);
     }
 
     KG_DEVICE void add_residual(Sums& sums, uint32_t block, uint32_t first) {

@@ -172,7 +172,7 @@ struct NarrowConvKernel {
                     const uint32_t pixel = (y + tap / kSide) * kNarrowRowPixels + x + tap % kSide + kShift;
                     sum += isa::load_shared(&smem.y[tap * p.c_out + k][pixel]);
                 }
-                store(p, at.frame, first + k, p.silu != 0 ? isa::silu(sum) : sum);
+                store(p, at.frame, first + k, p.silu != 0 ? isa::silu(sum) : p.relu != 0 ? isa::relu(sum) : sum);
             }
         }
     }

@@ -17,8 +17,8 @@ struct NarrowConvParams {
     uint32_t c_out;
     uint32_t h_out, w_out;
     int32_t pad_top, pad_left;
-    uint32_t silu;     ///< 1: SiLU of the result
-    uint32_t float32;  ///< 1: the output is fp32; otherwise of the input's element
+    uint32_t silu, relu;  ///< 1: of the result
+    uint32_t float32;     ///< 1: the output is fp32; otherwise of the input's element
 };
 static_assert(std::is_trivially_copyable_v<NarrowConvParams> && sizeof(NarrowConvParams) <= 4096);
 

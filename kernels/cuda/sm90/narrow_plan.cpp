@@ -111,6 +111,7 @@ std::vector<ConvLaunch> narrow_launches(const ConvProblem& problem, const conv::
     common.pad_top = static_cast<int32_t>(problem.pad.top);
     common.pad_left = static_cast<int32_t>(problem.pad.left);
     common.silu = problem.activation == conv::Activation::Silu ? 1 : 0;
+    common.relu = problem.activation == conv::Activation::Relu ? 1 : 0;
     common.float32 = problem.output_dtype == Element::F32 ? 1 : 0;
     for (const FrameRun& run : frame_runs(problem)) {
         NarrowConvParams params = common;

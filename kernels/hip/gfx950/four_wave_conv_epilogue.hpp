@@ -5,7 +5,7 @@
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
 #include <kinetograph/kernels/isa/amd/cross_lane.hpp>
 
-/// acc -> + bias -> SiLU -> + beta * source -> round -> store -> RMS norm -> SiLU -> store, for one workgroup's tile.
+/// acc -> + bias -> SiLU -> + beta * source -> ReLU -> round -> store -> RMS norm -> SiLU -> store, for one workgroup's tile.
 namespace kinetograph::gfx950 {
 
 /// Receives the values before they are rounded. This one ignores them; tests pass their own.
@@ -173,6 +173,10 @@ class FourWaveConvEpilogue {
             value[2] = isa::amd::fma(low(source_23), params_.beta, value[2]);
             value[3] = isa::amd::fma(high(source_23), params_.beta, value[3]);
         }
+        // Without a branch: with one the compiler takes the main loop's uniform offsets for divergent.
+        const float least = (params_.flags & kConvRelu) != 0 ? 0.0f : -__builtin_huge_valf();
+        KG_UNROLL
+        for (uint32_t e = 0; e < 4; ++e) value[e] = isa::amd::at_least(value[e], least);
         Observer::observe(params_, frame_, pixel(i, m), channel(pair) + further, value);
     }
 

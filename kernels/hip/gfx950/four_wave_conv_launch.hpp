@@ -18,7 +18,7 @@ enum class ConvPath : uint8_t { Uniform, Chunks, Pieces, Elements };  ///< ConvL
 
 /// One convolution of frames, each a dense [h, w, c_in] block. There is no time axis: an output frame lists its q input
 /// frames, so that stride, dilation, padding and history rings in time are the caller's choice of addresses. output =
-/// activation(scale * conv(input, filter) + bias) + beta * source, rounded once to bf16 (fp16 for fp16), or float32.
+/// relu(silu(scale * conv(input, filter) + bias) + beta * source), rounded once to bf16 (fp16 for fp16), or float32.
 struct FourWaveConvProblem {
     Element element = Element::BF16;
     int64_t frames = 1;              ///< output frames
@@ -29,7 +29,7 @@ struct FourWaveConvProblem {
     int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
     int64_t groups = 1;
     bool scales = false;  ///< a factor of the sums for each output channel
-    bool bias = true, silu = false, source = false;
+    bool bias = true, silu = false, source = false, relu = false;
     float beta = 1;
     bool output = true;       ///< the values themselves are stored
     bool output_f32 = false;  ///< as float32; without norm and source

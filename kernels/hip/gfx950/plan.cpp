@@ -95,7 +95,7 @@ Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitti
     course.seconds = conv::kLaunchSeconds + estimated_seconds(course.conv, course.choice, chip) +
                      (course.norm_after ? norm_seconds(p, chip) : 0);
     if (course.choice.splits > 1) {
-        course.conv.scales = course.conv.bias = course.conv.silu = course.conv.source = false;
+        course.conv.scales = course.conv.bias = course.conv.silu = course.conv.source = course.conv.relu = false;
         course.conv.output_f32 = true;
     }
     return course;
@@ -109,6 +109,7 @@ JoinSumsProblem join_problem(const ConvProblem& p, uint32_t parts, size_t frames
             .parts = parts,
             .silu = p.activation == conv::Activation::Silu,
             .source = p.residual,
+            .relu = p.activation == conv::Activation::Relu,
             .beta = p.beta};
 }
 
@@ -235,6 +236,7 @@ FourWaveConvProblem four_wave_problem(const ConvProblem& p) {
             .bias = p.bias,
             .silu = p.activation == conv::Activation::Silu,
             .source = p.residual,
+            .relu = p.activation == conv::Activation::Relu,
             .beta = p.beta,
             .output_f32 = p.output_dtype == Element::F32};
 }

@@ -141,6 +141,15 @@ KG_DEVICE Lanes<uint32_t> pack_f8e4m3(const Lanes<float>& a, const Lanes<float>&
 #endif
 }
 
+/// 1 - 2 / (1 + e^(2 x)): the error is absolute, about 2^-22.
+KG_DEVICE Lanes<float> tanh(const Lanes<float>& x) {
+    constexpr float kTwoLog2E = 2.88539008f;
+    return reciprocal(exp2(x * kTwoLog2E) + 1.0f) * -2.0f + 1.0f;
+}
+
+/// max(x, least); NaN stays NaN.
+KG_DEVICE Lanes<float> at_least(const Lanes<float>& x, float least) { return select<float>(x < least, least, x); }
+
 /// x / (1 + e^-x).
 KG_DEVICE Lanes<float> silu(const Lanes<float>& x) {
     constexpr float kLog2E = 1.44269504f;

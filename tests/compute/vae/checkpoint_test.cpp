@@ -250,7 +250,6 @@ TEST_F(CheckpointTest, SaysThatAFileIsAbsent) {
 
 TEST_F(CheckpointTest, RecognisesOtherModelsByTheirTensors) {
     const std::pair<const char*, const char*> families[] = {
-        {"decoder.7.conv.weight", "this is a TAEHV VAE (TAEW2.1, TAEHV and the like)"},
         {"vae.decoder.mid.attn_1.q.weight", "this is an image VAE (Stable Diffusion, Flux and the like)"},
         {"decoder.mid_block.attentions.0.to_q.weight", "this is an image VAE (Stable Diffusion, Flux and the like)"},
         {"decoder.conv_in.conv.weight", "this is another video VAE (HunyuanVideo, LTX or CogVideoX)"},

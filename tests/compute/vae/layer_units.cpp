@@ -1,6 +1,5 @@
 #include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/tests/compute/vae/layer_units.hpp>
-#include <kinetograph/tests/golden/golden.hpp>
 
 #include <algorithm>
 
@@ -10,11 +9,6 @@ namespace {
 using tensor::DType;
 
 constexpr const char* kFile = "wan21_units.safetensors";
-
-golden::Limit limit_of(const UnitLane& lane) {
-    if (lane.dtype == DType::F32) return {2e-6, 1e-5};
-    return lane.dtype == DType::F16 ? golden::Limit{8e-4, 0.005} : golden::Limit{6e-3, 0.04};
-}
 
 struct Cut {
     const char* name;
@@ -89,6 +83,11 @@ void expect_step_matches(const UnitLane& lane, const Unit& of) {
 }
 
 }  // namespace
+
+golden::Limit limit_of(const UnitLane& lane) {
+    if (lane.dtype == DType::F32) return {2e-6, 1e-5};
+    return lane.dtype == DType::F16 ? golden::Limit{8e-4, 0.005} : golden::Limit{6e-3, 0.04};
+}
 
 void expect_residual_units(const UnitLane& lane) {
     const golden::File file(kFile);

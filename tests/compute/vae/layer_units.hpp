@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
 
 namespace kinetograph::vae {
 
@@ -11,6 +12,7 @@ struct UnitLane {
     accel::Device& device;
     tensor::DType dtype = tensor::DType::F32;
 };
+golden::Limit limit_of(const UnitLane& lane);
 
 /// Each runs one kind of layer from wan21_units.safetensors, which is there.
 void expect_residual_units(const UnitLane& lane);             ///< with a shortcut, for every cut of the stream

@@ -58,11 +58,13 @@ TEST(SyntheticTensor, RefusesANameWithoutARuleAndAShapeThatIsTooLarge) {
               "shape [1099511627776, 1099511627776] has more than 2^62 elements");
 }
 
-class GoldenSyntheticCheckpoint : public testing::TestWithParam<int> {};
+/// Name in checkpoints.json, and what to open.
+using GoldenModel = std::pair<std::string, std::string>;
+class GoldenSyntheticCheckpoint : public testing::TestWithParam<GoldenModel> {};
 
 TEST_P(GoldenSyntheticCheckpoint, HasTheGoldenNamesShapesAndBits) {
-    const auto golden = test::golden_checkpoint("wan21 dim=" + std::to_string(GetParam()));
-    const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=" + std::to_string(GetParam()));
+    const auto golden = test::golden_checkpoint(GetParam().first);
+    const auto checkpoint = Checkpoint::open(GetParam().second);
     ASSERT_TRUE(checkpoint) << checkpoint.error().message;
     EXPECT_EQ(checkpoint->parameters(), golden.at("parameters").get<std::uint64_t>());
     const auto& tensors = golden.at("tensors");
@@ -82,7 +84,10 @@ TEST_P(GoldenSyntheticCheckpoint, HasTheGoldenNamesShapesAndBits) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Dim, GoldenSyntheticCheckpoint, testing::Values(32, 96));
+INSTANTIATE_TEST_SUITE_P(Models, GoldenSyntheticCheckpoint,
+                         testing::Values(GoldenModel{"wan21 dim=32", "synthetic:wan2.1,dim=32"},
+                                         GoldenModel{"wan21 dim=96", "synthetic:wan2.1,dim=96"},
+                                         GoldenModel{"taew21", "synthetic:taew2.1"}));
 
 TEST(SyntheticCheckpoint, IsDim96UnlessSaidOtherwiseAndNeedsNoLatentStatistics) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1");

@@ -22,6 +22,7 @@ KG_DEVICE void unpack_latent(const UnpackLatentParams& params) {
             amd::load_4(from, only_if(channel < params.channels, (channel * params.pixels + pixel) * 4u)));
         if (params.scale != nullptr) values[e] = values[e] * widen<Element::F32>(amd::load_4(scales, channel * 4u));
         if (params.shift != nullptr) values[e] = values[e] + widen<Element::F32>(amd::load_4(shifts, channel * 4u));
+        if (params.soft_limit != 0) values[e] = amd::tanh(values[e] * (1 / params.soft_limit)) * params.soft_limit;
     }
     const Lanes<uint32_t> offset = only_if(first < params.channels, (pixel * params.channels + first) * kBytes);
     if constexpr (kPer == 1) {
@@ -92,7 +93,8 @@ KG_DEVICE void join_sums(const JoinSumsParams& params) {
         KG_UNROLL for (uint32_t e = 0; e < 4; ++e) {
             Lanes<float> value = values[i][e] * scales[e] + bias[e];
             if (params.silu != 0) value = amd::silu(value);
-            results[4 * i + e] = amd::fma(source[4 * i + e], Lanes<float>(params.beta), value);
+            value = amd::fma(source[4 * i + e], Lanes<float>(params.beta), value);
+            results[4 * i + e] = params.relu != 0 ? amd::at_least(value, 0.0f) : value;
         }
     }
     const amd::Buffer to = amd::make_buffer(params.frames.output[frame], params.elements * element_bytes(kElement));

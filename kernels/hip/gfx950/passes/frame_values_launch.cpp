@@ -27,7 +27,12 @@ LaunchShape launch_shape(const UnpackLatentProblem& problem) {
 }
 UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTable& frames, const float* scale,
                                const float* shift) {
-    return {frames, scale, shift, static_cast<uint32_t>(problem.pixels), static_cast<uint32_t>(problem.channels)};
+    return {frames,
+            scale,
+            shift,
+            static_cast<uint32_t>(problem.pixels),
+            static_cast<uint32_t>(problem.channels),
+            problem.soft_limit};
 }
 
 Refusal refusal(const AddFramesProblem& problem) {
@@ -67,6 +72,7 @@ JoinSumsParams make_params(const JoinSumsProblem& problem, const FrameTable& fra
                           .channels = static_cast<uint32_t>(problem.channels),
                           .silu = problem.silu ? 1U : 0U,
                           .adds = problem.source ? 1U : 0U,
+                          .relu = problem.relu ? 1U : 0U,
                           .beta = problem.beta};
     std::copy_n(source.begin(), std::min<size_t>(source.size(), kMostFrames), std::begin(params.source));
     return params;

@@ -11,6 +11,7 @@ namespace kinetograph::gfx950 {
 struct UnpackLatentProblem {
     int64_t frames = 1, pixels = 0, channels = 0;
     Element storage = Element::BF16;  ///< of the output
+    float soft_limit = 0;             ///< limit * tanh(value / limit) is stored; 0: the value
 };
 Refusal refusal(const UnpackLatentProblem& problem);
 LaunchShape launch_shape(const UnpackLatentProblem& problem);
@@ -30,12 +31,12 @@ AddFramesParams make_params(const AddFramesProblem& problem, const FrameTable& f
                             std::span<const std::byte* const> other);
 
 /// Adds the float32 sums of the parts of a convolution's K (ConvOverrides::splits) and finishes its output:
-/// activation(scale * sum + bias) + beta * source.
+/// relu(silu(scale * sum + bias) + beta * source).
 struct JoinSumsProblem {
     int64_t frames = 1, pixels = 0, channels = 0;  ///< channels a multiple of 8
     Element storage = Element::BF16;               ///< of output and source: bf16, fp16, float32
     uint32_t parts = 2;
-    bool silu = false, source = false;
+    bool silu = false, source = false, relu = false;
     float beta = 1;
 };
 Refusal refusal(const JoinSumsProblem& problem);

@@ -11,6 +11,7 @@ struct UnpackLatentParams {
     const float* scale;  ///< [channels]; null: 1
     const float* shift;  ///< [channels]; null: 0
     uint32_t pixels, channels;
+    float soft_limit;  ///< limit * tanh(value / limit) is stored; 0: the value
 };
 
 /// out = a + beta * b; out may be a or b.
@@ -21,7 +22,7 @@ struct AddFramesParams {
     float beta;
 };
 
-/// The float32 sums of all parts of K as a convolution's output: activation(scale * sum + bias) + beta * source.
+/// The float32 sums of all parts of K as a convolution's output: relu(silu(scale * sum + bias) + beta * source).
 struct JoinSumsParams {
     FrameTable frames;                ///< .input: the first part's sums [pixels, channels]
     const void* source[kMostFrames];  ///< as the output
@@ -30,7 +31,7 @@ struct JoinSumsParams {
     const float* scales;              ///< [channels]; null: 1
     uint32_t parts;
     uint32_t elements, channels;  ///< of a frame, of a pixel
-    uint32_t silu, adds;          ///< 1: SiLU; 1: there is a source
+    uint32_t silu, adds, relu;    ///< 1: SiLU; 1: there is a source; 1: ReLU
     float beta;
 };
 

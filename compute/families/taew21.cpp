@@ -1,0 +1,83 @@
+// TAEW2.1: the tiny decoder of Wan 2.1's latents. LightTAE for Wan 2.1 and TAEHV for HunyuanVideo have the same network
+// and names.
+#include <kinetograph/compute/families/taehv.hpp>
+
+namespace kinetograph::families {
+
+namespace taehv {
+
+namespace {
+
+using namespace nn::primitive;
+
+Conv conv3x3(std::string key, std::int64_t c_in, std::int64_t c_out) {
+    return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 1, 3, 3}, .weight_rank = 4};
+}
+
+nn::Value relu(nn::Network& network, nn::Value x) { return network.append(x, Activate{conv::Activation::Relu}); }
+
+std::string module_key(int index) { return "decoder." + std::to_string(index); }
+
+/// Nearest 2x, a 1x1 convolution to `growth` times the frames, 3x3: modules `index` to `index` + 2.
+nn::Value grow(nn::Network& network, nn::Value x, int index, std::int64_t growth, std::int64_t c_in,
+               std::int64_t c_out) {
+    Conv conv = conv3x3(module_key(index + 2), c_in, growth * c_out);
+    conv.bias = false;
+    conv.grown_by = module_key(index + 1) + ".conv";
+    conv.growth = growth;
+    x = network.append(x, UpsampleSpace{module_key(index)});
+    x = network.append(x, conv);
+    return growth == 1 ? x : network.append(x, TimeShuffle{growth});
+}
+
+}  // namespace
+
+nn::Value memory_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels) {
+    Conv with_past = conv3x3(key + ".conv.0", channels, channels);
+    with_past.filter.q = 2;
+    with_past.taps = Conv::Taps::InputChannels;
+    nn::Value h = relu(network, network.append(x, with_past));
+    h = relu(network, network.append(h, conv3x3(key + ".conv.2", channels, channels)));
+    h = network.append(h, conv3x3(key + ".conv.4", channels, channels));
+    return network.module(key, relu(network, network.add(h, x)));
+}
+
+nn::Network decoder(const Widths& widths) {
+    const auto [dim, z_dim] = widths;
+    nn::Network network(z_dim);
+    nn::Value x = network.module("decoder.0", network.append(nn::Network::input(), SoftLimit{3}));
+    x = network.module("decoder.2", relu(network, network.append(x, conv3x3("decoder.1", z_dim, 4 * dim))));
+    for (const int index : {3, 4, 5}) x = memory_block(network, x, module_key(index), 4 * dim);
+    x = network.module("decoder.8", grow(network, x, 6, 1, 4 * dim, 2 * dim));
+    for (const int index : {9, 10, 11}) x = memory_block(network, x, module_key(index), 2 * dim);
+    x = network.module("decoder.14", grow(network, x, 12, 2, 2 * dim, dim));
+    for (const int index : {15, 16, 17}) x = memory_block(network, x, module_key(index), dim);
+    x = network.append(x, DropFrames{1}, nn::Steps::First);
+    x = network.module("decoder.21", relu(network, grow(network, x, 18, 2, dim, dim)));
+    x = network.append(x, DropFrames{1}, nn::Steps::First);
+    Conv head = conv3x3("decoder.22", dim, 3);
+    head.stored = Conv::Stored::Float32;
+    head.scale = 2;
+    head.shift = -1;
+    network.module(head.key, network.append(x, head));
+    return network;
+}
+
+}  // namespace taehv
+
+Family taew21() {
+    constexpr std::size_t kLatentChannels = 16;
+    return {.name = "taew2.1",
+            .title = "TAEW2.1",
+            .diffusers_class = "",
+            .factors = {.time = 4, .space = 8},
+            .published = {.dim = 64, .z_dim = kLatentChannels},
+            .dim = {"decoder.20.weight", 0},
+            .z_dim = {"decoder.1.weight", 1},
+            .statistics = {.mean = std::vector<float>(kLatentChannels, 0.0F),
+                           .std = std::vector<float>(kLatentChannels, 1.0F)},
+            .decoder = taehv::decoder,
+            .diffusers_name = [](std::string_view original) { return std::string(original); }};
+}
+
+}  // namespace kinetograph::families

@@ -1,0 +1,63 @@
+#include <kinetograph/compute/vae/conv_parameters.hpp>
+
+#include <cstddef>
+
+namespace kinetograph::vae {
+
+namespace {
+
+using nn::primitive::Conv;
+
+/// [k, q * c_in, r, s], newest frame first, to [k, c_in, q, r, s], oldest frame first.
+std::vector<float> with_time_axis(const std::vector<float>& weight, const Conv& conv) {
+    const auto [k_all, q, r, s] = conv.filter;
+    const std::int64_t k = k_all / conv.growth, taps = r * s;
+    std::vector<float> filter(weight.size());
+    for (std::int64_t row = 0; row < k * conv.c_in; ++row)
+        for (std::int64_t t = 0; t < q; ++t) {
+            const std::int64_t channel = (q - 1 - t) * conv.c_in + row % conv.c_in;
+            const auto from = weight.begin() + (row / conv.c_in * q * conv.c_in + channel) * taps;
+            std::copy(from, from + taps, filter.begin() + (row * q + t) * taps);
+        }
+    return filter;
+}
+
+/// filter [k / growth, c_in, taps] of each part of grown [growth * c_in, c_in]: [k, c_in, taps].
+std::vector<float> product(const std::vector<float>& filter, const std::vector<float>& grown, const Conv& conv) {
+    const std::int64_t c = conv.c_in, k = conv.filter.k / conv.growth;
+    const std::int64_t taps = conv.filter.q * conv.filter.r * conv.filter.s;
+    std::vector<float> result(static_cast<std::size_t>(conv.growth * k * c * taps));
+    float* to = result.data();
+    for (std::int64_t part = 0; part < conv.growth; ++part)
+        for (std::int64_t row = 0; row < k; ++row)
+            for (std::int64_t in = 0; in < c; ++in, to += taps)
+                for (std::int64_t between = 0; between < c; ++between) {
+                    const float factor = grown[static_cast<std::size_t>((part * c + between) * c + in)];
+                    const float* from = filter.data() + (row * c + between) * taps;
+                    for (std::int64_t tap = 0; tap < taps; ++tap) to[tap] += factor * from[tap];
+                }
+    return result;
+}
+
+}  // namespace
+
+conv::HostParameters load_parameters(const Conv& conv, OutputChannels channels, const std::string& norm_key,
+                                     const LoadTensor& load) {
+    std::vector<float> filter = load(conv.key + ".weight"), bias(static_cast<std::size_t>(conv.filter.k), 0.0F);
+    if (conv.taps == Conv::Taps::InputChannels) filter = with_time_axis(filter, conv);
+    if (!conv.grown_by.empty()) filter = product(filter, load(conv.grown_by + ".weight"), conv);
+    if (conv.bias) bias = load(conv.key + ".bias");
+    for (float& value : filter) value *= conv.scale;
+    for (float& value : bias) value = value * conv.scale + conv.shift;
+
+    const auto per_channel = static_cast<std::ptrdiff_t>(filter.size() / bias.size());
+    const auto all = static_cast<std::ptrdiff_t>(bias.size());
+    const std::ptrdiff_t first = channels.first, end = channels.count > 0 ? first + channels.count : all;
+    const bool has_bias = conv.bias || conv.shift != 0;
+    return {.filter = {filter.begin() + first * per_channel, filter.begin() + end * per_channel},
+            .bias = has_bias ? std::vector<float>{bias.begin() + first, bias.begin() + end} : std::vector<float>{},
+            .gamma = norm_key.empty() ? std::vector<float>{} : load(norm_key + ".gamma"),
+            .scales = {}};
+}
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,29 @@
+// The parameters of a network's convolution, from the checkpoint's tensors to the filter that a pass computes.
+#pragma once
+
+#include <kinetograph/compute/conv/weights.hpp>
+#include <kinetograph/compute/nn/network.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kinetograph::vae {
+
+/// A range of a filter's output channels: a temporal upsampling conv is run as two, one for each frame it makes.
+struct OutputChannels {
+    std::int64_t first = 0;
+    std::int64_t count = 0;  ///< 0: all
+    friend bool operator==(const OutputChannels&, const OutputChannels&) = default;
+};
+
+/// A tensor as float32 in PyTorch's shape order; the name is known to exist.
+using LoadTensor = std::function<std::vector<float>(const std::string& name)>;
+
+/// Filter [k, c_in, q, r, s] and bias [k] of those output channels of `conv` as it computes them: temporal taps on their
+/// own axis, multiplied by the convolution that grows its input, scaled and shifted. Products are summed in float32.
+/// `norm_key`.gamma too, if there is such a key.
+conv::HostParameters load_parameters(const nn::primitive::Conv& conv, OutputChannels channels,
+                                     const std::string& norm_key, const LoadTensor& load);
+
+}  // namespace kinetograph::vae

@@ -1,0 +1,25 @@
+// The TAEHV decoders against their reference's outputs, on any lane.
+#pragma once
+
+#include <kinetograph/tests/compute/vae/layer_units.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
+
+namespace kinetograph::vae {
+
+/// Decodes the first `steps` latent frames of taew21.safetensors one by one, holds every step to the limit, begins
+/// anew, and holds the same frames to be the same bits in one step of all.
+void expect_taew21_decodes(accel::Device& device, Precision precision, std::int64_t steps, golden::Limit limit);
+
+/// Every module of taew21_trace.safetensors in the first `steps` steps. The largest difference is held relative to the
+/// activation's largest value.
+void expect_taew21_modules(accel::Device& device, Precision precision, std::int64_t steps, golden::Limit limit);
+
+/// Single layers of taew21_units.safetensors: a memory block for several cuts of the stream, growth in time, the soft
+/// limit of the input.
+void expect_taehv_units(const UnitLane& lane);
+
+/// A narrow decoder's frames are the same bits however its steps are cut, into 1 to 5 latent frames, at odd and even
+/// sizes.
+void expect_taehv_cuts_agree(accel::Device& device, Precision precision);
+
+}  // namespace kinetograph::vae
