@@ -17,8 +17,8 @@ struct UnpackLatent {
     std::int64_t pixels = 0, channels = 0;
     const float* scale = nullptr;               ///< [channels], on the device; null: 1
     const float* shift = nullptr;               ///< [channels], on the device; null: 0
-    float soft_limit = 0;                       ///< 0: none
     tensor::DType dtype = tensor::DType::BF16;  ///< of the output, F32 or BF16
+    float soft_limit = 0;                       ///< 0: none
 };
 /// On the CPU; see Operators for any device. Errors: InvalidArgument, naming the pass.
 Result<void> enqueue_unpack_latent(accel::Stream& stream, std::string_view pass_name, const UnpackLatent& work);

@@ -61,8 +61,8 @@ class Fusion {
             pass.activation = take_activation(pass.output);
         } else {
             pass.activation = take_activation(pass.output);
-            if (const auto sum = users_[pass.output]; pass.activation != conv::Activation::Relu && sum.size() == 1 &&
-                                                      begins_sum(sum.front(), pass.output)) {
+            if (const auto sum = users_[pass.output];
+                pass.activation != conv::Activation::Relu && sum.size() == 1 && begins_sum(sum.front(), pass.output)) {
                 place = sum.front();
                 taken_[place] = true;
                 pass.residual = made_[nodes_[place].other];

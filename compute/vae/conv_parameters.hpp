@@ -20,9 +20,9 @@ struct OutputChannels {
 /// A tensor as float32 in PyTorch's shape order; the name is known to exist.
 using LoadTensor = std::function<std::vector<float>(const std::string& name)>;
 
-/// Filter [k, c_in, q, r, s] and bias [k] of those output channels of `conv` as it computes them: temporal taps on their
-/// own axis, multiplied by the convolution that grows its input, scaled and shifted. Products are summed in float32.
-/// `norm_key`.gamma too, if there is such a key.
+/// Filter [k, c_in, q, r, s] and bias [k] of those output channels of `conv` as it computes them: temporal taps on
+/// their own axis, multiplied by the convolution that grows its input, scaled and shifted. Products are summed in
+/// float32. `norm_key`.gamma too, if there is such a key.
 conv::HostParameters load_parameters(const nn::primitive::Conv& conv, OutputChannels channels,
                                      const std::string& norm_key, const LoadTensor& load);
 

@@ -6,7 +6,8 @@
 
 namespace kinetograph::vae {
 
-Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Conv& conv, const conv::ConvProblem& problem,
+Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Conv& conv,
+                                                         const conv::ConvProblem& problem,
                                                          const conv::ConvProblem& whole, OutputChannels channels,
                                                          const std::string& norm_key) {
     const std::string& key = conv.key;

@@ -43,9 +43,9 @@ Result<Tensor> unpack_latents(const StepContext& step, graph::Buffer latents, co
             const Data& d, accel::PassContext& lane) {
             const auto* source = reinterpret_cast<const float*>(lane.address(d.in));
             for (std::byte* frame : addresses(lane, d.out)) {
-                report(lane, operators->unpack_latent(
-                                 lane.stream(), lane.pass_name(),
-                                 {source, frame, d.out.pixels(), d.out.channels, scale, shift, soft_limit, d.out.dtype}));
+                report(lane, operators->unpack_latent(lane.stream(), lane.pass_name(),
+                                                      {source, frame, d.out.pixels(), d.out.channels, scale, shift,
+                                                       d.out.dtype, soft_limit}));
                 source += d.out.pixels() * d.out.channels;
             }
         });

@@ -223,8 +223,8 @@ class StepDeclaration {
         }
         problem.filter.k /= fused.shuffle;
         for (std::int64_t i = 0; i < fused.shuffle; ++i)
-            parts.push_back(convolution(*fused.conv, problem, whole_height,
-                                        {i * problem.filter.k, problem.filter.k}, norm_key));
+            parts.push_back(
+                convolution(*fused.conv, problem, whole_height, {i * problem.filter.k, problem.filter.k}, norm_key));
         return parts;
     }
 

@@ -44,8 +44,8 @@ enum class Norm : std::uint8_t {
 };
 
 /// output = relu(silu(alpha * scale * conv(input, filter) + bias) + beta * residual), of which it has one function or
-/// none: a cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one rounding to `output_dtype` at the
-/// end.
+/// none: a cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or better,
+/// one rounding to `output_dtype` at the end.
 ///
 /// input     [n, d, h, w, c_in]                  dtype
 /// filter    [k, c_in / groups, q, r, s]         dtype (given as float32, rounded once)

@@ -8,9 +8,8 @@
 namespace kinetograph::cli {
 namespace {
 
-const std::map<std::string, conv::Activation> kActivations{{"none", conv::Activation::None},
-                                                           {"silu", conv::Activation::Silu},
-                                                           {"relu", conv::Activation::Relu}};
+const std::map<std::string, conv::Activation> kActivations{
+    {"none", conv::Activation::None}, {"silu", conv::Activation::Silu}, {"relu", conv::Activation::Relu}};
 const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32},
                                                    {"bf16", tensor::DType::BF16},
                                                    {"fp16", tensor::DType::F16},
@@ -47,7 +46,8 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
     command.add_flag("--channel-scales", p.channel_scales, "Scale each output channel's sums by a factor of its own");
     command.add_flag("--residual", p.residual, "Add a residual after the activation");
     command.add_option("--beta", p.beta, "Scales the residual (default 1)")->type_name("X");
-    add_choice(command, "--activation", p.activation, kActivations, "silu: after the bias; relu: after the residual (default none)");
+    add_choice(command, "--activation", p.activation, kActivations,
+               "silu: after the bias; relu: after the residual (default none)");
     add_choice(command, "--dtype", p.dtype, kDTypes, "Of activations and filter (default bf16)")
         ->each([&p](const std::string& word) {
             const tensor::DType dtype = kDTypes.at(word);

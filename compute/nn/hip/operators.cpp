@@ -24,10 +24,8 @@ class HipOperators final : public Operators {
         const auto* latent = reinterpret_cast<const std::byte*>(work.latent);
         return launch_in_parts(
             *kernels_, stream, pass_name,
-            gfx950::UnpackLatentProblem{.pixels = work.pixels,
-                                        .channels = work.channels,
-                                        .storage = storage,
-                                        .soft_limit = work.soft_limit},
+            gfx950::UnpackLatentProblem{
+                .pixels = work.pixels, .channels = work.channels, .storage = storage, .soft_limit = work.soft_limit},
             std::span(&latent, 1), std::span(&work.output, 1), [&](const auto& problem, const auto& frames) {
                 return gfx950::make_params(problem, frames, work.scale, work.shift);
             });

@@ -87,9 +87,9 @@ constexpr Gate kImplicitGemm[] = {
      [](const Subject&) { return std::string("other taps or padding"); }},
 };
 
-constexpr Gate kSiluOrNone{
-    "SiLU or no activation", [](const Subject& s) { return s.problem.activation != conv::Activation::Relu; },
-    [](const Subject& s) { return std::string(to_string(s.problem.activation)); }};
+constexpr Gate kSiluOrNone{"SiLU or no activation",
+                           [](const Subject& s) { return s.problem.activation != conv::Activation::Relu; },
+                           [](const Subject& s) { return std::string(to_string(s.problem.activation)); }};
 
 constexpr Gate kConv2d[] = {
     kOnSm100,

@@ -7,10 +7,10 @@
 #include <kinetograph/kernels/isa/math.hpp>
 #include <kinetograph/kernels/isa/tcgen05.hpp>
 
-/// Four epilogue warps: tensor memory -> + bias -> SiLU -> + beta * residual -> ReLU -> round -> store, and the RMS norm of the
-/// rounded values -> SiLU -> store. A lane holds one pixel, 32 channels at a time; the rounded values of all channels
-/// stay in its registers as packed words, so the norm is a second sweep over registers; where the filters of a pixel
-/// are two pairs', they send each other the sums of its squares.
+/// Four epilogue warps: tensor memory -> + bias -> SiLU -> + beta * residual -> ReLU -> round -> store, and the RMS
+/// norm of the rounded values -> SiLU -> store. A lane holds one pixel, 32 channels at a time; the rounded values of
+/// all channels stay in its registers as packed words, so the norm is a second sweep over registers; where the filters
+/// of a pixel are two pairs', they send each other the sums of its squares.
 namespace kinetograph::sm100 {
 
 template <HaloConfig kConfig, HaloFault kFault>

@@ -8,9 +8,9 @@
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// From one warpgroup's accumulators to memory: + bias -> SiLU -> + beta * residual -> ReLU -> round -> store, and the RMS norm
-/// of the rounded values -> SiLU -> store. Block by block through shared memory; TMA moves residuals in and results
-/// out, and clips them at the edges of the image.
+/// From one warpgroup's accumulators to memory: + bias -> SiLU -> + beta * residual -> ReLU -> round -> store, and the
+/// RMS norm of the rounded values -> SiLU -> store. Block by block through shared memory; TMA moves residuals in and
+/// results out, and clips them at the edges of the image.
 ///
 /// Staging buffers are handed from tile to tile. The residual of the next tile arrives in the buffers that the results
 /// of the one before have left:

@@ -5,7 +5,8 @@
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
 #include <kinetograph/kernels/isa/amd/cross_lane.hpp>
 
-/// acc -> + bias -> SiLU -> + beta * source -> ReLU -> round -> store -> RMS norm -> SiLU -> store, for one workgroup's tile.
+/// acc -> + bias -> SiLU -> + beta * source -> ReLU -> round -> store -> RMS norm -> SiLU -> store, for one workgroup's
+/// tile.
 namespace kinetograph::gfx950 {
 
 /// Receives the values before they are rounded. This one ignores them; tests pass their own.

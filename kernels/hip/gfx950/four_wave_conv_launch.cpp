@@ -216,7 +216,8 @@ FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile,
     params.by_s = FastDivisor::of(u32(walk.s));
     params.flags = (p.bias ? kConvBias : 0u) | (p.silu ? kConvSilu : 0u) | (p.source ? kConvResidual : 0u) |
                    (p.output ? kConvOutput : 0u) | (p.norm ? kConvNorm : 0u) |
-                   (p.norm && p.norm_silu ? kConvNormSilu : 0u) | (p.output_f32 ? kConvFloat32 : 0u) | (p.relu ? kConvRelu : 0u);
+                   (p.norm && p.norm_silu ? kConvNormSilu : 0u) | (p.output_f32 ? kConvFloat32 : 0u) |
+                   (p.relu ? kConvRelu : 0u);
     params.beta = p.beta;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.c_out));
     return params;
@@ -386,7 +387,8 @@ ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const Con
         return {{},
                 "a tile of " + name + " takes multiples of 8 output channels, not " + std::to_string(problem.c_out)};
     }
-    if (overrides.splits > 1 && (!problem.output_f32 || problem.bias || problem.silu || problem.relu || problem.scales)) {
+    if (overrides.splits > 1 &&
+        (!problem.output_f32 || problem.bias || problem.silu || problem.relu || problem.scales)) {
         return {{}, "parts of K store float32 sums, which another pass adds, scales and activates"};
     }
     FourWaveConvPlan plan{.problem = problem,

@@ -109,8 +109,8 @@ JoinSumsProblem join_problem(const ConvProblem& p, uint32_t parts, size_t frames
             .parts = parts,
             .silu = p.activation == conv::Activation::Silu,
             .source = p.residual,
-            .relu = p.activation == conv::Activation::Relu,
-            .beta = p.beta};
+            .beta = p.beta,
+            .relu = p.activation == conv::Activation::Relu};
 }
 
 /// Frame `frame` of part `part` of the sums is part * frames + frame frames into the workspace.

@@ -54,7 +54,8 @@ ConvProblem roll_problem(Dice& dice) {
     p.bias = dice.chance(70);
     p.residual = dice.chance(50);
     p.beta = dice.one_of({1.0F, 1.0F, 0.5F, -0.75F, 0.0F});
-    p.activation = dice.chance(40) ? Activation::Silu : Activation::None;
+    p.activation =
+        dice.one_of({Activation::None, Activation::None, Activation::Silu, Activation::Silu, Activation::Relu});
     p.norm = dice.one_of({Norm::None, Norm::None, Norm::Beside, Norm::Instead});
     p.norm_activation = dice.chance(70) ? Activation::Silu : Activation::None;
     return p;

@@ -23,11 +23,12 @@ std::string in_words(const Pass& pass) {
                (upsample->repeat > 1 ? fmt::format(" *{}", upsample->repeat) : "");
     if (const auto* shuffle = std::get_if<DepthToSpacePass>(&pass))
         return shuffle->depth_to_space->key + (shuffle->repeat > 1 ? fmt::format(" *{}", shuffle->repeat) : "");
+    if (const auto* drop = std::get_if<DropPass>(&pass)) return fmt::format("drop {}", drop->frames);
     const auto& conv = std::get<ConvPass>(pass);
     std::string text = conv.conv->key;
     if (conv.upsample) text = "2x " + text;
     if (conv.shuffle > 1) text += fmt::format("/{}", conv.shuffle);
-    if (conv.activation == conv::Activation::Silu) text += "+silu";
+    if (conv.activation != conv::Activation::None) text += fmt::format("+{}", conv::to_string(conv.activation));
     if (conv.residual) text += fmt::format(" +{}", *conv.residual);
     if (conv.norm) text += (conv.stored == conv::Norm::Beside ? " & " : " > ") + norm_of(*conv.norm);
     return text;
@@ -120,6 +121,36 @@ TEST(FusionDeathTest, StopsAtRepeatedFramesThatNothingMakesLarger) {
     Network network(8);
     network.append(network.append(Network::input(), RepeatFrames{2}), pointwise("a"));
     EXPECT_DEATH((void)fuse(network, {}), "primitive 0: repeated frames are read by something");
+}
+
+TEST(Fusion, TakesAReluAfterTheSumAndAnyActivationAfterAShuffle) {
+    Network network(8);
+    Value x = network.append(network.append(Network::input(), pointwise("a")), Activate{conv::Activation::Relu});
+    x = network.append(network.add(network.append(x, pointwise("b")), x), Activate{conv::Activation::Relu});
+    x = network.append(network.append(x, Conv{.key = "c", .c_in = 8, .filter = {16, 1, 1, 1}}), TimeShuffle{2});
+    network.append(x, Activate{conv::Activation::Relu});
+    EXPECT_EQ(passes_of(network), "a+relu | b+relu +2 | c/2+relu");
+}
+
+TEST(Fusion, LeavesTheSoftLimitToWhatStoresTheInputAndDropsFramesWithoutAPass) {
+    Network network(8);
+    Value x = network.append(network.append(Network::input(), SoftLimit{3}), pointwise("a"));
+    x = network.append(x, DropFrames{1}, Steps::First);
+    network.append(x, pointwise("b"));
+    EXPECT_EQ(passes_of(network, {.first_step = true}), "a | drop 1 | b");
+    EXPECT_EQ(passes_of(network), "a | b");
+    EXPECT_EQ(input_limit(network), 3.0F);
+    EXPECT_EQ(std::get<ConvPass>(fuse(network, {}).front()).input, stored_input(network));
+    EXPECT_EQ(extents(network, {4, 1, 1, 8}, true).back().frames, 3);
+    EXPECT_EQ(extents(network, {4, 1, 1, 8}, false).back().frames, 4);
+}
+
+TEST(FusionDeathTest, StopsAtASumAfterARelu) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    Network network(8);
+    const Value x = network.append(Network::input(), pointwise("a"));
+    network.add(network.append(network.append(x, pointwise("b")), Activate{conv::Activation::Relu}), x);
+    EXPECT_DEATH((void)fuse(network, {}), "primitive 3: a sum's first operand is made by no convolution");
 }
 
 TEST(FusionDeathTest, StopsAtASumThatNoConvolutionBegins) {

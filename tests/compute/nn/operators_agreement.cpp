@@ -145,7 +145,8 @@ void expect_depth_to_space(accel::Device& device) {
     }
 }
 
-void expect_both_ends(accel::Device& device) {
+/// With a soft limit of the latents, or without.
+void expect_ends(accel::Device& device, float soft_limit) {
     const auto run = [&](Side& side, DType dtype) {
         constexpr std::int64_t kChannels = 16, kPixels = 35;
         const Frames latent(side.device, 1, kChannels * kPixels, DType::F32, random_values(kChannels * kPixels, 1));
@@ -155,15 +156,19 @@ void expect_both_ends(accel::Device& device) {
         const Frames stored(side.device, 1, kChannels * kPixels, DType::F32,
                             std::vector<float>(kChannels * kPixels, -77));
         const auto floats = [](const Frames& frames) { return reinterpret_cast<float*>(frames.memory->data()); };
-        EXPECT_TRUE(side.operators->unpack_latent(
-            *side.stream, "unpack",
-            {floats(latent), frame.memory->data(), kPixels, kChannels, floats(scale), floats(shift), dtype}));
+        EXPECT_TRUE(side.operators->unpack_latent(*side.stream, "unpack",
+                                                  {floats(latent), frame.memory->data(), kPixels, kChannels,
+                                                   floats(scale), floats(shift), dtype, soft_limit}));
         const auto frames = frame.readable();
         EXPECT_TRUE(side.operators->store_f32(*side.stream, "store",
                                               {frames, floats(stored), kChannels * kPixels, dtype, 1.5F}));
         return stored.values(*side.stream);
     };
     expect_same(device, run, kAll, 5e-4);
+}
+
+void expect_both_ends(accel::Device& device) {
+    for (const float soft_limit : {0.0F, 1.2F}) expect_ends(device, soft_limit);
 }
 
 void expect_pictures(accel::Device& device) {

@@ -85,9 +85,9 @@ void expect_taehv_units(const UnitLane& lane) {
         const auto model = Model::create(lane.device, key, {.network = network, .dtype = lane.dtype},
                                          [&file](const std::string& name) { return file.tensor(name).values; });
         ASSERT_TRUE(model) << model.error().message;
-        const auto unit = Decoder::create(*model, {input.shape[2], input.shape[3]},
-                                          {.max_frames = *std::ranges::max_element(cut)})
-                              .value();
+        const auto unit =
+            Decoder::create(*model, {input.shape[2], input.shape[3]}, {.max_frames = *std::ranges::max_element(cut)})
+                .value();
         const std::int64_t growth = output.shape[1] / input.shape[1];
         std::int64_t next = 0;
         for (const std::int64_t count : cut) {

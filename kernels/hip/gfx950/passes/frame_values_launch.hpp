@@ -36,8 +36,9 @@ struct JoinSumsProblem {
     int64_t frames = 1, pixels = 0, channels = 0;  ///< channels a multiple of 8
     Element storage = Element::BF16;               ///< of output and source: bf16, fp16, float32
     uint32_t parts = 2;
-    bool silu = false, source = false, relu = false;
+    bool silu = false, source = false;
     float beta = 1;
+    bool relu = false;
 };
 Refusal refusal(const JoinSumsProblem& problem);
 LaunchShape launch_shape(const JoinSumsProblem& problem);

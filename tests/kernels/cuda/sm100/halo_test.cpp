@@ -75,6 +75,7 @@ TEST(HaloConv, NormsInsteadOfTheOutputAndBesideItOverEveryWidth) {
             conv.residual = norm == Norm::Beside;
             conv.epilogue.norm_silu = filters != 128;
             conv.epilogue.silu = filters == 32;
+            conv.epilogue.relu = filters == 96;
             EXPECT_EQ(halo_disagreement(conv), "") << filters;
         }
 }
@@ -85,6 +86,7 @@ TEST(HaloConv, AHeadIsStoredPixelByPixelInAnyType) {
             ConvCase conv{causal3d(2, 7, 9, 96, 3, 3, 3)};
             conv.shape.dtype = element;
             conv.epilogue.float32 = float32;
+            conv.epilogue.relu = element == Element::F16;
             EXPECT_EQ(halo_disagreement(conv), "");
         }
     EXPECT_EQ(halo_disagreement({same2d(1, 7, 9, 16, 16, 1, 1)}), "");

@@ -24,6 +24,7 @@ struct Epilogue {
     Norm norm = Norm::None;
     bool norm_silu = true;
     bool float32 = false;  ///< the output; otherwise of the problem's element
+    bool relu = false;     ///< without silu
 };
 
 struct ConvCase {

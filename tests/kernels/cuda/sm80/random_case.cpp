@@ -59,6 +59,7 @@ ConvCase random_case(uint32_t seed, const RandomRange& range) {
     conv.bias = !draw.chance(4);
     conv.residual = draw.chance(3);
     conv.epilogue.silu = draw.chance(3);
+    conv.epilogue.relu = !conv.epilogue.silu && draw.chance(3);
     conv.epilogue.beta = draw.chance(2) ? 1.0f : 2.0f;
     if (draw.chance(3)) conv.epilogue.norm = draw.chance(2) ? Norm::Beside : Norm::Instead;
     conv.epilogue.norm_silu = draw.chance(2);

@@ -33,6 +33,7 @@ TEST_P(RandomNarrowConv, AgreesWithFp64) {
         conv.numbers = static_cast<Numbers>(dice() % 3);
         conv.bias = pick({0, 1}) != 0;
         conv.epilogue.silu = pick({0, 1}) != 0;
+        conv.epilogue.relu = !conv.epilogue.silu && pick({0, 1}) != 0;
         conv.epilogue.float32 = pick({0, 1}) != 0;
         conv.seed = seed;
         EXPECT_EQ(narrow_disagreement(conv), "") << "problem " << seed << ": " << conv.problem().to_string();

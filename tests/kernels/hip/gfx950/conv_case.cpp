@@ -80,6 +80,7 @@ std::string describe(const ConvCase& conv) {
         " pad " + number(p.pad_top) + "," + number(p.pad_bottom) + "," + number(p.pad_left) + "," + number(p.pad_right);
     if (p.bias) text += " + bias";
     if (p.silu) text += ", silu";
+    if (p.relu) text += ", relu";
     if (p.source) text += ", + source";
     if (p.output_f32) text += ", float32";
     if (p.scales) text += ", scaled";
@@ -239,6 +240,7 @@ std::vector<double> ConvRun::value_row(int64_t frame, int64_t y, int64_t x) cons
         if (p.source) {
             sums[k] += p.beta * decode_output(p.element, source_[frame][(y * p.w_out() + x) * p.c_out + k]);
         }
+        if (p.relu) sums[k] = std::max(sums[k], 0.0);
     }
     return sums;
 }

@@ -219,6 +219,7 @@ TEST(FourWaveConv, EveryFormOfTheEpilogueAgrees) {
                 problem.bias = (form & 1) != 0;
                 problem.silu = (form & 2) != 0;
                 problem.source = (form & 4) != 0;
+                problem.relu = form >= 4 && !problem.silu;
                 problem.beta = 0.75f;
                 expect_agrees({.problem = problem}, 1);
                 if (HasFatalFailure()) return;

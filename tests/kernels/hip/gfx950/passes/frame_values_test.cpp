@@ -11,6 +11,7 @@ TEST(UnpackLatentGfx950, ScalesShiftsAndTransposes) {
     for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 3, 16, 20, 48}) {
             for (const bool scaled : {false, true}) {
+                const float limit = scaled ? 3.0f : 0.0f;
                 const size_t pixels = 77, c = static_cast<size_t>(channels);
                 TestFrames latent(Element::F32, 2, pixels * c), output(storage, 2, pixels * c);
                 latent.fill(1);
@@ -19,7 +20,7 @@ TEST(UnpackLatentGfx950, ScalesShiftsAndTransposes) {
                     scale[i] = scaled ? 0.3f + static_cast<float>(i) : 1;
                     shift[i] = scaled ? 0.7f - static_cast<float>(i) / 3 : 0;
                 }
-                const UnpackLatentProblem problem{2, 77, channels, storage};
+                const UnpackLatentProblem problem{2, 77, channels, storage, limit};
                 ASSERT_EQ(refusal(problem).value_or(""), "");
                 expect_pass(
                     launch_shape(problem),
@@ -31,7 +32,8 @@ TEST(UnpackLatentGfx950, ScalesShiftsAndTransposes) {
                         for (size_t f = 0; f < 2; ++f) {
                             for (size_t e = 0; e < pixels * c; ++e) {
                                 const double value = latent.get(f, e % c * pixels + e / c);
-                                const double want = value * scale[e % c] + shift[e % c];
+                                const double moved = value * scale[e % c] + shift[e % c];
+                                const double want = limit == 0 ? moved : limit * std::tanh(moved / limit);
                                 const double size = std::abs(value * scale[e % c]) + std::abs(shift[e % c]);
                                 ASSERT_NEAR(output.get(f, e), want, tolerance(storage, want) + size * 0x1p-23) << e;
                             }
@@ -86,8 +88,8 @@ TEST(JoinSumsGfx950, AddsThePartsAndFinishesTheOutput) {
             TestFrames sums(Element::F32, 1, elements * 2 * form.parts), source(storage, 2, elements), output = source;
             TestFrames bias(Element::F32, 1, channels), scales = bias;
             sums.fill(1), source.fill(2), bias.fill(3), scales.fill(4);
-            const JoinSumsProblem problem{2,          form.pixels, form.channels, storage,
-                                          form.parts, form.silu,   form.source,   0.5f};
+            const JoinSumsProblem problem{2,         form.pixels, form.channels, storage,   form.parts,
+                                          form.silu, form.source, 0.5f,          !form.silu};
             ASSERT_EQ(refusal(problem).value_or(""), "");
             const auto values = [](const TestFrames& frames) {
                 return reinterpret_cast<const float*>(frames.frame(0));
@@ -112,6 +114,7 @@ TEST(JoinSumsGfx950, AddsThePartsAndFinishesTheOutput) {
                             if (form.bias) value += bias.get(0, e % channels);
                             if (form.silu) value /= 1 + std::exp(-value);
                             if (form.source) value += 0.5 * source.get(f, e);
+                            if (!form.silu) value = std::max(value, 0.0);
                             ASSERT_NEAR(output.get(f, e), value, tolerance(storage, value) + (size + 4) * 0x1p-21);
                         }
                     }
