@@ -56,6 +56,7 @@ void hopper(ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_90"; }
 void consumer(ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_120"; }
 void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
 void channel_scales(ConvProblem& p, accel::DeviceInfo&) { p.channel_scales = true; }
+void relu(ConvProblem& p, accel::DeviceInfo&) { p.activation = Activation::Relu; }
 void float32(ConvProblem& p, accel::DeviceInfo&) { p.output_dtype = DType::F32; }
 /// Not a valid problem: its output would be float32 too and close another gate.
 void float32_input(ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F32; }
@@ -90,6 +91,7 @@ const Decline kDeclines[] = {
     {"implicit-gemm-sm100",
      "wants upsampling by four 2x2 convolutions: 3x3 taps with padding 1, met other taps or padding", upsample},
     {"conv2d-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
+    {"conv2d-sm100", "wants SiLU or no activation, met relu", relu},
     {"conv2d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"conv2d-sm100", "wants an output of 16 bits, met F32", float32},
     {"conv2d-sm100", "wants bf16 before an activation, met F16",
@@ -106,6 +108,7 @@ const Decline kDeclines[] = {
          p.filter.q = 3;
      }},
     {"conv3d-sm100", "wants an sm_100 or sm_103 device, met sm_120", consumer},
+    {"conv3d-sm100", "wants SiLU or no activation, met relu", relu},
     {"conv3d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"conv3d-sm100", "wants an output of 16 bits, met F32", float32},
     {"conv3d-sm100", "wants bf16 or fp8, met F16",
@@ -120,12 +123,14 @@ const Decline kDeclines[] = {
      "out)",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = 9; }},
     {"q-slice-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
+    {"q-slice-sm100", "wants SiLU or no activation, met relu", relu},
     {"q-slice-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"q-slice-sm100", "wants an output of 16 bits, met F32", float32},
     {"q-slice-sm100", "wants bf16, met F32", float32_input},
     {"q-slice-sm100", "wants what Q-slice splits, met a problem that fails no temporal padding (front 2, back 0)",
      [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 2; }},
     {"im2col-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
+    {"im2col-sm100", "wants SiLU or no activation, met relu", relu},
     {"im2col-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"im2col-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"im2col-sm100", "wants no activation before an fp32 output, met silu",

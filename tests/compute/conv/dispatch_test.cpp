@@ -70,6 +70,11 @@ struct Decline {
 };
 
 void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
+void add_half_before_relu(ConvProblem& p, accel::DeviceInfo&) {
+    p.activation = Activation::Relu;
+    p.residual = true;
+    p.beta = 0.5F;
+}
 void halve(ConvProblem& p, accel::DeviceInfo&) { p.alpha = 0.5F; }
 
 const Decline kDeclines[] = {
@@ -88,6 +93,8 @@ const Decline kDeclines[] = {
     {"direct-cpu", "wants sums without scales, met alpha 0.500000", halve},
     {"onednn-cpu", "wants sums without scales, met alpha 0.500000", halve},
     {"onednn-f32-cpu", "wants sums without scales, met alpha 0.500000", halve},
+    {"onednn-cpu", "wants beta 0 or 1 before a ReLU, met 0.5", add_half_before_relu},
+    {"onednn-f32-cpu", "wants no residual before a ReLU, met one", add_half_before_relu},
     {"four-wave-gfx950", "wants a gfx950 device, met gfx942",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "gfx942"; }},
     {"four-wave-gfx950", "wants bf16, fp16 or fp8, met F32",
