@@ -42,9 +42,11 @@ nn::Value memory_block(nn::Network& network, nn::Value x, const std::string& key
     return network.module(key, relu(network, network.add(h, x)));
 }
 
-nn::Network decoder(const Widths& widths) {
+namespace {
+
+/// Up to the ReLU before the last layer.
+nn::Value trunk(nn::Network& network, const Widths& widths) {
     const auto [dim, z_dim] = widths;
-    nn::Network network(z_dim);
     nn::Value x = network.module("decoder.0", network.append(nn::Network::input(), SoftLimit{3}));
     x = network.module("decoder.2", relu(network, network.append(x, conv3x3("decoder.1", z_dim, 4 * dim))));
     for (const int index : {3, 4, 5}) x = memory_block(network, x, module_key(index), 4 * dim);
@@ -54,30 +56,48 @@ nn::Network decoder(const Widths& widths) {
     for (const int index : {15, 16, 17}) x = memory_block(network, x, module_key(index), dim);
     x = network.append(x, DropFrames{1}, nn::Steps::First);
     x = network.module("decoder.21", relu(network, grow(network, x, 18, 2, dim, dim)));
-    x = network.append(x, DropFrames{1}, nn::Steps::First);
-    Conv head = conv3x3("decoder.22", dim, 3);
-    head.stored = Conv::Stored::Float32;
-    head.scale = 2;
-    head.shift = -1;
-    network.module(head.key, network.append(x, head));
+    return network.append(x, DropFrames{1}, nn::Steps::First);
+}
+
+nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels) {
+    Conv conv = conv3x3("decoder.22", dim, channels);
+    conv.stored = Conv::Stored::Float32;
+    conv.scale = 2;
+    conv.shift = -1;
+    return network.module(conv.key, network.append(x, conv));
+}
+
+}  // namespace
+
+nn::Network decoder(const Widths& widths) {
+    nn::Network network(widths.z_dim);
+    head(network, trunk(network, widths), widths.dim, 3);
     return network;
+}
+
+nn::Network decoder_of_blocks(const Widths& widths) {
+    nn::Network network(widths.z_dim);
+    const nn::Value x = head(network, trunk(network, widths), widths.dim, 12);
+    network.append(x, DepthToSpace{"pixel_shuffle", 3});
+    return network;
+}
+
+Family family(std::string name, std::string title, std::int64_t z_dim, nn::Network (*decoder)(const Widths& widths)) {
+    const auto channels = static_cast<std::size_t>(z_dim);
+    return {.name = std::move(name),
+            .title = std::move(title),
+            .diffusers_class = "",
+            .factors = nn::factors(decoder({1, z_dim})),
+            .published = {.dim = 64, .z_dim = z_dim},
+            .dim = {"decoder.20.weight", 0},
+            .z_dim = {"decoder.1.weight", 1},
+            .statistics = {.mean = std::vector<float>(channels, 0.0F), .std = std::vector<float>(channels, 1.0F)},
+            .decoder = decoder,
+            .diffusers_name = [](std::string_view original) { return std::string(original); }};
 }
 
 }  // namespace taehv
 
-Family taew21() {
-    constexpr std::size_t kLatentChannels = 16;
-    return {.name = "taew2.1",
-            .title = "TAEW2.1",
-            .diffusers_class = "",
-            .factors = {.time = 4, .space = 8},
-            .published = {.dim = 64, .z_dim = kLatentChannels},
-            .dim = {"decoder.20.weight", 0},
-            .z_dim = {"decoder.1.weight", 1},
-            .statistics = {.mean = std::vector<float>(kLatentChannels, 0.0F),
-                           .std = std::vector<float>(kLatentChannels, 1.0F)},
-            .decoder = taehv::decoder,
-            .diffusers_name = [](std::string_view original) { return std::string(original); }};
-}
+Family taew21() { return taehv::family("taew2.1", "TAEW2.1", 16, taehv::decoder); }
 
 }  // namespace kinetograph::families

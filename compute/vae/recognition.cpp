@@ -96,6 +96,15 @@ Error not_ours(const formats::TensorSource& file, std::string_view what) {
             fmt::format("{}: this is {}; `kinetograph families` lists what can be decoded", file.name(), what)};
 }
 
+/// Whether the latents have as many channels as those of the family's published checkpoint: what distinguishes families
+/// that share their names.
+bool has_width(const formats::TensorSource& file, const KeyScheme& scheme) {
+    const families::WidthIn& width = scheme.family->z_dim;
+    const tensor::TensorView* tensor = file.find(scheme.key(width.tensor));
+    return tensor != nullptr && width.axis < tensor->shape.size() &&
+           tensor->shape[width.axis] == scheme.family->published.z_dim;
+}
+
 /// The family's scheme under which the whole decoder is in `file`.
 Result<KeyScheme> whole_decoder(const formats::TensorSource& file, const families::Family& family,
                                 std::span<const Candidate> candidates, std::span<const nn::Parameter> parameters) {
@@ -137,15 +146,19 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
         std::vector<nn::Parameter> parameters;
         std::vector<Candidate> candidates;
         std::size_t most = 0;
+        bool of_its_width = false;  ///< the latents have as many channels as the published ones
     };
     Fit best;
     const std::string said = class_of(file);
     for (const families::Family& family : families::all()) {
         if (said.empty() ? !family.has_keys_of_its_own : family.diffusers_class != said) continue;
-        Fit fit{&family, nn::parameters(family.decoder(family.published)), {}, 0};
+        Fit fit{&family, nn::parameters(family.decoder(family.published)), {}, 0, false};
         fit.candidates = count_candidates(file, family, fit.parameters);
-        for (const Candidate& candidate : fit.candidates) fit.most = std::max(fit.most, candidate.count);
-        if (fit.most > best.most) best = std::move(fit);
+        for (const Candidate& candidate : fit.candidates) {
+            fit.most = std::max(fit.most, candidate.count);
+            fit.of_its_width = fit.of_its_width || has_width(file, candidate.scheme);
+        }
+        if (std::pair(fit.most, fit.of_its_width) > std::pair(best.most, best.of_its_width)) best = std::move(fit);
     }
     if (best.most < best.parameters.size() || best.family == nullptr) {
         if (const auto stranger = stranger_in(file)) return fail(not_ours(file, *stranger));

@@ -3,6 +3,7 @@
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+#include <kinetograph/tests/compute/vae/taehv_cases.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
 #include <algorithm>
@@ -216,6 +217,24 @@ TEST_F(CudaGpuDecoder, IsTheSameBitForBitInStepsOfOneToFourLatentFrames) {
     for (const std::vector<std::int64_t>& cut :
          {std::vector<std::int64_t>{1, 2, 3, 4, 1}, {1, 4, 4, 2}, {1, 3, 3, 3, 1}})
         EXPECT_EQ(decode(cut), frames);
+}
+
+TEST_F(CudaGpuDecoder, OfTaew21MatchesTheReferenceStepByStepAndModuleByModule) {
+    expect_taew21_decodes(*device_, Precision::Bf16, 3, kBf16AgainstFp32);
+    expect_taew21_decodes(*device_, Precision::Fp16, 3, kFp16AgainstFp32);
+    expect_taew21_modules(*device_, Precision::Bf16, 2, kBf16AgainstFp32);
+    expect_taew21_modules(*device_, Precision::Fp16, 2, kFp16AgainstFp32);
+}
+
+TEST_F(CudaDecoder, OfTheTaehvFamilyMatchesAtSmallWidths) {
+    for (const auto dtype : {tensor::DType::BF16, tensor::DType::F16}) expect_taehv_units({*device_, dtype});
+    expect_taehv_of_blocks(*device_, Precision::Bf16, kBf16AgainstFp32);
+    if (test::kSanitized) return;
+    expect_taehv_of_blocks(*device_, Precision::Fp16, kFp16AgainstFp32);
+}
+
+TEST_F(CudaGpuDecoder, OfTheTaehvFamilyIsTheSameBitForBitHoweverStepsAreCut) {
+    for (const Precision precision : {Precision::Bf16, Precision::Fp16}) expect_taehv_cuts_agree(*device_, precision);
 }
 
 TEST_F(CudaSmallDecoder, AStepIsOneReplayAndTheSameAfterAReset) {

@@ -1,6 +1,7 @@
 // The whole small Wan 2.1 decoder on the HIP lane, against the reference decoder's outputs.
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/tests/compute/hip/hip_lane.hpp>
+#include <kinetograph/tests/compute/vae/taehv_cases.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
 namespace kinetograph::vae {
@@ -67,6 +68,13 @@ TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
     if (control_ != nullptr) {
         EXPECT_EQ(replays(), before + steps);
     }
+}
+
+TEST_F(HipDecoder, OfTheTaehvFamilyMatchesAtSmallWidths) {
+    for (const auto dtype : {tensor::DType::BF16, tensor::DType::F16}) expect_taehv_units({*device_, dtype});
+    expect_taehv_of_blocks(*device_, Precision::Bf16, kBf16AgainstFp32);
+    if (kSanitized) return;
+    expect_taehv_of_blocks(*device_, Precision::Fp16, {4e-3, 0.02});
 }
 
 TEST_F(HipDecoder, TracesAModuleWithoutDisturbingTheClip) {

@@ -113,6 +113,28 @@ void expect_taehv_units(const UnitLane& lane) {
     expect_unit("clamp", limited, {1});
 }
 
+void expect_taehv_of_blocks(accel::Device& device, Precision precision, golden::Limit limit) {
+    struct Member {
+        const char* name;
+        std::int64_t channels, height, width;
+    };
+    const golden::File file("taehv_small.safetensors");
+    for (const Member& member : {Member{"taew2.2", 48, 2, 3}, Member{"taehv1.5", 32, 3, 2}}) {
+        const golden::Tensor frames = file.tensor(member.name);
+        const tensor::Shape shape{member.channels, 2, member.height, member.width};
+        const golden::Tensor latents{shape, synthetic_tensor("latents", shape).value()};
+        const auto decoder = decoder_of(device, fmt::format("synthetic:{},dim=8", member.name),
+                                        {member.height, member.width}, precision, 1);
+        ASSERT_NE(decoder, nullptr);
+        for (std::int64_t t = 0; t < 2; ++t) {
+            const auto step = decoder->step(golden::tchw(latents, t, 1));
+            ASSERT_TRUE(step) << step.error().message;
+            const auto wanted = golden::thwc(frames, step->frames.first, step->frames.count);
+            EXPECT_TRUE(golden::within(from_zero_to_one(step->thwc), wanted, limit)) << member.name << ", step " << t;
+        }
+    }
+}
+
 void expect_taehv_cuts_agree(accel::Device& device, Precision precision) {
     constexpr std::int64_t kLatents = 7;
     for (const LatentSize size : {LatentSize{3, 5}, LatentSize{4, 2}}) {

@@ -18,6 +18,10 @@ void expect_taew21_modules(accel::Device& device, Precision precision, std::int6
 /// limit of the input.
 void expect_taehv_units(const UnitLane& lane);
 
+/// Narrow decoders of TAEW2.2 and TAEHV 1.5, whose last layer makes 2 x 2 pixels a place, against
+/// taehv_small.safetensors.
+void expect_taehv_of_blocks(accel::Device& device, Precision precision, golden::Limit limit);
+
 /// A narrow decoder's frames are the same bits however its steps are cut, into 1 to 5 latent frames, at odd and even
 /// sizes.
 void expect_taehv_cuts_agree(accel::Device& device, Precision precision);
