@@ -295,7 +295,7 @@ TEST_F(LiveStreams, OfAnotherNumberOfChannelsAreRefused) {
     EXPECT_EQ(
         stream.error().message,
         "a generator: stream 0 \"orbit\" has 48 latent channels, synthetic:wan2.1,dim=2 is a Wan 2.1 VAE and takes "
-        "16 (48 channels are latents of Wan 2.2)");
+        "16 (48 channels are latents of TAEW2.2 or Wan 2.2)");
 }
 
 TEST_F(LiveStreams, EndAtOnceWhileAGeneratorIsSilent) {
