@@ -46,7 +46,7 @@ struct UnpackLatentParams {
     const float* scale;  ///< [channels]; null: 1
     const float* shift;  ///< [channels]; null: 0
     uint32_t pixels, channels;
-    float soft_limit;  ///< limit * tanh(value / limit) is stored; 0: the value
+    float soft_limit = 0;  ///< limit * tanh(value / limit) is stored; 0: the value
 };
 
 /// Frames converted to fp32 and limited to [-limit, limit]; NaN stays NaN.
@@ -87,8 +87,9 @@ struct FinishSlicesParams {
     const void* residual[kMaxPassFrames];  ///< as the output; null: none
     const float* bias;                     ///< [channels]; null: none
     uint32_t elements, channels;
-    uint32_t silu, relu;
+    uint32_t silu;
     float beta;
+    uint32_t relu = 0;
 };
 
 /// Rows of a matrix, one per output pixel, with all taps: (q, r, s, channel), channels fastest, then zeros up to the

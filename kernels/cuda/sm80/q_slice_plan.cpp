@@ -273,8 +273,8 @@ class QSlicePlan {
                                   .elements = part.elements,
                                   .channels = static_cast<uint32_t>(problem_.filter.k),
                                   .silu = problem_.activation == conv::Activation::Silu,
-                                  .relu = problem_.activation == conv::Activation::Relu,
-                                  .beta = problem_.beta};
+                                  .beta = problem_.beta,
+                                  .relu = problem_.activation == conv::Activation::Relu};
         for (size_t first = 0; first < input.size(); first += kMaxPassFrames) {
             const size_t some = std::min<size_t>(kMaxPassFrames, input.size() - first);
             for (size_t i = 0; i < some && !part.residual.empty(); ++i) params.residual[i] = part.residual[first + i];

@@ -11,7 +11,7 @@ struct UnpackLatentParams {
     const float* scale;  ///< [channels]; null: 1
     const float* shift;  ///< [channels]; null: 0
     uint32_t pixels, channels;
-    float soft_limit;  ///< limit * tanh(value / limit) is stored; 0: the value
+    float soft_limit = 0;  ///< limit * tanh(value / limit) is stored; 0: the value
 };
 
 /// out = a + beta * b; out may be a or b.
