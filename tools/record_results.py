@@ -49,6 +49,7 @@ WRITERS = {
     "long_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "losses_h200.json": [SELF, "tests/gpu/losses_test.cpp"],
     "python_h200.json": ["tools/python_on_gpu.py", BENCH],
+    "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "sums_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "stream_cuda_h200.json": [SELF, "tests/compute/stream/cuda_stream_test.cpp"],

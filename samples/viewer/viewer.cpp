@@ -154,11 +154,10 @@ Result<bool> Viewer::handle_events() {
     return true;
 }
 
-/// Where the CPU draws, it also decodes: pictures in which nothing is new come less often, and take a fifth of the time
-/// at most.
+/// Where the CPU draws, it also decodes: pictures in which nothing is new come less often.
 bool Viewer::may_idle(Nanoseconds now) const {
     return stage_->device().report().type == vulkan::to_string(VK_PHYSICAL_DEVICE_TYPE_CPU) &&
-           now - last_turn_ < std::max(kIdleRefresh, 5 * show_took_);
+           now - last_turn_ < kIdleRefresh;
 }
 
 /// In a window, errors end the run only while there is nothing to go on with; otherwise they stand on the screen.
