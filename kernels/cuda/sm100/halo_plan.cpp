@@ -212,6 +212,7 @@ std::vector<std::string_view> halo_kernels(const ConvProblem& problem, const con
         return estimate(tile->config, problem, rates_of(chip)).cost();
     });
     std::vector<std::string_view> names;
+    names.reserve(fitting.size());
     for (const NamedHaloConfig* tile : fitting) names.push_back(tile->kernel);
     return names;
 }
