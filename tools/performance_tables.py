@@ -37,7 +37,8 @@ def source(*records):
     lines = []
     for name, record in records:
         device = record.get("machine", record)["device"]
-        lines.append(f"(`bench/results/{name}`: {device}, commit {record['commit'][:9]}, `{record['command']}`)")
+        dirty = " with changes" if record["commit"].endswith("-dirty") else ""
+        lines.append(f"(`bench/results/{name}`: {device}, commit {record['commit'][:9]}{dirty}, `{record['command']}`)")
     return ["", *lines]
 
 
