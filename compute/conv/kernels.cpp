@@ -18,9 +18,9 @@ constexpr Images kCodeObjects{"code object", gfx950::code_object, gfx950::code_o
 }  // namespace
 
 std::shared_ptr<Kernels> Kernels::of(accel::Device& device) {
-    static std::mutex mutex;
+    static Mutex mutex;
     static std::map<accel::Device*, std::weak_ptr<Kernels>> known;
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
     auto& entry = known[&device];
     auto kernels = entry.lock();
@@ -29,7 +29,7 @@ std::shared_ptr<Kernels> Kernels::of(accel::Device& device) {
 }
 
 Result<std::shared_ptr<accel::Kernel>> Kernels::get(std::string_view image, std::string_view kernel) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (const auto found = kernels_.find(kernel); found != kernels_.end()) return found->second;
     KG_TRY(auto loaded, module(image, kernel));
     auto found = loaded->kernel(kernel);

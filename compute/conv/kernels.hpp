@@ -2,10 +2,10 @@
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -26,12 +26,12 @@ class Kernels {
     accel::Device& device() const { return device_; }
 
   private:
-    Result<std::shared_ptr<accel::Module>> module(std::string_view image, std::string_view kernel);
+    Result<std::shared_ptr<accel::Module>> module(std::string_view image, std::string_view kernel) KG_REQUIRES(mutex_);
 
     accel::Device& device_;
-    std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<accel::Module>, std::less<>> modules_;
-    std::map<std::string, std::shared_ptr<accel::Kernel>, std::less<>> kernels_;
+    Mutex mutex_;
+    std::map<std::string, std::shared_ptr<accel::Module>, std::less<>> modules_ KG_GUARDED_BY(mutex_);
+    std::map<std::string, std::shared_ptr<accel::Kernel>, std::less<>> kernels_ KG_GUARDED_BY(mutex_);
 };
 
 }  // namespace kinetograph::conv

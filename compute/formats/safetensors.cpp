@@ -15,8 +15,8 @@ TensorSource source_of(tensor::SafetensorsFile opened, std::shared_ptr<const voi
                          .owners = {file, std::move(bytes)}});
 }
 
-Result<TensorSource> open_file(const std::filesystem::path& path, const HostAllocator& allocator) {
-    KG_TRY(auto file, tensor::SafetensorsFile::open(path, allocator));
+Result<TensorSource> open_file(const std::filesystem::path& path, const tensor::ReadOptions& options) {
+    KG_TRY(auto file, tensor::SafetensorsFile::open(path, options));
     return source_of(std::move(file));
 }
 

@@ -32,7 +32,7 @@ Result<std::map<std::string, std::string>> parse_index(const std::string& text, 
     return shard_of;
 }
 
-Result<TensorSource> open_index(const std::filesystem::path& path, const HostAllocator& allocator) {
+Result<TensorSource> open_index(const std::filesystem::path& path, const tensor::ReadOptions& options) {
     const std::string name = path.string();
     KG_TRY(auto read, read_text(path));
     const auto text = std::make_shared<const std::string>(std::move(read));
@@ -45,7 +45,7 @@ Result<TensorSource> open_index(const std::filesystem::path& path, const HostAll
     for (const auto& [tensor, shard] : shard_of) {
         File& file = shards[shard];
         if (!file) {
-            auto opened = tensor::SafetensorsFile::open(path.parent_path() / shard, allocator);
+            auto opened = tensor::SafetensorsFile::open(path.parent_path() / shard, options);
             if (!opened) return fail(std::move(opened.error()), name);
             file = std::make_shared<const tensor::SafetensorsFile>(std::move(*opened));
         }

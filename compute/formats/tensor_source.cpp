@@ -46,8 +46,8 @@ const tensor::TensorView* TensorSource::find(std::string_view tensor) const {
     return found == index_of_.end() ? nullptr : &contents_.tensors[found->second].view;
 }
 
-Result<TensorSource> open(const std::filesystem::path& path, const HostAllocator& allocator) {
-    auto source = format_of(path.string()).open(path, allocator);
+Result<TensorSource> open(const std::filesystem::path& path, const tensor::ReadOptions& options) {
+    auto source = format_of(path.string()).open(path, options);
     if (!source) return source;
     std::map<std::string, std::string> metadata = source->metadata();
     KG_CHECK(add_config(path, metadata));

@@ -47,7 +47,7 @@ struct OwnedBytes {
 /// One kind of file.
 struct Format {
     std::string suffix;  ///< of the path; "" for names that no other format has
-    Result<TensorSource> (*open)(const std::filesystem::path& path, const HostAllocator& allocator) = nullptr;
+    Result<TensorSource> (*open)(const std::filesystem::path& path, const tensor::ReadOptions& options) = nullptr;
     /// The same for a file's contents; null for a format of several files.
     Result<TensorSource> (*parse)(const OwnedBytes& contents, const std::string& name) = nullptr;
 };
@@ -56,10 +56,9 @@ struct Format {
 const std::vector<Format>& all();
 
 /// Opens `path` in the format with the longest matching suffix. For a file of a diffusers folder
-/// (diffusion_pytorch_model...), fields of config.json that the file itself lacks count as metadata. The files'
-/// contents are `allocator`'s. Errors: those of the format; Corrupt, Io for a config.json that is not a JSON object or
-/// cannot be read.
-Result<TensorSource> open(const std::filesystem::path& path, const HostAllocator& allocator = {});
+/// (diffusion_pytorch_model...), fields of config.json that the file itself lacks count as metadata. Errors: those of
+/// the format; Corrupt, Io for a config.json that is not a JSON object or cannot be read.
+Result<TensorSource> open(const std::filesystem::path& path, const tensor::ReadOptions& options = {});
 
 /// The same for a file's contents in memory, which the source keeps; `name` stands for the path. Errors also:
 /// Unsupported (a format of several files).

@@ -26,8 +26,7 @@ Result<std::unique_ptr<Input>> Input::open(const std::string& name, Connections 
 
 std::unique_ptr<Input> Input::of(std::unique_ptr<Connection> connection) {
     std::unique_ptr<Input> input(new Input(connection->name(), Connections::TheFirst));
-    input->feed_ = std::make_shared<Feed>(std::move(connection));
-    input->has_served_ = true;
+    input->replace_feed(std::make_shared<Feed>(std::move(connection)));
     return input;
 }
 
@@ -46,7 +45,7 @@ Result<std::optional<Incoming>> Input::next() {
 /// The connection that is open, or else the next one; null when there is no other.
 Result<std::shared_ptr<Feed>> Input::feed() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (cancelled_) return fail(ErrorCode::Cancelled, "{}: the viewer reads it no more", name_);
         if (feed_ && !feed_->broken) return feed_;
         feed_.reset();
@@ -58,8 +57,8 @@ Result<std::shared_ptr<Feed>> Input::feed() {
 }
 
 void Input::replace_feed(std::shared_ptr<Feed> feed) {
-    std::lock_guard lock(mutex_);
-    has_served_ = has_served_ || feed;
+    const Lock lock(mutex_);
+    has_served_ = has_served_ || feed != nullptr;
     feed_ = std::move(feed);
     if (feed_ && cancelled_) feed_->connection->cancel();
 }
@@ -67,12 +66,12 @@ void Input::replace_feed(std::shared_ptr<Feed> feed) {
 bool Input::serves_another() const { return listener_ && (served_ == Connections::All || !has_served_); }
 
 bool Input::more() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return !cancelled_ && (serves_another() || (feed_ && !feed_->broken));
 }
 
 void Input::cancel() {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     cancelled_ = true;
     if (listener_) listener_->cancel();
     if (feed_) feed_->connection->cancel();

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/live/connection.hpp>
-
-#include <mutex>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 namespace kinetograph::live {
 
@@ -53,17 +52,17 @@ class Input {
 
   private:
     Input(std::string name, Connections served) : name_(std::move(name)), served_(served) {}
-    bool serves_another() const;
+    bool serves_another() const KG_REQUIRES(mutex_);
     Result<std::shared_ptr<Feed>> feed();
     void replace_feed(std::shared_ptr<Feed> feed);
 
     std::string name_;
     Connections served_;
     std::unique_ptr<Listener> listener_;  ///< null for standard input
-    mutable std::mutex mutex_;
-    std::shared_ptr<Feed> feed_;
-    bool has_served_ = false;
-    bool cancelled_ = false;
+    mutable Mutex mutex_;
+    std::shared_ptr<Feed> feed_ KG_GUARDED_BY(mutex_);
+    bool has_served_ KG_GUARDED_BY(mutex_) = false;
+    bool cancelled_ KG_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace kinetograph::live

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <deque>
 #include <thread>
 
@@ -35,9 +34,11 @@ class ReadingStream final : public LiveStream {
     }
     void restart() override;
     void cancel() override;
+    bool close(Nanoseconds timeout) override;
     void set_loop(bool) override {}
     bool finished() const override;
     stream::FrameStreamStats stats() const override;
+    stream::StreamHealth health() const override { return decoding_->health(); }
     const stream::FrameStreamFacts& facts() const override { return decoding_->facts(); }
     std::optional<Nanoseconds> decoded_at(const FrameRecord& record) const override {
         return decoding_->decoded_at(record);
@@ -53,7 +54,7 @@ class ReadingStream final : public LiveStream {
     Result<bool> refuse_push() const;
     void read();
     bool take_in(Item item);
-    void grant();
+    void grant() KG_REQUIRES(mutex_);
     void decode();
     Result<bool> decode_next();
     Result<void> decode(const Arrived& arrived);
@@ -67,21 +68,21 @@ class ReadingStream final : public LiveStream {
     const std::unique_ptr<stream::FrameStream> decoding_;
     std::uint64_t of_the_clip_ = 0;  ///< latent frames decoded since the last reset; of the thread that decodes
 
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<Arrived> queue_;
-    bool reset_ = false;       ///< is to be carried out before anything else
-    bool is_read_ = false;     ///< to the end, or as far as it is sound
-    bool is_decoded_ = false;  ///< all that was read
-    bool has_ended_ = false;   ///< by the generator's word
-    bool stop_ = false;
-    std::optional<Error> error_;
-    std::uint64_t received_ = 0;
-    profile::RateMeter arrivals_;
-    std::uint64_t steps_ = 0;                   ///< of the decoder
-    std::array<Nanoseconds, 64> arrived_at_{};  ///< [step % 64] of the newest steps
-    std::uint64_t step_taken_ = 0;              ///< whose first frame was taken last
-    Nanoseconds lag_{};
+    mutable Mutex mutex_;
+    Condition changed_;
+    std::deque<Arrived> queue_ KG_GUARDED_BY(mutex_);
+    bool reset_ KG_GUARDED_BY(mutex_) = false;       ///< is to be carried out before anything else
+    bool is_read_ KG_GUARDED_BY(mutex_) = false;     ///< to the end, or as far as it is sound
+    bool is_decoded_ KG_GUARDED_BY(mutex_) = false;  ///< all that was read
+    bool has_ended_ KG_GUARDED_BY(mutex_) = false;   ///< by the generator's word
+    bool stop_ KG_GUARDED_BY(mutex_) = false;
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);
+    std::uint64_t received_ KG_GUARDED_BY(mutex_) = 0;
+    profile::RateMeter arrivals_ KG_GUARDED_BY(mutex_);
+    std::uint64_t steps_ KG_GUARDED_BY(mutex_) = 0;                   ///< of the decoder
+    std::array<Nanoseconds, 64> arrived_at_ KG_GUARDED_BY(mutex_){};  ///< [step % 64] of the newest steps
+    std::uint64_t step_taken_ KG_GUARDED_BY(mutex_) = 0;              ///< whose first frame was taken last
+    Nanoseconds lag_ KG_GUARDED_BY(mutex_){};
     std::thread reader_, decoder_;
 };
 
@@ -96,7 +97,7 @@ ReadingStream::ReadingStream(Incoming incoming, bool one_latent_frame, std::uniq
 
 ReadingStream::~ReadingStream() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         stop_ = true;
         if (!is_read_) {
             incoming_.feed->refuse(fmt::format("{}: the viewer reads it no more", incoming_.title));
@@ -122,13 +123,13 @@ void ReadingStream::read() {
 
 /// False after the stream's end.
 bool ReadingStream::take_in(Item item) {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     if (auto* latent = std::get_if<LatentFrame>(&item)) {
         ++received_;
         ++incoming_.feed->received;
         const Nanoseconds now = host_now();
         arrivals_.count(now);
-        changed_.wait(lock, [&] { return stop_ || is_read_ || queue_.size() < kQueued; });
+        changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || is_read_ || queue_.size() < kQueued; });
         queue_.push_back({std::move(*latent), now});
     } else if (std::holds_alternative<Reset>(item)) {
         queue_.clear();
@@ -146,7 +147,7 @@ bool ReadingStream::take_in(Item item) {
 /// What came before it is still decoded and shown.
 void ReadingStream::fail_with(Error error) {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (stop_ || error_) return;
         incoming_.feed->refuse(error.message);
         error_ = std::move(error);
@@ -165,7 +166,7 @@ void ReadingStream::decode() {
         more = decoded && *decoded;
     }
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         is_decoded_ = true;
     }
     changed_.notify_all();
@@ -173,8 +174,8 @@ void ReadingStream::decode() {
 
 /// False once there is nothing more to decode.
 Result<bool> ReadingStream::decode_next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stop_ || reset_ || is_read_ || !queue_.empty(); });
+    Lock lock(mutex_);
+    changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || reset_ || is_read_ || !queue_.empty(); });
     if (stop_) return false;
     if (reset_) {
         lock.unlock();
@@ -204,7 +205,7 @@ Result<void> ReadingStream::decode(const Arrived& arrived) {
                     incoming_.header.family);
     for (;;) {
         {
-            std::lock_guard lock(mutex_);
+            const Lock lock(mutex_);
             if (stop_ || reset_) return {};
             arrived_at_.at((steps_ + 1) % arrived_at_.size()) = arrived.at;
         }
@@ -213,7 +214,7 @@ Result<void> ReadingStream::decode(const Arrived& arrived) {
         if (*pushed) break;
     }
     ++of_the_clip_;
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     ++steps_;
     return {};
 }
@@ -222,7 +223,7 @@ Result<void> ReadingStream::decode(const Arrived& arrived) {
 void ReadingStream::grant() { incoming_.feed->connection->grant(incoming_.feed->received - queue_.size() + kQueued); }
 
 void ReadingStream::note_lag(const FrameRecord& record) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const std::uint64_t step = record.label.step;
     if (step == step_taken_ || step + arrived_at_.size() <= steps_) return;
     step_taken_ = step;
@@ -231,15 +232,15 @@ void ReadingStream::note_lag(const FrameRecord& record) {
 
 /// Nothing while more frames may come.
 std::optional<Error> ReadingStream::ended_with() const {
-    std::lock_guard lock(mutex_);  // before the decoder is asked: at the end all frames are in it
+    const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
     if (!error_ || !is_decoded_ || decoding_->stats().depth > 0) return std::nullopt;
     return error_;
 }
 
 /// Frames of before a reset that has been read are not handed out any more. False if `timeout` passes first.
 bool ReadingStream::wait_for_reset(Nanoseconds timeout) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, timeout, [&] { return !reset_; });
+    Lock lock(mutex_);
+    return changed_.wait_for(lock, timeout, [&]() KG_REQUIRES(mutex_) { return !reset_; });
 }
 
 /// In short waits, so that the end is noticed.
@@ -273,20 +274,26 @@ void ReadingStream::cancel() {
     incoming_.feed->connection->cancel();
 }
 
+/// The threads of this stream stand in no driver: they end with the decoder's waits and the connection.
+bool ReadingStream::close(Nanoseconds timeout) {
+    cancel();
+    return decoding_->close(timeout);
+}
+
 bool ReadingStream::finished() const {
     const stream::FrameStreamStats now = stats();
     return now.finished && now.depth == 0;
 }
 
 stream::FrameStreamStats ReadingStream::stats() const {
-    std::lock_guard lock(mutex_);  // before the decoder is asked: at the end all frames are in it
+    const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
     stream::FrameStreamStats stats = decoding_->stats();
     stats.finished = is_decoded_ && !error_;
     return stats;
 }
 
 LiveStats ReadingStream::live() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const auto frames = static_cast<double>(decoding_->facts().frames_of_a_step);
     return {received_, queue_.size(), frames * arrivals_.rate(host_now()), lag_, has_ended_};
 }

@@ -32,7 +32,7 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, cons
 }
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const SessionOptions& options) {
-    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights, options.hooks.host));
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights, {options.hooks.host, options.limits}));
     return open(checkpoint, options);
 }
 
@@ -99,7 +99,8 @@ stream::FrameStreamOptions Session::stream_options(const StreamOptions& options)
             .loop = options.loop,
             .fps = options.fps,
             .recorder = recorder_,
-            .passes = recorder_};
+            .passes = recorder_,
+            .limits = options.limits};
 }
 
 Result<std::unique_ptr<stream::FrameStream>> Session::decode(const std::filesystem::path& latents,

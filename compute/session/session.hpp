@@ -34,6 +34,7 @@ struct SessionOptions {
     profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
     /// Measures what the device can do at best while it is opened, and tells the recorder: a tenth of a second.
     bool measure_ceiling = false;
+    CallLimits limits{};  ///< of open(): reading and checking the checkpoint
 };
 
 struct StreamOptions {
@@ -43,6 +44,7 @@ struct StreamOptions {
     std::uint32_t slots = 12;  ///< frames ready and frames held; the default is three steps of four frames
     bool loop = false;         ///< a clip starts over at its end
     double fps = 24.0;         ///< of latents that are pushed; a clip has its own
+    CallLimits limits{};       ///< of decode(): packing and uploading the weights, uploading the clip
 };
 
 /// By name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why. Errors: those of
@@ -57,7 +59,7 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, cons
 class Session {
   public:
     /// Errors: those of open_device; of vae::Checkpoint::open and vae::Model::create; of
-    /// vulkan::Device::adopt.
+    /// vulkan::Device::adopt; Cancelled.
     static Result<std::unique_ptr<Session>> open(const std::string& weights, const SessionOptions& options = {});
     /// The same with a checkpoint that is open, whatever it came from.
     static Result<std::unique_ptr<Session>> open(const vae::Checkpoint& checkpoint, const SessionOptions& options = {});
@@ -67,7 +69,7 @@ class Session {
 
     /// Decodes a clip ahead of its reader, on a thread of its own. Errors: those of vae::Latents::open; InvalidArgument
     /// (a clip that the checkpoint does not take); OutOfMemory, stating what is needed; Unsupported (images, and
-    /// nothing that both devices reach).
+    /// nothing that both devices reach); Cancelled.
     Result<std::unique_ptr<stream::FrameStream>> decode(const std::filesystem::path& latents,
                                                         const StreamOptions& options = {}) const;
     Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip,

@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <thread>
 
 namespace kinetograph::stream {
@@ -36,7 +34,7 @@ struct UploadedClip {
     std::int64_t first_bad = -1;               ///< the first latent frame with a value that is not finite; -1: none
     std::optional<Error> bad{};                ///< which value
 
-    static Result<UploadedClip> create(accel::Device& device, const vae::Latents& clip) {
+    static Result<UploadedClip> create(accel::Device& device, const vae::Latents& clip, const CallLimits& limits) {
         UploadedClip made{
             .frames = clip.frames,
             .frame_bytes = static_cast<std::uint64_t>(clip.channels * clip.height * clip.width) * sizeof(float)};
@@ -44,6 +42,7 @@ struct UploadedClip {
         KG_TRY(made.latents, device.allocate("latents of a clip", bytes));
         KG_TRY(auto stream, device.create_stream("latents of a clip"));
         for (std::int64_t t = 0; t < clip.frames; ++t) {
+            KG_CHECK(limits.check(clip.name));
             const std::vector<float> values = clip.frame(t);
             if (auto finite = vae::check_finite(values, t, clip.height * clip.width); !finite && !made.bad) {
                 made.first_bad = t;
@@ -77,9 +76,11 @@ class DecodingStream final : public FrameStream {
     }
     void restart() override;
     void cancel() override;
+    bool close(Nanoseconds timeout) override;
     void set_loop(bool loop) override;
     bool finished() const override;
     FrameStreamStats stats() const override;
+    StreamHealth health() const override;
     const FrameStreamFacts& facts() const override { return facts_; }
     std::optional<Nanoseconds> decoded_at(const FrameRecord& record) const override {
         return decoder_->decoded_at(record);
@@ -92,9 +93,10 @@ class DecodingStream final : public FrameStream {
         std::unique_ptr<accel::Memory> memory;
         interop::TimelinePoint read;  ///< when the step that reads it is done
     };
-    Result<void> make_staging(std::uint64_t bytes);
+    Result<void> make_staging(const vae::Model& model, vae::LatentSize size);
     void state_facts(const vae::Latents* clip, const FrameStreamOptions& options);
     void run();
+    void decode_all();
     bool follow_restart();
     Result<bool> decode_next();
     Result<bool> step(const LatentFrame& latent, Nanoseconds timeout);
@@ -115,24 +117,28 @@ class DecodingStream final : public FrameStream {
     std::int64_t next_ = 0;                 ///< latent frame; of the thread that decodes or pushes
     std::uint64_t decoded_generation_ = 0;  ///< the same thread's
 
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    std::uint64_t generation_ = 0;  ///< of the ring
-    bool loop_ = false;
-    bool at_end_ = false;     ///< no more steps, until something changes
-    bool cancelled_ = false;  ///< until restart()
-    std::optional<Error> error_;
+    mutable Mutex mutex_;
+    Condition changed_;
+    std::uint64_t generation_ KG_GUARDED_BY(mutex_) = 0;  ///< of the ring
+    bool loop_ KG_GUARDED_BY(mutex_) = false;
+    bool at_end_ KG_GUARDED_BY(mutex_) = false;     ///< no more steps, until something changes
+    bool cancelled_ KG_GUARDED_BY(mutex_) = false;  ///< until restart()
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);
+    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;                ///< the thread
+    mutable std::uint64_t seen_reached_ KG_GUARDED_BY(mutex_) = 0;  ///< by health(): the sum over the lanes
+    mutable Nanoseconds moved_ KG_GUARDED_BY(mutex_) = host_now();  ///< when that was seen to grow
     std::atomic<bool> stop_{false};
     std::thread thread_;  ///< last: starts when everything else exists
 };
 
 Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::LatentSize size, const vae::Latents* clip,
                                   const FrameStreamOptions& options) {
-    accel::Device& device = bridge_->accelerator();
-    loop_ = options.loop;
+    set_loop(options.loop);
     if (clip != nullptr) {
         KG_CHECK(model->check_takes(*clip));
-        KG_TRY(clip_, UploadedClip::create(device, *clip));
+        KG_TRY(clip_, UploadedClip::create(bridge_->accelerator(), *clip, options.limits));
+    } else {
+        KG_CHECK(make_staging(*model, size));
     }
     KG_TRY(decoder_, RingDecoder::create(*bridge_, std::move(model), size,
                                          {.storage = options.storage,
@@ -142,15 +148,22 @@ Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::Latent
                                           .copies = copies_on(bridge_->display(), options.copy_lane),
                                           .fps = clip != nullptr ? clip->fps : options.fps,
                                           .recorder = options.recorder,
-                                          .passes = options.passes}));
-    latent_bytes_ = decoder_->clip().latent_bytes();
-    for (std::size_t i = 0; clip == nullptr && i < staging_.size(); ++i) {
-        KG_TRY(staging_[i].memory, device.allocate_pinned("a latent frame", latent_bytes_));
-    }
+                                          .passes = options.passes,
+                                          .limits = options.limits}));
     state_facts(clip, options);
     if (clip == nullptr) return {};
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "frame stream");
+    return {};
+}
+
+Result<void> DecodingStream::make_staging(const vae::Model& model, vae::LatentSize size) {
+    const vae::StackSize stack{.height = size.height, .width = size.width};
+    KG_CHECK(model.check(stack));
+    latent_bytes_ = vae::input_bytes(model.network(), stack, 1);
+    for (Staging& staging : staging_) {
+        KG_TRY(staging.memory, bridge_->accelerator().allocate_pinned("a latent frame", latent_bytes_));
+    }
     return {};
 }
 
@@ -172,6 +185,7 @@ void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOpti
         facts_.memory.io += ring_bytes;
     else if (ring.desc().storage == FrameRingDesc::Storage::Buffer)
         facts_.memory.stream += ring_bytes;
+    facts_.shown_bytes = decoder_->shown_bytes();
     if (clip_)
         facts_.memory.stream += vae::whole_pages(clip_->latents->bytes());
     else
@@ -180,15 +194,26 @@ void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOpti
 
 DecodingStream::~DecodingStream() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         stop_ = true;
     }
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
-    if (decoder_) decoder_->ring().wait_for_readers();
+    if (!decoder_) return;
+    // A device that is lost reads nothing any more.
+    for (const auto& read : decoder_->ring().reusable()) static_cast<void>(bridge_->wait(read, graph::kPatience));
 }
 
 void DecodingStream::run() {
+    decode_all();
+    {
+        const Lock lock(mutex_);
+        has_stopped_ = true;
+    }
+    changed_.notify_all();
+}
+
+void DecodingStream::decode_all() {
     while (!stop_) {
         auto more = without_exceptions("decoding", [this]() -> Result<bool> {
             if (follow_restart()) KG_CHECK(decoder_->begin_clip(decoded_generation_));
@@ -198,14 +223,14 @@ void DecodingStream::run() {
             end(std::move(more.error()));
         else if (!*more)
             finish();
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stop_ || (!at_end_ && !cancelled_); });
+        Lock lock(mutex_);
+        changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || (!at_end_ && !cancelled_); });
     }
 }
 
 /// True if the next step is a clip's first: after a restart, and where a loop begins again.
 bool DecodingStream::follow_restart() {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const bool restarted = generation_ != decoded_generation_;
     const bool around = loop_ && clip_ && next_ == clip_->frames;
     decoded_generation_ = generation_;
@@ -227,7 +252,7 @@ Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout
     if (!stepped) return fail(std::move(stepped.error()), fmt::format("latent frame {}", next_));
     if (*stepped != Stepped::Enqueued) return false;
     ++next_;
-    { std::lock_guard lock(mutex_); }  // a reader that looks at the ring now either sees the frames or waits by then
+    { const Lock lock(mutex_); }  // a reader that looks at the ring now either sees the frames or waits by then
     changed_.notify_all();
     return true;
 }
@@ -241,7 +266,7 @@ void DecodingStream::finish() {
 /// Unless the clip has been restarted meanwhile.
 void DecodingStream::end(std::optional<Error> error) {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (generation_ != decoded_generation_ || (!error && loop_)) return;
         error_ = std::move(error);
         at_end_ = true;
@@ -250,8 +275,8 @@ void DecodingStream::end(std::optional<Error> error) {
 }
 
 std::optional<Error> DecodingStream::ended_with() const {
-    std::lock_guard lock(mutex_);
-    if (cancelled_) return Error{ErrorCode::Cancelled, "the stream was cancelled"};
+    const Lock lock(mutex_);
+    if (cancelled_ || stop_) return Error{ErrorCode::Cancelled, "the stream was cancelled"};
     return error_;
 }
 
@@ -329,9 +354,10 @@ Result<std::optional<FrameRecord>> DecodingStream::take(Nanoseconds timeout) {
         if (const auto ready = decoder_->ring().next_ready()) {
             KG_CHECK(bridge_->wait(*ready, std::min(left, kPoll)));
         } else {
-            std::unique_lock lock(mutex_);
-            changed_.wait_for(lock, left,
-                              [&] { return cancelled_ || at_end_ || decoder_->ring().stats().waiting > 0; });
+            Lock lock(mutex_);
+            changed_.wait_for(lock, left, [&]() KG_REQUIRES(mutex_) {
+                return cancelled_ || at_end_ || decoder_->ring().stats().waiting > 0;
+            });
         }
     }
 }
@@ -346,7 +372,7 @@ Result<std::optional<FrameRecord>> DecodingStream::try_take_ahead() {
 
 void DecodingStream::restart() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         generation_ = decoder_->ring().restart();
         at_end_ = false;
         cancelled_ = false;
@@ -357,15 +383,33 @@ void DecodingStream::restart() {
 
 void DecodingStream::cancel() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         cancelled_ = true;
     }
     changed_.notify_all();
 }
 
+bool DecodingStream::close(Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    const auto left = [until] { return std::max(until - host_now(), Nanoseconds{}); };
+    {
+        Lock lock(mutex_);
+        stop_ = cancelled_ = true;
+        changed_.notify_all();
+        const auto stopped = [&]() KG_REQUIRES(mutex_) { return has_stopped_ || !thread_.joinable(); };
+        if (!changed_.wait_for(lock, left(), stopped)) return false;
+    }
+    // What fails has ended: the values of a lost device are reached.
+    const auto is_over = [&](const interop::TimelinePoint& point) {
+        const auto reached = bridge_->wait(point, left());
+        return !reached || *reached;
+    };
+    return is_over(decoder_->newest()) && std::ranges::all_of(decoder_->ring().reusable(), is_over);
+}
+
 void DecodingStream::set_loop(bool loop) {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         loop_ = loop;
         if (loop && !error_) at_end_ = false;
     }
@@ -373,14 +417,30 @@ void DecodingStream::set_loop(bool loop) {
 }
 
 bool DecodingStream::finished() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return at_end_ && !error_ && decoder_->ring().stats().waiting == 0;
 }
 
 FrameStreamStats DecodingStream::stats() const {
-    std::lock_guard lock(mutex_);  // before the ring is asked: at the end all frames are in it
+    const Lock lock(mutex_);  // before the ring is asked: at the end all frames are in it
     const interop::FrameRingStats ring = decoder_->ring().stats();
     return {ring.waiting, ring.held, decoder_->times(), at_end_ && !error_};
+}
+
+StreamHealth DecodingStream::health() const {
+    StreamHealth health{.lanes = decoder_->lane_states(), .unmoved = {}};
+    std::uint64_t reached = 0;
+    bool works = false;
+    for (const graph::LaneState& lane : health.lanes) {
+        reached += lane.reached;
+        works |= !lane.is_idle();
+    }
+    const Lock lock(mutex_);
+    const Nanoseconds now = host_now();
+    if (!works || reached != seen_reached_) moved_ = now;
+    seen_reached_ = reached;
+    health.unmoved = now - moved_;
+    return health;
 }
 
 }  // namespace

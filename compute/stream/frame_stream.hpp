@@ -16,6 +16,7 @@ struct FrameStreamOptions {
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     profile::Recorder* recorder = nullptr;              ///< of the copies; outlives the stream
     profile::Recorder* passes = nullptr;                ///< of the decoder's passes; outlives the stream
+    CallLimits limits{};                                ///< of create()
 };
 
 /// What does not change while the stream runs.
@@ -25,8 +26,9 @@ struct FrameStreamFacts {
     std::int64_t frames_of_a_step = 0;   ///< at most
     double fps = 24.0;
     std::size_t slots = 0;
-    std::string route;        ///< how frames come to the device that shows them, in a sentence
-    vae::StackMemory memory;  ///< of the clip and its model, with the stream's latents and frames
+    std::string route;              ///< how frames come to the device that shows them, in a sentence
+    vae::StackMemory memory;        ///< of the clip and its model, with the stream's latents and frames
+    std::uint64_t shown_bytes = 0;  ///< of frames that are Vulkan's, images or buffers, on the device that shows them
 };
 
 struct FrameStreamStats {
@@ -34,6 +36,14 @@ struct FrameStreamStats {
     std::size_t held = 0;   ///< frames taken and not released
     StepTimes times;        ///< of the decoder's steps
     bool finished = false;  ///< the clip is decoded to its end; never with `loop`, nor of latents that are pushed
+};
+
+/// For a watchdog: whether the stream's work moves.
+struct StreamHealth {
+    std::vector<graph::LaneState> lanes;  ///< the decoder's and its copies'; graph::describe() puts them in sentences
+    /// For how long, as the calls of health() have seen it, no lane has come further though one has work; 0 while they
+    /// move or have none.
+    Nanoseconds unmoved{};
 };
 
 /// Frames come out in order, and none is dropped: a reader that is slow makes the decoder wait. An Error ends the clip
@@ -83,10 +93,14 @@ class FrameStream {
     virtual void restart() = 0;
     /// Ends the waiting in take() and push() within 50 ms, and the decoding: both return Cancelled until restart().
     virtual void cancel() = 0;
+    /// Cancels for good, and waits up to `timeout` for steps that run and for the points of frames that came back.
+    /// True: nothing is left that the destructor would wait for. Not while a push() is on its way.
+    virtual bool close(Nanoseconds timeout) = 0;
     virtual void set_loop(bool loop) = 0;
     /// Decoded to the clip's end and all frames taken.
     virtual bool finished() const = 0;
     virtual FrameStreamStats stats() const = 0;
+    virtual StreamHealth health() const = 0;
     virtual const FrameStreamFacts& facts() const = 0;
     /// When the accelerator was done with the step that made `record`; nothing while it is not, and for a record of
     /// long ago.

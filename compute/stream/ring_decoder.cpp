@@ -1,7 +1,10 @@
 #include <kinetograph/compute/stream/ring_decoder.hpp>
 
 #include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/graph_memory.hpp>
+#include <kinetograph/engine/vulkan/memory_pool.hpp>
+#include <kinetograph/engine/vulkan/vk_result.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -43,21 +46,17 @@ Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge
         storage = FrameRingDesc::Storage::Buffer;
     if (storage == FrameRingDesc::Storage::Image && options.format != vae::FrameFormat::Rgba8)
         return fail(ErrorCode::InvalidArgument, "images are of 8 bits: frames of floats are buffers");
-    KG_CHECK(made->make_runner(std::move(model), size));
+    // Frames first: what they take is not free any more when the clip is planned.
     KG_CHECK(made->make_ring(frames));
-    KG_CHECK(made->make_pixels());
+    KG_CHECK(made->make_copies(frames));
     KG_CHECK(made->make_flags());
+    KG_CHECK(made->make_runner(std::move(model), size));
     return made;
 }
 
-/// With a lane for the copies, in a ring of images.
 Result<void> RingDecoder::make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size) {
-    vae::RunnerOptions options{.recorder = options_.passes};
-    if (options_.storage == FrameRingDesc::Storage::Image) {
-        KG_TRY(copying_, vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder,
-                                                    bridge_.lane_sharing()));
-        options.lanes = {copying_.get()};
-    }
+    vae::RunnerOptions options{.recorder = options_.passes, .limits = options_.limits};
+    if (copying_) options.lanes = {copying_.get()};
     if (options_.storage != FrameRingDesc::Storage::Host) {
         options.backends = {{graph::MemoryDomain::Shared, &bridge_.memory()}};
         options.topology = bridge_.lane_topology();
@@ -68,7 +67,29 @@ Result<void> RingDecoder::make_runner(std::shared_ptr<vae::Model> model, vae::La
     return {};
 }
 
+std::uint64_t RingDecoder::shown_bytes() const {
+    const bool images = options_.storage == FrameRingDesc::Storage::Image;
+    const bool shared = bridge_.choice().topology == interop::Topology::Shared;  // else buffers are the host's
+    const std::uint64_t before = images && shared ? frames_of_a_step_ : 0;
+    const std::uint64_t frames =
+        images || (shared && options_.storage == FrameRingDesc::Storage::Buffer) ? options_.slots : 0;
+    return (frames + before) * frame_bytes_;
+}
+
+/// Before anything is allocated: drivers move memory to the host rather than refuse it.
+Result<void> RingDecoder::check_shown() const {
+    if (shown_bytes() == 0) return {};
+    const vulkan::Device& display = *bridge_.display();
+    const std::uint64_t free = display.memory().bytes_free(vulkan::MemoryUse::DeviceLocal);
+    if (shown_bytes() <= free) return {};
+    return fail(ErrorCode::OutOfMemory, "{}: {} frames need {}, {} are free", display.report().name, options_.slots,
+                vulkan::human_bytes(shown_bytes()), vulkan::human_bytes(free));
+}
+
 Result<void> RingDecoder::make_ring(vae::StepFrames frames) {
+    frames_of_a_step_ = static_cast<std::uint64_t>(frames.most);
+    frame_bytes_ = static_cast<std::uint64_t>(frames.width * frames.height) * vae::bytes_per_pixel(options_.format);
+    KG_CHECK(check_shown());
     KG_TRY(ring_, FrameRing::create(
                       bridge_, {.width = static_cast<std::uint32_t>(frames.width),
                                 .height = static_cast<std::uint32_t>(frames.height),
@@ -77,15 +98,19 @@ Result<void> RingDecoder::make_ring(vae::StepFrames frames) {
                                 .storage = options_.storage,
                                 .slots = options_.slots,
                                 .color = {}}));
-    slots_.reserve(frames_of_a_step());
+    slots_.reserve(static_cast<std::size_t>(frames.most));
     return {};
 }
 
-/// Memory between the kernels and the copies: transients of one step, or, if the copies are a graph of their own,
-/// buffers.
-Result<void> RingDecoder::make_pixels() {
-    if (copies_ahead()) return bridge_.memory().reserve((ring_->frame_bytes() + 255) / 256 * 256 * frames_of_a_step());
-    for (std::size_t i = 0; copying_ && i < frames_of_a_step(); ++i) {
+/// In a ring of images: the copies' lane, and the memory between the kernels and them: transients of one step, or, if
+/// the copies are a graph of their own, buffers.
+Result<void> RingDecoder::make_copies(vae::StepFrames frames) {
+    if (options_.storage != FrameRingDesc::Storage::Image) return {};
+    KG_TRY(copying_, vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder,
+                                                bridge_.lane_sharing()));
+    const auto of_a_step = static_cast<std::size_t>(frames.most);
+    if (copies_ahead()) return bridge_.memory().reserve((ring_->frame_bytes() + 255) / 256 * 256 * of_a_step);
+    for (std::size_t i = 0; i < of_a_step; ++i) {
         KG_TRY(auto buffer, bridge_.memory().create_buffer(fmt::format("pixels {}", i), ring_->frame_bytes()));
         pixels_.push_back(std::move(buffer));
     }
@@ -247,7 +272,7 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     KG_TRY(auto* step, bound_graph(latent));
     const graph::Physical flag = flag_of(step_number_ + 1);
     std::memset(flags_->host_data() + (flag.object - reinterpret_cast<std::uintptr_t>(flags_->data())), 0, flag.bytes);
-    const auto enqueuing = clock_.enqueuing();
+    const Lock enqueuing(clock_.enqueuing());
     KG_CHECK(clock_.begin(stream));
     KG_TRY(auto enqueued, runner_->execute(step->frame));
     KG_TRY(const auto number, clock_.end(stream, first_));

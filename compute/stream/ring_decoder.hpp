@@ -27,6 +27,7 @@ struct RingDecoderOptions {
     double fps = 24.0;                      ///< of the clip, for the frames' presentation times
     profile::Recorder* recorder = nullptr;  ///< of the copies and of the host's work; outlives the decoder
     profile::Recorder* passes = nullptr;    ///< of the clip's passes; outlives the decoder
+    CallLimits limits{};                    ///< of create()
 };
 
 /// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
@@ -54,7 +55,7 @@ class RingDecoder {
   public:
     /// `bridge` connects the model's accelerator with the Vulkan device, and outlives the result. Errors:
     /// InvalidArgument (no more slots than a step makes frames, images without Vulkan), those of
-    /// vae::ClipRunner::create, OutOfMemory.
+    /// vae::ClipRunner::create, OutOfMemory (of the frames too, on the device that shows them).
     static Result<std::unique_ptr<RingDecoder>> create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
                                                        vae::LatentSize size, const RingDecoderOptions& options = {});
     RingDecoder(const RingDecoder&) = delete;
@@ -74,6 +75,11 @@ class RingDecoder {
     /// The first error of the steps so far that is known, without waiting: frames that are ready by now may be wrong if
     /// there is one.
     Result<void> status() const { return runner_->lane().stream().noted(); }
+
+    /// The clip's lane and the copies', for watchdogs. Any thread.
+    std::vector<graph::LaneState> lane_states() const { return runner_->executor().lane_states(); }
+    /// What the ring and the memory before its images take on the Vulkan device; 0 without one.
+    std::uint64_t shown_bytes() const;
 
     interop::FrameRing& ring() { return *ring_; }
     const interop::FrameRing& ring() const { return *ring_; }
@@ -102,10 +108,11 @@ class RingDecoder {
     };
     RingDecoder(interop::Bridge& bridge, const RingDecoderOptions& options)
         : bridge_(bridge), options_(options), clock_(bridge.accelerator()) {}
-    Result<void> make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size);
     Result<void> make_ring(vae::StepFrames frames);
-    Result<void> make_pixels();
+    Result<void> make_copies(vae::StepFrames frames);
+    Result<void> check_shown() const;
     Result<void> make_flags();
+    Result<void> make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size);
     bool copies_ahead() const { return copying_ && options_.copies == Copies::Ahead; }
     graph::Physical flag_of(std::uint64_t step) const;
     graph::Physical place_of(std::size_t frame) const;
@@ -139,6 +146,7 @@ class RingDecoder {
     bool first_ = true;                                        ///< the next step is a clip's first
     std::uint64_t step_number_ = 0;                            ///< of the newest, as the clock counts
     std::uint64_t generation_ = 0;
+    std::uint64_t frame_bytes_ = 0, frames_of_a_step_ = 0;  ///< the most of one step
 };
 
 }  // namespace kinetograph::stream

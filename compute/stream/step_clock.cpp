@@ -3,6 +3,7 @@
 namespace kinetograph::stream {
 
 Result<std::shared_ptr<accel::Event>> StepClock::take() {
+    const Lock lock(mutex_);
     collect_locked();
     if (free_.empty()) return device_.create_event();
     auto event = std::move(free_.back());
@@ -12,7 +13,6 @@ Result<std::shared_ptr<accel::Event>> StepClock::take() {
 
 Result<void> StepClock::begin(accel::Stream& stream) {
     if (begun_ == nullptr) {  // else that of a step which came to nothing
-        std::lock_guard lock(mutex_);
         KG_TRY(begun_, take());
     }
     stream.record(begun_);
@@ -20,22 +20,18 @@ Result<void> StepClock::begin(accel::Stream& stream) {
 }
 
 Result<std::uint64_t> StepClock::end(accel::Stream& stream, bool is_first) {
-    const auto take_one = [&] {
-        std::lock_guard lock(mutex_);
-        return take();
-    };
-    KG_TRY(auto event, take_one());
+    KG_TRY(auto event, take());
     stream.record(event);
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     running_.push_back({std::move(begun_), std::move(event), is_first});
     return ++times_.steps;
 }
 
 /// Reads the steps that the stream has passed, unless the driver may stand still in the enqueuing of one.
 void StepClock::collect() const {
-    const std::unique_lock enqueuing(enqueuing_mutex_, std::try_to_lock);
-    if (!enqueuing) return;
-    std::lock_guard lock(mutex_);
+    Lock enqueuing(enqueuing_mutex_, kDeferred);
+    if (!enqueuing.try_lock()) return;
+    const Lock lock(mutex_);
     collect_locked();
 }
 
@@ -58,13 +54,13 @@ void StepClock::collect_locked() const {
 
 StepTimes StepClock::times() const {
     collect();
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return times_;
 }
 
 std::optional<Nanoseconds> StepClock::end_of(std::uint64_t number) const {
     collect();
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (number == 0 || number > ended_ || ended_ - number >= ends_.size()) return std::nullopt;
     return ends_[number % ends_.size()];
 }

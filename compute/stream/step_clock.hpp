@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <array>
 #include <deque>
@@ -24,11 +25,11 @@ class StepClock {
 
     /// Held from begin() to end() by the thread that enqueues a step: the driver may stand still in that behind a full
     /// queue, and readers do not ask it meanwhile.
-    std::unique_lock<std::mutex> enqueuing() { return std::unique_lock(enqueuing_mutex_); }
+    Mutex& enqueuing() KG_RETURNS(enqueuing_mutex_) { return enqueuing_mutex_; }
     /// Around the enqueuing of one step, on its stream.
-    Result<void> begin(accel::Stream& stream);
+    Result<void> begin(accel::Stream& stream) KG_REQUIRES(enqueuing_mutex_);
     /// Returns the step's number; the first is 1.
-    Result<std::uint64_t> end(accel::Stream& stream, bool is_first);
+    Result<std::uint64_t> end(accel::Stream& stream, bool is_first) KG_REQUIRES(enqueuing_mutex_);
     StepTimes times() const;
     /// When step `number` was done, on the host axis; nothing for one that runs still, and for one of
     /// long ago.
@@ -41,19 +42,20 @@ class StepClock {
     };
     Result<std::shared_ptr<accel::Event>> take();
     void collect() const;
-    void collect_locked() const;
+    void collect_locked() const KG_REQUIRES(mutex_);
 
     accel::Device& device_;
-    std::shared_ptr<accel::Event> begun_;
-    mutable std::mutex enqueuing_mutex_;  ///< before the other
-    mutable std::mutex mutex_;
-    mutable std::deque<Step> running_;
-    mutable std::vector<std::shared_ptr<accel::Event>> free_;
-    mutable StepTimes times_;
-    mutable std::array<Nanoseconds, 64> ends_{};  ///< [number % 64] of the newest steps that are done
-    mutable std::uint64_t ended_ = 0;
-    mutable std::uint64_t counted_ = 0;
-    mutable Nanoseconds sum_{};
+    mutable Mutex enqueuing_mutex_;
+    std::shared_ptr<accel::Event> begun_ KG_GUARDED_BY(enqueuing_mutex_);
+    mutable Mutex mutex_ KG_ACQUIRED_AFTER(enqueuing_mutex_);
+    mutable std::deque<Step> running_ KG_GUARDED_BY(mutex_);
+    mutable std::vector<std::shared_ptr<accel::Event>> free_ KG_GUARDED_BY(mutex_);
+    mutable StepTimes times_ KG_GUARDED_BY(mutex_);
+    /// [number % 64] of the newest steps that are done.
+    mutable std::array<Nanoseconds, 64> ends_ KG_GUARDED_BY(mutex_){};
+    mutable std::uint64_t ended_ KG_GUARDED_BY(mutex_) = 0;
+    mutable std::uint64_t counted_ KG_GUARDED_BY(mutex_) = 0;
+    mutable Nanoseconds sum_ KG_GUARDED_BY(mutex_){};
 };
 
 }  // namespace kinetograph::stream

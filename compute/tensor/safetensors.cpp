@@ -129,9 +129,9 @@ Result<void> check_coverage(std::span<const NamedTensor> tensors, std::span<cons
 }  // namespace
 
 /// Reads the header first: a file that breaks the format is refused before its tensors are read.
-Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path, const HostAllocator& allocator) {
+Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path, const ReadOptions& options) {
     constexpr std::size_t kToGuessBy = 64;
-    KG_TRY(auto contents, FileContents::open(path, allocator));
+    KG_TRY(auto contents, FileContents::open(path, options));
     KG_CHECK(contents.read_first(kToGuessBy));
     const std::size_t size = contents.bytes().size();
     const std::uint64_t header = size < kLengthBytes ? 0 : header_length(contents.bytes());

@@ -2,8 +2,8 @@
 // https://huggingface.co/docs/safetensors (u64 header length, JSON header, tensor bytes).
 #pragma once
 
+#include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/tensor.hpp>
-#include <kinetograph/engine/base/host_pages.hpp>
 
 #include <filesystem>
 #include <map>
@@ -25,8 +25,8 @@ class SafetensorsFile {
     /// memory; Corrupt with the file, the tensor and what is wrong: a truncated file (also if truncated while it is
     /// read), a header longer than the file or than 100 MB, malformed JSON (see parse_safetensors_header), an unknown
     /// dtype, offsets that overlap, leave holes, run backwards or past the end, a byte count that does not match shape
-    /// and dtype, a duplicate name.
-    static Result<SafetensorsFile> open(const std::filesystem::path& path, const HostAllocator& allocator = {});
+    /// and dtype, a duplicate name; Cancelled.
+    static Result<SafetensorsFile> open(const std::filesystem::path& path, const ReadOptions& options = {});
     /// The same checks on bytes in memory, which must outlive the object; `name` stands for the file in errors.
     static Result<SafetensorsFile> parse(std::span<const std::byte> bytes, std::string_view name);
 

@@ -164,10 +164,10 @@ Result<void> Checkpoint::State::check_values() const {
     return {};
 }
 
-Result<Checkpoint> Checkpoint::open(std::string_view spec, const HostAllocator& allocator) {
+Result<Checkpoint> Checkpoint::open(std::string_view spec, const tensor::ReadOptions& options) {
     if (!spec.starts_with(kSyntheticPrefix)) {
-        KG_TRY(auto file, formats::open(spec, allocator));
-        return read(std::move(file));
+        KG_TRY(auto file, formats::open(spec, options));
+        return read(std::move(file), options.limits);
     }
     KG_TRY(const auto made, parse_synthetic(spec));
     auto state = std::make_unique<State>();
@@ -185,7 +185,7 @@ Result<Checkpoint> Checkpoint::parse(const formats::OwnedBytes& contents, const 
     return read(std::move(file));
 }
 
-Result<Checkpoint> Checkpoint::read(formats::TensorSource file) {
+Result<Checkpoint> Checkpoint::read(formats::TensorSource file, const CallLimits& limits) {
     auto state = std::make_unique<State>();
     state->name = file.name();
     state->file = std::move(file);
@@ -193,8 +193,10 @@ Result<Checkpoint> Checkpoint::read(formats::TensorSource file) {
     KG_CHECK(state->read_widths());
     state->list_parameters();
     KG_CHECK(state->bind_tensors());
+    KG_CHECK(limits.check(state->name));
     KG_CHECK(state->check_values());
 
+    KG_CHECK(limits.check(state->name));
     const families::Family& family = *state->scheme.family;
     KG_TRY(state->statistics, statistics_from_metadata(state->file->metadata(), state->widths.z_dim, state->name));
     if (state->statistics.mean.empty())

@@ -18,11 +18,11 @@ enum class KeyNaming : std::uint8_t { Original, Diffusers };
 class Checkpoint {
   public:
     /// Opens a file of any format (formats::open; F32, F16 or BF16 tensors, original or diffusers key names, encoder
-    /// tensors ignored) into memory of `allocator`'s, or makes `synthetic:FAMILY[,dim=N]` by rule. dim and z_dim are
+    /// tensors ignored) into memory, or makes `synthetic:FAMILY[,dim=N]` by rule. dim and z_dim are
     /// read from the shapes. Errors: those of formats::open; NotFound naming every missing tensor (at most ten, then a
     /// count); InvalidArgument for a tensor of the wrong shape, a wrong dtype, another VAE family, or a value that is
-    /// not finite.
-    static Result<Checkpoint> open(std::string_view spec, const HostAllocator& allocator = {});
+    /// not finite; Cancelled.
+    static Result<Checkpoint> open(std::string_view spec, const tensor::ReadOptions& options = {});
     /// The same for a file's contents in memory, which the checkpoint keeps; `name` stands for the path.
     static Result<Checkpoint> parse(const formats::OwnedBytes& contents, const std::string& name);
 
@@ -52,7 +52,7 @@ class Checkpoint {
 
   private:
     struct State;
-    static Result<Checkpoint> read(formats::TensorSource file);
+    static Result<Checkpoint> read(formats::TensorSource file, const CallLimits& limits = {});
     explicit Checkpoint(std::shared_ptr<const State> state);
     std::shared_ptr<const State> state_;
 };

@@ -5,7 +5,8 @@ namespace kinetograph::vae {
 Result<std::unique_ptr<ClipRunner>> ClipRunner::create(std::shared_ptr<Model> model, LatentSize size,
                                                        const RunnerOptions& options) {
     const StackSize steps{size.height, size.width, options.max_frames, options.bands};
-    KG_TRY(const auto* plans, options.bands.count == 1 ? model->plan_to_fit(steps) : model->plan(steps));
+    KG_TRY(const auto* plans,
+           options.bands.count == 1 ? model->plan_to_fit(steps, options.limits) : model->plan(steps, options.limits));
     accel::Device& device = model->device();
     KG_TRY(auto clip, Clip::create(std::move(model), *plans));
     std::unique_ptr<ClipRunner> runner(new ClipRunner(std::move(clip)));
@@ -39,10 +40,19 @@ Result<graph::Execution> ClipRunner::execute_beside(const graph::FrameGraph& fra
     return executor_->execute(frame);
 }
 
-Result<void> ClipRunner::wait(const EnqueuedStep& step) {
-    auto done = executor_->wait(step.execution);
+Result<void> ClipRunner::wait(const EnqueuedStep& step, const CallLimits& limits) {
+    auto done = wait_within(step, limits);
     if (!done) broken_ = done.error();
     return done;
+}
+
+Result<void> ClipRunner::wait_within(const EnqueuedStep& step, const CallLimits& limits) {
+    if (!limits.until && !limits.stop.stop_possible()) return executor_->wait(step.execution);
+    for (;;) {
+        KG_TRY(const bool done, executor_->wait(step.execution, limits.next_look()));
+        if (done) return {};
+        KG_CHECK(limits.check("waiting for a step"));
+    }
 }
 
 Result<void> ClipRunner::status() const {

@@ -14,6 +14,7 @@ struct RunnerOptions {
     std::int64_t max_frames = 1;                        ///< latent frames that one step may take
     accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
     Bands bands{};                                      ///< more than one: these, whatever is free; else as few as fit
+    CallLimits limits{};                                ///< of create()
     // For passes of the caller's in the same graphs:
     std::vector<graph::LaneBackend*> lanes{};  ///< beside the runner's own; outlive it
     std::vector<std::pair<graph::MemoryDomain, graph::MemoryBackend*>>
@@ -33,7 +34,8 @@ struct EnqueuedStep {
 class ClipRunner {
   public:
     /// Plans the size and packs the parameters, unless the model has done that before, then allocates what steps of
-    /// every kind need. Errors: those of Model::plan_to_fit; InvalidArgument (two back ends of one lane or domain).
+    /// every kind need. Errors: those of Model::plan_to_fit; InvalidArgument (two back ends of one lane or domain);
+    /// Cancelled.
     static Result<std::unique_ptr<ClipRunner>> create(std::shared_ptr<Model> model, LatentSize size,
                                                       const RunnerOptions& options = {});
     ClipRunner(const ClipRunner&) = delete;
@@ -51,8 +53,9 @@ class ClipRunner {
     Result<EnqueuedStep> execute(const graph::FrameGraph& step, std::int64_t latent_frames = 1);
     /// Submits a graph that is no step of the clip, on the same lanes. Errors: those of graph::Executor::execute.
     Result<graph::Execution> execute_beside(const graph::FrameGraph& frame);
-    /// Blocks until the step is done. Errors: those of its passes and lanes.
-    Result<void> wait(const EnqueuedStep& step);
+    /// Blocks until the step is done. Errors: those of its passes and lanes; Cancelled: the step goes on, and reset()
+    /// waits for it.
+    Result<void> wait(const EnqueuedStep& step, const CallLimits& limits = {});
     /// What ended the clip, if anything has.
     Result<void> status() const;
     /// Begins a new clip. Waits for the steps that were executed.
@@ -64,6 +67,7 @@ class ClipRunner {
 
   private:
     explicit ClipRunner(Clip clip) : clip_(std::move(clip)) {}
+    Result<void> wait_within(const EnqueuedStep& step, const CallLimits& limits);
 
     Clip clip_;
     std::unique_ptr<accel::AcceleratorMemory> arena_;

@@ -16,9 +16,11 @@ graph::Physical whole(const accel::Memory& memory, std::uint64_t bytes) {
 
 Result<std::unique_ptr<Decoder>> Decoder::create(std::shared_ptr<Model> model, LatentSize size,
                                                  const RunnerOptions& options) {
-    KG_TRY(auto runner, ClipRunner::create(std::move(model), size, options));
-    std::unique_ptr<Decoder> decoder(new Decoder(std::move(runner)));
-    KG_CHECK(decoder->free_staging());
+    std::unique_ptr<Decoder> decoder(new Decoder);
+    const StackSize steps{.height = size.height, .width = size.width, .max_frames = options.max_frames};
+    KG_TRY(auto staging, make_staging(*model, steps));  // not free any more when the clip is planned
+    decoder->stagings_.push_back(std::move(staging));
+    KG_TRY(decoder->runner_, ClipRunner::create(std::move(model), size, options));
     return decoder;
 }
 
@@ -28,14 +30,15 @@ Result<std::unique_ptr<Decoder>> Decoder::create_for(std::shared_ptr<Model> mode
     return create(std::move(model), {clip.height, clip.width}, options);
 }
 
-Result<Decoder::Staging> Decoder::make_staging() const {
-    accel::Device& device = clip().model().device();
-    std::int64_t most = 0;
-    for (const auto& [kind, plan] : clip().plans().plans) most = std::max(most, clip().output(kind).elements());
-    const auto longest = static_cast<std::uint64_t>(clip().plans().size.max_frames);
+Result<Decoder::Staging> Decoder::make_staging(const Model& model, const StackSize& steps) {
+    KG_CHECK(model.check(steps));
+    accel::Device& device = model.device();
+    std::uint64_t most = 0;
+    for (const StepKind kind : kinds_of_steps(model.network(), steps))
+        most = std::max(most, output_bytes(model.network(), steps, kind));
     Staging staging;
-    KG_TRY(staging.input, device.allocate_pinned("latents", longest * clip().latent_bytes()));
-    KG_TRY(staging.output, device.allocate_pinned("frames", static_cast<std::uint64_t>(most) * sizeof(float)));
+    KG_TRY(staging.input, device.allocate_pinned("latents", input_bytes(model.network(), steps, steps.max_frames)));
+    KG_TRY(staging.output, device.allocate_pinned("frames", most));
     KG_TRY(staging.not_finite, device.allocate_pinned("not finite", sizeof(std::uint32_t)));
     return staging;
 }
@@ -47,7 +50,7 @@ Result<Decoder::Staging*> Decoder::free_staging() {
     if (stagings_.size() == kMostUnderWay)
         return fail(ErrorCode::InvalidArgument, "{} steps are under way: their frames must be taken first",
                     under_way_.size());
-    KG_TRY(auto made, make_staging());
+    KG_TRY(auto made, make_staging(clip().model(), clip().plans().size));
     return &stagings_.emplace_back(std::move(made));
 }
 
@@ -99,11 +102,13 @@ std::int64_t Decoder::count_not_finite(const Staging& staging, std::span<const f
     return flag == 0 ? 0 : std::ranges::count_if(values, [](float value) { return !std::isfinite(value); });
 }
 
-Result<DecodedFrames> Decoder::step(std::span<const float> latents, std::int64_t latent_frames) {
+Result<DecodedFrames> Decoder::step(std::span<const float> latents, std::int64_t latent_frames,
+                                    const CallLimits& limits) {
     if (!under_way_.empty())
         return fail(ErrorCode::InvalidArgument, "a step is under way: its frames must be taken first");
+    KG_CHECK(limits.check("a step"));
     KG_CHECK(enqueue(latents, latent_frames));
-    return take();
+    return take(limits);
 }
 
 Result<void> Decoder::enqueue(std::span<const float> latents, std::int64_t latent_frames) {
@@ -117,11 +122,11 @@ Result<void> Decoder::enqueue(std::span<const float> latents, std::int64_t laten
     return {};
 }
 
-Result<DecodedFrames> Decoder::take() {
+Result<DecodedFrames> Decoder::take(const CallLimits& limits) {
     if (under_way_.empty()) return fail(ErrorCode::InvalidArgument, "no step is under way");
     const UnderWay oldest = under_way_.front();
     under_way_.pop_front();
-    KG_CHECK(runner_->wait(oldest.step));
+    KG_CHECK(runner_->wait(oldest.step, limits));
     const nn::Extent shape = clip().output(oldest.kind);
     const std::span values(reinterpret_cast<const float*>(oldest.staging->output->host_data()),
                            static_cast<std::size_t>(shape.elements()));

@@ -33,14 +33,15 @@ class Decoder {
 
     /// Decodes `latent_frames` latent frames, [latent_frames, z_dim, h, w] float32, and blocks until their frames are
     /// in memory. Errors: those of enqueue() and take(); InvalidArgument (a step is under way).
-    Result<DecodedFrames> step(std::span<const float> latents, std::int64_t latent_frames = 1);
+    Result<DecodedFrames> step(std::span<const float> latents, std::int64_t latent_frames = 1,
+                               const CallLimits& limits = {});
     /// Begins a step and returns; the one before may still run, so that the device does not wait for the host. The
     /// first step that does needs staging memory of its own. Errors: those of ClipRunner::execute; InvalidArgument
     /// (element count, values that are not finite, kMostUnderWay steps already); OutOfMemory (of staging).
     Result<void> enqueue(std::span<const float> latents, std::int64_t latent_frames = 1);
     /// Blocks until the oldest step under way is done. Errors: those of ClipRunner::wait; InvalidArgument (there is
     /// none).
-    Result<DecodedFrames> take();
+    Result<DecodedFrames> take(const CallLimits& limits = {});
     static constexpr std::size_t kMostUnderWay = 2;
     /// The same step; returns one module's output: name as in the checkpoint ("decoder.middle.1"), contents
     /// [T, H, W, C] float32. Empty when the module did not run.
@@ -56,7 +57,7 @@ class Decoder {
     const Clip& clip() const { return runner_->clip(); }
 
   private:
-    explicit Decoder(std::unique_ptr<ClipRunner> runner) : runner_(std::move(runner)) {}
+    Decoder() = default;
     /// What a step reads and writes. Pinned: the passes at both its ends do so in place. The flag is 0, or 1 once the
     /// last pass has stored a value that is not finite.
     struct Staging {
@@ -70,7 +71,7 @@ class Decoder {
         EnqueuedStep step;
     };
     Result<Staging*> free_staging();
-    Result<Staging> make_staging() const;
+    static Result<Staging> make_staging(const Model& model, const StackSize& steps);
     Result<void> check(std::span<const float> latents, std::int64_t latent_frames) const;
     Result<void> declare(graph::FrameGraph& frame, StepKind kind, const Staging& staging,
                          TraceRequest* trace = nullptr);

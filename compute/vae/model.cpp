@@ -55,7 +55,9 @@ Result<void> check_statistics(const std::vector<float>& std, const std::vector<f
     return {};
 }
 
-std::vector<StepKind> kinds(const NetworkDesc& network, const StackSize& size) {
+}  // namespace
+
+std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize& size) {
     std::vector<StepKind> result;
     for (std::int64_t frames = 1; frames <= size.max_frames; ++frames) {
         if (!network.one_step) result.push_back({false, frames});
@@ -63,8 +65,6 @@ std::vector<StepKind> kinds(const NetworkDesc& network, const StackSize& size) {
     }
     return result;
 }
-
-}  // namespace
 
 Result<std::shared_ptr<Model>> Model::create(accel::Device& device, std::string name, NetworkDesc network,
                                              LoadTensor load) {
@@ -159,22 +159,22 @@ auto Model::counting_device_bytes(const Upload& upload) {
     return done;
 }
 
-Result<const StepPlans*> Model::plan(const StackSize& size) {
+Result<const StepPlans*> Model::plan(const StackSize& size, const CallLimits& limits) {
     KG_CHECK(check(size));
-    const std::lock_guard lock(mutex_);
-    KG_TRY(const auto* plans, compiled(size));
-    return packed(*plans);
+    const Lock lock(mutex_);
+    KG_TRY(const auto* plans, compiled(size, limits));
+    return packed(*plans, limits);
 }
 
-Result<const StepPlans*> Model::plan_to_fit(const StackSize& size) {
+Result<const StepPlans*> Model::plan_to_fit(const StackSize& size, const CallLimits& limits) {
     KG_CHECK(check(size));
-    const std::lock_guard lock(mutex_);
-    KG_TRY(const auto* whole, compiled(size));
-    KG_TRY(const auto* fitting, find_fitting(*whole));
-    KG_CHECK(packed(*fitting));
-    KG_TRY(fitting, find_fitting(*whole));  // now that it is known what the packed filters take
+    const Lock lock(mutex_);
+    KG_TRY(const auto* whole, compiled(size, limits));
+    KG_TRY(const auto* fitting, find_fitting(*whole, limits));
+    KG_CHECK(packed(*fitting, limits));
+    KG_TRY(fitting, find_fitting(*whole, limits));  // now that it is known what the packed filters take
     if (fitting != whole) log_bands(*whole, *fitting);
-    return packed(*fitting);
+    return packed(*fitting, limits);
 }
 
 void Model::log_bands(const StepPlans& whole, const StepPlans& banded) const {
@@ -187,30 +187,28 @@ void Model::log_bands(const StepPlans& whole, const StepPlans& banded) const {
         static_cast<double>(device_.bytes_free()) / kMiB, device_.info().name);
 }
 
-Result<const StepPlans*> Model::compiled(const StackSize& size) {
+Result<const StepPlans*> Model::compiled(const StackSize& size, const CallLimits& limits) {
     const auto made = std::ranges::find(plans_, size, [](const auto& plans) { return plans->size; });
     if (made != plans_.end()) return made->get();
-    auto plans = counting_device_bytes([&] { return compile(size); });
+    auto plans = counting_device_bytes([&]() KG_REQUIRES(mutex_) { return compile(size, limits); });
     if (!plans) return fail(std::move(plans.error()), name_);
     return plans_.emplace_back(std::make_unique<const StepPlans>(std::move(*plans))).get();
 }
 
 /// The plans, once all parameters are on the device.
-Result<const StepPlans*> Model::packed(const StepPlans& plans) {
-    auto done = counting_device_bytes([this] { return parameters_.pack(); });
+Result<const StepPlans*> Model::packed(const StepPlans& plans, const CallLimits& limits) {
+    auto done = counting_device_bytes([&]() KG_REQUIRES(mutex_) { return parameters_.pack(limits); });
     if (!done) return fail(std::move(done.error()), name_);
     return &plans;
 }
 
-/// What is still to be allocated on the device for a clip.
+/// What is still to be allocated on the device for a clip, whose staging or frames are there.
 std::uint64_t Model::bytes_wanted(const StepPlans& plans) const {
-    const StackMemory memory = memory_locked(plans);
-    const bool on_cpu = device_.info().kind == accel::Kind::Cpu;
-    return memory.clip() - (on_cpu ? 0 : memory.io) + parameters_.bytes_to_pack();
+    return plans.transients + plans.histories + parameters_.bytes_to_pack();
 }
 
 /// More bands take less for transients and more for histories, and a band that begins early computes more rows twice.
-Result<const StepPlans*> Model::find_fitting(const StepPlans& whole) {
+Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallLimits& limits) {
     constexpr std::int64_t kMostBands = 32;
     constexpr double kMiB = 1024.0 * 1024.0;
     const std::uint64_t free = device_.bytes_free();
@@ -220,7 +218,7 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole) {
         for (std::int64_t upsampling = count_upsamplings(network_.network) - 1; upsampling >= 0; --upsampling) {
             StackSize size = whole.size;
             size.bands = {count, upsampling};
-            auto banded = compiled(size);
+            auto banded = compiled(size, limits);
             if (!banded && banded.error().code == ErrorCode::Unsupported) continue;
             if (!banded) return banded;
             if (bytes_wanted(**banded) < bytes_wanted(*least)) least = *banded;
@@ -230,19 +228,18 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole) {
     const StackMemory memory = memory_locked(*least);
     return fail(ErrorCode::OutOfMemory,
                 "decoding {}x{} latents needs {:.0f} MiB, and {:.0f} in the {} bands that need least (transients "
-                "{:.0f}, histories {:.0f}, staging {:.0f}, the model's parameters {:.0f}); {:.0f} MiB are free beside "
-                "other clips on {}",
+                "{:.0f}, histories {:.0f}, the model's parameters {:.0f}); {:.0f} MiB are free beside frames and other "
+                "clips on {}",
                 whole.size.width, whole.size.height, static_cast<double>(bytes_wanted(whole)) / kMiB,
                 static_cast<double>(bytes_wanted(*least)) / kMiB, least->size.bands.count,
                 static_cast<double>(memory.transients) / kMiB, static_cast<double>(memory.histories) / kMiB,
-                static_cast<double>(memory.io) / kMiB, static_cast<double>(memory.parameters) / kMiB,
-                static_cast<double>(free) / kMiB, device_.info().name);
+                static_cast<double>(memory.parameters) / kMiB, static_cast<double>(free) / kMiB, device_.info().name);
 }
 
 /// Of the last kind of step, which is that of all but the first of a clip.
 double Model::work_ratio(const StackSize& size) const {
     if (size.bands.count == 1) return 1.0;
-    const StepKind kind = kinds(network_, size).front();
+    const StepKind kind = kinds_of_steps(network_, size).front();
     const auto passes = fused_passes(network_.network, device_.info().kind, kind.first);
     const auto cut = find_cut(passes, size.bands.upsampling);
     if (!cut) return 1.0;
@@ -252,13 +249,14 @@ double Model::work_ratio(const StackSize& size) const {
 }
 
 /// Declares and compiles every kind of step against memory that exists only as sizes.
-Result<StepPlans> Model::compile(const StackSize& size) {
+Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits) {
     StepPlans made{.size = size, .work_ratio = work_ratio(size)};
     const FindKept find = [&](const std::string& key, std::uint64_t bytes) {
         made.kept_bytes[key] = std::max(made.kept_bytes[key], bytes);
         return graph::Physical{0, 0, bytes};
     };
-    for (const StepKind kind : kinds(network_, size)) {
+    for (const StepKind kind : kinds_of_steps(network_, size)) {
+        KG_CHECK(limits.check("compiling its steps"));
         const std::uint64_t in = input_bytes(network_, size, kind.frames), out = output_bytes(network_, size, kind);
         graph::FrameGraph frame;
         const graph::Buffer latents =
@@ -276,7 +274,7 @@ Result<StepPlans> Model::compile(const StackSize& size) {
 }
 
 StackMemory Model::memory(const StepPlans& plans) const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return memory_locked(plans);
 }
 
@@ -292,7 +290,7 @@ StackMemory Model::memory_locked(const StepPlans& plans) const {
 Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
                                                   const FindKept& find_kept, graph::Buffer latents,
                                                   const StepOutput& output) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     KG_TRY(auto declared,
            declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, latents, output));
     KG_CHECK(parameters_.pack());  // nothing is left, but for a trace, whose passes are others

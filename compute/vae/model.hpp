@@ -5,10 +5,10 @@
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_graph.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 namespace kinetograph::vae {
@@ -50,6 +50,9 @@ struct StepPlans {
     Result<const graph::Plan*> plan_of(StepKind kind) const;
 };
 
+/// Every kind of step that clips of that size run.
+std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize& size);
+
 /// Thread-safe: clips of any thread share one. Its parameters stay on the device until the last of them is gone.
 class Model {
   public:
@@ -66,15 +69,18 @@ class Model {
     /// says. Errors: InvalidArgument.
     Result<void> check_takes(const Latents& clip) const;
 
-    /// What steps on inputs of `size` are made of: compiled and packed when it is asked for first, and kept.
+    /// Whether steps on inputs of `size` can be made. Errors: InvalidArgument, as plan() has it.
+    Result<void> check(const StackSize& size) const;
+    /// What steps on inputs of `size` are made of: compiled and packed when it is asked for first, and kept. What was
+    /// packed before `limits` end the call stays packed.
     /// Errors: InvalidArgument (sides 1 to 1024, together up to (2^31 - 1) / (2 * dim) pixels of video, 11 million at
-    /// the published width), those of Parameters.
-    Result<const StepPlans*> plan(const StackSize& size);
+    /// the published width), those of Parameters, Cancelled.
+    Result<const StepPlans*> plan(const StackSize& size, const CallLimits& limits = {});
     /// The same for a clip that is to be allocated now: if the picture as a whole takes more than is free on the device
     /// (its budget, and what its driver says), the fewest bands that fit (of more than six, not every number is tried).
     /// Nothing is packed or uploaded before it is known that there are some. Errors: those of plan(); OutOfMemory with
     /// the figures of StackMemory and the least that would do.
-    Result<const StepPlans*> plan_to_fit(const StackSize& size);
+    Result<const StepPlans*> plan_to_fit(const StackSize& size, const CallLimits& limits = {});
     /// What a clip of the size takes: parameters and packed filters are the model's, all clips' together.
     StackMemory memory(const StepPlans& plans) const;
 
@@ -95,26 +101,25 @@ class Model {
           name_(std::move(name)),
           network_(std::move(network)),
           parameters_(device, std::move(load), network_.sums) {}
-    Result<void> check(const StackSize& size) const;
     template <class Upload>
-    auto counting_device_bytes(const Upload& upload);
-    Result<const StepPlans*> compiled(const StackSize& size);
-    Result<StepPlans> compile(const StackSize& size);
-    Result<const StepPlans*> packed(const StepPlans& plans);
-    Result<const StepPlans*> find_fitting(const StepPlans& whole);
-    void log_bands(const StepPlans& whole, const StepPlans& banded) const;
+    auto counting_device_bytes(const Upload& upload) KG_REQUIRES(mutex_);
+    Result<const StepPlans*> compiled(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
+    Result<StepPlans> compile(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
+    Result<const StepPlans*> packed(const StepPlans& plans, const CallLimits& limits) KG_REQUIRES(mutex_);
+    Result<const StepPlans*> find_fitting(const StepPlans& whole, const CallLimits& limits) KG_REQUIRES(mutex_);
+    void log_bands(const StepPlans& whole, const StepPlans& banded) const KG_REQUIRES(mutex_);
     double work_ratio(const StackSize& size) const;
-    StackMemory memory_locked(const StepPlans& plans) const;
-    std::uint64_t bytes_wanted(const StepPlans& plans) const;
+    StackMemory memory_locked(const StepPlans& plans) const KG_REQUIRES(mutex_);
+    std::uint64_t bytes_wanted(const StepPlans& plans) const KG_REQUIRES(mutex_);
 
     accel::Device& device_;
     std::string name_;
     NetworkDesc network_;
     std::unique_ptr<nn::Operators> operators_;
-    mutable std::mutex mutex_;  ///< of what follows
-    Parameters parameters_;
-    std::uint64_t device_bytes_ = 0;  ///< of the parameters
-    std::vector<std::unique_ptr<const StepPlans>> plans_;
+    mutable Mutex mutex_;
+    Parameters parameters_ KG_GUARDED_BY(mutex_);
+    std::uint64_t device_bytes_ KG_GUARDED_BY(mutex_) = 0;  ///< of the parameters
+    std::vector<std::unique_ptr<const StepPlans>> plans_ KG_GUARDED_BY(mutex_);
 };
 
 }  // namespace kinetograph::vae

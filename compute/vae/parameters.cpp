@@ -30,10 +30,12 @@ Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Co
     return convolutions.emplace_back(Made{whole, std::move(*created)}).convolution.get();
 }
 
-Result<void> Parameters::pack() {
+Result<void> Parameters::pack(const CallLimits& limits) {
     for (auto& [key, layer] : layers_)
-        for (const Made& made : layer.convolutions)
+        for (const Made& made : layer.convolutions) {
+            KG_CHECK(limits.check("packing its parameters"));
             if (auto packed = made.convolution->pack(); !packed) return fail(std::move(packed.error()), key);
+        }
     return {};
 }
 

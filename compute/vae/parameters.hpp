@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/vae/conv_parameters.hpp>
+#include <kinetograph/engine/base/call_limits.hpp>
 
 #include <map>
 #include <memory>
@@ -24,8 +25,9 @@ class Parameters {
     Result<const conv::Convolution*> convolution(const nn::primitive::Conv& conv, const conv::ConvProblem& problem,
                                                  const conv::ConvProblem& whole, OutputChannels channels = {},
                                                  const std::string& norm_key = "");
-    /// Packs and uploads what was asked for since. Errors: those of Convolution::pack, with the key in front.
-    Result<void> pack();
+    /// Packs and uploads what was asked for since. Errors: those of Convolution::pack, with the key in front;
+    /// Cancelled.
+    Result<void> pack(const CallLimits& limits = {});
     /// `key`.gamma as one value a channel, on the device. Errors: those of accel::upload.
     Result<const float*> gamma(const std::string& key);
     /// `values` on the device under a name of their own; null for none. Errors: those of accel::upload.

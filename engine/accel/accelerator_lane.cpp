@@ -41,7 +41,7 @@ AcceleratorLane::~AcceleratorLane() {
         settled = settle();
     }
     {
-        std::lock_guard lock(watch_mutex_);
+        const Lock lock(watch_mutex_);
         watch_ends_ = true;
     }
     watch_wakes_.notify_one();
@@ -89,13 +89,13 @@ graph::LaneState AcceleratorLane::state() const {
 
 /// Sleeps while nothing is owed, and makes no driver call while values are being reached.
 void AcceleratorLane::watch() {
-    std::unique_lock lock(watch_mutex_);
+    Lock lock(watch_mutex_);
     while (!watch_ends_) {
         watch_sleeps_ = true;
-        watch_wakes_.wait(lock, [&] { return watch_ends_ || owes_a_value(); });
+        watch_wakes_.wait(lock, [&]() KG_REQUIRES(watch_mutex_) { return watch_ends_ || owes_a_value(); });
         watch_sleeps_ = false;
         const std::uint64_t before = timeline_->value();
-        watch_wakes_.wait_for(lock, graph::kLook, [&] { return watch_ends_; });
+        watch_wakes_.wait_for(lock, graph::kLook, [&]() KG_REQUIRES(watch_mutex_) { return watch_ends_; });
         if (watch_ends_ || !owes_a_value() || timeline_->value() != before) continue;
         lock.unlock();
         look_after();
@@ -138,7 +138,7 @@ void AcceleratorLane::owe(std::uint64_t value) {
 }
 
 void AcceleratorLane::wake_watch() {
-    { std::lock_guard lock(watch_mutex_); }
+    { const Lock lock(watch_mutex_); }
     watch_wakes_.notify_one();
 }
 
@@ -179,7 +179,7 @@ Result<PassEvents> AcceleratorLane::take_events(std::string_view name) {
 }
 
 Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     collect_locked();
     auto graph = graph_for(record);  // captures before anything is enqueued
     if (!graph) return fail(std::move(graph.error()));
@@ -206,11 +206,11 @@ std::shared_ptr<Timeline> AcceleratorLane::seen(const std::shared_ptr<Timeline>&
 
 /// Separates what the batch waits for into what the stream sees and what the relay signals.
 Result<void> AcceleratorLane::resolve_waits(const graph::BatchRecord& record) {
-    std::lock_guard lock(points_mutex_);
+    const Lock lock(points_mutex_);
     waits_.clear();
     relayed_.clear();
     pending_.forget(timeline_->value());
-    const auto resolve = [&](const graph::Point& point) {
+    const auto resolve = [&](const graph::Point& point) KG_REQUIRES(mutex_) {
         if (point.timeline != timeline_) pending_.add(record.signal, point);
         if (auto own = seen(point.timeline))
             waits_.push_back({std::move(own), point.value});
@@ -288,7 +288,7 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     auto captured = capture(record);
     if (!captured) {
         entry.declined = std::move(captured.error());
-        std::lock_guard lock(points_mutex_);
+        const Lock lock(points_mutex_);
         counts_.declined = entry.declined->message;
         return nullptr;
     }
@@ -361,25 +361,25 @@ Result<bool> AcceleratorLane::wait(std::uint64_t value, Nanoseconds timeout) {
     if (!reached) return false;
     collect();
     KG_CHECK(stream_->noted());
-    std::lock_guard lock(points_mutex_);
+    const Lock lock(points_mutex_);
     if (relay_)
         if (auto error = relay_->error()) return fail(std::move(*error));
     return true;
 }
 
 BatchCounts AcceleratorLane::batch_counts() const {
-    std::lock_guard lock(points_mutex_);
+    const Lock lock(points_mutex_);
     return counts_;
 }
 
 void AcceleratorLane::count(std::uint64_t BatchCounts::*which) {
-    std::lock_guard lock(points_mutex_);
+    const Lock lock(points_mutex_);
     ++(counts_.*which);
 }
 
 void AcceleratorLane::collect() {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock) collect_locked();
+    Lock lock(mutex_, kDeferred);
+    if (lock.try_lock()) collect_locked();
 }
 
 void AcceleratorLane::collect_locked() {

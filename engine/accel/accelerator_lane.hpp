@@ -4,13 +4,13 @@
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/accel/batch_graphs.hpp>
 #include <kinetograph/engine/accel/graph_memory.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/graph/relay.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
 #include <atomic>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -91,10 +91,10 @@ class AcceleratorLane final : public graph::LaneBackend {
     };
     AcceleratorLane(Device& device, graph::Lane lane, std::unique_ptr<Stream> stream,
                     std::shared_ptr<Timeline> timeline, profile::Recorder* recorder, Batches batches);
-    Result<std::shared_ptr<Event>> take_event();
-    void give_back(std::shared_ptr<Event> event);
-    Result<PassEvents> take_events(std::string_view name);
-    Result<std::vector<PassEvents>> take_chained_events(const graph::BatchRecord& record);
+    Result<std::shared_ptr<Event>> take_event() KG_REQUIRES(mutex_);
+    void give_back(std::shared_ptr<Event> event) KG_REQUIRES(mutex_);
+    Result<PassEvents> take_events(std::string_view name) KG_REQUIRES(mutex_);
+    Result<std::vector<PassEvents>> take_chained_events(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     /// A timeline that the stream sees and in which the values of `timeline` appear; null if there is none.
     std::shared_ptr<Timeline> seen(const std::shared_ptr<Timeline>& timeline) const;
     std::vector<std::shared_ptr<Timeline>> views_to_signal() const;
@@ -106,42 +106,43 @@ class AcceleratorLane final : public graph::LaneBackend {
     void wake_watch();
     bool owes_a_value() const;
     bool settle();
-    Result<void> resolve_waits(const graph::BatchRecord& record);
-    Result<void> enqueue_waits(const graph::BatchRecord& record);
+    Result<void> resolve_waits(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
+    Result<void> enqueue_waits(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     void count(std::uint64_t BatchCounts::*which);
     void execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events);
-    Result<void> run_eagerly(const graph::BatchRecord& record);
-    Result<BatchGraph*> graph_for(const graph::BatchRecord& record);
-    Result<std::unique_ptr<BatchGraph>> capture(const graph::BatchRecord& record);
-    Result<void> replay(const graph::BatchRecord& record, BatchGraph& graph);
+    Result<void> run_eagerly(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
+    Result<BatchGraph*> graph_for(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
+    Result<std::unique_ptr<BatchGraph>> capture(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
+    Result<void> replay(const graph::BatchRecord& record, BatchGraph& graph) KG_REQUIRES(mutex_);
     bool times_graphs() const;
     static bool is_stamped(std::uint64_t execution);
     Timed timed_of(const graph::BatchRecord& record);
-    void collect_locked();
-    bool collect(Timed& batch);
+    void collect_locked() KG_REQUIRES(mutex_);
+    bool collect(Timed& batch) KG_REQUIRES(mutex_);
 
     Device& device_;
     graph::Lane lane_;
     std::shared_ptr<Timeline> timeline_;
     profile::Recorder* recorder_;
     Batches batches_;
-    mutable std::mutex points_mutex_;            ///< relay_ and counts_; held for no call of a driver
-    std::unique_ptr<graph::Relay> relay_;        ///< made when first needed; outlives the stream
-    std::vector<graph::Point> waits_, relayed_;  ///< of the batch being submitted
+    /// submit() holds it across calls of the driver, which may block while its queue is full: nothing else waits for
+    /// it.
+    Mutex mutex_;
+    mutable Mutex points_mutex_ KG_ACQUIRED_AFTER(mutex_);  ///< held for no call of a driver
+    /// Made when first needed; outlives the stream.
+    std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(points_mutex_);
+    std::vector<graph::Point> waits_ KG_GUARDED_BY(mutex_), relayed_ KG_GUARDED_BY(mutex_);  ///< of the newest batch
     graph::PendingWaits pending_;
-    /// Spans, events and graphs. submit() holds it across calls of the driver, which may block while its
-    /// queue is full: nothing else waits for it.
-    std::mutex mutex_;
-    std::deque<Timed> timed_;
-    std::vector<std::shared_ptr<Event>> free_events_;
-    BatchGraphs graphs_;
-    BatchCounts counts_;
+    std::deque<Timed> timed_ KG_GUARDED_BY(mutex_);
+    std::vector<std::shared_ptr<Event>> free_events_ KG_GUARDED_BY(mutex_);
+    BatchGraphs graphs_ KG_GUARDED_BY(mutex_);
+    BatchCounts counts_ KG_GUARDED_BY(points_mutex_);
     std::unique_ptr<Stream> stream_;         ///< after the rest: its worker ends before what its tasks refer to
     std::atomic<std::uint64_t> owed_{0};     ///< newest value given to the stream
     std::atomic<bool> watch_sleeps_{false};  ///< until something is owed again
-    std::mutex watch_mutex_;
-    std::condition_variable watch_wakes_;
-    bool watch_ends_ = false;
+    Mutex watch_mutex_;
+    Condition watch_wakes_;
+    bool watch_ends_ KG_GUARDED_BY(watch_mutex_) = false;
     bool told_ = false;  ///< the log, that the device is lost; by the watch, or after it
     std::thread watch_;  ///< last: starts when the rest exists
 };

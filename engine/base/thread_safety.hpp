@@ -19,6 +19,8 @@
 #define KG_REQUIRES(...) KG_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 /// A function whose caller does not hold the mutex, because the function takes it.
 #define KG_EXCLUDES(...) KG_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+/// A function that returns the mutex, for callers that hold it over several calls.
+#define KG_RETURNS(mutex) KG_THREAD_ATTRIBUTE(lock_returned(mutex))
 /// A mutex that is taken after another, where a thread holds both.
 #define KG_ACQUIRED_AFTER(...) KG_THREAD_ATTRIBUTE(acquired_after(__VA_ARGS__))
 
@@ -34,10 +36,15 @@ class KG_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
     std::mutex mutex_;
 };
 
-/// Holds a Mutex for a scope; unlock() and lock() in between for calls that may last.
+struct Deferred {};
+inline constexpr Deferred kDeferred{};
+
+/// Holds a Mutex for a scope; unlock() and lock() in between for calls that may last. With kDeferred it begins
+/// unlocked.
 class KG_THREAD_ATTRIBUTE(scoped_lockable) Lock {
   public:
     explicit Lock(Mutex& mutex) KG_THREAD_ATTRIBUTE(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
+    Lock(Mutex& mutex, Deferred) KG_EXCLUDES(mutex) : mutex_(mutex), held_(false) {}
     ~Lock() KG_THREAD_ATTRIBUTE(release_capability()) {
         if (held_) mutex_.unlock();
     }
@@ -48,6 +55,7 @@ class KG_THREAD_ATTRIBUTE(scoped_lockable) Lock {
         mutex_.lock();
         held_ = true;
     }
+    bool try_lock() KG_THREAD_ATTRIBUTE(try_acquire_capability(true)) { return held_ = mutex_.try_lock(); }
     void unlock() KG_THREAD_ATTRIBUTE(release_capability()) {
         held_ = false;
         mutex_.unlock();

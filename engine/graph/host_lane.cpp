@@ -8,7 +8,7 @@ HostLane::HostLane(Observer observer) : observer_(std::move(observer)), thread_(
 
 HostLane::~HostLane() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         stop_ = true;
         stopped_ = host_now();
     }
@@ -28,7 +28,7 @@ Result<void> HostLane::submit(const BatchRecord& record) {
         job.entries.insert(job.entries.end(), pass.entries.begin(), pass.entries.end());
     }
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         KG_CHECK(timeline_->status());
         newest_ = record.signal;
         pending_.forget(timeline_->value());
@@ -42,7 +42,7 @@ Result<void> HostLane::submit(const BatchRecord& record) {
 Result<bool> HostLane::wait(std::uint64_t value, Nanoseconds timeout) { return wait_for({timeline_, value}, timeout); }
 
 LaneState HostLane::state() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const std::uint64_t reached = timeline_->value();
     LaneState state{
         .lane = Lane::Host, .submitted = newest_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
@@ -54,8 +54,8 @@ void HostLane::run() {
     for (;;) {
         Job job;
         {
-            std::unique_lock lock(mutex_);
-            submitted_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+            Lock lock(mutex_);
+            submitted_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || !jobs_.empty(); });
             if (jobs_.empty()) return;
             job = std::move(jobs_.front());
             jobs_.pop_front();
@@ -81,7 +81,7 @@ Result<void> HostLane::wait_until_reached(const Point& point) {
     for (;;) {
         KG_TRY(const bool reached, wait_for(point, kLook));
         if (reached) return {};
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (stop_ && host_now() - stopped_ > kPatience)
             return fail(ErrorCode::Cancelled, "value {} was never reached", point.value);
     }

@@ -1,12 +1,11 @@
 // The host lane: one thread that runs passes of Lane::Host in order.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 namespace kinetograph::graph {
@@ -52,12 +51,12 @@ class HostLane final : public LaneBackend {
     Observer observer_;
     std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>("lane host");
     PendingWaits pending_;
-    mutable std::mutex mutex_;
-    std::condition_variable submitted_;
-    std::deque<Job> jobs_;
-    std::uint64_t newest_ = 0;
-    bool stop_ = false;
-    Nanoseconds stopped_{};
+    mutable Mutex mutex_;
+    Condition submitted_;
+    std::deque<Job> jobs_ KG_GUARDED_BY(mutex_);
+    std::uint64_t newest_ KG_GUARDED_BY(mutex_) = 0;
+    bool stop_ KG_GUARDED_BY(mutex_) = false;
+    Nanoseconds stopped_ KG_GUARDED_BY(mutex_){};
     std::thread thread_;  ///< last: starts when the rest exists
 };
 

@@ -3,19 +3,19 @@
 namespace kinetograph::graph {
 
 void PendingWaits::add(std::uint64_t batch, Point point) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     waits_.push_back({batch, std::move(point)});
 }
 
 void PendingWaits::forget(std::uint64_t reached) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     std::erase_if(waits_, [&](const Wait& wait) { return wait.batch <= reached; });
 }
 
 std::vector<PendingWaits::Wait> PendingWaits::unmet(std::uint64_t reached) const {
     std::vector<Wait> waits;
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         waits = waits_;
     }
     std::erase_if(waits, [&](const Wait& wait) { return wait.batch <= reached || wait.point.reached(); });

@@ -1,6 +1,7 @@
 // PendingWaits: what the unfinished batches of a lane wait for.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/timeline.hpp>
 
 #include <vector>
@@ -21,8 +22,8 @@ class PendingWaits {
     std::vector<Wait> unmet(std::uint64_t reached) const;
 
   private:
-    mutable std::mutex mutex_;
-    std::vector<Wait> waits_;
+    mutable Mutex mutex_;
+    std::vector<Wait> waits_ KG_GUARDED_BY(mutex_);
 };
 
 }  // namespace kinetograph::graph

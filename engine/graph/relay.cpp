@@ -10,7 +10,7 @@ Relay::Relay(std::shared_ptr<Timeline> target) : target_(std::move(target)), thr
 
 Relay::~Relay() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         stop_ = true;
         stopped_ = host_now();
     }
@@ -21,7 +21,7 @@ Relay::~Relay() {
 std::uint64_t Relay::promise(std::span<const Point> points) {
     std::uint64_t value = 0;
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         promised_.counts.push_back(points.size());
         promised_.points.insert(promised_.points.end(), points.begin(), points.end());
         value = ++newest_;
@@ -31,12 +31,12 @@ std::uint64_t Relay::promise(std::span<const Point> points) {
 }
 
 void Relay::give_up() {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     given_up_ = newest_;
 }
 
 std::optional<Error> Relay::error() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return error_;
 }
 
@@ -45,8 +45,8 @@ void Relay::run() {
     std::uint64_t value = 0;
     for (;;) {
         {
-            std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return stop_ || !promised_.counts.empty(); });
+            Lock lock(mutex_);
+            changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || !promised_.counts.empty(); });
             if (promised_.counts.empty()) return;
             std::swap(taken, promised_);  // the two lists change places, and keep what they have allocated
         }
@@ -64,7 +64,7 @@ void Relay::wait_for_all(std::span<const Point> points, std::uint64_t value) {
     for (const Point& point : points) {
         auto reached = wait_until_reached(point, value);
         if (reached) continue;
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (!error_) error_ = std::move(reached.error());
     }
 }
@@ -79,7 +79,7 @@ Result<void> Relay::wait_until_reached(const Point& point, std::uint64_t value) 
 }
 
 bool Relay::gives_up(std::uint64_t value) const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return value <= given_up_ || (stop_ && host_now() - stopped_ > kPatience);
 }
 

@@ -1,6 +1,7 @@
 // Relay: waits on a thread of the host for points that a device cannot see, and signals a timeline that it can.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/timeline.hpp>
 
 #include <span>
@@ -45,14 +46,14 @@ class Relay {
     bool gives_up(std::uint64_t value) const;
 
     std::shared_ptr<Timeline> target_;
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    Promises promised_;
-    std::uint64_t newest_ = 0;
-    std::uint64_t given_up_ = 0;  ///< promises up to this one are signalled at once
-    bool stop_ = false;
-    Nanoseconds stopped_{};
-    std::optional<Error> error_;
+    mutable Mutex mutex_;
+    Condition changed_;
+    Promises promised_ KG_GUARDED_BY(mutex_);
+    std::uint64_t newest_ KG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t given_up_ KG_GUARDED_BY(mutex_) = 0;  ///< promises up to this one are signalled at once
+    bool stop_ KG_GUARDED_BY(mutex_) = false;
+    Nanoseconds stopped_ KG_GUARDED_BY(mutex_){};
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);
     std::thread thread_;  ///< last: starts when the rest exists
 };
 

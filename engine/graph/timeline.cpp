@@ -6,36 +6,36 @@ namespace kinetograph::graph {
 
 Result<void> Timeline::status() const {
     if (!reported_.load(std::memory_order_acquire)) return {};
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return kinetograph::fail(*error_);
 }
 
 void Timeline::report(Error error) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (error_) return;
     error_ = std::move(error);
     reported_.store(true, std::memory_order_release);
 }
 
 void Timeline::add_view(std::shared_ptr<Timeline> view) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     views_.push_back(std::move(view));
 }
 
 void Timeline::forget_views() {
     std::vector<std::shared_ptr<Timeline>> views;
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     views.swap(views_);
 }
 
 std::uint64_t HostTimeline::value() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return value_;
 }
 
 bool HostTimeline::wait(std::uint64_t value, std::optional<Nanoseconds> timeout) {
-    std::unique_lock lock(mutex_);
-    const auto reached = [&] { return value_ >= value; };
+    Lock lock(mutex_);
+    const auto reached = [&]() KG_REQUIRES(mutex_) { return value_ >= value; };
     if (timeout) return grown_.wait_until(lock, std::chrono::steady_clock::now() + *timeout, reached);
     grown_.wait(lock, reached);
     return true;
@@ -43,7 +43,7 @@ bool HostTimeline::wait(std::uint64_t value, std::optional<Nanoseconds> timeout)
 
 void HostTimeline::signal(std::uint64_t value) {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (value <= value_) return;
         value_ = value;
     }

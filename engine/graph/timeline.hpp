@@ -3,11 +3,10 @@
 
 #include <kinetograph/engine/base/clock.hpp>
 #include <kinetograph/engine/base/result.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,16 +44,16 @@ class Timeline {
     /// Calls `visit(const std::shared_ptr<Timeline>&)` for every view.
     template <class Visit>
     void visit_views(Visit&& visit) const {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         for (const auto& view : views_) visit(view);
     }
 
   private:
     std::string name_ = "a timeline";
     std::atomic<bool> reported_{false};
-    mutable std::mutex mutex_;
-    std::optional<Error> error_;
-    std::vector<std::shared_ptr<Timeline>> views_;
+    mutable Mutex mutex_;
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);
+    std::vector<std::shared_ptr<Timeline>> views_ KG_GUARDED_BY(mutex_);
 };
 
 /// A counter of the host's own.
@@ -67,9 +66,9 @@ class HostTimeline : public Timeline {
     void signal(std::uint64_t value) override;
 
   private:
-    mutable std::mutex mutex_;
-    std::condition_variable grown_;
-    std::uint64_t value_ = 0;
+    mutable Mutex mutex_;
+    Condition grown_;
+    std::uint64_t value_ KG_GUARDED_BY(mutex_) = 0;
 };
 
 /// A moment in the work of a lane, another API or an application: when the timeline reaches the value. Without a

@@ -75,7 +75,7 @@ Result<void> Bridge::share_timeline(accel::AcceleratorLane& lane) {
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const bool is_new = !is_connected(*display.timeline());
     if (is_new) connected_.push_back({display.timeline(), display.semaphore(), false});
     if (choice_.timelines != Timelines::Shared) return {};
@@ -88,7 +88,7 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::Vulkan
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
     if (choice_.timelines != Timelines::Shared) return {};
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return share_timeline(accelerator);
 }
 
@@ -97,7 +97,7 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
 Result<TimelinePoint> Bridge::export_point(const graph::Point& point) {
     if (point.value == 0 || point.timeline == nullptr) return TimelinePoint{};
     if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, point.timeline, point.value};
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     for (const Connected& known : connected_)
         if (known.timeline.lock() == point.timeline)
             return TimelinePoint{known.semaphore, known.is_accelerators ? point.timeline : nullptr, point.value};

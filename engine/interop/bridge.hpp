@@ -2,13 +2,13 @@
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/interop/shared_memory.hpp>
 #include <kinetograph/engine/interop/timeline_point.hpp>
 #include <kinetograph/engine/interop/topology.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
 
 #include <atomic>
-#include <mutex>
 #include <vector>
 
 namespace kinetograph::interop {
@@ -69,8 +69,8 @@ class Bridge {
         bool is_accelerators = false;
     };
     Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice);
-    Result<void> share_timeline(accel::AcceleratorLane& lane);
-    bool is_connected(const graph::Timeline& timeline);
+    Result<void> share_timeline(accel::AcceleratorLane& lane) KG_REQUIRES(mutex_);
+    bool is_connected(const graph::Timeline& timeline) KG_REQUIRES(mutex_);
     Result<std::shared_ptr<accel::Timeline>> import_timeline(
         const std::shared_ptr<vulkan::TimelineSemaphore>& semaphore) const;
     std::shared_ptr<graph::Timeline> timeline_of(const TimelinePoint& point) const;
@@ -80,10 +80,11 @@ class Bridge {
     TopologyChoice choice_;
     SharedMemory memory_;
     std::shared_ptr<std::atomic<bool>> closing_ = std::make_shared<std::atomic<bool>>(false);
-    std::mutex mutex_;
-    std::vector<Connected> connected_;
-    VkSemaphore relay_semaphore_ = VK_NULL_HANDLE;
-    std::unique_ptr<graph::Relay> relay_;  ///< of lanes that the application cannot see; made when first needed
+    Mutex mutex_;
+    std::vector<Connected> connected_ KG_GUARDED_BY(mutex_);
+    VkSemaphore relay_semaphore_ KG_GUARDED_BY(mutex_) = VK_NULL_HANDLE;
+    /// Of lanes that the application cannot see; made when first needed.
+    std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);
 };
 
 }  // namespace kinetograph::interop

@@ -30,6 +30,7 @@ Result<std::unique_ptr<FrameRing>> FrameRing::create(Bridge& bridge, const Frame
         return fail(ErrorCode::InvalidArgument, "a frame ring of images needs Vulkan, but the topology is {}",
                     bridge.choice().reason);
     std::unique_ptr<FrameRing> ring(new FrameRing(bridge, desc));
+    const Lock lock(ring->mutex_);
     ring->slots_.resize(desc.slots);
     ring->free_.reserve(desc.slots);
     ring->waiting_.reserve(desc.slots);
@@ -52,10 +53,10 @@ Result<std::unique_ptr<FrameRing>> FrameRing::create(Bridge& bridge, const Frame
 }
 
 std::optional<FrameRing::Slot> FrameRing::acquire(Nanoseconds timeout) {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     if (free_.empty()) {
         ++stalls_;
-        if (!freed_.wait_for(lock, timeout, [&] { return !free_.empty(); })) return std::nullopt;
+        if (!freed_.wait_for(lock, timeout, [&]() KG_REQUIRES(mutex_) { return !free_.empty(); })) return std::nullopt;
     }
     const std::uint32_t index = take_front(free_);
     Storage& storage = slots_[index];
@@ -68,7 +69,7 @@ std::optional<FrameRing::Slot> FrameRing::acquire(Nanoseconds timeout) {
 
 void FrameRing::abandon(const Slot& slot) {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         free_slot(slot.index, slot.reusable);
     }
     freed_.notify_one();
@@ -98,7 +99,7 @@ void FrameRing::declare_handover(graph::FrameGraph& frame, graph::Image written,
 void FrameRing::publish(const Slot& slot, const FrameLabel& label, const TimelinePoint& ready) {
     bool handed_out = false;
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         Storage& storage = slots_[slot.index];
         assert(storage.state == State::Writing && "a slot is published once after it was acquired");
         handed_out = slot.generation == generation_;
@@ -137,19 +138,20 @@ FrameRecord FrameRing::record_of(std::uint32_t slot) const {
 }
 
 std::optional<FrameRecord> FrameRing::take(Nanoseconds timeout) {
-    std::unique_lock lock(mutex_);
-    if (!published_.wait_for(lock, timeout, [&] { return !waiting_.empty(); })) return std::nullopt;
+    Lock lock(mutex_);
+    if (!published_.wait_for(lock, timeout, [&]() KG_REQUIRES(mutex_) { return !waiting_.empty(); }))
+        return std::nullopt;
     return take_next();
 }
 
 std::optional<FrameRecord> FrameRing::try_take_ready() {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (waiting_.empty() || !bridge_.has_reached(slots_[waiting_.front()].until)) return std::nullopt;
     return take_next();
 }
 
 std::optional<TimelinePoint> FrameRing::next_ready() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (waiting_.empty()) return std::nullopt;
     return slots_[waiting_.front()].until;
 }
@@ -163,7 +165,7 @@ FrameRecord FrameRing::take_next() {
 
 Result<void> FrameRing::release(const FrameRecord& record, const TimelinePoint& done) {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (record.slot >= slots_.size() || slots_[record.slot].state != State::Held ||
             slots_[record.slot].serial != record.serial)
             return fail(ErrorCode::InvalidArgument,
@@ -181,21 +183,18 @@ void FrameRing::free_slot(std::uint32_t slot, const TimelinePoint& until) {
     free_.push_back(slot);
 }
 
-void FrameRing::wait_for_readers() const {
+std::vector<TimelinePoint> FrameRing::reusable() const {
     std::vector<TimelinePoint> points;
-    {
-        std::lock_guard lock(mutex_);
-        for (const Storage& storage : slots_)
-            if (storage.state == State::Free) points.push_back(storage.until);
-    }
-    // A lost device no longer reads.
-    for (const TimelinePoint& point : points) static_cast<void>(bridge_.wait(point, graph::kPatience));
+    const Lock lock(mutex_);
+    for (const Storage& storage : slots_)
+        if (storage.state == State::Free) points.push_back(storage.until);
+    return points;
 }
 
 std::uint64_t FrameRing::restart() {
     std::uint64_t generation = 0;
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         generation = ++generation_;
         for (const std::uint32_t slot : waiting_) free_slot(slot, slots_[slot].until);
         waiting_.clear();
@@ -205,7 +204,7 @@ std::uint64_t FrameRing::restart() {
 }
 
 FrameRingStats FrameRing::stats() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     FrameRingStats stats;
     stats.free = static_cast<std::uint32_t>(free_.size());
     stats.waiting = static_cast<std::uint32_t>(waiting_.size());

@@ -1,11 +1,11 @@
 // FrameRing: a fixed number of frames that circulate between a writer and its readers.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/frame_graph.hpp>
 #include <kinetograph/engine/interop/bridge.hpp>
 #include <kinetograph/engine/interop/frame_record.hpp>
 
-#include <condition_variable>
 #include <optional>
 
 namespace kinetograph::interop {
@@ -90,8 +90,8 @@ class FrameRing {
     /// held: released already, or of another ring).
     Result<void> release(const FrameRecord& record, const TimelinePoint& done);
 
-    /// Waits until the readers of frames that came back are done, for kPatience each.
-    void wait_for_readers() const;
+    /// When slots that came back may be written again: their readers are done then.
+    std::vector<TimelinePoint> reusable() const;
 
     /// Discards frames that were not taken and begins a new generation, which it returns. Readers keep the frames that
     /// they hold.
@@ -113,18 +113,18 @@ class FrameRing {
     /// Slots in order, oldest first; never more than there are slots.
     using Order = std::vector<std::uint32_t>;
     FrameRing(Bridge& bridge, const FrameRingDesc& desc) : bridge_(bridge), desc_(desc) {}
-    FrameRecord take_next();
-    FrameRecord record_of(std::uint32_t slot) const;
-    void free_slot(std::uint32_t slot, const TimelinePoint& until);
+    FrameRecord take_next() KG_REQUIRES(mutex_);
+    FrameRecord record_of(std::uint32_t slot) const KG_REQUIRES(mutex_);
+    void free_slot(std::uint32_t slot, const TimelinePoint& until) KG_REQUIRES(mutex_);
 
     Bridge& bridge_;
     FrameRingDesc desc_;
-    mutable std::mutex mutex_;
-    std::condition_variable freed_, published_;
-    std::vector<Storage> slots_;
-    Order free_, waiting_;
-    std::uint64_t generation_ = 0, serials_ = 0;
-    std::uint64_t published_count_ = 0, stalls_ = 0;
+    mutable Mutex mutex_;
+    Condition freed_, published_;
+    std::vector<Storage> slots_ KG_GUARDED_BY(mutex_);
+    Order free_ KG_GUARDED_BY(mutex_), waiting_ KG_GUARDED_BY(mutex_);
+    std::uint64_t generation_ KG_GUARDED_BY(mutex_) = 0, serials_ KG_GUARDED_BY(mutex_) = 0;
+    std::uint64_t published_count_ KG_GUARDED_BY(mutex_) = 0, stalls_ KG_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kinetograph::interop

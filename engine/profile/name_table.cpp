@@ -19,7 +19,7 @@ NameId NameTable::intern(std::string_view text) {
     const std::size_t hash = std::hash<std::string_view>{}(text);
     std::size_t slot = 0;
     if (const Entry* known = find(hash, text, slot)) return known->id;
-    const std::lock_guard lock(adding_);
+    const Lock lock(adding_);
     if (const Entry* known = find(hash, text, slot)) return known->id;
     const std::size_t id = entries_.size();
     if (id == kMost) return kMost - 1;

@@ -1,12 +1,13 @@
 // NameTable: names of passes and tracks as small numbers, so that what is recorded carries no strings.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -42,8 +43,8 @@ class NameTable {
     std::unique_ptr<Slots> slots_ = std::make_unique<Slots>();  // by hash, linear probing
     std::unique_ptr<Slots> by_id_ = std::make_unique<Slots>();
     std::atomic<std::size_t> size_{0};
-    std::mutex adding_;
-    std::deque<Entry> entries_;
+    Mutex adding_;
+    std::deque<Entry> entries_ KG_GUARDED_BY(adding_);
 };
 
 }  // namespace kinetograph::profile

@@ -138,12 +138,12 @@ PlanBook::Page& PlanBook::add_page(PlanFacts facts) {
 }
 
 PlanId PlanBook::add(PlanFacts facts) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return add_page(std::move(facts)).facts->id;
 }
 
 PlanId PlanBook::note(const graph::BatchRecord& batch) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     Page& page = page_of(batch);
     page.last_use = ++notes_;
     const std::uint32_t index = index_of(*batch.plan, batch.batch->lane, batch.batch->ordinal);
@@ -164,14 +164,14 @@ PlanId PlanBook::note(const graph::BatchRecord& batch) {
 }
 
 std::shared_ptr<const PlanFacts> PlanBook::find(PlanId id) const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     for (const auto& page : pages_)
         if (page->facts->id == id) return page->facts;
     return nullptr;
 }
 
 std::vector<std::shared_ptr<const PlanFacts>> PlanBook::all() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     std::vector<std::shared_ptr<const PlanFacts>> result;
     for (const auto& page : pages_) result.push_back(page->facts);
     return result;

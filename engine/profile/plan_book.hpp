@@ -2,12 +2,12 @@
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/profile/name_table.hpp>
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -117,14 +117,14 @@ class PlanBook {
 
   private:
     struct Page;
-    Page& page_of(const graph::BatchRecord& batch);
-    Page& add_page(PlanFacts facts);
+    Page& page_of(const graph::BatchRecord& batch) KG_REQUIRES(mutex_);
+    Page& add_page(PlanFacts facts) KG_REQUIRES(mutex_);
 
     NameTable& names_;
-    mutable std::mutex mutex_;
-    std::vector<std::unique_ptr<Page>> pages_;
-    PlanId next_ = 1;
-    std::uint64_t notes_ = 0;
+    mutable Mutex mutex_;
+    std::vector<std::unique_ptr<Page>> pages_ KG_GUARDED_BY(mutex_);
+    PlanId next_ KG_GUARDED_BY(mutex_) = 1;
+    std::uint64_t notes_ KG_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kinetograph::profile

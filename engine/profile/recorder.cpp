@@ -103,7 +103,7 @@ void Recorder::clear() {
 
 void Recorder::note_clock(std::string_view track, Nanoseconds error, double drift_ppm) {
     const NameId id = names_.intern(track);
-    const std::lock_guard lock(notes_mutex_);
+    const Lock lock(notes_mutex_);
     const auto known = std::ranges::find(clocks_, id, &TrackClock::track);
     if (known == clocks_.end())
         clocks_.push_back({id, error, drift_ppm});
@@ -113,19 +113,19 @@ void Recorder::note_clock(std::string_view track, Nanoseconds error, double drif
 
 void Recorder::count(std::string_view counter, Nanoseconds time, double value) {
     const NameId id = names_.intern(counter);
-    const std::lock_guard lock(notes_mutex_);
+    const Lock lock(notes_mutex_);
     if (counters_.size() == capacity_) counters_.pop_front();
     counters_.push_back({id, time, value});
 }
 
 std::vector<CounterSample> Recorder::counters() const {
-    const std::lock_guard lock(notes_mutex_);
+    const Lock lock(notes_mutex_);
     return {counters_.begin(), counters_.end()};
 }
 
 void Recorder::note_ceiling(std::string_view track, Ceiling ceiling) {
     const NameId id = names_.intern(track);
-    const std::lock_guard lock(notes_mutex_);
+    const Lock lock(notes_mutex_);
     const auto known = std::ranges::find(ceilings_, id, &TrackCeiling::track);
     if (known == ceilings_.end())
         ceilings_.push_back({id, std::move(ceiling)});
@@ -134,12 +134,12 @@ void Recorder::note_ceiling(std::string_view track, Ceiling ceiling) {
 }
 
 std::vector<TrackCeiling> Recorder::ceilings() const {
-    const std::lock_guard lock(notes_mutex_);
+    const Lock lock(notes_mutex_);
     return ceilings_;
 }
 
 std::vector<TrackClock> Recorder::clocks() const {
-    const std::lock_guard lock(notes_mutex_);
+    const Lock lock(notes_mutex_);
     return clocks_;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/profile/name_table.hpp>
 #include <kinetograph/engine/profile/plan_book.hpp>
 
@@ -123,10 +124,10 @@ class Recorder {
     std::atomic<std::uint64_t> skipped_{0};  ///< tickets up to here may have been given up
     std::atomic<std::uint64_t> cleared_{0};  ///< tickets before are forgotten
     std::atomic<std::int64_t> first_begin_;
-    mutable std::mutex notes_mutex_;
-    std::vector<TrackClock> clocks_;      ///< a few
-    std::vector<TrackCeiling> ceilings_;  ///< a few
-    std::deque<CounterSample> counters_;
+    mutable Mutex notes_mutex_;
+    std::vector<TrackClock> clocks_ KG_GUARDED_BY(notes_mutex_);      ///< a few
+    std::vector<TrackCeiling> ceilings_ KG_GUARDED_BY(notes_mutex_);  ///< a few
+    std::deque<CounterSample> counters_ KG_GUARDED_BY(notes_mutex_);
 };
 
 }  // namespace kinetograph::profile

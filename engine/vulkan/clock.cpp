@@ -46,7 +46,7 @@ bool DeviceClock::reads_host_clock() const {
 }
 
 void DeviceClock::calibrate() {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (!calibrated_ || (!regression_.empty() && host_now() - last_reading_ < kInterval)) return;
     read_together();
 }
@@ -97,27 +97,28 @@ Result<void> DeviceClock::anchor() {
     }
     device_.table().vkDestroyQueryPool(device_.handle(), pool, nullptr);
     if (!outcome) return fail(outcome.error());
+    const Lock lock(mutex_);
     regression_.add(best_ticks, best_host, best_width / 2);
     return {};
 }
 
 Nanoseconds DeviceClock::to_host(std::uint64_t ticks) const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return regression_.to_host(ticks);
 }
 
 Nanoseconds DeviceClock::error() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return regression_.error();
 }
 
 double DeviceClock::drift_ppm() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return regression_.drift_ppm();
 }
 
 std::string DeviceClock::describe() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (regression_.empty()) return "none: the graphics queue has no time stamps";
     if (calibrated_)
         return fmt::format("calibrated (VK_EXT_calibrated_timestamps), +-{:.1f} us, drift {:.1f} ppm",

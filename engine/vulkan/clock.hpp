@@ -2,12 +2,12 @@
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/profile/clock_regression.hpp>
 
 #include <vulkan/vulkan_core.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 namespace kinetograph::vulkan {
@@ -32,15 +32,15 @@ class DeviceClock {
 
   private:
     explicit DeviceClock(const Device& device);
-    void read_together();
+    void read_together() KG_REQUIRES(mutex_);
     Result<void> anchor();
     bool reads_host_clock() const;
 
     const Device& device_;
     bool calibrated_ = false;
-    mutable std::mutex mutex_;
-    profile::ClockRegression regression_;
-    Nanoseconds last_reading_{};
+    mutable Mutex mutex_;
+    profile::ClockRegression regression_ KG_GUARDED_BY(mutex_);
+    Nanoseconds last_reading_ KG_GUARDED_BY(mutex_){};
 };
 
 }  // namespace kinetograph::vulkan

@@ -15,8 +15,8 @@ namespace {
 
 /// volk fills a table through a global vkGetDeviceProcAddr; two instances may come from two loaders.
 void load_table(VolkDeviceTable& table, VkDevice device, PFN_vkGetDeviceProcAddr get_device_proc_addr) {
-    static std::mutex mutex;
-    std::lock_guard lock(mutex);
+    static Mutex mutex;
+    const Lock lock(mutex);
     vkGetDeviceProcAddr = get_device_proc_addr;
     volkLoadDeviceTable(&table, device);
 }
@@ -141,13 +141,13 @@ Device::~Device() {
 }
 
 void Device::keep(std::shared_ptr<const void> object) const {
-    std::lock_guard lock(retired_mutex_);
+    const Lock lock(retired_mutex_);
     if (object) kept_.push_back(std::move(object));
 }
 
 void Device::retire(VkSemaphore semaphore) const {
     if (semaphore == VK_NULL_HANDLE) return;
-    std::lock_guard lock(retired_mutex_);
+    const Lock lock(retired_mutex_);
     retired_.push_back(semaphore);
     if (retired_.size() <= kRetired) return;
     table_->vkDestroySemaphore(handle_, retired_.front(), nullptr);

@@ -1,6 +1,7 @@
 // Device: a logical device with its queues, function table, memory and clock; our own, or the host application's.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
@@ -114,9 +115,9 @@ class Device {
     std::array<Queue, 3> queues_;  // graphics, async compute, transfer
     std::array<std::mutex, 3> mutexes_;
     std::vector<std::uint32_t> families_;
-    mutable std::mutex retired_mutex_;
-    mutable std::deque<VkSemaphore> retired_;  // the oldest first
-    mutable std::vector<std::shared_ptr<const void>> kept_;
+    mutable Mutex retired_mutex_;
+    mutable std::deque<VkSemaphore> retired_ KG_GUARDED_BY(retired_mutex_);  // the oldest first
+    mutable std::vector<std::shared_ptr<const void>> kept_ KG_GUARDED_BY(retired_mutex_);
     std::unique_ptr<MemoryPool> memory_;
     std::unique_ptr<DeviceClock> clock_;
     VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;

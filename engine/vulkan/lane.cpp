@@ -133,9 +133,9 @@ VulkanLane::~VulkanLane() {
 bool VulkanLane::settle() {
     std::vector<std::uint64_t> before;
     for (Nanoseconds moved = host_now(); host_now() - moved <= graph::kPatience;) {
-        const auto done = wait(submitted_, graph::kLook);
-        if (!done || *done) return true;
         const graph::LaneState now = state();
+        const auto done = wait(now.submitted, graph::kLook);
+        if (!done || *done) return true;
         std::vector<std::uint64_t> values{now.reached};
         for (const auto& pending : now.waits) values.push_back(pending.point.timeline->value());
         if (now.waits.empty() || values != before) moved = host_now();
@@ -152,7 +152,7 @@ Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
     auto reached = wait_timeline(device_, timeline_->handle(), value, timeout);
     if (!reached) return fail(std::move(reached.error()), timeline_->name());
     if (!*reached) return false;
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     collect_locked();
     KG_CHECK(status_of_others());
     return true;
@@ -170,7 +170,7 @@ Result<void> VulkanLane::status_of_others() {
 }
 
 graph::LaneState VulkanLane::state() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const std::uint64_t reached = completed();
     graph::LaneState state{
         .lane = lane_, .submitted = submitted_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
@@ -179,7 +179,7 @@ graph::LaneState VulkanLane::state() const {
 }
 
 void VulkanLane::collect() {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     collect_locked();
 }
 
@@ -216,7 +216,7 @@ void VulkanLane::record_spans(Slot& slot) {
 }
 
 Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     collect_locked();
     const auto free = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->in_flight; });
     Slot* slot = nullptr;
@@ -441,7 +441,7 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(Slot& slot,
     if (batch.batch->ordinal == 0 && swapchain_.acquired != VK_NULL_HANDLE)
         infos.push_back(semaphore_info(std::exchange(swapchain_.acquired, VK_NULL_HANDLE), 0, stages));
     if (!relayed_.empty()) {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (!relay_) {
             KG_TRY(auto target, TimelineSemaphore::create(device_, "host relay"));
             relay_ = std::make_unique<graph::Relay>(std::move(target));
@@ -453,7 +453,7 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(Slot& slot,
 
 /// For status_of_others().
 void VulkanLane::note_awaited(const std::shared_ptr<graph::Timeline>& timeline) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     bool known = false;
     std::erase_if(awaited_, [&](const auto& awaited) {
         const auto other = awaited.lock();
@@ -490,7 +490,7 @@ Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
     if (result != VK_SUCCESS)
         return device_.error(
             result, fmt::format("submitting batch {} of the {} lane", batch.batch->ordinal, graph::to_string(lane_)));
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     slot.in_flight = true;
     slot.value = batch.signal;
     slot.execution = batch.execution;

@@ -1,6 +1,7 @@
 // VulkanLane: runs batches of a frame graph on one queue.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/graph/relay.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
@@ -8,7 +9,6 @@
 #include <kinetograph/engine/vulkan/timeline.hpp>
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace kinetograph::vulkan {
@@ -61,7 +61,7 @@ class VulkanLane final : public graph::LaneBackend {
     VulkanLane(const Device& device, graph::Lane lane, profile::Recorder* recorder);
     Result<Slot*> acquire_slot(std::size_t passes);
     Result<void> prepare(Slot& slot, std::size_t passes);
-    void collect_locked();
+    void collect_locked() KG_REQUIRES(mutex_);
     void record_spans(Slot& slot);
     Result<void> record(Slot& slot, const graph::BatchRecord& batch);
     void record_barriers(VkCommandBuffer commands, const graph::PassRecord& pass, const graph::BatchRecord& batch);
@@ -69,7 +69,7 @@ class VulkanLane final : public graph::LaneBackend {
     const TimelineSemaphore* semaphore_of(const graph::Timeline& timeline) const;
     std::shared_ptr<graph::Timeline> seen(const std::shared_ptr<graph::Timeline>& timeline) const;
     void note_awaited(const std::shared_ptr<graph::Timeline>& timeline);
-    Result<void> status_of_others();
+    Result<void> status_of_others() KG_REQUIRES(mutex_);
     bool settle();
     bool waits_for_the_host(const graph::BatchRecord& batch) const;
     Result<void> enqueue(Slot& slot, const graph::BatchRecord& batch);
@@ -80,11 +80,11 @@ class VulkanLane final : public graph::LaneBackend {
     graph::Lane lane_;
     profile::Recorder* recorder_;
     std::shared_ptr<TimelineSemaphore> timeline_, exported_;
-    mutable std::mutex mutex_;  // guards the next four members, and the slots' queries
-    std::uint64_t submitted_ = 0;
-    std::vector<std::unique_ptr<Slot>> slots_;
-    std::vector<std::weak_ptr<graph::Timeline>> awaited_;  // of lanes that the queue has waited for
-    std::unique_ptr<graph::Relay> relay_;                  // made when first needed
+    mutable Mutex mutex_;  // and of the slots' queries
+    std::uint64_t submitted_ KG_GUARDED_BY(mutex_) = 0;
+    std::vector<std::unique_ptr<Slot>> slots_ KG_GUARDED_BY(mutex_);
+    std::vector<std::weak_ptr<graph::Timeline>> awaited_ KG_GUARDED_BY(mutex_);  // of lanes that the queue waited for
+    std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);                  // made when first needed
     graph::PendingWaits pending_;
     SwapchainSemaphores swapchain_;      // of the next execution
     std::vector<graph::Point> relayed_;  // of the batch being submitted

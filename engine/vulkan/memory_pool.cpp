@@ -146,6 +146,16 @@ std::vector<MemoryHeap> MemoryPool::heaps() const {
     return heaps;
 }
 
+std::uint64_t MemoryPool::bytes_free(MemoryUse use) const {
+    AllocationRequest request{.name = "any", .use = use};
+    request.requirements.memoryTypeBits = ~0U;
+    const auto type = find_type(request);
+    if (!type) return 0;
+    const MemoryHeap heap = heaps()[properties_.memoryTypes[*type].heapIndex];
+    return heap.budget > 0 ? heap.budget - std::min(heap.budget, heap.used)
+                           : heap.bytes - std::min(heap.bytes, bytes_held());
+}
+
 Error MemoryPool::out_of_memory(const AllocationRequest& request, std::uint32_t type) const {
     const std::uint32_t index = properties_.memoryTypes[type].heapIndex;
     const MemoryHeap heap = heaps()[index];
@@ -252,7 +262,7 @@ Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
     if (request.exportable || request.dedicated || request.requirements.size > kBlockBytes / 2)
         return allocate_own(request, type);
 
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const auto take_from = [&](MemoryBlock& block) -> std::optional<Allocation> {
         if (block.type != type || block.optimal_images != request.optimal_image) return std::nullopt;
         if ((block.mapped != nullptr) != (request.use != MemoryUse::DeviceLocal)) return std::nullopt;
@@ -290,7 +300,7 @@ Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
 
 void MemoryPool::release(Allocation& allocation) {
     if (allocation.block_ == nullptr) return give_back(allocation.memory_, allocation.bytes_);
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     MemoryBlock& block = *allocation.block_;
     block.give_back(allocation.offset_, allocation.bytes_);
     if (block.free.size() != 1 || block.free.begin()->second != block.bytes) return;

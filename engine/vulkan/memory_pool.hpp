@@ -2,13 +2,13 @@
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <vulkan/vulkan_core.h>
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace kinetograph::vulkan {
@@ -82,6 +82,9 @@ class MemoryPool {
     Result<Allocation> allocate(const AllocationRequest& request);
 
     std::vector<MemoryHeap> heaps() const;
+    /// Of the heap that serves such memory: what the driver says this process may still take (VK_EXT_memory_budget,
+    /// which knows other processes and what other APIs hold), else the heap without what this pool holds.
+    std::uint64_t bytes_free(MemoryUse use) const;
     std::uint64_t bytes_held() const { return bytes_held_.load(); }  ///< taken from the driver, blocks included
 
   private:
@@ -98,8 +101,8 @@ class MemoryPool {
     const Device& device_;
     VkPhysicalDeviceMemoryProperties properties_{};
     VkDeviceSize largest_allocation_ = 0;
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<struct MemoryBlock>> blocks_;
+    Mutex mutex_;
+    std::vector<std::unique_ptr<struct MemoryBlock>> blocks_ KG_GUARDED_BY(mutex_);
     std::atomic<std::uint64_t> bytes_held_{0};
 };
 

@@ -19,24 +19,24 @@ constexpr std::array<std::string_view, 2> kNotOurs{
 }  // namespace
 
 void ValidationLog::add(ValidationMessage message) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     messages_.push_back(std::move(message));
     ++count_;
 }
 
 std::vector<ValidationMessage> ValidationLog::messages() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return messages_;
 }
 
 void ValidationLog::clear() {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     messages_.clear();
     count_ = 0;
 }
 
 std::string ValidationLog::text() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     std::string text;
     for (const ValidationMessage& message : messages_) {
         text += message.severity == ValidationMessage::Severity::Error ? "error " : "warning ";

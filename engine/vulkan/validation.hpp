@@ -1,11 +1,12 @@
 // ValidationLog: the messages of the validation layers.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
+
 #include <vulkan/vulkan_core.h>
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,8 @@ class ValidationLog {
                                                    const VkDebugUtilsMessengerCallbackDataEXT* data, void* user_data);
 
   private:
-    mutable std::mutex mutex_;
-    std::vector<ValidationMessage> messages_;
+    mutable Mutex mutex_;
+    std::vector<ValidationMessage> messages_ KG_GUARDED_BY(mutex_);
     std::atomic<std::size_t> count_{0};
 };
 

@@ -124,7 +124,7 @@ class ClipInfo(_Sized):
                 ("frames_of_a_step", c_uint32), ("unused", c_uint32), ("frames", c_int64), ("fps", c_double),
                 ("route", c_char_p), ("frames_waiting", c_uint64), ("frames_acquired", c_uint64), ("steps", c_uint64),
                 ("last_step_ns", c_int64), ("average_step_ns", c_int64), ("state_bytes", c_uint64), ("clip_bytes", c_uint64),
-                ("model_bytes", c_uint64), ("device_bytes", c_uint64), ("device_free", c_uint64)]
+                ("model_bytes", c_uint64), ("device_bytes", c_uint64), ("device_free", c_uint64), ("unmoved_ns", c_int64)]
 
 
 #: By their names in kinetograph.h.

@@ -48,21 +48,21 @@ Result<void> CheckpointSource::open_input(const std::string& name) {
     if (input()) return {};
     KG_TRY(std::shared_ptr<live::Input> opened, live::Input::open(name, served_));
     KG_CHECK(open_session());
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     input_ = std::move(opened);
     if (cancelled_) input_->cancel();
     return {};
 }
 
 std::shared_ptr<live::Input> CheckpointSource::input() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return input_;
 }
 
 /// A socket whose waiting was ended is listened on anew.
 void CheckpointSource::close() {
     session_.reset();
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (std::exchange(cancelled_, false)) input_.reset();
 }
 
@@ -84,7 +84,7 @@ bool CheckpointSource::more() const {
 }
 
 void CheckpointSource::cancel() {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     cancelled_ = true;
     if (input_) input_->cancel();
 }

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/samples/viewer/clip.hpp>
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 namespace kinetograph::viewer {
@@ -54,9 +54,9 @@ class CheckpointSource final : public ClipSource {
     live::Connections served_;
     const families::Family* family_ = nullptr;  ///< of the checkpoint
     std::unique_ptr<session::Session> session_;
-    mutable std::mutex mutex_;  ///< of what follows
-    std::shared_ptr<live::Input> input_;
-    bool cancelled_ = false;
+    mutable Mutex mutex_;
+    std::shared_ptr<live::Input> input_ KG_GUARDED_BY(mutex_);
+    bool cancelled_ KG_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace kinetograph::viewer

@@ -40,9 +40,11 @@ class LosableStream final : public stream::FrameStream {
     }
     void restart() override { stream_->restart(); }
     void cancel() override { stream_->cancel(); }
+    bool close(Nanoseconds timeout) override { return stream_->close(timeout); }
     void set_loop(bool loop) override { stream_->set_loop(loop); }
     bool finished() const override { return stream_->finished(); }
     stream::FrameStreamStats stats() const override { return stream_->stats(); }
+    stream::StreamHealth health() const override { return stream_->health(); }
     const stream::FrameStreamFacts& facts() const override { return stream_->facts(); }
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const override {
         return stream_->decoded_at(record);

@@ -69,7 +69,9 @@ class FakeStream final : public stream::FrameStream {
         began_ = host_now();
     }
     void cancel() override { std::abort(); }
+    bool close(Nanoseconds) override { return true; }
     void set_loop(bool loop) override { loop_ = loop; }
+    stream::StreamHealth health() const override { return {}; }
     bool finished() const override { return stats().finished && stats().depth == 0; }
     stream::FrameStreamStats stats() const override {
         return {.depth = static_cast<std::size_t>(std::max<std::int64_t>(0, ready() - taken_)),

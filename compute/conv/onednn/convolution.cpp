@@ -13,8 +13,10 @@ void* handle(const std::byte* address) { return const_cast<std::byte*>(address);
 
 class OneDnnConvolution final : public Convolution {
   public:
-    OneDnnConvolution(const ConvProblem& problem, const ConvParameters& parameters)
-        : Convolution(problem), primitives_(problem, parameters) {}
+    OneDnnConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
+        : Convolution(problem), device_(device), weights_(&weights), primitives_(problem) {
+        weights.expect(layout(), TapFilters::bytes(problem));
+    }
     std::string_view backend() const override { return "onednn-cpu"; }
     std::uint64_t workspace_bytes() const override {
         const ConvProblem& p = problem();
@@ -22,13 +24,34 @@ class OneDnnConvolution final : public Convolution {
                    ? 0
                    : static_cast<std::uint64_t>(p.h_out() * p.w_out() * p.filter.k) * sizeof(float);
     }
-    /// Makes the primitive for output frames whose taps all meet adjoining frames.
-    Result<void> make_whole() {
-        KG_CHECK(primitives_.get({0, problem().filter.q, Part::Whole}));
-        return {};
+    Result<void> check() const { return primitives_.check(); }
+    Result<void> pack() override {
+        if (weights_ == nullptr) return {};
+        KG_TRY(const auto filters, weights_->packed<std::shared_ptr<TapFilters>>(layout(), [&](const auto& parameters) {
+            return TapFilters::create(device_, primitives_.engine(), problem(), parameters);
+        }));
+        primitives_.take(*filters);
+        weights_ = nullptr;
+        KG_CHECK(primitives_.get({{0, problem().filter.q}, Part::Whole}));
+        return pack_seams();
     }
 
   private:
+    const char* layout() const { return problem().dtype == tensor::DType::BF16 ? "oneDNN, bf16" : "oneDNN, f32"; }
+
+    /// What steps meet where frames that were kept adjoin new ones, so that nothing is allocated later. Where the
+    /// library has no implementation, an enqueue() that needs it says so.
+    Result<void> pack_seams() {
+        for (std::int64_t seam = 1; seam < problem().filter.q; ++seam) {
+            for (const TapKey& key :
+                 {TapKey{{0, seam}, Part::Begin}, TapKey{{seam, problem().filter.q - seam}, Part::Finish}}) {
+                const auto made = primitives_.get(key);
+                if (!made && made.error().code != ErrorCode::Unsupported) return fail(made.error());
+            }
+        }
+        return {};
+    }
+
     /// One primitive of one output frame, with this call's addresses.
     struct Step {
         const TapPrimitive* primitive = nullptr;
@@ -60,7 +83,7 @@ class OneDnnConvolution final : public Convolution {
         for (std::size_t i = 0; i < runs.size(); ++i) {
             const bool last = i + 1 == runs.size();
             const Part part = last ? (i == 0 ? Part::Whole : Part::Finish) : (i == 0 ? Part::Begin : Part::Continue);
-            KG_TRY(auto primitive, primitives_.get({runs[i].first, runs[i].count, part}));
+            KG_TRY(auto primitive, primitives_.get({{runs[i].first, runs[i].count}, part}));
             const bool by_loop = primitives_.finished_by_loop();
             steps.push_back({primitive, sample[runs[i].first_frame],
                              last && !by_loop ? tensors.output[frame] : tensors.workspace,
@@ -108,14 +131,16 @@ class OneDnnConvolution final : public Convolution {
         p.primitive.execute(stream, arguments);
     }
 
+    accel::Device& device_;
+    Weights* weights_;                  ///< null once they are packed
     mutable TapPrimitives primitives_;  ///< a cache with its own lock
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Convolution>> create(accel::Device&, const ConvProblem& problem, Weights& weights) {
-    auto made = std::make_unique<OneDnnConvolution>(problem, weights.load().view());
-    KG_CHECK(made->make_whole());
+Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem, Weights& weights) {
+    auto made = std::make_unique<OneDnnConvolution>(device, problem, weights);
+    KG_CHECK(made->check());
     return made;
 }
 

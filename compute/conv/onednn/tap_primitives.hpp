@@ -2,9 +2,10 @@
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/conv/onednn/tap_filters.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <map>
-#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <vector>
 
@@ -20,7 +21,7 @@ enum class Part : std::uint8_t {
 };
 
 struct TapKey {
-    std::int64_t first = 0, count = 0;  ///< taps [first, first + count)
+    Taps taps;
     Part part = Part::Whole;
     friend auto operator<=>(const TapKey&, const TapKey&) = default;
 };
@@ -38,29 +39,33 @@ struct TapPrimitive {
 /// nothing is made after that.
 class TapPrimitives {
   public:
-    TapPrimitives(const ConvProblem& problem, const ConvParameters& parameters);
+    explicit TapPrimitives(const ConvProblem& problem) : problem_(problem) {}
 
-    /// Errors: Unsupported, with oneDNN's message, if the library has no implementation.
+    /// Whether the library has an implementation for output frames whose taps all meet adjoining frames. Errors:
+    /// Unsupported, with oneDNN's message.
+    Result<void> check() const;
+    /// Before get(): the filter, whose problem has the same taps, channels and dtype.
+    void take(std::shared_ptr<TapFilters> filters) { filters_ = std::move(filters); }
+    /// Errors: Unsupported, with oneDNN's message, if the library has no implementation; those of TapFilters::packed.
     Result<const TapPrimitive*> get(const TapKey& key);
     /// Whether outputs stay in the float32 scratch frame until a loop adds the residual and rounds. The library's (2.6)
     /// post-ops can add a residual, but with wrong factors (two linear ones share the first's factor, scalar products
     /// of jit_bf16_1x1 are misread).
     bool finished_by_loop() const { return problem_.residual && problem_.beta != 0 && problem_.beta != 1; }
     const dnnl::engine& engine() const { return engine_; }
-    const dnnl::memory& bias() const { return bias_; }
+    const dnnl::memory& bias() const { return filters_->bias(); }
     const ConvProblem& problem() const { return problem_; }
 
   private:
-    TapPrimitive make(const TapKey& key);
-    dnnl::memory packed_filter(const TapKey& key, const dnnl::memory::desc& wanted);
+    struct Described;
+    Described describe(const TapKey& key) const;
+    Result<TapPrimitive> make(const TapKey& key) KG_REQUIRES(mutex_);
 
     ConvProblem problem_;
     dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
-    dnnl::memory filter_;  ///< [groups][k][c][q][r][s] in the problem's dtype
-    dnnl::memory bias_;    ///< empty without bias
-    std::mutex mutex_;
-    std::map<TapKey, TapPrimitive> primitives_;
-    std::vector<std::pair<TapKey, dnnl::memory>> packed_;
+    std::shared_ptr<TapFilters> filters_;
+    Mutex mutex_;
+    std::map<TapKey, TapPrimitive> primitives_ KG_GUARDED_BY(mutex_);
 };
 
 }  // namespace kinetograph::conv::onednn

@@ -28,21 +28,36 @@ std::vector<float> rounded(std::span<const float> values) {
 
 class WidenedConvolution final : public Convolution {
   public:
-    WidenedConvolution(const ConvProblem& problem, const ConvParameters& parameters)
+    WidenedConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
         : Convolution(problem),
+          device_(device),
+          weights_(&weights),
           input_elements_(problem.h * problem.w * problem.c_in),
           output_elements_(problem.h_out() * problem.w_out() * problem.filter.k),
-          primitives_(widened(problem), {.filter = rounded(parameters.filter), .bias = parameters.bias}) {}
+          primitives_(widened(problem)) {
+        weights.expect(kLayout, TapFilters::bytes(primitives_.problem()));
+    }
     std::string_view backend() const override { return "onednn-f32-cpu"; }
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(span_frames() * input_elements_ + output_elements_) * sizeof(float);
     }
-    Result<void> make_whole() {
-        KG_CHECK(primitives_.get({0, problem().filter.q, Part::Whole}));
+    Result<void> check() const { return primitives_.check(); }
+    Result<void> pack() override {
+        if (weights_ == nullptr) return {};
+        KG_TRY(const auto filters, weights_->packed<std::shared_ptr<TapFilters>>(kLayout, [&](const auto& parameters) {
+            const std::vector<float> filter = rounded(parameters.filter);
+            return TapFilters::create(device_, primitives_.engine(), primitives_.problem(),
+                                      {.filter = filter, .bias = parameters.bias});
+        }));
+        primitives_.take(*filters);
+        weights_ = nullptr;
+        KG_CHECK(primitives_.get({{0, problem().filter.q}, Part::Whole}));
         return {};
     }
 
   private:
+    static constexpr const char* kLayout = "oneDNN, f32 of bf16";
+
     struct Frame {
         const TapPrimitive* primitive = nullptr;
         std::vector<const std::byte*> input;  ///< one per frame under the taps, in time
@@ -89,7 +104,7 @@ class WidenedConvolution final : public Convolution {
             frame.input.back() = sample[t_in];
         }
         assert(count > 0);  // guaranteed by a gate
-        KG_TRY(auto primitive, primitives_.get({first, count, Part::Whole}));
+        KG_TRY(auto primitive, primitives_.get({{first, count}, Part::Whole}));
         frame.primitive = primitive;
         return frame;
     }
@@ -116,15 +131,18 @@ class WidenedConvolution final : public Convolution {
         stream.wait();
     }
 
+    accel::Device& device_;
+    Weights* weights_;  ///< null once they are packed
     std::int64_t input_elements_, output_elements_;
     mutable TapPrimitives primitives_;  ///< a cache with its own lock
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Convolution>> create_widened(accel::Device&, const ConvProblem& problem, Weights& weights) {
-    auto made = std::make_unique<WidenedConvolution>(problem, weights.load().view());
-    KG_CHECK(made->make_whole());
+Result<std::unique_ptr<Convolution>> create_widened(accel::Device& device, const ConvProblem& problem,
+                                                    Weights& weights) {
+    auto made = std::make_unique<WidenedConvolution>(device, problem, weights);
+    KG_CHECK(made->check());
     return made;
 }
 

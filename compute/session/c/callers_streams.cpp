@@ -14,7 +14,7 @@ Result<CallersStreams::Adopted*> CallersStreams::find(void* stream) {
 
 Result<void> CallersStreams::copy(void* stream, std::byte* to, const std::byte* from, std::uint64_t bytes,
                                   std::int64_t count, std::int64_t stride) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
     for (std::int64_t i = 0; i < count; ++i)
         adopted->stream->copy(to + i * static_cast<std::int64_t>(bytes), from + i * stride, bytes);
@@ -22,7 +22,7 @@ Result<void> CallersStreams::copy(void* stream, std::byte* to, const std::byte* 
 }
 
 Result<interop::TimelinePoint> CallersStreams::point(void* stream) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
     adopted->stream->signal(adopted->timeline, ++adopted->value);
     KG_CHECK(adopted->stream->noted());
@@ -30,7 +30,7 @@ Result<interop::TimelinePoint> CallersStreams::point(void* stream) {
 }
 
 Result<void> CallersStreams::wait(void* stream, const interop::TimelinePoint& point) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
     adopted->stream->wait(point.timeline, point.value);
     return adopted->stream->noted();

@@ -1,6 +1,8 @@
 // CallersStreams: the CUDA and HIP streams that an application names, each with a timeline of what it has done for us.
 #pragma once
 
+#include <kinetograph/engine/base/thread_safety.hpp>
+
 #include "handles.hpp"
 
 #include <map>
@@ -27,11 +29,11 @@ class CallersStreams {
         std::uint64_t value = 0;
         std::unique_ptr<accel::Stream> stream;  ///< last: its work ends before the timeline goes
     };
-    Result<Adopted*> find(void* stream);
+    Result<Adopted*> find(void* stream) KG_REQUIRES(mutex_);
 
     accel::Device& device_;
-    std::mutex mutex_;
-    std::map<void*, Adopted> streams_;
+    Mutex mutex_;
+    std::map<void*, Adopted> streams_ KG_GUARDED_BY(mutex_);
 };
 
 }  // namespace kinetograph::c

@@ -163,7 +163,7 @@ Outcome Clip::acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame)
     KG_TRY(const auto record, ahead ? stream_->try_take_ahead() : stream_->take(timeout));
     if (!record) return stream_->finished() ? KG_END : KG_TIMEOUT;
     const std::uint64_t id = next_id();
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const kg_frame described = describe(*record, id);
     held_.emplace(id, Held{*record, described});
     if (!record->is_finite && !std::exchange(told_not_finite_, true))
@@ -208,7 +208,7 @@ kg_frame Clip::describe(const interop::FrameRecord& record, std::uint64_t id) {
     return frame;
 }
 
-/// The mutex is held. Memory is made for a slot's first frame.
+/// Memory is made for a slot's first frame.
 const void* Clip::convert(const interop::FrameRecord& record) {
     std::vector<std::byte>& out = converted_[record.slot];
     out.resize(stream::frame_bytes(*options_.pixels, record.width, record.height));
@@ -218,7 +218,7 @@ const void* Clip::convert(const interop::FrameRecord& record) {
 }
 
 Result<interop::FrameRecord> Clip::held_frame(std::uint64_t id) const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const auto found = held_.find(id);
     if (found == held_.end() || !found->second.acquired) return not_acquired(id);
     return found->second.record;
@@ -227,7 +227,7 @@ Result<interop::FrameRecord> Clip::held_frame(std::uint64_t id) const {
 Result<void> Clip::wait(std::uint64_t id, void* stream) {
     KG_TRY(const interop::FrameRecord record, held_frame(id));
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (const auto found = held_.find(id); found != held_.end()) found->second.stream = stream;
     }
     const interop::TimelinePoint& ready = record.ready;
@@ -242,7 +242,7 @@ Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
     KG_TRY(const interop::FrameRecord record, held_frame(id));
     KG_TRY(const interop::TimelinePoint point, point_of(done));
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         const auto found = held_.find(id);
         if (found == held_.end() || !std::exchange(found->second.acquired, false))
             return fail(ErrorCode::InvalidArgument, "frame {} is released by two threads at a time", id);
@@ -254,7 +254,7 @@ Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
 }
 
 Result<kg_frame> Clip::share(std::uint64_t id) {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     const auto found = held_.find(id);
     if (found == held_.end() || !found->second.acquired) return not_acquired(id);
     ++found->second.tensors;
@@ -264,7 +264,7 @@ Result<kg_frame> Clip::share(std::uint64_t id) {
 void Clip::drop(std::uint64_t id) {
     std::optional<Held> last;
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         const auto found = held_.find(id);
         if (--found->second.tensors > 0 || found->second.acquired) return;
         last = std::move(found->second);
@@ -281,7 +281,7 @@ void Clip::drop(std::uint64_t id) {
 }
 
 std::size_t Clip::held() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return static_cast<std::size_t>(
         std::ranges::count_if(held_, [](const auto& frame) { return frame.second.acquired; }));
 }
@@ -299,7 +299,7 @@ kg_clip_info Clip::info() const {
     info.route = facts.route.c_str();
     info.frames_waiting = stats.depth;
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         info.frames_acquired = held_.size();
     }
     info.steps = stats.times.steps;
@@ -312,6 +312,7 @@ kg_clip_info Clip::info() const {
     info.model_bytes = facts.memory.parameters;
     info.device_bytes = model_->session->device().bytes_allocated();
     info.device_free = model_->session->device().bytes_free();
+    info.unmoved_ns = stream_->health().unmoved.count();
     return info;
 }
 

@@ -5,6 +5,7 @@
 #include "latents.hpp"
 
 #include <kinetograph/compute/stream/host_pixels.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <atomic>
 
@@ -63,8 +64,8 @@ class Clip {
     Result<bool> push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
     Result<interop::TimelinePoint> point_of(const kg_moment& moment);
     Result<interop::FrameRecord> held_frame(std::uint64_t id) const;
-    kg_frame describe(const interop::FrameRecord& record, std::uint64_t id);
-    const void* convert(const interop::FrameRecord& record);
+    kg_frame describe(const interop::FrameRecord& record, std::uint64_t id) KG_REQUIRES(mutex_);
+    const void* convert(const interop::FrameRecord& record) KG_REQUIRES(mutex_);
     vae::LatentSize latent_size() const;
 
     const std::shared_ptr<const Model> model_;
@@ -73,10 +74,11 @@ class Clip {
     Staging staging_;              ///< of the thread that pushes
     std::vector<float> gathered_;  ///< the same thread's
     std::atomic<bool> pushing_{false};
-    mutable std::mutex mutex_;  ///< of what follows
-    std::map<std::uint64_t, Held> held_;
-    std::map<std::uint32_t, std::vector<std::byte>> converted_;  ///< [slot] -> the frame in options_.pixels
-    bool told_not_finite_ = false;
+    mutable Mutex mutex_;
+    std::map<std::uint64_t, Held> held_ KG_GUARDED_BY(mutex_);
+    /// [slot] -> the frame in options_.pixels.
+    std::map<std::uint32_t, std::vector<std::byte>> converted_ KG_GUARDED_BY(mutex_);
+    bool told_not_finite_ KG_GUARDED_BY(mutex_) = false;
     std::unique_ptr<stream::FrameStream> stream_;  ///< last: its steps end before what they read goes
 };
 

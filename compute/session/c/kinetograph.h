@@ -388,6 +388,9 @@ typedef struct kg_clip_info {
     uint64_t model_bytes;  /* weights, shared by all clips of the model */
     uint64_t device_bytes; /* allocated on the device by everything made with the model */
     uint64_t device_free;  /* that the device, or the model's budget, leaves */
+    /* For a watchdog: for how long, as the calls of kg_clip_describe have seen it, nothing has come further although
+       there is work; 0 while it moves. */
+    int64_t unmoved_ns;
 } kg_clip_info;
 
 /* Facts and statistics, at any time. */

@@ -88,7 +88,7 @@ kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** 
     return with("kg_weights_open", instance, [&]() -> Outcome {
         KG_CHECK(check_given(path, "path"));
         KG_CHECK(check_given(weights, "weights"));
-        KG_TRY(auto checkpoint, vae::Checkpoint::open(path, instance->root->host));
+        KG_TRY(auto checkpoint, vae::Checkpoint::open(path, {.allocator = instance->root->host, .limits = {}}));
         *weights = new kg_weights{instance->root, std::move(checkpoint)};
         return KG_OK;
     });

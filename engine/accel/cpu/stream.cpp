@@ -18,7 +18,7 @@ CpuStream::CpuStream(std::string_view name) : worker_([this] { work_loop(); }) {
 
 CpuStream::~CpuStream() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         stop_ = true;
         tasks_.clear();
     }
@@ -28,7 +28,7 @@ CpuStream::~CpuStream() {
 
 void CpuStream::push(Task task) {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         tasks_.push_back(std::move(task));
     }
     changed_.notify_all();
@@ -102,14 +102,14 @@ Result<void> CpuStream::read_back(std::span<std::byte> to, const std::byte* from
 }
 
 Result<void> CpuStream::status() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (error_) return fail(*error_);
     return {};
 }
 
 Result<void> CpuStream::synchronize() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return tasks_.empty() && !busy_; });
+    Lock lock(mutex_);
+    changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return tasks_.empty() && !busy_; });
     if (!error_) return {};
     Error error = std::move(*error_);
     error_.reset();
@@ -117,9 +117,9 @@ Result<void> CpuStream::synchronize() {
 }
 
 void CpuStream::work_loop() {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     while (true) {
-        changed_.wait(lock, [&] { return stop_ || !tasks_.empty(); });
+        changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || !tasks_.empty(); });
         if (stop_) return;
         Task task = std::move(tasks_.front());
         tasks_.pop_front();
@@ -135,12 +135,12 @@ void CpuStream::work_loop() {
 }
 
 bool CpuStream::stopping() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return stop_;
 }
 
 void CpuStream::fail_with(Error error) {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (!error_) error_ = std::move(error);
 }
 

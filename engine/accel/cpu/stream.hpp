@@ -2,10 +2,9 @@
 #pragma once
 
 #include <kinetograph/engine/accel/cpu/timeline.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 namespace kinetograph::accel::cpu {
@@ -47,12 +46,12 @@ class CpuStream final : public Stream {
     bool stopping() const;
     void fail_with(Error error);
 
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<Task> tasks_;
-    bool busy_ = false;
-    bool stop_ = false;
-    std::optional<Error> error_;
+    mutable Mutex mutex_;
+    Condition changed_;
+    std::deque<Task> tasks_ KG_GUARDED_BY(mutex_);
+    bool busy_ KG_GUARDED_BY(mutex_) = false;
+    bool stop_ KG_GUARDED_BY(mutex_) = false;
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);
     std::thread worker_;
 };
 

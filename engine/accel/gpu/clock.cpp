@@ -28,7 +28,7 @@ Result<void> DeviceClock::create_anchors() {
 
 DeviceClock::~DeviceClock() {
     {
-        std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         stop_ = true;
     }
     changed_.notify_all();
@@ -51,7 +51,7 @@ Result<void> DeviceClock::read() {
     const Nanoseconds before = host_now();
     KG_CHECK(record(anchors_[next]));
     const Nanoseconds after = host_now();
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (anchored_) {
         KG_TRY(const double measured, context_->nanoseconds(anchors_[newest_], anchors_[next]));
         device_time_ += measured;
@@ -69,15 +69,17 @@ void DeviceClock::run() {
     context_->enter_thread();
     for (int readings = 0;; ++readings) {
         {
-            std::unique_lock lock(mutex_);
-            if (changed_.wait_for(lock, readings < kQuickReadings ? 15ms : 250ms, [&] { return stop_; })) return;
+            Lock lock(mutex_);
+            if (changed_.wait_for(lock, readings < kQuickReadings ? 15ms : 250ms,
+                                  [&]() KG_REQUIRES(mutex_) { return stop_; }))
+                return;
         }
         if (!read()) return;  // the device is lost, which its streams report; the last fit is kept
     }
 }
 
 std::optional<Nanoseconds> DeviceClock::host_time(const GpuEvent& event) const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (!context_->has_passed(event.handle())) return std::nullopt;
     const auto since = context_->nanoseconds(anchors_[newest_], event.handle());
     if (!since) return std::nullopt;
@@ -87,7 +89,7 @@ std::optional<Nanoseconds> DeviceClock::host_time(const GpuEvent& event) const {
 }
 
 ClockQuality DeviceClock::quality() const {
-    std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return {regression_.error(), regression_.drift_ppm()};
 }
 

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/context.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/profile/clock_regression.hpp>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 namespace kinetograph::accel::gpu {
@@ -38,13 +37,14 @@ class DeviceClock {
     std::shared_ptr<Context> context_;
     StreamHandle stream_ = nullptr;  ///< has nothing to do but to pass the anchors
     std::array<EventHandle, 2> anchors_{};
-    mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    std::size_t newest_ = 0;  ///< anchor
-    bool anchored_ = false;
-    double device_time_ = 0;  ///< of the newest anchor: nanoseconds since the first one
-    profile::ClockRegression regression_;
-    bool stop_ = false;
+    mutable Mutex mutex_;
+    Condition changed_;
+    std::size_t newest_ = 0;  ///< anchor; changed by the clock's thread under the lock
+    bool anchored_ = false;   ///< likewise
+    /// Of the newest anchor: nanoseconds since the first one.
+    double device_time_ KG_GUARDED_BY(mutex_) = 0;
+    profile::ClockRegression regression_ KG_GUARDED_BY(mutex_);
+    bool stop_ KG_GUARDED_BY(mutex_) = false;
     std::thread thread_;
 };
 

@@ -46,13 +46,13 @@ Result<std::shared_ptr<Module>> GpuDevice::load(std::string_view name, std::span
 }
 
 std::optional<ClockQuality> GpuDevice::clock_quality() const {
-    std::lock_guard lock(clock_mutex_);
+    const Lock lock(clock_mutex_);
     return clock_ ? std::optional(clock_->quality()) : std::nullopt;
 }
 
 /// Its thread starts with the first event: without events there is none.
 Result<std::shared_ptr<DeviceClock>> GpuDevice::clock() {
-    std::lock_guard lock(clock_mutex_);
+    const Lock lock(clock_mutex_);
     if (!clock_) {
         KG_TRY(clock_, DeviceClock::start(context_));
     }

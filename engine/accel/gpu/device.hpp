@@ -2,8 +2,8 @@
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/context.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
-#include <mutex>
 #include <vector>
 
 namespace kinetograph::accel::gpu {
@@ -48,8 +48,8 @@ class GpuDevice final : public Device {
     Result<std::shared_ptr<DeviceClock>> clock();
 
     std::shared_ptr<Context> context_;
-    mutable std::mutex clock_mutex_;
-    std::shared_ptr<DeviceClock> clock_;
+    mutable Mutex clock_mutex_;
+    std::shared_ptr<DeviceClock> clock_ KG_GUARDED_BY(clock_mutex_);
 };
 
 /// Every device of the driver, as create_device() would describe it. `Of` is an API's context: its Driver, and

@@ -32,12 +32,12 @@ Own* GpuStream::own(Object* object) const {
 bool GpuStream::sees(const Timeline& timeline) const { return own<const GpuTimeline>(&timeline) != nullptr; }
 
 void GpuStream::Errors::note(Error error) {
-    std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     if (!first) first = std::move(error);
 }
 
 bool GpuStream::Errors::pending() {
-    std::lock_guard lock(mutex);
+    const Lock lock(mutex);
     return first.has_value();
 }
 
@@ -60,10 +60,10 @@ void GpuStream::note(Error error, std::string_view what) {
 /// longer runs anything.
 void GpuStream::note_late(Error error) const {
     {
-        std::lock_guard lock(errors_->mutex);
-        const std::string& newest = errors_->newest_launch;
-        error.message = newest.empty() ? fmt::format("stream \"{}\": {}", name_, error.message)
-                                       : fmt::format("{} or a pass before it: {}", newest, error.message);
+        const Lock lock(errors_->mutex);
+        error.message = errors_->newest_launch.empty()
+                            ? fmt::format("stream \"{}\": {}", name_, error.message)
+                            : fmt::format("{} or a pass before it: {}", errors_->newest_launch, error.message);
         if (!errors_->first) errors_->first = error;
     }
     keep_all_promises(error);
@@ -110,7 +110,7 @@ void GpuStream::launch(const Launch& launch) {
         return note(std::move(started.error()),
                     fmt::format("{}: launching \"{}\"", launch.name, launch.kernel.info().name));
     if (capture_) return;
-    std::lock_guard lock(errors_->mutex);
+    const Lock lock(errors_->mutex);
     errors_->newest_launch.assign(launch.name);
 }
 
@@ -149,7 +149,7 @@ bool GpuStream::refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_
         stop({ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the timeline belongs to another device", name_)});
         return false;
     }
-    std::lock_guard lock(references_mutex_);
+    const Lock lock(references_mutex_);
     auto found = references_.find(timeline);
     if (found == references_.end()) {
         forget_passed();
@@ -174,13 +174,13 @@ void GpuStream::forget_passed() {
 }
 
 void GpuStream::owe(const std::shared_ptr<Timeline>& timeline) {
-    std::lock_guard lock(references_mutex_);
+    const Lock lock(references_mutex_);
     references_[timeline].owed = true;
 }
 
 /// Signals from the host what a device that is lost was asked to signal.
 void GpuStream::keep_all_promises(const Error& lost) const {
-    std::lock_guard lock(references_mutex_);
+    const Lock lock(references_mutex_);
     for (auto& [timeline, reference] : references_) {
         if (reference.promised == 0) continue;
         timeline->report(lost);
@@ -191,7 +191,7 @@ void GpuStream::keep_all_promises(const Error& lost) const {
 
 /// Signals from the host what the driver has refused to, up to the use `passed`, before which all work has ended.
 void GpuStream::keep_owed_promises(std::uint64_t passed) const {
-    std::lock_guard lock(references_mutex_);
+    const Lock lock(references_mutex_);
     for (auto& [timeline, reference] : references_) {
         if (!reference.owed || reference.newest_signal > passed) continue;
         timeline->signal(reference.promised);
@@ -200,7 +200,7 @@ void GpuStream::keep_owed_promises(std::uint64_t passed) const {
 }
 
 std::uint64_t GpuStream::uses() const {
-    std::lock_guard lock(references_mutex_);
+    const Lock lock(references_mutex_);
     return uses_;
 }
 
@@ -242,7 +242,7 @@ Result<void> GpuStream::begin_capture() {
         return fail(ErrorCode::Unsupported, "capturing stream \"{}\": {}", name_, context_->info().can_capture.reason);
     if (capture_) return fail(ErrorCode::InvalidArgument, "stream \"{}\" is being captured already", name_);
     KG_CHECK(status());
-    std::lock_guard lock(capture_mutex_);
+    const Lock lock(capture_mutex_);
     if (auto begun = context_->begin_capture(handle_); !begun)
         return fail(std::move(begun.error()), fmt::format("capturing stream \"{}\"", name_));
     capture_.emplace();
@@ -251,7 +251,7 @@ Result<void> GpuStream::begin_capture() {
 
 Result<std::shared_ptr<Graph>> GpuStream::end_capture() {
     if (!capture_) return fail(ErrorCode::InvalidArgument, "stream \"{}\" is not being captured", name_);
-    std::unique_lock lock(capture_mutex_);
+    Lock lock(capture_mutex_);
     auto captured = context_->end_capture(handle_);
     Capture capture = std::move(*capture_);
     capture_.reset();
@@ -294,7 +294,7 @@ Result<void> GpuStream::read_back(std::span<std::byte> to, const std::byte* from
 
 Result<void> GpuStream::status() const {
     {
-        std::lock_guard lock(capture_mutex_);
+        const Lock lock(capture_mutex_);
         if (!capture_) {
             const std::uint64_t asked_at = uses();
             if (auto idle = context_->is_idle(handle_); !idle)
@@ -307,7 +307,7 @@ Result<void> GpuStream::status() const {
 }
 
 Result<void> GpuStream::noted() const {
-    std::lock_guard lock(errors_->mutex);
+    const Lock lock(errors_->mutex);
     if (errors_->first) return fail(*errors_->first);
     return {};
 }
@@ -322,10 +322,10 @@ Result<void> GpuStream::synchronize() {
     else
         keep_owed_promises(uses());
     {
-        std::lock_guard lock(references_mutex_);
+        const Lock lock(references_mutex_);
         references_.clear();
     }
-    std::lock_guard lock(errors_->mutex);
+    const Lock lock(errors_->mutex);
     if (!errors_->first) return {};
     Error error = std::move(*errors_->first);
     errors_->first.reset();

@@ -5,6 +5,7 @@
 #include <kinetograph/engine/accel/gpu/graph.hpp>
 
 #include <kinetograph/engine/accel/gpu/module.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <map>
 #include <vector>
@@ -44,9 +45,9 @@ class GpuStream final : public Stream {
     enum class Ownership : std::uint8_t { Ours, Callers };
     /// Lives as long as the last host function of the stream, which the driver may run while the stream is destroyed.
     struct Errors {
-        std::mutex mutex;
-        std::optional<Error> first;
-        std::string newest_launch;  ///< its pass: an error that comes late may be about it
+        Mutex mutex;
+        std::optional<Error> first KG_GUARDED_BY(mutex);
+        std::string newest_launch KG_GUARDED_BY(mutex);  ///< its pass: an error that comes late may be about it
         void note(Error error);
         bool pending();
     };
@@ -76,7 +77,7 @@ class GpuStream final : public Stream {
     void refuse_capture(std::string_view what);
     Result<void> check_launch(const Launch& launch, const GpuKernel* kernel) const;
     bool refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_t promised);
-    void forget_passed();
+    void forget_passed() KG_REQUIRES(references_mutex_);
     void owe(const std::shared_ptr<Timeline>& timeline);
     void keep_all_promises(const Error& lost) const;
     void keep_owed_promises(std::uint64_t passed) const;
@@ -87,10 +88,11 @@ class GpuStream final : public Stream {
     StreamHandle handle_;
     Ownership ownership_;
     std::shared_ptr<Errors> errors_ = std::make_shared<Errors>();
-    mutable std::mutex references_mutex_;
-    mutable std::map<std::shared_ptr<Timeline>, Reference> references_;  ///< since the last synchronize()
-    std::uint64_t uses_ = 0;
-    mutable std::mutex capture_mutex_;  ///< asking a capturing stream for its status breaks the capture
+    mutable Mutex references_mutex_;
+    /// Since the last synchronize().
+    mutable std::map<std::shared_ptr<Timeline>, Reference> references_ KG_GUARDED_BY(references_mutex_);
+    std::uint64_t uses_ KG_GUARDED_BY(references_mutex_) = 0;
+    mutable Mutex capture_mutex_;  ///< asking a capturing stream for its status breaks the capture
     std::optional<Capture> capture_;
 };
 

@@ -4,6 +4,7 @@
 #include <kinetograph/tests/compute/stream/small_decoder.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/engine/interop/held.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 
 #include <gtest/gtest.h>
 
@@ -65,6 +66,48 @@ TEST(Sessions, HoldTheWeightsOnceAndStateWhatAStreamTakesBesideThem) {
     const std::uint64_t of_the_second = device.bytes_allocated() - empty - one;
     EXPECT_LE(of_the_second, memory.clip());
     EXPECT_EQ(of_the_second, one - memory.parameters);
+}
+
+TEST(Sessions, KeepABudgetOfWhatAStreamStatesFramesIncluded) {
+    const vae::Latents clip = stream::testing::small_clip(4);
+    const auto open_with = [](std::uint64_t bytes) {
+        return open({.device = "cpu", .hooks = {.log = {}, .host = {}, .budget = {.bytes = bytes, .on_pressure = {}}}});
+    };
+    const auto unlimited = open();
+    const auto wanted = frames_of(*unlimited->decode(clip).value());
+    const std::uint64_t stated = unlimited->decode(clip).value()->facts().memory.total();
+    const auto session = open_with(stated);
+    const auto stream = session->decode(clip);
+    ASSERT_TRUE(stream) << stream.error().message;
+    EXPECT_EQ((*stream)->facts().memory.bands, 1);
+    EXPECT_EQ(frames_of(**stream), wanted);
+    EXPECT_LE(session->device().peak_bytes(), stated);
+    // Frames of which there are too many are no less part of it.
+    const auto second = open_with(stated);
+    const auto refused = second->decode(clip, {.slots = 4000});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+    EXPECT_LE(second->device().peak_bytes(), stated);
+}
+
+TEST(Sessions, OpenAndDecodeWithinTheLimitsOfACall) {
+    std::stop_source source;
+    const CallLimits limits{.until = host_now() + kLong * 10, .stop = source.get_token()};
+    const std::string weights = test::source_tree() / "assets" / "demo_vae.safetensors";
+    ASSERT_TRUE(Session::open(weights, {.device = "cpu", .limits = limits}));
+    const auto session = open();
+    const vae::Latents clip = stream::testing::small_clip(2);
+    ASSERT_TRUE(session->decode(clip, {.limits = limits}));
+    source.request_stop();
+    const auto unopened = Session::open(weights, {.device = "cpu", .limits = limits});
+    ASSERT_FALSE(unopened);
+    EXPECT_EQ(unopened.error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(unopened.error().message, weights + ": a stop was requested");
+    const std::uint64_t before = session->device().bytes_allocated();
+    const auto undecoded = session->decode(clip, {.limits = limits});
+    ASSERT_FALSE(undecoded);
+    EXPECT_EQ(undecoded.error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(session->device().bytes_allocated(), before);
 }
 
 TEST(Sessions, TellTheApplicationsLogAndTakeItsMemoryForWeightsAndArenas) {

@@ -133,6 +133,30 @@ TEST_P(Streams, TellWhatCannotBeDecodedAfterTheFramesBeforeIt) {
     ASSERT_NO_FATAL_FAILURE(expect_frames(0, 9));
 }
 
+TEST_P(Streams, RefuseFramesForWhichTheDeviceThatShowsThemHasNoRoom) {
+    tells_budget_ = true;
+    ASSERT_NO_FATAL_FAILURE(open_case(GetParam()));
+    if (IsSkipped()) return;
+    const auto model = small_model(*accelerator_);
+    const std::uint64_t before = accelerator_->bytes_allocated();
+    const auto create = [&] {
+        return FrameStream::create(bridge(), model, kSize, {.storage = GetParam().storage, .slots = 8});
+    };
+    const auto fitting = create();
+    ASSERT_TRUE(fitting) << fitting.error().message;
+    const std::uint64_t shown = (*fitting)->facts().shown_bytes;
+    EXPECT_EQ(shown == 0, GetParam().storage == FrameRingDesc::Storage::Host ||
+                              (GetParam().storage == FrameRingDesc::Storage::Buffer &&
+                               bridge_->choice().topology != interop::Topology::Shared));
+    if (shown == 0) return;
+    vulkan::testing::faults().heap_bytes_left = shown - 1;
+    const auto refused = create();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+    EXPECT_NE(refused.error().message.find(": 8 frames need "), std::string::npos) << refused.error().message;
+    EXPECT_GE(accelerator_->bytes_allocated(), before) << "nothing of the model has gone";
+}
+
 TEST_P(Streams, LoopUntilToldOtherwise) {
     ASSERT_NO_FATAL_FAILURE(open_and_start(small_clip(6), {.loop = true}));
     if (IsSkipped()) return;
@@ -296,6 +320,45 @@ TEST_P(HeadlessStreams, ReturnFromPushWhenTheTimeHasPassedAndWhenTheyAreCancelle
     stream_->cancel();
     ASSERT_EQ(waiting.wait_for(std::chrono::seconds(10)), std::future_status::ready);
     EXPECT_EQ(waiting.get().error().code, ErrorCode::Cancelled);
+}
+
+TEST_P(HeadlessStreams, TellAWatchdogWhatTheyWaitForAndCloseOnceItHasCome) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
+                                      FrameStreamOptions{.storage = FrameRingDesc::Storage::Host});
+    ASSERT_TRUE(stream) << stream.error().message;
+    stream_ = std::move(*stream);
+    EXPECT_EQ(stream_->health().unmoved, Nanoseconds{});
+    const std::vector<float> values = small_clip(1).frame(0);
+    const auto memory = accelerator_->allocate("latent", values.size() * sizeof(float)).value();
+    std::memcpy(memory->host_data(), values.data(), values.size() * sizeof(float));
+    const auto written = std::make_shared<graph::HostTimeline>("the generator");
+    ASSERT_TRUE(*stream_->push({memory->data(), memory->bytes(), {VK_NULL_HANDLE, written, 1}}, kLong));
+    static_cast<void>(stream_->health());
+    StreamHealth health;
+    for (int i = 0; i < 3000 && health.unmoved < std::chrono::milliseconds(20); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        health = stream_->health();
+    }
+    EXPECT_GE(health.unmoved, std::chrono::milliseconds(20));
+    EXPECT_NE(graph::describe(health.lanes).find("waits for value 1 of a timeline of the application's, which is at 0"),
+              std::string::npos)
+        << graph::describe(health.lanes);
+    EXPECT_FALSE(stream_->close({}));
+    EXPECT_EQ(stream_->take(kLong).error().code, ErrorCode::Cancelled);
+    written->signal(1);
+    EXPECT_TRUE(stream_->close(kLong));
+    EXPECT_EQ(stream_->health().unmoved, Nanoseconds{});
+    stream_->restart();
+    EXPECT_EQ(stream_->take(kLong).error().code, ErrorCode::Cancelled) << "for good";
+}
+
+TEST_P(HeadlessStreams, CloseWhileTheyDecodeAClip) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    ASSERT_NO_FATAL_FAILURE(start(small_clip(6), {.slots = 5, .loop = true}));
+    ASSERT_NO_FATAL_FAILURE(expect_frames(0, 1));
+    EXPECT_TRUE(stream_->close(kLong));
+    EXPECT_EQ(stream_->take(kLong).error().code, ErrorCode::Cancelled);
 }
 
 TEST_P(HeadlessStreams, OfAClipTakeNoLatents) {

@@ -13,6 +13,7 @@ TEST(StepClocks, TellHowLongStepsTookAndLeaveTheFirstOutOfTheAverage) {
     const auto stream = device->create_stream("steps").value();
     StepClock clock(*device);
     const auto step = [&](std::chrono::milliseconds time, bool is_first) {
+        const Lock enqueuing(clock.enqueuing());
         ASSERT_TRUE(clock.begin(*stream));
         stream->enqueue("sleep", [time]() -> Result<void> {
             std::this_thread::sleep_for(time);
@@ -38,6 +39,7 @@ TEST(StepClocks, TellWhenEachOfTheNewestStepsWasDone) {
     StepClock clock(*device);
     std::vector<Nanoseconds> after;
     for (int i = 0; i < 70; ++i) {
+        const Lock enqueuing(clock.enqueuing());
         ASSERT_TRUE(clock.begin(*stream));
         ASSERT_TRUE(clock.end(*stream, false));
         ASSERT_TRUE(stream->synchronize());

@@ -28,6 +28,72 @@ TEST(ClipRunners, StateTheirMemoryCorrectlyWhereAnotherOwnerFreesSomeMeanwhile) 
     EXPECT_LT((*runner)->clip().memory().total(), 1U << 20U);
 }
 
+NetworkDesc three_convolutions() {
+    NetworkDesc desc;
+    desc.network = nn::Network(8);
+    nn::Value x = nn::Network::input();
+    for (const char* key : {"a", "b", "c"})
+        x = desc.network.append(x, nn::primitive::Conv{.key = key, .c_in = 8, .filter = {8, 1, 3, 3}});
+    desc.dtype = tensor::DType::F32;
+    return desc;
+}
+
+std::vector<float> some_parameters(const std::string& name) {
+    return std::vector<float>(name.ends_with("weight") ? 8 * 8 * 9 : 8, 0.01F);
+}
+
+TEST(ClipRunners, StopPackingBetweenLayersWhenAskedAndGoOnThereLater) {
+    const auto device = accel::cpu::create_device();
+    std::stop_source source;
+    std::vector<std::string> loaded;
+    const auto model = *Model::create(*device, "a network", three_convolutions(), [&](const std::string& name) {
+        loaded.push_back(name);
+        if (name == "b.weight") source.request_stop();
+        return some_parameters(name);
+    });
+    const auto stopped = ClipRunner::create(model, {4, 4}, {.limits = {.until = {}, .stop = source.get_token()}});
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(stopped.error().message, "a network: packing its parameters: a stop was requested");
+    EXPECT_EQ(std::ranges::count(loaded, "c.weight"), 0);
+    EXPECT_TRUE(ClipRunner::create(model, {4, 4}));
+    EXPECT_EQ(std::ranges::count(loaded, "a.weight"), 1);
+    EXPECT_EQ(std::ranges::count(loaded, "c.weight"), 1);
+}
+
+TEST(ClipRunners, PlanNothingPastTheirDeadline) {
+    const auto device = accel::cpu::create_device();
+    const auto model = *Model::create(*device, "a network", three_convolutions(), some_parameters);
+    const auto late = ClipRunner::create(model, {4, 4}, {.limits = {.until = host_now(), .stop = {}}});
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().message, "a network: compiling its steps: the deadline has passed");
+}
+
+/// The lane waits for a point that comes only afterwards.
+TEST(Decoders, GiveUpWaitingForAStepAtItsDeadlineAndDecodeTheNextClipRightly) {
+    const auto device = accel::cpu::create_device();
+    const auto decoder =
+        Decoder::create(*Model::create(*device, "a network", three_convolutions(), some_parameters), {4, 4}).value();
+    const std::vector<float> latents(8 * 4 * 4, 0.5F);
+    const auto values = [](const DecodedFrames& frames) { return std::vector(frames.thwc.begin(), frames.thwc.end()); };
+    const std::vector<float> wanted = values(decoder->step(latents).value());
+    const auto timeline = device->create_timeline().value();
+    decoder->runner().lane().stream().wait(timeline, 1);
+    const auto late = decoder->step(latents, 1, {.until = host_now() + std::chrono::milliseconds(30), .stop = {}});
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(late.error().message, "waiting for a step: the deadline has passed");
+    EXPECT_EQ(decoder->step(latents).error().code, ErrorCode::Cancelled) << "until reset()";
+    timeline->signal(1);
+    ASSERT_TRUE(decoder->reset());
+    EXPECT_EQ(values(decoder->step(latents).value()), wanted);
+    std::stop_source source;
+    source.request_stop();
+    EXPECT_EQ(decoder->step(latents, 1, {.until = {}, .stop = source.get_token()}).error().message,
+              "a step: a stop was requested");
+    EXPECT_TRUE(decoder->step(latents)) << "nothing had begun";
+}
+
 /// A residual block between two convolutions, the last of which reads it normed or as it is; all but the first convolve
 /// in time.
 NetworkDesc block_between_convolutions(bool normed) {

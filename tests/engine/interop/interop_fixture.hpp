@@ -60,6 +60,7 @@ class InteropTest : public ::testing::Test {
     void open(const Pairing& pairing) {
         vulkan::testing::faults().no_external_memory_host = pairing.no_external_memory_host;
         vulkan::testing::faults().exports_semaphores = pairing.timelines == Timelines::Shared;
+        vulkan::testing::faults().tells_budget = tells_budget_;
         ASSERT_NO_FATAL_FAILURE(open_display());
         if (pairing.topology == Topology::Shared && !display_->report().extensions.external_memory_fd)
             GTEST_SKIP() << "no VK_KHR_external_memory_fd here";
@@ -119,6 +120,7 @@ class InteropTest : public ::testing::Test {
 
     vulkan::Validation validation_ = vulkan::Validation::On;
     accel::Kind kind_ = accel::Kind::Hip;
+    bool tells_budget_ = false;  ///< the display, by VK_EXT_memory_budget
     AcceleratorCalls calls_;
     std::unique_ptr<vulkan::Instance> instance_;
     std::shared_ptr<vulkan::ValidationLog> log_;

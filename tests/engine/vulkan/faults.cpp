@@ -88,6 +88,9 @@ VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info
         std::erase_if(names, [](const char* name) {
             return std::strcmp(name, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME) == 0;
         });
+    if (faults().tells_budget)
+        std::erase_if(names,
+                      [](const char* name) { return std::strcmp(name, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0; });
     VkDeviceCreateInfo changed = *info;
     changed.enabledExtensionCount = static_cast<std::uint32_t>(names.size());
     changed.ppEnabledExtensionNames = names.data();
@@ -243,6 +246,7 @@ VkResult device_extensions(VkPhysicalDevice device, const char* layer, std::uint
             return std::strcmp(one.extensionName, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
         });
     if (faults().exports_semaphores) all.push_back({VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, 1});
+    if (faults().tells_budget) all.push_back({VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, 1});
     if (list != nullptr) std::copy_n(all.begin(), std::min<std::size_t>(*count, all.size()), list);
     *count = static_cast<std::uint32_t>(all.size());
     return VK_SUCCESS;
@@ -332,6 +336,23 @@ void destroy_pipeline(VkDevice device, VkPipeline pipeline, const VkAllocationCa
     real_device<PFN_vkDestroyPipeline>("vkDestroyPipeline", device)(device, pipeline, callbacks);
 }
 
+void memory_properties(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties2* properties) {
+    constexpr auto kBudget = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+    constexpr std::uint64_t kUsed = 1U << 20U;
+    {
+        const WithoutLink link(properties, kBudget);
+        real<PFN_vkGetPhysicalDeviceMemoryProperties2>("vkGetPhysicalDeviceMemoryProperties2")(device, properties);
+    }
+    for (auto* link = static_cast<VkBaseOutStructure*>(properties->pNext); link != nullptr; link = link->pNext) {
+        if (link->sType != kBudget) continue;
+        auto* budget = reinterpret_cast<VkPhysicalDeviceMemoryBudgetPropertiesEXT*>(link);
+        for (std::uint32_t heap = 0; heap < properties->memoryProperties.memoryHeapCount; ++heap) {
+            budget->heapUsage[heap] = kUsed;
+            budget->heapBudget[heap] = kUsed + faults().heap_bytes_left;
+        }
+    }
+}
+
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const char* name) {
     const std::string function = name;
     const auto as_void = [](auto pointer) { return reinterpret_cast<PFN_vkVoidFunction>(pointer); };
@@ -377,6 +398,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
     if (function == "vkEnumeratePhysicalDevices") return as_void(&enumerate_devices);
     if (function == "vkGetPhysicalDeviceProperties2") return as_void(&properties);
     if (function == "vkGetPhysicalDeviceFeatures2") return as_void(&features);
+    if (function == "vkGetPhysicalDeviceMemoryProperties2") return as_void(&memory_properties);
     if (function == "vkEnumerateDeviceExtensionProperties") return as_void(&device_extensions);
     if (function == "vkCreateDevice") return as_void(&create_device);
     if (function == "vkGetDeviceProcAddr") {
@@ -391,13 +413,14 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
 void Faults::reset() {
     for (auto* fault :
          {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2, &no_calibrated_timestamps,
-          &no_external_memory_host, &no_host_imports, &exports_semaphores, &out_of_memory, &device_lost})
+          &no_external_memory_host, &no_host_imports, &exports_semaphores, &tells_budget, &out_of_memory, &device_lost})
         *fault = false;
     allocations = 0;
     objects = alive = 0;
     waits = 0;
     watched = std::thread::id{};
     submissions_left = -1;
+    heap_bytes_left = ~std::uint64_t{0} / 2;
 }
 
 void Faults::recover() {

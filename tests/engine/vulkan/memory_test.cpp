@@ -56,6 +56,22 @@ TEST_F(Memory, OutOfMemoryNamesTheBufferAndTheSizes) {
         << buffer.error().message;
 }
 
+TEST_F(Memory, ThatIsFreeIsWhatTheDriverSaysAndNotTheHeapWithoutOurs) {
+    const std::uint64_t heap = device_->memory().bytes_free(MemoryUse::DeviceLocal);  // the whole one on lavapipe
+    EXPECT_GT(heap, 300ULL << 20U);
+    testing::faults().tells_budget = true;
+    const auto telling = Device::create(*instance_).value();
+    const MemoryPool& pool = telling->memory();
+    testing::faults().heap_bytes_left = 12345;
+    EXPECT_EQ(pool.bytes_free(MemoryUse::DeviceLocal), 12345U);
+    EXPECT_EQ(pool.bytes_free(MemoryUse::Upload), 12345U);
+    testing::faults().out_of_memory = true;
+    const auto buffer = Buffer::create(*telling, "activations", 300ULL << 20U);
+    testing::faults().out_of_memory = false;
+    ASSERT_FALSE(buffer);
+    EXPECT_NE(buffer.error().message.find(", 12.1 KiB are free"), std::string::npos) << buffer.error().message;
+}
+
 TEST_F(Memory, AnImageBeyondTheDevicesLimitsIsRefusedWithTheLimit) {
     const auto image = Image::create(*device_, "poster", {.width = 1U << 20U, .height = 2});
     ASSERT_FALSE(image);

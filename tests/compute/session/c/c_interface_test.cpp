@@ -68,6 +68,7 @@ TEST_F(CInterface, DescribesWeightsModelAndClip) {
     EXPECT_EQ(info.width, kFrameWidth);
     EXPECT_EQ(info.height, kFrameHeight);
     EXPECT_EQ(info.slots, 12U);
+    EXPECT_EQ(info.unmoved_ns, 0);
     EXPECT_EQ(info.frames, 0);
     EXPECT_EQ(info.fps, 25.0);
     EXPECT_GT(info.state_bytes, 0U);

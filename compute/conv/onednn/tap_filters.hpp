@@ -1,0 +1,59 @@
+// The filter of a layer in the layouts that oneDNN's primitives want, in the device's memory.
+#pragma once
+
+#include <kinetograph/compute/conv/weights.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <vector>
+
+namespace kinetograph::conv::onednn {
+
+/// Temporal taps [first, first + count) of a filter.
+struct Taps {
+    std::int64_t first = 0, count = 0;
+    friend auto operator<=>(const Taps&, const Taps&) = default;
+};
+
+/// The dimensions of those taps as oneDNN counts them: 2-D for one tap, 3-D for several.
+dnnl::memory::dims filter_dims(const ConvProblem& problem, const Taps& taps);
+dnnl::memory::data_type type_of(tensor::DType dtype);
+
+/// Thread-safe, and shared by the convolutions of a layer. A slice is packed when it is first asked for; a ring has met
+/// all its seams after its first few steps.
+class TapFilters {
+  public:
+    /// Errors: those of Device::allocate.
+    static Result<std::shared_ptr<TapFilters>> create(accel::Device& device, const dnnl::engine& engine,
+                                                      const ConvProblem& problem, const ConvParameters& parameters);
+    /// What create(), the slice of all taps and those on both sides of every seam take, about.
+    static std::uint64_t bytes(const ConvProblem& problem);
+
+    /// The taps in a layout, reordered once. Errors: those of Device::allocate.
+    Result<dnnl::memory> packed(const Taps& taps, const dnnl::memory::desc& wanted);
+    const dnnl::memory& bias() const { return bias_; }  ///< empty without bias
+
+  private:
+    struct Slice {
+        Taps taps;
+        dnnl::memory memory;
+    };
+    TapFilters(accel::Device& device, dnnl::engine engine, const ConvProblem& problem)
+        : device_(device), engine_(std::move(engine)), problem_(problem) {}
+    Result<void> fill(const ConvParameters& parameters) KG_EXCLUDES(mutex_);
+    Result<dnnl::memory> allocate(std::string_view name, const dnnl::memory::desc& desc) KG_REQUIRES(mutex_);
+
+    accel::Device& device_;
+    dnnl::engine engine_;
+    ConvProblem problem_;
+    dnnl::memory bias_;
+    Mutex mutex_;
+    dnnl::memory filter_ KG_GUARDED_BY(mutex_);  ///< [groups][k][c][q][r][s] in the problem's dtype
+    std::vector<Slice> slices_ KG_GUARDED_BY(mutex_);
+    std::vector<std::unique_ptr<accel::Memory>> memory_ KG_GUARDED_BY(mutex_);  ///< of all of them
+};
+
+}  // namespace kinetograph::conv::onednn
