@@ -155,12 +155,11 @@ def sums(options):
 
     sizes = {size: {} for size in SIZES}
     for size, of_size in sizes.items():
-        for precision in ("bf16", "fp16"):
-            for which in ("exact", "fast"):
-                _, few = decode(size, precision, which, 3)
-                decoded, many = decode(size, precision, which, 11)
-                decoded["joules_per_frame"] = (many - few) / (8 * decoded["frames"])
-                of_size[f"{which}, {precision}"] = [decoded]
+        for kind in ("exact, bf16", "fast, bf16", "exact, fp16", "fast, fp16"):
+            which, precision = kind.split(", ")
+            _, few = decode(size, precision, which, 3)
+            decoded, many = decode(size, precision, which, 11)
+            of_size[kind] = [{**decoded, "joules_per_frame": (many - few) / (8 * decoded["frames"])}]
     return {"machine": sizes[SIZES[0]]["exact, bf16"][0]["machine"], "sizes": sizes}
 
 
