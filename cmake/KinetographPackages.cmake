@@ -17,6 +17,8 @@ if(KINETOGRAPH_BUILD_VIEWER)
     pkg_check_modules(IMGUI REQUIRED IMPORTED_TARGET imgui)
 endif()
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(MINIZIP REQUIRED IMPORTED_TARGET minizip)
+find_package(ZLIB REQUIRED)
 if(KINETOGRAPH_BUILD_TESTS)
     find_package(GTest REQUIRED)
     find_package(X11 REQUIRED)  # a mouse that tests move

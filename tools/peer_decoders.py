@@ -1,10 +1,10 @@
-"""Public decoders of Wan 2.1, each in its own published code, for pytorch_decoder.py to time beside the reference.
+"""Public decoders of Wan 2.1 and 2.2, each in its own published code, for pytorch_decoder.py to time beside the reference.
 
     python3 -m pip install diffusers==0.42.1 fastvae==0.1.0
     python3 -m pip install --no-deps vllm-omni==0.30.0     # the fast path needs nothing of the serving engine
 
 Every peer here wraps diffusers' AutoencoderKLWan and decodes a whole clip: latents [1, z_dim, T, h, w] at the
-decoder's scale to frames [3, 4 T - 3, 8 h, 8 w] in [-1, 1].
+decoder's scale to frames [3, 4 T - 3, 8 h, 8 w] in [-1, 1]; of Wan 2.2 16 h and 16 w. fastvae takes only Wan 2.1.
 """
 import functools
 import importlib.metadata
@@ -28,6 +28,9 @@ def diffusers_name(name):
     name = re.sub(r"^conv2\.", "post_quant_conv.", name)
     for original, theirs in OUTER.items():
         name = name.replace(original, theirs)
+    found = re.match(r"decoder\.upsamples\.(\d)\.upsamples\.(\d)\.(.*)", name)
+    if found:  # Wan 2.2
+        name = f"decoder.up_blocks.{found[1]}.{f'resnets.{found[2]}' if found[2] < '3' else 'upsampler'}.{found[3]}"
     found = re.match(r"decoder\.upsamples\.(\d+)\.(.*)", name)
     if found:  # four a stage: three residual blocks and the upsampling
         stage, member = divmod(int(found[1]), 4)
@@ -37,11 +40,17 @@ def diffusers_name(name):
     return name
 
 
+def is_wan22(weights):
+    return "decoder.upsamples.0.upsamples.0.residual.0.gamma" in weights
+
+
 def autoencoder(weights, device, dtype):
     """diffusers' AutoencoderKLWan with the decoder's weights, given under their original names; it keeps no encoder."""
     from diffusers import AutoencoderKLWan
     z_dim, dim = weights["conv2.weight"].shape[0], weights["decoder.head.0.gamma"].shape[0]
-    vae = AutoencoderKLWan(base_dim=dim, z_dim=z_dim)
+    residual = {"base_dim": 8, "decoder_base_dim": dim, "is_residual": True, "in_channels": 12, "out_channels": 12,
+                "patch_size": 2, "scale_factor_spatial": 16} if is_wan22(weights) else {"base_dim": dim}
+    vae = AutoencoderKLWan(z_dim=z_dim, **residual)
     found = vae.load_state_dict({diffusers_name(name): tensor for name, tensor in weights.items()}, strict=False)
     left = [name for name in found.missing_keys if not name.startswith(("encoder.", "quant_conv."))]
     if left or found.unexpected_keys:

@@ -21,7 +21,7 @@ import time
 
 import torch
 
-from peer_decoders import PEERS, decoder_of, version_of
+from peer_decoders import PEERS, decoder_of, is_wan22, version_of
 from wan21_pytorch import (PRECISIONS, Decoder, per_channel, psnr, read_safetensors, synthetic_tensor,
                            synthetic_weights, write_safetensors)
 
@@ -74,7 +74,7 @@ def between(begin, end):
 
 def size_of(text):
     width, height = (int(side) for side in text.split("x"))
-    if width % 8 or height % 8 or min(width, height) < 8:
+    if width % 8 or height % 8 or min(width, height) < 8:  # Wan 2.2: 16
         raise ValueError(text)
     return width, height
 
@@ -95,7 +95,9 @@ def load(options):
         weights, metadata = read_safetensors(options.weights)
     if options.size:
         width, height = options.size
-        latents = synthetic_tensor("latents", (16, options.steps, height // 8, width // 8), options.device)
+        side = 16 if is_wan22(weights) else 8
+        latents = synthetic_tensor("latents", (weights["conv2.weight"].shape[0], options.steps, height // side,
+                                               width // side), options.device)
     else:
         latents = read_safetensors(options.latents)[0]["latents"].to(options.device)
     latents = latents if latents.dim() == 5 else latents[None]
@@ -109,7 +111,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("latents", nargs="?", help="safetensors with `latents` [C,T,h,w] or [1,C,T,h,w], normalised")
     parser.add_argument("--size", type=size_of, metavar="WIDTHxHEIGHT", help="synthetic latents instead of a file")
-    parser.add_argument("--weights", required=True, help="original key names, or synthetic:wan2.1[,dim=N]")
+    parser.add_argument("--weights", required=True, help="original key names, or synthetic:FAMILY[,dim=N] of wan2.1 or "
+                        "wan2.2, which needs another decoder than eager")
     parser.add_argument("--steps", type=int, default=0, help="latent frames to decode (0: the whole file)")
     parser.add_argument("--repeats", type=int, default=0, help="decodes that count, after one that does not")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")

@@ -67,9 +67,13 @@ def synthetic_tensor(name, shape, device="cpu"):
     return (values + 1.0 if kind == "gamma" else values).reshape(shape)
 
 
-def decoder_shapes(dim=96, z_dim=16):
+PUBLISHED = {"wan2.1": (96, 16), "wan2.2": (256, 48)}  # width and latent channels
+
+
+def decoder_shapes(dim=96, z_dim=16, family="wan2.1"):
     """Name and shape of every parameter of the decoder."""
     shapes = {}
+    nested = family == "wan2.2"
 
     def conv(name, c_in, c_out, *taps):
         shapes[name + ".weight"], shapes[name + ".bias"] = (c_out, c_in, *taps), (c_out,)
@@ -91,26 +95,28 @@ def decoder_shapes(dim=96, z_dim=16):
     conv("decoder.middle.1.proj", top, top, 1, 1)
     c_in = top
     for stage, width in enumerate((4 * dim, 4 * dim, 2 * dim, dim)):
+        def member(j):
+            return f"decoder.upsamples.{stage}.upsamples.{j}" if nested else f"decoder.upsamples.{4 * stage + j}"
         for j in range(3):
-            residual(f"decoder.upsamples.{4 * stage + j}", c_in, width)
+            residual(member(j), c_in, width)
             c_in = width
         if stage < 3:
-            name = f"decoder.upsamples.{4 * stage + 3}"
-            conv(name + ".resample.1", width, width // 2, 3, 3)
+            c_in = width if nested else width // 2
+            conv(member(3) + ".resample.1", width, c_in, 3, 3)
             if stage < 2:
-                conv(name + ".time_conv", width, 2 * width, 3, 1, 1)
-            c_in = width // 2
+                conv(member(3) + ".time_conv", width, 2 * width, 3, 1, 1)
     shapes["decoder.head.0.gamma"] = (dim, 1, 1, 1)
-    conv("decoder.head.2", dim, 3, 3, 3, 3)
+    conv("decoder.head.2", dim, 12 if nested else 3, 3, 3, 3)
     return shapes
 
 
 def synthetic_weights(spec, device="cpu"):
-    """Parameters of `synthetic:wan2.1[,dim=N]`."""
-    family, _, options = spec.partition(",")
-    if family != "synthetic:wan2.1" or (options and not options.startswith("dim=")):
-        raise ValueError(f"{spec} is not synthetic:wan2.1[,dim=N]")
-    shapes = decoder_shapes(int(options[4:] or 96))
+    """Parameters of `synthetic:FAMILY[,dim=N]`, wan2.1 or wan2.2."""
+    family, _, options = spec.removeprefix("synthetic:").partition(",")
+    if not spec.startswith("synthetic:") or family not in PUBLISHED or (options and not options.startswith("dim=")):
+        raise ValueError(f"{spec} is not synthetic:FAMILY[,dim=N] of {' or '.join(PUBLISHED)}")
+    dim, z_dim = PUBLISHED[family]
+    shapes = decoder_shapes(int(options[4:] or dim), z_dim, family)
     return {name: synthetic_tensor(name, shape, device) for name, shape in shapes.items()}
 
 

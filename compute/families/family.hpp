@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kinetograph::families {
@@ -31,13 +32,16 @@ struct Family {
     std::string name;             ///< "wan2.1": in commands and in "synthetic:wan2.1"
     std::string title;            ///< "Wan 2.1": in sentences
     std::string diffusers_class;  ///< its class in config.json: "AutoencoderKLWan"
-    /// Whether the names of its tensors distinguish it from every other family; if not, the class does.
+    /// Whether the names of its tensors distinguish it from every other family; if not, the class does, or, without a
+    /// class in either, the published width.
     bool has_keys_of_its_own = true;
     nn::Factors factors;            ///< of its decoder's network
     bool one_latent_frame = false;  ///< for pictures: a clip is one latent frame
     Widths published;               ///< of the published checkpoint
     WidthIn dim, z_dim;             ///< where a checkpoint has them
     LatentStatistics statistics;    ///< of the published checkpoint
+    /// What config.json says of a decoder of those widths, in JSON, by key; fields that it leaves out may differ.
+    std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;
     nn::Network (*decoder)(const Widths& widths) = nullptr;
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of `decoder`
 

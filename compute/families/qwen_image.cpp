@@ -14,8 +14,9 @@ Family qwen_image() {
             .one_latent_frame = true,
             .published = {.dim = 96, .z_dim = 16},
             .dim = {"decoder.head.0.gamma", 0},
-            .z_dim = {"decoder.conv1.weight", 1},
+            .z_dim = {"conv2.bias", 0},
             .statistics = wan::statistics(),
+            .config = wan::config,
             .decoder = wan::decoder,
             .diffusers_name = wan::diffusers_name};
 }

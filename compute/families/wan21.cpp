@@ -107,6 +107,15 @@ nn::Network decoder(const Widths& widths) {
     return network;
 }
 
+std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
+    return {{"base_dim", std::to_string(widths.dim)},
+            {"z_dim", std::to_string(widths.z_dim)},
+            {"dim_mult", "[1,2,4,4]"},
+            {"num_res_blocks", "2"},
+            {"temperal_downsample", "[false,true,true]"},
+            {"is_residual", "false"}};
+}
+
 LatentStatistics statistics() {
     return {.mean = {-0.7571F, -0.7089F, -0.9113F, 0.1075F, -0.1745F, 0.9653F, -0.1517F, 1.5508F, 0.4134F, -0.0715F,
                      0.5517F, -0.3632F, -0.1922F, -0.9497F, 0.2503F, -0.2921F},
@@ -173,8 +182,9 @@ Family wan21() {
             .factors = {.time = 4, .space = 8},
             .published = {.dim = 96, .z_dim = 16},
             .dim = {"decoder.head.0.gamma", 0},
-            .z_dim = {"decoder.conv1.weight", 1},
+            .z_dim = {"conv2.bias", 0},
             .statistics = wan::statistics(),
+            .config = wan::config,
             .decoder = wan::decoder,
             .diffusers_name = wan::diffusers_name};
 }

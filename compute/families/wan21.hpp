@@ -24,6 +24,9 @@ nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& ke
 /// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
 nn::Network decoder(const Widths& widths);
 
+/// Family::config of Wan 2.1 and its relatives.
+std::vector<std::pair<std::string, std::string>> config(const Widths& widths);
+
 /// Of the published checkpoints of Wan 2.1 and Qwen-Image. Source: wan/modules/vae.py, Wan-Video/Wan2.1; latents_mean
 /// and latents_std of diffusers' AutoencoderKLQwenImage.
 LatentStatistics statistics();

@@ -77,6 +77,17 @@ std::string diffusers_name(std::string_view original) {
     return fmt::format("decoder.up_blocks.{}.resnets.{}.{}", stage, position, wan::diffusers_name_in_block(leaf));
 }
 
+std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
+    return {{"decoder_base_dim", std::to_string(widths.dim)},
+            {"z_dim", std::to_string(widths.z_dim)},
+            {"dim_mult", "[1,2,4,4]"},
+            {"num_res_blocks", "2"},
+            {"temperal_downsample", "[false,true,true]"},
+            {"is_residual", "true"},
+            {"out_channels", "12"},
+            {"patch_size", "2"}};
+}
+
 /// Source: wan/modules/vae2_2.py.
 LatentStatistics statistics() {
     return {.mean = {-0.2289F, -0.0052F, -0.1323F, -0.2339F, -0.2799F, 0.0174F,  0.1838F,  0.1557F,  -0.1382F, 0.0542F,
@@ -102,8 +113,9 @@ Family wan22() {
             .factors = {.time = 4, .space = 16},
             .published = {.dim = 256, .z_dim = 48},
             .dim = {"decoder.head.0.gamma", 0},
-            .z_dim = {"decoder.conv1.weight", 1},
+            .z_dim = {"conv2.bias", 0},
             .statistics = wan_2_2::statistics(),
+            .config = wan_2_2::config,
             .decoder = wan_2_2::decoder,
             .diffusers_name = wan_2_2::diffusers_name};
 }

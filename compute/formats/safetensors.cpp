@@ -27,6 +27,6 @@ Result<TensorSource> parse_bytes(const OwnedBytes& contents, const std::string& 
 
 }  // namespace
 
-Format safetensors() { return {.suffix = "", .open = open_file, .parse = parse_bytes}; }
+Format safetensors() { return {.open = open_file, .parse = parse_bytes}; }
 
 }  // namespace kinetograph::formats

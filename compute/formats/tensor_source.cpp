@@ -1,5 +1,8 @@
 #include <kinetograph/compute/formats/tensor_source.hpp>
+#include <kinetograph/compute/tensor/file_contents.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -26,13 +29,51 @@ Result<void> add_config(const std::filesystem::path& path, std::map<std::string,
     return {};
 }
 
-/// That with the longest matching suffix.
-const Format& format_of(std::string_view name) {
-    const Format* best = nullptr;
-    for (const Format& format : all())
-        if (name.ends_with(format.suffix) && (best == nullptr || format.suffix.size() > best->suffix.size()))
-            best = &format;
-    return *best;
+constexpr std::size_t kFirstBytes = 8;  // as many as any format is known by
+
+/// The format of a file of that name that begins like this.
+const Format& format_of(std::string_view name, std::string_view begin) {
+    const auto claims = [&](const Format& format) {
+        return (!format.suffix.empty() && name.ends_with(format.suffix)) ||
+               (!format.first_bytes.empty() && begin.starts_with(format.first_bytes));
+    };
+    const auto rest = [](const Format& format) { return format.suffix.empty() && format.first_bytes.empty(); };
+    const auto found = std::ranges::find_if(all(), claims);
+    return found != all().end() ? *found : *std::ranges::find_if(all(), rest);
+}
+
+std::string_view begin_of(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kFirstBytes)};
+}
+
+/// What diffusers calls the checkpoint in a folder, best first.
+constexpr std::array<std::string_view, 5> kInFolder{
+    "diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors.index.json",
+    "diffusion_pytorch_model.fp16.safetensors", "diffusion_pytorch_model.bf16.safetensors",
+    "diffusion_pytorch_model.bin"};
+
+/// The path itself, or the checkpoint in the folder.
+Result<std::filesystem::path> checkpoint_at(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) return path;
+    for (const std::filesystem::path& folder : {path, path / "vae"})
+        for (const std::string_view name : kInFolder)
+            if (std::filesystem::exists(folder / name, ignored)) return folder / name;
+    return fail(ErrorCode::NotFound, "{}: a folder without {}, here or in vae/", path.string(), kInFolder.front());
+}
+
+Result<TensorSource> open_in_format(const std::filesystem::path& path, const tensor::ReadOptions& options) {
+    const std::string name = path.string();
+    const Format& by_name = format_of(name, "");
+    if (!by_name.suffix.empty()) return by_name.open(path, options);
+    KG_TRY(auto first, tensor::FileContents::open(path, {.allocator = {}, .limits = options.limits}));
+    KG_CHECK(first.read_first(kFirstBytes));
+    const Format& format = format_of(name, begin_of(first.bytes()));
+    if (format.open != nullptr) return format.open(path, options);
+    KG_TRY(auto whole, tensor::FileContents::open(path, options));
+    KG_CHECK(whole.read_first(whole.bytes().size()));
+    const auto contents = std::make_shared<const tensor::FileContents>(std::move(whole));
+    return format.parse({contents->bytes(), contents}, name);
 }
 
 }  // namespace
@@ -46,20 +87,23 @@ const tensor::TensorView* TensorSource::find(std::string_view tensor) const {
     return found == index_of_.end() ? nullptr : &contents_.tensors[found->second].view;
 }
 
-Result<TensorSource> open(const std::filesystem::path& path, const tensor::ReadOptions& options) {
-    auto source = format_of(path.string()).open(path, options);
+Result<TensorSource> open(const std::filesystem::path& given, const tensor::ReadOptions& options) {
+    KG_TRY(const auto path, checkpoint_at(given));
+    auto source = open_in_format(path, options);
     if (!source) return source;
     std::map<std::string, std::string> metadata = source->metadata();
     KG_CHECK(add_config(path, metadata));
-    return TensorSource({.name = source->name(),
-                         .tensors = source->tensors(),
+    const auto opened = std::make_shared<const TensorSource>(std::move(*source));
+    return TensorSource({.name = opened->name(),
+                         .tensors = opened->tensors(),
                          .metadata = std::move(metadata),
-                         .files = source->files(),
-                         .owners = {std::make_shared<const TensorSource>(std::move(*source))}});
+                         .files = opened->files(),
+                         .owners = {opened},
+                         .unreadable = opened->unreadable()});
 }
 
 Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name) {
-    const Format& format = format_of(name);
+    const Format& format = format_of(name, begin_of(contents.bytes));
     if (format.parse == nullptr)
         return fail(ErrorCode::Unsupported, "{}: a *{} names several files: it is opened by its path", name,
                     format.suffix);

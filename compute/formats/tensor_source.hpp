@@ -23,6 +23,7 @@ class TensorSource {
         std::map<std::string, std::string> metadata;
         std::vector<std::span<const std::byte>> files;      ///< all bytes, in a fixed order
         std::vector<std::shared_ptr<const void>> owners{};  ///< of the memory that views and bytes refer to
+        std::map<std::string, std::string> unreadable{};    ///< tensors that no view can show -> their type: "Q4_K"
     };
     explicit TensorSource(Contents contents);
 
@@ -30,6 +31,7 @@ class TensorSource {
     const std::vector<tensor::NamedTensor>& tensors() const { return contents_.tensors; }
     const std::map<std::string, std::string>& metadata() const { return contents_.metadata; }
     const std::vector<std::span<const std::byte>>& files() const { return contents_.files; }
+    const std::map<std::string, std::string>& unreadable() const { return contents_.unreadable; }
     /// Null if absent. Views live as long as the object; a move keeps them.
     const tensor::TensorView* find(std::string_view tensor) const;
 
@@ -44,9 +46,11 @@ struct OwnedBytes {
     std::shared_ptr<const void> owner{};
 };
 
-/// One kind of file.
+/// One kind of file: known by its suffix, or by what it begins with, or neither (what no other format claims).
 struct Format {
-    std::string suffix;  ///< of the path; "" for names that no other format has
+    std::string suffix{};       ///< of the path
+    std::string first_bytes{};  ///< of the contents
+    /// Null: the whole file is read and parsed.
     Result<TensorSource> (*open)(const std::filesystem::path& path, const tensor::ReadOptions& options) = nullptr;
     /// The same for a file's contents; null for a format of several files.
     Result<TensorSource> (*parse)(const OwnedBytes& contents, const std::string& name) = nullptr;
@@ -55,9 +59,10 @@ struct Format {
 /// Every format, by the name of its source.
 const std::vector<Format>& all();
 
-/// Opens `path` in the format with the longest matching suffix. For a file of a diffusers folder
-/// (diffusion_pytorch_model...), fields of config.json that the file itself lacks count as metadata. Errors: those of
-/// the format; Corrupt, Io for a config.json that is not a JSON object or cannot be read.
+/// Opens `path` in its format. A folder stands for the checkpoint that diffusers has put into it
+/// (diffusion_pytorch_model..., or the same in vae/). For a file of such a folder, fields of config.json that the file
+/// itself lacks count as metadata. Errors: those of the format; NotFound for a
+/// folder without a checkpoint; Corrupt, Io for a config.json that is not a JSON object or cannot be read.
 Result<TensorSource> open(const std::filesystem::path& path, const tensor::ReadOptions& options = {});
 
 /// The same for a file's contents in memory, which the source keeps; `name` stands for the path. Errors also:

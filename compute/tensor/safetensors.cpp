@@ -36,8 +36,9 @@ struct Impostor {
     std::string_view first_bytes, what;
 };
 
-constexpr std::array<Impostor, 4> kImpostors = {
+constexpr std::array<Impostor, 5> kImpostors = {
     {{"PK\x03\x04", "a zip archive, as PyTorch's .pt and .pth are: save its tensors as safetensors first"},
+     {"\x80\x02\x8a\x0a", "a pickle as PyTorch before 1.6 wrote them: load it and save it again with a newer PyTorch"},
      {"GGUF", "a GGUF file"},
      {"version https://git-lfs", "a Git LFS pointer, not the file itself: git lfs pull"},
      {"<!DOCTYPE", "a web page, not the file that was to be downloaded"}}};

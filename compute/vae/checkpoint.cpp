@@ -1,3 +1,4 @@
+#include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/compute/vae/latent_statistics.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
@@ -35,6 +36,7 @@ struct Checkpoint::State {
 
     Result<const Entry*> entry(std::string_view tensor) const;
     Result<void> read_widths();
+    Result<void> check_config() const;
     Result<void> bind_tensors();
     Result<void> check_values() const;
     void list_parameters();
@@ -56,6 +58,15 @@ Result<std::int64_t> read_width(const formats::TensorSource& file, const KeySche
 
 bool is_parameter_type(tensor::DType dtype) {
     return dtype == tensor::DType::F32 || dtype == tensor::DType::F16 || dtype == tensor::DType::BF16;
+}
+
+/// Whether a tensor so stored has the elements of that shape in its order: some writers of gguf, which has four
+/// dimensions, merge the first two of a 3-D convolution's five.
+bool is_of_shape(const tensor::Shape& stored, const tensor::Shape& wanted) {
+    if (stored == wanted) return true;
+    constexpr std::size_t kConv3d = 5;
+    return wanted.size() == kConv3d && stored.size() + 1 == kConv3d && stored[0] == wanted[0] * wanted[1] &&
+           std::equal(stored.begin() + 1, stored.end(), wanted.begin() + 2);
 }
 
 struct Synthetic {
@@ -126,12 +137,24 @@ Result<void> Checkpoint::State::read_widths() {
     return {};
 }
 
+/// What config.json, which a diffusers folder has beside its tensors, says of them.
+Result<void> Checkpoint::State::check_config() const {
+    for (const auto& [key, value] : scheme.family->config(widths)) {
+        const auto said = file->metadata().find(key);
+        if (said == file->metadata().end() || said->second == "null" || said->second == value) continue;
+        return fail(ErrorCode::InvalidArgument,
+                    "{}: its configuration says {} {}, the tensors are those of a {} decoder with {}", name, key,
+                    tensor::quoted_name(said->second), scheme.family->title, value);
+    }
+    return {};
+}
+
 Result<void> Checkpoint::State::bind_tensors() {
     std::vector<std::string> wrong_shapes, wrong_types;
     for (Entry& entry : entries) {
         const std::string key = scheme.key(entry.parameter.name);
         entry.stored = file->find(key);
-        if (entry.stored->shape != entry.parameter.shape) {
+        if (!is_of_shape(entry.stored->shape, entry.parameter.shape)) {
             wrong_shapes.push_back(fmt::format("\"{}\" {}, wanted {}", key, tensor::to_string(entry.stored->shape),
                                                tensor::to_string(entry.parameter.shape)));
         }
@@ -147,8 +170,7 @@ Result<void> Checkpoint::State::bind_tensors() {
         return fail(ErrorCode::InvalidArgument, "{}: tensors of a dtype other than F32, F16 and BF16: {}", name,
                     first_ten(wrong_types));
     }
-    KG_TRY(const Entry* conv, entry(scheme.family->z_dim.tensor));
-    dtype = conv->stored->dtype;
+    dtype = entries.front().stored->dtype;
     return {};
 }
 
@@ -191,6 +213,7 @@ Result<Checkpoint> Checkpoint::read(formats::TensorSource file, const CallLimits
     state->file = std::move(file);
     KG_TRY(state->scheme, recognise(*state->file));
     KG_CHECK(state->read_widths());
+    KG_CHECK(state->check_config());
     state->list_parameters();
     KG_CHECK(state->bind_tensors());
     KG_CHECK(limits.check(state->name));

@@ -17,11 +17,11 @@ enum class KeyNaming : std::uint8_t { Original, Diffusers };
 /// them.
 class Checkpoint {
   public:
-    /// Opens a file of any format (formats::open; F32, F16 or BF16 tensors, original or diffusers key names, encoder
-    /// tensors ignored) into memory, or makes `synthetic:FAMILY[,dim=N]` by rule. dim and z_dim are
-    /// read from the shapes. Errors: those of formats::open; NotFound naming every missing tensor (at most ten, then a
-    /// count); InvalidArgument for a tensor of the wrong shape, a wrong dtype, another VAE family, or a value that is
-    /// not finite; Cancelled.
+    /// Opens a file or folder of any format (formats::open; F32, F16 or BF16 tensors, original or diffusers key names,
+    /// encoder tensors ignored) into memory, or makes `synthetic:FAMILY[,dim=N]` by rule. dim and
+    /// z_dim are read from the shapes. Errors: those of formats::open; NotFound naming every missing tensor (at most
+    /// ten, then a count); InvalidArgument for a tensor of the wrong shape, a wrong dtype, another VAE family, a
+    /// config.json of another decoder, or a value that is not finite; Cancelled.
     static Result<Checkpoint> open(std::string_view spec, const tensor::ReadOptions& options = {});
     /// The same for a file's contents in memory, which the checkpoint keeps; `name` stands for the path.
     static Result<Checkpoint> parse(const formats::OwnedBytes& contents, const std::string& name);

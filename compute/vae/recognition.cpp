@@ -59,13 +59,15 @@ std::vector<Candidate> count_candidates(const formats::TensorSource& file, const
         }
     }
     std::map<std::pair<std::string, KeyNaming>, std::size_t> counts;
-    for (const tensor::NamedTensor& tensor : file.tensors()) {
-        const std::string& name = tensor.name;
+    std::vector<std::string_view> names;
+    for (const tensor::NamedTensor& tensor : file.tensors()) names.push_back(tensor.name);
+    for (const auto& [name, type] : file.unreadable()) names.push_back(name);
+    for (const std::string_view name : names) {
         const std::size_t first = name.size() > longest ? name.size() - longest : 0;
         for (std::size_t start = first; start < name.size(); ++start) {
             if (start != 0 && name[start - 1] != '.') continue;
-            const auto found = known.find(name.substr(start));
-            if (found != known.end()) ++counts[{name.substr(0, start), found->second}];
+            const auto found = known.find(std::string(name.substr(start)));
+            if (found != known.end()) ++counts[{std::string(name.substr(0, start)), found->second}];
         }
     }
     std::vector<Candidate> candidates;
@@ -80,7 +82,11 @@ std::vector<std::string> missing_keys(const formats::TensorSource& file, std::sp
     std::vector<std::string> missing;
     for (const nn::Parameter& parameter : parameters) {
         const std::string key = scheme.key(parameter.name);
-        if (file.find(key) == nullptr) missing.push_back(tensor::quoted_name(key));
+        if (file.find(key) != nullptr) continue;
+        const auto unreadable = file.unreadable().find(key);
+        missing.push_back(tensor::quoted_name(key) + (unreadable == file.unreadable().end()
+                                                          ? ""
+                                                          : " (" + unreadable->second + ", which cannot be read)"));
     }
     return missing;
 }
@@ -128,6 +134,19 @@ Result<KeyScheme> whole_decoder(const formats::TensorSource& file, const familie
     return best.front();
 }
 
+/// The family that shares its keys with the scheme's, and has been published in the width that the file has; else the
+/// scheme's own.
+const families::Family& relative_of_width(const formats::TensorSource& file, const KeyScheme& scheme) {
+    const tensor::Shape& shape = file.find(scheme.key(scheme.family->dim.tensor))->shape;
+    const std::size_t axis = scheme.family->dim.axis;
+    if (axis >= shape.size() || shape[axis] == scheme.family->published.dim) return *scheme.family;
+    const auto found = std::ranges::find_if(families::all(), [&](const families::Family& family) {
+        return family.decoder == scheme.family->decoder && family.diffusers_class.empty() &&
+               family.published.dim == shape[axis];
+    });
+    return found == families::all().end() ? *scheme.family : *found;
+}
+
 }  // namespace
 
 std::string KeyScheme::key(std::string_view original) const {
@@ -163,7 +182,11 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
     if (best.most < best.parameters.size() || best.family == nullptr) {
         if (const auto stranger = stranger_in(file)) return fail(not_ours(file, *stranger));
     }
-    if (best.family != nullptr) return whole_decoder(file, *best.family, best.candidates, best.parameters);
+    if (best.family != nullptr) {
+        KG_TRY(auto scheme, whole_decoder(file, *best.family, best.candidates, best.parameters));
+        if (said.empty()) scheme.family = &relative_of_width(file, scheme);
+        return scheme;
+    }
     if (!said.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
     return fail(
         ErrorCode::NotFound,

@@ -50,6 +50,40 @@ TEST_F(DiffusersFolder, DoesNotSpeakForFilesOfOtherNames) {
     EXPECT_EQ(open(R"({"_class_name": "AutoencoderKLMochi"})", "vae.safetensors")->family().name, "wan2.1");
 }
 
+TEST_F(DiffusersFolder, StandsForTheCheckpointInIt) {
+    ASSERT_TRUE(open(R"({"_class_name": "AutoencoderKLQwenImage"})", kFile));
+    const auto opened = vae::Checkpoint::open(folder_.path().string());
+    ASSERT_TRUE(opened) << opened.error().message;
+    EXPECT_EQ(opened->family().name, "qwen-image");
+    EXPECT_EQ(opened->name(), (folder_.path() / kFile).string());
+
+    const auto pipeline = folder_.path() / "pipeline";
+    std::filesystem::create_directories(pipeline / "vae");
+    const auto empty = vae::Checkpoint::open(pipeline.string());
+    ASSERT_FALSE(empty);
+    EXPECT_EQ(empty.error().message,
+              pipeline.string() + ": a folder without diffusion_pytorch_model.safetensors, here or in vae/");
+    for (const char* name : {kFile, "config.json"})
+        std::filesystem::rename(folder_.path() / name, pipeline / "vae" / name);
+    EXPECT_EQ(vae::Checkpoint::open(pipeline.string())->family().name, "qwen-image");
+}
+
+TEST_F(DiffusersFolder, WhoseConfigIsOfAnotherDecoderIsRefused) {
+    EXPECT_TRUE(open(R"({"base_dim": 2, "z_dim": 16, "dim_mult": [1, 2, 4, 4], "is_residual": false,
+        "decoder_base_dim": null, "temperal_downsample": [false, true, true], "num_res_blocks": 2})",
+                     kFile));
+    const auto wider = open(R"({"base_dim": 96})", kFile);
+    ASSERT_FALSE(wider);
+    EXPECT_TRUE(wider.error().message.ends_with(
+        "its configuration says base_dim \"96\", the tensors are those of a Wan 2.1 decoder with 2"))
+        << wider.error().message;
+    const auto residual = open(R"({"is_residual": true})", kFile);
+    ASSERT_FALSE(residual);
+    EXPECT_TRUE(residual.error().message.ends_with(
+        "its configuration says is_residual \"true\", the tensors are those of a Wan 2.1 decoder with false"))
+        << residual.error().message;
+}
+
 TEST_F(DiffusersFolder, HasAReadableConfigOrNone) {
     const auto checkpoint = open("[1]", kFile);
     ASSERT_FALSE(checkpoint);

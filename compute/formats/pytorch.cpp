@@ -1,0 +1,152 @@
+// PyTorch's files (.pth, .pt, .ckpt, .bin): a zip archive of a pickle, which describes the tensors, and their storages.
+// Source: torch/serialization.py, pytorch/pytorch.
+#include <kinetograph/compute/formats/pytorch/archive.hpp>
+#include <kinetograph/compute/formats/pytorch/unpickler.hpp>
+#include <kinetograph/compute/formats/tensor_source.hpp>
+#include <kinetograph/compute/tensor/file_contents.hpp>
+#include <kinetograph/compute/tensor/quoted_name.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace kinetograph::formats {
+
+namespace {
+
+using torch_file::ArchiveEntry;
+using torch_file::PickledTensor;
+
+constexpr std::size_t kLongestPickle = 16U << 20U;
+
+const ArchiveEntry* find(std::span<const ArchiveEntry> entries, std::string_view name) {
+    const auto found = std::ranges::find(entries, name, &ArchiveEntry::name);
+    return found == entries.end() ? nullptr : &*found;
+}
+
+/// The pickle is FOLDER/data.pkl, whatever the folder is called; the rest is beside it.
+Result<const ArchiveEntry*> find_pickle(std::span<const ArchiveEntry> entries, const std::string& file) {
+    constexpr std::string_view kName = "/data.pkl";
+    const auto found = std::ranges::find_if(entries, [&](const ArchiveEntry& entry) {
+        return entry.name.ends_with(kName) && entry.name.find('/') == entry.name.size() - kName.size();
+    });
+    if (found == entries.end())
+        return fail(ErrorCode::Corrupt, "{}: a zip archive without data.pkl: PyTorch did not save it", file);
+    if (found->bytes.size() > kLongestPickle)
+        return fail(ErrorCode::Corrupt, "{}: a pickle of {} bytes, at most {} are read", file, found->bytes.size(),
+                    kLongestPickle);
+    return &*found;
+}
+
+/// The tensors of one archive as views, or copies where PyTorch stored them in another order.
+class Tensors {
+  public:
+    Tensors(std::span<const ArchiveEntry> entries, std::string folder, const std::string& file,
+            std::uint64_t most_copied)
+        : folder_(std::move(folder)), file_(file), copies_left_(most_copied) {
+        for (const ArchiveEntry& entry : entries) entries_.emplace(entry.name, entry.bytes);
+    }
+
+    Result<tensor::NamedTensor> view(const PickledTensor& tensor) {
+        KG_TRY(const auto storage, storage_of(tensor));
+        KG_TRY(const std::int64_t elements, checked_elements(tensor));
+        const std::uint64_t size = tensor::bytes_per_element(tensor.dtype);
+        const std::byte* first = storage.data() + static_cast<std::uint64_t>(tensor.offset) * size;
+        const tensor::TensorView view{tensor.dtype, tensor.shape, first, static_cast<std::uint64_t>(elements) * size};
+        if (elements == 0 || is_dense(tensor)) return tensor::NamedTensor{tensor.name, view};
+        return copied(tensor, view);
+    }
+
+    std::vector<std::shared_ptr<const void>> copies{};  ///< which views point into
+
+  private:
+    tl::unexpected<Error> wrong(const PickledTensor& tensor, std::string_view what) const {
+        return fail(ErrorCode::Corrupt, "{}: tensor {}: {}", file_, tensor::quoted_name(tensor.name), what);
+    }
+
+    Result<std::span<const std::byte>> storage_of(const PickledTensor& tensor) const {
+        const std::string name = folder_ + "data/" + tensor.storage;
+        const auto found = entries_.find(name);
+        if (found == entries_.end())
+            return wrong(tensor, fmt::format("its storage {} is not in the archive", tensor::quoted_name(name)));
+        const std::uint64_t size = tensor::bytes_per_element(tensor.dtype);
+        if (static_cast<std::uint64_t>(tensor.storage_elements) > found->second.size() / size)
+            return wrong(tensor, fmt::format("its storage {} has {} bytes, {} elements were announced",
+                                             tensor::quoted_name(name), found->second.size(), tensor.storage_elements));
+        return found->second;
+    }
+
+    /// How many there are, all of which are in the storage and no more than it has.
+    Result<std::int64_t> checked_elements(const PickledTensor& tensor) const {
+        KG_TRY(const std::int64_t elements, tensor::element_count(tensor.shape));
+        std::int64_t left = tensor.storage_elements - tensor.offset;  // that the last element may use up
+        if (left < 0 || elements > tensor.storage_elements) return wrong(tensor, "more elements than its storage has");
+        if (elements == 0) return elements;
+        for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+            const std::int64_t steps = tensor.shape[axis] - 1, stride = tensor.strides[axis];
+            if (steps == 0 || stride == 0) continue;
+            if (stride > left / steps) return wrong(tensor, "elements beyond the end of its storage");
+            left -= steps * stride;
+        }
+        if (left < 1) return wrong(tensor, "elements beyond the end of its storage");
+        return elements;
+    }
+
+    static bool is_dense(const PickledTensor& tensor) {
+        std::int64_t dense = 1;
+        for (std::size_t axis = tensor.shape.size(); axis-- > 0;) {
+            if (tensor.shape[axis] != 1 && tensor.strides[axis] != dense) return false;
+            dense *= tensor.shape[axis];
+        }
+        return true;
+    }
+
+    Result<tensor::NamedTensor> copied(const PickledTensor& tensor, const tensor::TensorView& view) {
+        if (view.bytes > copies_left_)
+            return wrong(tensor, "more copies of other tensors' elements than the file is large");
+        copies_left_ -= view.bytes;
+        const auto copy = std::make_shared<std::vector<std::byte>>(view.bytes);
+        const std::uint64_t size = tensor::bytes_per_element(view.dtype);
+        std::vector<std::int64_t> at(tensor.shape.size());
+        for (std::uint64_t i = 0; i < view.bytes; i += size) {
+            std::int64_t from = 0;
+            for (std::size_t axis = 0; axis < at.size(); ++axis) from += at[axis] * tensor.strides[axis];
+            std::memcpy(copy->data() + i, view.data + static_cast<std::uint64_t>(from) * size, size);
+            for (std::size_t axis = at.size(); axis-- > 0 && ++at[axis] == tensor.shape[axis];) at[axis] = 0;
+        }
+        copies.push_back(copy);
+        return tensor::NamedTensor{tensor.name, {view.dtype, view.shape, copy->data(), view.bytes}};
+    }
+
+    std::unordered_map<std::string, std::span<const std::byte>> entries_;
+    std::string folder_;
+    const std::string& file_;
+    std::uint64_t copies_left_;
+};
+
+Result<TensorSource> parse_archive(const OwnedBytes& contents, const std::string& name) {
+    KG_TRY(const auto entries, torch_file::read_archive(contents.bytes, name));
+    KG_TRY(const ArchiveEntry* pickle, find_pickle(entries, name));
+    const std::string folder = pickle->name.substr(0, pickle->name.find('/') + 1);
+    if (const ArchiveEntry* order = find(entries, folder + "byteorder");
+        order != nullptr &&
+        std::string_view(reinterpret_cast<const char*>(order->bytes.data()), order->bytes.size()) != "little")
+        return fail(ErrorCode::Unsupported, "{}: its numbers are not little-endian", name);
+    KG_TRY(const auto described, torch_file::unpickle(pickle->bytes, name));
+
+    TensorSource::Contents source{.name = name, .tensors = {}, .metadata = {}, .files = {contents.bytes}};
+    Tensors tensors(entries, folder, name, contents.bytes.size());
+    for (const PickledTensor& tensor : described) {
+        KG_TRY(auto view, tensors.view(tensor));
+        source.tensors.push_back(std::move(view));
+    }
+    source.owners = std::move(tensors.copies);
+    source.owners.push_back(contents.owner);
+    return TensorSource(std::move(source));
+}
+
+}  // namespace
+
+Format pytorch() { return {.first_bytes = "PK\x03\x04", .open = nullptr, .parse = parse_archive}; }
+
+}  // namespace kinetograph::formats

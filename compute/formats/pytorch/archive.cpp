@@ -1,0 +1,126 @@
+#include <kinetograph/compute/formats/pytorch/archive.hpp>
+#include <kinetograph/compute/tensor/quoted_name.hpp>
+
+#include <minizip/unzip.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+
+namespace kinetograph::formats::torch_file {
+
+namespace {
+
+constexpr std::uint64_t kMostEntries = 100'000;
+constexpr unsigned kEncrypted = 1;  // a bit of an entry's flags
+
+/// A file of minizip's whose bytes are in memory.
+struct MemoryFile {
+    std::span<const std::byte> bytes;
+    std::uint64_t position = 0;
+};
+
+void* open_memory(void* memory, const void*, int) { return memory; }
+int close_memory(void*, void*) { return 0; }
+int error_of_memory(void*, void*) { return 0; }
+ZPOS64_T tell_memory(void*, void* stream) { return static_cast<MemoryFile*>(stream)->position; }
+
+uLong read_memory(void*, void* stream, void* to, uLong size) {
+    auto& file = *static_cast<MemoryFile*>(stream);
+    const std::uint64_t left = file.bytes.size() - std::min<std::uint64_t>(file.position, file.bytes.size());
+    const std::uint64_t count = std::min<std::uint64_t>(size, left);
+    if (count > 0) std::memcpy(to, file.bytes.data() + file.position, count);
+    file.position += count;
+    return count;
+}
+
+uLong write_memory(void*, void*, const void*, uLong) { return 0; }
+
+long seek_memory(void*, void* stream, ZPOS64_T offset, int origin) {
+    auto& file = *static_cast<MemoryFile*>(stream);
+    const std::uint64_t size = file.bytes.size();
+    const std::uint64_t from = origin == ZLIB_FILEFUNC_SEEK_SET   ? 0
+                               : origin == ZLIB_FILEFUNC_SEEK_CUR ? file.position
+                                                                  : size;
+    if (offset > size || from > size - offset) return -1;
+    file.position = from + offset;
+    return 0;
+}
+
+struct CloseArchive {
+    void operator()(void* archive) const { unzClose(archive); }
+};
+using Archive = std::unique_ptr<void, CloseArchive>;
+
+struct StoredEntry {
+    ArchiveEntry entry;
+    std::uint32_t checksum = 0;
+};
+
+/// The entry at which `archive` stands.
+Result<StoredEntry> read_entry(void* archive, std::span<const std::byte> contents, const std::string& file) {
+    unz_file_info64 info{};
+    std::array<char, 1024> name{};
+    if (unzGetCurrentFileInfo64(archive, &info, name.data(), name.size() - 1, nullptr, 0, nullptr, 0) != UNZ_OK)
+        return fail(ErrorCode::Corrupt, "{}: its table of contents cannot be read", file);
+    const std::string known = name.data(), quoted = tensor::quoted_name(known);
+    if (info.compression_method != 0 || (info.flag & kEncrypted) != 0)
+        return fail(ErrorCode::Corrupt, "{}: entry {} is {}: PyTorch stores tensors as they are", file, quoted,
+                    (info.flag & kEncrypted) != 0 ? "encrypted" : "compressed");
+    if (unzOpenCurrentFile(archive) != UNZ_OK)
+        return fail(ErrorCode::Corrupt, "{}: entry {} does not begin where the table of contents has it", file, quoted);
+    const std::uint64_t begin = unzGetCurrentFileZStreamPos64(archive), size = info.uncompressed_size;
+    unzCloseCurrentFile(archive);
+    if (begin > contents.size() || size > contents.size() - begin)
+        return fail(ErrorCode::Corrupt, "{}: entry {} of {} bytes ends beyond the file: truncated?", file, quoted,
+                    size);
+    return StoredEntry{{known, contents.subspan(begin, size)}, static_cast<std::uint32_t>(info.crc)};
+}
+
+bool intact(const StoredEntry& stored) {
+    const std::span<const std::byte> bytes = stored.entry.bytes;
+    return crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()) == stored.checksum;
+}
+
+}  // namespace
+
+Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file) {
+    MemoryFile memory{contents};
+    zlib_filefunc64_def calls{open_memory, read_memory,  write_memory,    tell_memory,
+                              seek_memory, close_memory, error_of_memory, &memory};
+    // minizip passes the path on to open_memory.
+    const Archive archive(unzOpen2_64(&memory, &calls));
+    unz_global_info64 info{};
+    if (!archive || unzGetGlobalInfo64(archive.get(), &info) != UNZ_OK)
+        return fail(ErrorCode::Corrupt, "{}: a zip archive without a table of contents: truncated?", file);
+    if (info.number_entry > kMostEntries)
+        return fail(ErrorCode::Corrupt, "{}: {} entries, at most {} are read", file, info.number_entry, kMostEntries);
+    std::vector<StoredEntry> stored;
+    std::unordered_set<std::string> names;
+    for (std::uint64_t i = 0; i < info.number_entry; ++i) {
+        if ((i == 0 ? unzGoToFirstFile(archive.get()) : unzGoToNextFile(archive.get())) != UNZ_OK)
+            return fail(ErrorCode::Corrupt, "{}: its table of contents ends after {} of {} entries", file, i,
+                        info.number_entry);
+        KG_TRY(auto entry, read_entry(archive.get(), contents, file));
+        if (!names.insert(entry.entry.name).second)
+            return fail(ErrorCode::Corrupt, "{}: two entries {}", file, tensor::quoted_name(entry.entry.name));
+        stored.push_back(std::move(entry));
+    }
+    std::vector<char> good(stored.size());
+#pragma omp parallel for schedule(dynamic) if (contents.size() > 1U << 24U)
+    for (std::size_t i = 0; i < stored.size(); ++i) good[i] = intact(stored[i]) ? 1 : 0;
+    std::vector<ArchiveEntry> entries;
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+        if (good[i] == 0)
+            return fail(ErrorCode::Corrupt, "{}: the bytes of entry {} do not match their checksum: damaged", file,
+                        tensor::quoted_name(stored[i].entry.name));
+        entries.push_back(std::move(stored[i].entry));
+    }
+    return entries;
+}
+
+}  // namespace kinetograph::formats::torch_file

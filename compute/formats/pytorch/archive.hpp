@@ -1,0 +1,23 @@
+// The zip archive in which PyTorch stores a checkpoint: every entry uncompressed, so that its bytes are a view.
+#pragma once
+
+#include <kinetograph/engine/base/result.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kinetograph::formats::torch_file {
+
+struct ArchiveEntry {
+    std::string name;  ///< "archive/data/0"
+    std::span<const std::byte> bytes;
+};
+
+/// The entries of the archive in `contents`, whose views they are, in its own order. Errors: Corrupt, with the entry:
+/// no zip archive, an entry that is compressed, encrypted, beyond the end or named twice, bytes that do not match their
+/// checksum, more than 100,000 entries.
+Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file);
+
+}  // namespace kinetograph::formats::torch_file

@@ -1,0 +1,496 @@
+#include <kinetograph/compute/formats/pytorch/unpickler.hpp>
+#include <kinetograph/compute/tensor/quoted_name.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+
+namespace kinetograph::formats::torch_file {
+
+namespace {
+
+using tensor::DType;
+
+constexpr std::size_t kMostTensors = 100'000, kDeepest = 16, kLongestName = 1024;
+constexpr std::int64_t kMostDimensions = 32;
+
+// ---- values ---------------------------------------------------------------------------------------------------------
+
+enum class Function : std::uint8_t { RebuildTensor, RebuildParameter, OrderedDict, Size };
+
+struct Nothing {};  // None, booleans, floats, bytes: values that no tensor's description needs
+struct Mark {};
+struct Storage {
+    DType dtype = DType::F32;
+    const std::string* key = nullptr;
+    std::int64_t elements = 0;
+};
+struct Container;
+struct StorageType {
+    DType dtype = DType::F32;
+};
+
+/// Texts, containers and tensors are the unpickler's: a pickle can refer to them any number of times, and make cycles.
+using Value = std::variant<Nothing, Mark, std::int64_t, const std::string*, Storage, StorageType, Function, Container*,
+                           const PickledTensor*>;
+
+struct Container {
+    enum class Kind : std::uint8_t { Tuple, List, Dictionary } kind = Kind::Tuple;
+    std::vector<Value> items;  ///< of a dictionary: key, value, key, value...
+};
+
+/// What a name stands for, as GLOBAL has it: module and name.
+struct Known {
+    std::string_view module, name;
+    Value value;
+};
+
+const std::array<Known, 16>& known_names() {
+    static const std::array<Known, 16> names{{
+        {"torch._utils", "_rebuild_tensor_v2", Function::RebuildTensor},
+        {"torch._utils", "_rebuild_parameter", Function::RebuildParameter},
+        {"collections", "OrderedDict", Function::OrderedDict},
+        {"torch", "Size", Function::Size},
+        {"torch", "FloatStorage", StorageType{DType::F32}},
+        {"torch", "HalfStorage", StorageType{DType::F16}},
+        {"torch", "BFloat16Storage", StorageType{DType::BF16}},
+        {"torch", "DoubleStorage", StorageType{DType::F64}},
+        {"torch", "LongStorage", StorageType{DType::I64}},
+        {"torch", "IntStorage", StorageType{DType::I32}},
+        {"torch", "ShortStorage", StorageType{DType::I16}},
+        {"torch", "CharStorage", StorageType{DType::I8}},
+        {"torch", "ByteStorage", StorageType{DType::U8}},
+        {"torch", "BoolStorage", StorageType{DType::Bool}},
+        {"torch", "Float8_e4m3fnStorage", StorageType{DType::F8E4M3}},
+        {"torch", "Float8_e5m2Storage", StorageType{DType::F8E5M2}},
+    }};
+    return names;
+}
+
+// ---- the machine ----------------------------------------------------------------------------------------------------
+
+class Unpickler {
+  public:
+    Unpickler(std::span<const std::byte> pickle, const std::string& file) : rest_(pickle), file_(file) {}
+
+    Result<std::vector<PickledTensor>> run() {
+        while (!stopped_) KG_CHECK(step());
+        KG_TRY(const Value root, pop());
+        if (const auto* const* dictionary = std::get_if<Container*>(&root)) KG_CHECK(list_tensors(**dictionary, "", 1));
+        return std::move(listed_);
+    }
+
+  private:
+    // ---- bytes ------------------------------------------------------------------------------------------------------
+
+    template <class... Parts>
+    tl::unexpected<Error> corrupt(fmt::format_string<Parts...> format, Parts&&... parts) const {
+        return fail(ErrorCode::Corrupt, "{}: its pickle {}", file_, fmt::format(format, std::forward<Parts>(parts)...));
+    }
+
+    Result<std::span<const std::byte>> take(std::uint64_t count) {
+        if (count > rest_.size()) return corrupt("ends early");
+        const auto taken = rest_.first(count);
+        rest_ = rest_.subspan(count);
+        return taken;
+    }
+
+    /// Little-endian, of `bytes` bytes.
+    Result<std::uint64_t> take_number(std::size_t bytes) {
+        KG_TRY(const auto taken, take(bytes));
+        std::uint64_t number = 0;
+        for (std::size_t i = 0; i < bytes; ++i) number |= std::to_integer<std::uint64_t>(taken[i]) << (8 * i);
+        return number;
+    }
+
+    /// Whose length comes before it, in `length_bytes` bytes.
+    Result<std::string> take_text(std::size_t length_bytes) {
+        KG_TRY(const std::uint64_t length, take_number(length_bytes));
+        KG_TRY(const auto taken, take(length));
+        return std::string(reinterpret_cast<const char*>(taken.data()), taken.size());
+    }
+
+    Result<std::string> take_line() {
+        const auto end = std::ranges::find(rest_, std::byte{'\n'});
+        if (end == rest_.end()) return corrupt("ends early");
+        const auto length = static_cast<std::size_t>(end - rest_.begin());
+        std::string line(reinterpret_cast<const char*>(rest_.data()), length);
+        rest_ = rest_.subspan(length + 1);
+        return line;
+    }
+
+    // ---- the stack --------------------------------------------------------------------------------------------------
+
+    void push(Value value) { stack_.push_back(std::move(value)); }
+
+    Result<Value> pop() {
+        if (stack_.empty()) return corrupt("takes more than it has made");
+        Value value = std::move(stack_.back());
+        stack_.pop_back();
+        return value;
+    }
+
+    Result<std::vector<Value>> pop_to_mark() {
+        auto mark = stack_.size();
+        while (mark > 0 && !std::holds_alternative<Mark>(stack_[mark - 1])) --mark;
+        if (mark == 0) return corrupt("takes more than it has made");
+        std::vector<Value> items(std::make_move_iterator(stack_.begin() + static_cast<std::ptrdiff_t>(mark)),
+                                 std::make_move_iterator(stack_.end()));
+        stack_.resize(mark - 1);
+        return items;
+    }
+
+    Container& make(Container::Kind kind, std::vector<Value> items = {}) {
+        Container& made = containers_.emplace_back(Container{kind, std::move(items)});
+        push(&made);
+        return made;
+    }
+
+    Result<void> tuple_of(std::size_t count) {
+        std::vector<Value> items(count);
+        for (std::size_t i = count; i-- > 0;) {
+            KG_TRY(items[i], pop());
+        }
+        make(Container::Kind::Tuple, std::move(items));
+        return {};
+    }
+
+    /// Adds to the container under what was just popped.
+    Result<void> add(Container::Kind kind, std::vector<Value> items) {
+        auto* const* target = stack_.empty() ? nullptr : std::get_if<Container*>(&stack_.back());
+        if (target == nullptr || (*target)->kind != kind ||
+            (kind == Container::Kind::Dictionary && items.size() % 2 != 0))
+            return corrupt("puts items into what is no {}", kind == Container::Kind::List ? "list" : "dictionary");
+        auto& into = (*target)->items;
+        into.insert(into.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+        return {};
+    }
+
+    Result<void> add_popped(Container::Kind kind, std::size_t count) {
+        std::vector<Value> items(count);
+        for (std::size_t i = count; i-- > 0;) {
+            KG_TRY(items[i], pop());
+        }
+        return add(kind, std::move(items));
+    }
+
+    Result<void> remember(std::uint64_t index) {
+        if (stack_.empty()) return corrupt("takes more than it has made");
+        memo_[index] = stack_.back();
+        return {};
+    }
+
+    Result<void> recall(std::uint64_t index) {
+        const auto found = memo_.find(index);
+        if (found == memo_.end()) return corrupt("refers to what it has not made");
+        push(found->second);
+        return {};
+    }
+
+    // ---- names and what is called -----------------------------------------------------------------------------------
+
+    Result<void> push_known(const std::string& module, const std::string& name) {
+        for (const Known& known : known_names()) {
+            if (known.module != module || known.name != name) continue;
+            push(known.value);
+            return {};
+        }
+        return corrupt("wants {}, which no tensor needs: refused", tensor::quoted_name(module + "." + name));
+    }
+
+    Result<void> push_known_from_stack() {
+        KG_TRY(const Value name, pop());
+        KG_TRY(const Value module, pop());
+        const auto* const* name_text = std::get_if<const std::string*>(&name);
+        const auto* const* module_text = std::get_if<const std::string*>(&module);
+        if (name_text == nullptr || module_text == nullptr) return corrupt("wants something without a name");
+        return push_known(**module_text, **name_text);
+    }
+
+    Result<void> call() {
+        KG_TRY(const Value arguments, pop());
+        KG_TRY(const Value callee, pop());
+        const auto* const* given = std::get_if<Container*>(&arguments);
+        const auto* function = std::get_if<Function>(&callee);
+        if (given == nullptr || (*given)->kind != Container::Kind::Tuple || function == nullptr)
+            return corrupt("calls what is no function: refused");
+        const std::vector<Value>& items = (*given)->items;
+        switch (*function) {
+            case Function::RebuildTensor:
+                return rebuild_tensor(items);
+            case Function::RebuildParameter:
+                if (items.empty() || !std::holds_alternative<const PickledTensor*>(items.front()))
+                    return corrupt("describes a parameter without a tensor");
+                push(items.front());
+                return {};
+            case Function::OrderedDict:
+                make(Container::Kind::Dictionary);
+                return {};
+            case Function::Size:
+                if (items.empty() || !std::holds_alternative<Container*>(items.front()))
+                    return corrupt("describes a shape without numbers");
+                push(items.front());
+                return {};
+        }
+        return {};
+    }
+
+    /// ("storage", type, key, location, elements)
+    Result<void> push_storage() {
+        KG_TRY(const Value id, pop());
+        const auto* const* tuple = std::get_if<Container*>(&id);
+        const std::vector<Value>* items = tuple != nullptr ? &(*tuple)->items : nullptr;
+        if (items == nullptr || items->size() < 5) return corrupt("refers to what is no storage of a tensor");
+        const auto* const* kind = std::get_if<const std::string*>(items->data());
+        const auto* const* key = std::get_if<const std::string*>(&(*items)[2]);
+        const auto* type = std::get_if<StorageType>(&(*items)[1]);
+        const auto* elements = std::get_if<std::int64_t>(&(*items)[4]);
+        if (kind == nullptr || **kind != "storage" || type == nullptr || key == nullptr || elements == nullptr ||
+            *elements < 0)
+            return corrupt("refers to what is no storage of a tensor");
+        push(Storage{type->dtype, *key, *elements});
+        return {};
+    }
+
+    /// Numbers of 0 or more.
+    static std::optional<std::vector<std::int64_t>> numbers(const Value& value) {
+        const auto* const* container = std::get_if<Container*>(&value);
+        if (container == nullptr || (*container)->items.size() > static_cast<std::size_t>(kMostDimensions))
+            return std::nullopt;
+        std::vector<std::int64_t> result;
+        for (const Value& item : (*container)->items) {
+            const auto* number = std::get_if<std::int64_t>(&item);
+            if (number == nullptr || *number < 0) return std::nullopt;
+            result.push_back(*number);
+        }
+        return result;
+    }
+
+    /// (storage, offset, shape, strides, ...)
+    Result<void> rebuild_tensor(const std::vector<Value>& items) {
+        const auto* storage = items.size() >= 4 ? std::get_if<Storage>(items.data()) : nullptr;
+        const auto* offset = storage != nullptr ? std::get_if<std::int64_t>(&items[1]) : nullptr;
+        if (offset == nullptr || *offset < 0) return corrupt("describes a tensor without a storage");
+        auto shape = numbers(items[2]), strides = numbers(items[3]);
+        if (!shape || !strides || shape->size() != strides->size())
+            return corrupt("describes a tensor without a shape");
+        push(&tensors_.emplace_back(PickledTensor{"", *storage->key, storage->dtype, storage->elements, *offset,
+                                                  std::move(*shape), std::move(*strides)}));
+        return {};
+    }
+
+    // ---- opcodes ----------------------------------------------------------------------------------------------------
+
+    Result<void> step() {
+        KG_TRY(const auto opcode, take(1));
+        const auto code = static_cast<char>(std::to_integer<unsigned char>(opcode.front()));
+        KG_TRY(const bool is_value, push_plain_value(code));
+        if (is_value) return {};
+        switch (code) {
+            case '\x80':  // PROTO
+                return skip(1);
+            case '\x95':  // FRAME
+                return skip(8);
+            case '.':  // STOP
+                stopped_ = true;
+                return {};
+            case '(':  // MARK
+                push(Mark{});
+                return {};
+            case '0':  // POP
+                return drop(pop());
+            case '1':  // POP_MARK
+                return drop(pop_to_mark());
+            case ')':  // EMPTY_TUPLE
+                make(Container::Kind::Tuple);
+                return {};
+            case '\x85':  // TUPLE1, TUPLE2, TUPLE3
+            case '\x86':
+            case '\x87':
+                return tuple_of(static_cast<std::size_t>(code - '\x84'));
+            case 't': {  // TUPLE
+                KG_TRY(auto items, pop_to_mark());
+                make(Container::Kind::Tuple, std::move(items));
+                return {};
+            }
+            case ']':  // EMPTY_LIST
+                make(Container::Kind::List);
+                return {};
+            case '}':  // EMPTY_DICT
+                make(Container::Kind::Dictionary);
+                return {};
+            case 'a':  // APPEND
+                return add_popped(Container::Kind::List, 1);
+            case 's':  // SETITEM
+                return add_popped(Container::Kind::Dictionary, 2);
+            case 'e': {  // APPENDS
+                KG_TRY(auto items, pop_to_mark());
+                return add(Container::Kind::List, std::move(items));
+            }
+            case 'u': {  // SETITEMS
+                KG_TRY(auto items, pop_to_mark());
+                return add(Container::Kind::Dictionary, std::move(items));
+            }
+            default:
+                return step_of_names(code, opcode.front());
+        }
+    }
+
+    Result<void> step_of_names(char code, std::byte opcode) {
+        switch (code) {
+            case 'q':  // BINPUT
+            case 'r':  // LONG_BINPUT
+            {
+                KG_TRY(const auto index, take_number(code == 'q' ? 1 : 4));
+                return remember(index);
+            }
+            case '\x94':  // MEMOIZE
+                return remember(memo_.size());
+            case 'h':  // BINGET
+            case 'j':  // LONG_BINGET
+            {
+                KG_TRY(const auto index, take_number(code == 'h' ? 1 : 4));
+                return recall(index);
+            }
+            case 'c': {  // GLOBAL
+                KG_TRY(const auto module, take_line());
+                KG_TRY(const auto name, take_line());
+                return push_known(module, name);
+            }
+            case '\x93':  // STACK_GLOBAL
+                return push_known_from_stack();
+            case 'R':  // REDUCE
+                return call();
+            case 'Q':  // BINPERSID
+                return push_storage();
+            case 'b':  // BUILD: attributes of a dictionary (state_dict's _metadata)
+            {
+                KG_CHECK(pop());
+                const auto* const* target = stack_.empty() ? nullptr : std::get_if<Container*>(&stack_.back());
+                if (target == nullptr) return corrupt("sets attributes of what is no dictionary: refused");
+                return {};
+            }
+            default:
+                return corrupt("has opcode {:#04x}, which no checkpoint of tensors has: refused",
+                               std::to_integer<unsigned>(opcode));
+        }
+    }
+
+    /// Whether the opcode is one that makes a number, a text or nothing.
+    Result<bool> push_plain_value(char code) {
+        switch (code) {
+            case 'N':     // NONE
+            case '\x88':  // NEWTRUE, NEWFALSE
+            case '\x89':
+                push(Nothing{});
+                return true;
+            case 'G':  // BINFLOAT
+                KG_CHECK(take(8));
+                push(Nothing{});
+                return true;
+            case 'J':  // BININT
+            {
+                KG_TRY(const auto number, take_number(4));
+                push(std::int64_t{static_cast<std::int32_t>(static_cast<std::uint32_t>(number))});
+                return true;
+            }
+            case 'K':  // BININT1, BININT2
+            case 'M': {
+                KG_TRY(const auto number, take_number(code == 'K' ? 1 : 2));
+                push(static_cast<std::int64_t>(number));
+                return true;
+            }
+            case '\x8a':  // LONG1
+                return push_long();
+            case 'X':  // BINUNICODE, SHORT_BINUNICODE, BINUNICODE8
+            case '\x8c':
+            case '\x8d': {
+                KG_TRY(auto text, take_text(code == 'X' ? 4 : code == '\x8c' ? 1 : 8));
+                push(&texts_.emplace_back(std::move(text)));
+                return true;
+            }
+            case 'B':  // BINBYTES, BINSTRING, SHORT_BINBYTES, SHORT_BINSTRING
+            case 'T':
+            case 'C':
+            case 'U':
+                KG_CHECK(take_text(code == 'B' || code == 'T' ? 4 : 1));
+                push(Nothing{});
+                return true;
+            default:
+                return false;
+        }
+    }
+
+    /// Two's complement of any length; of more than 64 bits no tensor needs.
+    Result<bool> push_long() {
+        KG_TRY(const auto length, take_number(1));
+        if (length > 8) return corrupt("has a number of {} bytes, which no tensor needs", length);
+        KG_TRY(auto number, take_number(length));
+        const bool negative = length > 0 && (number >> (8 * length - 1) & 1) != 0;
+        if (negative && length < 8) number |= ~std::uint64_t{0} << (8 * length);
+        push(static_cast<std::int64_t>(number));
+        return true;
+    }
+
+    Result<void> skip(std::uint64_t count) { return drop(take(count)); }
+
+    template <class T>
+    static Result<void> drop(Result<T> result) {
+        if (!result) return fail(std::move(result.error()));
+        return {};
+    }
+
+    // ---- what was made ----------------------------------------------------------------------------------------------
+
+    /// The tensors in `dictionary` and those in it. Each dictionary is listed where it is met first.
+    Result<void> list_tensors(const Container& dictionary, const std::string& prefix, std::size_t depth) {
+        if (dictionary.kind != Container::Kind::Dictionary || !met_.insert(&dictionary).second) return {};
+        if (depth > kDeepest) return corrupt("has dictionaries more than {} deep", kDeepest);
+        for (std::size_t i = 0; i + 1 < dictionary.items.size(); i += 2) {
+            const auto* const* text = std::get_if<const std::string*>(&dictionary.items[i]);
+            const auto* number = std::get_if<std::int64_t>(&dictionary.items[i]);
+            if (text == nullptr && number == nullptr) continue;
+            const std::string name = prefix + (text != nullptr ? **text : std::to_string(*number));
+            if (name.size() > kLongestName) return corrupt("has a name of {} bytes", name.size());
+            const Value& item = dictionary.items[i + 1];
+            if (const auto* const* inner = std::get_if<Container*>(&item))
+                KG_CHECK(list_tensors(**inner, name + ".", depth + 1));
+            if (const auto* const* found = std::get_if<const PickledTensor*>(&item)) KG_CHECK(list(**found, name));
+        }
+        return {};
+    }
+
+    Result<void> list(const PickledTensor& tensor, const std::string& name) {
+        if (!names_.insert(name).second) return corrupt("has two tensors {}", tensor::quoted_name(name));
+        if (listed_.size() == kMostTensors) return corrupt("has more than {} tensors", kMostTensors);
+        listed_.push_back(tensor);
+        listed_.back().name = name;
+        return {};
+    }
+
+    std::span<const std::byte> rest_;
+    const std::string& file_;
+    bool stopped_ = false;
+    std::vector<Value> stack_;
+    std::unordered_map<std::uint64_t, Value> memo_;
+    std::deque<std::string> texts_;
+    std::deque<Container> containers_;
+    std::deque<PickledTensor> tensors_;
+    std::unordered_set<const Container*> met_;
+    std::unordered_set<std::string> names_;
+    std::vector<PickledTensor> listed_;
+};
+
+}  // namespace
+
+Result<std::vector<PickledTensor>> unpickle(std::span<const std::byte> pickle, const std::string& file) {
+    return Unpickler(pickle, file).run();
+}
+
+}  // namespace kinetograph::formats::torch_file

@@ -1,0 +1,34 @@
+// A reader of pickles that builds tensors, containers, numbers and text, and calls nothing.
+//
+// A pickle is a program for a stack machine, which in Python may call any function. Here a name is only compared with
+// those that a checkpoint of tensors needs (torch._utils._rebuild_tensor_v2, collections.OrderedDict,
+// torch.FloatStorage and the like); any other is refused, by name. Sources: Python's pickletools (the opcodes),
+// torch/_utils.py and torch/serialization.py (what they are used for).
+#pragma once
+
+#include <kinetograph/compute/tensor/tensor.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kinetograph::formats::torch_file {
+
+/// A tensor as the pickle describes it; the elements are in the storage of that key.
+struct PickledTensor {
+    std::string name;  ///< the keys on the way to it, joined by dots: "state_dict.decoder.conv1.weight"
+    std::string storage;
+    tensor::DType dtype = tensor::DType::F32;
+    std::int64_t storage_elements = 0;
+    std::int64_t offset = 0;  ///< elements
+    tensor::Shape shape;
+    std::vector<std::int64_t> strides;  ///< elements, as many as dimensions, 0 or more
+};
+
+/// The tensors in the dictionaries that the pickle holds, in its order. Time and memory are bounded by its length.
+/// Errors: Corrupt, with what is wrong: a name that no checkpoint of tensors needs, an opcode that none has, a pickle
+/// that ends early or contradicts itself, two tensors of one name, dictionaries more than 16 deep, more than 100,000
+/// tensors.
+Result<std::vector<PickledTensor>> unpickle(std::span<const std::byte> pickle, const std::string& file);
+
+}  // namespace kinetograph::formats::torch_file

@@ -1,0 +1,142 @@
+// Checkpoints of PyTorch's: one that PyTorch has written, and archives that nobody should open.
+#include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/tests/compute/formats/pytorch_archive.hpp>
+#include <kinetograph/tests/golden/golden.hpp>
+
+#include <gtest/gtest.h>
+
+namespace kinetograph::formats {
+namespace {
+
+using test::Pickle;
+
+std::string floats(const std::vector<float>& values) {
+    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+Result<TensorSource> parse_text(const std::string& bytes) {
+    const auto kept = std::make_shared<const std::string>(bytes);
+    return parse({std::as_bytes(std::span(*kept)), kept}, "vae.pth");
+}
+
+/// An archive of that pickle and storages "0", "1", ...
+Result<TensorSource> open_archive(const std::string& pickle, const std::vector<std::string>& storages = {}) {
+    std::vector<test::ZipEntry> entries{{"vae/data.pkl", pickle}, {"vae/byteorder", "little"}};
+    for (std::size_t i = 0; i < storages.size(); ++i) entries.push_back({"vae/data/" + std::to_string(i), storages[i]});
+    return parse_text(test::zip_of(entries));
+}
+
+std::string refusal(const Result<TensorSource>& source) {
+    if (source) return "accepted";
+    EXPECT_TRUE(source.error().message.starts_with("vae.pth: ")) << source.error().message;
+    return source.error().message.substr(9);
+}
+
+std::vector<float> values_of(const TensorSource& source, const std::string& name) {
+    return tensor::to_f32(*source.find(name), name).value();
+}
+
+TEST(PyTorchFile, IsTheCheckpointThatPyTorchSaved) {
+    const auto saved = vae::Checkpoint::open((golden::folder() / "wan21_dim1.pth").string());
+    ASSERT_TRUE(saved) << saved.error().message;
+    const auto wanted = vae::Checkpoint::open("synthetic:wan2.1,dim=1").value();
+    EXPECT_EQ(saved->family().name, "wan2.1");
+    EXPECT_EQ(saved->dtype(), tensor::DType::BF16);
+    ASSERT_EQ(saved->tensor_names(), wanted.tensor_names());
+    for (const std::string& name : wanted.tensor_names()) {
+        std::vector<float> rounded = wanted.load(name).value();
+        for (float& value : rounded) value = tensor::from_bf16(tensor::to_bf16(value));
+        EXPECT_EQ(saved->load(name).value(), rounded) << name;
+    }
+}
+
+TEST(PyTorchFile, NamesTensorsByTheKeysOnTheWayAndIgnoresTheRest) {
+    const Pickle inner = Pickle().set("w", Pickle::tensor("0", 6, 2, {2, 2}, {2, 1}));
+    const auto source = open_archive(Pickle()
+                                         .set("epoch", Pickle::number(3))
+                                         .set("note", Pickle::text("text"))
+                                         .set("lr", std::string("G\x3f\xf0\0\0\0\0\0\0", 9))
+                                         .set("state_dict", inner.dictionary())
+                                         .bytes(),
+                                     {floats({0, 1, 2, 3, 4, 5})});
+    ASSERT_TRUE(source) << source.error().message;
+    ASSERT_EQ(source->tensors().size(), 1U);
+    EXPECT_EQ(source->find("state_dict.w")->shape, (tensor::Shape{2, 2}));
+    EXPECT_EQ(values_of(*source, "state_dict.w"), (std::vector<float>{2, 3, 4, 5}));
+}
+
+TEST(PyTorchFile, PutsTransposedElementsInOrder) {
+    const auto source = open_archive(Pickle().set("w", Pickle::tensor("0", 6, 0, {3, 2}, {1, 3})).bytes(),
+                                     {floats({0, 1, 2, 3, 4, 5})});
+    ASSERT_TRUE(source) << source.error().message;
+    EXPECT_EQ(values_of(*source, "w"), (std::vector<float>{0, 3, 1, 4, 2, 5}));
+}
+
+TEST(PyTorchFile, ThatCallsAFunctionIsRefusedByItsName) {
+    const std::string call = "(" + Pickle::text("rm -rf /") + "tR";
+    EXPECT_EQ(refusal(open_archive(Pickle().set("w", Pickle::name("os", "system") + call).bytes())),
+              "its pickle wants \"os.system\", which no tensor needs: refused");
+    EXPECT_EQ(refusal(open_archive(
+                  Pickle().set("w", Pickle::text("builtins") + Pickle::text("eval") + "\x93" + call).bytes())),
+              "its pickle wants \"builtins.eval\", which no tensor needs: refused");
+    EXPECT_EQ(refusal(open_archive("\x80\x02}(i__main__\nModel\n.")),
+              "its pickle has opcode 0x69, which no checkpoint of tensors has: refused");
+    EXPECT_EQ(refusal(open_archive(Pickle().set("w", Pickle::text("x") + ")R").bytes())),
+              "its pickle calls what is no function: refused");
+}
+
+TEST(PyTorchFile, ThatEndsEarlyOrContradictsItselfIsRefused) {
+    const auto of = [](const std::string& pickle) { return refusal(open_archive(pickle)); };
+    EXPECT_EQ(of(""), "its pickle ends early");
+    EXPECT_EQ(of("\x80\x02X\xff\xff\xff\x7f"), "its pickle ends early");
+    EXPECT_EQ(of("\x80\x02."), "its pickle takes more than it has made");
+    EXPECT_EQ(of("\x80\x02u."), "its pickle takes more than it has made");
+    EXPECT_EQ(of("\x80\x02h\x07."), "its pickle refers to what it has not made");
+    EXPECT_EQ(of("\x80\x02]NNs."), "its pickle puts items into what is no dictionary");
+    EXPECT_EQ(of("\x80\x02NQ."), "its pickle refers to what is no storage of a tensor");
+    const std::string tensor = Pickle::tensor("0", 1, 0, {1}, {1});
+    EXPECT_EQ(of(Pickle().set("w", tensor).set("w", tensor).bytes()), "its pickle has two tensors \"w\"");
+}
+
+TEST(PyTorchFile, MayReferToItselfWithoutEnd) {
+    const auto source = open_archive("\x80\x02}q\x01(" + Pickle::text("self") + "h\x01u.");
+    ASSERT_TRUE(source) << source.error().message;
+    EXPECT_TRUE(source->tensors().empty());
+}
+
+TEST(PyTorchFile, WhoseTensorsAreNotInItsStoragesIsRefused) {
+    const auto of = [](const std::string& tensor) {
+        return refusal(open_archive(Pickle().set("w", tensor).bytes(), {floats({0, 1, 2, 3})}));
+    };
+    EXPECT_EQ(of(Pickle::tensor("7", 4, 0, {4}, {1})),
+              "tensor \"w\": its storage \"vae/data/7\" is not in the archive");
+    EXPECT_EQ(of(Pickle::tensor("0", 5, 0, {5}, {1})),
+              "tensor \"w\": its storage \"vae/data/0\" has 16 bytes, 5 elements were announced");
+    EXPECT_EQ(of(Pickle::tensor("0", 4, 1, {4}, {1})), "tensor \"w\": elements beyond the end of its storage");
+    EXPECT_EQ(of(Pickle::tensor("0", 4, 0, {2}, {4})), "tensor \"w\": elements beyond the end of its storage");
+    EXPECT_EQ(of(Pickle::tensor("0", 4, 0, {2}, {2'000'000'000})),
+              "tensor \"w\": elements beyond the end of its storage");
+    EXPECT_EQ(of(Pickle::tensor("0", 4, 0, {1000}, {0})), "tensor \"w\": more elements than its storage has");
+}
+
+TEST(PyTorchFile, WhoseArchiveIsDamagedIsRefused) {
+    const std::string pickle = Pickle().set("w", Pickle::tensor("0", 1, 0, {1}, {1})).bytes();
+    const std::vector<test::ZipEntry> entries{{"vae/data.pkl", pickle}, {"vae/data/0", floats({1})}};
+    const std::string good = test::zip_of(entries);
+    ASSERT_TRUE(parse_text(good));
+    EXPECT_EQ(refusal(parse_text(good.substr(0, good.size() / 2))),
+              "a zip archive without a table of contents: truncated?");
+    std::string changed = good;
+    changed[good.find("vae/data/0") + std::string("vae/data/0").size()] ^= 1;
+    EXPECT_EQ(refusal(parse_text(changed)), "the bytes of entry \"vae/data/0\" do not match their checksum: damaged");
+    EXPECT_EQ(refusal(parse_text(test::zip_of({{"vae/data.pkl", pickle, 8}}))),
+              "entry \"vae/data.pkl\" is compressed: PyTorch stores tensors as they are");
+    EXPECT_EQ(refusal(parse_text(test::zip_of({{"a.txt", "b"}}))),
+              "a zip archive without data.pkl: PyTorch did not save it");
+    EXPECT_EQ(refusal(parse_text(test::zip_of({entries[0], entries[1], entries[1]}))), "two entries \"vae/data/0\"");
+    EXPECT_EQ(refusal(parse_text(test::zip_of({entries[0], {"vae/byteorder", "big"}}))),
+              "its numbers are not little-endian");
+}
+
+}  // namespace
+}  // namespace kinetograph::formats
