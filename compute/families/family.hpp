@@ -41,6 +41,7 @@ struct Family {
     WidthIn dim, z_dim;             ///< where a checkpoint has them
     LatentStatistics statistics;    ///< of the published checkpoint
     /// What config.json says of a decoder of those widths, in JSON, by key; fields that it leaves out may differ.
+    /// Null: the family is in no such folder.
     std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;
     nn::Network (*decoder)(const Widths& widths) = nullptr;
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of `decoder`

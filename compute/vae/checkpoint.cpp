@@ -139,6 +139,7 @@ Result<void> Checkpoint::State::read_widths() {
 
 /// What config.json, which a diffusers folder has beside its tensors, says of them.
 Result<void> Checkpoint::State::check_config() const {
+    if (scheme.family->config == nullptr) return {};
     for (const auto& [key, value] : scheme.family->config(widths)) {
         const auto said = file->metadata().find(key);
         if (said == file->metadata().end() || said->second == "null" || said->second == value) continue;

@@ -321,7 +321,7 @@ class Stream:
 class Decoder:
     """A checkpoint on a device: ``Decoder("vae.safetensors").decode(latents)``.
 
-    weights    a path, "synthetic:wan2.1,dim=8", or the bytes of a safetensors file
+    weights    a path, "synthetic:wan2.1,dim=8", or the bytes of a checkpoint of one file
     device     "auto", "cpu", "cuda", "hip:1", "cuda:GPU-..."; auto is a GPU that can decode, else the CPU
     precision  "bf16", "fp16", "fp32" or "fp8"
     normalized whether latents are as a diffusion model makes them (True) or as the decoder takes them, z * std + mean

@@ -10,7 +10,7 @@ import kinetograph as kg
 
 PACKAGE = pathlib.Path(kg.__file__).parent
 BROUGHT = PACKAGE.parent / "kinetograph.libs"
-OF_THE_SYSTEM = re.compile(r"(ld-linux.*|libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+)\.so")
+OF_THE_SYSTEM = re.compile(r"(ld-linux.*|libc|libm|libdl|libpthread|librt|libz|libgcc_s|libstdc\+\+)\.so")
 
 pytestmark = pytest.mark.skipif(not BROUGHT.exists(), reason="the package was not installed from a repaired wheel")
 

@@ -82,7 +82,7 @@ void state_memory(const vae::StackMemory& memory, const accel::DeviceInfo& devic
 }
 
 std::string weights_help() {
-    return fmt::format("a safetensors file, or synthetic:FAMILY[,dim=N] of {}",
+    return fmt::format("a checkpoint (safetensors, .pth, .gguf, a diffusers folder), or synthetic:FAMILY[,dim=N] of {}",
                        families::any_of(&families::Family::name));
 }
 

@@ -127,11 +127,11 @@ class Unpickler {
 
     // ---- the stack --------------------------------------------------------------------------------------------------
 
-    void push(Value value) { stack_.push_back(std::move(value)); }
+    void push(Value value) { stack_.push_back(value); }
 
     Result<Value> pop() {
         if (stack_.empty()) return corrupt("takes more than it has made");
-        Value value = std::move(stack_.back());
+        const Value value = stack_.back();
         stack_.pop_back();
         return value;
     }

@@ -172,10 +172,10 @@ typedef struct kg_weights_info {
     const float* latents_std;
 } kg_weights_info;
 
-/* A safetensors file, the index of several, or "synthetic:wan2.1[,dim=N]". Errors: NOT_FOUND (file, tensors), CORRUPT,
+/* A checkpoint (docs/families.md: files of any format, folders) or "synthetic:FAMILY[,dim=N]". Errors: NOT_FOUND (file, tensors), CORRUPT,
  * INVALID_ARGUMENT (another VAE, wrong shapes or types, values that are not finite). */
 KG_API kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** weights);
-/* The contents of a safetensors file in memory. They stay unchanged until `release` is called with `user`, which is
+/* The contents of a checkpoint of one file in memory. They stay unchanged until `release` is called with `user`, which is
  * when nothing uses them any more, or before this returns an error; `release` may be NULL. `name` is for messages. */
 KG_API kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
                                   void (*release)(void* user), void* user, kg_weights** weights);
