@@ -12,7 +12,7 @@ namespace kinetograph::ui {
 /// What every panel shows at once: the pass that was clicked anywhere, and a step that was kept.
 struct Selection {
     profile::NameId pass = 0, track = 0;
-    profile::PlanId plan = profile::kNoPlan;  ///< what the graph and the memory show; kNoPlan: the newest
+    profile::PlanId plan = profile::kNoPlan;        ///< what the graph and the memory show; kNoPlan: the newest
     std::shared_ptr<const profile::Spike> spike{};  ///< what the timeline shows in the place of the newest spans
     void select(profile::NameId name, profile::NameId on, profile::PlanId of) {
         pass = name;

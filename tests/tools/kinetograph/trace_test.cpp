@@ -29,8 +29,7 @@ TEST(TraceProgram, ShowsPassesLanesAndStepsOfACapture) {
     const auto result = run_program({"trace", capture(folder, "trace.json"), "--top", "5"});
     ASSERT_EQ(result.exit_code, 0) << result.messages;
     expect_all(result.out, {"decoder.", "accelerator", "p99", "TFLOP/s", "-cpu", "more passes (--top)",
-                            "commit: ", "busy", "steps, the first",
-                            "roofline of accelerator: "});
+                            "commit: ", "busy", "steps, the first", "roofline of accelerator: "});
 }
 
 TEST(TraceProgram, ComparesTwoCapturesPassByPass) {
