@@ -156,8 +156,9 @@ Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& 
     }
 }
 
-constexpr session::StreamOptions kStream{
-    .storage = interop::FrameRingDesc::Storage::Host, .format = vae::FrameFormat::Float32, .slots = 8};
+session::StreamOptions stream_options() {
+    return {.storage = interop::FrameRingDesc::Storage::Host, .format = vae::FrameFormat::Float32, .slots = 8};
+}
 
 /// One output has one size and one rate.
 Result<void> check_alike(const live::StreamHeader& first, const live::Incoming& incoming) {
@@ -196,7 +197,7 @@ class LiveDecode {
     Result<void> decode(const live::Incoming& incoming) {
         const live::StreamHeader& header = incoming.header;
         if (first_) KG_CHECK(check_alike(*first_, incoming));
-        KG_TRY(stream_, live::LiveStream::create(session_, family_, incoming, kStream));
+        KG_TRY(stream_, live::LiveStream::create(session_, family_, incoming, stream_options()));
         const stream::FrameStreamFacts& facts = stream_->facts();
         if (!first_) {
             KG_CHECK(outputs_.open_frames(
@@ -291,7 +292,7 @@ Result<void> run(const DecodeArguments& arguments) {
                                                .model = arguments.decode.model,
                                                .recorder = arguments.trace.empty() ? nullptr : &recorder,
                                                .measure_ceiling = !arguments.trace.empty()}));
-    KG_TRY(const auto stream, session->decode(clip, kStream));
+    KG_TRY(const auto stream, session->decode(clip, stream_options()));
     state_memory(stream->facts().memory, session->device().info());
     KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, decoded));
     KG_CHECK(write_trace(arguments, clip.name, session->device(), recorder));
