@@ -184,6 +184,23 @@ def alone(size):
     ]) + source((name, record))
 
 
+def families(_):
+    name = "families_h200.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    rows = []
+    for decoder in record["decoders"]:
+        row = [f"`{decoder['weights']}`, {decoder['precision']}"]
+        for stats in decoder["sizes"].values():
+            row += [f"{stats['fps_steady']:.0f}", f"{1e3 * stats['seconds_first_frame_after_load']:.1f} ms",
+                    f"{stats['peak_device_bytes'] / 2.0 ** 20:.0f} MiB"]
+        rows.append(row)
+    first = record["decoders"][0]["sizes"]
+    titles = [title for size in first for title in (f"{size}, frames/s", "first frame", "memory")]
+    return markdown(["decoder", *titles], rows) + source((name, {**next(iter(first.values())), **record}))
+
+
 def passes(size):
     name = "decode_h200.json"
     record = load(name)
@@ -284,7 +301,8 @@ def python(_):
             + markdown(["VAE", "frames/s", "torch's peak", "the library's", "against its float32"], vaes) + source((name, record)))
 
 
-TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums, "alone": alone,
+TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums,
+          "alone": alone, "families": families,
           "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "python": python}
 
 

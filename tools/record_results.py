@@ -8,6 +8,8 @@
         medians of the graph compiler's benchmark
     tools/record_results.py decode --output bench/results/decode_alone_h200.json build/release/.../kinetograph
         `bench decode` at both sizes, without PyTorch beside it
+    tools/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
+        the same of every family, in the type that each is used in
 
 Programs write the other files in bench/results themselves; WRITERS lists which.
 """
@@ -42,6 +44,7 @@ WRITERS = {
     "decode_h200.json": ["tools/compare_pytorch.py", "tools/pytorch_decoder.py", "tools/kinetograph/bench_decode.cpp",
                          BENCH],
     "decoder_sm90_h200.json": [SELF],
+    "families_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "graph_compile.json": [SELF],
     "hopper_conformance_h200.json": ["tests/gpu/hopper_conformance.cpp"],
     "hopper_conformance_model.json": ["tests/gpu/hopper_model_test.cpp"],
@@ -133,6 +136,17 @@ def decode(options):
                                          "") for size in SIZES}}
 
 
+FAMILIES = (("taew2.1", "fp16"), ("taew2.2", "fp16"), ("taehv1.5", "fp16"), ("wan2.1,dim=24", "bf16"), ("wan2.2", "bf16"),
+            ("wan2.1", "bf16"))
+
+
+def families(options):
+    return {"decoders": [{"weights": f"synthetic:{name}", "precision": precision, "sizes": {
+        size: run_for_json([*options.programs, "bench", "decode", "--lane", "cuda", "--weights", f"synthetic:{name}",
+                            "--precision", precision, "--size", size, "--steps", "16", "--rounds", "3", "--no-passes",
+                            "--json"], "") for size in SIZES}} for name, precision in FAMILIES]}
+
+
 def energy():
     """Joules that GPU 0 has taken since its driver was loaded, by the driver's counter."""
     library = ctypes.CDLL("libnvidia-ml.so.1")
@@ -165,7 +179,7 @@ def sums(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("suite", "graph", "decode", "sums"))
+    parser.add_argument("kind", choices=("suite", "graph", "decode", "families", "sums"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
@@ -173,7 +187,8 @@ def main():
     parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
-    record = {"suite": suite, "graph": graph, "decode": decode, "sums": sums}[options.kind](options)
+    record = {"suite": suite, "graph": graph, "decode": decode, "families": families,
+              "sums": sums}[options.kind](options)
     record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")
     return 0
