@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <span>
 
 namespace kinetograph::conv {
 namespace {
@@ -18,8 +19,14 @@ struct Load {
     std::uint64_t copied;         ///< bytes
     int repeats;
 };
-constexpr Load kOnCpu{.side = 32, .channels = 256, .copied = 64U << 20U, .repeats = 5};
-constexpr Load kOnGpu{.side = 256, .channels = 512, .copied = 256U << 20U, .repeats = 10};
+/// Each is 16 times or more of the one before. A device that takes longer than `kQuick` for one is not given the next:
+/// a GPU that software plays would compute for minutes.
+constexpr std::array kOnCpu{Load{.side = 8, .channels = 16, .copied = 1U << 20U, .repeats = 1},
+                            Load{.side = 32, .channels = 256, .copied = 64U << 20U, .repeats = 5}};
+constexpr std::array kOnGpu{Load{.side = 8, .channels = 16, .copied = 1U << 20U, .repeats = 1},
+                            Load{.side = 64, .channels = 128, .copied = 16U << 20U, .repeats = 3},
+                            Load{.side = 256, .channels = 512, .copied = 256U << 20U, .repeats = 10}};
+constexpr double kQuick = 2e-3;  // seconds
 
 /// The shortest time between two events of the stream around `enqueue`; the first call, which may load, is not timed.
 Result<double> best_seconds(accel::Device& device, accel::Stream& stream, int repeats,
@@ -65,7 +72,7 @@ Result<double> measure_bytes(accel::Device& device, accel::Stream& stream, const
 }
 
 struct MeasuredConvolution {
-    double operations_per_second = 0;
+    double seconds = 0, operations_per_second = 0;
     std::string what{};
 };
 
@@ -91,20 +98,25 @@ Result<MeasuredConvolution> measure_operations(accel::Device& device, accel::Str
                    stream, "ceiling",
                    {.input = frames_in, .output = frames_out, .residual = {}, .workspace = workspace->data()});
            }));
-    return MeasuredConvolution{problem.flops() / seconds,
+    return MeasuredConvolution{seconds, problem.flops() / seconds,
                                fmt::format("{} on {}", convolution->backend(), problem.to_string())};
 }
 
 }  // namespace
 
 Result<profile::Ceiling> measure_ceiling(accel::Device& device) {
-    const Load& load = device.info().kind == accel::Kind::Cpu ? kOnCpu : kOnGpu;
+    const bool on_cpu = device.info().kind == accel::Kind::Cpu;
+    const std::span<const Load> loads = on_cpu ? std::span<const Load>(kOnCpu) : std::span<const Load>(kOnGpu);
     KG_TRY(const auto stream, device.create_stream("ceiling"));
-    KG_TRY(const auto convolution, measure_operations(device, *stream, load));
-    KG_TRY(const double bytes, measure_bytes(device, *stream, load));
+    const Load* load = loads.data();
+    KG_TRY(auto convolution, measure_operations(device, *stream, *load));
+    while (load != &loads.back() && convolution.seconds < kQuick) {
+        KG_TRY(convolution, measure_operations(device, *stream, *++load));
+    }
+    KG_TRY(const double bytes, measure_bytes(device, *stream, *load));
     return profile::Ceiling{.operations_per_second = convolution.operations_per_second,
                             .bytes_per_second = bytes,
-                            .source = fmt::format("{}; copies of {} MiB", convolution.what, load.copied >> 20U)};
+                            .source = fmt::format("{}; copies of {} MiB", convolution.what, load->copied >> 20U)};
 }
 
 }  // namespace kinetograph::conv

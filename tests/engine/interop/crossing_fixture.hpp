@@ -13,7 +13,8 @@ namespace kinetograph::interop::testing {
 inline constexpr std::uint32_t kCrossingWords = 256;
 inline constexpr std::uint64_t kCrossingBytes = kCrossingWords * sizeof(std::uint32_t);
 inline constexpr graph::BufferDesc kCrossingBuffer{.bytes = kCrossingBytes, .domain = graph::MemoryDomain::Shared};
-inline constexpr std::uint32_t kFilling = 8;  ///< steps in flight at most, see fill_pools()
+/// Steps in flight at most, see fill_pools(): the 16 that are stamped pass by pass, and 8 that are not.
+inline constexpr std::uint32_t kFilling = 24;
 
 /// One step: Vulkan fills a buffer with a word, the accelerator makes another of it and of what it has kept of the step
 /// before, and Vulkan copies that out. What the accelerator does is the derived test's.
