@@ -19,10 +19,9 @@ struct Load {
     std::uint64_t copied;         ///< bytes
     int repeats;
 };
+constexpr std::array kOnCpu{Load{.side = 32, .channels = 256, .copied = 64U << 20U, .repeats = 5}};
 /// Each is 16 times or more of the one before. A device that takes longer than `kQuick` for one is not given the next:
 /// a GPU that software plays would compute for minutes.
-constexpr std::array kOnCpu{Load{.side = 8, .channels = 16, .copied = 1U << 20U, .repeats = 1},
-                            Load{.side = 32, .channels = 256, .copied = 64U << 20U, .repeats = 5}};
 constexpr std::array kOnGpu{Load{.side = 8, .channels = 16, .copied = 1U << 20U, .repeats = 1},
                             Load{.side = 64, .channels = 128, .copied = 16U << 20U, .repeats = 3},
                             Load{.side = 256, .channels = 512, .copied = 256U << 20U, .repeats = 10}};
