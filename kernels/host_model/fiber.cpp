@@ -58,9 +58,18 @@ Fiber::Fiber(StackPool& stacks, std::function<void()> body) : body_(std::move(bo
     const auto stack = stacks.take();
     stack_bottom_ = static_cast<const char*>(stack.sp) - stack.size;
     stack_size_ = stack.size;
+    // Boost.Context enters the new stack once here already. Were that not announced, its first frame would be a fake
+    // one of the caller's, which the sanitizer takes back when the caller catches an exception.
+    void* fake_stack = nullptr;
+    const void* caller_bottom = nullptr;
+    size_t caller_size = 0;
+    start_switch(&fake_stack, stack_bottom_, stack_size_);
     self_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
                                   PooledStack{&stacks},
                                   [this](boost::context::fiber&& scheduler) { return run(std::move(scheduler)); });
+    finish_switch(fake_stack, &caller_bottom, &caller_size);
+    start_switch(&fake_stack, caller_bottom, caller_size);
+    finish_switch(fake_stack, nullptr, nullptr);
 }
 
 boost::context::fiber Fiber::run(boost::context::fiber&& scheduler) {
