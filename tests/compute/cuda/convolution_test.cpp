@@ -218,7 +218,7 @@ TEST_P(CudaConvProperty, TakesEveryNumberFromItsOwnPlace) {
 }
 
 TEST_P(CudaConvProperty, ReproducesEveryStoredCase) {
-    if (!on_gpu() && (test::kSanitized || GetParam().output_dtype == DType::F32))
+    if (!on_gpu() && (test::kAddressSanitized || GetParam().output_dtype == DType::F32))
         GTEST_SKIP() << "the host model runs them once a type, and not where the address sanitizer watches it";
     EXPECT_GE(expect_golden_cases(*device_, GetParam()), 27);
 }

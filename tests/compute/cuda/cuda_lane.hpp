@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
+#include <kinetograph/tests/sanitizers.hpp>
 #include <kinetograph/tests/standin/standin.hpp>
 
 #include <dlfcn.h>
@@ -12,13 +13,6 @@
 #include <string>
 
 namespace kinetograph::test {
-
-/// The host model takes minutes for what takes it seconds where the address sanitizer watches it.
-#ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// Skips where the build carries no fat binaries, and where there is neither a driver nor a stand-in. At the end
 /// nothing may be left alive on the device, and a stand-in may have no complaint.
@@ -30,10 +24,8 @@ class CudaLane : public testing::Test {
         const std::string library = driver != nullptr ? driver : KINETOGRAPH_STANDIN_CUDA_LIBRARY;
         if (library.empty()) GTEST_SKIP() << "this build has no stand-in driver that runs kernels";
         find_control(library);
-#if defined(__SANITIZE_ADDRESS__)
-        if (control_ != nullptr && !is_little_work())
+        if (kAddressSanitized && control_ != nullptr && !is_little_work())
             GTEST_SKIP() << "takes minutes where the address sanitizer watches";
-#endif
         auto created = accel::cuda::create_device({.library = library});
         if (!created && control_ == nullptr) GTEST_SKIP() << created.error().message;
         ASSERT_TRUE(created) << created.error().message;

@@ -52,7 +52,7 @@ using CudaGpuDecoder = test::CudaGpu;
 using CudaSmallDecoder = test::CudaLittleWork;
 
 TEST_F(CudaDecoder, OfDim32InBf16MatchesTheReferenceFromTheFirstStepOn) {
-    if (test::kSanitized) GTEST_SKIP() << "takes the host model minutes where the address sanitizer watches it";
+    if (test::kAddressSanitized) GTEST_SKIP() << "takes the host model minutes where the address sanitizer watches it";
     const golden::File file("wan21_dim32_trace.safetensors");
     const auto latents = file.tensor("latents");
     const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", latents, Precision::Bf16);
@@ -180,11 +180,11 @@ struct Clip {
 TEST_F(CudaDecoder, OfANarrowCheckpointAgreesWithTheCpuHoweverStepsAreCutAndEnqueued) {
     const Clip clip{16, 1, 1};  // as many layers as any
     const auto cpu = accel::cpu::create_device();
-    const std::vector<std::int64_t> singly(test::kSanitized ? 2 : 3, 1);
+    const std::vector<std::int64_t> singly(test::kAddressSanitized ? 2 : 3, 1);
     const auto wanted = clip.decode(*cpu, tensor::DType::F32, accel::Batches::Replayed, singly);
     const auto frames = clip.decode(*device_, tensor::DType::BF16, accel::Batches::Replayed, singly);
     EXPECT_TRUE(golden::within(frames, wanted, kBf16AgainstFp32));
-    if (test::kSanitized) return;
+    if (test::kAddressSanitized) return;
     EXPECT_EQ(clip.decode(*device_, tensor::DType::BF16, accel::Batches::Eager, {1, 2}), frames);
 }
 
@@ -229,7 +229,7 @@ TEST_F(CudaGpuDecoder, OfTaew21MatchesTheReferenceStepByStepAndModuleByModule) {
 TEST_F(CudaDecoder, OfTheTaehvFamilyMatchesAtSmallWidths) {
     for (const auto dtype : {tensor::DType::BF16, tensor::DType::F16}) expect_taehv_units({*device_, dtype});
     expect_taehv_of_blocks(*device_, Precision::Bf16, kBf16AgainstFp32);
-    if (test::kSanitized) return;
+    if (test::kAddressSanitized) return;
     expect_taehv_of_blocks(*device_, Precision::Fp16, kFp16AgainstFp32);
 }
 

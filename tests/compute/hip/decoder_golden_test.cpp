@@ -3,6 +3,7 @@
 #include <kinetograph/tests/compute/hip/hip_lane.hpp>
 #include <kinetograph/tests/compute/vae/taehv_cases.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
+#include <kinetograph/tests/sanitizers.hpp>
 
 namespace kinetograph::vae {
 namespace {
@@ -10,13 +11,6 @@ namespace {
 // Limits of tests/golden/README.md.
 constexpr golden::Limit kBf16AgainstBf16All{2e-2, 0.08};
 constexpr golden::Limit kBf16AgainstFp32{2.5e-2, 0.10};
-
-// The model takes minutes for a whole clip where the address sanitizer watches it.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 class HipDecoder : public test::HipLane {
   protected:
@@ -47,7 +41,7 @@ TEST_F(HipDecoder, OfDim32InBf16MatchesTheReference) {
     const auto latents = file.tensor("latents");
     const auto decoder = this->decoder(latents, Precision::Bf16);
     ASSERT_NE(decoder, nullptr);
-    const std::int64_t steps = kSanitized ? 1 : 3, count = 4 * steps - 3;  // in 3 the rings go round
+    const std::int64_t steps = test::kAddressSanitized ? 1 : 3, count = 4 * steps - 3;  // in 3 the rings go round
     const auto frames = decode(*decoder, latents, steps);
     EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.bf16all"), 0, count), kBf16AgainstBf16All));
     EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.fp32"), 0, count), kBf16AgainstFp32));
@@ -58,7 +52,7 @@ TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
     const auto latents = file.tensor("latents");
     const auto decoder = this->decoder(latents, Precision::Fp16);
     ASSERT_NE(decoder, nullptr);
-    const std::int64_t steps = kSanitized ? 1 : 2;
+    const std::int64_t steps = test::kAddressSanitized ? 1 : 2;
     const auto frames = decode(*decoder, latents, steps);
     EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames"), 0, 4 * steps - 3), {4e-3, 0.02}));
     ASSERT_TRUE(decoder->reset());
@@ -72,7 +66,7 @@ TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
 
 TEST_F(HipDecoder, OfTheTaehvFamilyMatchesAtSmallWidths) {
     for (const auto dtype : {tensor::DType::BF16, tensor::DType::F16}) expect_taehv_units({*device_, dtype});
-    if (kSanitized) return;
+    if (test::kAddressSanitized) return;
     expect_taehv_of_blocks(*device_, Precision::Bf16, kBf16AgainstFp32);
     expect_taehv_of_blocks(*device_, Precision::Fp16, {4e-3, 0.02});
 }
