@@ -1,7 +1,10 @@
 # Kernels for NVIDIA GPUs: compiles .cu sources to fat binaries (machine code for the listed architectures, PTX for all
 # others) and embeds them in a library. Without nvcc everything else is built and the library has none; configuring
 # reports it.
-set(KINETOGRAPH_CUDA_ALL_CHIPS 80 86 89 90 100 120)
+kinetograph_chip_folders(KINETOGRAPH_CUDA_ALL_CHIPS kernels/cuda)
+list(TRANSFORM KINETOGRAPH_CUDA_ALL_CHIPS REPLACE "^sm" "")
+list(APPEND KINETOGRAPH_CUDA_ALL_CHIPS 86 89 120)  # which run the kernels of sm80
+list(SORT KINETOGRAPH_CUDA_ALL_CHIPS COMPARE NATURAL)
 find_program(KINETOGRAPH_NVCC nvcc HINTS /usr/local/cuda/bin /opt/cuda/bin DOC "CUDA compiler; none: no fat binaries")
 
 # An architecture takes a minute of one core. Default: sm_80, its PTX and this machine's GPUs, for development; all six

@@ -3,10 +3,7 @@
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/onednn/convolution.hpp>
 #include <kinetograph/compute/conv/reference/convolution.hpp>
-#include <kinetograph/kernels/cuda/sm100/plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/plan.hpp>
-#include <kinetograph/kernels/cuda/sm90/plan.hpp>
-#include <kinetograph/kernels/hip/gfx950/plan.hpp>
+#include <kinetograph/kernels/conv/chips.hpp>
 
 #include <fmt/format.h>
 
@@ -131,11 +128,10 @@ constexpr Candidate kCpu[] = {
     {"reference-cpu", "plain loops, sums in fp64", kReferenceGates, nullptr, reference::create, false},
 };
 
-/// A new chip is one line here.
 std::vector<Candidate> all_candidates() {
     std::vector<Candidate> all;
-    for (const auto& methods : {sm100::methods(), sm90::methods(), sm80::methods(), gfx950::methods()})
-        for (const ConvMethod& method : methods)
+    for (const ChipKernels& chip : chips())
+        for (const ConvMethod& method : chip.methods())
             all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, method.rounding,
                            method.choice});
     all.insert(all.end(), std::begin(kCpu), std::end(kCpu));

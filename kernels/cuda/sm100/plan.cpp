@@ -143,6 +143,13 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
+std::span<const conv::KnownDevice> devices() {
+    static constexpr conv::KnownDevice kDevices[] = {
+        {"cuda", "sm_100", "NVIDIA B200", 180ULL << 30U, 148, 227 << 10U, 1.86e9, 8e12},
+    };
+    return kDevices;
+}
+
 namespace {
 
 /// A call's frames as images.

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/conv/chips.hpp>
 
 /// The convolutions of this folder as plans. Pure host code.
 namespace kinetograph::sm100 {
 
 /// implicit-gemm-sm100 (halo_plan.hpp), conv2d-sm100, conv3d-sm100, q-slice-sm100, q-slice-rounded-sm100, im2col-sm100.
 std::span<const conv::ConvMethod> methods();
+std::span<const conv::KnownDevice> devices();
 
 /// One temporal tap: one launch for each run of frames that follow one another in memory, as input, output and
 /// residual. Here and in the other plans a norm is a pass that follows.

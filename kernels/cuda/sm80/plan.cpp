@@ -87,6 +87,16 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
+std::span<const conv::KnownDevice> devices() {
+    static constexpr conv::KnownDevice kDevices[] = {
+        {"cuda", "sm_80", "NVIDIA A100", 80ULL << 30U, 108, 163 << 10U, 1.41e9, 2.0e12},
+        {"cuda", "sm_86", "NVIDIA GeForce RTX 3090", 24ULL << 30U, 82, 99 << 10U, 1.7e9, 0.94e12},
+        {"cuda", "sm_89", "NVIDIA GeForce RTX 4090", 24ULL << 30U, 128, 99 << 10U, 2.52e9, 1.01e12},
+        {"cuda", "sm_120", "NVIDIA GeForce RTX 5090", 32ULL << 30U, 170, 99 << 10U, 2.41e9, 1.79e12},
+    };
+    return kDevices;
+}
+
 std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
                                       const ParameterAddresses& parameters, std::span<const std::byte* const> addend) {
     std::vector<ConvLaunch> launches;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/conv/chips.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
 
@@ -9,6 +9,7 @@ namespace kinetograph::sm80 {
 
 /// implicit-gemm-sm80, q-slice-sm80, q-slice-rounded-sm80, im2col-sm80.
 std::span<const conv::ConvMethod> methods();
+std::span<const conv::KnownDevice> devices();
 
 /// One launch of ConvKernel for `problem` in that tile; several, in any order, if its frames do not fit into one
 /// launch's parameters; none if it is empty. The tile must fit (cost.hpp). `addend`: fp32 frames that are added to the

@@ -55,6 +55,13 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
+std::span<const conv::KnownDevice> devices() {
+    static constexpr conv::KnownDevice kDevices[] = {
+        {"cuda", "sm_90", "NVIDIA H200", 141ULL << 30U, 132, 227 << 10U, 1.8e9, 4.8e12},
+    };
+    return kDevices;
+}
+
 std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
                                       const ParameterAddresses& parameters, uint32_t sms, const EncodeMap& encode) {
     std::vector<ConvLaunch> launches;

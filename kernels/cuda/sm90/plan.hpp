@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/conv/chips.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 
@@ -9,6 +9,7 @@ namespace kinetograph::sm90 {
 
 /// implicit-gemm-sm90, winograd-time-sm90, narrow-gemm-sm90.
 std::span<const conv::ConvMethod> methods();
+std::span<const conv::KnownDevice> devices();
 
 /// One launch of ConvKernel for `problem` in that tile; several if its frames do not fit into the parameters of one, in
 /// any order; none if it is empty. The tile fits (cost.hpp), and `sms` CTAs share the tiles of a launch. Addresses are

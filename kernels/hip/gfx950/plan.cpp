@@ -212,6 +212,13 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
+std::span<const conv::KnownDevice> devices() {
+    static constexpr conv::KnownDevice kDevices[] = {
+        {"hip", "gfx950", "AMD Instinct MI355X", 288ULL << 30U, 256, 160 << 10U, 2.0e9, 8e12},
+    };
+    return kDevices;
+}
+
 FourWaveConvProblem four_wave_problem(const ConvProblem& p) {
     return {.element = p.dtype,
             .frames = p.frames_out(),

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/conv/chips.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
 
@@ -9,6 +9,7 @@ namespace kinetograph::gfx950 {
 
 /// four-wave-gfx950, im2col-gfx950.
 std::span<const conv::ConvMethod> methods();
+std::span<const conv::KnownDevice> devices();
 
 /// The problem in FourWaveConv's terms, without its norm.
 FourWaveConvProblem four_wave_problem(const conv::ConvProblem& problem);

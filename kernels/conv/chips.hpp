@@ -1,0 +1,29 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/plan.hpp>
+
+/// The chips that have kernels: kernels/chips.cmake lists their folders.
+namespace kinetograph::conv {
+
+/// A GPU as its vendor's data sheet and programming guide describe it.
+struct KnownDevice {
+    std::string_view kind;          ///< of its driver: "cuda", "hip"
+    std::string_view architecture;  ///< "sm_100"
+    std::string_view name;          ///< "NVIDIA B200"
+    std::uint64_t memory_bytes;
+    std::uint32_t compute_units;
+    std::uint32_t shared_bytes_per_block;
+    double clocks_per_second;        ///< sustained by its matrix units
+    double memory_bytes_per_second;  ///< from the data sheet
+};
+
+/// What a chip's folder gives, by the functions of these names in its plan.hpp.
+struct ChipKernels {
+    std::span<const ConvMethod> (*methods)();   ///< best first
+    std::span<const KnownDevice> (*devices)();  ///< one for each architecture that the folder's costs are written for
+};
+
+/// In the list's order.
+std::span<const ChipKernels> chips();
+
+}  // namespace kinetograph::conv
