@@ -58,6 +58,11 @@ struct DropPass {
 
 using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass, DepthToSpacePass, DropPass>;
 
+/// The value that a pass works on; a convolution's sum has a second one.
+inline Value input_of(const Pass& pass) {
+    return std::visit([](const auto& each) { return each.input; }, pass);
+}
+
 struct FusionOptions {
     bool first_step = false;
     bool upsample_in_conv = true;  ///< a 2-D convolution doubles its input on the way

@@ -5,14 +5,9 @@
 #include <set>
 
 namespace kinetograph::vae {
-
 namespace {
 
 constexpr std::int64_t kGranularity = 4;
-
-nn::Value input_of(const nn::Pass& pass) {
-    return std::visit([](const auto& each) { return each.input; }, pass);
-}
 
 bool upsamples(const nn::Pass& pass) {
     const auto* conv = std::get_if<nn::ConvPass>(&pass);
@@ -34,11 +29,11 @@ std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
 bool can_begin(const std::vector<nn::Pass>& passes, std::size_t cut) {
     const auto* first = std::get_if<nn::ConvPass>(&passes[cut]);
     if (first != nullptr && first->conv->history() > 0) return false;  // would keep rows of a value that is whole
-    const nn::Value value = input_of(passes[cut]);
+    const nn::Value value = nn::input_of(passes[cut]);
     std::set<nn::Value> made;
     for (std::size_t i = cut; i < passes.size(); ++i) {
         if (std::holds_alternative<nn::AttentionPass>(passes[i])) return false;
-        const nn::Value input = input_of(passes[i]);
+        const nn::Value input = nn::input_of(passes[i]);
         if (input != value && !made.contains(input)) return false;
         const auto* conv = std::get_if<nn::ConvPass>(&passes[i]);
         if (conv != nullptr && conv->residual && !made.contains(*conv->residual)) return false;
@@ -58,10 +53,10 @@ std::int64_t halo(const std::vector<nn::Pass>& passes, std::size_t cut) {
             rows += conv->conv->filter.r / 2;
         }
         if (upsamples(passes[i])) rows = (rows + 1) / 2;
-        std::int64_t& needed = around[input_of(passes[i])];
+        std::int64_t& needed = around[nn::input_of(passes[i])];
         needed = std::max(needed, rows);
     }
-    return around[input_of(passes[cut])];
+    return around[nn::input_of(passes[cut])];
 }
 
 }  // namespace

@@ -244,7 +244,7 @@ double Model::work_ratio(const StackSize& size) const {
     const auto cut = find_cut(passes, size.bands.upsampling);
     if (!cut) return 1.0;
     const auto whole = nn::extents(network_.network, {kind.frames, size.height, size.width, channels()}, kind.first);
-    const nn::Value value = std::visit([](const auto& pass) { return pass.input; }, passes[*cut]);
+    const nn::Value value = nn::input_of(passes[*cut]);
     return vae::work_ratio(passes, *cut, cut_into_bands(passes, *cut, whole[value].height, size.bands.count), whole);
 }
 

@@ -71,7 +71,7 @@ class StepDeclaration {
                         size_.bands.upsampling);
         for (std::size_t i = 0; i < *cut && !error_; ++i)
             std::visit([this](const auto& each) { declare(each); }, passes[i]);
-        const nn::Value value = std::visit([](const auto& pass) { return pass.input; }, passes[*cut]);
+        const nn::Value value = nn::input_of(passes[*cut]);
         const Tensor before = tensors_[value];
         for (const Band& band : cut_into_bands(passes, *cut, before.height, size_.bands.count)) {
             if (error_) break;

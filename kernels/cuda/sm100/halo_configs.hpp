@@ -30,24 +30,29 @@ KG_HOST_DEVICE HaloConfig halo_config(Element element, uint32_t bn, uint32_t blo
     return c;
 }
 
-// X(name, element, filters of an MMA, blocks, taps a side, channels of a block of K, what two pairs share). A name says
-// filters x pixels, taps, channels, and whether two pairs share filters; 384 filters are two pairs' that share pixels.
-#define KG_SM100_HALO_TILES(X, element)                                    \
-    X(n96_32x8_3_32, element, 96, 2, 3, 32)                                \
-    X(n96_32x8_3_64, element, 96, 2, 3, 64)                                \
-    X(n192_16x8_3_64, element, 192, 1, 3, 64)                              \
-    X(n192_16x8_3_64_shared, element, 192, 1, 3, 64, HaloSharing::Filters) \
-    X(n192_16x8_3_32, element, 192, 1, 3, 32)                              \
-    X(n384_16x8_3_64, element, 192, 1, 3, 64, HaloSharing::Pixels)         \
-    X(n384_16x8_3_32, element, 192, 1, 3, 32, HaloSharing::Pixels)         \
-    X(n16_32x8_3_32, element, 16, 2, 3, 32)                                \
-    X(n96_32x8_2_32, element, 96, 2, 2, 32)                                \
-    X(n96_32x8_2_64, element, 96, 2, 2, 64)                                \
-    X(n192_16x8_2_64, element, 192, 1, 2, 64)                              \
-    X(n192_16x8_2_64_shared, element, 192, 1, 2, 64, HaloSharing::Filters) \
-    X(n96_32x8_1_32, element, 96, 2, 1, 32)                                \
-    X(n192_16x8_1_64, element, 192, 1, 1, 64)                              \
-    X(n384_16x8_1_64, element, 192, 1, 1, 64, HaloSharing::Pixels)         \
-    X(n16_32x8_1_32, element, 16, 2, 1, 32)
+// X(kernel, its HaloConfig). A row: name, filters of an MMA, blocks, taps a side, channels of a block of K, what two
+// pairs share. A name says filters x pixels, taps, channels, and whether two pairs share filters; 384 filters are two
+// pairs' that share pixels.
+#define KG_SM100_HALO_TILE(X, word, element, name, ...) \
+    X(sm100_halo_##word##_##name, halo_config(Element::element, __VA_ARGS__))
+#define KG_SM100_HALO_TILES(X, word, element)                                                        \
+    KG_SM100_HALO_TILE(X, word, element, n96_32x8_3_32, 96, 2, 3, 32)                                \
+    KG_SM100_HALO_TILE(X, word, element, n96_32x8_3_64, 96, 2, 3, 64)                                \
+    KG_SM100_HALO_TILE(X, word, element, n192_16x8_3_64, 192, 1, 3, 64)                              \
+    KG_SM100_HALO_TILE(X, word, element, n192_16x8_3_64_shared, 192, 1, 3, 64, HaloSharing::Filters) \
+    KG_SM100_HALO_TILE(X, word, element, n192_16x8_3_32, 192, 1, 3, 32)                              \
+    KG_SM100_HALO_TILE(X, word, element, n384_16x8_3_64, 192, 1, 3, 64, HaloSharing::Pixels)         \
+    KG_SM100_HALO_TILE(X, word, element, n384_16x8_3_32, 192, 1, 3, 32, HaloSharing::Pixels)         \
+    KG_SM100_HALO_TILE(X, word, element, n16_32x8_3_32, 16, 2, 3, 32)                                \
+    KG_SM100_HALO_TILE(X, word, element, n96_32x8_2_32, 96, 2, 2, 32)                                \
+    KG_SM100_HALO_TILE(X, word, element, n96_32x8_2_64, 96, 2, 2, 64)                                \
+    KG_SM100_HALO_TILE(X, word, element, n192_16x8_2_64, 192, 1, 2, 64)                              \
+    KG_SM100_HALO_TILE(X, word, element, n192_16x8_2_64_shared, 192, 1, 2, 64, HaloSharing::Filters) \
+    KG_SM100_HALO_TILE(X, word, element, n96_32x8_1_32, 96, 2, 1, 32)                                \
+    KG_SM100_HALO_TILE(X, word, element, n192_16x8_1_64, 192, 1, 1, 64)                              \
+    KG_SM100_HALO_TILE(X, word, element, n384_16x8_1_64, 192, 1, 1, 64, HaloSharing::Pixels)         \
+    KG_SM100_HALO_TILE(X, word, element, n16_32x8_1_32, 16, 2, 1, 32)
+#define KG_SM100_HALO_BF16_TILES(X) KG_SM100_HALO_TILES(X, bf16, BF16)
+#define KG_SM100_HALO_F16_TILES(X) KG_SM100_HALO_TILES(X, f16, F16)
 
 }  // namespace kinetograph::sm100

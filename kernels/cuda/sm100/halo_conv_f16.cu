@@ -1,13 +1,7 @@
-#include <kinetograph/kernels/cuda/sm100/halo_configs.hpp>
-#include <kinetograph/kernels/cuda/sm100/halo_kernel.hpp>
-#include <kinetograph/kernels/isa/kernel.hpp>
+#include "halo_entry.cuh"
 
 namespace kinetograph::sm100 {
 
-#define KG_SM100_HALO_KERNEL(name, element, ...)                             \
-    KG_CUDA_KERNEL(sm100_halo_f16_##name, HaloParams, kThreads, 1) {         \
-        HaloKernel<halo_config(Element::element, __VA_ARGS__)>::run(params); \
-    }
-KG_SM100_HALO_TILES(KG_SM100_HALO_KERNEL, F16)
+KG_SM100_HALO_F16_TILES(KG_SM100_HALO_ENTRY)
 
 }  // namespace kinetograph::sm100

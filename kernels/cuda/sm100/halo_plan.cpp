@@ -17,13 +17,9 @@ namespace {
 using conv::ConvLaunch;
 using conv::ConvProblem;
 
-#define KG_BF16_ROW(name, element, ...) \
-    NamedHaloConfig{"sm100_halo_bf16_" #name, halo_config(Element::element, __VA_ARGS__)},
-#define KG_F16_ROW(name, element, ...) \
-    NamedHaloConfig{"sm100_halo_f16_" #name, halo_config(Element::element, __VA_ARGS__)},
-constexpr std::array kConfigs{KG_SM100_HALO_TILES(KG_BF16_ROW, BF16) KG_SM100_HALO_TILES(KG_F16_ROW, F16)};
-#undef KG_BF16_ROW
-#undef KG_F16_ROW
+#define KG_ROW(kernel, config) NamedHaloConfig{#kernel, config},
+constexpr std::array kConfigs{KG_SM100_HALO_BF16_TILES(KG_ROW) KG_SM100_HALO_F16_TILES(KG_ROW)};
+#undef KG_ROW
 
 // Clocks of a warp of the epilogue for one piece of 32 x 32: instructions of the compiled kernel, of which a quarter of
 // an SM issues one a clock, special functions one in eight clocks (SiLU has two).

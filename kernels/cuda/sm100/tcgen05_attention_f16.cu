@@ -1,13 +1,7 @@
-#include <kinetograph/kernels/cuda/sm100/attention_kernel.hpp>
-#include <kinetograph/kernels/cuda/sm90/attention_widths.hpp>
-#include <kinetograph/kernels/isa/kernel.hpp>
+#include "attention_entry.cuh"
 
 namespace kinetograph::sm100 {
 
-#define KG_SM100_ATTENTION(width)                                                        \
-    KG_CUDA_KERNEL(sm100_attention_f16_##width, AttentionParams, kAttentionThreads, 1) { \
-        AttentionKernel<AttentionConfig{Element::F16, width}>::run(params);              \
-    }
-KG_SM90_ATTENTION_WIDTHS(KG_SM100_ATTENTION)
+KG_SM90_ATTENTION_WIDTHS(KG_SM100_ATTENTION_ENTRY, f16, F16)
 
 }  // namespace kinetograph::sm100

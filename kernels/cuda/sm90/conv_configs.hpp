@@ -24,23 +24,27 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
     return c;
 }
 
-// X(name, element, filters, blocks along rows, along columns, taps a side, channels of a block of K). A name says
-// filters x pixels, taps, channels. Where a tile of fewer filters exists beside a wider one, it is for images whose
-// tiles would not fill the SMs evenly.
-#define KG_SM90_TILES(X, element)                \
-    X(n64_8x40_3_64, element, 64, 1, 5, 3, 64)   \
-    X(n64_32x8_3_32, element, 64, 4, 1, 3, 32)   \
-    X(n96_32x8_3_32, element, 96, 4, 1, 3, 32)   \
-    X(n96_32x8_3_64, element, 96, 4, 1, 3, 64)   \
-    X(n128_16x8_3_64, element, 128, 2, 1, 3, 64) \
-    X(n128_24x8_3_64, element, 128, 3, 1, 3, 64) \
-    X(n128_16x8_3_32, element, 128, 2, 1, 3, 32) \
-    X(n192_16x8_3_64, element, 192, 2, 1, 3, 64) \
-    X(n96_32x8_2_64, element, 96, 4, 1, 2, 64)   \
-    X(n96_32x8_2_32, element, 96, 4, 1, 2, 32)   \
-    X(n192_16x8_2_64, element, 192, 2, 1, 2, 64) \
-    X(n96_32x8_1_32, element, 96, 4, 1, 1, 32)   \
-    X(n128_24x8_1_64, element, 128, 3, 1, 1, 64) \
-    X(n192_16x8_1_64, element, 192, 2, 1, 1, 64)
+// X(kernel, its ConvConfig). A row: name, filters, blocks along rows, along columns, taps a side, channels of a block
+// of K. A name says filters x pixels, taps, channels. Where a tile of fewer filters exists beside a wider one, it is
+// for images whose tiles would not fill the SMs evenly.
+#define KG_SM90_TILE(X, word, element, name, ...) \
+    X(sm90_conv_##word##_##name, tile_config(Element::element, __VA_ARGS__))
+#define KG_SM90_TILES(X, word, element)                              \
+    KG_SM90_TILE(X, word, element, n64_8x40_3_64, 64, 1, 5, 3, 64)   \
+    KG_SM90_TILE(X, word, element, n64_32x8_3_32, 64, 4, 1, 3, 32)   \
+    KG_SM90_TILE(X, word, element, n96_32x8_3_32, 96, 4, 1, 3, 32)   \
+    KG_SM90_TILE(X, word, element, n96_32x8_3_64, 96, 4, 1, 3, 64)   \
+    KG_SM90_TILE(X, word, element, n128_16x8_3_64, 128, 2, 1, 3, 64) \
+    KG_SM90_TILE(X, word, element, n128_24x8_3_64, 128, 3, 1, 3, 64) \
+    KG_SM90_TILE(X, word, element, n128_16x8_3_32, 128, 2, 1, 3, 32) \
+    KG_SM90_TILE(X, word, element, n192_16x8_3_64, 192, 2, 1, 3, 64) \
+    KG_SM90_TILE(X, word, element, n96_32x8_2_64, 96, 4, 1, 2, 64)   \
+    KG_SM90_TILE(X, word, element, n96_32x8_2_32, 96, 4, 1, 2, 32)   \
+    KG_SM90_TILE(X, word, element, n192_16x8_2_64, 192, 2, 1, 2, 64) \
+    KG_SM90_TILE(X, word, element, n96_32x8_1_32, 96, 4, 1, 1, 32)   \
+    KG_SM90_TILE(X, word, element, n128_24x8_1_64, 128, 3, 1, 1, 64) \
+    KG_SM90_TILE(X, word, element, n192_16x8_1_64, 192, 2, 1, 1, 64)
+#define KG_SM90_BF16_TILES(X) KG_SM90_TILES(X, bf16, BF16)
+#define KG_SM90_F16_TILES(X) KG_SM90_TILES(X, f16, F16)
 
 }  // namespace kinetograph::sm90

@@ -8,13 +8,9 @@
 namespace kinetograph::sm90 {
 namespace {
 
-#define KG_SM90_BF16_ROW(name, element, ...) \
-    NamedConvConfig{"sm90_conv_bf16_" #name, tile_config(Element::element, __VA_ARGS__)},
-#define KG_SM90_F16_ROW(name, element, ...) \
-    NamedConvConfig{"sm90_conv_f16_" #name, tile_config(Element::element, __VA_ARGS__)},
-constexpr std::array kConfigs{KG_SM90_TILES(KG_SM90_BF16_ROW, BF16) KG_SM90_TILES(KG_SM90_F16_ROW, F16)};
-#undef KG_SM90_BF16_ROW
-#undef KG_SM90_F16_ROW
+#define KG_ROW(kernel, config) NamedConvConfig{#kernel, config},
+constexpr std::array kConfigs{KG_SM90_BF16_TILES(KG_ROW) KG_SM90_F16_TILES(KG_ROW)};
+#undef KG_ROW
 
 // Fitted to an H200, whose clock descriptions of the chip give as 1.8 GHz; while the tensor cores are busy, power holds
 // it lower.

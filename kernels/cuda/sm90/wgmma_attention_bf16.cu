@@ -1,13 +1,7 @@
-#include <kinetograph/kernels/cuda/sm90/attention_kernel.hpp>
-#include <kinetograph/kernels/cuda/sm90/attention_widths.hpp>
-#include <kinetograph/kernels/isa/kernel.hpp>
+#include "attention_entry.cuh"
 
 namespace kinetograph::sm90 {
 
-#define KG_ENTRY(channels)                                                                  \
-    KG_CUDA_KERNEL(sm90_attention_bf16_##channels, AttentionParams, kAttentionThreads, 1) { \
-        AttentionKernel<AttentionConfig{Element::BF16, channels}>::run(params);             \
-    }
-KG_SM90_ATTENTION_WIDTHS(KG_ENTRY)
+KG_SM90_ATTENTION_WIDTHS(KG_SM90_ATTENTION_ENTRY, bf16, BF16)
 
 }  // namespace kinetograph::sm90

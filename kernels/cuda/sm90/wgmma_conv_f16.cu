@@ -1,13 +1,7 @@
-#include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
-#include <kinetograph/kernels/cuda/sm90/conv_kernel.hpp>
-#include <kinetograph/kernels/isa/kernel.hpp>
+#include "conv_entry.cuh"
 
 namespace kinetograph::sm90 {
 
-#define KG_SM90_KERNEL(name, element, ...)                                               \
-    KG_CUDA_KERNEL(sm90_conv_f16_##name, ConvParams, kThreads, 1) {                     \
-        ConvKernel<tile_config(Element::element, __VA_ARGS__)>::run(params);             \
-    }
-KG_SM90_TILES(KG_SM90_KERNEL, F16)
+KG_SM90_F16_TILES(KG_SM90_CONV_ENTRY)
 
 }  // namespace kinetograph::sm90

@@ -21,11 +21,15 @@ KG_HOST_DEVICE WinogradConfig winograd_config(Element element, uint32_t bn, uint
     return c;
 }
 
-// X(name, element, filters, blocks along rows, along columns, consumers, taps of a filter stage, halos). A name says
-// filters x pixels.
-#define KG_SM90_WINOGRAD_TILES(X, element)                      \
-    X(n96_16x8, element, 96, 2, 1, Consumers::InTurn, 3, 8)     \
-    X(n192_16x8, element, 192, 2, 1, Consumers::Together, 1, 4) \
-    X(n192_8x16, element, 192, 1, 2, Consumers::Together, 1, 4)
+// X(kernel, its WinogradConfig). A row: name, filters, blocks along rows, along columns, consumers, taps of a filter
+// stage, halos. A name says filters x pixels.
+#define KG_SM90_WINOGRAD_TILE(X, word, element, name, ...) \
+    X(sm90_winograd_##word##_##name, winograd_config(Element::element, __VA_ARGS__))
+#define KG_SM90_WINOGRAD_TILES(X, word, element)                                             \
+    KG_SM90_WINOGRAD_TILE(X, word, element, n96_16x8, 96, 2, 1, Consumers::InTurn, 3, 8)     \
+    KG_SM90_WINOGRAD_TILE(X, word, element, n192_16x8, 192, 2, 1, Consumers::Together, 1, 4) \
+    KG_SM90_WINOGRAD_TILE(X, word, element, n192_8x16, 192, 1, 2, Consumers::Together, 1, 4)
+#define KG_SM90_WINOGRAD_BF16_TILES(X) KG_SM90_WINOGRAD_TILES(X, bf16, BF16)
+#define KG_SM90_WINOGRAD_F16_TILES(X) KG_SM90_WINOGRAD_TILES(X, f16, F16)
 
 }  // namespace kinetograph::sm90

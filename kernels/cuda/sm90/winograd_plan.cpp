@@ -17,14 +17,9 @@ namespace {
 using conv::ConvLaunch;
 using conv::ConvProblem;
 
-#define KG_SM90_BF16_ROW(name, element, ...) \
-    NamedWinogradConfig{"sm90_winograd_bf16_" #name, winograd_config(Element::element, __VA_ARGS__)},
-#define KG_SM90_F16_ROW(name, element, ...) \
-    NamedWinogradConfig{"sm90_winograd_f16_" #name, winograd_config(Element::element, __VA_ARGS__)},
-constexpr std::array kConfigs{KG_SM90_WINOGRAD_TILES(KG_SM90_BF16_ROW, BF16)
-                                  KG_SM90_WINOGRAD_TILES(KG_SM90_F16_ROW, F16)};
-#undef KG_SM90_BF16_ROW
-#undef KG_SM90_F16_ROW
+#define KG_ROW(kernel, config) NamedWinogradConfig{#kernel, config},
+constexpr std::array kConfigs{KG_SM90_WINOGRAD_BF16_TILES(KG_ROW) KG_SM90_WINOGRAD_F16_TILES(KG_ROW)};
+#undef KG_ROW
 
 // Fitted to an H200 as the constants of cost.cpp.
 constexpr double kIssueTogether = 0.88, kIssueInTurn = 0.80;

@@ -15,10 +15,9 @@ namespace {
 /// A tile by its name: every tile in bf16, and one of each swizzle in fp16, whose kernels differ in an instruction's
 /// name.
 std::string run_kernel(std::string_view kernel, const ModelConv& conv, uint64_t seed) {
-#define KG_RUN(name, element, ...)         \
-    if (kernel == "sm90_conv_bf16_" #name) \
-        return conv.run<ConvKernel<tile_config(Element::element, __VA_ARGS__)>, ConvParams>(seed);
-    KG_SM90_TILES(KG_RUN, BF16)
+#define KG_RUN(name, config) \
+    if (kernel == #name) return conv.run<ConvKernel<config>, ConvParams>(seed);
+    KG_SM90_BF16_TILES(KG_RUN)
 #undef KG_RUN
     if (kernel == "sm90_conv_f16_n96_32x8_3_32")
         return conv.run<ConvKernel<tile_config(Element::F16, 96, 4, 1, 3, 32)>, ConvParams>(seed);
@@ -28,10 +27,9 @@ std::string run_kernel(std::string_view kernel, const ModelConv& conv, uint64_t 
 }
 
 std::string run_winograd(std::string_view kernel, const ModelConv& conv, uint64_t seed) {
-#define KG_RUN(name, element, ...)             \
-    if (kernel == "sm90_winograd_bf16_" #name) \
-        return conv.run<WinogradKernel<winograd_config(Element::element, __VA_ARGS__)>, WinogradParams>(seed);
-    KG_SM90_WINOGRAD_TILES(KG_RUN, BF16)
+#define KG_RUN(name, config) \
+    if (kernel == #name) return conv.run<WinogradKernel<config>, WinogradParams>(seed);
+    KG_SM90_WINOGRAD_BF16_TILES(KG_RUN)
 #undef KG_RUN
     if (kernel == "sm90_winograd_f16_n96_16x8")
         return conv
