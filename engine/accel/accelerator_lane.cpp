@@ -1,6 +1,8 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
+#include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/base/tool_range.hpp>
+#include <kinetograph/engine/graph/run_pass.hpp>
 
 #include <pthread.h>
 
@@ -98,7 +100,11 @@ void AcceleratorLane::watch() {
         watch_wakes_.wait_for(lock, graph::kLook, [&]() KG_REQUIRES(watch_mutex_) { return watch_ends_; });
         if (watch_ends_ || !owes_a_value() || timeline_->value() != before) continue;
         lock.unlock();
-        look_after();
+        // What fails is tried again at the next look.
+        static_cast<void>(without_exceptions("lane watch", [this]() -> Result<void> {
+            look_after();
+            return {};
+        }));
         lock.lock();
     }
 }
@@ -235,15 +241,16 @@ Result<void> AcceleratorLane::enqueue_waits(const graph::BatchRecord& record) {
     return {};
 }
 
-void AcceleratorLane::execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events) {
+Result<void> AcceleratorLane::execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events) {
     for (std::size_t i = 0; i < record.passes.size(); ++i) {
         const graph::PassRecord& pass = record.passes[i];
         if (!events.empty() && (i == 0 || events[i].begin != events[i - 1].end)) stream_->record(events[i].begin);
         PassContext context(pass, record.execution, *stream_);
         const ToolRange range(pass.planned->name);
-        pass.node->execute(context);
+        KG_CHECK(graph::run_pass(pass.node->execute, context));
         if (!events.empty()) stream_->record(events[i].end);
     }
+    return {};
 }
 
 AcceleratorLane::Timed AcceleratorLane::timed_of(const graph::BatchRecord& record) {
@@ -264,7 +271,7 @@ Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
         }
     }
     KG_CHECK(enqueue_waits(record));
-    execute(record, timed.passes);
+    KG_CHECK(execute(record, timed.passes));
     if (!record.passes.empty()) count(&BatchCounts::eager);
     if (!timed.passes.empty()) timed_.push_back(std::move(timed));
     return {};
@@ -327,8 +334,9 @@ Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchR
         KG_TRY(batch->passes, take_chained_events(record));
     }
     KG_CHECK(stream_->begin_capture());
-    execute(record, batch->passes);
+    const auto executed = execute(record, batch->passes);
     KG_TRY(batch->graph, stream_->end_capture());
+    KG_CHECK(executed);
     return batch;
 }
 

@@ -109,7 +109,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     Result<void> resolve_waits(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     Result<void> enqueue_waits(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     void count(std::uint64_t BatchCounts::*which);
-    void execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events);
+    Result<void> execute(const graph::BatchRecord& record, const std::vector<PassEvents>& events);
     Result<void> run_eagerly(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     Result<BatchGraph*> graph_for(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     Result<std::unique_ptr<BatchGraph>> capture(const graph::BatchRecord& record) KG_REQUIRES(mutex_);

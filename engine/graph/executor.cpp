@@ -3,7 +3,6 @@
 #include <kinetograph/engine/graph/fingerprint.hpp>
 #include <kinetograph/engine/graph/prepared_plan.hpp>
 
-#include <cassert>
 #include <cstdio>
 #include <utility>
 
@@ -30,6 +29,7 @@ struct Executor::State {
 
     Result<PreparedPlan*> plan_for(const FrameGraph& frame, bool& reused);
     Result<void> submit(const FrameGraph& frame, PreparedPlan& prepared, std::uint64_t execution);
+    Physical physical(std::uint32_t resource) const;
     Point ready(std::uint32_t resource) const;
     void resolve_waits(const Batch& batch, const std::array<std::uint64_t, kMaxLanes>& before);
     Result<bool> wait_for(const std::array<std::uint64_t, kMaxLanes>& values, std::optional<Nanoseconds> timeout);
@@ -243,18 +243,16 @@ Result<bool> Executor::wait(const Execution& execution, Nanoseconds timeout) {
 
 std::vector<LaneState> Executor::lane_states() const { return state_->states(); }
 
-Physical Executor::physical(Buffer buffer) const {
-    assert(state_->current != nullptr && buffer.resource() < state_->current->resources.size());
-    return state_->current->resources[buffer.resource()];
+Physical Executor::State::physical(std::uint32_t resource) const {
+    if (current == nullptr || resource >= current->resources.size()) return {};
+    return current->resources[resource];
 }
 
-Physical Executor::physical(Image image) const {
-    assert(state_->current != nullptr && image.resource() < state_->current->resources.size());
-    return state_->current->resources[image.resource()];
-}
+Physical Executor::physical(Buffer buffer) const { return state_->physical(buffer.resource()); }
+Physical Executor::physical(Image image) const { return state_->physical(image.resource()); }
 
 Point Executor::State::ready(std::uint32_t resource) const {
-    assert(current != nullptr && resource < current->last_batches.size());
+    if (current == nullptr || resource >= current->last_batches.size()) return {};
     const Batch* batch = current->last_batches[resource];
     if (batch == nullptr) return {};
     const std::size_t lane = index_of(batch->lane);

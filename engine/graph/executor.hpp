@@ -117,7 +117,7 @@ class Executor {
     /// How far every lane has come and what it waits for: for watchdogs. Any thread.
     std::vector<LaneState> lane_states() const;
 
-    /// Storage of an exported or imported resource in the last execution.
+    /// Storage of an exported or imported resource in the last execution; none before the first.
     Physical physical(Buffer buffer) const;
     Physical physical(Image image) const;
 

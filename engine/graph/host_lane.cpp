@@ -1,6 +1,7 @@
 #include <kinetograph/engine/graph/host_lane.hpp>
 
 #include <kinetograph/engine/base/tool_range.hpp>
+#include <kinetograph/engine/graph/run_pass.hpp>
 
 namespace kinetograph::graph {
 
@@ -60,10 +61,9 @@ void HostLane::run() {
             job = std::move(jobs_.front());
             jobs_.pop_front();
         }
-        if (auto waited = wait_for_others(job); waited)
-            run_passes(job);
-        else
-            timeline_->report(std::move(waited.error()));
+        auto done = wait_for_others(job);
+        if (done) done = run_passes(job);
+        if (!done) timeline_->report(std::move(done.error()));
         timeline_->signal(job.signal);
     }
 }
@@ -87,14 +87,15 @@ Result<void> HostLane::wait_until_reached(const Point& point) {
     }
 }
 
-void HostLane::run_passes(const Job& job) {
+Result<void> HostLane::run_passes(const Job& job) {
     for (const Pass& pass : job.passes) {
         const Nanoseconds begin = host_now();
         HostContext context(pass.name, job.execution, std::span(job.entries).subspan(pass.first_entry, pass.entries));
         const ToolRange range(pass.name);
-        pass.execute(context);
+        KG_CHECK(run_pass(pass.execute, context));
         if (observer_) observer_(pass.name, job.execution, begin, host_now());
     }
+    return {};
 }
 
 }  // namespace kinetograph::graph

@@ -22,8 +22,8 @@ class HostLane final : public LaneBackend {
     HostLane& operator=(const HostLane&) = delete;
 
     Lane lane() const override { return Lane::Host; }
-    /// Errors: the first Error of a lane that was waited for; from then on passes are skipped, values are still
-    /// reached.
+    /// Errors: the first Error of a lane that was waited for or of a pass; from then on passes are skipped, values are
+    /// still reached.
     Result<void> submit(const BatchRecord& record) override;
     using LaneBackend::wait;
     Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
@@ -46,7 +46,7 @@ class HostLane final : public LaneBackend {
     void run();
     Result<void> wait_for_others(const Job& job);
     Result<void> wait_until_reached(const Point& point);
-    void run_passes(const Job& job);
+    Result<void> run_passes(const Job& job);
 
     Observer observer_;
     std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>("lane host");

@@ -10,7 +10,7 @@
 namespace kinetograph::graph {
 
 /// Base of the contexts that lanes hand to passes: accel::PassContext, vulkan::PassContext, graph::HostContext.
-/// Asking for a resource or a version that the pass did not declare is our own mistake and asserts.
+/// For a resource or a version that the pass did not declare they throw, which ends the pass with an Error of its lane.
 class PassContext {
   public:
     struct Entry {

@@ -1,3 +1,4 @@
+#include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/graph/relay.hpp>
 
 #include <pthread.h>
@@ -62,7 +63,7 @@ void Relay::run() {
 
 void Relay::wait_for_all(std::span<const Point> points, std::uint64_t value) {
     for (const Point& point : points) {
-        auto reached = wait_until_reached(point, value);
+        auto reached = without_exceptions("relay", [&] { return wait_until_reached(point, value); });
         if (reached) continue;
         const Lock lock(mutex_);
         if (!error_) error_ = std::move(reached.error());

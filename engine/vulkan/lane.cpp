@@ -1,6 +1,7 @@
 #include <kinetograph/engine/vulkan/lane.hpp>
 
 #include <kinetograph/engine/base/tool_range.hpp>
+#include <kinetograph/engine/graph/run_pass.hpp>
 #include <kinetograph/engine/vulkan/access.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
@@ -319,7 +320,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         if (times_passes()) table.vkCmdWriteTimestamp2(slot.commands, stage, slot.queries, query);
         const ToolRange range(pass.planned->name);
         PassContext context(pass, batch.execution, {device_, slot.commands, slot.descriptors, slot.uploads, error});
-        pass.node->execute(context);
+        if (auto done = graph::run_pass(pass.node->execute, context); !done && !error) error = std::move(done.error());
         if (times_passes()) {
             table.vkCmdWriteTimestamp2(slot.commands, stage, slot.queries, query + 1);
             slot.timed_passes.push_back(recorder_->names().intern(pass.planned->name));

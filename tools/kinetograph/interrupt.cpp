@@ -1,5 +1,6 @@
 #include <poll.h>
 #include <unistd.h>
+#include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
 
 #include <cstdlib>
@@ -43,7 +44,10 @@ void Interrupt::watch() {
     const timespec tick{.tv_sec = 0, .tv_nsec = 20'000'000};  // 20 ms: bounds the destructor's wait
     while (!stopped_) {
         if (sigtimedwait(&signals_, nullptr, &tick) < 0) continue;
-        discard_();
+        static_cast<void>(without_exceptions("interrupted", [this]() -> Result<void> {
+            discard_();
+            return {};
+        }));
         say_last("kinetograph: error: interrupted; unfinished outputs were discarded\n");
         std::_Exit(1);
     }

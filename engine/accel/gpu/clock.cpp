@@ -1,4 +1,5 @@
 #include <kinetograph/engine/accel/gpu/clock.hpp>
+#include <kinetograph/engine/base/exceptions.hpp>
 
 #include <pthread.h>
 
@@ -74,7 +75,8 @@ void DeviceClock::run() {
                                   [&]() KG_REQUIRES(mutex_) { return stop_; }))
                 return;
         }
-        if (!read()) return;  // the device is lost, which its streams report; the last fit is kept
+        // An Error: the device is lost, which its streams report; the last fit is kept.
+        if (!without_exceptions("device clock", [this] { return read(); })) return;
     }
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <stdexcept>
 
 namespace kinetograph::accel {
 namespace {
@@ -32,6 +33,7 @@ struct DriverLanes : DriverTest {
     std::unique_ptr<AcceleratorMemory> memory;
     std::unique_ptr<graph::Executor> executor;
     bool enqueues_host_function = false;
+    bool throws = false;  ///< the first pass, instead of what it is to do
     int executions_of_first_pass = 0;
     std::size_t declared = 0;
 
@@ -118,6 +120,7 @@ struct DriverLanes : DriverTest {
                 data.out = pass.create("norm.out", floats, graph::Access::KernelWrite);
             },
             [this](const Data& data, PassContext& context) {
+                if (throws) throw std::runtime_error("its shapes are gone");
                 ++executions_of_first_pass;
                 enqueue(context, context.address(data.in), context.address(data.out), 2, 1);
                 if (enqueues_host_function)
@@ -207,6 +210,21 @@ TEST_P(DriverLanes, KeepBatchesWithHostFunctionsEagerAndSayWhy) {
     EXPECT_EQ(counts.replayed, 0U);
     EXPECT_EQ(counts.declined, "host function \"norm\" cannot be captured on stream \"accelerator\"");
     EXPECT_EQ(executions_of_first_pass, 11) << "tried once for each place of the output";
+}
+
+TEST_P(DriverLanes, TurnWhatAPassThrowsIntoAnErrorAndGoOnWithTheNextExecution) {
+    for (const Batches batches : {Batches::Eager, Batches::Replayed}) {
+        create(batches);
+        throws = true;
+        graph::FrameGraph frame;
+        declare(frame);
+        const auto refused = executor->execute(frame);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().message, "execution 0, lane accelerator: norm: its shapes are gone");
+        throws = false;
+        EXPECT_EQ(run(8), kExpected);
+        release();
+    }
 }
 
 TEST_P(DriverLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <atomic>
+#include <stdexcept>
 
 #include "host_memory.hpp"
 #include "scene.hpp"
@@ -92,6 +93,41 @@ TEST_F(HostLanes, SkipPassesButReachValuesWhenALaneIsLost) {
     EXPECT_EQ(waited.error().message, "lane host, waiting for lane accelerator: the device is gone");
     EXPECT_EQ(counted, 0);
     EXPECT_FALSE(execute_hand_over());
+}
+
+TEST_F(HostLanes, TurnWhatAPassThrowsIntoAnErrorAndReachTheirValues) {
+    FrameGraph frame;
+    const auto declare = [](PassBuilder& pass, NoData&) { pass.has_side_effect(); };
+    frame.add_pass<NoData>("of the application", Lane::Host, declare,
+                           [](const NoData&, HostContext&) { throw std::runtime_error("its file is gone"); });
+    frame.add_pass<NoData>("after it", Lane::Host, declare, [this](const NoData&, HostContext&) { ++counted; });
+    const auto execution = executor->execute(frame);
+    ASSERT_TRUE(execution) << execution.error().message;
+    const auto waited = executor->wait(*execution);
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().message, "of the application: its file is gone");
+    EXPECT_EQ(counted, 0);
+    EXPECT_FALSE(executor->execute(frame));
+}
+
+TEST_F(HostLanes, RefuseAPassTheResourcesThatItDidNotDeclare) {
+    FrameGraph frame;
+    Buffer made;
+    frame.add_pass<NoData>(
+        "make", Lane::Host,
+        [&](PassBuilder& pass, NoData&) {
+            made = pass.create("made", {.bytes = 64, .domain = MemoryDomain::Host}, Access::HostWrite);
+            pass.has_side_effect();
+        },
+        [](const NoData&, HostContext&) {});
+    frame.add_pass<NoData>(
+        "peep", Lane::Host, [](PassBuilder& pass, NoData&) { pass.has_side_effect(); },
+        [&made](const NoData&, HostContext& context) { static_cast<void>(context.address(made)); });
+    const auto execution = executor->execute(frame);
+    ASSERT_TRUE(execution) << execution.error().message;
+    const auto waited = executor->wait(*execution);
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().message, "peep: it asks for a resource that it did not declare");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <stdexcept>
 
 namespace kinetograph::vulkan {
 namespace {
@@ -310,6 +311,18 @@ TEST_F(Lanes, OutOfMemoryInAPassStopsTheSubmissionAndNamesThePass) {
     EXPECT_EQ(execution.error().code, ErrorCode::OutOfMemory);
     EXPECT_NE(execution.error().message.find("pass \"greedy\""), std::string::npos) << execution.error().message;
     EXPECT_NE(execution.error().message.find("needs 128.0 MiB"), std::string::npos) << execution.error().message;
+}
+
+TEST_F(Lanes, WhatAPassThrowsStopsTheSubmissionAndNotTheNextOne) {
+    graph::FrameGraph frame = make_graph();
+    frame.add_pass<Step>(
+        "of the application", graph::Lane::Graphics, [](graph::PassBuilder& pass, Step&) { pass.has_side_effect(); },
+        [](const Step&, PassContext&) { throw std::runtime_error("its mesh is gone"); });
+    const auto refused = executor_->execute(frame);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "execution 0, lane graphics: of the application: its mesh is gone");
+    run(three_lanes(1));
+    expect_result((1 * 5 + 1) * 2 + 7);
 }
 
 TEST_F(Lanes, ALostDeviceIsReportedByName) {
