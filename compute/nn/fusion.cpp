@@ -1,10 +1,6 @@
 #include <kinetograph/compute/nn/fusion.hpp>
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 
 namespace kinetograph::nn {
@@ -29,10 +25,11 @@ class Fusion {
         }
     }
 
-    std::vector<Pass> run() {
+    Result<std::vector<Pass>> run() {
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             if (taken_[i]) continue;
             std::visit([&](const auto& primitive) { begin(i, primitive); }, nodes_[i].primitive);
+            if (refused_) return fail(ErrorCode::Unsupported, "primitive {} of the network: {}", i, *refused_);
         }
         std::ranges::stable_sort(placed_, {}, &Placed::place);
         std::vector<Pass> passes;
@@ -97,7 +94,7 @@ class Fusion {
     void begin(std::size_t i, const primitive::RepeatFrames& repeat) {
         for (const std::size_t user : users_[i + 1])
             if (at<primitive::UpsampleSpace>(user) == nullptr && at<primitive::DepthToSpace>(user) == nullptr)
-                stop(i, "repeated frames are read by something that takes no repeated frames");
+                refuse("repeated frames are read by something that takes no repeated frames");
         repeated_[i + 1] = {input_of(i), repeat.factor};
     }
 
@@ -112,22 +109,19 @@ class Fusion {
     }
 
     void begin(std::size_t i, const primitive::SoftLimit&) {
-        if (i > 0) stop(i, "a soft limit follows another primitive");
+        if (i > 0) refuse("a soft limit follows another primitive");
     }
     void begin(std::size_t i, const primitive::DropFrames& drop) {
         placed_.push_back({i, DropPass{drop.count, input_of(i), i + 1}});
     }
 
-    void begin(std::size_t i, const primitive::Activate&) {
-        stop(i, "an activation follows neither convolution nor norm");
+    void begin(std::size_t, const primitive::Activate&) {
+        refuse("an activation follows neither convolution nor norm");
     }
-    void begin(std::size_t i, const primitive::TimeShuffle&) { stop(i, "a time shuffle follows no convolution"); }
-    void begin(std::size_t i, const primitive::Add&) { stop(i, "a sum's first operand is made by no convolution"); }
+    void begin(std::size_t, const primitive::TimeShuffle&) { refuse("a time shuffle follows no convolution"); }
+    void begin(std::size_t, const primitive::Add&) { refuse("a sum's first operand is made by no convolution"); }
 
-    [[noreturn]] static void stop(std::size_t i, std::string_view what) {
-        fmt::print(stderr, "network: primitive {}: {}\n", i, what);
-        std::abort();
-    }
+    void refuse(std::string_view why) { refused_ = why; }
 
     // ---- what a pass takes along -----------------------------------------------------------------------------------
 
@@ -195,11 +189,14 @@ class Fusion {
     };
     std::map<Value, Repeated> repeated_;
     std::vector<Placed> placed_;
+    std::optional<std::string_view> refused_;
 };
 
 }  // namespace
 
-std::vector<Pass> fuse(const Network& network, const FusionOptions& options) { return Fusion(network, options).run(); }
+Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& options) {
+    return Fusion(network, options).run();
+}
 
 float input_limit(const Network& network) {
     const auto* first =

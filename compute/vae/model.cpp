@@ -241,11 +241,12 @@ double Model::work_ratio(const StackSize& size) const {
     if (size.bands.count == 1) return 1.0;
     const StepKind kind = kinds_of_steps(network_, size).front();
     const auto passes = fused_passes(network_.network, device_.info().kind, kind.first);
-    const auto cut = find_cut(passes, size.bands.upsampling);
+    if (!passes) return 1.0;  // declaring the step says why
+    const auto cut = find_cut(*passes, size.bands.upsampling);
     if (!cut) return 1.0;
     const auto whole = nn::extents(network_.network, {kind.frames, size.height, size.width, channels()}, kind.first);
-    const nn::Value value = nn::input_of(passes[*cut]);
-    return vae::work_ratio(passes, *cut, cut_into_bands(passes, *cut, whole[value].height, size.bands.count), whole);
+    const nn::Value value = nn::input_of((*passes)[*cut]);
+    return vae::work_ratio(*passes, *cut, cut_into_bands(*passes, *cut, whole[value].height, size.bands.count), whole);
 }
 
 /// Declares and compiles every kind of step against memory that exists only as sizes.

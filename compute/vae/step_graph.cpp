@@ -38,8 +38,7 @@ class StepDeclaration {
         KG_TRY(const Tensor input, unpack_latents(context(), latents, input_extent(), anew));
         made(nn::stored_input(network_.network), input);
         KG_TRY(written_, begin_output(context(), whole_.back(), output));
-        const std::vector<nn::Pass> passes =
-            fused_passes(network_.network, parameters_.device().info().kind, kind_.first);
+        KG_TRY(const auto passes, fused_passes(network_.network, parameters_.device().info().kind, kind_.first));
         if (size_.bands.count == 1) {
             declare_from(passes, 0);
             write(output);
@@ -488,7 +487,7 @@ class StepDeclaration {
 
 }  // namespace
 
-std::vector<nn::Pass> fused_passes(const nn::Network& network, accel::Kind device, bool first_step) {
+Result<std::vector<nn::Pass>> fused_passes(const nn::Network& network, accel::Kind device, bool first_step) {
     return nn::fuse(network, {.first_step = first_step, .upsample_in_conv = device != accel::Kind::Cpu});
 }
 

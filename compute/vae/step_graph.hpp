@@ -73,8 +73,8 @@ struct ClipValues {
 using StepOutput = std::variant<ClipFrames, ClipValues>;
 
 /// The passes of a step; they point into `network`. On a GPU a convolution doubles its input on the way; on the CPU a
-/// pass does, whose output the back ends there read in place.
-std::vector<nn::Pass> fused_passes(const nn::Network& network, accel::Kind device, bool first_step);
+/// pass does, whose output the back ends there read in place. Errors: those of nn::fuse.
+Result<std::vector<nn::Pass>> fused_passes(const nn::Network& network, accel::Kind device, bool first_step);
 /// What comes out of a step.
 nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
 /// In memory, as float32: what goes in, and what comes out.

@@ -54,8 +54,9 @@ std::vector<DecoderLayer> wan21_layers(std::int64_t height, std::int64_t width, 
     const families::Family& family = *families::find("wan2.1");
     const nn::Network network = family.decoder(family.published);
     const auto extents = nn::extents(network, {1, height / 8, width / 8, network.input_channels()}, false);
+    const auto passes = nn::fuse(network, {}).value();
     std::vector<DecoderLayer> layers;
-    for (const nn::Pass& pass : nn::fuse(network, {})) {
+    for (const nn::Pass& pass : passes) {
         const auto* conv = std::get_if<nn::ConvPass>(&pass);
         if (conv == nullptr) continue;
         const conv::ConvProblem problem = problem_of(*conv, extents[conv->input]);

@@ -56,8 +56,9 @@ Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& ben
     families::Widths widths = family.published;
     if (bench.dim > 0) widths.dim = bench.dim;
     KG_TRY(const auto size, bench.size.latents(family));
-    auto all = decoder_convolutions(family.decoder(widths), family.one_latent_frame, size, bench.problem.dtype,
-                                    device.kind != accel::Kind::Cpu);
+    const nn::Network network = family.decoder(widths);
+    KG_TRY(auto all, decoder_convolutions(network, family.one_latent_frame, size, bench.problem.dtype,
+                                          device.kind != accel::Kind::Cpu));
     std::vector<std::string> names(all.size());
     std::ranges::transform(all, names.begin(), &DecoderConvolution::name);
     std::erase_if(all, [&](const DecoderConvolution& one) { return one.name.find(bench.layer) == std::string::npos; });

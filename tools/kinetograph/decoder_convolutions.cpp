@@ -11,11 +11,13 @@ std::string convolution_name(const conv::ConvProblem& problem) {
                        problem.n * problem.d_out(), problem.h_out(), problem.w_out());
 }
 
-std::vector<DecoderConvolution> decoder_convolutions(const nn::Network& network, bool first_step, vae::LatentSize size,
-                                                     tensor::DType dtype, bool fuse_upsample) {
+Result<std::vector<DecoderConvolution>> decoder_convolutions(const nn::Network& network, bool first_step,
+                                                             vae::LatentSize size, tensor::DType dtype,
+                                                             bool fuse_upsample) {
+    KG_TRY(const auto passes, nn::fuse(network, {.first_step = first_step, .upsample_in_conv = fuse_upsample}));
     const auto extents = nn::extents(network, {1, size.height, size.width, network.input_channels()}, first_step);
     std::vector<DecoderConvolution> found;
-    for (const nn::Pass& pass : nn::fuse(network, {.first_step = first_step, .upsample_in_conv = fuse_upsample})) {
+    for (const nn::Pass& pass : passes) {
         const auto* conv = std::get_if<nn::ConvPass>(&pass);
         if (conv == nullptr) continue;
         const conv::ConvProblem problem = nn::conv_problem(*conv, extents[conv->input], dtype);

@@ -24,8 +24,9 @@ TEST(Taehv, MembersAreToldApartByTheChannelsOfTheirLatents) {
 /// The convolutions of a step by the ends of their names, and what they take along.
 std::string passes(bool first_step) {
     const nn::Network network = taehv::decoder({4, 16});
+    const auto passes = nn::fuse(network, {.first_step = first_step}).value();
     std::string text;
-    for (const nn::Pass& pass : nn::fuse(network, {.first_step = first_step})) {
+    for (const nn::Pass& pass : passes) {
         const auto* conv = std::get_if<nn::ConvPass>(&pass);
         if (conv == nullptr) {
             text += "drop ";

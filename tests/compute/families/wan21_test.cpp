@@ -45,8 +45,9 @@ TEST(Wan21, GivesNoTwoParametersOneNameAndSharesNoneBetweenTheNamings) {
 /// The passes that convolve, in order, by the ends of their names; "&" if the norm is stored beside the output.
 std::string convolutions(bool first_step) {
     const nn::Network network = wan::decoder({32, 16});
+    const auto passes = nn::fuse(network, {.first_step = first_step}).value();
     std::string text;
-    for (const nn::Pass& pass : nn::fuse(network, {.first_step = first_step})) {
+    for (const nn::Pass& pass : passes) {
         const auto* conv = std::get_if<nn::ConvPass>(&pass);
         if (conv == nullptr) {
             text += "attention ";

@@ -44,8 +44,9 @@ TEST(Wan22, HasAsManyParametersAsThePublishedDecoder) {
 /// The passes that are no convolutions, and the convolutions whose sum is a shortcut's, in order.
 std::string shortcuts(bool first_step) {
     const nn::Network network = find("wan2.2")->decoder({32, 48});
+    const auto passes = nn::fuse(network, {.first_step = first_step}).value();
     std::string text;
-    for (const nn::Pass& pass : nn::fuse(network, {.first_step = first_step})) {
+    for (const nn::Pass& pass : passes) {
         if (const auto* upsample = std::get_if<nn::UpsamplePass>(&pass))
             text += upsample->upsample->key + (upsample->repeat == 2 ? "*2 " : " ");
         if (const auto* shuffle = std::get_if<nn::DepthToSpacePass>(&pass)) text += shuffle->depth_to_space->key + ' ';

@@ -8,8 +8,9 @@ namespace kinetograph::vae {
 
 std::vector<StepConvolution> step_convolutions(const nn::Network& network, LatentSize size, tensor::DType dtype) {
     const auto extents = nn::extents(network, {1, size.height, size.width, network.input_channels()}, false);
+    const auto passes = nn::fuse(network, {}).value();
     std::vector<StepConvolution> found;
-    for (const nn::Pass& pass : nn::fuse(network, {})) {
+    for (const nn::Pass& pass : passes) {
         const auto* conv = std::get_if<nn::ConvPass>(&pass);
         if (conv == nullptr) continue;
         conv::ConvProblem problem = nn::conv_problem(*conv, extents[conv->input], dtype);
