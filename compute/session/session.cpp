@@ -37,6 +37,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const
 }
 
 Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint, const SessionOptions& options) {
+    KG_CHECK(options.limits.check(checkpoint.name()));
     std::unique_ptr<Session> session(new Session);
     session->recorder_ = options.recorder;
     if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
@@ -50,6 +51,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     session->description_ =
         fmt::format("{} \u00b7 {} \u00b7 {}", std::filesystem::path(checkpoint.name()).filename().string(),
                     vae::to_string(options.model.precision), session->device_->info().name);
+    KG_CHECK(options.limits.check(session->description_));
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
     session->device_->log().info("opened {}", session->description_);
     if (options.measure_ceiling && options.recorder != nullptr) session->tell_ceiling();
@@ -105,7 +107,7 @@ stream::FrameStreamOptions Session::stream_options(const StreamOptions& options)
 
 Result<std::unique_ptr<stream::FrameStream>> Session::decode(const std::filesystem::path& latents,
                                                              const StreamOptions& options) const {
-    KG_TRY(const auto clip, vae::Latents::open(latents));
+    KG_TRY(const auto clip, vae::Latents::open(latents, {.allocator = {}, .limits = options.limits}));
     return decode(clip, options);
 }
 

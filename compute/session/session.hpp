@@ -34,7 +34,7 @@ struct SessionOptions {
     profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
     /// Measures what the device can do at best while it is opened, and tells the recorder: a tenth of a second.
     bool measure_ceiling = false;
-    CallLimits limits{};  ///< of open(): reading and checking the checkpoint
+    CallLimits limits{};  ///< of open(): reading and checking the checkpoint, opening the device
 };
 
 struct StreamOptions {

@@ -58,6 +58,8 @@ struct UploadedClip {
     }
 };
 
+Error cancelled() { return {ErrorCode::Cancelled, "the stream was cancelled"}; }
+
 class DecodingStream final : public FrameStream {
   public:
     explicit DecodingStream(std::shared_ptr<interop::Bridge> bridge) : bridge_(std::move(bridge)) {}
@@ -98,6 +100,7 @@ class DecodingStream final : public FrameStream {
     void run();
     void decode_all();
     bool follow_restart();
+    Result<void> begin_clip();
     Result<bool> decode_next();
     Result<bool> step(const LatentFrame& latent, Nanoseconds timeout);
     Result<void> begin_push();
@@ -106,6 +109,7 @@ class DecodingStream final : public FrameStream {
     Result<std::optional<FrameRecord>> take_now();
     Result<std::optional<FrameRecord>> with_good_status(const std::optional<FrameRecord>& record);
     std::optional<Error> ended_with() const;
+    bool is_cancelled() const;
 
     const std::shared_ptr<interop::Bridge> bridge_;
     FrameStreamFacts facts_;
@@ -149,7 +153,8 @@ Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::Latent
                                           .fps = clip != nullptr ? clip->fps : options.fps,
                                           .recorder = options.recorder,
                                           .passes = options.passes,
-                                          .limits = options.limits}));
+                                          .limits = options.limits,
+                                          .gives_up = [this] { return is_cancelled(); }}));
     state_facts(clip, options);
     if (clip == nullptr) return {};
     thread_ = std::thread([this] { run(); });
@@ -216,7 +221,7 @@ void DecodingStream::run() {
 void DecodingStream::decode_all() {
     while (!stop_) {
         auto more = without_exceptions("decoding", [this]() -> Result<bool> {
-            if (follow_restart()) KG_CHECK(decoder_->begin_clip(decoded_generation_));
+            if (follow_restart()) KG_CHECK(begin_clip());
             return decode_next();
         });
         if (!more)
@@ -236,6 +241,15 @@ bool DecodingStream::follow_restart() {
     decoded_generation_ = generation_;
     if (restarted || around) next_ = 0;
     return restarted || around;
+}
+
+/// Once the steps of the clip before it are done.
+Result<void> DecodingStream::begin_clip() {
+    for (;;) {
+        const auto done = bridge_->wait(decoder_->newest(), kPoll);
+        if (!done || *done) return decoder_->begin_clip(decoded_generation_);
+        if (is_cancelled()) return fail(cancelled());
+    }
 }
 
 /// False at the clip's end.
@@ -276,13 +290,18 @@ void DecodingStream::end(std::optional<Error> error) {
 
 std::optional<Error> DecodingStream::ended_with() const {
     const Lock lock(mutex_);
-    if (cancelled_ || stop_) return Error{ErrorCode::Cancelled, "the stream was cancelled"};
+    if (cancelled_ || stop_) return cancelled();
     return error_;
+}
+
+bool DecodingStream::is_cancelled() const {
+    const Lock lock(mutex_);
+    return cancelled_ || stop_;
 }
 
 Result<void> DecodingStream::begin_push() {
     if (clip_) return fail(ErrorCode::InvalidArgument, "the stream decodes a clip: no latents are pushed to it");
-    if (follow_restart()) KG_CHECK(decoder_->begin_clip(decoded_generation_));
+    if (follow_restart()) KG_CHECK(begin_clip());
     if (auto error = ended_with()) return fail(std::move(*error));
     return {};
 }

@@ -209,8 +209,14 @@ void RingDecoder::rebind_images(graph::FrameGraph& frame) {
 
 /// Waits for the step, then brings its pixels to the slots' images; the step is done when they are there.
 Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
-    constexpr auto kAccelerator = graph::Lane::Accelerator.index();
-    KG_CHECK(runner_->lane().wait(step.execution.done[kAccelerator]));
+    constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);
+    const std::uint64_t done = step.execution.done[graph::Lane::Accelerator.index()];
+    for (bool reached = false; !reached;) {
+        KG_TRY(reached, runner_->lane().wait(done, kPoll));
+        if (reached || !options_.gives_up || !options_.gives_up()) continue;
+        last_ = {VK_NULL_HANDLE, runner_->lane().timeline(), done};
+        return fail(ErrorCode::Cancelled, "a step was cancelled before its frames were copied");
+    }
     const auto [it, added] = copies_.try_emplace(slots_.size());
     if (added) {
         std::vector<graph::Buffer> frames;

@@ -6,6 +6,8 @@
 #include <kinetograph/compute/vae/clip_runner.hpp>
 #include <kinetograph/engine/interop/frame_ring.hpp>
 
+#include <functional>
+
 namespace kinetograph::stream {
 
 /// When pixels are copied to images.
@@ -28,6 +30,8 @@ struct RingDecoderOptions {
     profile::Recorder* recorder = nullptr;  ///< of the copies and of the host's work; outlives the decoder
     profile::Recorder* passes = nullptr;    ///< of the clip's passes; outlives the decoder
     CallLimits limits{};                    ///< of create()
+    /// Asked every 20 ms while step() waits for the step (Copies::OnceDecoded): true ends that with Cancelled.
+    std::function<bool()> gives_up{};
 };
 
 /// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any

@@ -75,8 +75,8 @@ std::string names_of(const tensor::SafetensorsFile& file) {
 
 }  // namespace
 
-Result<Latents> Latents::open(const std::filesystem::path& path) {
-    KG_TRY(const auto file, tensor::SafetensorsFile::open(path));
+Result<Latents> Latents::open(const std::filesystem::path& path, const tensor::ReadOptions& options) {
+    KG_TRY(const auto file, tensor::SafetensorsFile::open(path, options));
     const tensor::TensorView* view = file.find("latents");
     if (view == nullptr) {
         return fail(ErrorCode::NotFound, "{}: no tensor \"latents\" in it, but {}", file.name(), names_of(file));

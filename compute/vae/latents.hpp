@@ -17,8 +17,8 @@ struct Latents {
 
     /// Reads tensor `latents` [C,T,h,w] or [1,C,T,h,w] (F32, F16, BF16).
     /// Errors: NotFound without the tensor; InvalidArgument for a wrong rank, batch above 1, zero frames, a latent side
-    /// above 1024, or a value that is not finite (with its position: the usual cause of black frames).
-    static Result<Latents> open(const std::filesystem::path& path);
+    /// above 1024, or a value that is not finite (with its position: the usual cause of black frames); Cancelled.
+    static Result<Latents> open(const std::filesystem::path& path, const tensor::ReadOptions& options = {});
 
     /// Latent frame `t` as [C, h, w]: what Decoder::step takes.
     std::vector<float> frame(std::int64_t t) const;

@@ -88,7 +88,8 @@ class WeightsInfo(_Sized):
 class ModelDesc(_Sized):
     _fields_ = [("size", c_uint32), ("precision", c_uint32), ("sums", c_uint32), ("latent_scale", c_uint32),
                 ("unclamped", c_uint32), ("unused", c_uint32), ("device", c_char_p), ("vulkan", c_void_p),
-                ("memory_budget", c_uint64), ("on_memory_pressure", c_void_p), ("memory_pressure_user", c_void_p)]
+                ("memory_budget", c_uint64), ("on_memory_pressure", c_void_p), ("memory_pressure_user", c_void_p),
+                ("stop", c_void_p)]
 
 
 class ModelInfo(_Sized):
@@ -103,7 +104,7 @@ class Moment(ctypes.Structure):
 
 class ClipDesc(_Sized):
     _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32), ("loop", c_uint32),
-                ("unused", c_uint32), ("fps", c_double)]
+                ("unused", c_uint32), ("fps", c_double), ("stop", c_void_p)]
 
 
 class Latents(_Sized):

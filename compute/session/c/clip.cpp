@@ -11,11 +11,7 @@ namespace {
 using Storage = session::StreamOptions::Storage;
 constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
 constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010"};
-constexpr Nanoseconds kLongest = std::chrono::hours(24 * 365);
-
-Nanoseconds nanoseconds(std::uint64_t timeout) {
-    return timeout > static_cast<std::uint64_t>(kLongest.count()) ? kLongest : Nanoseconds(timeout);
-}
+constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait notices that it is cancelled
 
 /// No two frames of the process have the same.
 std::uint64_t next_id() {
@@ -86,6 +82,7 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
     options.stream.format = desc.format == KG_FORMAT_RGBA8 ? vae::FrameFormat::Rgba8 : vae::FrameFormat::Float32;
     if (desc.slots > 0) options.stream.slots = desc.slots;
     options.stream.loop = desc.loop != 0;
+    options.stream.limits = limits_of(desc.stop);
     if (desc.fps > 0.0) options.stream.fps = desc.fps;
     return options;
 }
@@ -234,8 +231,28 @@ Result<void> Clip::wait(std::uint64_t id, void* stream) {
     if (ready.is_past()) return {};
     if (ready.timeline != nullptr) return streams_.wait(stream, ready);
     // A relay shows the frame's progress to Vulkan alone: two devices, whose hand-overs go through the host.
-    KG_CHECK(vulkan::wait_timeline(*model_->vulkan->device, ready.semaphore, ready.value, kLongest));
-    return {};
+    for (;;) {
+        KG_TRY(const bool reached, vulkan::wait_timeline(*model_->vulkan->device, ready.semaphore, ready.value, kPoll));
+        if (reached) return {};
+        if (cancelled_) return fail(ErrorCode::Cancelled, "waiting for frame {}: the clip was cancelled", id);
+    }
+}
+
+Outcome Clip::close(Nanoseconds timeout) {
+    const OneAtATime entered(pushing_);
+    if (!entered) return KG_ERROR_BUSY;
+    cancelled_ = true;
+    return stream_->close(timeout) ? KG_OK : KG_TIMEOUT;
+}
+
+void Clip::reset() {
+    cancelled_ = false;
+    stream_->restart();
+}
+
+void Clip::cancel() {
+    cancelled_ = true;
+    stream_->cancel();
 }
 
 Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
@@ -334,6 +351,8 @@ Outcome create(kg_model* model, const What& what, const kg_clip_desc* desc, kg_c
     return KG_OK;
 }
 
+kg_result report_busy() { return report(KG_ERROR_BUSY, "another thread pushes latents to this clip"); }
+
 }  // namespace
 
 kg_result kg_clip_create(kg_model* model, uint32_t latent_height, uint32_t latent_width, const kg_clip_desc* desc,
@@ -348,6 +367,11 @@ kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_desc* de
         KG_CHECK(check_given(path, "path"));
         return create(model, std::filesystem::path(path), desc, clip);
     });
+}
+
+kg_result kg_clip_close(kg_clip* clip, uint64_t timeout_ns) {
+    const kg_result result = with("kg_clip_close", clip, [&] { return clip->clip->close(nanoseconds(timeout_ns)); });
+    return result == KG_ERROR_BUSY ? report_busy() : result;
 }
 
 kg_result kg_clip_destroy(kg_clip* clip) {
@@ -366,8 +390,7 @@ kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeou
         return clip->clip->push(known, nanoseconds(timeout_ns), count);
     });
     if (pushed != nullptr) *pushed = count;
-    if (result != KG_ERROR_BUSY) return result;
-    return report(KG_ERROR_BUSY, "another thread pushes latents to this clip");
+    return result == KG_ERROR_BUSY ? report_busy() : result;
 }
 
 kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout_ns, kg_frame* frame) {

@@ -37,8 +37,10 @@ class Clip {
     /// One more reader of an acquired frame, until drop().
     Result<kg_frame> share(std::uint64_t id);
     void drop(std::uint64_t id);
-    void reset() { stream_->restart(); }
-    void cancel() { stream_->cancel(); }
+    void reset();
+    void cancel();
+    /// KG_OK, KG_TIMEOUT or BUSY, as kg_clip_close.
+    Outcome close(Nanoseconds timeout);
     kg_clip_info info() const;
     /// Frames that are acquired and not released.
     std::size_t held() const;
@@ -74,6 +76,7 @@ class Clip {
     Staging staging_;              ///< of the thread that pushes
     std::vector<float> gathered_;  ///< the same thread's
     std::atomic<bool> pushing_{false};
+    std::atomic<bool> cancelled_{false};  ///< until reset()
     mutable Mutex mutex_;
     std::map<std::uint64_t, Held> held_ KG_GUARDED_BY(mutex_);
     /// [slot] -> the frame in options_.pixels.

@@ -7,6 +7,8 @@
 
 #include <array>
 #include <mutex>
+#include <optional>
+#include <stop_token>
 
 namespace kinetograph::c {
 
@@ -28,6 +30,11 @@ struct Model {
 
 class Clip;
 
+/// Of a call that takes a stop; null: none.
+CallLimits limits_of(const kg_stop* stop);
+/// A caller's time-out; a year if it is longer, as KG_FOREVER is.
+Nanoseconds nanoseconds(std::uint64_t timeout);
+
 }  // namespace kinetograph::c
 
 struct kg_instance {
@@ -37,6 +44,12 @@ struct kg_instance {
 struct kg_vulkan {
     std::shared_ptr<const kinetograph::c::Root> root;
     std::shared_ptr<kinetograph::c::VulkanDevice> shared;
+};
+
+struct kg_stop {
+    std::shared_ptr<const kinetograph::c::Root> root;
+    std::optional<kinetograph::Nanoseconds> until;
+    std::stop_source source;
 };
 
 struct kg_weights {

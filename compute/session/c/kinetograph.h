@@ -48,7 +48,7 @@ typedef enum kg_status {
     KG_ERROR_OUT_OF_MEMORY = -6,
     KG_ERROR_IO = -7,
     KG_ERROR_DEVICE_LOST = -8,
-    KG_ERROR_CANCELLED = -9, /* kg_clip_cancel */
+    KG_ERROR_CANCELLED = -9, /* kg_clip_cancel, or a kg_stop */
     KG_ERROR_BUSY = -10      /* another thread is in a call that one thread makes at a time, or frames are held */
 } kg_status;
 typedef int32_t kg_result; /* a kg_status */
@@ -59,6 +59,7 @@ typedef struct kg_weights kg_weights; /* a checkpoint */
 typedef struct kg_model kg_model;     /* weights on a device */
 typedef struct kg_memory kg_memory;   /* of another API, where a model's device addresses it */
 typedef struct kg_clip kg_clip;       /* latents go in, frames come out */
+typedef struct kg_stop kg_stop;       /* ends calls that last */
 
 #define KG_FOREVER UINT64_MAX
 
@@ -88,6 +89,14 @@ typedef struct kg_instance_desc {
 /* Errors: UNSUPPORTED (the header is of a newer version than the library). */
 KG_API kg_result kg_instance_create(const kg_instance_desc* desc, kg_instance** instance);
 KG_API void kg_instance_destroy(kg_instance* instance);
+
+/* Calls that read files or put weights on a device take a stop. They look at it between pieces of their work, 16 MiB of
+ * a file, a layer, and return KG_ERROR_CANCELLED once it was requested, or `timeout_ns` after it was created;
+ * KG_FOREVER: only once it was requested. What they have made until then is released, but for packed weights, which
+ * stay with their model. A driver's own call is not interrupted. Serves any number of calls. */
+KG_API kg_result kg_stop_create(kg_instance* instance, uint64_t timeout_ns, kg_stop** stop);
+KG_API kg_result kg_stop_request(kg_stop* stop);
+KG_API void kg_stop_destroy(kg_stop* stop);
 
 /* ---- Devices that decode ----------------------------------------------------------------------------------------- */
 
@@ -172,11 +181,14 @@ typedef struct kg_weights_info {
     const float* latents_std;
 } kg_weights_info;
 
-/* A checkpoint (docs/families.md: files of any format, folders) or "synthetic:FAMILY[,dim=N]". Errors: NOT_FOUND (file, tensors), CORRUPT,
- * INVALID_ARGUMENT (another VAE, wrong shapes or types, values that are not finite). */
+/* A checkpoint (docs/families.md: files of any format, folders) or "synthetic:FAMILY[,dim=N]". Errors: NOT_FOUND (file,
+ * tensors), CORRUPT, INVALID_ARGUMENT (another VAE, wrong shapes or types, values that are not finite). */
 KG_API kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** weights);
-/* The contents of a checkpoint of one file in memory. They stay unchanged until `release` is called with `user`, which is
- * when nothing uses them any more, or before this returns an error; `release` may be NULL. `name` is for messages. */
+/* The same with a stop, which may be NULL. */
+KG_API kg_result kg_weights_open_until(kg_instance* instance, const char* path, kg_stop* stop, kg_weights** weights);
+/* The contents of a checkpoint of one file in memory. They stay unchanged until `release` is called with `user`, which
+ * is when nothing uses them any more, or before this returns an error; `release` may be NULL. `name` is for messages.
+ */
 KG_API kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
                                   void (*release)(void* user), void* user, kg_weights** weights);
 KG_API kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info);
@@ -210,6 +222,7 @@ typedef struct kg_model_desc {
     /* Called when an allocation is about to be refused. 1: memory has been released, it is tried once more. */
     uint32_t (*on_memory_pressure)(void* user, const char* name, uint64_t bytes, uint64_t free_bytes);
     void* memory_pressure_user;
+    kg_stop* stop; /* of kg_model_create; NULL: none */
 } kg_model_desc;
 
 typedef struct kg_model_info {
@@ -224,7 +237,7 @@ typedef struct kg_model_info {
 } kg_model_info;
 
 /* Puts weights on a device, where any number of clips share them. Errors: NOT_FOUND (the device; the sentence names
- * what is missing), UNSUPPORTED (precision, architecture), OUT_OF_MEMORY. */
+ * what is missing), UNSUPPORTED (precision, architecture), OUT_OF_MEMORY, CANCELLED. */
 KG_API kg_result kg_model_create(kg_weights* weights, const kg_model_desc* desc, kg_model** model);
 KG_API kg_result kg_model_describe(kg_model* model, kg_model_info* info);
 KG_API void kg_model_destroy(kg_model* model);
@@ -280,17 +293,22 @@ typedef struct kg_clip_desc {
     uint32_t slots; /* frames ready and frames acquired; 0: 12, three steps of four */
     uint32_t loop;  /* 1: the clip of a file starts over at its end */
     uint32_t unused;
-    double fps; /* of latents that are pushed, for kg_frame.presentation_ns; 0: 24 */
+    double fps;    /* of latents that are pushed, for kg_frame.presentation_ns; 0: 24 */
+    kg_stop* stop; /* of kg_clip_create and kg_clip_open; NULL: none */
 } kg_clip_desc;
 
 /* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:
  * INVALID_ARGUMENT (the size, a format that the storage has not), OUT_OF_MEMORY (stating what is needed), UNSUPPORTED
- * (images, and the model has no Vulkan device that both reach). */
+ * (images, and the model has no Vulkan device that both reach), CANCELLED. */
 KG_API kg_result kg_clip_create(kg_model* model, uint32_t latent_height, uint32_t latent_width,
                                 const kg_clip_desc* desc, kg_clip** clip);
 /* The clip of a latents file, which is decoded ahead of its reader on a thread of the library's. Errors also: those of
  * the file. */
 KG_API kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_desc* desc, kg_clip** clip);
+/* Cancels the clip for good, and waits up to `timeout_ns` for the steps that are being decoded and for the moments with
+ * which frames came back. KG_OK: kg_clip_destroy has nothing to wait for; KG_TIMEOUT: it would wait. Errors: BUSY
+ * (another thread pushes). */
+KG_API kg_result kg_clip_close(kg_clip* clip, uint64_t timeout_ns);
 /* Waits for the steps that are being decoded. Errors: BUSY (frames are acquired and not released; the clip stays). */
 KG_API kg_result kg_clip_destroy(kg_clip* clip);
 
@@ -312,10 +330,11 @@ typedef struct kg_latents {
     kg_moment ready;
 } kg_latents;
 
-/* Enqueues the decoding of the latent frames, one after the other, and returns before they are decoded. Waits up to
- * `timeout_ns` for slots; `pushed` (may be NULL) is how many were enqueued, fewer than given with anything but KG_OK.
- * Errors: INVALID_ARGUMENT (shape, strides, dtype, latents of another VAE, a value that is not finite: the clip is as
- * it was before that frame), CANCELLED, BUSY, DEVICE_LOST and the decoder's, which end the clip until kg_clip_reset. */
+/* Enqueues the decoding of the latent frames, one after the other, and returns before they are decoded; with images of
+ * a Vulkan device of one queue only once they are. Waits up to `timeout_ns` for slots; `pushed` (may be NULL) is how
+ * many were enqueued, fewer than given with anything but KG_OK. Errors: INVALID_ARGUMENT (shape, strides, dtype,
+ * latents of another VAE, a value that is not finite: the clip is as it was before that frame), CANCELLED, BUSY,
+ * DEVICE_LOST and the decoder's, which end the clip until kg_clip_reset. */
 KG_API kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed);
 
 typedef enum kg_acquire_flags {
@@ -347,7 +366,8 @@ typedef struct kg_frame {
  * `timeout_ns` without one, KG_END at the end of a file's clip. Errors: CANCELLED; the decoder's, once all frames
  * before are acquired. */
 KG_API kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout_ns, kg_frame* frame);
-/* Makes work that `stream` is given from now on wait for the frame, on the device; nothing waits on the host. */
+/* Makes work that `stream` is given from now on wait for the frame, on the device. Waits on the host only if the frame
+ * comes from another device than the one that shows it. Errors: CANCELLED (from such a wait). */
 KG_API kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream);
 
 typedef enum kg_layout {
@@ -366,7 +386,8 @@ KG_API kg_result kg_clip_release(kg_clip* clip, uint64_t frame_id, const kg_mome
 
 /* Begins anew: drops what was not acquired, and everything the clip remembers. Acquired frames stay the caller's. */
 KG_API kg_result kg_clip_reset(kg_clip* clip);
-/* Ends the waiting of other threads in kg_clip_push and kg_clip_acquire, which then fail until kg_clip_reset. */
+/* Ends the waiting of other threads in kg_clip_push, kg_clip_acquire and kg_clip_wait, within 50 ms. Pushing and
+ * acquiring fail until kg_clip_reset. */
 KG_API kg_result kg_clip_cancel(kg_clip* clip);
 
 typedef struct kg_clip_info {

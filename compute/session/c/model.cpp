@@ -44,11 +44,12 @@ Result<std::shared_ptr<const Model>> create(const kg_weights& weights, const kg_
     made->root = weights.root;
     if (desc.vulkan != nullptr) made->vulkan = desc.vulkan->shared;
     KG_TRY(const vae::ModelOptions options, options_of(desc));
-    KG_TRY(made->session, session::Session::open(weights.checkpoint,
-                                                 {.device = desc.device == nullptr ? "auto" : desc.device,
-                                                  .hooks = hooks_of(*weights.root, desc),
-                                                  .model = options,
-                                                  .display = made->vulkan ? made->vulkan->device.get() : nullptr}));
+    KG_TRY(made->session,
+           session::Session::open(weights.checkpoint, {.device = desc.device == nullptr ? "auto" : desc.device,
+                                                       .hooks = hooks_of(*weights.root, desc),
+                                                       .model = options,
+                                                       .display = made->vulkan ? made->vulkan->device.get() : nullptr,
+                                                       .limits = limits_of(desc.stop)}));
     made->ordinal = ordinal_of(made->session->device().info());
     return made;
 }
@@ -85,10 +86,15 @@ using namespace kinetograph;
 using namespace kinetograph::c;
 
 kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** weights) {
+    return kg_weights_open_until(instance, path, nullptr, weights);
+}
+
+kg_result kg_weights_open_until(kg_instance* instance, const char* path, kg_stop* stop, kg_weights** weights) {
     return with("kg_weights_open", instance, [&]() -> Outcome {
         KG_CHECK(check_given(path, "path"));
         KG_CHECK(check_given(weights, "weights"));
-        KG_TRY(auto checkpoint, vae::Checkpoint::open(path, {.allocator = instance->root->host, .limits = {}}));
+        KG_TRY(auto checkpoint,
+               vae::Checkpoint::open(path, {.allocator = instance->root->host, .limits = limits_of(stop)}));
         *weights = new kg_weights{instance->root, std::move(checkpoint)};
         return KG_OK;
     });

@@ -220,6 +220,59 @@ TEST_F(CInterface, ResetBeginsAnewAndCancelEndsWaiting) {
     EXPECT_EQ(decode(made.get(), values), wanted);
 }
 
+TEST_F(CInterface, AStopEndsTheCallsThatLast) {
+    kg_stop* made = nullptr;
+    ASSERT_EQ(kg_stop_create(instance_.get(), KG_FOREVER, &made), KG_OK) << kg_last_error();
+    const Owned<kg_stop> stop(made);
+    const std::string path = KINETOGRAPH_ASSETS "/demo_tiny.safetensors";
+    kg_weights* weights = nullptr;
+    ASSERT_EQ(kg_weights_open_until(instance_.get(), path.c_str(), stop.get(), &weights), KG_OK) << kg_last_error();
+    weights_.reset(weights);
+    auto model_desc = sized<kg_model_desc>();
+    model_desc.device = "cpu";
+    model_desc.stop = stop.get();
+    kg_model* model = nullptr;
+    ASSERT_EQ(kg_model_create(weights, &model_desc, &model), KG_OK) << kg_last_error();
+    model_.reset(model);
+    ASSERT_EQ(kg_stop_request(stop.get()), KG_OK);
+
+    EXPECT_SENTENCE(kg_weights_open_until(instance_.get(), path.c_str(), stop.get(), &weights), KG_ERROR_CANCELLED,
+                    "demo_tiny.safetensors: a stop was requested");
+    EXPECT_SENTENCE(kg_model_create(weights_.get(), &model_desc, &model), KG_ERROR_CANCELLED, "a stop was requested");
+    auto clip_desc = sized<kg_clip_desc>();
+    clip_desc.stop = stop.get();
+    kg_clip* clip = nullptr;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &clip_desc, &clip), KG_ERROR_CANCELLED,
+                    "a stop was requested");
+    EXPECT_SENTENCE(kg_clip_open(model_.get(), KINETOGRAPH_ASSETS "/orbit.safetensors", &clip_desc, &clip),
+                    KG_ERROR_CANCELLED, "orbit.safetensors: a stop was requested");
+    clip_desc.stop = nullptr;
+    ASSERT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &clip_desc, &clip), KG_OK) << kg_last_error();
+    EXPECT_EQ(kg_clip_destroy(clip), KG_OK);
+}
+
+TEST_F(CInterface, AStopRequestsItselfAtItsDeadline) {
+    kg_stop* made = nullptr;
+    ASSERT_EQ(kg_stop_create(instance_.get(), 0, &made), KG_OK) << kg_last_error();
+    const Owned<kg_stop> stop(made);
+    kg_weights* weights = nullptr;
+    EXPECT_SENTENCE(
+        kg_weights_open_until(instance_.get(), KINETOGRAPH_ASSETS "/demo_tiny.safetensors", stop.get(), &weights),
+        KG_ERROR_CANCELLED, "demo_tiny.safetensors: the deadline has passed");
+    EXPECT_SENTENCE(kg_stop_create(instance_.get(), 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "stop is NULL");
+    EXPECT_SENTENCE(kg_stop_request(nullptr), KG_ERROR_INVALID_ARGUMENT, "the handle is NULL");
+}
+
+TEST_F(CInterface, AClosedClipHasNothingToWaitForAndIsCancelledForGood) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip();
+    decode(made.get(), latents_of(1));
+    ASSERT_EQ(kg_clip_close(made.get(), kLong), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_reset(made.get()), KG_OK);
+    auto frame = sized<kg_frame>();
+    EXPECT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_ERROR_CANCELLED);
+}
+
 TEST_F(CInterface, HandlesGoInAnyOrder) {
     ASSERT_NO_FATAL_FAILURE(open());
     const auto made = clip();

@@ -4,6 +4,7 @@
 #include <kinetograph/samples/embed_vulkan/host.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <thread>
 
@@ -94,6 +95,39 @@ TEST_F(CInterfaceWithVulkan, FramesAreImagesOfTheLibrarysDevice) {
         EXPECT_NE(first_image, 0U);
     }
     own.function<PFN_vkDestroySemaphore>("vkDestroySemaphore")(own.device(), read, nullptr);
+}
+
+/// Whether the push itself waits for the step depends on the device's queues.
+TEST_F(CInterfaceWithVulkan, AClipWhoseLatentsDoNotComeIsCancelledAndClosedInTime) {
+    const OwnDevice own(instance_.get());
+    ASSERT_NO_FATAL_FAILURE(open("cpu", own.vulkan.get()));
+    const VkSemaphore written = own.timeline();
+    {
+        const auto made = clip(KG_STORAGE_IMAGE);
+        const auto values = latents_of(1);
+        kg_latents latents = view_of(values);
+        latents.memory = KG_MEMORY_DEVICE;
+        latents.ready.kind = KG_MOMENT_SEMAPHORE;
+        latents.ready.semaphore = reinterpret_cast<std::uint64_t>(written);
+        latents.ready.value = 1;
+        std::atomic<kg_result> pushed{KG_TIMEOUT};
+        std::thread pushing([&] { pushed = kg_clip_push(made.get(), &latents, kLong, nullptr); });
+        auto info = sized<kg_clip_info>();
+        while (info.unmoved_ns == 0 && pushed >= 0) kg_clip_describe(made.get(), &info);
+        auto frame = sized<kg_frame>();
+        if (kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame) == KG_OK) {
+            EXPECT_EQ(kg_clip_cancel(made.get()), KG_OK);
+            EXPECT_EQ(kg_clip_wait(made.get(), frame.id, nullptr), KG_ERROR_CANCELLED);
+            EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+        }
+        EXPECT_EQ(kg_clip_cancel(made.get()), KG_OK);
+        pushing.join();
+        EXPECT_TRUE(pushed == KG_OK || pushed == KG_ERROR_CANCELLED) << kg_last_error();
+        EXPECT_EQ(kg_clip_close(made.get(), 0), KG_TIMEOUT);
+        own.signal(written, 1);
+        EXPECT_EQ(kg_clip_close(made.get(), kLong), KG_OK) << kg_last_error();
+    }
+    own.function<PFN_vkDestroySemaphore>("vkDestroySemaphore")(own.device(), written, nullptr);
 }
 
 TEST_F(CInterfaceWithVulkan, QueuesAreLockedByKind) {
