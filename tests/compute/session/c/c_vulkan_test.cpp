@@ -97,37 +97,79 @@ TEST_F(CInterfaceWithVulkan, FramesAreImagesOfTheLibrarysDevice) {
     own.function<PFN_vkDestroySemaphore>("vkDestroySemaphore")(own.device(), read, nullptr);
 }
 
-/// Whether the push itself waits for the step depends on the device's queues.
+/// A push, on a thread of its own, of latents that the application has promised. Whether it waits for the step itself
+/// depends on the device's queues.
+class PromisedLatents {
+  public:
+    PromisedLatents(const OwnDevice& own, kg_clip* clip) : own_(own) {
+        kg_latents latents = view_of(values_);
+        latents.memory = KG_MEMORY_DEVICE;
+        latents.ready.kind = KG_MOMENT_SEMAPHORE;
+        latents.ready.semaphore = reinterpret_cast<std::uint64_t>(written_);
+        latents.ready.value = 1;
+        thread_ = std::thread([this, clip, latents] { result_ = kg_clip_push(clip, &latents, kLong, nullptr); });
+        auto info = sized<kg_clip_info>();
+        while (info.unmoved_ns == 0 && result_ >= 0) kg_clip_describe(clip, &info);
+    }
+    PromisedLatents(const PromisedLatents&) = delete;
+    PromisedLatents& operator=(const PromisedLatents&) = delete;
+    ~PromisedLatents() {
+        own_.function<PFN_vkDestroySemaphore>("vkDestroySemaphore")(own_.device(), written_, nullptr);
+    }
+
+    void expect_end() {
+        thread_.join();
+        EXPECT_TRUE(result_ == KG_OK || result_ == KG_ERROR_CANCELLED) << result_;
+    }
+    void come() const { own_.signal(written_, 1); }
+
+  private:
+    const OwnDevice& own_;
+    const VkSemaphore written_ = own_.timeline();
+    const std::vector<float> values_ = latents_of(1);
+    std::atomic<kg_result> result_{KG_TIMEOUT};
+    std::thread thread_;
+};
+
 TEST_F(CInterfaceWithVulkan, AClipWhoseLatentsDoNotComeIsCancelledAndClosedInTime) {
     const OwnDevice own(instance_.get());
     ASSERT_NO_FATAL_FAILURE(open("cpu", own.vulkan.get()));
-    const VkSemaphore written = own.timeline();
-    {
-        const auto made = clip(KG_STORAGE_IMAGE);
-        const auto values = latents_of(1);
-        kg_latents latents = view_of(values);
-        latents.memory = KG_MEMORY_DEVICE;
-        latents.ready.kind = KG_MOMENT_SEMAPHORE;
-        latents.ready.semaphore = reinterpret_cast<std::uint64_t>(written);
-        latents.ready.value = 1;
-        std::atomic<kg_result> pushed{KG_TIMEOUT};
-        std::thread pushing([&] { pushed = kg_clip_push(made.get(), &latents, kLong, nullptr); });
-        auto info = sized<kg_clip_info>();
-        while (info.unmoved_ns == 0 && pushed >= 0) kg_clip_describe(made.get(), &info);
-        auto frame = sized<kg_frame>();
-        if (kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame) == KG_OK) {
-            EXPECT_EQ(kg_clip_cancel(made.get()), KG_OK);
-            EXPECT_EQ(kg_clip_wait(made.get(), frame.id, nullptr), KG_ERROR_CANCELLED);
-            EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
-        }
+    auto made = clip(KG_STORAGE_IMAGE);
+    PromisedLatents latents(own, made.get());
+    auto frame = sized<kg_frame>();
+    if (kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame) == KG_OK) {
         EXPECT_EQ(kg_clip_cancel(made.get()), KG_OK);
-        pushing.join();
-        EXPECT_TRUE(pushed == KG_OK || pushed == KG_ERROR_CANCELLED) << kg_last_error();
-        EXPECT_EQ(kg_clip_close(made.get(), 0), KG_TIMEOUT);
-        own.signal(written, 1);
-        EXPECT_EQ(kg_clip_close(made.get(), kLong), KG_OK) << kg_last_error();
+        EXPECT_EQ(kg_clip_wait(made.get(), frame.id, nullptr), KG_ERROR_CANCELLED);
+        EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
     }
-    own.function<PFN_vkDestroySemaphore>("vkDestroySemaphore")(own.device(), written, nullptr);
+    EXPECT_EQ(kg_clip_cancel(made.get()), KG_OK);
+    latents.expect_end();
+    EXPECT_EQ(kg_clip_close(made.get(), 0), KG_TIMEOUT);
+    latents.come();
+    EXPECT_EQ(kg_clip_close(made.get(), kLong), KG_OK) << kg_last_error();
+    made.reset();
+}
+
+TEST_F(CInterfaceWithVulkan, ACancelledClipBeginsAnewOnceItsStepIsDone) {
+    const OwnDevice own(instance_.get());
+    ASSERT_NO_FATAL_FAILURE(open("cpu", own.vulkan.get()));
+    auto made = clip(KG_STORAGE_IMAGE);
+    PromisedLatents promised(own, made.get());
+    EXPECT_EQ(kg_clip_cancel(made.get()), KG_OK);
+    promised.expect_end();
+    promised.come();
+    ASSERT_EQ(kg_clip_reset(made.get()), KG_OK);
+    const auto values = latents_of(2);
+    const kg_latents latents = view_of(values);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    for (std::int64_t index = 0; index < 5; ++index) {
+        auto frame = sized<kg_frame>();
+        ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK) << kg_last_error();
+        EXPECT_EQ(frame.index, index);
+        EXPECT_EQ(frame.generation, 1U);
+        EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+    }
+    made.reset();
 }
 
 TEST_F(CInterfaceWithVulkan, QueuesAreLockedByKind) {
