@@ -1,4 +1,6 @@
 #include <kinetograph/compute/conv/direct/convolution.hpp>
+#include <kinetograph/compute/conv/direct/tile_kernels.hpp>
+#include <kinetograph/compute/conv/direct/winograd.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/onednn/convolution.hpp>
@@ -45,16 +47,34 @@ constexpr Gate kEvenChannels{
     [](const Subject& s) { return s.problem.dtype == Element::F32 || s.problem.c_in / s.problem.groups % 2 == 0; },
     [](const Subject& s) { return fmt::format("{}", s.problem.c_in / s.problem.groups); }};
 
+constexpr Gate kAvx512{"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features};
+constexpr Gate kAvx512Bf16{
+    "AVX512_BF16 for bf16",
+    [](const Subject& s) { return s.problem.dtype == Element::F32 || has_feature(s, "avx512_bf16"); }, features};
+
 constexpr Gate kDirectGates[] = {
+    kOnCpu,        kF32OrBf16, kNoUpsampling, kUnscaled, kAvx512, kAvx512Bf16,
+    kEvenChannels,  // VDPBF16PS multiplies two at a time
+    kUngrouped,
+};
+
+constexpr Gate kWinogradGates[] = {
     kOnCpu,
     kF32OrBf16,
     kNoUpsampling,
     kUnscaled,
-    {"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features},
-    {"AVX512_BF16 for bf16",
-     [](const Subject& s) { return s.problem.dtype == Element::F32 || has_feature(s, "avx512_bf16"); }, features},
-    kEvenChannels,  // VDPBF16PS multiplies two at a time
+    kAvx512,
+    kAvx512Bf16,
+    kEvenChannels,
     kUngrouped,
+    kStride1,
+    kDilation1,
+    {"three temporal taps", [](const Subject& s) { return s.problem.filter.q == 3; },
+     [](const Subject& s) { return fmt::format("{}", s.problem.filter.q); }},
+    kTwoFrames,
+    // Fewer cost less than the transformed frames.
+    {"more than 4 output channels", [](const Subject& s) { return s.problem.filter.k > direct::kMaxNarrow; },
+     [](const Subject& s) { return fmt::format("{}", s.problem.filter.k); }},
 };
 
 constexpr Gate kMeetsInput{
@@ -120,6 +140,8 @@ constexpr Gate kReferenceGates[] = {
 };
 
 constexpr Candidate kCpu[] = {
+    {"winograd-time-cpu", "F(2,3) along time in our AVX-512 loops, frames transformed row by row", kWinogradGates,
+     nullptr, direct::create_winograd, true, Rounding::Operands},
     {"direct-cpu", "our AVX-512 loops, frames read in place", kDirectGates, nullptr, direct::create},
     {"onednn-cpu", "generated code in the problem's own dtype, frames read in place", kOneDnnGates, nullptr,
      onednn::create, false},

@@ -38,6 +38,12 @@ inline constexpr Gate kNoUpsampling{"an input as it lies in memory",
                                     [](const Subject&) { return std::string("one to upsample"); }};
 inline constexpr Gate kUngrouped{"groups 1", [](const Subject& s) { return s.problem.groups == 1; },
                                  [](const Subject& s) { return std::to_string(s.problem.groups); }};
+inline constexpr Gate kStride1{"stride 1", [](const Subject& s) { return s.problem.stride.all(1); },
+                               [](const Subject& s) { return met(s.problem.stride); }};
+inline constexpr Gate kDilation1{"dilation 1", [](const Subject& s) { return s.problem.dilation.all(1); },
+                                 [](const Subject& s) { return met(s.problem.dilation); }};
+inline constexpr Gate kTwoFrames{"two output frames or more", [](const Subject& s) { return s.problem.d_out() >= 2; },
+                                 [](const Subject& s) { return std::to_string(s.problem.d_out()); }};
 inline constexpr Gate kBf16{"bf16", [](const Subject& s) { return s.problem.dtype == Element::BF16; }, met_dtype};
 inline constexpr Gate kBf16OrF16{
     "bf16 or fp16",

@@ -1,22 +1,10 @@
+#include <kinetograph/compute/conv/direct/avx512.hpp>
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>
-
-// GCC 12 warns of the deliberately undefined operands of its own AVX-512 header (GCC bug 105593).
-#pragma GCC diagnostic push
-#ifndef __clang__
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#pragma GCC diagnostic pop
 
 #include <array>
 
 namespace kinetograph::conv::direct {
 namespace {
-
-// These functions name the instruction sets they need; nothing else in the program is compiled for them.
-#define KINETOGRAPH_AVX512 [[gnu::target("avx512f,avx512vl,avx512bw,avx512bf16,avx2,fma")]]
-#define KINETOGRAPH_AVX512_INLINE KINETOGRAPH_AVX512 [[gnu::always_inline]] inline
 
 /// Two bf16 channels in every 4 bytes.
 struct Bf16 {

@@ -63,10 +63,8 @@ constexpr Gate kImplicitGemm[] = {
     {"output channels a multiple of 8, or at most 16 without residual, norm and upsampling",
      [](const Subject& s) { return s.problem.filter.k % 8 == 0 || (few_filters(s.problem) && bare(s.problem)); },
      [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
-    {"stride 1", [](const Subject& s) { return s.problem.stride.all(1); },
-     [](const Subject& s) { return conv::met(s.problem.stride); }},
-    {"dilation 1", [](const Subject& s) { return s.problem.dilation.all(1); },
-     [](const Subject& s) { return conv::met(s.problem.dilation); }},
+    conv::kStride1,
+    conv::kDilation1,
     {"1x1 or 3x3 taps in a frame",
      [](const Subject& s) {
          const conv::Filter& f = s.problem.filter;

@@ -20,10 +20,6 @@ constexpr Gate kInBuild{"kernels for sm_90a in this build",
 constexpr Gate kInputChannels{"input channels a multiple of 8",
                               [](const Subject& s) { return s.problem.c_in % 8 == 0; },
                               [](const Subject& s) { return std::to_string(s.problem.c_in); }};
-constexpr Gate kStride1{"stride 1", [](const Subject& s) { return s.problem.stride.all(1); },
-                        [](const Subject& s) { return conv::met(s.problem.stride); }};
-constexpr Gate kDilation1{"dilation 1", [](const Subject& s) { return s.problem.dilation.all(1); },
-                          [](const Subject& s) { return conv::met(s.problem.dilation); }};
 constexpr Gate kTaps{
     "1x1 or 3x3 taps in a frame",
     [](const Subject& s) {
@@ -54,8 +50,8 @@ constexpr Gate kImplicitGemm[] = {
     conv::kUngrouped,
     kInputChannels,
     kOutputChannels,
-    kStride1,
-    kDilation1,
+    conv::kStride1,
+    conv::kDilation1,
     kTaps,
     kTemporalTaps,
     {"upsampling by four 2x2 convolutions: 3x3 taps with padding 1",
@@ -73,8 +69,8 @@ constexpr Gate kWinograd[] = {
     conv::kNoUpsampling,
     kInputChannels,
     kOutputChannels,
-    kStride1,
-    kDilation1,
+    conv::kStride1,
+    conv::kDilation1,
     {"3x3x3 taps",
      [](const Subject& s) {
          const conv::Filter& f = s.problem.filter;
@@ -88,8 +84,7 @@ constexpr Gate kWinograd[] = {
     {"at most two frames of padding on either side",
      [](const Subject& s) { return s.problem.pad.front <= 2 && s.problem.pad.back <= 2; },
      [](const Subject& s) { return std::to_string(std::max(s.problem.pad.front, s.problem.pad.back)); }},
-    {"two output frames or more", [](const Subject& s) { return s.problem.d_out() >= 2; },
-     [](const Subject& s) { return std::to_string(s.problem.d_out()); }},
+    conv::kTwoFrames,
 };
 
 constexpr Gate kNarrowGemm[] = {
@@ -103,8 +98,8 @@ constexpr Gate kNarrowGemm[] = {
     {"taps of the image times output channels at most 32",
      [](const Subject& s) { return s.problem.filter.r * s.problem.filter.s * s.problem.filter.k <= kNarrowColumns; },
      [](const Subject& s) { return std::to_string(s.problem.filter.r * s.problem.filter.s * s.problem.filter.k); }},
-    kStride1,
-    kDilation1,
+    conv::kStride1,
+    conv::kDilation1,
     kTaps,
     kTemporalTaps,
     {"neither residual nor norm",

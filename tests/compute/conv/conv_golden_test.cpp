@@ -15,6 +15,18 @@ TEST_P(ConvGolden, EveryStoredCaseIsReproduced) {
     EXPECT_GE(expect_golden_cases(*device, GetParam()), 27);
 }
 
+class ConvInTimeGolden : public ConvGolden {};
+
+TEST_P(ConvInTimeGolden, EveryStoredCaseOfPairsOfFramesIsReproduced) {
+    const auto device = accel::cpu::create_device();
+    EXPECT_EQ(expect_golden_cases(*device, GetParam()), 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllBackends, ConvInTimeGolden,
+                         testing::Values(Combination{"winograd-time-cpu", DType::F32, DType::F32},
+                                         Combination{"winograd-time-cpu", DType::BF16, DType::BF16}),
+                         name_of);
+
 INSTANTIATE_TEST_SUITE_P(AllBackends, ConvGolden,
                          testing::Values(Combination{"reference-cpu", DType::F32, DType::F32},
                                          Combination{"reference-cpu", DType::BF16, DType::BF16},

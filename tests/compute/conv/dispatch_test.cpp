@@ -49,7 +49,7 @@ accel::DeviceInfo capable(accel::Kind kind) {
 /// Open to every method of a capable device.
 ConvProblem easy_problem() {
     ConvProblem p;
-    p.d = 3;
+    p.d = 4;
     p.h = p.w = 8;
     p.c_in = 32;
     p.filter = {32, 3, 3, 3};
@@ -152,6 +152,31 @@ const Decline kDeclines[] = {
     {"direct-cpu", "wants an even number of input channels in a group for bf16, met 3",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
     {"direct-cpu", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"winograd-time-cpu", "wants sums without scales, met alpha 0.500000", halve},
+    {"winograd-time-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"winograd-time-cpu", "wants a CPU device, met cuda",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+    {"winograd-time-cpu", "wants fp32 or bf16, met F16",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+    {"winograd-time-cpu", "wants AVX-512, met avx2",
+     [](ConvProblem& p, accel::DeviceInfo& d) {
+         p.dtype = p.output_dtype = DType::F32;
+         d.features = "avx2";
+     }},
+    {"winograd-time-cpu", "wants AVX512_BF16 for bf16, met avx2 avx512f",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.features = "avx2 avx512f"; }},
+    {"winograd-time-cpu", "wants an even number of input channels in a group for bf16, met 3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
+    {"winograd-time-cpu", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"winograd-time-cpu", "wants stride 1, met 1,2,2",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.stride.h = p.stride.w = 2; }},
+    {"winograd-time-cpu", "wants dilation 1, met 1,1,2", [](ConvProblem& p, accel::DeviceInfo&) { p.dilation.w = 2; }},
+    {"winograd-time-cpu", "wants three temporal taps, met 2",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.filter.q = 2; }},
+    {"winograd-time-cpu", "wants two output frames or more, met 1",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.d = 3; }},
+    {"winograd-time-cpu", "wants more than 4 output channels, met 4",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.filter.k = 4; }},
     {"onednn-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
     {"onednn-cpu", "wants a CPU device, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
@@ -305,6 +330,14 @@ TEST(ConvDispatch, TakesTransformedSumsOnlyWhereSpeedIsAskedFor) {
     }
 }
 
+TEST(ConvDispatch, TakesTransformedSumsOnACpuOnlyWhereSpeedIsAskedFor) {
+    EXPECT_EQ(explain(capable_cpu(), easy_problem(), Sums::Exact).front().candidate, "direct-cpu");
+    EXPECT_EQ(explain(capable_cpu(), easy_problem(), Sums::Fast).front().candidate, "winograd-time-cpu");
+    ConvProblem one_frame = easy_problem();
+    one_frame.d = 3;
+    EXPECT_EQ(explain(capable_cpu(), one_frame, Sums::Fast).front().candidate, "direct-cpu");
+}
+
 TEST(ConvDispatch, ExpectsTheErrorsOfNormalNumbers) {
     EXPECT_NEAR(expected_error(Rounding::Once, Element::BF16), 2.3e-3, 1e-4);
     EXPECT_NEAR(expected_error(Rounding::Operands, Element::BF16), 2.9e-3, 1e-4);
@@ -316,7 +349,8 @@ TEST(ConvDispatch, KeepsTheListsOrderWhereThereIsNoModel) {
     std::vector<std::string_view> open;
     for (const DispatchRow& row : explain(capable_cpu(), easy_problem()))
         if (row.open) open.push_back(row.candidate);
-    EXPECT_EQ(open, (std::vector<std::string_view>{"direct-cpu", "onednn-cpu", "onednn-f32-cpu", "reference-cpu"}));
+    EXPECT_EQ(open, (std::vector<std::string_view>{"direct-cpu", "onednn-cpu", "onednn-f32-cpu", "reference-cpu",
+                                                   "winograd-time-cpu"}));
 }
 
 /// A decoder takes the plan of one launch, whatever its step makes of the layer.

@@ -81,6 +81,18 @@ TEST_F(Wan21Decoder, OfFullWidthInBf16StaysWithinTheBf16ToleranceInEveryStep) {
     test::expect_decodes_to(*bf16, latents, file.tensor("frames.fp32"), test::kBf16AgainstFp32);
 }
 
+/// Where the CPU has no method of two frames at once, sums are exact.
+TEST_F(Wan21Decoder, WithFastSumsStaysWithinTheTolerancesOfEachTypeInEveryStep) {
+    const golden::File file("wan21_dim32.safetensors");
+    const auto latents = file.tensor("latents");
+    const auto wanted = file.tensor("frames.fp32");
+    for (const auto& [precision, limit] :
+         {std::pair(Precision::Fp32, test::kFp32Decode), std::pair(Precision::Bf16, test::kBf16AgainstFp32)})
+        test::expect_decodes_to(
+            *decoder("synthetic:wan2.1,dim=32", latents, precision, LatentScale::Raw, conv::Sums::Fast), latents,
+            wanted, test::of_fast_sums(limit));
+}
+
 TEST_F(Wan21Decoder, UndoesTheNormalisationThatTheCheckpointsMetadataStates) {
     const golden::File file("wan21_dim32_trace.safetensors");
     // The published Wan 2.1 statistics, which a synthetic checkpoint does not have by itself.

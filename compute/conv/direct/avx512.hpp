@@ -1,0 +1,15 @@
+// AVX-512's intrinsics, and the mark of the functions that use them.
+#pragma once
+
+// GCC 12 warns of the deliberately undefined operands of its own AVX-512 header (GCC bug 105593).
+#pragma GCC diagnostic push
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+
+// These functions name the instruction sets they need; nothing else in the program is compiled for them.
+#define KINETOGRAPH_AVX512 [[gnu::target("avx512f,avx512vl,avx512bw,avx512bf16,avx2,fma")]]
+#define KINETOGRAPH_AVX512_INLINE KINETOGRAPH_AVX512 [[gnu::always_inline]] inline

@@ -1,0 +1,84 @@
+// What the direct back end's ways to add up a convolution share: packed parameters, the tiles of a row, and the way
+// from a tile's sums to the frames.
+#pragma once
+
+#include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/conv/direct/blocking.hpp>
+#include <kinetograph/compute/conv/direct/tile_kernels.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace kinetograph::conv::direct {
+
+constexpr std::int64_t kTileElements = 24 * 16;  ///< sums of the largest tile
+
+class TiledConvolution : public Convolution {
+  public:
+    Result<void> pack() override;
+
+  protected:
+    /// The parameters, which do not depend on the number of frames: convolutions over different numbers share them.
+    struct Packed {
+        std::unique_ptr<accel::Memory> memory;
+        const std::byte* filter = nullptr;
+        const std::byte* zeros = nullptr;  ///< of a pixel
+        std::vector<float> bias, gamma;
+    };
+    /// The addresses of one call.
+    struct Frames {
+        std::vector<const std::byte*> input;
+        std::vector<std::byte*> output;
+        std::vector<const std::byte*> residual;
+        std::vector<std::byte*> normed;
+        std::byte* workspace = nullptr;
+    };
+    /// A row of one of all samples' output frames.
+    struct OutputRow {
+        std::int64_t frame = 0, y = 0;
+        std::byte* bare = nullptr;  ///< output_row_bytes() in the workspace, with Norm::Instead: it is not stored
+    };
+
+    /// `products` is the problem with the temporal taps that the packed filter has; `layout` names that filter.
+    TiledConvolution(accel::Device& device, const ConvProblem& problem, const ConvProblem& products, const char* layout,
+                     Weights& weights);
+
+    const Packed& packed() const { return *packed_; }
+    const Blocking& blocking() const { return blocking_; }
+    int threads() const { return threads_; }
+    std::int64_t input_row_bytes() const;
+    std::int64_t output_row_bytes() const;
+    TileKernel kernel(const ChannelBlock& block) const;
+
+    /// What the tiles of an output row share, but for the rows under them, their filter and their sums.
+    Tile tile_of_row() const;
+    /// Adds up the tile whose first pixel is in output column `x`.
+    void run_tile(const TileKernel& tile_kernel, Tile& tile, std::int64_t x) const;
+    /// From the sums of that tile to stored pixels.
+    void finish_tile(const Frames& frames, const OutputRow& row, std::int64_t x, const ChannelBlock& block,
+                     const Tile& tile) const;
+    /// Runs while the row is still in the cache.
+    void norm_row(const Frames& frames, const OutputRow& row) const;
+
+  private:
+    /// [k][c][q][r][s] with the temporal taps of `products`.
+    virtual std::vector<float> product_filter(std::span<const float> filter) const = 0;
+    virtual void run(const Frames& frames) const = 0;
+
+    std::uint64_t filter_bytes() const;
+    std::uint64_t packed_bytes() const;
+    Result<Packed> pack_parameters(const ConvParameters& parameters) const;
+    std::byte* address(const Frames& frames, const OutputRow& row) const;
+    Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
+                                 const ConvTensors& tensors) const final;
+
+    accel::Device& device_;
+    const char* layout_;
+    Weights* weights_;                      ///< until pack()
+    std::shared_ptr<const Packed> packed_;  ///< from then on
+    ConvProblem products_;
+    Blocking blocking_;
+    int threads_;
+};
+
+}  // namespace kinetograph::conv::direct

@@ -1,0 +1,29 @@
+// Both sides of Winograd's identity along time: sums and differences of neighbouring frames, and of products.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace kinetograph::conv::direct {
+
+/// The products of F(2,3), in the order of packed filters and transformed frames.
+enum Product : std::uint8_t { kFirst, kSum, kDifference, kSecond };
+constexpr std::int64_t kProducts = 4;
+
+/// One row of four input frames, `elements` long; null for a frame of zeros.
+struct FrameRows {
+    std::array<const std::byte*, 4> input{};
+    /// kFirst: d0 - d2; kSum: d1 + d2; kDifference: d2 - d1; kSecond: d3 - d1. Rounded once to the inputs' type.
+    std::array<std::byte*, kProducts> output{};
+    std::int64_t elements = 0;
+};
+
+/// Needs AVX-512F and BW, for bf16 also AVX512_BF16; bf16 denormals become zero.
+void transform_frames(const FrameRows& rows, bool bf16);
+
+/// From kSum and kDifference to what they give to the two output frames: `first` becomes first + second, `second` first
+/// - second. `count` is a multiple of 16, addresses of 64 bytes.
+void combine_products(float* first, float* second, std::int64_t count);
+
+}  // namespace kinetograph::conv::direct
