@@ -73,6 +73,26 @@ class LoopMix:
         return mix
 
 
+# Instructions that a wave issues between two products of 16 cycles without delaying the second: one in 4 cycles.
+FREE_SLOTS = 3
+
+
+def heaps(body):
+    """Numbers of other instructions before each product of a loop, the last ones with those before its first."""
+    counts = [0]
+    for instruction in objects.executed(body):
+        if instruction.mnemonic.startswith("v_mfma"):
+            counts.append(0)
+        else:
+            counts[-1] += 1
+    return [counts[0] + counts[-1], *counts[1:-1]]
+
+
+def crowded(body):
+    """Instructions of a trip that delay a product."""
+    return sum(max(0, heap - FREE_SLOTS) for heap in heaps(body))
+
+
 def is_load_to_lds(instruction):
     return re.search(r"\blds\b", instruction.operands) is not None or "load_lds" in instruction.mnemonic
 
@@ -180,6 +200,9 @@ def check_main_loop(instructions, expected):
     if "accumulator_moves" in expected:
         bound("moves of accumulation registers", mix.accumulator_moves, expected["accumulator_moves"])
     bound("waits for all loads (vmcnt(0))", mix.full_waits, expected.get("full_waits", 0))
+    if "crowded" in expected:
+        bound("instructions that delay a product", crowded(body), expected["crowded"])
+        bound("instructions before one product", max(heaps(body)), expected["longest_heap"])
     if mix.mfma % expected["mfma_a_k_step"]:
         return findings + [f"main loop: {mix.mfma} matrix instructions, not a multiple of {expected['mfma_a_k_step']} a k-step"]
     steps = mix.mfma / expected["mfma_a_k_step"]
@@ -211,7 +234,7 @@ def check_object(path, tools, expectation=None):
     return findings, rows
 
 
-HEADINGS = ("kernel", "VGPR+AGPR", "SGPR", "LDS", "bytes", "MFMA", "LDS rd", "to LDS", "MFMA/rd", "MFMA/ld", "barrier", "wait", "vmcnt0", "acc moves", "VALU", "SALU")
+HEADINGS = ("kernel", "VGPR+AGPR", "SGPR", "LDS", "bytes", "MFMA", "LDS rd", "to LDS", "MFMA/rd", "MFMA/ld", "barrier", "wait", "vmcnt0", "acc moves", "VALU", "SALU", "crowded", "heap")
 
 
 def table_row(kernel, instructions):
@@ -227,7 +250,8 @@ def table_row(kernel, instructions):
         return f"{mix.mfma / part:.1f}" if part else "-"
 
     return row + [str(mix.mfma), str(mix.lds_reads), str(mix.loads_to_lds), ratio(mix.lds_reads), ratio(mix.loads_to_lds),
-                  str(mix.barriers), str(mix.waits), str(mix.full_waits), str(mix.accumulator_moves), str(mix.vector), str(mix.scalar)]
+                  str(mix.barriers), str(mix.waits), str(mix.full_waits), str(mix.accumulator_moves), str(mix.vector), str(mix.scalar),
+                  str(crowded(loop.body(instructions))), str(max(heaps(loop.body(instructions))))]
 
 
 def print_table(rows):

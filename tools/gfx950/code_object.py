@@ -213,6 +213,28 @@ def main_loop(instructions):
     return best[1] if best else None
 
 
+def branch_target(body, at):
+    """Where the body's instruction `at` branches to in the steady state, as an index; None: to the next. The last one goes back to
+    the first; branches forward inside the body skip what a loop does rarely (a new input frame), and are taken; those out of
+    the loop are not."""
+    if body[at].target is None:
+        return None
+    if at == len(body) - 1:
+        return 0
+    found = [i for i in range(at + 1, len(body)) if body[i].address == body[at].target]
+    return found[0] if found else None
+
+
+def executed(body):
+    """What a wave executes of a loop's body in the steady state."""
+    result, at = [], 0
+    while at is not None and at < len(body):
+        result.append(body[at])
+        following = branch_target(body, at)
+        at = at + 1 if following is None else following or None
+    return result
+
+
 def wait_counts(instruction):
     """{"vmcnt": n, "lgkmcnt": n, ...} of an s_waitcnt; counters it does not name are not waited for."""
     return {name: int(value) for name, value in re.findall(r"(\w+)\((\d+)\)", instruction.operands)}

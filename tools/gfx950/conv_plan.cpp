@@ -1,8 +1,8 @@
 // gfx950_conv_plan: for every line "frames h w c_in c_out q r s upsampled" on standard input (h and w of the output),
 // the kernel that FourWaveConv's dispatch chooses for that "same" convolution of bf16, or why it declines.
-// gfx950_conv_plan 480 832: the layers of a Wan 2.1 decoder's step at that frame size, one a line, fields between tabs:
-// key, launches, c_in, c_out, frames, then of what the tiles walk: images, h, w, q, r, s; parts of K; 1 with a norm in
-// the epilogue; bytes moved; kernels; predicted us. Both for estimate.py.
+// gfx950_conv_plan wan2.1 480 832: the layers of that decoder's step at that frame size, one a line, fields between
+// tabs: key, launches, c_in, c_out, frames, then of what the tiles walk: images, h, w, q, r, s; parts of K; 1 with a
+// norm in the epilogue; bytes moved; kernels; predicted us. Both for estimate.py.
 #include <kinetograph/tools/gfx950/decoder_layers.hpp>
 
 #include <array>
@@ -13,8 +13,8 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-void print_decoder(std::int64_t height, std::int64_t width) {
-    for (const DecoderLayer& layer : wan21_layers(height, width, mi355x())) {
+void print_decoder(const families::Family& family, std::int64_t height, std::int64_t width) {
+    for (const DecoderLayer& layer : decoder_layers(family, height, width, mi355x())) {
         const conv::ConvProblem& p = layer.problem;
         const std::int64_t outputs = 1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0);
         const std::uint64_t moved = static_cast<std::uint64_t>(p.frames_in()) * p.input_frame_bytes() +
@@ -55,8 +55,13 @@ void print_choices() {
 }  // namespace kinetograph::gfx950
 
 int main(int argc, char** argv) {
-    if (argc == 3) {
-        kinetograph::gfx950::print_decoder(std::stoll(argv[1]), std::stoll(argv[2]));
+    if (argc == 4) {
+        const auto* const family = kinetograph::families::find(argv[1]);
+        if (family == nullptr) {
+            std::cerr << "no family " << argv[1] << '\n';
+            return 1;
+        }
+        kinetograph::gfx950::print_decoder(*family, std::stoll(argv[2]), std::stoll(argv[3]));
     } else {
         kinetograph::gfx950::print_choices();
     }

@@ -1,6 +1,5 @@
 #include <kinetograph/tools/gfx950/decoder_layers.hpp>
 
-#include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/nn/fusion.hpp>
 
 #include <algorithm>
@@ -50,10 +49,11 @@ void describe(DecoderLayer& layer, const conv::ConvPlan& plan) {
 
 }  // namespace
 
-std::vector<DecoderLayer> wan21_layers(std::int64_t height, std::int64_t width, const conv::Chip& chip) {
-    const families::Family& family = *families::find("wan2.1");
+std::vector<DecoderLayer> decoder_layers(const families::Family& family, std::int64_t height, std::int64_t width,
+                                         const conv::Chip& chip) {
     const nn::Network network = family.decoder(family.published);
-    const auto extents = nn::extents(network, {1, height / 8, width / 8, network.input_channels()}, false);
+    const std::int64_t space = family.factors.space;
+    const auto extents = nn::extents(network, {1, height / space, width / space, network.input_channels()}, false);
     const auto passes = nn::fuse(network, {}).value();
     std::vector<DecoderLayer> layers;
     for (const nn::Pass& pass : passes) {

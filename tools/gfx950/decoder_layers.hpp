@@ -1,6 +1,7 @@
 // The convolutions of a decoder's step as gfx950 runs them: the network's own layers, the dispatch's own plans.
 #pragma once
 
+#include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/kernels/hip/gfx950/plan.hpp>
 
 #include <string>
@@ -17,8 +18,9 @@ struct DecoderLayer {
     double seconds = 0;         ///< predicted, of one of them
 };
 
-/// The layers of a later step of Wan 2.1's decoder (one latent of height x width / 64 to four frames) in bf16, alike
-/// ones once, in the order in which they first run.
-std::vector<DecoderLayer> wan21_layers(std::int64_t height, std::int64_t width, const conv::Chip& chip);
+/// The layers of a later step of a family's published decoder (one latent to the frames of height x width that follow)
+/// in bf16, alike ones once, in the order in which they first run.
+std::vector<DecoderLayer> decoder_layers(const families::Family& family, std::int64_t height, std::int64_t width,
+                                         const conv::Chip& chip);
 
 }  // namespace kinetograph::gfx950

@@ -2,8 +2,8 @@
 """Estimates the speed of FourWaveConv's compiled kernels on an MI355X, from their machine code and a table of costs.
 
     tools/gfx950/estimate.py BUILD_FOLDER --rows          against the published measurements
-    tools/gfx950/estimate.py BUILD_FOLDER --wan 480x832   the convolutions of a Wan 2.1 decoder's step
-    tools/gfx950/estimate.py BUILD_FOLDER --wan 480x832 --with LDS_READ_BYTES=256    the same with another constant
+    tools/gfx950/estimate.py BUILD_FOLDER --step 480x832  the convolutions of a Wan 2.1 decoder's step
+    tools/gfx950/estimate.py BUILD_FOLDER --step 480x832 --with LDS_READ_BYTES=256    the same with another constant
     tools/gfx950/estimate.py BUILD_FOLDER --loops         cycles of every main loop
     tools/gfx950/estimate.py BUILD_FOLDER --costs         the same as kernels/hip/gfx950/four_wave_conv_costs.inc has them
     tools/gfx950/estimate.py BUILD_FOLDER --check-costs four_wave_conv_costs.inc    exit code 1 if the file differs
@@ -16,8 +16,8 @@ what it omits.
 """
 
 import argparse
+import collections
 import dataclasses
-import heapq
 import math
 import os
 import re
@@ -51,6 +51,7 @@ NORM_CYCLES = 50       # for each value of a lane that the epilogue norms: kNorm
 class Wave:
     at: int = 0            # next instruction of the body
     ready: float = 0.0     # when it may issue
+    priority: int = 0
     memory: list = dataclasses.field(default_factory=list)  # completion times, oldest first
     lds: list = dataclasses.field(default_factory=list)
 
@@ -70,21 +71,9 @@ def access_bytes(instruction):
     return 64 * 4
 
 
-def branch_target(body, at):
-    """Where the body's instruction `at` branches to in the steady state, as an index; None: to the next. The last one goes back to
-    the first; branches forward inside the body skip what a loop does rarely (a new input frame), and are taken; those out of
-    the loop are not."""
-    if body[at].target is None:
-        return None
-    if at == len(body) - 1:
-        return 0
-    found = [i for i in range(at + 1, len(body)) if body[i].address == body[at].target]
-    return found[0] if found else None
-
-
 def loop_cycles(body, waves, trips=24, settle=8):
-    """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, the oldest wave
-    first; one matrix unit a SIMD; LDS and L2 as queues of the compute unit, shared with the other three SIMDs."""
+    """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, the wave of the
+    highest priority first, then the oldest; one matrix unit a SIMD; LDS and L2 as queues of the compute unit, shared with the other three SIMDs."""
     crew = [Wave(ready=i * 8.0) for i in range(waves)]
     vector_free = matrix_free = lds_free = memory_free = 0.0
     done, settled = 0, 0.0
@@ -96,7 +85,7 @@ def loop_cycles(body, waves, trips=24, settle=8):
         return max(wave.ready, vector_free) if name.startswith("v_") else wave.ready
 
     while True:
-        wave = min(crew, key=issue_time)  # of several the first, the oldest
+        wave = min(crew, key=lambda each: (issue_time(each), -each.priority))  # of several the first, the oldest
         instruction = body[wave.at]
         name, now = instruction.mnemonic, issue_time(wave)
         if name.startswith("v_mfma"):
@@ -120,7 +109,9 @@ def loop_cycles(body, waves, trips=24, settle=8):
                     now = max(now, queue.pop(0))
         elif name == "s_barrier":
             now += BARRIER
-        following = branch_target(body, wave.at)
+        elif name == "s_setprio":
+            wave.priority = int(instruction.operands, 0)
+        following = objects.branch_target(body, wave.at)
         wave.ready = now + ISSUE + (0 if following is None else BRANCH)
         wave.at = wave.at + 1 if following is None else following
         if wave.at == len(body) or following == 0:
@@ -132,28 +123,54 @@ def loop_cycles(body, waves, trips=24, settle=8):
                 return (wave.ready - settled) / (trips - settle)
 
 
-def shortest_path(instructions, start, goal, stores):
-    """Issue cycles along the cheapest way from index `start` to a place where `goal(index)` holds that passes at least
-    `stores` stores; None if there is none."""
+def with_priority(body):
+    """The loop with s_setprio 1 before the first product after a barrier, and 0 before the next barrier."""
+    result, raised = [], False
+    for instruction in body:
+        raises, lowers = instruction.mnemonic.startswith("v_mfma") and not raised, instruction.mnemonic == "s_barrier"
+        if raises or lowers:
+            result.append(objects.Instruction(instruction.address, "s_setprio", "1" if raises else "0", None))
+            raised = raises
+        result.append(instruction)
+    return result
+
+
+def spread(body):
+    """The loop with its other instructions, in their order, spread evenly between its products: the most that scheduling groups
+    could do, dependencies aside."""
+    *once, back = objects.executed(body)
+    products = [i for i in once if i.mnemonic.startswith("v_mfma")]
+    others = [dataclasses.replace(i, target=None) for i in once if not i.mnemonic.startswith("v_mfma")]
+    result = []
+    for at, product in enumerate(products):
+        result += [product, *others[at * len(others) // len(products):(at + 1) * len(others) // len(products)]]
+    result.append(dataclasses.replace(back, target=result[0].address))
+    return result
+
+
+def shortest_path(instructions, start, goal, stores=0, loads=0):
+    """Instructions of the shortest way from index `start` to a place where `goal(index)` holds that passes at least
+    `stores` stores and `loads` loads; None if there is none."""
     index = {instruction.address: i for i, instruction in enumerate(instructions)}
-    best, queue = {(start, 0): 0}, [(0, start, 0)]
+    access = [re.match(r"(?:buffer|global)_(store|load)", instruction.mnemonic) for instruction in instructions]
+    passed, queue = {(start, 0, 0)}, collections.deque([(0, start, 0, 0)])
     while queue:
-        cost, at, stored = heapq.heappop(queue)
-        if cost > best[(at, stored)]:
-            continue
-        if goal(at) and stored >= stores:
-            return cost
+        count, at, stored, loaded = queue.popleft()
+        if stored >= stores and loaded >= loads and goal(at):
+            return count
         instruction = instructions[at]
         if instruction.mnemonic == "s_endpgm":
             continue
-        stored = min(stores, stored + (re.match(r"(buffer|global)_store", instruction.mnemonic) is not None))
+        if access[at] is not None:
+            stored = min(stores, stored + (access[at][1] == "store"))
+            loaded = min(loads, loaded + (access[at][1] == "load"))
         following = [] if instruction.mnemonic == "s_branch" else [at + 1]
         if instruction.target in index:
             following.append(index[instruction.target])
         for to in following:
-            if to < len(instructions) and cost + ISSUE < best.get((to, stored), math.inf):
-                best[(to, stored)] = cost + ISSUE
-                heapq.heappush(queue, (cost + ISSUE, to, stored))
+            if to < len(instructions) and (to, stored, loaded) not in passed:
+                passed.add((to, stored, loaded))
+                queue.append((count + 1, to, stored, loaded))
     return None
 
 
@@ -163,26 +180,35 @@ class ConvKernel:
     name: str
     tile: tuple          # BM, BN, BK
     loader: str
+    body: list           # of the loop
+    path: int            # instructions outside the loop along the shortest path, with a bias
     trip_cycles: tuple   # of the loop with one workgroup on a compute unit, with two where they fit, ...
     matrix_share: float  # of the last of these in which the matrix unit works
-    around: float        # cycles outside the loop: issue along the shortest path, and one latency to fill the pipeline
+    around: float        # cycles outside the loop: issue along the shortest path with a bias, and one latency to fill the pipeline
 
     NAME = re.compile(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(\w+)$")
 
     @classmethod
     def of(cls, kernel, instructions):
         parts = cls.NAME.match(kernel.name)
+        bm, bn, bk = (int(parts[i]) for i in (2, 3, 4))
         loop = objects.main_loop(instructions)
-        body = loop.body(instructions)
         registers, lds = kernel.metadata[".vgpr_count"], kernel.metadata[".group_segment_fixed_size"]
         resident = max(1, min(check.REGISTERS_A_LANE // (-(-registers // 8) * 8), check.LDS_BYTES // max(lds, 1), 2))
+        before = shortest_path(instructions, 0, lambda at: at == loop.first)
+        # The epilogue of a convolution with a bias: a lane loads four channels of it for four sums, and stores eight values.
+        after = shortest_path(instructions, loop.last + 1, lambda at: instructions[at].mnemonic == "s_endpgm", bm * bn // 2048, bm * bn // 1024)
+        return cls.with_body(kernel.name, (bm, bn, bk), parts[5], resident, loop.body(instructions), (before or 0) + (after or 0))
+
+    @classmethod
+    def with_body(cls, name, tile, loader, resident, body, path):
         cycles = tuple(loop_cycles(body, count) for count in range(1, resident + 1))
         busy = resident * sum(matrix_cycles(i.mnemonic) for i in body if i.mnemonic.startswith("v_mfma"))
-        bm, bn, bk = (int(parts[i]) for i in (2, 3, 4))
-        before = shortest_path(instructions, 0, lambda at: at == loop.first, 0)
-        after = shortest_path(instructions, loop.last + 1, lambda at: instructions[at].mnemonic == "s_endpgm", bm * bn // 2048)
-        around = (before or 0) + (after or 0) + MEMORY_LATENCY
-        return cls(kernel.name, (bm, bn, bk), parts[5], cycles, busy / cycles[-1], around)
+        return cls(name, tile, loader, body, path, cycles, busy / cycles[-1], path * ISSUE + MEMORY_LATENCY)
+
+    def again(self):
+        """With the constants as they are now."""
+        return self.with_body(self.name, self.tile, self.loader, len(self.trip_cycles), self.body, self.path)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,12 +308,16 @@ class Layer:
         return 2 * self.images * self.h * self.w * self.c_out * self.c_in * math.prod(self.taps)
 
     @property
+    def name(self):
+        return self.key.removeprefix("decoder.")
+
+    @property
     def output_bytes(self):
         return 2 * self.images * self.h * self.w * self.c_out
 
     def seconds(self, kernels):
         """(of the convolution, of the passes after it that add parts of K or norm)."""
-        kernel = kernels["kg_conv_bf16_" + re.match(r"\w+", self.kernels)[0]]
+        kernel = kernels[kernel_of(self)]
         cycles = loop_seconds(self.images, self.h * self.w, self.c_in, self.c_out, self.taps, kernel, self.splits, self.norm)
         after = 0.0
         if self.splits > 1:
@@ -297,10 +327,31 @@ class Layer:
         return max(cycles, self.moved / HBM_BYTES), after
 
 
-def wan_layers(planner, height, width):
-    """The convolutions of one later decoder step of Wan 2.1 (one latent to four frames), with the dispatch's choices."""
-    printed = subprocess.run([planner, str(height), str(width)], capture_output=True, text=True, check=True).stdout
+def kernel_of(layer):
+    return "kg_conv_bf16_" + re.match(r"\w+", layer.kernels)[0]
+
+
+def decoder_layers(planner, family, height, width):
+    """The convolutions of one later step of a family's decoder (one latent frame), with the dispatch's choices."""
+    printed = subprocess.run([planner, family, str(height), str(width)], capture_output=True, text=True, check=True).stdout
     return [Layer.of(line) for line in printed.splitlines()]
+
+
+def found_tools():
+    """The folder of llvm-objdump, beside the compiler that toolchain finds."""
+    toolchain = os.path.join(os.path.dirname(os.path.abspath(__file__)), "toolchain")
+    return os.path.dirname(subprocess.run([toolchain, "find"], capture_output=True, text=True, check=True).stdout.strip())
+
+
+def planner_of(build):
+    return os.path.join(build, "tools", "gfx950", "gfx950_conv_plan")
+
+
+def compiled(build, element, tools):
+    """[(kernel, instructions), ...] of FourWaveConv's kernels for that element type."""
+    code = objects.read_code_object(os.path.join(build, "kernels", "hip", "gfx950", "gfx950", f"four_wave_conv_{element}.hsaco"))
+    disassembly = objects.disassemble(code, tools)
+    return [(kernel, disassembly[kernel.name]) for kernel in code.kernels]
 
 
 def print_table(headings, rows):
@@ -309,9 +360,16 @@ def print_table(headings, rows):
         print("| " + " | ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))) + " |")
 
 
-def print_loops(kernels):
-    print_table(("kernel", "workgroups/CU", "cycles/trip", "matrix unit busy", "cycles around"),
-                [(k.name, str(len(k.trip_cycles)), f"{k.trip_cycles[-1]:.0f}", f"{100 * k.matrix_share:.0f} %", f"{k.around:.0f}") for k in kernels])
+def loops_table(kernels):
+    rows = []
+    for k in kernels:
+        waits = sum(i.mnemonic == "s_waitcnt" for i in k.body)
+        crowded = check.crowded(k.body)
+        others = [f"{loop_cycles(body, len(k.trip_cycles)):.0f}" for body in (with_priority(k.body), spread(k.body))]
+        rows.append((k.name.removeprefix("kg_conv_bf16_"), str(len(k.trip_cycles)), f"{k.trip_cycles[-1]:.0f}", f"{100 * k.matrix_share:.0f} %", *others,
+                     str(len(check.heaps(k.body))), str(len(objects.executed(k.body))), str(waits), str(crowded), str(max(check.heaps(k.body))), f"{k.around:.0f}"))
+    return ("kernel", "workgroups/CU", "cycles/trip", "matrix unit busy", "with s_setprio", "evenly spread", "products", "instructions", "waits",
+            "crowded", "longest heap", "cycles around"), rows
 
 
 COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
@@ -347,16 +405,16 @@ def disagreements(table, kernels_of):
     return found + [f"no kernel has the row {key}" for key in stated if key not in met]
 
 
-def print_rows(choices):
+def rows_table(choices):
     rows = []
     for problem, kernel in choices:
         time = seconds(problem, kernel)
         rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}", kernel.name.removeprefix("kg_conv_bf16_"), f"{1e6 * time:.0f}",
                      f"{problem.flops / time / 1e12:.0f}", f"{problem.published:.0f}", f"{problem.flops / time / 1e12 / problem.published:.2f}"))
-    print_table(("shape", "frames x h x w", "kernel", "estimate us", "estimate TFLOP/s", "published", "ratio"), rows)
+    return ("shape", "frames x h x w", "kernel", "estimate us", "estimate TFLOP/s", "published", "ratio"), rows
 
 
-def print_wan(layers, kernels):
+def step_table(layers, kernels):
     named = {kernel.name: kernel for kernel in kernels}
     rows, flops, matrix, moved, total, passes = [], 0, 0.0, 0.0, 0.0, 0.0
     for layer in layers:
@@ -364,18 +422,19 @@ def print_wan(layers, kernels):
         products, memory = layer.flops / (COMPUTE_UNITS * 4096 * CLOCK), layer.moved / HBM_BYTES
         flops, matrix, moved = flops + layer.launches * layer.flops, matrix + layer.launches * products, moved + layer.launches * memory
         total, passes = total + layer.launches * time, passes + layer.launches * after
-        rows.append((layer.key.removeprefix("decoder."), str(layer.launches), f"{layer.images}x{layer.h}x{layer.w}", f"{layer.c_in} > {layer.c_out}",
+        rows.append((layer.name, str(layer.launches), f"{layer.images}x{layer.h}x{layer.w}", f"{layer.c_in} > {layer.c_out}",
                      "x".join(map(str, layer.taps)), layer.kernels, f"{1e6 * products:.0f}", f"{1e6 * memory:.0f}", f"{1e6 * time:.0f}",
                      f"{1e6 * after:.0f}" if after else ""))
     rows.append(("all", str(sum(layer.launches for layer in layers)), "", "", f"{flops / 1e12:.1f} TFLOP", "", f"{1e6 * matrix:.0f}", f"{1e6 * moved:.0f}",
                  f"{1e6 * total:.0f}", f"{1e6 * passes:.0f}"))
-    print_table(("first such layer", "launches", "walked", "channels", "taps", "kernels", "matrix us", "HBM us", "estimate us", "passes after us"), rows)
+    return ("first such layer", "launches", "walked", "channels", "taps", "kernels", "matrix us", "HBM us", "estimate us", "passes after us"), rows
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", action="store_true", help="against MAX's published rows")
-    parser.add_argument("--wan", metavar="HxW", help="the convolutions of a Wan 2.1 decoder step at this frame size")
+    parser.add_argument("--step", metavar="HxW", help="the convolutions of a decoder's step at this frame size")
+    parser.add_argument("--family", default="wan2.1", help="of the decoder (default: wan2.1)")
     parser.add_argument("--with", dest="constants", action="append", default=[], metavar="NAME=VALUE", help="another value for a constant of this file")
     parser.add_argument("--loops", metavar="TYPE", nargs="?", const="bf16", help="every main loop of this element type: bf16 (default), f16, f8")
     parser.add_argument("--costs", action="store_true", help="print four_wave_conv_costs.inc")
@@ -387,14 +446,10 @@ def main():
         if name not in globals() or not name.isupper():
             parser.error(f"no constant {name}")
         globals()[name] = float(value)
-    here = os.path.dirname(os.path.abspath(__file__))
-    tools = options.tools or os.path.dirname(subprocess.run([os.path.join(here, "toolchain"), "find"], capture_output=True, text=True, check=True).stdout.strip())
-    planner = os.path.join(options.build, "tools", "gfx950", "gfx950_conv_plan")
+    tools, planner = options.tools or found_tools(), planner_of(options.build)
 
     def kernels_of(element):
-        code = objects.read_code_object(os.path.join(options.build, "kernels", "hip", "gfx950", "gfx950", f"four_wave_conv_{element}.hsaco"))
-        disassembly = objects.disassemble(code, tools)
-        return [ConvKernel.of(kernel, disassembly[kernel.name]) for kernel in code.kernels]
+        return [ConvKernel.of(kernel, instructions) for kernel, instructions in compiled(options.build, element, tools)]
 
     if options.costs:
         print_costs(kernels_of)
@@ -406,11 +461,11 @@ def main():
         print(f"{len(found)} disagreements with {options.check_costs}" + ("; --costs prints what it should be" if found else ""))
         sys.exit(1 if found else 0)
     if options.loops:
-        print_loops(kernels_of(options.loops))
+        print_table(*loops_table(kernels_of(options.loops)))
     if options.rows:
-        print_rows(chosen(ROWS, kernels_of("bf16"), planner))
-    if options.wan:
-        print_wan(wan_layers(planner, *map(int, options.wan.split("x"))), kernels_of("bf16"))
+        print_table(*rows_table(chosen(ROWS, kernels_of("bf16"), planner)))
+    if options.step:
+        print_table(*step_table(decoder_layers(planner, options.family, *map(int, options.step.split("x"))), kernels_of("bf16")))
 
 
 if __name__ == "__main__":

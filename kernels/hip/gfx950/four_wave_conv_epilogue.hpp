@@ -61,21 +61,26 @@ class FourWaveConvEpilogue {
                                      params.output_bytes);
     }
 
+    /// A row of the wave: its products of 16 columns, counted through both halves.
+    using Row = Accumulator[2 * kN];
+
     KG_DEVICE void finish_row(Accumulator (&sums)[2][2][kM][kN], uint32_t i, uint32_t m) {
+        Row values;
+        KG_UNROLL
+        for (uint32_t tile = 0; tile < 2 * kN; ++tile) values[tile] = sums[i][tile / kN][m][tile % kN];
+        apply(values, i, m);
+        if ((params_.flags & kConvFloat32) != 0) {
+            store_f32(i, m, values);
+            return;
+        }
         Packed16 row[kN];
         KG_UNROLL
         for (uint32_t pair = 0; pair < kN; ++pair) {
-            Accumulator low = sum_of(sums, i, m, 2 * pair), high = sum_of(sums, i, m, 2 * pair + 1);
-            apply(low, 0, source_[m][pair][0], source_[m][pair][1], i, m, pair);
-            apply(high, 4, source_[m][pair][2], source_[m][pair][3], i, m, pair);
-            if ((params_.flags & kConvFloat32) != 0) {
-                store_f32(i, m, pair, low, high);
-                continue;
-            }
+            const Accumulator &low = values[2 * pair], &high = values[2 * pair + 1];
             row[pair] = {pack(low[0], low[1]), pack(low[2], low[3]), pack(high[0], high[1]), pack(high[2], high[3])};
             if constexpr (Config::kNorms) rounded_[i][m][pair] = row[pair];
         }
-        if ((params_.flags & (kConvOutput | kConvFloat32)) == kConvOutput) store_row(output_, i, m, row);
+        if ((params_.flags & kConvOutput) != 0) store_row(output_, i, m, row);
     }
 
     KG_DEVICE static void keep_rows_after(Accumulator (&sums)[2][2][kM][kN], uint32_t i, uint32_t m) {
@@ -85,12 +90,6 @@ class FourWaveConvEpilogue {
             for (uint32_t tile = 0; tile < 2 * kN; ++tile)
                 isa::amd::keep_accumulated(sums[row / kM][tile / kN][row % kM][tile % kN]);
         }
-    }
-
-    /// The wave's product of rows (i, m) and tile `tile` of 16 columns, counted through both halves.
-    KG_DEVICE static const Accumulator& sum_of(Accumulator (&sums)[2][2][kM][kN], uint32_t i, uint32_t m,
-                                               uint32_t tile) {
-        return sums[i][tile / kN][m][tile % kN];
     }
 
     /// Between the rows of a tile: keeps the compiler from having the addresses and values of all rows in registers at
@@ -153,58 +152,81 @@ class FourWaveConvEpilogue {
         }
     }
 
-    /// From sums to the values to round, of four channels from `further` on.
-    KG_DEVICE void apply(Accumulator& value, uint32_t further, const Lanes<uint32_t>& source_01,
-                         const Lanes<uint32_t>& source_23, uint32_t i, uint32_t m, uint32_t pair) const {
-        const Lanes<uint32_t> at = (channel(pair) + further) * 4u;
-        if (Config::kFault != ConvFault::ScalesAfterBias) apply_scales(value, at);
+    /// From sums to the values to round. One branch a row for each part: with one for every four values the compiler
+    /// takes the main loop's uniform offsets for divergent.
+    KG_DEVICE void apply(Row& values, uint32_t i, uint32_t m) const {
+        const bool scales_bias = Config::kFault == ConvFault::ScalesAfterBias;
+        if (!scales_bias) apply_scales(values);
         if ((params_.flags & kConvBias) != 0) {
-            const Packed16 added = isa::amd::load_16(isa::amd::make_buffer(params_.bias, channel_bytes()), at);
+            const Buffer bias = isa::amd::make_buffer(params_.bias, channel_bytes());
             KG_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) value[e] = value[e] + isa::amd::bits_as<float>(added[e]);
+            for (uint32_t tile = 0; tile < 2 * kN; ++tile) {
+                const Packed16 added = isa::amd::load_16(bias, parameters_at(tile));
+                KG_UNROLL
+                for (uint32_t e = 0; e < 4; ++e) values[tile][e] = values[tile][e] + isa::amd::bits_as<float>(added[e]);
+            }
         }
-        if (Config::kFault == ConvFault::ScalesAfterBias) apply_scales(value, at);
+        if (scales_bias) apply_scales(values);
         if ((params_.flags & kConvSilu) != 0) {
             KG_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) value[e] = isa::amd::silu(value[e]);
+            for (Accumulator& tile : values) {
+                KG_UNROLL
+                for (uint32_t e = 0; e < 4; ++e) tile[e] = isa::amd::silu(tile[e]);
+            }
         }
-        if ((params_.flags & kConvResidual) != 0) {
-            value[0] = isa::amd::fma(low(source_01), params_.beta, value[0]);
-            value[1] = isa::amd::fma(high(source_01), params_.beta, value[1]);
-            value[2] = isa::amd::fma(low(source_23), params_.beta, value[2]);
-            value[3] = isa::amd::fma(high(source_23), params_.beta, value[3]);
+        if ((params_.flags & kConvResidual) != 0) add_source(values, m);
+        if ((params_.flags & kConvRelu) != 0) {
+            KG_UNROLL
+            for (Accumulator& tile : values) {
+                KG_UNROLL
+                for (uint32_t e = 0; e < 4; ++e) tile[e] = isa::amd::at_least(tile[e], 0.0f);
+            }
         }
-        // Without a branch: with one the compiler takes the main loop's uniform offsets for divergent.
-        const float least = (params_.flags & kConvRelu) != 0 ? 0.0f : -__builtin_huge_valf();
         KG_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) value[e] = isa::amd::at_least(value[e], least);
-        Observer::observe(params_, frame_, pixel(i, m), channel(pair) + further, value);
+        for (uint32_t tile = 0; tile < 2 * kN; ++tile) {
+            Observer::observe(params_, frame_, pixel(i, m), channel(tile / 2) + tile % 2 * 4, values[tile]);
+        }
     }
 
-    /// `at`: bytes of the first of four channels.
-    KG_DEVICE void apply_scales(Accumulator& value, const Lanes<uint32_t>& at) const {
+    KG_DEVICE void apply_scales(Row& values) const {
         if (params_.scales == nullptr) return;
         const Buffer scales = isa::amd::make_buffer(params_.scales, channel_bytes());
         const uint32_t beyond = Config::kFault == ConvFault::ScalesOfNeighbour ? 16 : 0;
-        const Packed16 factors = isa::amd::load_16(scales, at + beyond);
         KG_UNROLL
-        for (uint32_t e = 0; e < 4; ++e) value[e] = value[e] * isa::amd::bits_as<float>(factors[e]);
+        for (uint32_t tile = 0; tile < 2 * kN; ++tile) {
+            const Packed16 factors = isa::amd::load_16(scales, parameters_at(tile) + beyond);
+            KG_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) values[tile][e] = values[tile][e] * isa::amd::bits_as<float>(factors[e]);
+        }
     }
 
-    KG_DEVICE void store_f32(uint32_t i, uint32_t m, uint32_t pair, const Accumulator& low,
-                             const Accumulator& high) const {
+    KG_DEVICE void add_source(Row& values, uint32_t m) const {
         KG_UNROLL
-        for (uint32_t half = 0; half < 2; ++half) {
-            const Accumulator& value = half == 0 ? low : high;
-            Packed16 values;
+        for (uint32_t tile = 0; tile < 2 * kN; ++tile) {
             KG_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) values[e] = isa::amd::bits_as<uint32_t>(value[e]);
+            for (uint32_t e = 0; e < 4; ++e) {
+                const Lanes<uint32_t>& pair = source_[m][tile / 2][tile % 2 * 2 + e / 2];
+                values[tile][e] = isa::amd::fma(e % 2 == 0 ? low(pair) : high(pair), params_.beta, values[tile][e]);
+            }
+        }
+    }
+
+    /// Byte offset of the lane's four channels of tile `tile` in a packed float32 parameter.
+    KG_DEVICE Lanes<uint32_t> parameters_at(uint32_t tile) const { return (channel(tile / 2) + tile % 2 * 4) * 4u; }
+
+    KG_DEVICE void store_f32(uint32_t i, uint32_t m, const Row& values) const {
+        KG_UNROLL
+        for (uint32_t tile = 0; tile < 2 * kN; ++tile) {
+            Packed16 bits;
+            KG_UNROLL
+            for (uint32_t e = 0; e < 4; ++e) bits[e] = isa::amd::bits_as<uint32_t>(values[tile][e]);
             if (!Config::kRagged || params_.c_out % 4 == 0) {
-                isa::amd::store_16(output_, offset<4>(i, m, pair, 4 * half), values);
+                isa::amd::store_16(output_, offset<4>(i, m, tile / 2, tile % 2 * 4), bits);
                 continue;
             }
             KG_UNROLL
-            for (uint32_t e = 0; e < 4; ++e) isa::amd::store_4(output_, offset<4>(i, m, pair, 4 * half + e), values[e]);
+            for (uint32_t e = 0; e < 4; ++e)
+                isa::amd::store_4(output_, offset<4>(i, m, tile / 2, tile % 2 * 4 + e), bits[e]);
         }
     }
 

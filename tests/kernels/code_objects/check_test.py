@@ -206,6 +206,13 @@ class Checker(unittest.TestCase):
         self.finds("main loop: 0.5 other vector instructions a k-step, at most 0 allowed", ("    s_barrier\n", "    v_add_u32 v0, 16, v0\n    s_barrier\n"), times=1)
         self.finds("main loop: 2.5 scalar instructions a k-step, at most 2 allowed", ("    s_barrier\n", "    s_barrier\n    s_nop 0\n    s_nop 0\n"), times=1)
 
+    def test_instructions_in_a_heap_are_found(self):
+        heaped = {**EXPECTED, "main_loop": {**EXPECTED["main_loop"], "scalar_a_k_step": 9, "crowded": 9, "longest_heap": 9}}
+        self.assertEqual(findings(assembled(SOUND), heaped), [])
+        text = SOUND.replace("    s_barrier\n", "    s_barrier\n" + "    s_nop 0\n" * 6, 1)
+        self.assertEqual(findings(assembled(text), heaped), ["sound: main loop: 15 instructions that delay a product, at most 9 allowed",
+                                                             "sound: main loop: 12 instructions before one product, at most 9 allowed"])
+
     def test_a_lost_matrix_instruction_is_found(self):
         self.finds("main loop: 7 matrix instructions, not a multiple of 4 a k-step",
                    ("    v_mfma_f32_16x16x32_bf16 a[12:15], v[4:7], v[8:11], a[12:15]\n", ""), times=1)

@@ -7,6 +7,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import check  # noqa: E402
 import code_object  # noqa: E402
 import estimate  # noqa: E402
 from code_object import Instruction  # noqa: E402
@@ -25,6 +26,10 @@ def body(*instructions):
 
 def wait(**counters):
     return ("s_waitcnt", " ".join(f"{name}({value})" for name, value in counters.items()))
+
+
+def conv_kernel(name, tile, loader, trip_cycles, around=0.0):
+    return estimate.ConvKernel(name, tile, loader, [], 0, trip_cycles, 1.0, around)
 
 
 class Estimate(unittest.TestCase):
@@ -75,6 +80,23 @@ class Estimate(unittest.TestCase):
         listed[32] = dataclasses.replace(listed[32], target=4 * len(listed))  # out of the loop: not taken
         self.assertGreater(estimate.loop_cycles(listed, 1), 33 * 16 + 100 * 4 - 48)
 
+    def test_heaps_are_the_instructions_before_each_product_around_the_loop(self):
+        self.assertEqual(check.heaps(body(VALU, MFMA, MFMA, VALU, VALU, MFMA, VALU)), [3, 0, 2])
+
+    def test_a_heap_that_is_spread_evenly_delays_no_product(self):
+        heaped = body(*[MFMA] * 32, *[VALU] * 64)
+        self.assertAlmostEqual(estimate.loop_cycles(estimate.spread(heaped), 1), 32 * 16 + estimate.BRANCH, delta=16)
+        self.assertGreater(estimate.loop_cycles(heaped, 1), 32 * 16 + 64 * 4 - 16)
+
+    def test_priority_is_raised_for_the_products_between_barriers(self):
+        loop = body(("s_barrier", ""), READ, MFMA, MFMA, ("s_barrier", ""), MFMA)
+        self.assertEqual([i.operands if i.mnemonic == "s_setprio" else i.mnemonic[:6] for i in estimate.with_priority(loop)],
+                         ["0", "s_barr", "ds_rea", "1", "v_mfma", "v_mfma", "0", "s_barr", "1", "v_mfma", "s_cbra"])
+
+    def test_of_two_waves_at_one_time_that_of_the_higher_priority_issues(self):
+        loop = body(*[VALU] * 8, ("s_setprio", "1"), *[MFMA] * 8, ("s_setprio", "0"))
+        self.assertLess(estimate.loop_cycles(loop, 2), estimate.loop_cycles(body(*[VALU] * 8, *[MFMA] * 8), 1) * 2)
+
     def test_an_unknown_matrix_instruction_is_refused(self):
         with self.assertRaisesRegex(ValueError, "v_mfma_f64_16x16x4_f64 is not in the table of costs"):
             self.cycles(("v_mfma_f64_16x16x4_f64", ""))
@@ -83,12 +105,15 @@ class Estimate(unittest.TestCase):
         listed = [Instruction(0, "s_cbranch_scc1", "", 12), Instruction(4, "buffer_store_dwordx2", "", None), Instruction(8, "v_nop", "", None),
                   Instruction(12, "s_endpgm", "", None)]
         end = len(listed) - 1
-        self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end, 0), 4)
-        self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end, 1), 12)
-        self.assertIsNone(estimate.shortest_path(listed, 0, lambda at: at == end, 2))
+        self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end), 1)
+        self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end, stores=1), 3)
+        self.assertIsNone(estimate.shortest_path(listed, 0, lambda at: at == end, stores=2))
+        self.assertIsNone(estimate.shortest_path(listed, 0, lambda at: at == end, loads=1))
+        listed[2] = Instruction(8, *LOAD, None)
+        self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end, loads=1), 3)
 
     def test_time_is_rounds_of_workgroups_or_memory(self):
-        kernel = estimate.ConvKernel("k", (128, 128, 64), "uniform", (3000.0, 4000.0), 1.0, 0.0)
+        kernel = conv_kernel("k", (128, 128, 64), "uniform", (3000.0, 4000.0))
         problem = estimate.Problem("p", 1, 256, 256, 64, 128, (1, 3, 3))  # 512 tiles: one round of two; 9 k blocks: 5 trips
         self.assertAlmostEqual(estimate.seconds(problem, kernel), 5 * 4000 / estimate.CLOCK)
         larger = estimate.Problem("p", 1, 256, 257, 64, 128, (1, 3, 3))  # two tiles more, alone on their compute units
@@ -102,7 +127,7 @@ class Estimate(unittest.TestCase):
         line = "decoder.head.2\t1\t96\t8\t4\t16\t64\t128\t3\t2\t2\t3\t0\t1000\t128x128x64_uniform / 3, then join_sums_bf16, then rms_norm_bf16\t12.5"
         layer = estimate.Layer.of(line)
         self.assertEqual(layer.flops, 2 * 16 * 64 * 128 * 8 * 96 * 12)
-        kernel = estimate.ConvKernel("kg_conv_bf16_128x128x64_uniform", (128, 128, 64), "uniform", (3000.0, 4000.0), 1.0, 100.0)
+        kernel = conv_kernel("kg_conv_bf16_128x128x64_uniform", (128, 128, 64), "uniform", (3000.0, 4000.0), 100.0)
         # 3 * ceil(2 * 2 * 96 / 64) = 18 k blocks: 9 trips, 3 a part; 3 * 16 * 64 = 3072 workgroups: 6 rounds of two a unit
         time, after = layer.seconds({kernel.name: kernel})
         self.assertAlmostEqual(time, 6 * (3 * 4000 + 100) / estimate.CLOCK)
@@ -111,7 +136,7 @@ class Estimate(unittest.TestCase):
 
     def test_a_table_of_costs_that_says_otherwise_is_told_row_by_row(self):
         def kernels_of(element):
-            return {"bf16": [estimate.ConvKernel("kg_conv_bf16_64x64x32_chunks", (64, 64, 32), "chunks", (700.0, 1000.4), 1.0, 2000.0)],
+            return {"bf16": [conv_kernel("kg_conv_bf16_64x64x32_chunks", (64, 64, 32), "chunks", (700.0, 1000.4), 2000.0)],
                     "f16": [], "f8": []}[element]
 
         row = "KG_COST_16(64, 64, 32, Chunks, {}, {}, {})\n"

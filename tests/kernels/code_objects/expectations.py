@@ -80,6 +80,9 @@ def convolution(element, bm, bn, bk, loader):
         "vector_a_k_step": 2 * half_a * address + 2 * half_b * 4 + 8,
         "scalar_a_k_step": 80 if direct else 220,
     }
+    if direct:  # addresses of the next tap at the end of a k block, and of the first load after its barrier
+        main_loop["crowded"] = 200
+        main_loop["longest_heap"] = 52
     if not direct:
         pieces = 16 // (size if loader == "elements" else 4 if element == "f8" else 8)
         main_loop["lds_writes"] = 4 * half_a
