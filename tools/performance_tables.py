@@ -172,6 +172,23 @@ def sums(_):
                     rows) + source((name, record))
 
 
+def pictures(_):
+    """Of the CPU, and of the H200's decodes beside PyTorch."""
+    name, on_gpu = "pictures_cpu.json", "decode_h200.json"
+    record, gpu = load(name), load(on_gpu)
+    if record is None or gpu is None:
+        return missing(name, on_gpu)
+    kinds = ("fast, fp32", "exact, bf16", "fast, bf16")
+    rows = [[f"{what}, {record['size']}, CPU", *(f"{of[kind]:.1f} dB" for kind in kinds)]
+            for what, of in record["psnr_db"].items()]
+    rows.append(["synthetic decoder of dim 96, H200", "-", f"{gpu['psnr_db']['kinetograph']:.1f} dB", "not measured"])
+    seconds = record["processor_seconds_per_step_bf16"]
+    step = (f"A step of orbit at 512x288 in bf16 takes {seconds['exact']:.2f} s of processor time with exact sums, "
+            f"{seconds['fast']:.2f} s with fast ones: {seconds['exact'] / seconds['fast']:.2f} times the rate.")
+    return (markdown(["clip, against fp32 with exact sums", *kinds], rows) + ["", step]
+            + source((name, record), (on_gpu, gpu)))
+
+
 def alone(size):
     name = f"decode_{size}_h200.json"
     record = load(name)
@@ -302,6 +319,7 @@ def python(_):
 
 
 TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums,
+          "pictures": pictures,
           "alone": alone, "families": families,
           "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "python": python}
 

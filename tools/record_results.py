@@ -10,15 +10,21 @@
         `bench decode` at both sizes, without PyTorch beside it
     tools/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
         the same of every family, in the type that each is used in
+    tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph
+        exact and fast sums on the CPU: PSNR against fp32's exact sums, and processor time of a step of a demo clip
 
 Programs write the other files in bench/results themselves; WRITERS lists which.
 """
 import argparse
+import array
 import ctypes
 import json
+import math
 import os
 import re
+import resource
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -51,6 +57,7 @@ WRITERS = {
     "interop_h200.json": ["tools/kinetograph/bench_interop.cpp", BENCH],
     "long_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "losses_h200.json": [SELF, "tests/gpu/losses_test.cpp"],
+    "pictures_cpu.json": [SELF, BENCH],
     "python_h200.json": ["tools/python_on_gpu.py", BENCH],
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
@@ -177,18 +184,89 @@ def sums(options):
     return {"machine": sizes[SIZES[0]]["exact, bf16"][0]["machine"], "sizes": sizes}
 
 
+ASSETS = ROOT / "assets"
+# Rows and columns of latents in the middle of a demo clip, and latent frames of it.
+CROP = {"height": 16, "width": 24, "frames": 4}
+
+
+def tensor_of(path, name):
+    """Header, type, shape and bytes of a tensor in a safetensors file."""
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    begin, end = header[name]["data_offsets"]
+    return header, header[name]["dtype"], header[name]["shape"], data[8 + length + begin:8 + length + end]
+
+
+def crop(clip, path):
+    header, dtype, (channels, frames, height, width), data = tensor_of(ASSETS / f"{clip}.safetensors", "latents")
+    top, left = (height - CROP["height"]) // 2, (width - CROP["width"]) // 2
+    element = len(data) // (channels * frames * height * width)
+    rows = b"".join(data[at * element:(at + CROP["width"]) * element]
+                    for c in range(channels) for t in range(CROP["frames"]) for y in range(CROP["height"])
+                    for at in [((c * frames + t) * height + top + y) * width + left])
+    shape = [channels, CROP["frames"], CROP["height"], CROP["width"]]
+    text = json.dumps({"__metadata__": header.get("__metadata__", {}),
+                       "latents": {"dtype": dtype, "shape": shape, "data_offsets": [0, len(rows)]}}).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + rows)
+
+
+def psnr(frames, reference):
+    """In dB, of values in [-1, 1]."""
+    squares = sum((a - b) ** 2 for a, b in zip(frames, reference))
+    return 10 * math.log10(4 * len(reference) / squares)
+
+
+def pictures(options):
+    """PSNR of each type and sum, and what a step takes: the processor's time on one thread, which other work changes least."""
+    kinds = ("exact, fp32", "fast, fp32", "exact, bf16", "fast, bf16")
+    weights = {"demo": ASSETS / "demo_vae.safetensors", "synthetic": "synthetic:wan2.1,dim=32"}
+
+    def decode(clip, decoder, kind, folder):
+        which, precision = kind.split(", ")
+        path = folder / "frames.safetensors"
+        subprocess.run([*options.programs, "decode", clip, "--weights", weights[decoder], "--lane", "cpu", "--precision",
+                        precision, "--sums", which, "--output", path], check=True, stderr=subprocess.DEVNULL)
+        return array.array("f", tensor_of(path, "frames")[3])
+
+    def processor_seconds(which, steps):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        decoded = run_for_json([*options.programs, "bench", "decode", ASSETS / "orbit.safetensors", "--weights",
+                                weights["demo"], "--lane", "cpu", "--steps", str(steps), "--no-passes", "--sums", which,
+                                "--json"], "", {**os.environ, "OMP_NUM_THREADS": "1"})
+        return decoded["machine"], resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    quality = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for clip, decoder in (("orbit", "demo"), ("tunnel", "demo"), ("bounce", "demo"), ("orbit", "synthetic")):
+            crop(clip, folder / "clip.safetensors")
+            frames = {kind: decode(folder / "clip.safetensors", decoder, kind, folder) for kind in kinds}
+            quality[f"{clip}, {decoder} decoder"] = {kind: psnr(frames[kind], frames[kinds[0]]) for kind in kinds[1:]}
+    steps = {"exact": [], "fast": []}
+    for _ in range(options.rounds):
+        for which, of_step in steps.items():
+            machine, few = processor_seconds(which, 3)
+            of_step.append((processor_seconds(which, 5)[1] - few) / 2)
+    return {"machine": machine, "size": f"{8 * CROP['width']}x{8 * CROP['height']}",
+            "frames": 4 * CROP["frames"] - 3, "psnr_db": quality,
+            "processor_seconds_per_step_bf16": {which: statistics.median(all_of) for which, all_of in steps.items()}}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("suite", "graph", "decode", "families", "sums"))
+    parser.add_argument("kind", choices=("suite", "graph", "decode", "families", "sums", "pictures"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
     parser.add_argument("--device", default="", help="of a suite: what it ran on")
     parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
+    parser.add_argument("--rounds", type=int, default=3, help="of pictures: times that a step is timed")
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
     record = {"suite": suite, "graph": graph, "decode": decode, "families": families,
-              "sums": sums}[options.kind](options)
+              "sums": sums, "pictures": pictures}[options.kind](options)
     record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")
     return 0
