@@ -1,8 +1,8 @@
-# Profilers of others that are told of every pass which is recorded (engine/base/tool_range.hpp): off, nothing of them
-# is in the program.
+# Profilers of others that are told of every pass: when it is recorded (engine/base/tool_range.hpp), and where they take
+# times, when it ran on its device (engine/base/tool_tracks.hpp). Off, nothing of them is in the program.
 option(KINETOGRAPH_NVTX "Tell Nsight Systems of passes; needs the CUDA toolkit's headers" OFF)
 option(KINETOGRAPH_ROCTX "Tell rocprof of passes; needs roctracer" OFF)
-option(KINETOGRAPH_TRACY "Tell Tracy of passes; needs its installed CMake package" OFF)
+option(KINETOGRAPH_TRACY "Tell Tracy of passes; needs its installed CMake package, 0.12 or newer" OFF)
 
 # Links `target` with what the options ask for.
 function(kinetograph_link_tools target)
@@ -26,6 +26,11 @@ function(kinetograph_link_tools target)
     endif()
     if(KINETOGRAPH_TRACY)
         find_package(Tracy CONFIG REQUIRED)
+        if(Tracy_VERSION VERSION_LESS 0.12)
+            message(FATAL_ERROR "KINETOGRAPH_TRACY needs Tracy 0.12 or newer, ${Tracy_DIR} has ${Tracy_VERSION}")
+        endif()
+        target_sources(${target} PRIVATE tool_tracks.cpp)
+        target_compile_definitions(${target} PUBLIC KINETOGRAPH_TOOL_TRACKS)
         target_compile_definitions(${target} PRIVATE KINETOGRAPH_TRACY)
         target_link_libraries(${target} PRIVATE Tracy::TracyClient)
     endif()

@@ -6,6 +6,9 @@
         compute-sanitizer's findings in the cases of that filter
     tools/record_results.py graph --output bench/results/graph_compile.json build/release/bench/graph_bench
         medians of the graph compiler's benchmark
+    tools/record_results.py profiler --output bench/results/profiler_cpu.json build/release/bench/profile_bench
+                                     build/release/bench/overlay_bench
+        the same of the profiler's: what recording a span and drawing the panels cost the CPU
     tools/record_results.py decode --output bench/results/decode_alone_h200.json build/release/.../kinetograph
         `bench decode` at both sizes, without PyTorch beside it
     tools/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
@@ -59,6 +62,7 @@ WRITERS = {
     "losses_h200.json": [SELF, "tests/gpu/losses_test.cpp"],
     "pictures_cpu.json": [SELF, BENCH],
     "python_h200.json": ["tools/python_on_gpu.py", BENCH],
+    "profiler_cpu.json": [SELF],
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "sums_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
@@ -120,21 +124,41 @@ def sanitize(tool, program, tests):
                                     check=False, capture_output=True, text=True).stdout)
 
 
-def graph(options):
-    report = run_for_json([*options.programs, "--benchmark_repetitions=15", "--benchmark_min_time=0.1",
-                           "--benchmark_out_format=json"], "--benchmark_out=")
+def cpu_model():
+    return next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+                 if line.startswith("model name")), "a CPU")
+
+
+def benchmarks(options):
+    """Microseconds of every benchmark of the programs, and the machine that they ran on."""
     runs = {}
-    for run in report["benchmarks"]:
-        if run.get("run_type") == "iteration":
-            runs.setdefault(run["run_name"].split("/")[0], []).append(run)
-    return {"what": "1,000 passes on four lanes: declaring the frame, compiling its plan, starting a known plan again",
-            "machine": f"{report['context']['host_name']}, {report['context']['num_cpus']} processors",
+    for program in options.programs:
+        report = run_for_json([program, "--benchmark_repetitions=15", "--benchmark_min_time=0.1",
+                               "--benchmark_out_format=json"], "--benchmark_out=")
+        for run in report["benchmarks"]:
+            if run.get("run_type") == "iteration":
+                runs.setdefault(run["run_name"], []).append(run)
+    us = {"ns": 1e-3, "us": 1.0, "ms": 1e3}
+    return {"machine": f"{cpu_model()}, {report['context']['num_cpus']} processors",
             "note": f"load {report['context']['load_avg']}: CPU time is the figure",
-            "results": {name: {"cpu_us_median": statistics.median(run["cpu_time"] for run in repeats),
-                               "cpu_us_min": min(run["cpu_time"] for run in repeats),
-                               "wall_us_min": min(run["real_time"] for run in repeats)}
-                        for name, repeats in runs.items()},
-            "limits": {"compile_plan_us": 2000, "reuse_plan_us": 20}}
+            "results": {name: {"cpu_us_median": statistics.median(run["cpu_time"] * us[run["time_unit"]]
+                                                                  for run in repeats),
+                               "cpu_us_min": min(run["cpu_time"] * us[run["time_unit"]] for run in repeats),
+                               "wall_us_min": min(run["real_time"] * us[run["time_unit"]] for run in repeats)}
+                        for name, repeats in runs.items()}}
+
+
+def graph(options):
+    measured = benchmarks(options)
+    measured["results"] = {name.split("/")[0]: result for name, result in measured["results"].items()}
+    return {"what": "1,000 passes on four lanes: declaring the frame, compiling its plan, starting a known plan again",
+            **measured, "limits": {"compile_plan_us": 2000, "reuse_plan_us": 20}}
+
+
+def profiler(options):
+    return {"what": "recording a span; taking over a step of so many passes; drawing the panels, and the compact HUD, of "
+                    "so many passes, sixty pictures a second with ten steps",
+            **benchmarks(options), "limits": {"record_span_us": 0.1, "draw_panels_us": 500}}
 
 
 def decode(options):
@@ -256,7 +280,7 @@ def pictures(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("suite", "graph", "decode", "families", "sums", "pictures"))
+    parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "families", "sums", "pictures"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
@@ -265,7 +289,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="of pictures: times that a step is timed")
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
-    record = {"suite": suite, "graph": graph, "decode": decode, "families": families,
+    record = {"suite": suite, "graph": graph, "profiler": profiler, "decode": decode, "families": families,
               "sums": sums, "pictures": pictures}[options.kind](options)
     record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")

@@ -55,6 +55,8 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
     session->device_->log().info("opened {}", session->description_);
     if (options.measure_ceiling && options.recorder != nullptr) session->tell_ceiling();
+    if (options.watch_device && options.recorder != nullptr)
+        session->watch_ = std::make_unique<accel::DeviceWatch>(session->device_, *options.recorder);
     return session;
 }
 

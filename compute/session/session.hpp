@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
 #include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/engine/accel/device_watch.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/instance.hpp>
 
@@ -34,6 +35,8 @@ struct SessionOptions {
     profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
     /// Measures what the device can do at best while it is opened, and tells the recorder: a tenth of a second.
     bool measure_ceiling = false;
+    /// Counts the device's clocks, power and memory in the recorder, four times a second on a thread of its own.
+    bool watch_device = false;
     CallLimits limits{};  ///< of open(): reading and checking the checkpoint, opening the device
 };
 
@@ -96,6 +99,7 @@ class Session {
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
     profile::Recorder* recorder_ = nullptr;
+    std::unique_ptr<accel::DeviceWatch> watch_;  ///< null: nobody asked for it
 };
 
 }  // namespace kinetograph::session

@@ -43,6 +43,7 @@ Result<std::unique_ptr<SwapchainTarget>> SwapchainTarget::create(const vulkan::D
         slot.acquired = semaphore;
     }
     KG_CHECK(target->recreate());
+    if (device.report().extensions.present_wait) target->screen_times_ = std::make_unique<ScreenTimes>(device);
     return target;
 }
 
@@ -81,6 +82,7 @@ Result<void> SwapchainTarget::recreate() {
     outdated_ = true;
     if (width == 0 || height == 0) return {};
     KG_CHECK(device_.wait_idle());
+    if (screen_times_) screen_times_->forget();
     VkSurfaceCapabilitiesKHR limits{};
     if (const VkResult result =
             device_.instance().table().vkGetPhysicalDeviceSurfaceCapabilitiesKHR(device_.physical(), surface_, &limits);
@@ -148,6 +150,7 @@ void SwapchainTarget::destroy_images() {
 }
 
 SwapchainTarget::~SwapchainTarget() {
+    screen_times_.reset();
     static_cast<void>(device_.wait_idle());
     destroy_images();
     for (const Slot& slot : slots_) device_.table().vkDestroySemaphore(device_.handle(), slot.acquired, nullptr);
@@ -201,18 +204,34 @@ Result<void> SwapchainTarget::present(const graph::Execution& execution) {
     info.swapchainCount = 1;
     info.pSwapchains = &swapchain_;
     info.pImageIndices = &image_index_;
+    const std::uint64_t number = ScreenTimes::present_id(execution.number);
+    VkPresentIdKHR id{};
+    id.sType = VK_STRUCTURE_TYPE_PRESENT_ID_KHR;
+    id.swapchainCount = 1;
+    id.pPresentIds = &number;
+    if (screen_times_) info.pNext = &id;
     const vulkan::Queue& queue = device_.queue(graph::Lane::Graphics);
     VkResult result = VK_SUCCESS;
     {
         std::lock_guard lock(*queue.mutex);
         result = device_.table().vkQueuePresentKHR(queue.handle, &info);
     }
+    if (screen_times_ && (result == VK_SUCCESS || result == VK_SUBOPTIMAL_KHR))
+        screen_times_->expect(swapchain_, execution.number);
     if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_SUBOPTIMAL_KHR) {
         outdated_ = true;
         return {};
     }
     if (result != VK_SUCCESS) return device_.error(result, "presenting a picture");
     return {};
+}
+
+std::string_view SwapchainTarget::screen_source() const {
+    return screen_times_ ? VK_KHR_PRESENT_WAIT_EXTENSION_NAME : std::string_view();
+}
+
+std::vector<Target::OnScreen> SwapchainTarget::take_on_screen() {
+    return screen_times_ ? screen_times_->take() : std::vector<OnScreen>();
 }
 
 }  // namespace kinetograph::present

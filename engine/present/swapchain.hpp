@@ -1,7 +1,7 @@
 // SwapchainTarget: pictures on a window.
 #pragma once
 
-#include <kinetograph/engine/present/target.hpp>
+#include <kinetograph/engine/present/screen_times.hpp>
 #include <kinetograph/engine/present/window.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
 
@@ -28,6 +28,8 @@ class SwapchainTarget final : public Target {
     void declare_handover(graph::FrameGraph& frame, graph::Image drawn) override;
     Result<void> present(const graph::Execution& execution) override;
     bool readable() const override { return readable_; }
+    std::string_view screen_source() const override;
+    std::vector<OnScreen> take_on_screen() override;
     std::uint64_t recreations() const { return recreations_; }  ///< how often the window's surface changed
 
   private:
@@ -60,6 +62,7 @@ class SwapchainTarget final : public Target {
     std::array<Slot, kInFlight> slots_;
     std::size_t slot_ = 0;
     std::uint32_t image_index_ = 0;
+    std::unique_ptr<ScreenTimes> screen_times_;  ///< null: the device has no such extension
 };
 
 }  // namespace kinetograph::present

@@ -1,8 +1,12 @@
 // Target: the destination of finished pictures, a window or memory.
 #pragma once
 
+#include <kinetograph/engine/base/clock.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
+
+#include <string_view>
+#include <vector>
 
 namespace kinetograph::present {
 
@@ -27,6 +31,15 @@ class Target {
 
     /// True if copies out of its images are possible.
     virtual bool readable() const = 0;
+
+    struct OnScreen {
+        std::uint64_t execution = 0;  ///< number of the one that drew the picture
+        Nanoseconds time{};           ///< host axis
+    };
+    /// What tells when pictures are on the screen: the name of an extension; empty if nothing does.
+    virtual std::string_view screen_source() const { return {}; }
+    /// Pictures that came onto the screen since the last call, oldest first, as far as it is told.
+    virtual std::vector<OnScreen> take_on_screen() { return {}; }
 };
 
 }  // namespace kinetograph::present

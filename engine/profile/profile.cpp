@@ -144,6 +144,7 @@ void Profile::keep_if_spike(const Step& step, const DurationSketch& earlier) {
 void Profile::refresh_shares(Nanoseconds now) {
     refreshed_ = now;
     ceilings_ = recorder_.ceilings();
+    counters_ = recorder_.newest_counters();
     const Window window{std::max(now - options_.window, recorder_.first_begin().value_or(now)), now};
     std::vector<SpanRecord> spans;
     const std::size_t most = kSweptSpans / std::max<std::size_t>(tracks_.size(), 1);
@@ -208,6 +209,14 @@ void Profile::add_frame(const FrameTimes& frame) {
     if (pacing_.newest.size() == Pacing::kMostFrames) pacing_.newest.pop_front();
     pacing_.newest.push_back(frame);
     if (frame.late) blame(frame);
+}
+
+void Profile::add_on_screen(std::uint64_t frame, Nanoseconds time) {
+    const auto found = std::find_if(pacing_.newest.rbegin(), pacing_.newest.rend(),
+                                    [&](const FrameTimes& other) { return other.index == frame; });
+    if (found == pacing_.newest.rend()) return;
+    pacing_.display.add(time - found->shown);
+    pacing_.to_screen.add(found->latency + time - found->shown);
 }
 
 void Profile::blame(const FrameTimes& frame) {

@@ -54,7 +54,7 @@ struct FrameTimes {
     Nanoseconds decode{};   ///< length of the step that made it
     Nanoseconds queued{};   ///< from decoded to taken for the screen
     Nanoseconds present{};  ///< of recording, submitting and presenting it
-    Nanoseconds latency{};  ///< from its latents' enqueuing, as far as the application knows
+    Nanoseconds latency{};  ///< from its latents' enqueuing until `shown`, as far as the application knows
     bool late = false;      ///< after its time
 };
 
@@ -69,8 +69,11 @@ struct Pacing {
     std::uint64_t frames = 0, late = 0;
     Nanoseconds first_frame{};                                   ///< from the profile's start to the first frame shown
     DurationSketch intervals, decode, queued, present, latency;  ///< all but the first frame's
-    std::deque<FrameTimes> newest;                               ///< kMostFrames
-    std::deque<LateFrame> late_frames;                           ///< kMostLate
+    DurationSketch display;                                      ///< from FrameTimes::shown to the screen
+    DurationSketch to_screen;                                    ///< from the latents' enqueuing to the screen
+    std::string screen_source;          ///< what tells when frames are on the screen; empty: nothing does
+    std::deque<FrameTimes> newest;      ///< kMostFrames
+    std::deque<LateFrame> late_frames;  ///< kMostLate
     static constexpr std::size_t kMostFrames = 512, kMostLate = 64;
     /// Frames a second that all but the slowest `part` of the frames keep up.
     double low(double part) const;
@@ -115,6 +118,10 @@ class Profile {
     /// Takes over the rest, and counts the steps that are under way as complete: at the end of a run.
     void finish(Nanoseconds now);
     void add_frame(const FrameTimes& frame);
+    /// One of the newest frames was on the screen at `time` of the host axis. Another is left out.
+    void add_on_screen(std::uint64_t frame, Nanoseconds time);
+    /// What tells it: the name of an extension.
+    void set_screen_source(std::string_view source) { pacing_.screen_source = source; }
     void set_memory(std::vector<MemoryUse> uses) { memory_ = std::move(uses); }
     /// Long enough for a few steps, or the shares of a slow decoder change with every one.
     void set_window(Nanoseconds window) { options_.window = window; }
@@ -144,6 +151,8 @@ class Profile {
     const std::deque<Spike>& spikes() const { return spikes_; }
     const Pacing& pacing() const { return pacing_; }
     const std::vector<MemoryUse>& memory() const { return memory_; }
+    /// The last sample of every counter.
+    const std::vector<CounterSample>& counters() const { return counters_; }
     std::uint64_t missed_spans() const { return cursor_.missed; }
     Nanoseconds started() const { return started_; }
 
@@ -175,6 +184,7 @@ class Profile {
     Pacing pacing_;
     std::vector<MemoryUse> memory_;
     std::vector<TrackCeiling> ceilings_;
+    std::vector<CounterSample> counters_;
     mutable std::vector<std::shared_ptr<const PlanFacts>> plans_;  // as last asked for
     Nanoseconds refreshed_ = Nanoseconds::min();
 };

@@ -62,6 +62,12 @@ PlanFacts plan_from(const json& stored, NameTable& names) {
     return plan;
 }
 
+/// A counter keeps its title as a name. Other programs count several values in one event: those are left out.
+void add_counter(const json& event, Recorder& recorder) {
+    const json value = event.value("args", json::object()).value("value", json());
+    if (value.is_number()) recorder.count({.name = event.at("name").get<std::string>()}, time_of(event, "ts"), value);
+}
+
 TraceFile trace_from(const json& stored) {
     const json& events = stored.is_array() ? stored : stored.at("traceEvents");
     TraceFile trace{std::make_unique<Recorder>(events.size()), {}};
@@ -83,6 +89,7 @@ TraceFile trace_from(const json& stored) {
         if (event.value("ph", "") == "M" && event.value("name", "") == "thread_name")
             threads[key_of(event)] = event.at("args").at("name");
     for (const json& event : events) {
+        if (event.value("ph", "") == "C") add_counter(event, recorder);
         if (event.value("ph", "") != "X") continue;
         const auto key = key_of(event);
         const auto thread = threads.find(key);

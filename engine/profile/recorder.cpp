@@ -21,6 +21,8 @@ void Recorder::add(const Span& span) {
 }
 
 void Recorder::add(const SpanRecord& record) {
+    if constexpr (ToolTracks::kEnabled)
+        tools_.add(record.track, names_.text(record.track), names_.text(record.name), record.begin, record.end);
     const std::int64_t begin = record.begin.count();
     for (std::int64_t first = first_begin_.load(std::memory_order_relaxed);
          begin < first && !first_begin_.compare_exchange_weak(first, begin, std::memory_order_relaxed);) {
@@ -111,11 +113,23 @@ void Recorder::note_clock(std::string_view track, Nanoseconds error, double drif
         *known = {id, error, drift_ppm};
 }
 
-void Recorder::count(std::string_view counter, Nanoseconds time, double value) {
-    const NameId id = names_.intern(counter);
+void Recorder::count(const Counter& counter, Nanoseconds time, double value) {
+    const CounterSample sample{names_.intern(counter.name), names_.intern(counter.device), names_.intern(counter.unit),
+                               time, value};
     const Lock lock(notes_mutex_);
     if (counters_.size() == capacity_) counters_.pop_front();
-    counters_.push_back({id, time, value});
+    counters_.push_back(sample);
+    const auto known =
+        std::ranges::find_if(newest_counters_, [&](const auto& other) { return other.same_counter(sample); });
+    if (known == newest_counters_.end())
+        newest_counters_.push_back(sample);
+    else
+        *known = sample;
+}
+
+std::vector<CounterSample> Recorder::newest_counters() const {
+    const Lock lock(notes_mutex_);
+    return newest_counters_;
 }
 
 std::vector<CounterSample> Recorder::counters() const {

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/base/clock.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
+#include <kinetograph/engine/base/tool_tracks.hpp>
 #include <kinetograph/engine/profile/name_table.hpp>
 #include <kinetograph/engine/profile/plan_book.hpp>
 
@@ -53,11 +54,19 @@ struct TrackCeiling {
     Ceiling ceiling;
 };
 
-/// A value at a time, for a trace: the depth of a queue, bytes held.
+/// What is counted: the depth of a queue, a device's clock.
+struct Counter {
+    std::string_view name;
+    std::string_view device{};  ///< whose; empty: nobody's
+    std::string_view unit{};    ///< "MHz"; empty: a number
+};
+
+/// A value at a time.
 struct CounterSample {
-    NameId counter = 0;
+    NameId name = 0, device = 0, unit = 0;  ///< of the Counter
     Nanoseconds time{};
     double value = 0.0;
+    bool same_counter(const CounterSample& other) const { return name == other.name && device == other.device; }
 };
 
 /// Bounded and free of locks: beyond `capacity` spans the oldest are overwritten. Any thread may add and read.
@@ -101,8 +110,10 @@ class Recorder {
     std::vector<TrackCeiling> ceilings() const;
 
     /// A few a frame: this takes a lock. Bounded like the spans.
-    void count(std::string_view counter, Nanoseconds time, double value);
+    void count(const Counter& counter, Nanoseconds time, double value);
     std::vector<CounterSample> counters() const;
+    /// The last sample of every counter, in the order of their first ones.
+    std::vector<CounterSample> newest_counters() const;
 
   private:
     struct Slot {
@@ -119,6 +130,7 @@ class Recorder {
     NameTable names_;
     PlanBook plans_{names_};
     std::uint64_t capacity_;
+    [[no_unique_address]] ToolTracks tools_;
     std::unique_ptr<Slot[]> ring_;
     std::atomic<std::uint64_t> next_{0};     ///< ticket of the next span
     std::atomic<std::uint64_t> skipped_{0};  ///< tickets up to here may have been given up
@@ -128,6 +140,7 @@ class Recorder {
     std::vector<TrackClock> clocks_ KG_GUARDED_BY(notes_mutex_);      ///< a few
     std::vector<TrackCeiling> ceilings_ KG_GUARDED_BY(notes_mutex_);  ///< a few
     std::deque<CounterSample> counters_ KG_GUARDED_BY(notes_mutex_);
+    std::vector<CounterSample> newest_counters_ KG_GUARDED_BY(notes_mutex_);  ///< a few
 };
 
 }  // namespace kinetograph::profile

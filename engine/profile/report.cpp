@@ -50,7 +50,17 @@ std::string to_json_line(const Profile& profile, Nanoseconds now) {
                         {"late", pacing.late},
                         {"frame_ns", percentiles(pacing.intervals)},
                         {"low_1_percent_fps", pacing.low(0.01)},
+                        {"latency_ns", percentiles(pacing.latency)},
+                        {"screen_source", pacing.screen_source},
+                        {"screen_latency_ns", percentiles(pacing.to_screen)},
+                        {"counters", nlohmann::json::array()},
                         {"passes", nlohmann::json::array()}};
+    for (const CounterSample& counter : profile.counters())
+        line["counters"].push_back({{"name", profile.text(counter.name)},
+                                    {"device", profile.text(counter.device)},
+                                    {"unit", profile.text(counter.unit)},
+                                    {"time_ns", counter.time.count()},
+                                    {"value", counter.value}});
     for (const PassProfile& pass : profile.passes()) {
         if (pass.share <= 0.0) continue;
         const PassRates rates = profile.rates(pass);

@@ -25,7 +25,7 @@ class Writer {
         for (const SpanRecord& span : spans_) add_span(span);
         add_flows();
         for (const CounterSample& sample : counters_)
-            events_.push_back({{"name", text(sample.counter)},
+            events_.push_back({{"name", title_of(sample)},
                                {"ph", "C"},
                                {"pid", 1},
                                {"ts", microseconds(sample.time)},
@@ -35,6 +35,13 @@ class Writer {
 
   private:
     std::string_view text(NameId id) const { return recorder_.names().text(id); }
+    /// "NVIDIA H200 clock (MHz)"
+    std::string title_of(const CounterSample& sample) const {
+        std::string title(text(sample.name));
+        if (const auto device = text(sample.device); !device.empty()) title = fmt::format("{} {}", device, title);
+        if (const auto unit = text(sample.unit); !unit.empty()) title += fmt::format(" ({})", unit);
+        return title;
+    }
     double microseconds(Nanoseconds time) const { return static_cast<double>((time - origin_).count()) / 1000.0; }
 
     int thread_of(NameId track) {

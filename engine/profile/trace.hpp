@@ -26,8 +26,8 @@ struct TraceFile {
     TraceFacts facts;
 };
 
-/// Reads what write_chrome_trace() has written; of other programs' traces the complete events. Errors: NotFound,
-/// Corrupt (not a trace), naming the path.
+/// Reads what write_chrome_trace() has written; of other programs' traces the complete events and counters. Errors:
+/// NotFound, Corrupt (not a trace), naming the path.
 Result<TraceFile> read_chrome_trace(const std::filesystem::path& path);
 
 }  // namespace kinetograph::profile

@@ -26,4 +26,10 @@ std::string human_bytes(std::uint64_t bytes) {
     return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, kUnits[unit]);
 }
 
+std::string human_value(double value, std::string_view unit) {
+    if (unit == "MiB") return human_bytes(static_cast<std::uint64_t>(value * (1 << 20)));
+    if (unit.empty()) return fmt::format("{:.0f}", value);
+    return fmt::format("{:.{}f} {}", value, value < 100 ? 1 : 0, unit);
+}
+
 }  // namespace kinetograph::ui

@@ -4,6 +4,7 @@
 #include <kinetograph/engine/base/clock.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace kinetograph::ui {
 
@@ -12,5 +13,8 @@ std::string human_time(Nanoseconds time);
 
 /// "812 B", "3.42 MiB"
 std::string human_bytes(std::uint64_t bytes);
+
+/// "1980 MHz", "54.2 W", "3.42 GiB" of MiB, "3" without a unit.
+std::string human_value(double value, std::string_view unit);
 
 }  // namespace kinetograph::ui

@@ -27,6 +27,8 @@ constexpr std::array kParts{
     Part{"queue", "from decoded to taken for the screen", &Pacing::queued},
     Part{"present", "recording, submitting and presenting", &Pacing::present},
     Part{"latency", "from latents to the presentation engine", &Pacing::latency},
+    Part{"display", "from its recording to the screen", &Pacing::display},
+    Part{"to screen", "from latents to the screen", &Pacing::to_screen},
 };
 
 class PacingPanel final : public Panel {
@@ -43,6 +45,10 @@ class PacingPanel final : public Panel {
                                    .c_str());
         draw_frames(context, pacing);
         draw_parts(pacing);
+        if (pacing.screen_source.empty())
+            ImGui::TextDisabled("no extension of this driver tells when a frame is on the screen");
+        else
+            ImGui::TextDisabled("on the screen: as %s tells", pacing.screen_source.c_str());
         draw_late(context, pacing);
     }
 

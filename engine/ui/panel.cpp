@@ -1,16 +1,34 @@
 #include <kinetograph/engine/ui/panel.hpp>
 
+#include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 
+#include <fmt/core.h>
 #include <imgui.h>
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace kinetograph::ui {
 namespace {
 
-constexpr float kBarHeight = 40.0F, kGap = 6.0F;
+constexpr float kBarHeight = 58.0F, kGap = 6.0F;
+
+/// One line: counters of nobody first, then device by device.
+std::string counters_text(const PanelContext& context) {
+    std::string text;
+    std::vector<profile::CounterSample> counters = context.profile.counters();
+    std::ranges::stable_sort(counters, {}, &profile::CounterSample::device);
+    profile::NameId device = 0;
+    for (const profile::CounterSample& counter : counters) {
+        if (!text.empty()) text += "   ";
+        if (std::exchange(device, counter.device) != counter.device) text += fmt::format("{}: ", context.text(device));
+        text +=
+            fmt::format("{} {}", context.text(counter.name), human_value(counter.value, context.text(counter.unit)));
+    }
+    return text;
+}
 
 }  // namespace
 
@@ -84,7 +102,7 @@ void PanelHost::arrange(float x, float y, float width, float height) {
     }
 }
 
-void PanelHost::draw_bar() {
+void PanelHost::draw_bar(const PanelContext& context) {
     if (bar_placed_) ImGui::SetNextWindowPos({x_, y_});
     bar_placed_ = false;
     if (ImGui::Begin("Profiler", nullptr, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar)) {
@@ -94,6 +112,7 @@ void PanelHost::draw_bar() {
         }
         ImGui::Checkbox("Freeze", &frozen_);
         if (ImGui::IsItemHovered()) ImGui::SetTooltip("Nothing new is taken over: what is on the screen stays");
+        ImGui::TextUnformatted(counters_text(context).c_str());
     }
     ImGui::End();
 }
@@ -103,8 +122,8 @@ void PanelHost::draw(profile::Profile& profile, Nanoseconds now, float scale) {
         profile.update(now);
         now_ = now;
     }
-    draw_bar();
     const PanelContext context{profile, selection_, now_, scale};
+    draw_bar(context);
     for (Entry& entry : entries_) {
         if (!entry.shown) continue;
         ImGui::SetNextWindowSize({620 * scale, 360 * scale}, ImGuiCond_FirstUseEver);

@@ -55,7 +55,8 @@ class PanelHost {
 
     /// With the next picture the panels that are shown fill this rectangle of pixels, in two columns.
     void arrange(float x, float y, float width, float height);
-    /// Shown windows, and a bar of their names. `profile` is updated here, unless the user has frozen it.
+    /// Shown windows, and a bar with their names and the newest value of every counter. `profile` is updated here,
+    /// unless the user has frozen it.
     void draw(profile::Profile& profile, Nanoseconds now, float scale = 1.0F);
 
     Selection& selection() { return selection_; }
@@ -70,7 +71,7 @@ class PanelHost {
         float x = 0, y = 0, width = 0, height = 0;
     };
     Entry* find(std::string_view name);
-    void draw_bar();
+    void draw_bar(const PanelContext& context);
 
     std::vector<Entry> entries_;
     Selection selection_;

@@ -20,7 +20,8 @@ OptionalExtensions enabled_extensions(const std::vector<std::string>& names) {
             .external_semaphore_fd = has(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME),
             .external_memory_host = has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME),
             .calibrated_timestamps = has(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME),
-            .memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME)};
+            .memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME),
+            .present_wait = has(VK_KHR_PRESENT_ID_EXTENSION_NAME) && has(VK_KHR_PRESENT_WAIT_EXTENSION_NAME)};
 }
 
 Result<void> check(const DeviceReport& report, const AdoptedDevice& adopted) {

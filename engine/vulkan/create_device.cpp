@@ -45,6 +45,10 @@ std::vector<const char*> extensions_to_enable(const DeviceReport& report, VkSurf
     if (report.extensions.external_memory_host) names.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
     if (report.extensions.calibrated_timestamps) names.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
     if (report.extensions.memory_budget) names.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    if (report.extensions.present_wait) {
+        names.push_back(VK_KHR_PRESENT_ID_EXTENSION_NAME);
+        names.push_back(VK_KHR_PRESENT_WAIT_EXTENSION_NAME);
+    }
     return names;
 }
 
@@ -64,7 +68,7 @@ Result<DeviceReport> choose(const Instance& instance, const DeviceOptions& optio
 
 Result<std::unique_ptr<Device>> Device::create(const Instance& instance, const DeviceOptions& options) {
     KG_TRY(auto report, choose(instance, options));
-    if (options.surface == VK_NULL_HANDLE) report.extensions.swapchain = false;  // not enabled
+    if (options.surface == VK_NULL_HANDLE) report.extensions.swapchain = report.extensions.present_wait = false;
 
     const auto families = queue_families(instance, report.handle);
     const auto choices = choose_queues(families, *graphics_family(instance, report.handle, options.surface));
@@ -83,10 +87,11 @@ Result<std::unique_ptr<Device>> Device::create(const Instance& instance, const D
     }
     RequiredFeatures features;
     features.require_all();
+    PresentFeatures present(features.chain());
     const auto extensions = extensions_to_enable(report, options.surface);
     VkDeviceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-    info.pNext = features.chain();
+    info.pNext = report.extensions.present_wait ? present.chain() : features.chain();
     info.queueCreateInfoCount = static_cast<std::uint32_t>(queue_infos.size());
     info.pQueueCreateInfos = queue_infos.data();
     info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());

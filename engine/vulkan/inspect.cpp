@@ -56,6 +56,9 @@ void report_extensions(const Instance& instance, VkSurfaceKHR surface, DeviceRep
     extensions.calibrated_timestamps =
         look_for(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, "GPU times are anchored to the host clock by estimate");
     extensions.memory_budget = look_for(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, "free device memory is not known");
+    extensions.present_wait =
+        look_for(VK_KHR_PRESENT_WAIT_EXTENSION_NAME, "when pictures are on the screen is not known") &&
+        PresentFeatures(instance, report.handle).all();
     if (surface != VK_NULL_HANDLE && !extensions.swapchain)
         report.declined.emplace_back("extension VK_KHR_swapchain is missing, which a window needs");
 }
@@ -129,6 +132,22 @@ constexpr RequiredFlag kRequired[] = {
 };
 
 }  // namespace
+
+PresentFeatures::PresentFeatures(void* next) {
+    wait_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PRESENT_WAIT_FEATURES_KHR;
+    wait_.pNext = next;
+    wait_.presentWait = VK_TRUE;
+    id_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PRESENT_ID_FEATURES_KHR;
+    id_.pNext = &wait_;
+    id_.presentId = VK_TRUE;
+}
+
+PresentFeatures::PresentFeatures(const Instance& instance, VkPhysicalDevice device) : PresentFeatures(nullptr) {
+    VkPhysicalDeviceFeatures2 query{};
+    query.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+    query.pNext = &id_;
+    instance.table().vkGetPhysicalDeviceFeatures2(device, &query);
+}
 
 RequiredFeatures::RequiredFeatures() {
     vulkan13_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;

@@ -16,6 +16,7 @@ struct OptionalExtensions {
     bool external_memory_host = false;   ///< an accelerator's pinned memory as a buffer
     bool calibrated_timestamps = false;  ///< device and host clock read together
     bool memory_budget = false;          ///< free bytes in out-of-memory messages
+    bool present_wait = false;           ///< when pictures of a window are on the screen
 };
 
 /// A GPU's place by VK_EXT_pci_bus_info, which identifies it to other APIs even if their UUIDs differ.
@@ -60,6 +61,23 @@ class RequiredFeatures {
     VkPhysicalDeviceFeatures2 features_{};
     VkPhysicalDeviceVulkan12Features vulkan12_{};
     VkPhysicalDeviceVulkan13Features vulkan13_{};
+};
+
+/// The features of VK_KHR_present_wait and of VK_KHR_present_id, which it needs.
+class PresentFeatures {
+  public:
+    /// To enable both, before `next` of the same chain.
+    explicit PresentFeatures(void* next);
+    /// As the device has them.
+    PresentFeatures(const Instance& instance, VkPhysicalDevice device);
+    PresentFeatures(const PresentFeatures&) = delete;
+    PresentFeatures& operator=(const PresentFeatures&) = delete;
+    void* chain() { return &id_; }
+    bool all() const { return id_.presentId == VK_TRUE && wait_.presentWait == VK_TRUE; }
+
+  private:
+    VkPhysicalDevicePresentIdFeaturesKHR id_{};
+    VkPhysicalDevicePresentWaitFeaturesKHR wait_{};
 };
 
 /// "discrete GPU"

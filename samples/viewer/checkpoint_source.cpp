@@ -144,13 +144,15 @@ std::string CheckpointSource::description() const {
 
 Result<ViewerSummary> run(const ViewerOptions& options) {
     profile::Recorder recorder;
+    const bool profiles = options.panels || !options.trace.empty() || !options.statistics.empty();
     CheckpointSource source(
         options.weights,
         {.device = options.lane,
          .hooks = {.log = Log(), .host = {}, .budget = {.bytes = options.memory_budget, .on_pressure = {}}},
          .model = options.model,
          .recorder = &recorder,
-         .measure_ceiling = options.panels || !options.trace.empty() || !options.statistics.empty()},
+         .measure_ceiling = profiles,
+         .watch_device = profiles},
         options.on_route, options.headless ? live::Connections::TheFirst : live::Connections::All);
     return run(options, source, recorder);
 }

@@ -139,7 +139,7 @@ Result<Stage::Shown> Stage::show(const Picture& picture) {
     record_span("record and submit", before_record, execution->number);
     if (auto presented = target_->present(*execution); !presented) return fail(presented.error());
 
-    Shown shown{true, {}};
+    Shown shown{true, execution->number, {}};
     if (picture.read_back) {
         if (auto waited = executor_->wait(*execution); !waited) return fail(waited.error());
         shown.picture = readback_->picture();

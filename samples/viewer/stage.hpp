@@ -33,7 +33,8 @@ class Stage {
         bool read_back = false;  ///< the result's picture is wanted
     };
     struct Shown {
-        bool shown = false;  ///< false: the target takes no pictures now (minimised)
+        bool shown = false;           ///< false: the target takes no pictures now (minimised)
+        std::uint64_t execution = 0;  ///< number of the one that drew it
         std::optional<present::Picture> picture;
     };
     /// Makes one picture and hands it to the target. Waits for the device only if the picture is read back. Errors:
@@ -53,6 +54,8 @@ class Stage {
     float scale() const { return layer_->scale(); }
     ui::Layer& interface() { return *layer_; }
     bool readable() const { return target_->readable(); }
+    std::string_view screen_source() const { return target_->screen_source(); }
+    std::vector<present::Target::OnScreen> take_on_screen() { return target_->take_on_screen(); }
     double refresh_rate() const { return window_ ? window_->refresh_rate() : 60.0; }  ///< hertz
     const vulkan::ValidationLog& validation() const { return *instance_->validation(); }
 

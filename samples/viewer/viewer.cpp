@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <thread>
 
 namespace kinetograph::viewer {
@@ -50,7 +51,9 @@ class Viewer {
     bool is_over() const;
     void draw_interface(Nanoseconds now, ui::Statistics statistics);
     void draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::FrameStreamStats& decoding);
+    void profile_screen();
     void profile_frame(Nanoseconds now, const stream::FrameStreamStats& decoding);
+    void tell_memory(Nanoseconds now);
     std::vector<profile::MemoryUse> memory_uses() const;
     void tell_live(Nanoseconds now);
     ui::OverlayFigures figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const;
@@ -75,6 +78,11 @@ class Viewer {
     Nanoseconds memory_told_{};
     std::optional<std::int64_t> profiled_;  // newest frame of the clip that the profile knows
     Nanoseconds show_took_{};               // of the newest picture
+    struct OnItsWay {
+        std::uint64_t execution = 0;
+        std::int64_t frame = 0;
+    };
+    std::deque<OnItsWay> on_their_way_;  // frames that were presented, until they are on the screen
     std::uint64_t late_before_ = 0;
     profile::RateMeter rate_;
     Nanoseconds started_{}, last_turn_{}, first_frame_{}, virtual_now_{};
@@ -199,6 +207,8 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
     if (!shown) return replace_display(shown.error(), now);
     display_has_shown_ = display_has_shown_ || shown->shown;
     show_took_ = host_now() - now;
+    if (shown->shown && is_new_frame) on_their_way_.push_back({shown->execution, frame->index});
+    profile_screen();
     tell_live(now);
     if (!shown->shown) std::this_thread::sleep_for(kMinimisedNap);
     return hand_out(*shown, is_new_frame, now);
@@ -212,6 +222,7 @@ Result<void> Viewer::replace_display(const Error& loss, Nanoseconds now) {
     if (auto replaced = stage_->replace_device(); !replaced)
         return fail(std::move(replaced.error()), loss.message + "; no other device draws");
     panels_arranged_ = false;  // the interface begins anew
+    on_their_way_.clear();
     source_.draw_on(stage_->device());
     session_.enter_display(now);
     return {};
@@ -260,7 +271,7 @@ bool Viewer::is_over() const {
 
 void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
     const stream::FrameStreamStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
-    recorder_.count("frames waiting", now, static_cast<double>(decoding.depth));
+    recorder_.count({.name = "frames waiting"}, now, static_cast<double>(decoding.depth));
     profile_frame(now, decoding);
     draw_profiler(now, statistics, decoding);
     draw_hud(session_, {.width = stage_->target().width,
@@ -277,11 +288,9 @@ void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const str
     profile_.set_window(std::max<Nanoseconds>(3 * step, std::chrono::seconds(3)));
     const float width = static_cast<float>(stage_->target().width),
                 height = static_cast<float>(stage_->target().height);
+    const bool is_profiled = session_.panels() || live_ || !options_.trace.empty();
+    if (is_profiled && now - memory_told_ >= kMemoryRefresh) tell_memory(now);
     if (session_.panels()) {
-        if (now - memory_told_ >= kMemoryRefresh) {
-            memory_told_ = now;
-            profile_.set_memory(memory_uses());
-        }
         if (!panels_arranged_) panels_.arrange(8, 8, width - 16, height - 80);
         panels_arranged_ = true;
         return panels_.draw(profile_, now, stage_->scale());
@@ -297,6 +306,16 @@ void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const str
     overlay.timeline = std::clamp<Nanoseconds>(2 * step, overlay.timeline, std::chrono::seconds(4));
     overlay.statistics = std::max<Nanoseconds>(3 * step, overlay.statistics);
     overlay_.draw(figures(now, decoding), now, stage_->fonts(), overlay);
+}
+
+void Viewer::tell_memory(Nanoseconds now) {
+    memory_told_ = now;
+    std::vector<profile::MemoryUse> uses = memory_uses();
+    for (const profile::MemoryUse& use : uses)
+        if (use.budget > 0)
+            recorder_.count({.name = use.what, .device = use.device, .unit = "MiB"}, now,
+                            static_cast<double>(use.bytes) / (1 << 20));
+    profile_.set_memory(std::move(uses));
 }
 
 std::vector<profile::MemoryUse> Viewer::memory_uses() const {
@@ -328,6 +347,17 @@ void Viewer::profile_frame(Nanoseconds now, const stream::FrameStreamStats& deco
                         .latency = step + queued,
                         .late = late > late_before_});
     late_before_ = late;
+}
+
+/// Tells the profile when frames came onto the screen, by the first picture of each.
+void Viewer::profile_screen() {
+    profile_.set_screen_source(stage_->screen_source());
+    for (const present::Target::OnScreen& picture : stage_->take_on_screen()) {
+        while (!on_their_way_.empty() && on_their_way_.front().execution < picture.execution) on_their_way_.pop_front();
+        if (on_their_way_.empty() || on_their_way_.front().execution > picture.execution) continue;
+        profile_.add_on_screen(static_cast<std::uint64_t>(on_their_way_.front().frame), picture.time);
+    }
+    if (on_their_way_.size() > profile::Pacing::kMostFrames) on_their_way_.pop_front();
 }
 
 /// A reader that has gone ends the lines, not the viewer.

@@ -253,7 +253,8 @@ Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs,
            session::Session::open(checkpoint, {.accelerator = std::move(device),
                                                .model = arguments.decode.model,
                                                .recorder = arguments.trace.empty() ? nullptr : &recorder,
-                                               .measure_ceiling = !arguments.trace.empty()}));
+                                               .measure_ceiling = !arguments.trace.empty(),
+                                               .watch_device = !arguments.trace.empty()}));
     LiveDecode live(arguments, checkpoint.family(), *session, outputs, decoded);
     KG_CHECK(live.run(*input));
     KG_CHECK(write_trace(arguments, input->name(), session->device(), recorder));
@@ -291,7 +292,8 @@ Result<void> run(const DecodeArguments& arguments) {
            session::Session::open(checkpoint, {.accelerator = std::move(device),
                                                .model = arguments.decode.model,
                                                .recorder = arguments.trace.empty() ? nullptr : &recorder,
-                                               .measure_ceiling = !arguments.trace.empty()}));
+                                               .measure_ceiling = !arguments.trace.empty(),
+                                               .watch_device = !arguments.trace.empty()}));
     KG_TRY(const auto stream, session->decode(clip, stream_options()));
     state_memory(stream->facts().memory, session->device().info());
     KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, decoded));

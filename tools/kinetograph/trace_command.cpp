@@ -89,6 +89,30 @@ std::string lanes_table(const ReadCapture& read, std::span<const profile::Span> 
     return table.to_string();
 }
 
+/// Empty if nothing was counted.
+std::string counters_table(const profile::Recorder& recorder) {
+    struct Range {
+        double least, sum, most;
+        std::size_t samples;
+    };
+    std::map<profile::NameId, Range> ranges;
+    for (const profile::CounterSample& sample : recorder.counters()) {
+        const auto [entry, is_new] = ranges.try_emplace(sample.name, Range{sample.value, 0.0, sample.value, 0});
+        Range& range = entry->second;
+        range.least = std::min(range.least, sample.value);
+        range.most = std::max(range.most, sample.value);
+        range.sum += sample.value;
+        ++range.samples;
+    }
+    if (ranges.empty()) return {};
+    Table table({"counter", ">least", ">mean", ">most", ">samples"});
+    for (const auto& [name, range] : ranges)
+        table.add({std::string(recorder.names().text(name)), fmt::format("{:.1f}", range.least),
+                   fmt::format("{:.1f}", range.sum / static_cast<double>(range.samples)),
+                   fmt::format("{:.1f}", range.most), fmt::format("{}", range.samples)});
+    return table.to_string() + "\n";
+}
+
 /// Of every plan, its steps, and what the newest one waited for.
 std::string steps_text(const profile::Profile& profile) {
     std::string text;
@@ -155,7 +179,7 @@ Result<void> run(const TraceArguments& arguments) {
     if (arguments.other.empty()) {
         const auto spans = read.file.recorder->spans();
         return print(describe(read) + "\n" + passes_table(read.capture, arguments.top) + "\n" +
-                     lanes_table(read, spans) + steps_text(*read.profile));
+                     counters_table(*read.file.recorder) + lanes_table(read, spans) + steps_text(*read.profile));
     }
     KG_TRY(const auto other, read_capture(arguments.other));
     return print(describe(read) + describe(other) + "\n" +

@@ -12,7 +12,7 @@ class Context final : public gpu::Context {
   public:
     using Driver = cuda::Driver;
     static constexpr Kind kKind = Kind::Cuda;
-    static constexpr std::string_view kLane = Api::kLibrary.lane;
+    static constexpr std::string_view kLane = "CUDA";
     /// What the driver says of a device. Errors: what it answers.
     static Result<DeviceInfo> describe(const Driver& driver, std::uint32_t ordinal);
     /// Retains the device's primary context. Errors: what the driver says.

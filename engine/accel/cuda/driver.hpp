@@ -11,7 +11,7 @@ struct Api {
     using EntryPoints = cuda::EntryPoints;
     static constexpr const char* kNames[] = {"libcuda.so.1"};
     static constexpr gpu::LibraryDesc kLibrary{
-        .lane = "CUDA",
+        .without = "CUDA lane off",
         .variable = "KINETOGRAPH_CUDA_LIBRARY",
         .names = kNames,
         .since = "drivers for CUDA 12.0 and newer have",

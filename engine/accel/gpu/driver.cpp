@@ -24,17 +24,17 @@ Result<std::string> open_library(const LibraryDesc& desc, const std::string& lib
         if (handle == nullptr) {
             const std::string reason = ::dlerror();
             if (reason.starts_with(name + ": cannot open shared object file")) continue;
-            return fail(ErrorCode::NotFound, "{} does not load ({}): {} lane off", name, reason, desc.lane);
+            return fail(ErrorCode::NotFound, "{} does not load ({}): {}", name, reason, desc.without);
         }
         for (EntryPointBase* entry_point : table.all()) {
             entry_point->set_address(::dlsym(handle, entry_point->symbol()));
             if (!entry_point->present() && entry_point->need() == Need::Required)
-                return fail(ErrorCode::NotFound, "{} has no {} ({}): {} lane off", name, entry_point->symbol(),
-                            desc.since, desc.lane);
+                return fail(ErrorCode::NotFound, "{} has no {} ({}): {}", name, entry_point->symbol(), desc.since,
+                            desc.without);
         }
         return name;
     }
-    return fail(ErrorCode::NotFound, "{} not found: {} lane off", fmt::join(names, ", "), desc.lane);
+    return fail(ErrorCode::NotFound, "{} not found: {}", fmt::join(names, ", "), desc.without);
 }
 
 }  // namespace kinetograph::accel::gpu

@@ -10,7 +10,7 @@ namespace kinetograph::accel::gpu {
 
 /// Where a driver is looked for, and what is said where it is missing.
 struct LibraryDesc {
-    std::string_view lane;               ///< "CUDA"
+    std::string_view without;            ///< what a machine without it lacks: "CUDA lane off"
     const char* variable;                ///< of the environment: it names the library
     std::span<const char* const> names;  ///< otherwise the first of these that the loader finds
     std::string_view since;              ///< the releases that have every required entry point: "ROCm 6.0 or newer has"
@@ -18,8 +18,7 @@ struct LibraryDesc {
 
 /// Opens `library`; if empty, what `desc` says. Gives the name it was found under. It stays loaded until the process
 /// ends: its threads outlive every object of ours.
-/// Errors: NotFound (no such library, or one that lacks an entry point; the sentence names it and says that the lane is
-/// off).
+/// Errors: NotFound (no such library, or one that lacks an entry point; the sentence names it and says what is off).
 Result<std::string> open_library(const LibraryDesc& desc, const std::string& library, const EntryPointTable& table);
 
 /// An opened driver. `Api` supplies what differs:
@@ -39,8 +38,8 @@ class Driver {
         std::shared_ptr<Driver> driver(new Driver);
         KG_TRY(driver->library_, open_library(Api::kLibrary, library, driver->entry_points_));
         if (auto ready = driver->call(Api::init(driver->entry_points_), 0U); !ready)
-            return fail(ready.error().code, "{}: {}: {} lane off", driver->library_, ready.error().message,
-                        Api::kLibrary.lane);
+            return fail(ready.error().code, "{}: {}: {}", driver->library_, ready.error().message,
+                        Api::kLibrary.without);
         return std::shared_ptr<const Driver>(std::move(driver));
     }
 
@@ -57,10 +56,9 @@ class Driver {
     Result<std::uint32_t> count_devices() const {
         int count = 0;
         if (auto counted = call(Api::count(entry_points_), &count); !counted)
-            return fail(counted.error().code, "{} finds no device ({}): {} lane off", library_, counted.error().message,
-                        Api::kLibrary.lane);
-        if (count == 0)
-            return fail(ErrorCode::NotFound, "{} finds no device: {} lane off", library_, Api::kLibrary.lane);
+            return fail(counted.error().code, "{} finds no device ({}): {}", library_, counted.error().message,
+                        Api::kLibrary.without);
+        if (count == 0) return fail(ErrorCode::NotFound, "{} finds no device: {}", library_, Api::kLibrary.without);
         return static_cast<std::uint32_t>(count);
     }
 

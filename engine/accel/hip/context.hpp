@@ -10,7 +10,7 @@ class Context final : public gpu::Context {
   public:
     using Driver = hip::Driver;
     static constexpr Kind kKind = Kind::Hip;
-    static constexpr std::string_view kLane = Api::kLibrary.lane;
+    static constexpr std::string_view kLane = "HIP";
     /// What the runtime says of a device. Errors: what it answers.
     static Result<DeviceInfo> describe(const Driver& driver, std::uint32_t ordinal);
     /// Errors: what the runtime says.

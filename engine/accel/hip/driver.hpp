@@ -11,7 +11,7 @@ struct Api {
     using EntryPoints = hip::EntryPoints;
     static constexpr const char* kNames[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"};
     static constexpr gpu::LibraryDesc kLibrary{
-        .lane = "HIP",
+        .without = "HIP lane off",
         .variable = "KINETOGRAPH_HIP_LIBRARY",
         .names = kNames,
         .since = "ROCm 6.0 or newer has",

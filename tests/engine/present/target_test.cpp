@@ -1,4 +1,5 @@
 // Both targets run the same frames: clear to a colour, read back, present.
+#include "../vulkan/faults.hpp"
 #include "virtual_display.hpp"
 
 #include <kinetograph/engine/present/offscreen.hpp>
@@ -23,11 +24,11 @@ struct Clear {
 
 class Targets : public ::testing::Test {
   protected:
-    void open_device(bool in_window) {
-        auto loader = vulkan::Loader::open();
+    void open_device(bool in_window, Result<vulkan::Loader> loader = vulkan::Loader::open()) {
         ASSERT_TRUE(loader) << loader.error().message;
         vulkan::InstanceOptions options;
-        options.validation = vulkan::Validation::On;
+        // It does not know of extensions that only the stand-in has.
+        options.validation = vulkan::testing::faults().tells_screen ? vulkan::Validation::Off : vulkan::Validation::On;
         if (in_window) {
             display_ = testing::VirtualDisplay::start();
             if (!display_) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
@@ -159,6 +160,53 @@ TEST_F(Targets, AWindowShowsPicturesAndFollowsItsSize) {
     expect_color(picture, 500, 300, {0, 255, 102, 255});
     for (int i = 0; i < 4; ++i) expect_color(show(0.0F, 0.0F, 1.0F), 500, 300, {0, 0, 255, 255});
     EXPECT_GE(swapchain.recreations(), 2U);
+}
+
+TEST_F(Targets, AWindowTellsWhenPicturesAreOnTheScreenWhereTheDriverHasPresentWait) {
+    using vulkan::testing::faults;
+    faults().tells_screen = true;
+    const auto recover = std::unique_ptr<void, void (*)(void*)>(&faults(), [](void*) { faults().reset(); });
+    open_device(true, vulkan::testing::faulty_loader());
+    if (!device_) return;
+    auto target = SwapchainTarget::create(*device_, *window_, surface_, *lane_);
+    ASSERT_TRUE(target) << target.error().message;
+    target_ = std::move(*target);
+    EXPECT_EQ(target_->screen_source(), "VK_KHR_present_wait");
+    const Nanoseconds before = host_now();
+    ASSERT_TRUE(show(1.0F, 0.0F, 0.0F));
+    const std::uint64_t first = faults().presented;
+    ASSERT_TRUE(show(1.0F, 0.0F, 0.0F));
+    EXPECT_EQ(faults().presented, first + 1);
+    EXPECT_TRUE(target_->take_on_screen().empty()) << "nothing is on the screen yet";
+    faults().on_screen = first;
+    std::vector<Target::OnScreen> seen;
+    while (seen.empty()) seen = target_->take_on_screen();  // a test that hangs has failed
+    ASSERT_EQ(seen.size(), 1U);
+    EXPECT_EQ(seen[0].execution + 1, first);
+    EXPECT_GE(seen[0].time, before);
+    EXPECT_LE(seen[0].time, host_now());
+
+    // The second one is never shown: its swapchain can be replaced and destroyed all the same, with nobody waiting.
+    while (faults().screen_waits < 2) std::this_thread::yield();
+    glfwSetWindowSize(window_->handle(), 500, 300);
+    for (int i = 0; i < 50 && target_->desc().width != 500; ++i) {
+        window_->poll();
+        show(0.0F, 1.0F, 0.0F);
+    }
+    target_.reset();
+    EXPECT_EQ(faults().waits_for_destroyed, 0);
+}
+
+TEST_F(Targets, AWindowSaysThatNothingTellsOfTheScreenWhereTheDriverHasNoPresentWait) {
+    open_device(true);
+    if (!device_) return;
+    if (device_->report().extensions.present_wait) GTEST_SKIP() << device_->report().name << " tells";
+    auto target = SwapchainTarget::create(*device_, *window_, surface_, *lane_);
+    ASSERT_TRUE(target) << target.error().message;
+    target_ = std::move(*target);
+    EXPECT_EQ(target_->screen_source(), "");
+    show(1.0F, 0.0F, 0.0F);
+    EXPECT_TRUE(target_->take_on_screen().empty());
 }
 
 /// Calls GLFW's callbacks in GLFW's order: the key first, then its character.

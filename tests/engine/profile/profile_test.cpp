@@ -165,6 +165,19 @@ TEST_F(ProfileTest, FramePacingKnowsTheSlowestFramesAndThePassThatWasLate) {
     EXPECT_NEAR(static_cast<double>(pacing.late_frames.front().excess.count()), 400e3, 2e3);
 }
 
+TEST_F(ProfileTest, LatencyToTheScreenIsThatOfTheFrameWhoseTimeIsTold) {
+    for (std::uint64_t i = 0; i < 600; ++i)
+        profile_.add_frame({.index = i, .shown = milliseconds(10) * i, .latency = milliseconds(30)});
+    EXPECT_EQ(profile_.pacing().to_screen.count(), 0U);
+    EXPECT_TRUE(profile_.pacing().screen_source.empty());
+    profile_.set_screen_source("VK_KHR_present_wait");
+    profile_.add_on_screen(598, milliseconds(5980 + 12));
+    profile_.add_on_screen(3, milliseconds(6000));  // forgotten already
+    ASSERT_EQ(profile_.pacing().to_screen.count(), 1U);
+    EXPECT_NEAR(static_cast<double>(profile_.pacing().display.max().count()), 12e6, 12e6 / 100);
+    EXPECT_NEAR(static_cast<double>(profile_.pacing().to_screen.max().count()), 42e6, 42e6 / 100);
+}
+
 /// Resident bytes of this process.
 std::size_t resident() {
     std::ifstream statm("/proc/self/statm");
@@ -245,6 +258,8 @@ TEST_F(ProfileTest, CsvHasALineAPassAndQuotesWhatNeedsIt) {
 
 TEST_F(ProfileTest, LiveStatisticsAreOneJsonObjectALine) {
     for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 1000);
+    recorder_.count({.name = "power", .device = "NVIDIA H200", .unit = "W"}, milliseconds(9), 685.25);
+    profile_.set_screen_source("VK_KHR_present_wait");
     profile_.update(milliseconds(10));
     profile_.add_frame({.index = 0, .shown = milliseconds(1)});
     const std::string path = std::string(::testing::TempDir()) + "live.jsonl";
@@ -260,6 +275,12 @@ TEST_F(ProfileTest, LiveStatisticsAreOneJsonObjectALine) {
         const auto read = nlohmann::json::parse(line);
         EXPECT_EQ(read["frames"], 1);
         EXPECT_EQ(read["passes"].size(), 4U);
+        EXPECT_EQ(read["screen_source"], "VK_KHR_present_wait");
+        ASSERT_EQ(read["counters"].size(), 1U);
+        EXPECT_EQ(read["counters"][0]["name"], "power");
+        EXPECT_EQ(read["counters"][0]["device"], "NVIDIA H200");
+        EXPECT_EQ(read["counters"][0]["unit"], "W");
+        EXPECT_EQ(read["counters"][0]["value"], 685.25);
     }
     EXPECT_EQ(lines, 2);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -131,6 +133,30 @@ TEST(NameTable, TextsBeyondItsLimitShareOneNumber) {
     EXPECT_EQ(names.text(names.intern("17")), "17");
     EXPECT_EQ(names.size(), NameTable::kMost);
 }
+
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/// CPU time of this thread.
+std::int64_t cpu_nanoseconds() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+TEST(Recorder, TakesUnder100NanosecondsOfCpuTimeForASpan) {
+    Recorder recorder;
+    const NameId name = recorder.names().intern("pass"), track = recorder.names().intern("host");
+    constexpr std::int64_t kSpans = 10'000, kMost = 100 * kSpans;
+    // The best of many tries: others on this core disturb its caches.
+    std::int64_t best = kMost;
+    for (int i = 0; i < 1000 && best >= kMost; ++i) {
+        const std::int64_t before = cpu_nanoseconds();
+        for (std::int64_t at = 0; at < kSpans; ++at)
+            recorder.add(SpanRecord{name, track, 1, Nanoseconds(at), Nanoseconds(at + 1), 1});
+        best = std::min(best, cpu_nanoseconds() - before);
+    }
+    EXPECT_LT(best, kMost);
+}
+#endif
 
 }  // namespace
 }  // namespace kinetograph::profile

@@ -61,7 +61,7 @@ TEST(Trace, AnArrowGoesFromTheLastPassOfABatchToTheFirstOfTheOneThatWaitsForIt) 
     const PlanId plan = recorder.plans().add(two_lanes(recorder.names()));
     recorder.add(Span{"decode", "accelerator", Nanoseconds(1000), Nanoseconds(5000), 1, plan});
     recorder.add(Span{"draw", "graphics", Nanoseconds(6000), Nanoseconds(7000), 1, plan});
-    recorder.count("queue", Nanoseconds(6500), 3.0);
+    recorder.count({.name = "queue"}, Nanoseconds(6500), 3.0);
     const auto trace = nlohmann::json::parse(to_chrome_trace(recorder));
     std::map<std::string, nlohmann::json> events;
     for (const auto& event : trace["traceEvents"]) events[event["ph"]] = event;
@@ -71,6 +71,24 @@ TEST(Trace, AnArrowGoesFromTheLastPassOfABatchToTheFirstOfTheOneThatWaitsForIt) 
     EXPECT_DOUBLE_EQ(events["f"]["ts"], 5.0);
     EXPECT_EQ(events["C"]["name"], "queue");
     EXPECT_EQ(events["C"]["args"]["value"], 3.0);
+}
+
+TEST(Trace, CountersAreNamedByDeviceAndUnitAndComeBack) {
+    const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "counters.json";
+    Recorder recorder;
+    recorder.add(Span{"decode", "accelerator", Nanoseconds(1000), Nanoseconds(5000), 1});
+    const Counter power{.name = "power", .device = "NVIDIA H200", .unit = "W"};
+    recorder.count(power, Nanoseconds(500), 685.25);
+    recorder.count(power, Nanoseconds(2500), 100.0);
+    ASSERT_TRUE(write_chrome_trace(path, recorder));
+    const auto trace = read_chrome_trace(path);
+    ASSERT_TRUE(trace) << trace.error().message;
+    const auto samples = trace->recorder->counters();
+    ASSERT_EQ(samples.size(), 2U);
+    EXPECT_EQ(trace->recorder->names().text(samples[0].name), "NVIDIA H200 power (W)");
+    EXPECT_EQ(samples[0].value, 685.25);
+    EXPECT_EQ(samples[1].time - samples[0].time, Nanoseconds(2000));
+    EXPECT_EQ(trace->recorder->newest_counters().size(), 1U);
 }
 
 TEST(Trace, ComesBackFromItsFileWithPlansAndFacts) {

@@ -264,6 +264,31 @@ TEST_F(Panels, PacingShowsLowsPartsAndThePassThatWasLate) {
     expect_all(panel.text, {"10 frames", "6.7 fps", "150 ms", "60.0 ms", "1 late", "up2.conv1 took"});
 }
 
+TEST_F(Panels, PacingSaysWhatTellsOfTheScreenOrThatNothingDoes) {
+    const Overheard& panel = open(make_pacing_panel());
+    expect_all(panel.text, {"no extension of this driver tells when a frame is on the screen"});
+    profile_.set_screen_source("VK_KHR_present_wait");
+    profile_.add_on_screen(9, profile_.pacing().newest.back().shown + milliseconds(12));
+    picture();
+    expect_all(panel.text, {"display", "12.0 ms", "to screen", "on the screen: as VK_KHR_present_wait tells"});
+}
+
+TEST_F(Panels, TheBarShowsTheNewestValueOfEveryCounter) {
+    recorder_.count({.name = "frames waiting"}, now_, 5);
+    recorder_.count({.name = "frames waiting"}, now_, 3);
+    recorder_.count({.name = "clock", .device = "NVIDIA H200", .unit = "MHz"}, now_, 1980);
+    recorder_.count({.name = "memory in use", .device = "NVIDIA H200", .unit = "MiB"}, now_, 3072);
+    now_ += milliseconds(300);
+    picture(2);  // windows measure themselves first
+    ImGui::NewFrame();
+    ImGui::Begin("Profiler");  // the bar's window: what it says is overheard until the bar ends it
+    ImGui::LogToClipboard(10);
+    host_.draw(profile_, now_);
+    ImGui::End();
+    ImGui::Render();
+    expect_all(ImGui::GetClipboardText(), {"frames waiting 3   NVIDIA H200: clock 1980 MHz   memory in use 3.00 GiB"});
+}
+
 TEST_F(Panels, MemoryShowsArenasImportsAndTheApplicationsFigures) {
     profile_.set_memory({{.device = "GPU 0", .what = "weights", .bytes = 512U << 20U, .budget = 0},
                          {.device = "GPU 0", .what = "heap", .bytes = 3U << 20U, .budget = 8U << 20U}});

@@ -91,7 +91,14 @@ VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info
     if (faults().tells_budget)
         std::erase_if(names,
                       [](const char* name) { return std::strcmp(name, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0; });
+    if (faults().tells_screen)
+        std::erase_if(names, [](const char* name) {
+            return std::strcmp(name, VK_KHR_PRESENT_ID_EXTENSION_NAME) == 0 ||
+                   std::strcmp(name, VK_KHR_PRESENT_WAIT_EXTENSION_NAME) == 0;
+        });
     VkDeviceCreateInfo changed = *info;
+    const WithoutLink no_wait(&changed, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PRESENT_WAIT_FEATURES_KHR);
+    const WithoutLink no_id(&changed, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PRESENT_ID_FEATURES_KHR);
     changed.enabledExtensionCount = static_cast<std::uint32_t>(names.size());
     changed.ppEnabledExtensionNames = names.data();
     return real<PFN_vkCreateDevice>("vkCreateDevice")(physical, &changed, callbacks, device);
@@ -222,6 +229,12 @@ void properties(VkPhysicalDevice device, VkPhysicalDeviceProperties2* properties
 
 void features(VkPhysicalDevice device, VkPhysicalDeviceFeatures2* features) {
     real<PFN_vkGetPhysicalDeviceFeatures2>("vkGetPhysicalDeviceFeatures2")(device, features);
+    for (auto* link = static_cast<VkBaseOutStructure*>(features->pNext); link != nullptr; link = link->pNext) {
+        if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PRESENT_ID_FEATURES_KHR)
+            reinterpret_cast<VkPhysicalDevicePresentIdFeaturesKHR*>(link)->presentId = faults().tells_screen;
+        if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PRESENT_WAIT_FEATURES_KHR)
+            reinterpret_cast<VkPhysicalDevicePresentWaitFeaturesKHR*>(link)->presentWait = faults().tells_screen;
+    }
     if (!faults().no_synchronization2) return;
     for (auto* link = static_cast<VkBaseOutStructure*>(features->pNext); link != nullptr; link = link->pNext)
         if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES) {
@@ -246,6 +259,10 @@ VkResult device_extensions(VkPhysicalDevice device, const char* layer, std::uint
             return std::strcmp(one.extensionName, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
         });
     if (faults().exports_semaphores) all.push_back({VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, 1});
+    if (faults().tells_screen) {
+        all.push_back({VK_KHR_PRESENT_ID_EXTENSION_NAME, 1});
+        all.push_back({VK_KHR_PRESENT_WAIT_EXTENSION_NAME, 1});
+    }
     if (faults().tells_budget) all.push_back({VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, 1});
     if (list != nullptr) std::copy_n(all.begin(), std::min<std::size_t>(*count, all.size()), list);
     *count = static_cast<std::uint32_t>(all.size());
@@ -266,6 +283,30 @@ VkResult queue_submit(VkQueue queue, std::uint32_t count, const VkSubmitInfo2* i
     if (left == 0) faults().device_lost = true;
     if (faults().device_lost) return VK_ERROR_DEVICE_LOST;
     return real_queue_submit(queue, count, infos, fence);
+}
+
+PFN_vkQueuePresentKHR real_present = nullptr;
+VkResult queue_present(VkQueue queue, const VkPresentInfoKHR* info) {
+    if (const auto* id = static_cast<const VkPresentIdKHR*>(info->pNext);
+        id != nullptr && id->sType == VK_STRUCTURE_TYPE_PRESENT_ID_KHR)
+        faults().presented = id->pPresentIds[0];
+    VkPresentInfoKHR changed = *info;
+    const WithoutLink no_id(&changed, VK_STRUCTURE_TYPE_PRESENT_ID_KHR);
+    return real_present(queue, &changed);
+}
+std::atomic<int> waiting_for_screen{0};
+VkResult wait_for_present(VkDevice, VkSwapchainKHR, std::uint64_t id, std::uint64_t timeout) {
+    ++faults().screen_waits;
+    ++waiting_for_screen;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout);
+    while (faults().on_screen < id && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    --waiting_for_screen;
+    return faults().on_screen < id ? VK_TIMEOUT : VK_SUCCESS;
+}
+void destroy_swapchain(VkDevice device, VkSwapchainKHR swapchain, const VkAllocationCallbacks* callbacks) {
+    if (waiting_for_screen > 0) ++faults().waits_for_destroyed;
+    real_device<PFN_vkDestroySwapchainKHR>("vkDestroySwapchainKHR", device)(device, swapchain, callbacks);
 }
 
 VkResult create_command_pool(VkDevice device, const VkCommandPoolCreateInfo* info,
@@ -361,6 +402,12 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const
         real_queue_submit = real_device<PFN_vkQueueSubmit2>("vkQueueSubmit2", device);
         return as_void(&queue_submit);
     }
+    if (function == "vkQueuePresentKHR" && faults().tells_screen) {
+        real_present = real_device<PFN_vkQueuePresentKHR>("vkQueuePresentKHR", device);
+        return as_void(&queue_present);
+    }
+    if (function == "vkWaitForPresentKHR" && faults().tells_screen) return as_void(&wait_for_present);
+    if (function == "vkDestroySwapchainKHR" && faults().tells_screen) return as_void(&destroy_swapchain);
     if (function == "vkCreateSemaphore") return as_void(&create_semaphore);
     if (function == "vkDestroyDevice") return as_void(&destroy_device);
     if (function == "vkDestroySemaphore") return as_void(&destroy_semaphore);
@@ -411,13 +458,14 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
 }  // namespace
 
 void Faults::reset() {
-    for (auto* fault :
-         {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2, &no_calibrated_timestamps,
-          &no_external_memory_host, &no_host_imports, &exports_semaphores, &tells_budget, &out_of_memory, &device_lost})
+    for (auto* fault : {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2,
+                        &no_calibrated_timestamps, &no_external_memory_host, &no_host_imports, &exports_semaphores,
+                        &tells_budget, &tells_screen, &out_of_memory, &device_lost})
         *fault = false;
     allocations = 0;
     objects = alive = 0;
-    waits = 0;
+    waits = screen_waits = waits_for_destroyed = 0;
+    on_screen = presented = 0;
     watched = std::thread::id{};
     submissions_left = -1;
     heap_bytes_left = ~std::uint64_t{0} / 2;

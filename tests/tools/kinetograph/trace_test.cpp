@@ -28,8 +28,8 @@ TEST(TraceProgram, ShowsPassesLanesAndStepsOfACapture) {
     const TemporaryFolder folder;
     const auto result = run_program({"trace", capture(folder, "trace.json"), "--top", "5"});
     ASSERT_EQ(result.exit_code, 0) << result.messages;
-    expect_all(result.out, {"decoder.", "accelerator", "p99", "TFLOP/s", "-cpu", "more passes (--top)",
-                            "commit: ", "busy", "steps, the first", "roofline of accelerator: "});
+    expect_all(result.out, {"decoder.", "accelerator", "p99", "TFLOP/s", "-cpu", "more passes (--top)", "commit: ",
+                            "busy", "steps, the first", "roofline of accelerator: ", "memory of the decoder (MiB)"});
 }
 
 TEST(TraceProgram, ComparesTwoCapturesPassByPass) {
@@ -66,6 +66,8 @@ lane = sorted((s for s in spans if threads[s["tid"]] == "accelerator"), key=lamb
 for a, b in zip(lane, lane[1:]):
     assert a["ts"] + a["dur"] <= b["ts"] + 0.001, (a, b)
 assert {e["ph"] for e in events} <= {"M", "X", "s", "f", "C"}
+counted = [e for e in events if e["ph"] == "C" and e["name"].endswith("memory of the decoder (MiB)")]
+assert counted and all(e["args"]["value"] > 0 and e["ts"] >= 0 for e in counted), counted
 print(len(spans), "spans")
 )";
     const auto result = run_program("/usr/bin/python3", {script.string(), capture(folder, "trace.json")});

@@ -37,6 +37,17 @@ TEST(ViewProgram, HeadlessLeavesAScreenshotAndARecordingOfEveryFrame) {
     EXPECT_EQ(folder.count_entries(), 3U);
 }
 
+TEST(ViewProgram, CountsTheDevicesMemoryInTheTraceAndInTheStatistics) {
+    const TemporaryFolder folder;
+    const auto trace = folder.path() / "trace.json", statistics = folder.path() / "statistics";
+    const auto result = run_program(
+        view(write_latents(folder, "clip.safetensors"), {"--headless", "--trace", trace, "--stats", statistics}),
+        kNoDisplay);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_NE(read_text(trace).find("memory of the decoder (MiB)\",\"ph\":\"C\""), std::string::npos);
+    EXPECT_NE(read_text(statistics).find("\"name\":\"memory of the decoder\""), std::string::npos);
+}
+
 TEST(ViewProgram, FailsBeforeItDecodesWhereItsOutputsCannotBeWritten) {
     const TemporaryFolder folder;
     const auto clip = write_latents(folder, "clip.safetensors");
@@ -53,6 +64,7 @@ class ViewOnCuda : public OnStandinCuda {};
 TEST_F(ViewOnCuda, DrawsFramesWhereTheLaneLeavesThemAndSaysHowTheyCome) {
     const TemporaryFolder folder;
     const auto trace = folder.path() / "trace.json", shot = folder.path() / "shot.png";
+    options_.environment.emplace_back("KINETOGRAPH_NVML_LIBRARY=" KINETOGRAPH_STANDIN_NVML);
     const auto result = run_program(
         {"view", write_latents(folder, "clip.safetensors", 1, 16, 1, 1), "--weights", "synthetic:wan2.1,dim=2",
          "--size", "320x240", "--lane", "cuda", "--headless", "--validation", "--screenshot", shot, "--trace", trace},
@@ -60,7 +72,9 @@ TEST_F(ViewOnCuda, DrawsFramesWhereTheLaneLeavesThemAndSaysHowTheyCome) {
     ASSERT_EQ(result.exit_code, 0) << result.messages;
     EXPECT_NE(result.messages.find("info: staged: Stand-in H200"), std::string::npos) << result.messages;
     const std::string spans = read_text(trace);
-    for (const char* pass : {"\"decoder.head.2\"", "\"frames to images\"", "\"picture\""})
+    for (const char* pass :
+         {"\"decoder.head.2\"", "\"frames to images\"", "\"picture\"", "\"Stand-in H200 clock (MHz)\"",
+          "\"Stand-in H200 power (W)\"", "\"Stand-in H200 memory of the decoder (MiB)\""})
         EXPECT_NE(spans.find(pass), std::string::npos) << pass;
     EXPECT_EQ(spans.find("\"upload\""), std::string::npos);
     EXPECT_TRUE(present::read_png(shot));

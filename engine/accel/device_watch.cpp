@@ -1,0 +1,45 @@
+#include <kinetograph/engine/accel/device_watch.hpp>
+
+namespace kinetograph::accel {
+
+DeviceWatch::DeviceWatch(std::shared_ptr<const Device> device, profile::Recorder& recorder,
+                         const DeviceWatchOptions& options)
+    : device_(std::move(device)), recorder_(recorder), period_(options.period) {
+    if (auto opened = open_sensors(device_->info(), options.sources))
+        sensors_ = std::move(*opened);
+    else
+        device_->log().info("{}", opened.error().message);
+    sample();
+    thread_ = std::thread([this] { run(); });
+}
+
+DeviceWatch::~DeviceWatch() {
+    {
+        const Lock lock(mutex_);
+        ends_ = true;
+    }
+    wakes_.notify_all();
+    thread_.join();
+    sample();
+}
+
+void DeviceWatch::run() {
+    Lock lock(mutex_);
+    while (!wakes_.wait_for(lock, period_, [&]() KG_REQUIRES(mutex_) { return ends_; })) {
+        lock.unlock();
+        sample();
+        lock.lock();
+    }
+}
+
+void DeviceWatch::sample() {
+    const std::string& device = device_->info().name;
+    const Nanoseconds now = host_now();
+    if (sensors_)
+        for (const SensorReading& reading : sensors_->read())
+            recorder_.count({.name = reading.quantity, .device = device, .unit = reading.unit}, now, reading.value);
+    recorder_.count({.name = "memory of the decoder", .device = device, .unit = "MiB"}, now,
+                    static_cast<double>(device_->bytes_allocated()) / (1 << 20));
+}
+
+}  // namespace kinetograph::accel

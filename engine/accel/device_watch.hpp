@@ -1,0 +1,42 @@
+// DeviceWatch: a device's clocks, power and memory as counters of a recorder.
+#pragma once
+
+#include <kinetograph/engine/accel/sensors.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
+#include <kinetograph/engine/profile/recorder.hpp>
+
+#include <thread>
+
+namespace kinetograph::accel {
+
+struct DeviceWatchOptions {
+    Nanoseconds period = std::chrono::milliseconds(250);  ///< a driver's answer takes its time
+    SensorSources sources{};
+};
+
+/// Asks at once, then every period on a thread of its own, and once more at its end.
+class DeviceWatch {
+  public:
+    /// Counts what the sensors say, and the memory that `device` has handed out. Where there are no sensors, the
+    /// device's log says why. `recorder` outlives the watch.
+    DeviceWatch(std::shared_ptr<const Device> device, profile::Recorder& recorder,
+                const DeviceWatchOptions& options = {});
+    DeviceWatch(const DeviceWatch&) = delete;
+    DeviceWatch& operator=(const DeviceWatch&) = delete;
+    ~DeviceWatch();
+
+  private:
+    void run();
+    void sample();
+
+    std::shared_ptr<const Device> device_;
+    profile::Recorder& recorder_;
+    Nanoseconds period_;
+    std::unique_ptr<Sensors> sensors_;  ///< null: none
+    Mutex mutex_;
+    bool ends_ KG_GUARDED_BY(mutex_) = false;
+    Condition wakes_;
+    std::thread thread_;
+};
+
+}  // namespace kinetograph::accel

@@ -1,0 +1,36 @@
+// Sensors: what a device's driver tells of its state: clocks, power, temperature, memory in use.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator.hpp>
+
+#include <filesystem>
+#include <vector>
+
+namespace kinetograph::accel {
+
+struct SensorReading {
+    const char* quantity = "";  ///< "clock", "memory clock", "power", "temperature", "memory in use"
+    const char* unit = "";      ///< "MHz", "W", "°C", "MiB"
+    double value = 0.0;
+};
+
+/// One thread at a time.
+class Sensors {
+  public:
+    virtual ~Sensors() = default;
+    /// Of those that answer now. A power that follows from a counter of energy is the mean since the last call, and is
+    /// missing from the first.
+    virtual std::vector<SensorReading> read() = 0;
+};
+
+/// Where sensors are looked for.
+struct SensorSources {
+    std::string nvml{};                    ///< library; empty: $KINETOGRAPH_NVML_LIBRARY, or libnvidia-ml.so.1
+    std::filesystem::path sysfs = "/sys";  ///< where the kernel's files are
+};
+
+/// Of an NVIDIA GPU by NVML, of an AMD GPU by the files of amdgpu, of the CPU by those of cpufreq and powercap.
+/// Errors: NotFound, naming the library or the folder that is missing; what NVML says.
+Result<std::unique_ptr<Sensors>> open_sensors(const DeviceInfo& device, const SensorSources& sources = {});
+
+}  // namespace kinetograph::accel
