@@ -38,8 +38,12 @@ void DeviceWatch::sample() {
     if (sensors_)
         for (const SensorReading& reading : sensors_->read())
             recorder_.count({.name = reading.quantity, .device = device, .unit = reading.unit}, now, reading.value);
-    recorder_.count({.name = "memory of the decoder", .device = device, .unit = "MiB"}, now,
-                    static_cast<double>(device_->bytes_allocated()) / (1 << 20));
+    const auto count_bytes = [&](const char* name, std::uint64_t bytes) {
+        recorder_.count({.name = name, .device = device, .unit = "MiB"}, now, static_cast<double>(bytes) / (1 << 20));
+    };
+    count_bytes("memory of the decoder", device_->bytes_allocated());
+    count_bytes("peak of the decoder", device_->peak_bytes());
+    if (device_->budget_bytes() > 0) count_bytes("budget of the decoder", device_->budget_bytes());
 }
 
 }  // namespace kinetograph::accel

@@ -17,7 +17,7 @@ struct DeviceWatchOptions {
 /// Asks at once, then every period on a thread of its own, and once more at its end.
 class DeviceWatch {
   public:
-    /// Counts what the sensors say, and the memory that `device` has handed out. Where there are no sensors, the
+    /// Counts what the sensors say, and the memory that `device` has handed out, its peak and its budget. Where there are no sensors, the
     /// device's log says why. `recorder` outlives the watch.
     DeviceWatch(std::shared_ptr<const Device> device, profile::Recorder& recorder,
                 const DeviceWatchOptions& options = {});

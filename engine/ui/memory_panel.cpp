@@ -31,6 +31,7 @@ class MemoryPanel final : public Panel {
 
     void draw(const PanelContext& context) override {
         draw_uses(context);
+        draw_counters(context);
         const auto plan = choose_plan(context);
         if (plan == nullptr) return;
         std::uint64_t arenas = 0;
@@ -55,6 +56,15 @@ class MemoryPanel final : public Panel {
             const float part = static_cast<float>(static_cast<double>(use.bytes) / static_cast<double>(use.budget));
             ImGui::ProgressBar(part, {-1, 0}, text.c_str());
         }
+    }
+
+    /// What is counted of devices: memory in use, a decoder's part of it, its peak and its budget.
+    static void draw_counters(const PanelContext& context) {
+        for (const profile::CounterSample& counter : context.profile.counters())
+            if (context.text(counter.unit) == "MiB")
+                ImGui::TextUnformatted(fmt::format("{}: {} {}", context.text(counter.device),
+                                                   context.text(counter.name), human_value(counter.value, "MiB"))
+                                           .c_str());
     }
 
     /// Passes from left to right, bytes from top to bottom: what lies on one level at different times is aliased.

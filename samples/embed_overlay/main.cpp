@@ -19,7 +19,8 @@ Result<void> play(Host& host, const char* latents, const char* weights, long pic
     // Load time: a recorder that receives every pass, and the profile made from it.
     profile::Recorder recorder;
     profile::Profile profile(recorder);
-    KG_TRY(const auto session, session::Session::open(weights, {.device = "cpu", .recorder = &recorder}));
+    KG_TRY(const auto session,
+           session::Session::open(weights, {.device = "cpu", .recorder = &recorder, .watch_device = true}));
     KG_TRY(const auto stream, session->decode(std::filesystem::path(latents), {.loop = true}));
     // Panels: all of ours but one, and one more.
     ui::PanelHost panels = ui::PanelHost::with_all_panels();

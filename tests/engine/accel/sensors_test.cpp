@@ -122,19 +122,20 @@ TEST_F(SensorFiles, AreCountedByAWatchWithTheMemoryOfTheDevice) {
     profile::Recorder recorder;
     {
         const DeviceWatch watch(device, recorder, {.period = std::chrono::hours(1), .sources = {.sysfs = sysfs_}});
-        EXPECT_EQ(recorder.counters().size(), 2U) << "one sample at once";
+        EXPECT_EQ(recorder.counters().size(), 3U) << "one sample at once";
         write("devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "1500000");
     }
     const auto samples = recorder.counters();
-    ASSERT_EQ(samples.size(), 4U) << "and one at the end";
-    const auto& clock = samples[2];
+    ASSERT_EQ(samples.size(), 6U) << "and one at the end";
+    const auto& clock = samples[3];
     EXPECT_EQ(recorder.names().text(clock.name), "clock");
     EXPECT_EQ(recorder.names().text(clock.device), device->info().name);
     EXPECT_EQ(recorder.names().text(clock.unit), "MHz");
     EXPECT_EQ(clock.value, 1500.0);
     EXPECT_EQ(samples[0].value, 2000.0);
-    EXPECT_EQ(samples[3].value, 3.0) << "MiB of the decoder";
-    ASSERT_EQ(recorder.newest_counters().size(), 2U);
+    EXPECT_EQ(samples[4].value, 3.0) << "MiB of the decoder";
+    EXPECT_EQ(samples[5].value, 3.0) << "their peak";
+    ASSERT_EQ(recorder.newest_counters().size(), 3U);
     EXPECT_EQ(recorder.newest_counters()[0].value, 1500.0);
 }
 
