@@ -1,5 +1,7 @@
 #include <kinetograph/engine/accel/device_watch.hpp>
 
+#include <kinetograph/engine/base/exceptions.hpp>
+
 namespace kinetograph::accel {
 
 DeviceWatch::DeviceWatch(std::shared_ptr<const Device> device, profile::Recorder& recorder,
@@ -32,7 +34,15 @@ void DeviceWatch::run() {
     }
 }
 
+/// What fails is left out.
 void DeviceWatch::sample() {
+    static_cast<void>(without_exceptions("device watch", [this]() -> Result<void> {
+        count();
+        return {};
+    }));
+}
+
+void DeviceWatch::count() {
     const std::string& device = device_->info().name;
     const Nanoseconds now = host_now();
     if (sensors_)

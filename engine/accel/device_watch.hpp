@@ -17,8 +17,8 @@ struct DeviceWatchOptions {
 /// Asks at once, then every period on a thread of its own, and once more at its end.
 class DeviceWatch {
   public:
-    /// Counts what the sensors say, and the memory that `device` has handed out, its peak and its budget. Where there are no sensors, the
-    /// device's log says why. `recorder` outlives the watch.
+    /// Counts what the sensors say, and the memory that `device` has handed out, its peak and its budget. Where there
+    /// are no sensors, the device's log says why. `recorder` outlives the watch.
     DeviceWatch(std::shared_ptr<const Device> device, profile::Recorder& recorder,
                 const DeviceWatchOptions& options = {});
     DeviceWatch(const DeviceWatch&) = delete;
@@ -28,6 +28,7 @@ class DeviceWatch {
   private:
     void run();
     void sample();
+    void count();
 
     std::shared_ptr<const Device> device_;
     profile::Recorder& recorder_;

@@ -1,12 +1,19 @@
 #include <kinetograph/engine/present/screen_times.hpp>
 
+#include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 
 #include <utility>
 
 namespace kinetograph::present {
 
-ScreenTimes::ScreenTimes(const vulkan::Device& device) : device_(device), thread_([this] { run(); }) {}
+ScreenTimes::ScreenTimes(const vulkan::Device& device)
+    : device_(device), thread_([this] {
+          static_cast<void>(without_exceptions("screen times", [this]() -> Result<void> {
+              run();
+              return {};
+          }));
+      }) {}
 
 ScreenTimes::~ScreenTimes() {
     {
