@@ -61,9 +61,9 @@ struct Course {
     double seconds = 0;  ///< with all launches
 };
 
-/// A pass over the stored frames, which reads and writes them.
-double norm_seconds(const ConvProblem& p, const conv::Chip& chip) {
-    const double bytes = static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
+/// A pass over `frames` stored frames, which reads and writes them.
+double norm_seconds(const ConvProblem& p, int64_t frames, const conv::Chip& chip) {
+    const double bytes = static_cast<double>(frames) * static_cast<double>(p.output_frame_bytes());
     return conv::kLaunchSeconds + 2 * bytes / (kReachedMemoryShare * chip.memory_bytes_per_second);
 }
 
@@ -84,16 +84,15 @@ Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitti
         fused.output = p.norm != conv::Norm::Instead;
         FourWaveConvProblem fused_frame = fused, frame = course.conv;
         fused_frame.frames = frame.frames = 1;
-        const double norm = norm_seconds(p, chip) / static_cast<double>(std::max<int64_t>(1, p.frames_out()));
         if (declined(fused).empty() && choose_kernel_for_packing(fused, chip).kernel != nullptr &&
-            seconds_of(fused_frame, chip) < seconds_of(frame, chip) + norm) {
+            seconds_of(fused_frame, chip) < seconds_of(frame, chip) + norm_seconds(p, 1, chip)) {
             course.conv = fused;
             course.norm_after = false;
         }
     }
     course.choice = choose_kernel_for_packing(course.conv, chip, splitting);
     course.seconds = conv::kLaunchSeconds + estimated_seconds(course.conv, course.choice, chip) +
-                     (course.norm_after ? norm_seconds(p, chip) : 0);
+                     (course.norm_after ? norm_seconds(p, p.frames_out(), chip) : 0);
     if (course.choice.splits > 1) {
         course.conv.scales = course.conv.bias = course.conv.silu = course.conv.source = course.conv.relu = false;
         course.conv.output_f32 = true;
