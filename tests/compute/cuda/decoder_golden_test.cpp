@@ -1,20 +1,16 @@
-// The Wan 2.1 decoder on the CUDA lane, against the reference decoder's outputs and against itself.
+// Decoders on the CUDA lane, against the reference decoder's outputs and against itself.
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+#include <kinetograph/tests/compute/vae/decoder_golden.hpp>
 #include <kinetograph/tests/compute/vae/taehv_cases.hpp>
-#include <kinetograph/tests/golden/golden.hpp>
 
 #include <algorithm>
 
 namespace kinetograph::vae {
 namespace {
 
-// Limits of tests/golden/README.md; fp16's storage has eight times bf16's resolution.
-constexpr golden::Limit kBf16AgainstBf16All{2e-2, 0.08};
-constexpr golden::Limit kBf16AgainstFp32{2.5e-2, 0.10};
-constexpr golden::Limit kFp16AgainstFp32{4e-3, 0.02};
 // A convolution's expected error by fast sums over that by exact ones: 2.9e-3 / 2.3e-3 in bf16.
 constexpr float kFastOverExact = 1.26F;
 
@@ -29,23 +25,10 @@ std::unique_ptr<Decoder> create_decoder(accel::Device& device, const std::string
     return created ? std::move(*created) : nullptr;
 }
 
-/// Decodes the first `steps` latent frames, one a step, holds every step and the whole to `frames`, and returns it all.
-std::vector<float> expect_decodes_to(Decoder& decoder, const golden::Tensor& latents, const golden::Tensor& frames,
-                                     std::int64_t steps, golden::Limit limit) {
-    std::vector<float> all;
-    for (std::int64_t t = 0; t < steps; ++t) {
-        const auto step = decoder.step(golden::tchw(latents, t, 1));
-        EXPECT_TRUE(step) << step.error().message;
-        if (!step) return {};
-        EXPECT_EQ(step->frames.count, t == 0 ? 1 : 4);
-        EXPECT_EQ(step->frames.first, t == 0 ? 0 : 4 * t - 3);
-        EXPECT_TRUE(golden::within(step->thwc, golden::thwc(frames, step->frames.first, step->frames.count), limit))
-            << "step " << t;
-        all.insert(all.end(), step->thwc.begin(), step->thwc.end());
-    }
-    EXPECT_TRUE(golden::within(all, golden::thwc(frames, 0, 4 * steps - 3), limit)) << "whole clip";
-    return all;
-}
+using test::expect_decodes_to;
+using test::kBf16AgainstBf16All;
+using test::kBf16AgainstFp32;
+using test::kFp16AgainstFp32;
 
 using CudaDecoder = test::CudaLane;
 using CudaGpuDecoder = test::CudaGpu;
@@ -57,7 +40,7 @@ TEST_F(CudaDecoder, OfDim32InBf16MatchesTheReferenceFromTheFirstStepOn) {
     const auto latents = file.tensor("latents");
     const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", latents, Precision::Bf16);
     ASSERT_NE(decoder, nullptr);
-    expect_decodes_to(*decoder, latents, file.tensor("frames"), on_gpu() ? 2 : 1, kBf16AgainstFp32);
+    expect_decodes_to(*decoder, latents, file.tensor("frames"), kBf16AgainstFp32, on_gpu() ? 2 : 1);
 }
 
 TEST_F(CudaGpuDecoder, OfDim32InBf16MatchesTheReferenceInEveryStep) {
@@ -66,7 +49,7 @@ TEST_F(CudaGpuDecoder, OfDim32InBf16MatchesTheReferenceInEveryStep) {
     const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", latents, Precision::Bf16);
     ASSERT_NE(decoder, nullptr);
     const std::int64_t steps = latents.shape[1];
-    const auto frames = expect_decodes_to(*decoder, latents, file.tensor("frames.bf16all"), steps, kBf16AgainstBf16All);
+    const auto frames = expect_decodes_to(*decoder, latents, file.tensor("frames.bf16all"), kBf16AgainstBf16All);
     EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.fp32"), 0, 4 * steps - 3), kBf16AgainstFp32));
 }
 
@@ -76,9 +59,9 @@ TEST_F(CudaGpuDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) 
     const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", latents, Precision::Fp16);
     ASSERT_NE(decoder, nullptr);
     const auto wanted = file.tensor("frames.fp32");
-    const auto frames = expect_decodes_to(*decoder, latents, wanted, latents.shape[1], kFp16AgainstFp32);
+    const auto frames = expect_decodes_to(*decoder, latents, wanted, kFp16AgainstFp32);
     ASSERT_TRUE(decoder->reset());
-    EXPECT_EQ(expect_decodes_to(*decoder, latents, wanted, latents.shape[1], kFp16AgainstFp32), frames);
+    EXPECT_EQ(expect_decodes_to(*decoder, latents, wanted, kFp16AgainstFp32), frames);
 }
 
 void expect_traces(Decoder& decoder, const golden::File& file, std::span<const std::string> modules, std::int64_t steps,
@@ -121,11 +104,44 @@ TEST_F(CudaGpuDecoder, OfFullWidthMatchesTheReferenceInEveryStep) {
     const std::int64_t steps = latents.shape[1];
     const auto bf16 = create_decoder(*device_, "synthetic:wan2.1", latents, Precision::Bf16);
     ASSERT_NE(bf16, nullptr);
-    const auto frames = expect_decodes_to(*bf16, latents, file.tensor("frames.bf16all"), steps, kBf16AgainstBf16All);
+    const auto frames = expect_decodes_to(*bf16, latents, file.tensor("frames.bf16all"), kBf16AgainstBf16All);
     EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.fp32"), 0, 4 * steps - 3), kBf16AgainstFp32));
     const auto fp16 = create_decoder(*device_, "synthetic:wan2.1", latents, Precision::Fp16);
     ASSERT_NE(fp16, nullptr);
-    expect_decodes_to(*fp16, latents, file.tensor("frames.fp32"), steps, kFp16AgainstFp32);
+    expect_decodes_to(*fp16, latents, file.tensor("frames.fp32"), kFp16AgainstFp32);
+}
+
+TEST_F(CudaDecoder, OfEveryFamilyMatchesDiffusers) {
+    const golden::File file("families.safetensors");
+    for (const auto& [family, checkpoint] : test::family_clips()) {
+        SCOPED_TRACE(family);
+        const auto latents = file.tensor(family + ".latents"), frames = file.tensor(family + ".frames");
+        // In the second step of Wan 2.2 the model runs every kernel that later steps do.
+        const std::int64_t steps = on_gpu() ? latents.shape[1] : family == "wan2.2" ? 2 : 1;
+        for (const Precision precision : {Precision::Bf16, Precision::Fp16}) {
+            const auto decoder = create_decoder(*device_, checkpoint, latents, precision);
+            ASSERT_NE(decoder, nullptr);
+            const bool coarse = precision == Precision::Bf16;
+            expect_decodes_to(*decoder, latents, frames, coarse ? kBf16AgainstFp32 : kFp16AgainstFp32,
+                              coarse || on_gpu() ? steps : 1);
+        }
+    }
+}
+
+TEST_F(CudaDecoder, OfEveryFamilyMakesTheSameFramesInStepsOfOneAndOfFiveLatentFrames) {
+    test::expect_cuts_agree(*device_, Precision::Bf16);
+    if (on_gpu()) test::expect_cuts_agree(*device_, Precision::Fp16);
+}
+
+TEST_F(CudaGpuDecoder, OfWan22InFullWidthMatchesTheReferenceInEveryStep) {
+    const golden::File file("wan22_full.safetensors");
+    const auto latents = file.tensor("latents"), frames = file.tensor("frames.fp32");
+    for (const Precision precision : {Precision::Bf16, Precision::Fp16}) {
+        const auto decoder = create_decoder(*device_, "synthetic:wan2.2", latents, precision);
+        ASSERT_NE(decoder, nullptr);
+        expect_decodes_to(*decoder, latents, frames,
+                          precision == Precision::Bf16 ? kBf16AgainstFp32 : kFp16AgainstFp32);
+    }
 }
 
 /// Where the chip has no method of two frames at once, sums are exact.
@@ -136,7 +152,7 @@ TEST_F(CudaGpuDecoder, OfFullWidthWithFastSumsMatchesTheReferenceInEveryStep) {
          {std::pair(Precision::Bf16, kBf16AgainstFp32), std::pair(Precision::Fp16, kFp16AgainstFp32)}) {
         const auto decoder = create_decoder(*device_, "synthetic:wan2.1", latents, precision, conv::Sums::Fast);
         ASSERT_NE(decoder, nullptr);
-        expect_decodes_to(*decoder, latents, file.tensor("frames.fp32"), latents.shape[1],
+        expect_decodes_to(*decoder, latents, file.tensor("frames.fp32"),
                           {kFastOverExact * limit.relative_l2, kFastOverExact * limit.max_abs});
     }
 }

@@ -1,21 +1,22 @@
-// The whole small Wan 2.1 decoder on the HIP lane, against the reference decoder's outputs.
+// Whole small decoders on the HIP lane, against the reference decoder's outputs.
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/tests/compute/hip/hip_lane.hpp>
+#include <kinetograph/tests/compute/vae/decoder_golden.hpp>
 #include <kinetograph/tests/compute/vae/taehv_cases.hpp>
-#include <kinetograph/tests/golden/golden.hpp>
 #include <kinetograph/tests/sanitizers.hpp>
 
 namespace kinetograph::vae {
 namespace {
 
-// Limits of tests/golden/README.md.
-constexpr golden::Limit kBf16AgainstBf16All{2e-2, 0.08};
-constexpr golden::Limit kBf16AgainstFp32{2.5e-2, 0.10};
+using test::kBf16AgainstBf16All;
+using test::kBf16AgainstFp32;
+using test::kFp16AgainstFp32;
 
 class HipDecoder : public test::HipLane {
   protected:
-    std::unique_ptr<Decoder> decoder(const golden::Tensor& latents, Precision precision) {
-        const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=32").value();
+    std::unique_ptr<Decoder> decoder(const golden::Tensor& latents, Precision precision,
+                                     const std::string& name = "synthetic:wan2.1,dim=32") {
+        const auto checkpoint = Checkpoint::open(name).value();
         const auto model =
             Model::create(*device_, checkpoint, {.precision = precision, .latents = LatentScale::Raw, .clamp = false});
         auto created = Decoder::create(model.value(), {latents.shape[2], latents.shape[3]});
@@ -54,7 +55,7 @@ TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
     ASSERT_NE(decoder, nullptr);
     const std::int64_t steps = test::kAddressSanitized ? 1 : 2;
     const auto frames = decode(*decoder, latents, steps);
-    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames"), 0, 4 * steps - 3), {4e-3, 0.02}));
+    EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames"), 0, 4 * steps - 3), kFp16AgainstFp32));
     ASSERT_TRUE(decoder->reset());
     const auto replays = [&] { return control_ == nullptr ? 0 : control_->calls("hipGraphLaunch"); };
     const auto before = replays();
@@ -68,7 +69,27 @@ TEST_F(HipDecoder, OfTheTaehvFamilyMatchesAtSmallWidths) {
     for (const auto dtype : {tensor::DType::BF16, tensor::DType::F16}) expect_taehv_units({*device_, dtype});
     if (test::kAddressSanitized) return;
     expect_taehv_of_blocks(*device_, Precision::Bf16, kBf16AgainstFp32);
-    expect_taehv_of_blocks(*device_, Precision::Fp16, {4e-3, 0.02});
+    expect_taehv_of_blocks(*device_, Precision::Fp16, kFp16AgainstFp32);
+}
+
+TEST_F(HipDecoder, OfEveryFamilyMatchesDiffusers) {
+    if (test::kAddressSanitized) GTEST_SKIP() << "takes minutes where the address sanitizer watches";
+    const golden::File file("families.safetensors");
+    for (const auto& [family, checkpoint] : test::family_clips()) {
+        SCOPED_TRACE(family);
+        const auto latents = file.tensor(family + ".latents"), frames = file.tensor(family + ".frames");
+        const auto bf16 = decoder(latents, Precision::Bf16, checkpoint);
+        ASSERT_NE(bf16, nullptr);
+        test::expect_decodes_to(*bf16, latents, frames, kBf16AgainstFp32, family == "wan2.2" ? 2 : 1);
+        const auto fp16 = decoder(latents, Precision::Fp16, checkpoint);
+        ASSERT_NE(fp16, nullptr);
+        test::expect_decodes_to(*fp16, latents, frames, kFp16AgainstFp32, 1);
+    }
+}
+
+TEST_F(HipDecoder, OfEveryFamilyMakesTheSameFramesInStepsOfOneAndOfFiveLatentFrames) {
+    if (test::kAddressSanitized) GTEST_SKIP() << "takes minutes where the address sanitizer watches";
+    test::expect_cuts_agree(*device_, Precision::Bf16);
 }
 
 TEST_F(HipDecoder, TracesAModuleWithoutDisturbingTheClip) {

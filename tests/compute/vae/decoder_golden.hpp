@@ -1,9 +1,11 @@
-// What the decoders of every family are held to on the CPU: reference frames step by step, and modules.
+// What the decoders of every family are held to: reference frames step by step, and modules.
 #pragma once
 
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
+
+#include <algorithm>
 
 namespace kinetograph::test {
 
@@ -49,6 +51,48 @@ inline std::vector<float> expect_decodes_to(vae::Decoder& decoder, const golden:
 inline std::vector<float> expect_decodes_to(vae::Decoder& decoder, const golden::Tensor& latents,
                                             const golden::Tensor& frames, golden::Limit limit) {
     return expect_decodes_to(decoder, latents, frames, limit, latents.shape[1]);
+}
+
+/// Small clips of odd sides by diffusers: FAMILY.latents and FAMILY.frames of families.safetensors.
+struct FamilyClip {
+    std::string family, checkpoint;
+};
+inline const std::vector<FamilyClip>& family_clips() {
+    static const std::vector<FamilyClip> clips{{"wan2.2", "synthetic:wan2.2,dim=16"},
+                                               {"lightvae", "synthetic:lightvae"},
+                                               {"qwen-image", "synthetic:qwen-image,dim=16"}};
+    return clips;
+}
+
+/// All frames of as many latent frames of 2 x 1 pixels as the cut has, in steps of `cut` latent frames each.
+inline std::vector<float> decode_in_steps(accel::Device& device, const std::string& checkpoint,
+                                          vae::Precision precision, const std::vector<std::int64_t>& cut) {
+    const auto opened = vae::Checkpoint::open(checkpoint).value();
+    const auto model = vae::Model::create(device, opened, {.precision = precision}).value();
+    const auto decoder =
+        vae::Decoder::create(model, {2, 1}, {.max_frames = *std::max_element(cut.begin(), cut.end())}).value();
+    std::vector<float> frames;
+    std::int64_t next = 0;
+    for (const std::int64_t count : cut) {
+        std::vector<float> latents(static_cast<std::size_t>(count * opened.z_dim() * 2));
+        for (float& value : latents) value = static_cast<float>(next++ * 7919 % 2003 - 1001) / 500;
+        const auto step = decoder->step(latents, count);
+        EXPECT_TRUE(step) << step.error().message;
+        if (!step) return {};
+        frames.insert(frames.end(), step->thwc.begin(), step->thwc.end());
+    }
+    return frames;
+}
+
+/// The frames of narrow decoders are the same bits in steps of 1 and of 5 latent frames after a first one.
+inline void expect_cuts_agree(accel::Device& device, vae::Precision precision) {
+    for (const std::string checkpoint :
+         {"synthetic:wan2.2,dim=8", "synthetic:lightvae,dim=8", "synthetic:taew2.1,dim=8"}) {
+        SCOPED_TRACE(checkpoint);
+        const auto singly = decode_in_steps(device, checkpoint, precision, std::vector<std::int64_t>(6, 1));
+        EXPECT_FALSE(singly.empty());
+        EXPECT_EQ(decode_in_steps(device, checkpoint, precision, {1, 5}), singly);
+    }
 }
 
 /// The outputs of `modules` in step 0 and step 1; conv2's golden holds both steps in one tensor.
