@@ -33,6 +33,7 @@ Result<void> CallersStreams::wait(void* stream, const interop::TimelinePoint& po
     const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
     adopted->stream->wait(point.timeline, point.value);
+    adopted->stream->signal(adopted->timeline, ++adopted->value);  // tells when the stream has passed the wait
     return adopted->stream->noted();
 }
 

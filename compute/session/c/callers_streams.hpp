@@ -9,7 +9,8 @@
 
 namespace kinetograph::c {
 
-/// Thread-safe. A stream is adopted when it is named first, and stays adopted.
+/// Thread-safe. A stream is adopted when it is named first, and stays adopted. Its owner may destroy it before this
+/// goes.
 class CallersStreams {
   public:
     explicit CallersStreams(accel::Device& device) : device_(device) {}
@@ -27,7 +28,7 @@ class CallersStreams {
     struct Adopted {
         std::shared_ptr<graph::Timeline> timeline;
         std::uint64_t value = 0;
-        std::unique_ptr<accel::Stream> stream;  ///< last: its work ends before the timeline goes
+        std::unique_ptr<accel::Stream> stream;  ///< last: it has passed its signals before the timeline goes
     };
     Result<Adopted*> find(void* stream) KG_REQUIRES(mutex_);
 

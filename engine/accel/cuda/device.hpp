@@ -22,7 +22,8 @@ Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library = {})
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options = {});
 
 /// A CUstream of the caller's, of the device's primary context, as a stream of `device`: our work takes its place among
-/// theirs. It stays the caller's and outlives the result. Errors: InvalidArgument (a device of another kind, a stream
+/// theirs. It stays the caller's, who may destroy it once nothing more is enqueued; then the result only waits for the
+/// signals that it was given. Errors: InvalidArgument (a device of another kind, a stream
 /// of another context), what the driver says.
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 

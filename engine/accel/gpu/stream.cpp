@@ -20,8 +20,23 @@ std::unique_ptr<GpuStream> GpuStream::adopt(std::shared_ptr<Context> context, st
 
 GpuStream::~GpuStream() {
     if (capture_) (void)end_capture();
-    (void)context_->synchronize(handle_);  // its error has no caller to return to
-    if (ownership_ == Ownership::Ours) context_->release(handle_);
+    if (ownership_ == Ownership::Callers) {
+        wait_for_promises();
+    } else {
+        (void)context_->synchronize(handle_);  // its error has no caller to return to
+        context_->release(handle_);
+    }
+}
+
+/// Until the stream has passed its signals, or the device is lost. Does not touch the stream, which its owner may have
+/// destroyed.
+void GpuStream::wait_for_promises() const {
+    const Lock lock(references_mutex_);
+    for (const auto& [timeline, reference] : references_) {
+        if (reference.promised == 0 || reference.owed) continue;
+        while (!timeline->wait(reference.promised, graph::kPatience))
+            if (!context_->is_idle(nullptr)) return;
+    }
 }
 
 template <class Own, class Object>

@@ -17,7 +17,8 @@ Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library = {})
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options = {});
 
 /// A hipStream_t of the caller's, of the same GPU, as a stream of `device`: our work is ordered with theirs. It
-/// stays the caller's and outlives the result. Errors: InvalidArgument (a device of another kind).
+/// stays the caller's, who may destroy it once nothing more is enqueued; then the result only waits for the signals
+/// that it was given. Errors: InvalidArgument (a device of another kind).
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 
 }  // namespace kinetograph::accel::hip

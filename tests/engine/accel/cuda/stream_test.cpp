@@ -5,6 +5,8 @@
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/engine/accel/scaled_values.hpp>
 
+#include <thread>
+
 namespace kinetograph::accel::cuda {
 namespace {
 
@@ -133,6 +135,25 @@ TEST_F(CudaStreams, AStreamOfTheCallersTakesOurWorkInItsOrderAndStaysTheCallers)
     const auto values = read(*b);
     EXPECT_EQ(values.at(3), 0.F);
     EXPECT_EQ(values.at(4), 8.F);
+}
+
+TEST_F(CudaStreams, AStreamOfTheCallersMayBeDestroyedWhileItsSignalsAreWaitedFor) {
+    auto theirs = std::make_unique<CallersStream>(library);
+    const auto made = *device->create_timeline(), asked = *device->create_timeline();
+    auto adopted = std::move(*adopt_stream(*device, "the caller's", theirs->handle()));
+    adopted->wait(asked, 1);
+    enqueue(*adopted, "ours", params(*a, *b, 2, 0));
+    adopted->signal(made, 1);
+    std::thread ends([&] { adopted.reset(); });
+    asked->signal(1);
+    ends.join();
+    EXPECT_EQ(made->value(), 1U);
+
+    adopted = std::move(*adopt_stream(*device, "the caller's", theirs->handle()));
+    adopted->signal(made, 2);
+    ASSERT_TRUE(made->wait(2));
+    theirs.reset();
+    adopted.reset();  // the fixture counts complaints about streams that are not there
 }
 
 TEST_F(CudaStreams, AStreamOfTheCallersHandsOverByATimelineAndTheHostNeverWaits) {
