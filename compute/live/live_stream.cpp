@@ -43,6 +43,7 @@ class ReadingStream final : public LiveStream {
     std::optional<Nanoseconds> decoded_at(const FrameRecord& record) const override {
         return decoding_->decoded_at(record);
     }
+    std::optional<bool> is_finite(const FrameRecord& record) const override { return decoding_->is_finite(record); }
     void collect() override { decoding_->collect(); }
     LiveStats live() const override;
 

@@ -75,11 +75,17 @@ bool store_pixels(const std::byte* input, std::byte* output, std::int64_t pixels
     return residue != 0;
 }
 
+float latent_value(const UnpackLatent& work, std::int64_t index) {
+    if (work.latent_dtype == DType::F32) return reinterpret_cast<const float*>(work.latent)[index];
+    const std::uint16_t bits = reinterpret_cast<const std::uint16_t*>(work.latent)[index];
+    return work.latent_dtype == DType::F16 ? tensor::from_f16(bits) : tensor::from_bf16(bits);
+}
+
 void unpack_pixel(const UnpackLatent& work, std::int64_t pixel) {
     for (std::int64_t c = 0; c < work.channels; ++c) {
         const float scale = work.scale != nullptr ? work.scale[c] : 1.0F;
         const float shift = work.shift != nullptr ? work.shift[c] : 0.0F;
-        float value = work.latent[c * work.pixels + pixel] * scale + shift;
+        float value = latent_value(work, c * work.pixels + pixel) * scale + shift;
         if (work.soft_limit != 0) value = work.soft_limit * std::tanh(value / work.soft_limit);
         const std::int64_t index = pixel * work.channels + c;
         if (work.dtype == DType::F32) {
@@ -98,6 +104,12 @@ std::uint8_t to_unorm8(float value) {
     return static_cast<std::uint8_t>(std::min(half_up, 255.0F));
 }
 
+Result<void> check_latent_dtype(std::string_view pass_name, DType dtype) {
+    if (dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16) return {};
+    return fail(ErrorCode::InvalidArgument, "pass \"{}\": latents of {}, wanted F32, F16 or BF16", pass_name,
+                tensor::to_string(dtype));
+}
+
 Result<void> enqueue_unpack_latent(accel::Stream& stream, std::string_view pass_name, const UnpackLatent& work) {
     if (work.pixels < 1 || work.channels < 1) {
         return fail(ErrorCode::InvalidArgument, "pass \"{}\": a latent of {} pixels and {} channels", pass_name,
@@ -107,6 +119,7 @@ Result<void> enqueue_unpack_latent(accel::Stream& stream, std::string_view pass_
         return fail(ErrorCode::InvalidArgument, "pass \"{}\": a latent unpacked to {}, wanted F32 or BF16", pass_name,
                     tensor::to_string(work.dtype));
     }
+    KG_CHECK(check_latent_dtype(pass_name, work.latent_dtype));
     stream.enqueue(pass_name, [work]() -> Result<void> {
 #pragma omp parallel for schedule(static)
         for (std::int64_t pixel = 0; pixel < work.pixels; ++pixel) unpack_pixel(work, pixel);

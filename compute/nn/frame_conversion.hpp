@@ -12,14 +12,17 @@ namespace kinetograph::nn {
 /// out[pixel][c] = soft(latent[c][pixel] * scale[c] + shift[c]), rounded once to dtype; soft(x) = soft_limit *
 /// tanh(x / soft_limit).
 struct UnpackLatent {
-    const float* latent = nullptr;  ///< [channels, pixels] float32, read when the stream gets there
-    std::byte* output = nullptr;    ///< [pixels, channels]
+    const std::byte* latent = nullptr;  ///< [channels, pixels], read when the stream gets there
+    std::byte* output = nullptr;        ///< [pixels, channels]
     std::int64_t pixels = 0, channels = 0;
-    const float* scale = nullptr;               ///< [channels], on the device; null: 1
-    const float* shift = nullptr;               ///< [channels], on the device; null: 0
-    tensor::DType dtype = tensor::DType::BF16;  ///< of the output, F32 or BF16
-    float soft_limit = 0;                       ///< 0: none
+    const float* scale = nullptr;                     ///< [channels], on the device; null: 1
+    const float* shift = nullptr;                     ///< [channels], on the device; null: 0
+    tensor::DType dtype = tensor::DType::BF16;        ///< of the output, F32 or BF16
+    float soft_limit = 0;                             ///< 0: none
+    tensor::DType latent_dtype = tensor::DType::F32;  ///< F32, F16 or BF16
 };
+/// Errors: InvalidArgument (latents are F32, F16 or BF16), naming the pass.
+Result<void> check_latent_dtype(std::string_view pass_name, tensor::DType dtype);
 /// On the CPU; see Operators for any device. Errors: InvalidArgument, naming the pass.
 Result<void> enqueue_unpack_latent(accel::Stream& stream, std::string_view pass_name, const UnpackLatent& work);
 

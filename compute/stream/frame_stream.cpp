@@ -54,7 +54,7 @@ struct UploadedClip {
         return made;
     }
     LatentFrame frame(std::int64_t index) const {
-        return {latents->data() + static_cast<std::uint64_t>(index) * frame_bytes, frame_bytes, {}};
+        return {latents->data() + static_cast<std::uint64_t>(index) * frame_bytes, frame_bytes};
     }
 };
 
@@ -87,6 +87,7 @@ class DecodingStream final : public FrameStream {
     std::optional<Nanoseconds> decoded_at(const FrameRecord& record) const override {
         return decoder_->decoded_at(record);
     }
+    std::optional<bool> is_finite(const FrameRecord& record) const override { return decoder_->is_finite(record); }
     void collect() override { decoder_->collect(); }
 
   private:
@@ -335,7 +336,7 @@ Result<bool> DecodingStream::push(std::span<const float> latent, Nanoseconds tim
     }
     std::memcpy(staging.memory->host_data(), latent.data(), latent.size_bytes());
     KG_TRY(const bool pushed,
-           push({staging.memory->data(), latent_bytes_, {}}, std::max(until - host_now(), Nanoseconds{})));
+           push({staging.memory->data(), latent_bytes_}, std::max(until - host_now(), Nanoseconds{})));
     if (!pushed) return false;
     staging.read = decoder_->newest();
     next_staging_ = (next_staging_ + 1) % staging_.size();
@@ -356,7 +357,7 @@ Result<std::optional<FrameRecord>> DecodingStream::take_now() {
     auto error = ended_with();
     if (error && error->code == ErrorCode::Cancelled) return fail(std::move(*error));
     KG_TRY(auto record, with_good_status(decoder_->ring().try_take_ready()));
-    if (record) record->is_finite = decoder_->is_finite(*record);
+    if (record) record->is_finite = decoder_->is_finite(*record).value_or(true);
     // Frames that wait for a lost device are never decoded.
     const bool is_last = error && (error->code == ErrorCode::DeviceLost || decoder_->ring().stats().waiting == 0);
     if (!record && is_last) return fail(std::move(*error));

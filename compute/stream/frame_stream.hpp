@@ -106,6 +106,8 @@ class FrameStream {
     /// When the accelerator was done with the step that made `record`; nothing while it is not, and for a record of
     /// long ago.
     virtual std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const = 0;
+    /// Whether the step that made `record`, which is held, made finite values only; nothing while it runs.
+    virtual std::optional<bool> is_finite(const interop::FrameRecord& record) const = 0;
     /// Brings the spans of everything that has completed to the recorders, also while nothing new is decoded.
     virtual void collect() = 0;
 };

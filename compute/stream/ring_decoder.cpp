@@ -117,22 +117,32 @@ Result<void> RingDecoder::make_copies(vae::StepFrames frames) {
     return {};
 }
 
-/// One for each step of which a frame may wait, two that are on their way, and the one to come.
+/// One for each slot, which may all be of different steps, and one for the step to come.
 Result<void> RingDecoder::make_flags() {
-    const std::uint64_t bytes = (std::uint64_t{options_.slots} + 3) * sizeof(std::uint32_t);
+    const std::uint64_t bytes = (std::uint64_t{options_.slots} + 1) * sizeof(std::uint32_t);
     KG_TRY(flags_, bridge_.accelerator().allocate_pinned("not finite", bytes));
+    flag_of_slot_.resize(options_.slots);
     return {};
 }
 
-graph::Physical RingDecoder::flag_of(std::uint64_t step) const {
-    const std::uint64_t offset = step % (options_.slots + 3) * sizeof(std::uint32_t);
-    return {reinterpret_cast<std::uintptr_t>(flags_->data() + offset), 0, sizeof(std::uint32_t)};
+graph::Physical RingDecoder::flag(std::size_t index) const {
+    const std::byte* address = flags_->data() + index * sizeof(std::uint32_t);
+    return {reinterpret_cast<std::uintptr_t>(address), 0, sizeof(std::uint32_t)};
 }
 
-bool RingDecoder::is_finite(const interop::FrameRecord& record) const {
+/// That of no slot, so of no frame that is waiting or held. Nor of a step that may still run: the newest one's slots
+/// have its flag until the next step is published, and step() waits for those before it.
+std::size_t RingDecoder::unused_flag() const {
+    std::size_t index = 0;
+    while (std::ranges::find(flag_of_slot_, index) != flag_of_slot_.end()) ++index;
+    return index;
+}
+
+/// What publish() has noted of a slot stays as it is until the slot was released.
+std::optional<bool> RingDecoder::is_finite(const interop::FrameRecord& record) const {
+    if (!bridge_.has_reached(record.ready)) return std::nullopt;
     std::uint32_t flag = 0;
-    const std::uint64_t index = record.label.step % (options_.slots + 3);
-    std::memcpy(&flag, flags_->host_data() + index * sizeof(flag), sizeof(flag));
+    std::memcpy(&flag, flags_->host_data() + flag_of_slot_[record.slot] * sizeof(flag), sizeof(flag));
     return flag == 0;
 }
 
@@ -144,18 +154,18 @@ graph::Physical RingDecoder::place_of(std::size_t frame) const {
     return {reinterpret_cast<std::uintptr_t>(slot.host->data()), 0, slot.host->bytes()};
 }
 
-Result<void> RingDecoder::declare(StepGraph& step, const graph::Physical& latents) {
+Result<void> RingDecoder::declare(StepGraph& step, const graph::Physical& latents, tensor::DType dtype) {
     vae::Clip& clip = runner_->clip();
     const bool in_host_memory = options_.storage == FrameRingDesc::Storage::Host;
     const auto domain = in_host_memory ? graph::MemoryDomain::Accelerator : graph::MemoryDomain::Shared;
-    step.latents = clip.import_latents(step.frame, latents);
+    step.latents = clip.import_latents(step.frame, latents, 1, dtype);
     for (std::size_t i = 0; !copies_ahead() && i < slots_.size(); ++i)
         step.places.push_back(step.frame.import_buffer(fmt::format("frame {}", i),
                                                        clip.frame_desc(options_.format, domain), place_of(i)));
-    step.not_finite = step.frame.import_buffer("not finite", {sizeof(std::uint32_t), 4}, flag_of(step_number_ + 1));
+    step.not_finite = step.frame.import_buffer("not finite", {sizeof(std::uint32_t), 4}, flag(newest_flag_));
     KG_TRY(const auto frames,
            clip.declare(
-               step.frame, step.latents,
+               step.frame, {step.latents, dtype},
                {.format = options_.format, .domain = domain, .places = step.places, .not_finite = step.not_finite}));
     if (copies_ahead()) declare_copies(step.frame, frames);
     return {};
@@ -164,17 +174,17 @@ Result<void> RingDecoder::declare(StepGraph& step, const graph::Physical& latent
 /// The graph of the clip's next step, on this latent frame and the slots that were acquired.
 Result<RingDecoder::StepGraph*> RingDecoder::bound_graph(const LatentFrame& latent) {
     KG_TRY(const auto kind, clip().next());
-    newest_ = kind;
+    newest_ = {kind, latent.dtype};
     const graph::Physical latents{reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes};
-    const auto [it, added] = steps_.try_emplace(kind);
+    const auto [it, added] = steps_.try_emplace(newest_);
     StepGraph& step = it->second;
     if (added)
-        if (auto declared = declare(step, latents); !declared) {
+        if (auto declared = declare(step, latents, latent.dtype); !declared) {
             steps_.erase(it);
             return fail(std::move(declared.error()));
         }
     step.frame.rebind(step.latents, latents, bridge_.import_point(latent.ready));
-    step.frame.rebind(step.not_finite, flag_of(step_number_ + 1));
+    step.frame.rebind(step.not_finite, flag(newest_flag_));
     for (std::size_t i = 0; i < step.places.size(); ++i)
         step.frame.rebind(step.places[i], place_of(i), copying_ ? graph::Point{} : reusable(i));
     if (copies_ahead()) rebind_images(step.frame);
@@ -275,9 +285,9 @@ Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout
 Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     const Nanoseconds begin = host_now();
     accel::Stream& stream = runner_->lane().stream();
+    newest_flag_ = unused_flag();
+    std::memset(flags_->host_data() + newest_flag_ * sizeof(std::uint32_t), 0, sizeof(std::uint32_t));
     KG_TRY(auto* step, bound_graph(latent));
-    const graph::Physical flag = flag_of(step_number_ + 1);
-    std::memset(flags_->host_data() + (flag.object - reinterpret_cast<std::uintptr_t>(flags_->data())), 0, flag.bytes);
     const Lock enqueuing(clock_.enqueuing());
     KG_CHECK(clock_.begin(stream));
     KG_TRY(auto enqueued, runner_->execute(step->frame));
@@ -310,6 +320,7 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.frames.first + static_cast<std::int64_t>(i);
         const Nanoseconds due(std::llround(static_cast<double>(index) * 1e9 / options_.fps));
+        flag_of_slot_[slots_[i].index] = newest_flag_;
         ring_->publish(slots_[i], {index, due, step_number_}, ready);
     }
     slots_.clear();

@@ -37,9 +37,10 @@ struct RingDecoderOptions {
 /// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
 /// other allocation of the same context.
 struct LatentFrame {
-    const std::byte* address = nullptr;  ///< [z_dim, h, w] float32, untouched until the step has read it
-    std::uint64_t bytes = 0;             ///< at least of that much
-    interop::TimelinePoint ready;        ///< when its values are there; nothing: they are
+    const std::byte* address = nullptr;        ///< [z_dim, h, w], untouched until the step has read it
+    std::uint64_t bytes = 0;                   ///< at least of that much
+    interop::TimelinePoint ready{};            ///< when its values are there; nothing: they are
+    tensor::DType dtype = tensor::DType::F32;  ///< F32, F16 or BF16
 };
 
 /// What became of a call to RingDecoder::step().
@@ -94,8 +95,8 @@ class RingDecoder {
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
         return clock_.end_of(record.label.step);
     }
-    /// Whether the step that made `record`, which is done, made finite values only. While the frame waits in the ring.
-    bool is_finite(const interop::FrameRecord& record) const;
+    /// Whether the step that made `record` made finite values only; nothing until it is done. While the frame is held.
+    std::optional<bool> is_finite(const interop::FrameRecord& record) const;
     /// Waits for the steps that were enqueued. Errors: the first one of those steps.
     Result<void> wait_for_steps() const { return runner_->lane().stream().synchronize(); }
     /// When the frames of the newest step are ready; nothing before the first.
@@ -104,7 +105,8 @@ class RingDecoder {
     void collect();
 
   private:
-    /// One kind of step, declared once. What it imports lies elsewhere in every step.
+    using StepVariant = std::pair<vae::StepKind, tensor::DType>;  ///< the second of its latents
+    /// One variant of a step, declared once. What it imports lies elsewhere in every step.
     struct StepGraph {
         graph::FrameGraph frame;
         graph::Buffer latents, not_finite;
@@ -118,9 +120,10 @@ class RingDecoder {
     Result<void> make_flags();
     Result<void> make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size);
     bool copies_ahead() const { return copying_ && options_.copies == Copies::Ahead; }
-    graph::Physical flag_of(std::uint64_t step) const;
+    graph::Physical flag(std::size_t index) const;
+    std::size_t unused_flag() const;
     graph::Physical place_of(std::size_t frame) const;
-    Result<void> declare(StepGraph& step, const graph::Physical& latents);
+    Result<void> declare(StepGraph& step, const graph::Physical& latents, tensor::DType dtype);
     Result<StepGraph*> bound_graph(const LatentFrame& latent);
     void declare_copies(graph::FrameGraph& frame, std::span<const graph::Buffer> frames);
     void rebind_images(graph::FrameGraph& frame);
@@ -139,9 +142,11 @@ class RingDecoder {
     std::unique_ptr<interop::FrameRing> ring_;
     std::unique_ptr<vulkan::VulkanLane> copying_;                 ///< null in a ring of buffers
     std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, with Copies::OnceDecoded
-    std::unique_ptr<accel::Memory> flags_;                        ///< pinned: [step number % of them] -> not finite
-    std::map<vae::StepKind, StepGraph> steps_;
-    vae::StepKind newest_;                                     ///< of the newest step
+    std::unique_ptr<accel::Memory> flags_;                        ///< pinned: each of one step, 1: not finite
+    std::vector<std::size_t> flag_of_slot_;                       ///< [slot] -> that of the step that made its frame
+    std::size_t newest_flag_ = 0;                                 ///< that of the newest step
+    std::map<StepVariant, StepGraph> steps_;
+    StepVariant newest_;                                       ///< of the newest step
     std::map<std::size_t, std::vector<graph::Image>> images_;  ///< [frames of a step] -> imports of its graph
     std::map<std::size_t, graph::FrameGraph> copies_;          ///< OnceDecoded: [frames of a step] -> its graph
     std::unique_ptr<vae::ClipRunner> runner_;                  ///< waits at its end, before what its steps use goes

@@ -21,11 +21,13 @@ Result<StepKind> Clip::next(std::int64_t latent_frames) const {
     return StepKind{first, latent_frames};
 }
 
-std::uint64_t Clip::latent_bytes() const { return input_bytes(model_->network(), plans_->size, 1); }
+std::uint64_t Clip::latent_bytes(tensor::DType dtype) const {
+    return input_bytes(model_->network(), plans_->size, 1, dtype);
+}
 
-graph::Buffer Clip::import_latents(graph::FrameGraph& graph, const graph::Physical& memory,
-                                   std::int64_t latent_frames) const {
-    const std::uint64_t bytes = input_bytes(model_->network(), plans_->size, latent_frames);
+graph::Buffer Clip::import_latents(graph::FrameGraph& graph, const graph::Physical& memory, std::int64_t latent_frames,
+                                   tensor::DType dtype) const {
+    const std::uint64_t bytes = input_bytes(model_->network(), plans_->size, latent_frames, dtype);
     return graph.import_buffer("latents", {bytes, 16, graph::MemoryDomain::Accelerator}, memory);
 }
 
@@ -34,7 +36,7 @@ graph::BufferDesc Clip::frame_desc(FrameFormat format, graph::MemoryDomain domai
     return {static_cast<std::uint64_t>(frames.width * frames.height) * bytes_per_pixel(format), 256, domain};
 }
 
-Result<std::vector<graph::Buffer>> Clip::declare_step(graph::FrameGraph& graph, graph::Buffer latents,
+Result<std::vector<graph::Buffer>> Clip::declare_step(graph::FrameGraph& graph, const LatentBuffer& latents,
                                                       const StepOutput& output, std::int64_t latent_frames) {
     KG_TRY(const auto kind, next(latent_frames));
     const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
@@ -43,12 +45,12 @@ Result<std::vector<graph::Buffer>> Clip::declare_step(graph::FrameGraph& graph, 
     return model_->declare(graph, plans_->size, kind, find_kept, latents, output);
 }
 
-Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, graph::Buffer latents,
+Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, const LatentBuffer& latents,
                                                  const ClipFrames& frames, std::int64_t latent_frames) {
     return declare_step(graph, latents, frames, latent_frames);
 }
 
-Result<void> Clip::declare(graph::FrameGraph& graph, graph::Buffer latents, const ClipValues& values,
+Result<void> Clip::declare(graph::FrameGraph& graph, const LatentBuffer& latents, const ClipValues& values,
                            std::int64_t latent_frames) {
     KG_CHECK(declare_step(graph, latents, values, latent_frames));
     return {};

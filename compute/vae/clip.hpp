@@ -27,19 +27,19 @@ class Clip {
     /// The kind of the next step, on `latent_frames`. Errors: InvalidArgument (more than the plans are for, a second
     /// step where a clip is one).
     Result<StepKind> next(std::int64_t latent_frames = 1) const;
-    /// A step's latents, [latent_frames, z_dim, h, w] float32, where the device addresses them.
+    /// A step's latents, [latent_frames, z_dim, h, w] of `dtype`, where the device addresses them.
     graph::Buffer import_latents(graph::FrameGraph& graph, const graph::Physical& memory,
-                                 std::int64_t latent_frames = 1) const;
+                                 std::int64_t latent_frames = 1, tensor::DType dtype = tensor::DType::F32) const;
     /// One frame, for ClipFrames::places.
     graph::BufferDesc frame_desc(FrameFormat format,
                                  graph::MemoryDomain domain = graph::MemoryDomain::Accelerator) const;
-    /// Adds the passes of the next step to `graph`: they decode the contents `latents`, read the frames kept and keep
+    /// Adds the passes of the next step to `graph`: they decode `latents`, read the frames kept and keep
     /// new ones. Returns the contents of the frames, one buffer each. After the execution advance(), or, if that
     /// failed, reset(). Errors: those of next() and declare_step().
-    Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, graph::Buffer latents,
+    Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const LatentBuffer& latents,
                                                const ClipFrames& frames = {}, std::int64_t latent_frames = 1);
     /// The same with all frames in one piece of memory that the host reads.
-    Result<void> declare(graph::FrameGraph& graph, graph::Buffer latents, const ClipValues& values,
+    Result<void> declare(graph::FrameGraph& graph, const LatentBuffer& latents, const ClipValues& values,
                          std::int64_t latent_frames = 1);
     /// A step has been submitted: the next one goes on where it ends. Returns which frames of the clip it makes.
     FrameRange advance(std::int64_t latent_frames = 1);
@@ -49,7 +49,7 @@ class Clip {
     Model& model() const { return *model_; }
     const StepPlans& plans() const { return *plans_; }
     LatentSize latent_size() const { return {plans_->size.height, plans_->size.width}; }
-    std::uint64_t latent_bytes() const;  ///< of one latent frame
+    std::uint64_t latent_bytes(tensor::DType dtype = tensor::DType::F32) const;  ///< of one latent frame
     StepFrames step_frames() const { return model_->step_frames(latent_size()); }
     /// What a step of that kind makes.
     nn::Extent output(StepKind kind) const { return output_shape(model_->network(), plans_->size, kind); }
@@ -62,7 +62,7 @@ class Clip {
 
   private:
     Clip(std::shared_ptr<Model> model, const StepPlans& plans) : model_(std::move(model)), plans_(&plans) {}
-    Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& graph, graph::Buffer latents,
+    Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& graph, const LatentBuffer& latents,
                                                     const StepOutput& output, std::int64_t latent_frames);
 
     std::shared_ptr<Model> model_;

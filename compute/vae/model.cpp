@@ -289,7 +289,7 @@ StackMemory Model::memory_locked(const StepPlans& plans) const {
 }
 
 Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                                  const FindKept& find_kept, graph::Buffer latents,
+                                                  const FindKept& find_kept, const LatentBuffer& latents,
                                                   const StepOutput& output) {
     const Lock lock(mutex_);
     KG_TRY(auto declared,

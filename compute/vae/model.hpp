@@ -86,7 +86,7 @@ class Model {
 
     /// Adds the passes of one step to `graph`. Errors: those of declare_step().
     Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                               const FindKept& find_kept, graph::Buffer latents,
+                                               const FindKept& find_kept, const LatentBuffer& latents,
                                                const StepOutput& output);
 
     accel::Device& device() const { return device_; }

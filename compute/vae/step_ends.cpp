@@ -22,10 +22,12 @@ Result<void> check_latents(const graph::FrameGraph& frame, graph::Buffer latents
 
 }  // namespace
 
-Result<Tensor> unpack_latents(const StepContext& step, graph::Buffer latents, const nn::Extent& shape, bool anew) {
+Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape,
+                              bool anew) {
     const Tensor out = tensor_of(shape, step.network.dtype);
-    KG_CHECK(check_latents(step.frame, latents,
-                           static_cast<std::uint64_t>(out.frames * out.pixels() * out.channels) * sizeof(float)));
+    const std::uint64_t frame_bytes =
+        static_cast<std::uint64_t>(out.pixels() * out.channels) * tensor::bytes_per_element(latents.dtype);
+    KG_CHECK(check_latents(step.frame, latents.buffer, static_cast<std::uint64_t>(out.frames) * frame_bytes));
     KG_TRY(const auto* scale, step.parameters.constant("latents.scale", step.network.scale));
     KG_TRY(const auto* shift, step.parameters.constant("latents.shift", step.network.shift));
     struct Data {
@@ -35,18 +37,18 @@ Result<Tensor> unpack_latents(const StepContext& step, graph::Buffer latents, co
     const Data& data = step.frame.add_pass<Data>(
         "unpack_latents", Lane::Accelerator,
         [&](graph::PassBuilder& pass, Data& d) {
-            d.in = pass.read(latents, Access::KernelRead);
+            d.in = pass.read(latents.buffer, Access::KernelRead);
             d.out = create(pass, "unpack_latents", out);
             if (anew) pass.run_anew();
         },
-        [operators = &step.operators, scale, shift, soft_limit = nn::input_limit(step.network.network)](
-            const Data& d, accel::PassContext& lane) {
-            const auto* source = reinterpret_cast<const float*>(lane.address(d.in));
+        [operators = &step.operators, scale, shift, soft_limit = nn::input_limit(step.network.network),
+         dtype = latents.dtype, frame_bytes](const Data& d, accel::PassContext& lane) {
+            const std::byte* source = lane.address(d.in);
             for (std::byte* frame : addresses(lane, d.out)) {
                 report(lane, operators->unpack_latent(lane.stream(), lane.pass_name(),
                                                       {source, frame, d.out.pixels(), d.out.channels, scale, shift,
-                                                       d.out.dtype, soft_limit}));
-                source += d.out.pixels() * d.out.channels;
+                                                       d.out.dtype, soft_limit, dtype}));
+                source += frame_bytes;
             }
         });
     return data.out;

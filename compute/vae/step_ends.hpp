@@ -30,7 +30,7 @@ struct Written {
 
 /// The activation of shape `shape` that `latents` are. Errors: InvalidArgument (too few bytes), those of Parameters.
 /// `anew`: they lie elsewhere in every step.
-Result<Tensor> unpack_latents(const StepContext& step, graph::Buffer latents, const nn::Extent& shape, bool anew);
+Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape, bool anew);
 /// Before anything is written of a step that makes `shape`. Errors: InvalidArgument, as of declare_step().
 Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, const StepOutput& output);
 /// Writes `rows` of the picture, which are all of `x`.

@@ -33,7 +33,7 @@ class StepDeclaration {
           tails_(extents_.size()),
           kept_for_(extents_.size()) {}
 
-    Result<std::vector<graph::Buffer>> run(graph::Buffer latents, const StepOutput& output) {
+    Result<std::vector<graph::Buffer>> run(const LatentBuffer& latents, const StepOutput& output) {
         const bool anew = std::holds_alternative<ClipFrames>(output);
         KG_TRY(const Tensor input, unpack_latents(context(), latents, input_extent(), anew));
         made(nn::stored_input(network_.network), input);
@@ -497,9 +497,9 @@ nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepK
         .back();
 }
 
-std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames) {
+std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames, tensor::DType dtype) {
     return static_cast<std::uint64_t>(frames * network.network.input_channels() * size.height * size.width) *
-           sizeof(float);
+           tensor::bytes_per_element(dtype);
 }
 
 std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind) {
@@ -508,7 +508,7 @@ std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, St
 
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
-                                                graph::Buffer latents, const StepOutput& output) {
+                                                const LatentBuffer& latents, const StepOutput& output) {
     const auto* values = std::get_if<ClipValues>(&output);
     return StepDeclaration(frame, network, size, kind, resources, values != nullptr ? values->trace : nullptr)
         .run(latents, output);

@@ -77,8 +77,9 @@ using StepOutput = std::variant<ClipFrames, ClipValues>;
 Result<std::vector<nn::Pass>> fused_passes(const nn::Network& network, accel::Kind device, bool first_step);
 /// What comes out of a step.
 nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
-/// In memory, as float32: what goes in, and what comes out.
-std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames);
+/// In memory: what goes in, and, as float32, what comes out.
+std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames,
+                          tensor::DType dtype = tensor::DType::F32);
 std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind);
 
 /// Where the frames lie that the causal convolution `key` keeps from step to step, zeros at first: `bytes` for the last
@@ -93,14 +94,22 @@ struct StepResources {
     const FindKept& find_kept;
 };
 
-/// Adds the passes of one step to `frame`, which decodes `latents` ([frames, c_in, h, w] float32, contents of the
-/// graph), and returns the contents of its frames; none as ClipValues. Passes are named like the checkpoint's tensors
+/// Contents of the graph that a step decodes: [frames, c_in, h, w].
+struct LatentBuffer {
+    LatentBuffer(graph::Buffer given, tensor::DType element = tensor::DType::F32) : buffer(given), dtype(element) {}
+
+    graph::Buffer buffer;
+    tensor::DType dtype;  ///< F32, F16 or BF16
+};
+
+/// Adds the passes of one step to `frame`, which decodes `latents`, and returns the contents of its frames; none as
+/// ClipValues. Passes are named like the checkpoint's tensors
 /// ("decoder.middle.0.residual.2", "decoder.head.2.band1"). The convolutions are packed (Parameters::pack) before the
 /// graph runs. Errors: those of Parameters and Operators; InvalidArgument (too few bytes of latents, another number of
 /// places than of frames, pictures of a network that does not end in three channels); Unsupported (a network that
 /// cannot be cut into such bands).
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
-                                                graph::Buffer latents, const StepOutput& output);
+                                                const LatentBuffer& latents, const StepOutput& output);
 
 }  // namespace kinetograph::vae

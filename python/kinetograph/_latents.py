@@ -43,6 +43,18 @@ def current_stream(array: Any) -> int:
     return 0
 
 
+_kept: dict[int, Any] = {}
+
+
+def keep_stream(stream: int) -> None:
+    """CuPy destroys a stream with its last reference, and arrays made of frames may be given back in its order after that."""
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and stream != 0 and stream not in _kept:
+        current = cupy.cuda.get_current_stream()
+        if int(current.ptr) == stream:
+            _kept[stream] = current
+
+
 def dlpack_stream(kind: str, stream: int) -> int | None:
     """A stream's handle as __dlpack__ takes it: CUDA's default stream is 1, ROCm's 0."""
     if kind == "cpu":
@@ -63,13 +75,6 @@ def packed(array: Any) -> Any:
     return sys.modules["cupy"].ascontiguousarray(array) if is_cupy(array) else array
 
 
-def _as_float32(array: Any) -> Any:
-    """In the order of the array's own stream. What is no float is left for the library to refuse."""
-    if not str(array.dtype).endswith("float16"):  # also bfloat16
-        return array
-    return array.float() if is_torch(array) else array.astype("float32")
-
-
 class Batch:
     """Latents [C, T, h, w] as a structure of the library's; the array is held until close()."""
 
@@ -81,9 +86,8 @@ class Batch:
             array = array.detach()
         if kind == "cpu" and not getattr(getattr(array, "flags", None), "writeable", True):
             array = array.copy()  # DLPack hands out no array of NumPy's that is read-only
-        if kind != "cpu" and not str(getattr(array, "dtype", "float32")).endswith("float32"):
-            array = _as_float32(array)  # the library takes nothing else there
         self.stream = 0 if kind == "cpu" else current_stream(array) if stream is None else stream
+        keep_stream(self.stream)
         view = _dlpack.take(array, dlpack_stream(kind, self.stream))
         try:
             shape, strides = _four(view)

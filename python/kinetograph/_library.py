@@ -17,6 +17,7 @@ PRECISIONS = {"bf16": 0, "fp16": 1, "fp32": 2, "fp8": 3}
 HOST, DEVICE = 0, 1
 RGBA8, RGB32F, NV12 = 0, 1, 3
 FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2
+FINITE_UNKNOWN = 2
 ACQUIRE_AHEAD = 1
 LAYOUTS = {"HWC": 0, "CHW": 1, "HWC4": 2}
 MOMENT_PAST, MOMENT_STREAM = 0, 2
@@ -149,6 +150,7 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_clip_push": [c_void_p, POINTER(Latents), c_uint64, POINTER(c_uint32)],
     "kg_clip_acquire": [c_void_p, c_uint32, c_uint64, POINTER(FrameRecord)],
     "kg_clip_wait": [c_void_p, c_uint64, c_void_p],
+    "kg_clip_finite": [c_void_p, c_uint64, POINTER(c_uint32)],
     "kg_clip_export": [c_void_p, c_uint64, c_uint32, POINTER(c_void_p)],
     "kg_clip_release": [c_void_p, c_uint64, POINTER(Moment)],
     "kg_clip_reset": [c_void_p],
@@ -165,6 +167,9 @@ def _open() -> ctypes.CDLL:
         library = ctypes.CDLL(path)
     except OSError as error:
         raise ImportError(f"kinetograph's library cannot be opened: {error}; KINETOGRAPH_LIBRARY names another one") from None
+    missing = [name for name in (*_SIGNATURES, *_DESTROYS) if not hasattr(library, name)]
+    if missing:
+        raise ImportError(f"{path} is no library of this package's version: it has no {missing[0]}")
     for name, arguments in _SIGNATURES.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, c_int32

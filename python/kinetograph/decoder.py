@@ -13,7 +13,7 @@ from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable, Iterator
 
 from . import _dlpack, _library
-from ._latents import Batch, device_of, is_cupy, is_torch
+from ._latents import Batch, device_of, is_cupy, is_torch, keep_stream
 from ._library import InvalidArgument, check, library
 
 _DLPACK_DEVICES = {"cpu": _dlpack.CPU, "cuda": _dlpack.CUDA, "hip": _dlpack.ROCM}
@@ -44,8 +44,14 @@ class _Slot:
         if self.stream not in (None, stream):
             raise BufferError(f"frame {self.record.index} is read on one stream: it was exported to {self.stream:#x}, then "
                               f"to {stream:#x}")
+        keep_stream(stream)
         check(library.kg_clip_wait(self._clip.value, self.record.id, stream))
         self.stream = stream
+
+    def finite(self) -> int:
+        known = c_uint32()
+        check(library.kg_clip_finite(self._clip.value, self.record.id, byref(known)))
+        return known.value
 
     def export(self, layout: str) -> Any:
         """A DLPack capsule."""
@@ -76,8 +82,7 @@ class Frame:
         self.index: int = record.index
         #: Seconds from the clip's start.
         self.time: float = record.presentation_ns / 1e9
-        #: False: the latents made infinities or NaN. Known of frames in the host's memory.
-        self.finite: bool = bool(record.finite)
+        self._finite: int = record.finite
         self.height: int = record.height
         self.width: int = record.width
         self.dtype: str = "uint8" if record.format == _library.RGBA8 else "float32"
@@ -87,6 +92,14 @@ class Frame:
         if self._layout == "CHW":
             return 3, self.height, self.width
         return self.height, self.width, 4 if self._layout == "HWC4" else 3
+
+    @property
+    def finite(self) -> bool | None:
+        """Whether the step that made the frame made finite values only; None while it runs, and of a frame that was released
+        before it ended."""
+        if self._finite == _library.FINITE_UNKNOWN and self._slot is not None:
+            self._finite = self._slot.finite()
+        return None if self._finite == _library.FINITE_UNKNOWN else bool(self._finite)
 
     def _held(self) -> _Slot:
         if self._slot is None:

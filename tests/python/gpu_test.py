@@ -2,12 +2,15 @@
 
 import ctypes
 import os
+import sys
+import types
 
+import numpy
 import pytest
 from conftest import WEIGHTS, latents_of
 
 import kinetograph as kg
-from kinetograph import _dlpack
+from kinetograph import _dlpack, _latents
 
 STANDIN = os.environ.get("KINETOGRAPH_TEST_CUDA")
 pytestmark = pytest.mark.skipif(not STANDIN, reason="KINETOGRAPH_TEST_CUDA names no stand-in for CUDA's driver")
@@ -30,11 +33,11 @@ class Application:
     def copy(self, to, source, size):
         self.call("cuMemcpyAsync", ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.c_size_t(size), self.stream)
 
-    def array(self, values):
-        memory = ctypes.c_uint64()
+    def array(self, values, code=_dlpack.FLOAT):
+        memory, item = ctypes.c_uint64(), values.itemsize
         self.call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(values.nbytes))
         self.copy(memory.value, values.ctypes.data, values.nbytes)
-        return Array(memory.value, values.shape, tuple(step // 4 for step in values.strides))
+        return Array(memory.value, values.shape, tuple(step // item for step in values.strides), dtype=(code, 8 * item))
 
     def read(self, view):
         """The bytes of a frame, row by row without gaps, in the order of the stream."""
@@ -51,12 +54,12 @@ def nothing(_managed):
 
 
 class Array:
-    def __init__(self, address, shape, strides, ordinal=0):
+    def __init__(self, address, shape, strides, ordinal=0, dtype=(_dlpack.FLOAT, 32)):
         self.ordinal, self.asked = ordinal, []
         self.address, self.shape, self.strides = address, shape, strides
         self.extents = (ctypes.c_int64 * (2 * len(shape)))(*shape, *strides)
         steps = ctypes.cast(ctypes.addressof(self.extents) + 8 * len(shape), ctypes.POINTER(ctypes.c_int64))
-        tensor = _dlpack._Tensor(address, _dlpack.CUDA, ordinal, len(shape), _dlpack.FLOAT, 32, 1,
+        tensor = _dlpack._Tensor(address, _dlpack.CUDA, ordinal, len(shape), *dtype, 1,
                                  ctypes.cast(self.extents, ctypes.POINTER(ctypes.c_int64)), steps, 0)
         self.managed = _dlpack._Managed(tensor, None, nothing)
 
@@ -95,6 +98,58 @@ def test_latents_and_frames_stay_on_the_device(application, on_gpu):
             view.close()
             frame.release()
         assert stream.stats()["frames_held"] == 0
+
+
+def test_latents_of_two_bytes_are_read_as_they_are(application, on_gpu):
+    latents = latents_of(2, 1, 2)
+    upper = numpy.ascontiguousarray((latents.view("uint32") >> 16).astype("uint16"))
+    bfloats = (upper.astype("uint32") << 16).view("float32")
+    for given, code, widened in ((latents.astype("float16"), _dlpack.FLOAT, latents.astype("float16")),
+                                 (upper, _dlpack.BFLOAT, bfloats)):
+        wanted = on_gpu.decode(widened)  # through the host
+        with on_gpu.stream(layout="HWC4") as stream:
+            stream.push(application.array(given, code), stream=application.stream.value)
+            for frame in stream.frames():
+                view = _dlpack.View(frame.__dlpack__(stream=application.stream.value))
+                pixels = numpy.frombuffer(application.read(view), "uint8").reshape(view.shape)
+                assert (pixels[..., :3] == wanted[frame.index]).all()
+                view.close()
+                frame.release()
+
+
+def test_latents_of_other_types_are_refused_in_a_sentence(application, on_gpu):
+    doubles = application.array(latents_of(1, 1, 2).astype("float64"))
+    with on_gpu.stream() as stream:
+        with pytest.raises(kg.InvalidArgument, match="float32, float16 or bfloat16"):
+            stream.push(doubles, stream=application.stream.value)
+
+
+def test_a_frame_that_is_complete_says_whether_it_is_finite(application, on_gpu):
+    for value, finite in ((0.5, True), (float("nan"), False)):
+        latents = latents_of(1, 1, 2)
+        latents[3, 0, 0, 1] = value
+        with on_gpu.stream() as stream:
+            stream.push(application.array(latents), stream=application.stream.value)
+            with stream.take() as frame:
+                view = _dlpack.View(frame.__dlpack__(stream=application.stream.value))
+                application.read(view)  # waits for the frame
+                view.close()
+                assert frame.finite is finite
+
+
+def test_a_stream_of_cupys_lives_as_long_as_what_is_ordered_by_it(application, on_gpu, monkeypatch):
+    current = types.SimpleNamespace(ptr=application.stream.value)
+    cupy = types.SimpleNamespace(ndarray=Array, cuda=types.SimpleNamespace(get_current_stream=lambda: current))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(_latents, "_kept", {})
+    array = application.array(latents_of(1, 1, 2))
+    with on_gpu.stream() as stream:
+        stream.push(array)
+        assert array.asked == [application.stream.value] and _latents._kept == {application.stream.value: current}
+        _latents._kept.clear()
+        with stream.take() as frame:
+            frame.__dlpack__(stream=application.stream.value)
+        assert _latents._kept == {application.stream.value: current}
 
 
 def test_a_frame_is_read_on_one_stream(application, on_gpu):

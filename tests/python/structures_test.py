@@ -1,6 +1,9 @@
 """The structures of _library.py against the table that CI holds the C interface to."""
 
 import ctypes
+import os
+import subprocess
+import sys
 
 from conftest import ROOT
 
@@ -14,6 +17,14 @@ def test_structures_are_those_of_the_c_interface():
         found = [f"{name}: {ctypes.sizeof(structure)} bytes"]
         found += [f"{name}.{field} at {getattr(structure, field).offset}" for field, *_ in structure._fields_]
         assert found == wanted
+
+
+def test_a_library_of_another_version_is_named_in_a_sentence():
+    environment = {**os.environ, "KINETOGRAPH_LIBRARY": "libc.so.6"}
+    ended = subprocess.run([sys.executable, "-c", "import kinetograph"], env=environment, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("ImportError: libc.so.6 is no library of this package's version: it has no "
+                                 "kg_instance_create\n")
 
 
 def test_functions_and_numbers_are_those_of_the_c_interface():

@@ -49,6 +49,9 @@ class LosableStream final : public stream::FrameStream {
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const override {
         return stream_->decoded_at(record);
     }
+    std::optional<bool> is_finite(const interop::FrameRecord& record) const override {
+        return stream_->is_finite(record);
+    }
     void collect() override { stream_->collect(); }
 
   private:

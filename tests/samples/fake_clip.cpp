@@ -81,6 +81,7 @@ class FakeStream final : public stream::FrameStream {
     }
     const stream::FrameStreamFacts& facts() const override { return facts_; }
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord&) const override { return host_now(); }
+    std::optional<bool> is_finite(const interop::FrameRecord&) const override { return true; }
     void collect() override {}
 
   private:

@@ -77,16 +77,17 @@ class CudaOperators final : public Operators {
 
     Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
                                const UnpackLatent& work) const override {
+        KG_CHECK(check_latent_dtype(pass_name, work.latent_dtype));
         KG_TRY(auto kernel, kernel_for(unpack_, work.dtype, pass_name, 1, 1));
-        const auto* latent = reinterpret_cast<const std::byte*>(work.latent);
         launch_frames(stream, pass_name, *kernel,
                       sm80::UnpackLatentParams{.frames = {},
                                                .scale = work.scale,
                                                .shift = work.shift,
                                                .pixels = u32(work.pixels),
                                                .channels = u32(work.channels),
-                                               .soft_limit = work.soft_limit},
-                      std::span(&latent, 1), std::span(&work.output, 1),
+                                               .soft_limit = work.soft_limit,
+                                               .latent = work.latent_dtype},
+                      std::span(&work.latent, 1), std::span(&work.output, 1),
                       [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.pixels), frames); });
         return {};
     }

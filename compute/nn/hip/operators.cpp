@@ -20,15 +20,18 @@ class HipOperators final : public Operators {
 
     Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
                                const UnpackLatent& work) const override {
+        KG_CHECK(check_latent_dtype(pass_name, work.latent_dtype));
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));
-        const auto* latent = reinterpret_cast<const std::byte*>(work.latent);
-        return launch_in_parts(
-            *kernels_, stream, pass_name,
-            gfx950::UnpackLatentProblem{
-                .pixels = work.pixels, .channels = work.channels, .storage = storage, .soft_limit = work.soft_limit},
-            std::span(&latent, 1), std::span(&work.output, 1), [&](const auto& problem, const auto& frames) {
-                return gfx950::make_params(problem, frames, work.scale, work.shift);
-            });
+        return launch_in_parts(*kernels_, stream, pass_name,
+                               gfx950::UnpackLatentProblem{.pixels = work.pixels,
+                                                           .channels = work.channels,
+                                                           .storage = storage,
+                                                           .soft_limit = work.soft_limit,
+                                                           .latent = work.latent_dtype},
+                               std::span(&work.latent, 1), std::span(&work.output, 1),
+                               [&](const auto& problem, const auto& frames) {
+                                   return gfx950::make_params(problem, frames, work.scale, work.shift);
+                               });
     }
 
     Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {

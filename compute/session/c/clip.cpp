@@ -116,21 +116,22 @@ Result<bool> Clip::push_frame(const LatentView& latents, std::int64_t t, Nanosec
     }
     if (latents.ready.kind == KG_MOMENT_STREAM) return push_copied(latents, t, timeout);
     KG_TRY(const interop::TimelinePoint ready, point_of(latents.ready));
-    return stream_->push({latents.data, latents.frame_bytes(), ready}, timeout);
+    return stream_->push({latents.data, latents.frame_bytes(), ready, latents.dtype}, timeout);
 }
 
 Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout) {
     std::unique_ptr<accel::Memory>& to = staging_.memory.at(staging_.next);
-    if (!to) {
-        KG_TRY(to, model_->session->device().allocate("a latent frame", latents.frame_bytes()));
+    if (!to) {  // of the widest type
+        const auto bytes = static_cast<std::uint64_t>(latents.channels * latents.pixels()) * sizeof(float);
+        KG_TRY(to, model_->session->device().allocate("a latent frame", bytes));
     }
     void* const stream = latents.ready.stream;
     const bool whole = latents.has_whole_frames();
     KG_CHECK(streams_.copy(stream, to->data(), latents.channel(t, 0),
                            whole ? latents.frame_bytes() : latents.channel_bytes(), whole ? 1 : latents.channels,
-                           latents.strides[0] * static_cast<std::int64_t>(sizeof(float))));
+                           latents.strides[0] * static_cast<std::int64_t>(latents.element_bytes())));
     KG_TRY(const interop::TimelinePoint copied, streams_.point(stream));
-    KG_TRY(const bool pushed, stream_->push({to->data(), latents.frame_bytes(), copied}, timeout));
+    KG_TRY(const bool pushed, stream_->push({to->data(), latents.frame_bytes(), copied, latents.dtype}, timeout));
     if (pushed) staging_.next = (staging_.next + 1) % staging_.memory.size();
     return pushed;
 }
@@ -163,9 +164,22 @@ Outcome Clip::acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame)
     const Lock lock(mutex_);
     const kg_frame described = describe(*record, id);
     held_.emplace(id, Held{*record, described});
-    if (!record->is_finite && !std::exchange(told_not_finite_, true))
-        model_->root->log.warn("frame {} has values that are not finite", record->label.index);
     return write(frame, described, "kg_frame").map([] { return KG_OK; });
+}
+
+kg_finite Clip::finite_of(const interop::FrameRecord& record) {
+    const std::optional<bool> finite = stream_->is_finite(record);
+    if (!finite) return KG_FINITE_UNKNOWN;
+    if (!*finite && !std::exchange(told_not_finite_, true))
+        model_->root->log.warn("frame {} has values that are not finite", record.label.index);
+    return *finite ? KG_FINITE_YES : KG_FINITE_NO;
+}
+
+Result<kg_finite> Clip::finite(std::uint64_t id) {
+    const Lock lock(mutex_);
+    const auto found = held_.find(id);
+    if (found == held_.end() || !found->second.acquired) return not_acquired(id);
+    return finite_of(found->second.record);
 }
 
 kg_frame Clip::describe(const interop::FrameRecord& record, std::uint64_t id) {
@@ -179,7 +193,7 @@ kg_frame Clip::describe(const interop::FrameRecord& record, std::uint64_t id) {
     frame.generation = record.generation;
     frame.storage =
         static_cast<std::uint32_t>(std::ranges::find(kStorages, *options_.stream.storage) - kStorages.begin());
-    frame.finite = record.is_finite ? 1 : 0;
+    frame.finite = finite_of(record);
     frame.row_bytes[0] = record.row_bytes;
     if (options_.pixels) {
         frame.row_bytes[0] = stream::row_bytes(*options_.pixels, record.width);
@@ -264,6 +278,7 @@ Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
         if (found == held_.end() || !std::exchange(found->second.acquired, false))
             return fail(ErrorCode::InvalidArgument, "frame {} is released by two threads at a time", id);
         if (done.kind == KG_MOMENT_STREAM) found->second.stream = done.stream;
+        static_cast<void>(finite_of(record));
         if (found->second.tensors > 0) return {};
         held_.erase(found);
     }
@@ -400,6 +415,14 @@ kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout_ns, kg
 kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream) {
     return with("kg_clip_wait", clip, [&]() -> Outcome {
         KG_CHECK(clip->clip->wait(frame_id, stream));
+        return KG_OK;
+    });
+}
+
+kg_result kg_clip_finite(kg_clip* clip, uint64_t frame_id, uint32_t* finite) {
+    return with("kg_clip_finite", clip, [&]() -> Outcome {
+        KG_CHECK(check_given(finite, "finite"));
+        KG_TRY(*finite, clip->clip->finite(frame_id));
         return KG_OK;
     });
 }

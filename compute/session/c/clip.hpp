@@ -33,6 +33,7 @@ class Clip {
     Outcome push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed);
     Outcome acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame);
     Result<void> wait(std::uint64_t id, void* stream);
+    Result<kg_finite> finite(std::uint64_t id);
     Result<void> release(std::uint64_t id, const kg_moment& done);
     /// One more reader of an acquired frame, until drop().
     Result<kg_frame> share(std::uint64_t id);
@@ -67,13 +68,15 @@ class Clip {
     Result<interop::TimelinePoint> point_of(const kg_moment& moment);
     Result<interop::FrameRecord> held_frame(std::uint64_t id) const;
     kg_frame describe(const interop::FrameRecord& record, std::uint64_t id) KG_REQUIRES(mutex_);
+    /// Logged when a clip's first is not.
+    kg_finite finite_of(const interop::FrameRecord& record) KG_REQUIRES(mutex_);
     const void* convert(const interop::FrameRecord& record) KG_REQUIRES(mutex_);
     vae::LatentSize latent_size() const;
 
     const std::shared_ptr<const Model> model_;
     const ClipOptions options_;
-    CallersStreams streams_;
     Staging staging_;              ///< of the thread that pushes
+    CallersStreams streams_;       ///< after what they write to
     std::vector<float> gathered_;  ///< the same thread's
     std::atomic<bool> pushing_{false};
     std::atomic<bool> cancelled_{false};  ///< until reset()

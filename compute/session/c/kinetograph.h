@@ -260,7 +260,7 @@ typedef enum kg_moment_kind {
 } kg_moment_kind;
 
 /* When work of another API is done. A stream is a CUstream of the device's primary context (cudaStream_t) or a
- * hipStream_t, NULL the default stream; it outlives the clips that it was named to. */
+ * hipStream_t, NULL the default stream. It may be destroyed once the frames that are read on it went back. */
 typedef struct kg_moment {
     uint32_t kind;
     uint32_t unused;
@@ -319,7 +319,7 @@ typedef enum kg_memory_kind { KG_MEMORY_HOST = 0, KG_MEMORY_DEVICE = 1 } kg_memo
 typedef struct kg_latents {
     uint32_t size;
     uint32_t memory; /* KG_MEMORY_DEVICE: `data` is an address of the model's device */
-    uint32_t dtype;  /* in KG_MEMORY_DEVICE float32 */
+    uint32_t dtype;
     uint32_t unused;
     const void* data;
     int64_t shape[4];
@@ -337,6 +337,12 @@ typedef struct kg_latents {
  * DEVICE_LOST and the decoder's, which end the clip until kg_clip_reset. */
 KG_API kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed);
 
+typedef enum kg_finite {
+    KG_FINITE_NO = 0, /* the step that made the frame made infinities or NaN */
+    KG_FINITE_YES = 1,
+    KG_FINITE_UNKNOWN = 2 /* the frame is still being decoded */
+} kg_finite;
+
 typedef enum kg_acquire_flags {
     KG_ACQUIRE_AHEAD = 1 /* a frame that is still being decoded will do; does not wait */
 } kg_acquire_flags;
@@ -350,7 +356,7 @@ typedef struct kg_frame {
     int64_t presentation_ns; /* from the clip's start */
     uint64_t generation;     /* grows with kg_clip_reset */
     uint32_t storage;
-    uint32_t finite; /* 0: the step made infinities or NaN; known of frames that are complete */
+    uint32_t finite; /* a kg_finite; unknown only with KG_ACQUIRE_AHEAD, see kg_clip_finite */
     /* Memory of the host or the device: rows, `row_bytes` apart; the second plane is that of NV12 and P010. */
     const void* planes[2];
     uint64_t row_bytes[2];
@@ -369,6 +375,10 @@ KG_API kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout
 /* Makes work that `stream` is given from now on wait for the frame, on the device. Waits on the host only if the frame
  * comes from another device than the one that shows it. Errors: CANCELLED (from such a wait). */
 KG_API kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream);
+
+/* A kg_finite of an acquired frame, now. Known once the frame is complete, so at the latest when the reader has waited
+ * for work that followed kg_clip_wait. */
+KG_API kg_result kg_clip_finite(kg_clip* clip, uint64_t frame_id, uint32_t* finite);
 
 typedef enum kg_layout {
     KG_LAYOUT_HWC = 0, /* [height, width, 3] */

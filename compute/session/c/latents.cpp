@@ -38,9 +38,6 @@ Result<void> check_shape(const LatentView& latents, const vae::Model& model, vae
 
 /// What copies of the device's can bring together.
 Result<void> check_on_device(const LatentView& latents) {
-    if (latents.dtype != tensor::DType::F32)
-        return fail(ErrorCode::InvalidArgument, "latents in the device's memory are {}: there they are float32",
-                    tensor::to_string(latents.dtype));
     if (!latents.has_whole_channels())
         return fail(ErrorCode::InvalidArgument,
                     "latents have the strides [{}]: in the device's memory each [height, width] is contiguous",

@@ -17,18 +17,19 @@ struct LatentView {
     kg_moment ready{};
 
     std::int64_t pixels() const { return height * width; }
-    std::uint64_t frame_bytes() const { return static_cast<std::uint64_t>(channels * pixels()) * sizeof(float); }
-    std::uint64_t channel_bytes() const { return static_cast<std::uint64_t>(pixels()) * sizeof(float); }
+    std::uint64_t element_bytes() const { return tensor::bytes_per_element(dtype); }
+    std::uint64_t frame_bytes() const { return static_cast<std::uint64_t>(channels) * channel_bytes(); }
+    std::uint64_t channel_bytes() const { return static_cast<std::uint64_t>(pixels()) * element_bytes(); }
     bool has_whole_channels() const { return (width == 1 || strides[3] == 1) && (height == 1 || strides[2] == width); }
     bool has_whole_frames() const { return has_whole_channels() && (channels == 1 || strides[0] == pixels()); }
-    /// Of float32: where channel `c` of latent frame `t` begins.
+    /// Where channel `c` of latent frame `t` begins.
     const std::byte* channel(std::int64_t t, std::int64_t c) const {
-        return data + (strides[0] * c + strides[1] * t) * static_cast<std::int64_t>(sizeof(float));
+        return data + (strides[0] * c + strides[1] * t) * static_cast<std::int64_t>(element_bytes());
     }
 };
 
-/// Errors: InvalidArgument (shape, dtype, latents of another VAE, on the device anything but float32 with whole
-/// channels), in a sentence with both what is given and what the clip takes.
+/// Errors: InvalidArgument (shape, dtype, latents of another VAE, on the device anything but whole channels), in a
+/// sentence with both what is given and what the clip takes.
 Result<LatentView> view_of(const kg_latents& latents, const vae::Model& model, vae::LatentSize size);
 
 /// Latent frame `t`, in the host's memory, as [channels, height, width] float32.

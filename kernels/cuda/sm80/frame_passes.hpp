@@ -199,6 +199,11 @@ struct DepthToSpaceKernel {
 /// A thread takes one pixel: neighbours read neighbours of each channel's plane.
 template <Element kValue>
 struct UnpackLatentKernel {
+    KG_DEVICE static float load(const void* latent, Element type, size_t index) {
+        if (type == Element::F16) return load_element<Element::F16>(latent, index);
+        if (type == Element::BF16) return load_element<Element::BF16>(latent, index);
+        return load_element<Element::F32>(latent, index);
+    }
     KG_DEVICE static void run(const UnpackLatentParams& params) {
         const uint32_t pixel = thread_of_row();
         if (pixel >= params.pixels) return;
@@ -207,8 +212,7 @@ struct UnpackLatentKernel {
         for (uint32_t c = 0; c < params.channels; ++c) {
             const float scale = params.scale != nullptr ? isa::load_global<float>(params.scale + c) : 1.0f;
             const float shift = params.shift != nullptr ? isa::load_global<float>(params.shift + c) : 0.0f;
-            const float latent_value =
-                load_element<Element::F32>(latent, static_cast<size_t>(c) * params.pixels + pixel);
+            const float latent_value = load(latent, params.latent, static_cast<size_t>(c) * params.pixels + pixel);
             float value = latent_value * scale + shift;
             if (params.soft_limit != 0) value = params.soft_limit * isa::tanh(value / params.soft_limit);
             store_element<kValue>(output, static_cast<size_t>(pixel) * params.channels + c, value);

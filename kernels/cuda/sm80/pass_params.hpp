@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/conv/pixel_order.hpp>
 #include <kinetograph/kernels/isa/target.hpp>
 
@@ -42,11 +43,12 @@ struct DepthToSpaceParams {
 
 /// out[pixel][c] = latent[c][pixel] * scale[c] + shift[c], rounded once.
 struct UnpackLatentParams {
-    FrameTable frames;   ///< fp32 [channels, pixels] to [pixels, channels]
+    FrameTable frames;   ///< [channels, pixels] to [pixels, channels]
     const float* scale;  ///< [channels]; null: 1
     const float* shift;  ///< [channels]; null: 0
     uint32_t pixels, channels;
-    float soft_limit = 0;  ///< limit * tanh(value / limit) is stored; 0: the value
+    float soft_limit = 0;           ///< limit * tanh(value / limit) is stored; 0: the value
+    Element latent = Element::F32;  ///< F32, F16 or BF16
 };
 
 /// Frames converted to fp32 and limited to [-limit, limit]; NaN stays NaN.

@@ -16,6 +16,11 @@ using conv::FrameLayout;
 using conv::TestFrames;
 using tensor::DType;
 
+template <class T>
+const std::byte* bytes_of(const std::vector<T>& values) {
+    return reinterpret_cast<const std::byte*>(values.data());
+}
+
 class FrameConversionTest : public testing::Test {
   protected:
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
@@ -35,7 +40,7 @@ TEST_F(FrameConversionTest, UnpackedLatentsAreScaledShiftedAndMovedToChannelsLas
         TestFrames output(1, 1, kChannels * kPixels, dtype, FrameLayout::Dense);
         ASSERT_TRUE(enqueue_unpack_latent(
             *stream_, "unpack",
-            {latent.data(), output.writable()[0], kPixels, kChannels, scale.data(), shift.data(), dtype}));
+            {bytes_of(latent), output.writable()[0], kPixels, kChannels, scale.data(), shift.data(), dtype}));
         ASSERT_TRUE(stream_->synchronize());
         const auto values = output.values();
         for (std::int64_t pixel = 0; pixel < kPixels; ++pixel) {
@@ -54,16 +59,37 @@ TEST_F(FrameConversionTest, UnpackingWithoutScaleAndShiftKeepsTheNumbers) {
     const std::vector<float> latent{1, 2, 3, 4, 5, 6};  // two channels of three pixels
     TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
     ASSERT_TRUE(enqueue_unpack_latent(*stream_, "unpack",
-                                      {latent.data(), output.writable()[0], 3, 2, nullptr, nullptr, DType::F32}));
+                                      {bytes_of(latent), output.writable()[0], 3, 2, nullptr, nullptr, DType::F32}));
     ASSERT_TRUE(stream_->synchronize());
     EXPECT_EQ(output.values(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST_F(FrameConversionTest, LatentsOfTwoBytesAreWidenedExactlyAndOtherTypesAreRefused) {
+    const std::vector<float> wanted{1, -2.5F, 3, 0.125F};  // exact in all types
+    UnpackLatent work{.pixels = 2, .channels = 2, .dtype = DType::F32};
+    for (const DType dtype : {DType::F16, DType::BF16}) {
+        std::vector<std::uint16_t> latent;
+        for (const float value : {wanted[0], wanted[2], wanted[1], wanted[3]})  // channels apart
+            latent.push_back(dtype == DType::F16 ? tensor::to_f16(value) : tensor::to_bf16(value));
+        TestFrames output(1, 1, 4, DType::F32, FrameLayout::Dense);
+        work.latent = bytes_of(latent);
+        work.output = output.writable()[0];
+        work.latent_dtype = dtype;
+        ASSERT_TRUE(enqueue_unpack_latent(*stream_, "unpack", work));
+        ASSERT_TRUE(stream_->synchronize());
+        EXPECT_EQ(output.values(), wanted);
+    }
+    work.latent_dtype = DType::I32;
+    const auto refused = enqueue_unpack_latent(*stream_, "unpack", work);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "pass \"unpack\": latents of I32, wanted F32, F16 or BF16");
 }
 
 TEST_F(FrameConversionTest, RefusesALatentWithoutChannelsNamingThePass) {
     TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
     const std::vector<float> latent(6);
     const auto enqueued = enqueue_unpack_latent(
-        *stream_, "unpack", {latent.data(), output.writable()[0], 3, 0, nullptr, nullptr, DType::F32});
+        *stream_, "unpack", {bytes_of(latent), output.writable()[0], 3, 0, nullptr, nullptr, DType::F32});
     ASSERT_FALSE(enqueued);
     EXPECT_EQ(enqueued.error().message, "pass \"unpack\": a latent of 3 pixels and 0 channels");
 }

@@ -145,11 +145,11 @@ void expect_depth_to_space(accel::Device& device) {
     }
 }
 
-/// With a soft limit of the latents, or without.
-void expect_ends(accel::Device& device, float soft_limit) {
+/// Latents of `latent_dtype`, with a soft limit or without.
+void expect_ends(accel::Device& device, DType latent_dtype, float soft_limit) {
     const auto run = [&](Side& side, DType dtype) {
         constexpr std::int64_t kChannels = 16, kPixels = 35;
-        const Frames latent(side.device, 1, kChannels * kPixels, DType::F32, random_values(kChannels * kPixels, 1));
+        const Frames latent(side.device, 1, kChannels * kPixels, latent_dtype, random_values(kChannels * kPixels, 1));
         const Frames scale(side.device, 1, kChannels, DType::F32, random_values(kChannels, 2));
         const Frames shift(side.device, 1, kChannels, DType::F32, random_values(kChannels + 1, 1));
         const Frames frame(side.device, 1, kChannels * kPixels, dtype, std::vector<float>(kChannels * kPixels, -77));
@@ -157,8 +157,8 @@ void expect_ends(accel::Device& device, float soft_limit) {
                             std::vector<float>(kChannels * kPixels, -77));
         const auto floats = [](const Frames& frames) { return reinterpret_cast<float*>(frames.memory->data()); };
         EXPECT_TRUE(side.operators->unpack_latent(*side.stream, "unpack",
-                                                  {floats(latent), frame.memory->data(), kPixels, kChannels,
-                                                   floats(scale), floats(shift), dtype, soft_limit}));
+                                                  {latent.memory->data(), frame.memory->data(), kPixels, kChannels,
+                                                   floats(scale), floats(shift), dtype, soft_limit, latent_dtype}));
         const auto frames = frame.readable();
         EXPECT_TRUE(side.operators->store_f32(*side.stream, "store",
                                               {frames, floats(stored), kChannels * kPixels, dtype, 1.5F}));
@@ -168,7 +168,8 @@ void expect_ends(accel::Device& device, float soft_limit) {
 }
 
 void expect_both_ends(accel::Device& device) {
-    for (const float soft_limit : {0.0F, 1.2F}) expect_ends(device, soft_limit);
+    for (const DType latent_dtype : kAll)
+        for (const float soft_limit : {0.0F, 1.2F}) expect_ends(device, latent_dtype, soft_limit);
 }
 
 void expect_pictures(accel::Device& device) {

@@ -168,18 +168,24 @@ void add_im2col(ProblemWriter& writer, Element storage, size_t channels) {
         {"matrix", matrix.element(), 0, std::move(reference), 0});
 }
 
-void add_unpack_latent(ProblemWriter& writer, Element storage, size_t pixels, size_t channels) {
-    Frames latent(Element::F32, 2, pixels * channels), output(element_of(storage), 2, pixels * channels);
+void add_unpack_latent(ProblemWriter& writer, Element storage, size_t pixels, size_t channels,
+                       Element latent_element = Element::F32) {
+    Frames latent(latent_element, 2, pixels * channels), output(element_of(storage), 2, pixels * channels);
     Frames scale(Element::F32, 1, channels), shift(Element::F32, 1, channels);
     latent.fill_normal(7);
     scale.fill_normal(8);
     shift.fill_normal(9);
-    const gfx950::UnpackLatentProblem problem{2, static_cast<int64_t>(pixels), static_cast<int64_t>(channels), storage};
+    const gfx950::UnpackLatentProblem problem{.frames = 2,
+                                              .pixels = static_cast<int64_t>(pixels),
+                                              .channels = static_cast<int64_t>(channels),
+                                              .storage = storage,
+                                              .latent = latent_element};
     auto reference = output.reference([&](size_t frame, size_t e) {
         const size_t c = e % channels;
         return latent.get(frame, c * pixels + e / channels) * scale.get(0, c) + shift.get(0, c);
     });
-    add(writer, fmt::format("latents of {} channels, {} pixels", channels, pixels), launch_shape(problem),
+    add(writer, fmt::format("latents of {} channels, {} pixels, {}", channels, pixels, element_name(latent_element)),
+        launch_shape(problem),
         make_params(problem, gfx950::frame_table(latent.inputs(), output.outputs()),
                     reinterpret_cast<const float*>(scale.inputs()[0]),
                     reinterpret_cast<const float*>(shift.inputs()[0])),
@@ -275,6 +281,8 @@ int write_problems(const char* path) {
         add_unpack_latent(writer, storage, 64, 16);
         add_unpack_latent(writer, storage, 45, 16);
         add_unpack_latent(writer, storage, 45, 5);
+        add_unpack_latent(writer, storage, 45, 16, Element::BF16);
+        add_unpack_latent(writer, storage, 45, 5, Element::F16);
         add_sum(writer, storage, 1000);
         add_sum(writer, storage, 333);
         add_join(writer, storage, 7, 40, 3, false);

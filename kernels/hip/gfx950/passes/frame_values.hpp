@@ -5,12 +5,19 @@
 
 namespace kinetograph::gfx950 {
 
+KG_DEVICE Lanes<float> load_latent(amd::Buffer from, Element type, const Lanes<uint32_t>& offset) {
+    if (type == Element::F16) return load_element<Element::F16>(from, offset);
+    if (type == Element::BF16) return load_element<Element::BF16>(from, offset);
+    return load_element<Element::F32>(from, offset);
+}
+
 /// A lane makes kPer channels of a pixel, neighbouring lanes neighbouring pixels: the planes are read in whole lines.
 template <Element kElement, uint32_t kPer>
 KG_DEVICE void unpack_latent(const UnpackLatentParams& params) {
     constexpr uint32_t kBytes = element_bytes(kElement);
     const uint32_t frame = amd::workgroup_index().y, elements = params.pixels * params.channels;
-    const amd::Buffer from = amd::make_buffer(params.frames.input[frame], elements * 4);
+    const uint32_t latent_bytes = params.latent == Element::F32 ? 4 : 2;
+    const amd::Buffer from = amd::make_buffer(params.frames.input[frame], elements * latent_bytes);
     const amd::Buffer to = amd::make_buffer(params.frames.output[frame], elements * kBytes);
     const amd::Buffer scales = amd::make_buffer(params.scale, params.channels * 4);
     const amd::Buffer shifts = amd::make_buffer(params.shift, params.channels * 4);
@@ -18,8 +25,8 @@ KG_DEVICE void unpack_latent(const UnpackLatentParams& params) {
     Lanes<float> values[kPer];
     KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) {
         const Lanes<uint32_t> channel = first + e;
-        values[e] = widen<Element::F32>(
-            amd::load_4(from, only_if(channel < params.channels, (channel * params.pixels + pixel) * 4u)));
+        values[e] = load_latent(from, params.latent,
+                                only_if(channel < params.channels, (channel * params.pixels + pixel) * latent_bytes));
         if (params.scale != nullptr) values[e] = values[e] * widen<Element::F32>(amd::load_4(scales, channel * 4u));
         if (params.shift != nullptr) values[e] = values[e] + widen<Element::F32>(amd::load_4(shifts, channel * 4u));
         if (params.soft_limit != 0) values[e] = amd::tanh(values[e] * (1 / params.soft_limit)) * params.soft_limit;

@@ -32,7 +32,8 @@ UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTa
             shift,
             static_cast<uint32_t>(problem.pixels),
             static_cast<uint32_t>(problem.channels),
-            problem.soft_limit};
+            problem.soft_limit,
+            problem.latent};
 }
 
 Refusal refusal(const AddFramesProblem& problem) {

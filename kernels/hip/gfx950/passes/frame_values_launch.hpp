@@ -7,11 +7,12 @@
 
 namespace kinetograph::gfx950 {
 
-/// Planar float32 latents to channel-last frames: latent * scale + shift. Frames 16-byte aligned, here and below.
+/// Planar latents to channel-last frames: latent * scale + shift. Frames 16-byte aligned, here and below.
 struct UnpackLatentProblem {
     int64_t frames = 1, pixels = 0, channels = 0;
     Element storage = Element::BF16;  ///< of the output
     float soft_limit = 0;             ///< limit * tanh(value / limit) is stored; 0: the value
+    Element latent = Element::F32;    ///< F32, F16 or BF16
 };
 Refusal refusal(const UnpackLatentProblem& problem);
 LaunchShape launch_shape(const UnpackLatentProblem& problem);

@@ -7,11 +7,12 @@ namespace kinetograph::gfx950 {
 
 /// out[pixel][c] = latent[c][pixel] * scale[c] + shift[c].
 struct UnpackLatentParams {
-    FrameTable frames;   ///< float32 [channels, pixels] to [pixels, channels]
+    FrameTable frames;   ///< [channels, pixels] to [pixels, channels]
     const float* scale;  ///< [channels]; null: 1
     const float* shift;  ///< [channels]; null: 0
     uint32_t pixels, channels;
-    float soft_limit = 0;  ///< limit * tanh(value / limit) is stored; 0: the value
+    float soft_limit = 0;           ///< limit * tanh(value / limit) is stored; 0: the value
+    Element latent = Element::F32;  ///< F32, F16 or BF16
 };
 
 /// out = a + beta * b; out may be a or b.

@@ -100,13 +100,16 @@ class CTest : public ::testing::Test {
         if (second != nullptr) all.insert(all.end(), second, second + frame.row_bytes[1] * frame.height / 2);
         return all;
     }
-    /// Pushes one latent frame after another, takes the frames of each and gives them back.
     std::vector<std::vector<std::uint8_t>> decode(kg_clip* clip, const std::vector<float>& values) {
+        return decode(clip, view_of(values));
+    }
+    /// Pushes one latent frame after another of the host's memory, takes the frames of each and gives them back.
+    std::vector<std::vector<std::uint8_t>> decode(kg_clip* clip, const kg_latents& all) {
         std::vector<std::vector<std::uint8_t>> frames;
-        const kg_latents all = view_of(values);
+        const std::size_t frame_bytes = kHeight * kWidth * (all.dtype == KG_FLOAT32 ? 4U : 2U);
         for (std::int64_t t = 0; t < all.shape[1]; ++t) {
             kg_latents one = all;
-            one.data = values.data() + t * kHeight * kWidth;
+            one.data = static_cast<const std::byte*>(all.data) + static_cast<std::size_t>(t) * frame_bytes;
             one.shape[1] = 1;
             const std::int64_t strides[] = {all.shape[1] * kHeight * kWidth, kHeight * kWidth, kWidth, 1};
             std::memcpy(one.strides, strides, sizeof(strides));
