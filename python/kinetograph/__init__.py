@@ -7,6 +7,7 @@
         for frame in stream.frames(): ...
 """
 
+from . import diffusers, wan
 from ._library import (Busy, Cancelled, DeviceLost, Error, InvalidArgument, Io, NotFound, OutOfMemory, Unsupported, devices)
 from ._info import info
 from .decoder import Decoder, Frame, Stream
@@ -15,4 +16,4 @@ from .video import Video
 
 __version__ = "0.1.0"
 __all__ = ["Busy", "Cancelled", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound", "OutOfMemory",
-           "Preview", "Stream", "Unsupported", "Video", "devices", "info"]
+           "Preview", "Stream", "Unsupported", "Video", "devices", "diffusers", "info", "wan"]
