@@ -111,10 +111,10 @@ def wait_for_steps(statistics, steps):
 
 
 def take(screen, folder):
-    half, row = WIDTH // 2, (HEIGHT - 80 - 46) // 2
-    places = {"passes": (8, 54), "timeline": (half + 3, 54), "pacing": (8, 54 + row), "memory": (half + 3, 54 + row)}
-    screen.click(100, 54 + 121)  # a pass of the decoder: it is selected everywhere
-    screen.wheel(half + 500, 54 + 120, -12)  # the timeline: some seconds
+    half, row = WIDTH // 2, (HEIGHT - 80 - 64) // 2
+    places = {"passes": (8, 72), "timeline": (half + 3, 72), "pacing": (8, 72 + row), "memory": (half + 3, 72 + row)}
+    screen.click(100, 72 + 121)  # a pass of the decoder: it is selected everywhere
+    screen.wheel(half + 500, 72 + 120, -12)  # the timeline: some seconds
     screen.move(places["memory"][0] + 420, places["memory"][1] + 260)
     for name, (x, y) in places.items():
         write_png(folder / f"profiling_{name}.png", screen.picture(x, y, half - 14, row - 8))

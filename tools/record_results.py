@@ -62,6 +62,7 @@ WRITERS = {
     "losses_h200.json": [SELF, "tests/gpu/losses_test.cpp"],
     "pictures_cpu.json": [SELF, BENCH],
     "python_h200.json": ["tools/python_on_gpu.py", BENCH],
+    "profiler_cpu.json": [SELF],
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "sums_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
