@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/data/taehv_small.safetensors: TAEHV decoders of 2 x 2 pixels a place, of small width.
+"""Writes tests/golden/data/taehv_small.safetensors: members of the TAEHV family, of small width.
 
     python3 tools/make_taehv_golden.py tests/golden/data/taehv_small.safetensors
 
-An implementation of its own in PyTorch (float32, CPU) of what madebyollin/taehv publishes, one frame after the other.
-Parameters and latents follow from names, as tests/golden/README.md says; a member's frames are named like its family.
+An implementation of its own in PyTorch (float32, CPU) of what madebyollin/taehv and ModelTC/LightX2V publish, one frame
+after the other. Parameters and latents follow from names, as tests/golden/README.md says; a member's frames are named like
+its family.
 """
 import json
 import struct
 import sys
+import typing
 
 import torch
 import torch.nn.functional as F
@@ -16,8 +18,21 @@ import torch.nn.functional as F
 from wan21_pytorch import synthetic_tensor
 
 DIM = 8
-MEMBERS = {"taew2.2": (48, 2, 3), "taehv1.5": (32, 3, 2)}  # latent channels, height, width
 LATENT_FRAMES = 2
+WAN21 = ((-0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0.4134, -0.0715, 0.5517, -0.3632, -0.1922,
+          -0.9497, 0.2503, -0.2921),
+         (2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253,
+          2.8251, 1.9160))
+
+
+class Member(typing.NamedTuple):
+    shape: tuple  # of a latent frame: channels, height, width
+    patch: int  # pixels a side that the last layer makes of a place
+    mean_std: tuple = ()  # of the latents that it takes; none: they are taken as they are
+
+
+MEMBERS = {"taew2.2": Member((48, 2, 3), 2), "taehv1.5": Member((32, 3, 2), 2), "taehv": Member((16, 3, 2), 1),
+           "lighttaew2.1": Member((16, 2, 3), 1, WAN21)}
 
 
 def parameter(name, *shape):
@@ -52,7 +67,7 @@ def each(function):
     return lambda x: [function(x)]
 
 
-def layers():
+def layers(member):
     """Functions of one frame that make one or several."""
     widths = (4 * DIM, 2 * DIM, DIM, DIM)
     made = [each(lambda x: 3 * torch.tanh(x / 3)), each(lambda x: conv("decoder.1", x, widths[0]).relu())]
@@ -61,13 +76,16 @@ def layers():
         made += [Memory(f"decoder.{first + i}") for i in range(3)]
         made += [each(lambda x: x.repeat_interleave(2, 1).repeat_interleave(2, 2)), grow(f"decoder.{first + 4}", growth),
                  each(lambda x, key=f"decoder.{first + 5}", c=widths[stage + 1]: conv(key, x, c, bias=False))]
-    made += [each(torch.relu), each(lambda x: F.pixel_shuffle(conv("decoder.22", x, 12), 2))]
+    made += [each(torch.relu), each(lambda x: F.pixel_shuffle(conv("decoder.22", x, 3 * member.patch ** 2), member.patch))]
     return made
 
 
-def decode(latents):
-    """[C, T, h, w] to frames [3, 4 T - 3, 16 h, 16 w] in [0, 1], not clamped."""
-    stack, frames = layers(), []
+def decode(member, latents):
+    """[C, T, h, w] to frames [3, 4 T - 3, patch 8 h, patch 8 w] as the last layer makes them, not clamped."""
+    stack, frames = layers(member), []
+    if member.mean_std:
+        mean, std = (torch.tensor(values)[:, None, None, None] for values in member.mean_std)
+        latents = latents * std + mean
 
     def run(x, index):
         if index == len(stack):
@@ -81,9 +99,10 @@ def decode(latents):
 
 def main():
     tensors = {}
-    for member, (channels, height, width) in MEMBERS.items():
-        latents = synthetic_tensor("latents", (channels, LATENT_FRAMES, height, width))
-        tensors[member] = decode(latents)
+    for name, member in MEMBERS.items():
+        channels, height, width = member.shape
+        tensors[name] = decode(member, synthetic_tensor("latents", (channels, LATENT_FRAMES, height, width)))
+        print(f"{name}: {tuple(tensors[name].shape)}, largest {tensors[name].abs().max():.3f}")
     write(sys.argv[1], tensors)
 
 

@@ -1,11 +1,15 @@
 #include <kinetograph/compute/families/family.hpp>
 
+#include <algorithm>
+
 namespace kinetograph::families {
 
 std::string any_of(std::string Family::*member, std::int64_t z_dim) {
     std::vector<std::string_view> names;
     for (const Family& family : all())
         if (z_dim == 0 || family.published.z_dim == z_dim) names.push_back(family.*member);
+    std::ranges::sort(names);
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     std::string text;
     for (std::size_t i = 0; i < names.size(); ++i)
         text.append(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ").append(names[i]);

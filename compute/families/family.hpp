@@ -32,9 +32,13 @@ struct Family {
     std::string name;             ///< "wan2.1": in commands and in "synthetic:wan2.1"
     std::string title;            ///< "Wan 2.1": in sentences
     std::string diffusers_class;  ///< its class in config.json: "AutoencoderKLWan"
-    /// Whether the names of its tensors distinguish it from every other family; if not, the class does, or, without a
-    /// class in either, the published width.
-    bool has_keys_of_its_own = true;
+    /// Whose latents it takes, in sentences: "Wan 2.1". Families with the same word decode the same latents.
+    std::string latents;
+    /// The family whose names of tensors it has: "wan2.1". Its files are told from that one's by their class; without a
+    /// class in either, by `in_file_name`, or, if that is empty, by the published width. Empty: no other family has its
+    /// names with as many latent channels.
+    std::string relative_of{};
+    std::string in_file_name{};     ///< a part of its files' names, in lower case: "lighttae"
     nn::Factors factors;            ///< of its decoder's network
     bool one_latent_frame = false;  ///< for pictures: a clip is one latent frame
     Widths published;               ///< of the published checkpoint
@@ -62,8 +66,8 @@ inline const Family* find(std::string_view name) {
     return nullptr;
 }
 
-/// "qwen-image or wan2.1", "Qwen-Image or Wan 2.1": one member of every family, or of every one whose latents have
-/// `z_dim` channels, for a sentence. Empty if there is none.
+/// "qwen-image or wan2.1", "HunyuanVideo or Wan 2.1": one member of every family, or of every one whose latents have
+/// `z_dim` channels, each value once, for a sentence. Empty if there is none.
 std::string any_of(std::string Family::*member, std::int64_t z_dim = 0);
 
 }  // namespace kinetograph::families

@@ -16,7 +16,8 @@ nn::Network decoder(const Widths& widths);
 /// The same with a last layer of 12 channels, which are 2 x 2 pixels: 16 times the side of the latents.
 nn::Network decoder_of_blocks(const Widths& widths);
 
-/// What members of this kind have in common; name, title, latent channels and network are their own.
-Family family(std::string name, std::string title, std::int64_t z_dim, nn::Network (*decoder)(const Widths& widths));
+/// What members of this kind have in common; name, title, latents, their channels and the network are their own.
+Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim,
+              nn::Network (*decoder)(const Widths& widths));
 
 }  // namespace kinetograph::families::taehv

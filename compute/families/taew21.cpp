@@ -1,5 +1,4 @@
-// TAEW2.1: the tiny decoder of Wan 2.1's latents. LightTAE for Wan 2.1 and TAEHV for HunyuanVideo have the same network
-// and names.
+// TAEW2.1: the tiny decoder of Wan 2.1's latents, as a diffusion model makes them.
 #include <kinetograph/compute/families/taehv.hpp>
 
 namespace kinetograph::families {
@@ -82,11 +81,13 @@ nn::Network decoder_of_blocks(const Widths& widths) {
     return network;
 }
 
-Family family(std::string name, std::string title, std::int64_t z_dim, nn::Network (*decoder)(const Widths& widths)) {
+Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim,
+              nn::Network (*decoder)(const Widths& widths)) {
     const auto channels = static_cast<std::size_t>(z_dim);
     return {.name = std::move(name),
             .title = std::move(title),
             .diffusers_class = "",
+            .latents = std::move(latents),
             .factors = nn::factors(decoder({1, z_dim})),
             .published = {.dim = 64, .z_dim = z_dim},
             .dim = {"decoder.20.weight", 0},
@@ -98,6 +99,6 @@ Family family(std::string name, std::string title, std::int64_t z_dim, nn::Netwo
 
 }  // namespace taehv
 
-Family taew21() { return taehv::family("taew2.1", "TAEW2.1", 16, taehv::decoder); }
+Family taew21() { return taehv::family("taew2.1", "TAEW2.1", "Wan 2.1", 16, taehv::decoder); }
 
 }  // namespace kinetograph::families

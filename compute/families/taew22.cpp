@@ -1,8 +1,8 @@
-// TAEW2.2: the tiny decoder of Wan 2.2's latents. LightTAE for Wan 2.2 has the same network and names.
+// TAEW2.2: the tiny decoder of Wan 2.2's latents, as a diffusion model makes them.
 #include <kinetograph/compute/families/taehv.hpp>
 
 namespace kinetograph::families {
 
-Family taew22() { return taehv::family("taew2.2", "TAEW2.2", 48, taehv::decoder_of_blocks); }
+Family taew22() { return taehv::family("taew2.2", "TAEW2.2", "Wan 2.2", 48, taehv::decoder_of_blocks); }
 
 }  // namespace kinetograph::families

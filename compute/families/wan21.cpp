@@ -179,6 +179,7 @@ Family wan21() {
     return {.name = "wan2.1",
             .title = "Wan 2.1",
             .diffusers_class = "AutoencoderKLWan",
+            .latents = "Wan 2.1",
             .factors = {.time = 4, .space = 8},
             .published = {.dim = 96, .z_dim = 16},
             .dim = {"decoder.head.0.gamma", 0},

@@ -1,5 +1,6 @@
 // Wan 2.2 (TI2V-5B): causal in time, 16 times larger and 4 times more frames, 48 latent channels.
 #include <kinetograph/compute/families/wan21.hpp>
+#include <kinetograph/compute/families/wan22.hpp>
 
 #include <fmt/format.h>
 
@@ -88,7 +89,8 @@ std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
             {"patch_size", "2"}};
 }
 
-/// Source: wan/modules/vae2_2.py.
+}  // namespace
+
 LatentStatistics statistics() {
     return {.mean = {-0.2289F, -0.0052F, -0.1323F, -0.2339F, -0.2799F, 0.0174F,  0.1838F,  0.1557F,  -0.1382F, 0.0542F,
                      0.2813F,  0.0891F,  0.1570F,  -0.0098F, 0.0375F,  -0.1825F, -0.2246F, -0.1207F, -0.0698F, 0.5109F,
@@ -102,14 +104,13 @@ LatentStatistics statistics() {
                     0.3971F, 1.0600F, 0.3943F, 0.5537F, 0.5444F, 0.4089F, 0.7468F, 0.7744F}};
 }
 
-}  // namespace
-
 }  // namespace wan_2_2
 
 Family wan22() {
     return {.name = "wan2.2",
             .title = "Wan 2.2",
             .diffusers_class = "AutoencoderKLWan",
+            .latents = "Wan 2.2",
             .factors = {.time = 4, .space = 16},
             .published = {.dim = 256, .z_dim = 48},
             .dim = {"decoder.head.0.gamma", 0},

@@ -302,7 +302,8 @@ LiveStats ReadingStream::live() const {
 /// Whether the checkpoint takes what the stream states.
 Result<void> check(const session::Session& session, const families::Family& family, const Incoming& incoming) {
     const StreamHeader& header = incoming.header;
-    if (header.family != family.name)
+    const families::Family* from = families::find(header.family);
+    if (from == nullptr || from->latents != family.latents)
         return fail(ErrorCode::InvalidArgument, "{}: family: latents of {}, {} is of {}", incoming.title,
                     tensor::quoted_name(header.family), session.model()->name(), family.name);
     vae::Latents clip;

@@ -96,9 +96,9 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
                   [checkpoint](const std::string& name) { return checkpoint.load(name).value(); });
 }
 
-/// " (48 channels are latents of Wan 2.2)"; empty if no family has so many.
+/// " (48 channels are latents of Wan 2.2)"; empty if no family takes so many.
 static std::string families_of(std::int64_t channels) {
-    const std::string families = families::any_of(&families::Family::title, channels);
+    const std::string families = families::any_of(&families::Family::latents, channels);
     return families.empty() ? "" : fmt::format(" ({} channels are latents of {})", channels, families);
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -28,6 +30,16 @@ constexpr std::array<Stranger, 6> kStrangers = {
      {"blocks.0.self_attn.q.weight", "a Wan diffusion transformer, not a VAE"},
      {"blocks.0.attn1.to_q.weight", "a diffusion transformer, not a VAE"},
      {"encoder.block.0.layer.0.", "a T5 text encoder, not a VAE"}}};
+
+/// Files with a family's tensors, of a network that no family has.
+struct Undecoded {
+    std::string_view family;        ///< whose tensors they have
+    std::string_view in_file_name;  ///< as Family::in_file_name
+    std::string_view name;
+};
+
+constexpr std::array<Undecoded, 1> kUndecoded = {
+    {{"taehv1.5", "lighttae", "LightTAE for HunyuanVideo 1.5, whose activations are leaky"}}};
 
 std::optional<std::string_view> stranger_in(const formats::TensorSource& file) {
     for (const Stranger& stranger : kStrangers) {
@@ -134,17 +146,26 @@ Result<KeyScheme> whole_decoder(const formats::TensorSource& file, const familie
     return best.front();
 }
 
-/// The family that shares its keys with the scheme's, and has been published in the width that the file has; else the
-/// scheme's own.
-const families::Family& relative_of_width(const formats::TensorSource& file, const KeyScheme& scheme) {
-    const tensor::Shape& shape = file.find(scheme.key(scheme.family->dim.tensor))->shape;
-    const std::size_t axis = scheme.family->dim.axis;
-    if (axis >= shape.size() || shape[axis] == scheme.family->published.dim) return *scheme.family;
+/// In lower case.
+std::string file_name_of(const formats::TensorSource& file) {
+    std::string name = std::filesystem::path(file.name()).filename().string();
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return name;
+}
+
+/// The relative of the scheme's family that the file's name, or its width, tells from that family; else the scheme's
+/// own.
+const families::Family& relative_in(const formats::TensorSource& file, const KeyScheme& scheme) {
+    const families::Family& own = *scheme.family;
+    const tensor::Shape& shape = file.find(scheme.key(own.dim.tensor))->shape;
+    const std::int64_t dim = own.dim.axis < shape.size() ? shape[own.dim.axis] : 0;
+    const std::string file_name = file_name_of(file);
     const auto found = std::ranges::find_if(families::all(), [&](const families::Family& family) {
-        return family.decoder == scheme.family->decoder && family.diffusers_class.empty() &&
-               family.published.dim == shape[axis];
+        if (family.relative_of != own.name || !family.diffusers_class.empty()) return false;
+        if (!family.in_file_name.empty()) return file_name.find(family.in_file_name) != std::string::npos;
+        return family.published.dim == dim && own.published.dim != dim;
     });
-    return found == families::all().end() ? *scheme.family : *found;
+    return found == families::all().end() ? own : *found;
 }
 
 }  // namespace
@@ -170,7 +191,7 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
     Fit best;
     const std::string said = class_of(file);
     for (const families::Family& family : families::all()) {
-        if (said.empty() ? !family.has_keys_of_its_own : family.diffusers_class != said) continue;
+        if (said.empty() ? !family.relative_of.empty() : family.diffusers_class != said) continue;
         Fit fit{&family, nn::parameters(family.decoder(family.published)), {}, 0, false};
         fit.candidates = count_candidates(file, family, fit.parameters);
         for (const Candidate& candidate : fit.candidates) {
@@ -184,7 +205,11 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
     }
     if (best.family != nullptr) {
         KG_TRY(auto scheme, whole_decoder(file, *best.family, best.candidates, best.parameters));
-        if (said.empty()) scheme.family = &relative_of_width(file, scheme);
+        for (const Undecoded& undecoded : kUndecoded)
+            if (scheme.family->name == undecoded.family &&
+                file_name_of(file).find(undecoded.in_file_name) != std::string::npos)
+                return fail(not_ours(file, undecoded.name));
+        if (said.empty()) scheme.family = &relative_in(file, scheme);
         return scheme;
     }
     if (!said.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));

@@ -244,9 +244,9 @@ TEST_F(CudaGpuDecoder, OfTaew21MatchesTheReferenceStepByStepAndModuleByModule) {
 
 TEST_F(CudaDecoder, OfTheTaehvFamilyMatchesAtSmallWidths) {
     for (const auto dtype : {tensor::DType::BF16, tensor::DType::F16}) expect_taehv_units({*device_, dtype});
-    expect_taehv_of_blocks(*device_, Precision::Bf16, kBf16AgainstFp32);
+    expect_taehv_members(*device_, Precision::Bf16, kBf16AgainstFp32);
     if (test::kAddressSanitized) return;
-    expect_taehv_of_blocks(*device_, Precision::Fp16, kFp16AgainstFp32);
+    expect_taehv_members(*device_, Precision::Fp16, kFp16AgainstFp32);
 }
 
 TEST_F(CudaGpuDecoder, OfTheTaehvFamilyIsTheSameBitForBitHoweverStepsAreCut) {

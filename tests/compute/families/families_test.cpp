@@ -22,12 +22,36 @@ TEST(Families, SayOfTheirNetworksWhatIsTrue) {
     }
 }
 
-TEST(Families, AreToldApartByKeysOrByClass) {
-    std::set<std::string> classes, names;
+TEST(Families, AreToldApartByKeysByClassByNameOrByWidth) {
+    std::set<std::string> names;
+    std::set<std::vector<std::string>> marks;
     for (const Family& family : all()) {
         EXPECT_TRUE(names.insert(family.name).second) << family.name;
-        EXPECT_TRUE(family.has_keys_of_its_own || classes.insert(family.diffusers_class).second) << family.name;
+        if (family.relative_of.empty()) continue;
+        const Family* own = find(family.relative_of);
+        ASSERT_NE(own, nullptr) << family.name;
+        EXPECT_TRUE(own->relative_of.empty()) << family.name;
+        EXPECT_TRUE(family.published.dim != own->published.dim || family.in_file_name != own->in_file_name ||
+                    family.diffusers_class != own->diffusers_class)
+            << family.name;
+        EXPECT_TRUE(marks.insert({family.relative_of, family.diffusers_class, family.in_file_name}).second)
+            << family.name;
     }
+}
+
+TEST(Families, OfTheSameLatentsTakeAsManyChannels) {
+    for (const Family& family : all()) {
+        for (const Family& other : all()) {
+            if (family.latents != other.latents) continue;
+            EXPECT_EQ(family.published.z_dim, other.published.z_dim) << family.name << ", " << other.name;
+        }
+    }
+}
+
+TEST(Families, AreListedOncePerWordOfASentence) {
+    EXPECT_EQ(any_of(&Family::latents, 16), "HunyuanVideo or Wan 2.1");
+    EXPECT_EQ(any_of(&Family::latents, 32), "HunyuanVideo 1.5");
+    EXPECT_EQ(any_of(&Family::latents, 5), "");
 }
 
 TEST(Families, CountTheFramesOfAClip) {

@@ -1,5 +1,6 @@
-// The TAEHV family: one network, told apart by the channels of its latents; what becomes of its layers.
+// The TAEHV family: one network, whose members are told apart; what becomes of its layers.
 #include <kinetograph/compute/families/taehv.hpp>
+#include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/compute/nn/fusion.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
@@ -9,16 +10,47 @@
 namespace kinetograph::families {
 namespace {
 
-TEST(Taehv, MembersAreToldApartByTheChannelsOfTheirLatents) {
+vae::Checkpoint opened(const std::string& family, std::int64_t dim, const std::string& file_name) {
     const test::TemporaryFolder folder;
+    const std::string path = (folder.path() / file_name).string();
+    test::CheckpointFile::synthetic(dim, tensor::DType::BF16, family).write(path);
+    auto checkpoint = vae::Checkpoint::open(path);
+    EXPECT_TRUE(checkpoint) << checkpoint.error().message;
+    return std::move(*checkpoint);
+}
+
+TEST(Taehv, MembersAreToldApartByTheChannelsOfTheirLatents) {
     for (const std::string name : {"taew2.1", "taew2.2", "taehv1.5"}) {
-        const std::string path = (folder.path() / (name + ".safetensors")).string();
-        test::CheckpointFile::synthetic(4, tensor::DType::BF16, name).write(path);
-        const auto checkpoint = vae::Checkpoint::open(path);
-        ASSERT_TRUE(checkpoint) << checkpoint.error().message;
-        EXPECT_EQ(checkpoint->family().name, name);
-        EXPECT_EQ(checkpoint->dim(), 4);
+        const auto checkpoint = opened(name, 4, "vae.safetensors");
+        EXPECT_EQ(checkpoint.family().name, name);
+        EXPECT_EQ(checkpoint.dim(), 4);
     }
+}
+
+TEST(Taehv, MembersOfAsManyChannelsAreToldApartByTheNamesOfTheirFiles) {
+    EXPECT_EQ(opened("taew2.1", 2, "taew2_1.safetensors").family().name, "taew2.1");
+    EXPECT_EQ(opened("taew2.1", 2, "TAEHV.safetensors").family().name, "taehv");
+    EXPECT_EQ(opened("taew2.1", 2, "lighttaew2_1.safetensors").family().name, "lighttaew2.1");
+    EXPECT_EQ(opened("taew2.2", 2, "lighttaew2_2.safetensors").family().name, "lighttaew2.2");
+}
+
+TEST(Taehv, LightTaeForHunyuanVideo15IsRefusedByItsName) {
+    const test::TemporaryFolder folder;
+    const std::string path = (folder.path() / "lighttaehy1_5.safetensors").string();
+    test::CheckpointFile::synthetic(2, tensor::DType::BF16, "taehv1.5").write(path);
+    const auto checkpoint = vae::Checkpoint::open(path);
+    ASSERT_FALSE(checkpoint);
+    EXPECT_EQ(checkpoint.error().message,
+              path +
+                  ": this is LightTAE for HunyuanVideo 1.5, whose activations are leaky; `kinetograph families` lists "
+                  "what can be decoded");
+}
+
+TEST(Taehv, LightTaeTakesTheLatentsOfTheLargeDecoderAndTaewThoseOfTheDiffusionModel) {
+    EXPECT_EQ(opened("taew2.1", 64, "lighttaew2_1.safetensors").latents_std(), wan::statistics().std);
+    EXPECT_EQ(opened("taew2.1", 64, "taew2_1.safetensors").latents_std(), std::vector<float>(16, 1.0F));
+    EXPECT_EQ(find("lighttaew2.2")->statistics.mean, find("wan2.2")->statistics.mean);
+    EXPECT_EQ(find("lighttaew2.2")->statistics.std, find("wan2.2")->statistics.std);
 }
 
 /// The convolutions of a step by the ends of their names, and what they take along.

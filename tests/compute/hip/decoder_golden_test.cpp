@@ -68,8 +68,8 @@ TEST_F(HipDecoder, OfDim32InFp16IsCloserThanBf16CanBeAndTheSameAfterAReset) {
 TEST_F(HipDecoder, OfTheTaehvFamilyMatchesAtSmallWidths) {
     for (const auto dtype : {tensor::DType::BF16, tensor::DType::F16}) expect_taehv_units({*device_, dtype});
     if (test::kAddressSanitized) return;
-    expect_taehv_of_blocks(*device_, Precision::Bf16, kBf16AgainstFp32);
-    expect_taehv_of_blocks(*device_, Precision::Fp16, kFp16AgainstFp32);
+    expect_taehv_members(*device_, Precision::Bf16, kBf16AgainstFp32);
+    expect_taehv_members(*device_, Precision::Fp16, kFp16AgainstFp32);
 }
 
 TEST_F(HipDecoder, OfEveryFamilyMatchesDiffusers) {

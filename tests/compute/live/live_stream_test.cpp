@@ -285,6 +285,26 @@ TEST_F(LiveStreams, OfAnotherDecodersLatentsAreRefused) {
               "a generator: stream 0 \"orbit\": family: latents of \"mochi\", synthetic:wan2.1,dim=2 is of wan2.1");
 }
 
+TEST_F(LiveStreams, OfAnotherFamilyWithTheSameLatentsAreDecoded) {
+    StreamHeader header = small_header();
+    header.family = "lightvae";
+    generator_->writer().start(header);
+    generator_->flush();
+    const auto stream = open_next();
+    EXPECT_TRUE(stream) << stream.error().message;
+}
+
+TEST_F(LiveStreams, OfOtherLatentsWithAsManyChannelsAreRefused) {
+    StreamHeader header = small_header();
+    header.family = "taehv";
+    generator_->writer().start(header);
+    generator_->flush();
+    const auto stream = open_next();
+    ASSERT_FALSE(stream);
+    EXPECT_EQ(stream.error().message,
+              "a generator: stream 0 \"orbit\": family: latents of \"taehv\", synthetic:wan2.1,dim=2 is of wan2.1");
+}
+
 TEST_F(LiveStreams, OfAnotherNumberOfChannelsAreRefused) {
     StreamHeader header = small_header();
     header.channels = 48;
@@ -295,7 +315,7 @@ TEST_F(LiveStreams, OfAnotherNumberOfChannelsAreRefused) {
     EXPECT_EQ(
         stream.error().message,
         "a generator: stream 0 \"orbit\" has 48 latent channels, synthetic:wan2.1,dim=2 is a Wan 2.1 VAE and takes "
-        "16 (48 channels are latents of TAEW2.2 or Wan 2.2)");
+        "16 (48 channels are latents of Wan 2.2)");
 }
 
 TEST_F(LiveStreams, EndAtOnceWhileAGeneratorIsSilent) {

@@ -232,7 +232,7 @@ TEST(Sessions, SayWhatIsWrong) {
     EXPECT_EQ(
         channels.error().message,
         "clip has 48 latent channels, synthetic:wan2.1,dim=2 is a Wan 2.1 VAE and takes 16 (48 channels are latents of "
-        "TAEW2.2 or Wan 2.2)");
+        "Wan 2.2)");
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ void expect_taew21_modules(accel::Device& device, Precision precision, std::int6
 /// limit of the input.
 void expect_taehv_units(const UnitLane& lane);
 
-/// Narrow decoders of TAEW2.2 and TAEHV 1.5, whose last layer makes 2 x 2 pixels a place, against
-/// taehv_small.safetensors.
-void expect_taehv_of_blocks(accel::Device& device, Precision precision, golden::Limit limit);
+/// Narrow decoders of every member, opened from files by whose names they are told apart, with the statistics of the
+/// latents that they take, against taehv_small.safetensors.
+void expect_taehv_members(accel::Device& device, Precision precision, golden::Limit limit);
 
 /// A narrow decoder's frames are the same bits however its steps are cut, into 1 to 5 latent frames, at odd and even
 /// sizes.

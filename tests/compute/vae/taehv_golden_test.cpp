@@ -16,9 +16,9 @@ TEST_F(Taehv, DecodesAsTheReferenceDoesInFp32) { expect_taew21_decodes(*device, 
 TEST_F(Taehv, DecodesAsTheReferenceDoesInBf16) { expect_taew21_decodes(*device, Precision::Bf16, 3, kBf16); }
 TEST_F(Taehv, MatchesTheReferenceModuleByModule) { expect_taew21_modules(*device, Precision::Fp32, 2, kFp32Modules); }
 
-TEST_F(Taehv, OfTwoByTwoPixelsAPlaceDecodesAsAnIndependentImplementation) {
-    expect_taehv_of_blocks(*device, Precision::Fp32, kFp32);
-    expect_taehv_of_blocks(*device, Precision::Bf16, kBf16);
+TEST_F(Taehv, MembersDecodeAsAnIndependentImplementation) {
+    expect_taehv_members(*device, Precision::Fp32, kFp32);
+    expect_taehv_members(*device, Precision::Bf16, kBf16);
 }
 
 TEST_F(Taehv, LayersMatchFloat64ForEveryCutOfTheStream) {
