@@ -128,10 +128,9 @@ struct Bound {
     Result<void> run() const {
         const auto inputs = input.readable(), residuals = residual.readable();
         const auto outputs = output.writable();
-        auto enqueued = convolution->enqueue(
+        KG_CHECK(convolution->enqueue(
             *stream, "conv",
-            {.input = inputs, .output = outputs, .residual = residuals, .workspace = workspace->data()});
-        if (!enqueued) return enqueued;
+            {.input = inputs, .output = outputs, .residual = residuals, .workspace = workspace->data()}));
         return stream->synchronize();
     }
 };

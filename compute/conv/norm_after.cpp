@@ -29,8 +29,7 @@ class NormAfter final : public Convolution {
                 output.push_back(frame);
             }
         }
-        auto enqueued = bare_->enqueue(stream, pass_name, {tensors.input, output, tensors.residual, tensors.workspace});
-        if (!enqueued) return enqueued;
+        KG_CHECK(bare_->enqueue(stream, pass_name, {tensors.input, output, tensors.residual, tensors.workspace}));
         stream.enqueue(pass_name,
                        [this, output = std::move(output),
                         normed = std::vector(tensors.normed.begin(), tensors.normed.end())]() -> Result<void> {

@@ -89,11 +89,10 @@ const tensor::TensorView* TensorSource::find(std::string_view tensor) const {
 
 Result<TensorSource> open(const std::filesystem::path& given, const tensor::ReadOptions& options) {
     KG_TRY(const auto path, checkpoint_at(given));
-    auto source = open_in_format(path, options);
-    if (!source) return source;
-    std::map<std::string, std::string> metadata = source->metadata();
+    KG_TRY(auto source, open_in_format(path, options));
+    std::map<std::string, std::string> metadata = source.metadata();
     KG_CHECK(add_config(path, metadata));
-    const auto opened = std::make_shared<const TensorSource>(std::move(*source));
+    const auto opened = std::make_shared<const TensorSource>(std::move(source));
     return TensorSource({.name = opened->name(),
                          .tensors = opened->tensors(),
                          .metadata = std::move(metadata),

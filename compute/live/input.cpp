@@ -38,7 +38,7 @@ Result<std::optional<Incoming>> Input::next() {
         if (header && *header) return Incoming{current, std::move(**header), current->reader.stream()};
         if (!header) current->refuse(header.error().message);
         replace_feed(nullptr);
-        if (!header) return fail(std::move(header.error()));
+        KG_CHECK(std::move(header));
     }
 }
 

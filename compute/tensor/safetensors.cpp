@@ -154,9 +154,8 @@ Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes,
     state->tensors.reserve(header.entries.size());
     std::ranges::stable_sort(header.entries, {}, [](const auto& entry) { return std::tuple(entry.begin, entry.end); });
     for (SafetensorsEntry& entry : header.entries) {
-        auto tensor = bind(entry, parts.data, name);
-        if (!tensor) return fail(std::move(tensor).error());
-        state->tensors.push_back(*std::move(tensor));
+        KG_TRY(auto tensor, bind(entry, parts.data, name));
+        state->tensors.push_back(std::move(tensor));
     }
     KG_CHECK(check_coverage(state->tensors, parts.data, name));
     for (const NamedTensor& tensor : state->tensors) state->by_name.emplace(tensor.name, &tensor.view);

@@ -60,12 +60,9 @@ Result<void> write_safetensors(const std::filesystem::path& path, std::span<cons
     }
 
     KG_TRY(auto file, ReplacingFile::create(path));
-    Result<void> written = file.write(length);
-    if (written) written = file.write(std::as_bytes(std::span(*header)));
-    for (std::size_t i = 0; written && i < tensors.size(); ++i) {
-        written = file.write({tensors[i].view.data, tensors[i].view.bytes});
-    }
-    if (!written) return written;
+    KG_CHECK(file.write(length));
+    KG_CHECK(file.write(std::as_bytes(std::span(*header))));
+    for (const auto& tensor : tensors) KG_CHECK(file.write({tensor.view.data, tensor.view.bytes}));
     return file.commit();
 }
 

@@ -31,8 +31,8 @@ Result<EnqueuedStep> ClipRunner::execute(const graph::FrameGraph& step, std::int
     KG_CHECK(clip_.next(latent_frames));
     auto execution = execute_beside(step);
     if (!execution && execution.error().code != ErrorCode::InvalidArgument) broken_ = execution.error();
-    if (!execution) return fail(std::move(execution.error()));
-    return EnqueuedStep{clip_.advance(latent_frames), *execution};
+    KG_TRY(auto enqueued, std::move(execution));
+    return EnqueuedStep{clip_.advance(latent_frames), enqueued};
 }
 
 Result<graph::Execution> ClipRunner::execute_beside(const graph::FrameGraph& frame) {

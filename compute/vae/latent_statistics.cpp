@@ -60,15 +60,13 @@ Result<families::LatentStatistics> statistics_from_metadata(const std::map<std::
         return fail(ErrorCode::InvalidArgument, "{}: metadata has {} but not {}", file,
                     has_mean ? "latents_mean" : "latents_std", has_mean ? "latents_std" : "latents_mean");
     }
-    auto mean = parse_list(mean_text->second, "latents_mean", z_dim, file);
-    if (!mean) return fail(std::move(mean).error());
-    auto std = parse_list(std_text->second, "latents_std", z_dim, file);
-    if (!std) return fail(std::move(std).error());
-    for (const float value : *std) {
+    KG_TRY(auto mean, parse_list(mean_text->second, "latents_mean", z_dim, file));
+    KG_TRY(auto std, parse_list(std_text->second, "latents_std", z_dim, file));
+    for (const float value : std) {
         if (value > 0) continue;
         return fail(ErrorCode::InvalidArgument, "{}: metadata latents_std: {} is not above 0", file, value);
     }
-    return families::LatentStatistics{*std::move(mean), *std::move(std)};
+    return families::LatentStatistics{std::move(mean), std::move(std)};
 }
 
 }  // namespace kinetograph::vae

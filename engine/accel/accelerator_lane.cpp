@@ -315,13 +315,12 @@ bool AcceleratorLane::is_stamped(std::uint64_t execution) {
 Result<std::vector<PassEvents>> AcceleratorLane::take_chained_events(const graph::BatchRecord& record) {
     std::vector<PassEvents> chain;
     chain.reserve(record.passes.size());
-    auto begin = take_event();
-    if (!begin) return fail(std::move(begin.error()));
+    KG_TRY(auto begin, take_event());
     for (const graph::PassRecord& pass : record.passes) {
         auto end = take_event();
         if (!end) return fail(std::move(end.error()), pass.planned->name);
-        chain.push_back({recorder_->names().intern(pass.planned->name), *begin, *end});
-        begin = std::move(end);
+        chain.push_back({recorder_->names().intern(pass.planned->name), begin, *end});
+        begin = std::move(*end);
     }
     return chain;
 }

@@ -5,10 +5,9 @@
 namespace kinetograph::accel {
 
 Result<std::unique_ptr<Memory>> upload(Device& device, std::string_view name, std::span<const std::byte> from) {
-    auto memory = device.allocate(name, std::max<std::uint64_t>(from.size(), 1));
-    if (!memory) return memory;
+    KG_TRY(auto memory, device.allocate(name, std::max<std::uint64_t>(from.size(), 1)));
     KG_TRY(auto stream, device.create_stream(name));
-    if (auto copied = stream->upload((*memory)->data(), from); !copied) return fail(std::move(copied.error()), name);
+    if (auto copied = stream->upload(memory->data(), from); !copied) return fail(std::move(copied.error()), name);
     return memory;
 }
 

@@ -98,7 +98,7 @@ Result<Execution> Executor::execute(const FrameGraph& frame) {
     auto submitted = state.submit(frame, *prepared, execution.number);
     state.before_current = before;
     state.join = !submitted;
-    if (!submitted) return fail(std::move(submitted.error()));
+    KG_CHECK(std::move(submitted));
 
     for (std::size_t lane = 0; lane < kMaxLanes; ++lane)
         if (state.submitted[lane] != before[lane]) execution.done[lane] = state.submitted[lane];
@@ -123,8 +123,8 @@ Result<PreparedPlan*> Executor::State::plan_for(const FrameGraph& frame, bool& r
         forget_plan(oldest());
         prepared = PreparedPlan::create(plan, frame, memory);
     }
-    if (!prepared) return fail(std::move(prepared.error()));
-    plans.push_back(std::move(*prepared));
+    KG_TRY(auto kept, std::move(prepared));
+    plans.push_back(std::move(kept));
     return plans.back().get();
 }
 

@@ -44,11 +44,9 @@ Result<void> Readback::declare(graph::FrameGraph& frame, graph::Image image, con
                     graph::to_string(desc.format));
     const std::uint64_t bytes = std::uint64_t{desc.width} * desc.height * 4;
     if (!buffer_ || buffer_->bytes() != bytes) {
-        auto buffer =
-            vulkan::Buffer::create(device_, "readback", bytes,
-                                   {.usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT, .memory = vulkan::MemoryUse::Readback});
-        if (!buffer) return fail(buffer.error());
-        buffer_ = std::move(*buffer);
+        KG_TRY(buffer_, vulkan::Buffer::create(
+                            device_, "readback", bytes,
+                            {.usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT, .memory = vulkan::MemoryUse::Readback}));
     }
     desc_ = desc;
     const graph::Buffer pixels = frame.import_buffer(

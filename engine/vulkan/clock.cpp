@@ -27,8 +27,8 @@ Result<std::unique_ptr<DeviceClock>> DeviceClock::create(const Device& device) {
     if (!clock->available()) return clock;
     if (clock->calibrated_) {
         clock->calibrate();
-    } else if (auto anchored = clock->anchor(); !anchored) {
-        return fail(anchored.error());
+    } else {
+        KG_CHECK(clock->anchor());
     }
     return clock;
 }
@@ -96,7 +96,7 @@ Result<void> DeviceClock::anchor() {
         }
     }
     device_.table().vkDestroyQueryPool(device_.handle(), pool, nullptr);
-    if (!outcome) return fail(outcome.error());
+    KG_CHECK(std::move(outcome));
     const Lock lock(mutex_);
     regression_.add(best_ticks, best_host, best_width / 2);
     return {};

@@ -65,24 +65,18 @@ Result<std::unique_ptr<PictureRenderer>> PictureRenderer::create(const vulkan::D
                                                                  vulkan::VulkanLane& graphics,
                                                                  graph::PixelFormat target) {
     std::unique_ptr<PictureRenderer> renderer(new PictureRenderer(device, graphics));
-    auto probe = PixelProbe::create(device, graphics);
-    if (!probe) return fail(std::move(probe.error()));
-    renderer->probe_ = std::move(*probe);
+    KG_TRY(renderer->probe_, PixelProbe::create(device, graphics));
     vulkan::GraphicsPipelineDesc desc{.name = "picture",
                                       .vertex_shader = kVertexShader,
                                       .fragment_shader = kFragmentShader,
                                       .bindings = {vulkan::BindingKind::SampledImage},
                                       .color_format = target,
                                       .constants = {vulkan::encodes_srgb(target) ? 1U : 0U}};
-    auto pipeline = vulkan::Pipeline::create(device, desc);
-    if (!pipeline) return fail(pipeline.error());
-    renderer->pipeline_ = std::move(*pipeline);
+    KG_TRY(renderer->pipeline_, vulkan::Pipeline::create(device, desc));
     desc.name = "picture, reduced";
     desc.fragment_shader = kReducedFragmentShader;
     desc.push_constant_bytes = sizeof(ReducedConstants);
-    auto reduced = vulkan::Pipeline::create(device, desc);
-    if (!reduced) return fail(reduced.error());
-    renderer->reduced_pipeline_ = std::move(*reduced);
+    KG_TRY(renderer->reduced_pipeline_, vulkan::Pipeline::create(device, desc));
     return renderer;
 }
 
@@ -99,7 +93,7 @@ graph::Image PictureRenderer::borrow(graph::FrameGraph& graph, LentFrame& frame)
 }
 
 Result<graph::Image> PictureRenderer::upload(graph::FrameGraph& graph, const Frame& frame) {
-    if (auto fitted = fit_texture(frame); !fitted) return fail(fitted.error());
+    KG_CHECK(fit_texture(frame));
     const graph::Image texture = graph.import_image("frame", texture_->desc(), physical_of(*texture_));
     if (uploaded_ && frame.index == index_ && frame.decoded_at == decoded_at_) return texture;
     uploaded_ = true;
@@ -123,11 +117,9 @@ Result<void> PictureRenderer::fit_texture(const Frame& frame) {
                                 .height = static_cast<std::uint32_t>(frame.height),
                                 .format = graph::PixelFormat::Rgba8Unorm};
     if (texture_ && texture_->desc().width == desc.width && texture_->desc().height == desc.height) return {};
-    if (auto idle = device_.wait_idle(); !idle) return idle;
+    KG_CHECK(device_.wait_idle());
     uploaded_ = false;
-    auto texture = vulkan::Image::create(device_, "frame", desc);
-    if (!texture) return fail(texture.error());
-    texture_ = std::move(*texture);
+    KG_TRY(texture_, vulkan::Image::create(device_, "frame", desc));
     return {};
 }
 
@@ -139,9 +131,7 @@ Result<graph::Image> PictureRenderer::declare(graph::FrameGraph& graph, graph::I
     if (subject.frame != nullptr) {
         const auto width = static_cast<std::uint32_t>(subject.frame->width),
                    height = static_cast<std::uint32_t>(subject.frame->height);
-        auto declared = declare_texture(graph, *subject.frame);
-        if (!declared) return declared;
-        texture = *declared;
+        KG_TRY(texture, declare_texture(graph, *subject.frame));
         place_ = fit_picture(width, height, target_desc.width, target_desc.height);
         reduces = place_.width < width || place_.height < height;
     }

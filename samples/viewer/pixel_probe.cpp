@@ -29,11 +29,9 @@ void copy_pixel(const PixelData& data, const PixelPosition& position, vulkan::Pa
 Result<std::unique_ptr<PixelProbe>> PixelProbe::create(const vulkan::Device& device,
                                                        const vulkan::VulkanLane& graphics) {
     std::unique_ptr<PixelProbe> probe(new PixelProbe(graphics));
-    auto pixel =
-        vulkan::Buffer::create(device, "pixel", kPixelBytes,
-                               {.usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT, .memory = vulkan::MemoryUse::Readback});
-    if (!pixel) return fail(std::move(pixel.error()));
-    probe->pixel_ = std::move(*pixel);
+    KG_TRY(probe->pixel_,
+           vulkan::Buffer::create(device, "pixel", kPixelBytes,
+                                  {.usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT, .memory = vulkan::MemoryUse::Readback}));
     return probe;
 }
 

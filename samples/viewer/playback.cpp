@@ -15,10 +15,9 @@ Result<bool> Playback::take_next(const Pull& pull) {
         ++cursor_;
         return true;
     }
-    auto frame = pull();
-    if (!frame) return fail(frame.error());
-    if (!*frame) return false;
-    frames_.push_back(std::move(**frame));
+    KG_TRY(auto frame, pull());
+    if (!frame) return false;
+    frames_.push_back(std::move(*frame));
     cursor_ = frames_.size() - 1;
     trim();
     return true;
@@ -47,9 +46,8 @@ Result<bool> Playback::advance(Nanoseconds now, Nanoseconds refresh, const Pull&
 }
 
 Result<bool> Playback::show_at_once(Nanoseconds now, const Pull& pull) {
-    auto moved = take_next(pull);
-    if (!moved) return moved;
-    starving_ = !*moved;
+    KG_TRY(const bool moved, take_next(pull));
+    starving_ = !moved;
     if (starving_) return false;
     step_pending_ = false;
     anchored_ = playing_;
@@ -64,9 +62,8 @@ Result<bool> Playback::show_due(Nanoseconds now, Nanoseconds refresh, const Pull
     const auto most = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(frames_a_refresh - 1e-6)));
     std::uint64_t taken = 0;
     while (taken < most && due_ <= now + refresh / 2) {
-        auto moved = take_next(pull);
-        if (!moved) return moved;
-        if (!*moved) {
+        KG_TRY(const bool moved, take_next(pull));
+        if (!moved) {
             starving_ = true;
             break;
         }

@@ -135,7 +135,7 @@ void Session::enter_display(Nanoseconds now) { restart(now); }
 
 Result<bool> Session::advance(Nanoseconds now, Nanoseconds refresh) {
     std::erase_if(toasts_, [&](const Toast& toast) { return toast.until <= now; });
-    if (auto taken = take_over_loaded(now); !taken) return fail(taken.error());
+    KG_CHECK(take_over_loaded(now));
     if (!playback_) return false;
     auto moved = playback_->advance(now, refresh, [&] { return clip_->try_take(); });
     if (moved) {

@@ -18,8 +18,7 @@ Result<void> Stage::replace_device() {
 }
 
 Result<void> Stage::open_window() {
-    auto loader = options_.vulkan ? Result<vulkan::Loader>(*options_.vulkan) : vulkan::Loader::open();
-    if (!loader) return fail(loader.error());
+    KG_TRY(const auto loader, options_.vulkan ? Result<vulkan::Loader>(*options_.vulkan) : vulkan::Loader::open());
     vulkan::InstanceOptions instance_options;
     instance_options.application = "kinetograph viewer";
     // Frames of an accelerator come with threads that relay its progress: engine/vulkan/instance.hpp says why not all
@@ -32,7 +31,7 @@ Result<void> Stage::open_window() {
         if (options_.full_screen) window_->set_full_screen(true);
         instance_options.extensions = present::Window::instance_extensions();
     }
-    KG_TRY(instance_, vulkan::Instance::create(*loader, instance_options));
+    KG_TRY(instance_, vulkan::Instance::create(loader, instance_options));
     if (window_) {
         KG_TRY(surface_, window_->create_surface(*instance_));
     }
@@ -55,32 +54,22 @@ Result<void> Stage::open_device() {
 
 Result<void> Stage::make_lanes() {
     memory_ = std::make_unique<vulkan::VulkanMemory>(*device_);
-    auto graphics = vulkan::VulkanLane::create(*device_, graph::Lane::Graphics, &recorder_);
-    if (!graphics) return fail(graphics.error());
-    graphics_ = std::move(*graphics);
-    auto transfer = vulkan::VulkanLane::create(*device_, graph::Lane::Transfer, &recorder_);
-    if (!transfer) return fail(transfer.error());
-    transfer_ = std::move(*transfer);
+    KG_TRY(graphics_, vulkan::VulkanLane::create(*device_, graph::Lane::Graphics, &recorder_));
+    KG_TRY(transfer_, vulkan::VulkanLane::create(*device_, graph::Lane::Transfer, &recorder_));
     graph::ExecutorDesc desc;
     desc.lanes = {graphics_.get(), transfer_.get()};
     desc.memory = {{graph::MemoryDomain::Graphics, memory_.get()}};
-    auto executor = graph::Executor::create(desc);
-    if (!executor) return fail(executor.error());
-    executor_ = std::move(*executor);
+    KG_TRY(executor_, graph::Executor::create(desc));
     return {};
 }
 
 Result<void> Stage::make_target() {
     readback_ = std::make_unique<present::Readback>(*device_);
     if (window_) {
-        auto target = present::SwapchainTarget::create(*device_, *window_, surface_, *graphics_);
-        if (!target) return fail(target.error());
-        target_ = std::move(*target);
+        KG_TRY(target_, present::SwapchainTarget::create(*device_, *window_, surface_, *graphics_));
         return {};
     }
-    auto target = present::OffscreenTarget::create(*device_, options_.width, options_.height);
-    if (!target) return fail(target.error());
-    target_ = std::move(*target);
+    KG_TRY(target_, present::OffscreenTarget::create(*device_, options_.width, options_.height));
     return {};
 }
 
@@ -110,38 +99,34 @@ void Stage::record_span(const char* name, Nanoseconds begin, std::uint64_t execu
 
 Result<Stage::Shown> Stage::show(const Picture& picture) {
     const Nanoseconds before_acquire = host_now();
-    auto image = target_->acquire();
-    if (!image) return fail(image.error());
-    if (*image == nullptr) return Shown{};
+    KG_TRY(auto* const image, target_->acquire());
+    if (image == nullptr) return Shown{};
 
     const Nanoseconds before_record = host_now();
     frame_->clear();
     const graph::ImageDesc desc = target_->desc();
-    const graph::Image target = frame_->import_image("target", desc, physical_of(**image));
-    auto drawn = pictures_->declare(*frame_, target, desc, picture.subject);
-    if (!drawn) return fail(drawn.error());
+    const graph::Image target = frame_->import_image("target", desc, physical_of(*image));
+    KG_TRY(const graph::Image drawn, pictures_->declare(*frame_, target, desc, picture.subject));
     graphics_->collect();  // so that the interface shows every pass that has ended
     transfer_->collect();
     layer_->begin_frame(desc.width, desc.height, picture.since_last);
     picture.interface();
-    const graph::Image done = layer_->end_frame(*frame_, *drawn);
-    if (picture.read_back)
-        if (auto declared = readback_->declare(*frame_, done, desc); !declared) return fail(declared.error());
+    const graph::Image done = layer_->end_frame(*frame_, drawn);
+    if (picture.read_back) KG_CHECK(readback_->declare(*frame_, done, desc));
     target_->declare_handover(*frame_, done);
-    auto execution = executor_->execute(*frame_);
-    if (!execution) return fail(execution.error());
-    pictures_->submitted(*execution);
+    KG_TRY(const auto execution, executor_->execute(*frame_));
+    pictures_->submitted(execution);
     recorder_.add(profile::Span{.name = "acquire",
                                 .track = "present",
                                 .begin = before_acquire,
                                 .end = before_record,
-                                .execution = execution->number});
-    record_span("record and submit", before_record, execution->number);
-    if (auto presented = target_->present(*execution); !presented) return fail(presented.error());
+                                .execution = execution.number});
+    record_span("record and submit", before_record, execution.number);
+    KG_CHECK(target_->present(execution));
 
-    Shown shown{true, execution->number, {}};
+    Shown shown{true, execution.number, {}};
     if (picture.read_back) {
-        if (auto waited = executor_->wait(*execution); !waited) return fail(waited.error());
+        KG_CHECK(executor_->wait(execution));
         shown.picture = readback_->picture();
     }
     return shown;

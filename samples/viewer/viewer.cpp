@@ -97,9 +97,7 @@ class Viewer {
 
 Result<ViewerSummary> Viewer::run() {
     started_ = last_turn_ = host_now();
-    auto stage = Stage::create(options_, recorder_);
-    if (!stage) return fail(stage.error());
-    stage_ = std::move(*stage);
+    KG_TRY(stage_, Stage::create(options_, recorder_));
     source_.draw_on(stage_->device());
     session_.set_overlay(options_.overlay);
     session_.set_panels(options_.panels);
@@ -109,29 +107,27 @@ Result<ViewerSummary> Viewer::run() {
     }
     session_.open(options_.latents, started_);
     for (;;) {
-        auto goes_on = turn();
-        if (!goes_on) return fail(goes_on.error());
-        if (!*goes_on) return finish();
+        KG_TRY(const bool goes_on, turn());
+        if (!goes_on) return finish();
     }
 }
 
 Result<bool> Viewer::turn() {
     const Nanoseconds now = host_now();
     if (auto goes_on = handle_events(); !goes_on || !*goes_on) return goes_on;
-    auto is_new = move_on(now);
-    if (!is_new) return fail(is_new.error());
+    KG_TRY(const bool is_new, move_on(now));
     // Offscreen there is nothing to watch while nothing changes: one picture a frame of the clip, however long that
     // takes to decode.
-    if (options_.headless && !*is_new) {
+    if (options_.headless && !is_new) {
         if (session_.ended()) return false;
         if (session_.starving() || session_.frame() == nullptr) std::this_thread::sleep_for(kNap);
         return true;
     }
-    if (!*is_new && !had_events_ && may_idle(now)) {
+    if (!is_new && !had_events_ && may_idle(now)) {
         pace(now);
         return true;
     }
-    if (auto shown = show(now, *is_new); !shown) return fail(shown.error());
+    KG_CHECK(show(now, is_new));
     last_turn_ = now;
     if (is_over()) return false;
     pace(now);
@@ -428,12 +424,9 @@ Result<ViewerSummary> Viewer::finish() {
     if (!options_.screenshot.empty()) {
         if (!last_picture_)
             return fail(ErrorCode::Unsupported, "{}: there is no picture to write", options_.screenshot.string());
-        if (auto written = present::write_png(options_.screenshot, last_picture_->view()); !written)
-            return fail(written.error());
+        KG_CHECK(present::write_png(options_.screenshot, last_picture_->view()));
     }
-    if (!options_.trace.empty())
-        if (auto written = profile::write_chrome_trace(options_.trace, recorder_, facts()); !written)
-            return fail(written.error());
+    if (!options_.trace.empty()) KG_CHECK(profile::write_chrome_trace(options_.trace, recorder_, facts()));
     for (const auto& message : stage_->validation().messages())
         summary.validation_messages.push_back(message.id + ": " + message.text);
     return summary;
@@ -442,8 +435,8 @@ Result<ViewerSummary> Viewer::finish() {
 /// What is written when the run ends must not fail only then.
 Result<void> check_writable(const std::filesystem::path& path) {
     if (path.empty()) return {};
-    auto claimed = ReplacingFile::create(path);
-    return claimed ? Result<void>{} : fail(std::move(claimed.error()));
+    KG_CHECK(ReplacingFile::create(path));
+    return {};
 }
 
 /// What is written must not be what is read, nor written twice.
@@ -468,8 +461,7 @@ Result<ViewerSummary> run(const ViewerOptions& options, ClipSource& source, prof
         return fail(ErrorCode::InvalidArgument,
                     "a clip that loops without a window ends after a number of frames, and none is given");
     KG_CHECK(check_distinct(options));
-    for (const auto& path : {options.screenshot, options.trace})
-        if (auto writable = check_writable(path); !writable) return fail(std::move(writable.error()));
+    for (const auto& path : {options.screenshot, options.trace}) KG_CHECK(check_writable(path));
     return Viewer(options, source, recorder).run();
 }
 

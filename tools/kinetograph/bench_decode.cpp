@@ -244,8 +244,7 @@ Result<void> run(DecodeBench bench) {
     add_device_steps(spans, measured);
     const auto passes = cost_of_passes(spans, measured.whole());
     const Subject subject{bench, decoder->clip(), info, device_bytes(decoder->clip().memory(), info.kind)};
-    auto written = report.write(to_text(measured, subject, passes), to_json(measured, subject, passes));
-    if (!written) return written;
+    KG_CHECK(report.write(to_text(measured, subject, passes), to_json(measured, subject, passes)));
     if (measured.peak_bytes > subject.stated_bytes)
         return fail(ErrorCode::OutOfMemory, "{:.1f} MiB of device memory were taken at most, {:.1f} MiB were stated",
                     to_mib(measured.peak_bytes), to_mib(subject.stated_bytes));

@@ -186,8 +186,7 @@ Result<void> run(const InteropBench& bench) {
     if (bridge->choice().topology == interop::Topology::Headless)
         return fail(ErrorCode::Unsupported, "nothing to hand over: {}", bridge->choice().reason);
     KG_TRY(auto measured, measure(bench, *bridge));
-    auto written = report.write(to_text(bench, *bridge, measured), to_json(bench, *bridge, measured));
-    if (!written) return written;
+    KG_CHECK(report.write(to_text(bench, *bridge, measured), to_json(bench, *bridge, measured)));
     if (measured.soak && !measured.soak->changes.empty())
         return fail(ErrorCode::OutOfRange, "the soak left traces: {}", fmt::join(measured.soak->changes, "; "));
     return check_share(bench, measured);

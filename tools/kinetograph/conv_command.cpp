@@ -85,14 +85,13 @@ Result<void> run(const ConvArguments& arguments) {
            conv::run_problem(*device, problem,
                              {.backend = arguments.backend, .sums = arguments.sums, .repeats = arguments.repeats}));
     if (!quiet) {
-        auto printed = print(
+        KG_CHECK(print(
             fmt::format("{}\n  ran on           {} ({}, {})\n  relative L2      {:.3e} against the fp64 reference\n"
                         "  largest error    {:.3e} (largest value {:.3e})\n  time             {:.3f} ms, median of {}\n"
                         "  rate             {:.4f} TFLOP/s\n  workspace        {} bytes\n",
                         problem.to_string(), result.backend, info.name, count_units(info), result.relative_l2,
                         result.max_abs_error, result.max_abs_reference, 1e3 * result.seconds_median, arguments.repeats,
-                        result.tflops, result.workspace_bytes));
-        if (!printed) return printed;
+                        result.tflops, result.workspace_bytes)));
     }
     return json.wanted() ? json.write(to_json(problem, info, result, rows)) : Result<void>{};
 }

@@ -87,10 +87,9 @@ class Row {
         for (std::int64_t turn = 0; turn < turns_; ++turn) {
             const auto input = input_.readable(turn), residual = residual_.readable(turn);
             const auto output = output_.frames(turn);
-            auto enqueued = convolution_->enqueue(
+            KG_CHECK(convolution_->enqueue(
                 *stream_, "conv",
-                {.input = input, .output = output, .residual = residual, .workspace = workspace_->data()});
-            if (!enqueued) return enqueued;
+                {.input = input, .output = output, .residual = residual, .workspace = workspace_->data()}));
         }
         return {};
     }
@@ -100,7 +99,7 @@ class Row {
         KG_CHECK(stream_->begin_capture());
         auto enqueued = enqueue();
         auto graph = stream_->end_capture();
-        if (!enqueued) return fail(std::move(enqueued.error()));
+        KG_CHECK(std::move(enqueued));
         if (!graph && graph.error().code == ErrorCode::Unsupported) return nullptr;
         return graph;
     }
@@ -157,8 +156,8 @@ Result<ConvTiming> time_convolution(accel::Device& device, const ConvProblem& pr
         row.stream().record(begin);
         if (graph) {
             row.stream().replay(*graph);
-        } else if (auto enqueued = row.enqueue(); !enqueued) {
-            return fail(std::move(enqueued.error()));
+        } else {
+            KG_CHECK(row.enqueue());
         }
         row.stream().record(end);
         KG_CHECK(row.stream().synchronize());

@@ -281,12 +281,11 @@ Result<void> run(const DecodeArguments& arguments) {
     KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
 
     const families::Family& family = checkpoint.family();
-    auto opened = outputs.open_frames(arguments.out, {.width = family.factors.space * clip.width,
-                                                      .height = family.factors.space * clip.height,
-                                                      .frames = family.frames_of(clip.frames),
-                                                      .fps = clip.fps});
-    if (opened) opened = outputs.open_text(arguments.json);
-    if (!opened) return opened;
+    KG_CHECK(outputs.open_frames(arguments.out, {.width = family.factors.space * clip.width,
+                                                 .height = family.factors.space * clip.height,
+                                                 .frames = family.frames_of(clip.frames),
+                                                 .fps = clip.fps}));
+    KG_CHECK(outputs.open_text(arguments.json));
 
     KG_TRY(const auto session,
            session::Session::open(checkpoint, {.accelerator = std::move(device),

@@ -62,10 +62,8 @@ HandOvers::~HandOvers() = default;
 
 Result<void> HandOvers::make() {
     KG_TRY(accelerator_, accel::AcceleratorLane::create(bridge_.accelerator()));
-    auto vulkan =
-        vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing());
-    if (!vulkan) return fail(std::move(vulkan.error()));
-    vulkan_ = std::move(*vulkan);
+    KG_TRY(vulkan_,
+           vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing()));
     KG_CHECK(bridge_.connect(*accelerator_, *vulkan_));
     KG_TRY(executor_, graph::Executor::create({.lanes = {accelerator_.get(), vulkan_.get()},
                                                .memory = {{graph::MemoryDomain::Shared, &bridge_.memory()}},
@@ -81,11 +79,9 @@ void HandOvers::declare(Route route) {
 }
 
 Result<graph::Execution> HandOvers::execute() {
-    auto execution = executor_->execute(frame_);
-    if (!execution) return execution;
+    KG_TRY(last_, executor_->execute(frame_));
     ++executions_;
-    last_ = *execution;
-    return execution;
+    return last_;
 }
 
 Result<HandOverTimes> HandOvers::time(Route route, std::int64_t count) {

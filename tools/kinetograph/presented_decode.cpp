@@ -81,11 +81,9 @@ Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& recor
             blit(context.image(data.frame), context.image(data.picture), context);
         });
     frame_.export_contents(options_.draw_over ? options_.draw_over(frame_, drawn.picture) : drawn.picture);
-    auto execution = executor_->execute(frame_);
-    if (!execution) return execution;
-    const std::uint64_t value = execution->done[graph::Lane::Graphics.index()];
-    if (auto released = ring_->ring().release(record, {drawing_->semaphore(), nullptr, value}); !released)
-        return fail(std::move(released.error()));
+    KG_TRY(auto execution, executor_->execute(frame_));
+    const std::uint64_t value = execution.done[graph::Lane::Graphics.index()];
+    KG_CHECK(ring_->ring().release(record, {drawing_->semaphore(), nullptr, value}));
     return execution;
 }
 
@@ -93,9 +91,7 @@ Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& recor
 Result<graph::Execution> PresentedDecode::draw_frames() {
     graph::Execution last;
     while (const auto record = ring_->ring().try_take()) {
-        auto drawn = draw(*record);
-        if (!drawn) return drawn;
-        last = *drawn;
+        KG_TRY(last, draw(*record));
     }
     return last;
 }

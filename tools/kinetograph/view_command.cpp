@@ -108,25 +108,25 @@ Result<void> run(const ViewArguments& arguments) {
     options.on_route = [](const viewer::Route& route) {
         spdlog::log(route.is_detour ? spdlog::level::warn : spdlog::level::info, route.sentence);
     };
-    auto summary = viewer::run(options);
+    auto outcome = viewer::run(options);
     progress.reset();
-    if (!summary) return fail(summary.error());
+    KG_TRY(const auto summary, std::move(outcome));
     if (!arguments.record.empty()) {
         KG_CHECK(outputs.finish_frames());
-        spdlog::info("{}: what the viewer showed, {} frames", arguments.record, summary->frames_shown);
+        spdlog::info("{}: what the viewer showed, {} frames", arguments.record, summary.frames_shown);
     }
     if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());
-    spdlog::info("{} frames shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}", summary->frames_shown,
-                 summary->frames_late, summary->frames_dropped,
-                 std::chrono::duration<double>(summary->first_frame).count(), summary->device);
-    if (summary->frames_not_finite > 0 && !arguments.allow_not_finite)
+    spdlog::info("{} frames shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}", summary.frames_shown,
+                 summary.frames_late, summary.frames_dropped,
+                 std::chrono::duration<double>(summary.first_frame).count(), summary.device);
+    if (summary.frames_not_finite > 0 && !arguments.allow_not_finite)
         return fail(
             ErrorCode::OutOfRange,
             "{}: {} of the frames shown hold values that are not finite; kinetograph decode says where they begin",
-            arguments.latents, summary->frames_not_finite);
-    if (!summary->validation_messages.empty()) {
+            arguments.latents, summary.frames_not_finite);
+    if (!summary.validation_messages.empty()) {
         return fail(ErrorCode::InvalidArgument, "the validation layers object: {}",
-                    fmt::join(summary->validation_messages, "; "));
+                    fmt::join(summary.validation_messages, "; "));
     }
     return {};
 }

@@ -139,10 +139,8 @@ class Mp4Sink final : public FrameSink {
         if (error = avio_open(&output->pb, file_.partial_path().c_str(), AVIO_FLAG_WRITE); error < 0) {
             return failed("opening", error);
         }
-        auto encoder =
-            open_encoder(file_.target().string(), format_, (output->oformat->flags & AVFMT_GLOBALHEADER) != 0);
-        if (!encoder) return fail(encoder.error());
-        encoder_ = std::move(*encoder);
+        KG_TRY(encoder_,
+               open_encoder(file_.target().string(), format_, (output->oformat->flags & AVFMT_GLOBALHEADER) != 0));
 
         stream_ = avformat_new_stream(output, nullptr);
         stream_->time_base = encoder_->time_base;

@@ -55,8 +55,7 @@ Result<std::unique_ptr<FrameSink>> create_safetensors_sink(std::string_view out,
     if (format.frames == 0)
         return fail(ErrorCode::Unsupported, "{}: its header states the number of frames, which is not known beforehand",
                     out);
-    const auto probe = ReplacingFile::create(out);  // an unwritable place is reported now, not after the decode
-    if (!probe) return fail(probe.error());
+    KG_CHECK(ReplacingFile::create(out));  // an unwritable place is reported now, not after the decode
     const auto elements = static_cast<std::size_t>(3 * format.frames * format.height * format.width);
     try {
         return std::make_unique<SafetensorsSink>(out, format, std::vector<float>(elements));

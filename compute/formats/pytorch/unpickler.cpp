@@ -442,7 +442,7 @@ class Unpickler {
 
     template <class T>
     static Result<void> drop(Result<T> result) {
-        if (!result) return fail(std::move(result.error()));
+        KG_CHECK(std::move(result));
         return {};
     }
 

@@ -53,7 +53,7 @@ Result<KernelInfo> CudaModule::describe(const std::string& name, FunctionHandle 
                     .registers = ask(FunctionAttribute::Registers),
                     .scratch_bytes = ask(FunctionAttribute::LocalBytes),
                     .argument_bytes = argument_bytes(function)};
-    if (!asked) return fail(std::move(asked.error()));
+    KG_CHECK(std::move(asked));
     return info;
 }
 
