@@ -3,6 +3,9 @@
 #include <kinetograph/compute/conv/ceiling.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/engine/accel/open.hpp>
+#include <kinetograph/engine/interop/bridge.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/instance.hpp>
 
 namespace kinetograph::session {
 

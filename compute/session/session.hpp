@@ -4,19 +4,27 @@
 #include <kinetograph/compute/stream/frame_stream.hpp>
 #include <kinetograph/compute/vae/model.hpp>
 #include <kinetograph/engine/accel/device_watch.hpp>
+#include <kinetograph/engine/vulkan/adopted_device.hpp>
+#ifndef KINETOGRAPH_WITHOUT_VULKAN
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/instance.hpp>
+#endif
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
+namespace kinetograph::vulkan {
+class Device;
+class Instance;
+}  // namespace kinetograph::vulkan
+
 namespace kinetograph::session {
 
 /// An application's own Vulkan. The application stays the owner; all of it outlives the session and its streams.
 struct ApplicationVulkan {
-    VkInstance instance = VK_NULL_HANDLE;  ///< made for Vulkan 1.3 or newer
+    VkInstance instance = nullptr;  ///< made for Vulkan 1.3 or newer
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
     vulkan::AdoptedDevice device;
 };
@@ -41,7 +49,7 @@ struct SessionOptions {
 };
 
 struct StreamOptions {
-    using Storage = interop::FrameRingDesc::Storage;
+    using Storage = interop::FrameStorage;
     std::optional<Storage> storage{};  ///< nothing: images where there is Vulkan, else the host's memory
     vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
     std::uint32_t slots = 12;  ///< frames ready and frames held; the default is three steps of four frames

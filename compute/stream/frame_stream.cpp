@@ -1,4 +1,5 @@
 #include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/ring_decoder.hpp>
 
 #include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>

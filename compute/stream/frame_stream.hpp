@@ -1,14 +1,25 @@
 // FrameStream: a clip that is decoded beside the application: latents go in, frames come out where they are wanted.
 #pragma once
 
-#include <kinetograph/compute/stream/ring_decoder.hpp>
+#include <kinetograph/compute/stream/latent_frame.hpp>
+#include <kinetograph/compute/stream/step_clock.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/engine/graph/lane_state.hpp>
+#include <kinetograph/engine/interop/frame_record.hpp>
+#ifndef KINETOGRAPH_WITHOUT_VULKAN
+#include <kinetograph/compute/stream/ring_decoder.hpp>
+#endif
+
+namespace kinetograph::interop {
+class Bridge;
+}
 
 namespace kinetograph::stream {
 
 struct FrameStreamOptions {
     /// Images of the bridge's Vulkan device, buffers that the accelerator addresses too, or the host's memory.
-    interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
+    interop::FrameStorage storage = interop::FrameStorage::Image;
     vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
     std::uint32_t slots = 8;  ///< frames ready and frames held by readers; more than a step makes
     bool loop = false;        ///< start over at the end, in the same generation

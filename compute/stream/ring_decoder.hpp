@@ -2,6 +2,7 @@
 // the host.
 #pragma once
 
+#include <kinetograph/compute/stream/latent_frame.hpp>
 #include <kinetograph/compute/stream/step_clock.hpp>
 #include <kinetograph/compute/vae/clip_runner.hpp>
 #include <kinetograph/engine/interop/frame_ring.hpp>
@@ -32,15 +33,6 @@ struct RingDecoderOptions {
     CallLimits limits{};                    ///< of create()
     /// Asked every 20 ms while step() waits for the step (Copies::OnceDecoded): true ends that with Cancelled.
     std::function<bool()> gives_up{};
-};
-
-/// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
-/// other allocation of the same context.
-struct LatentFrame {
-    const std::byte* address = nullptr;        ///< [z_dim, h, w], untouched until the step has read it
-    std::uint64_t bytes = 0;                   ///< at least of that much
-    interop::TimelinePoint ready{};            ///< when its values are there; nothing: they are
-    tensor::DType dtype = tensor::DType::F32;  ///< F32, F16 or BF16
 };
 
 /// What became of a call to RingDecoder::step().

@@ -2,13 +2,29 @@
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
-#include <kinetograph/engine/interop/shared_buffer.hpp>
+#include <kinetograph/engine/graph/handles.hpp>
 #include <kinetograph/engine/interop/timeline_point.hpp>
+#ifndef KINETOGRAPH_WITHOUT_VULKAN
+#include <kinetograph/engine/interop/shared_buffer.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
+#endif
 
 #include <span>
 
+namespace kinetograph::vulkan {
+class Image;
+}
+
 namespace kinetograph::interop {
+
+class SharedBuffer;
+
+/// Where a ring's frames are.
+enum class FrameStorage : std::uint8_t {
+    Image,   ///< of the Vulkan device, written by passes on Vulkan lanes
+    Buffer,  ///< that accelerator and Vulkan both see, written by passes on either
+    Host,    ///< memory of the host's that the accelerator writes in place
+};
 
 /// How the three numbers of a pixel are to be read.
 struct ColorDescription {
@@ -34,7 +50,7 @@ struct FrameLabel {
 struct FrameRecord {
     const vulkan::Image* image = nullptr;  ///< with its view; null in a ring of buffers
     /// The image's layout from `ready` on. The reader may leave it in any other: old contents are not read.
-    VkImageLayout layout = VK_IMAGE_LAYOUT_UNDEFINED;
+    VkImageLayout layout{};
     const SharedBuffer* buffer = nullptr;  ///< with its device address; null in a ring of images
     std::span<const std::byte> host;       ///< the rows; none in a ring of images or buffers
     std::uint64_t row_bytes = 0;           ///< from row to row of the buffer, and of the host's memory

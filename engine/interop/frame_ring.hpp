@@ -5,17 +5,15 @@
 #include <kinetograph/engine/graph/frame_graph.hpp>
 #include <kinetograph/engine/interop/bridge.hpp>
 #include <kinetograph/engine/interop/frame_record.hpp>
+#include <kinetograph/engine/interop/shared_buffer.hpp>
+#include <kinetograph/engine/vulkan/image.hpp>
 
 #include <optional>
 
 namespace kinetograph::interop {
 
 struct FrameRingDesc {
-    enum class Storage : std::uint8_t {
-        Image,   ///< of the Vulkan device, written by passes on Vulkan lanes
-        Buffer,  ///< that accelerator and Vulkan both see, written by passes on either
-        Host,    ///< memory of the host's that the accelerator writes in place
-    };
+    using Storage = FrameStorage;
     std::uint32_t width = 0, height = 0;  ///< pixels
     graph::PixelFormat format = graph::PixelFormat::Rgba8Unorm;
     Storage storage = Storage::Image;

@@ -1,7 +1,11 @@
 // TimelinePoint: a moment in the work of the accelerator, Vulkan or the application, which any of them can wait for.
 #pragma once
 
+#include <kinetograph/engine/graph/timeline.hpp>
+#include <kinetograph/engine/vulkan/handles.hpp>
+#ifndef KINETOGRAPH_WITHOUT_VULKAN
 #include <kinetograph/engine/vulkan/timeline.hpp>
+#endif
 
 #include <atomic>
 #include <memory>
@@ -12,10 +16,10 @@ namespace kinetograph::interop {
 /// the application's; without one it is a timeline of the accelerator's. Both: the semaphore shows the values of the
 /// accelerator's timeline. Neither, or value 0: reached already. A point of a lane is good for as long as the lane.
 struct TimelinePoint {
-    VkSemaphore semaphore = VK_NULL_HANDLE;
+    VkSemaphore semaphore = nullptr;
     std::shared_ptr<graph::Timeline> timeline;
     std::uint64_t value = 0;
-    bool is_past() const { return value == 0 || (semaphore == VK_NULL_HANDLE && timeline == nullptr); }
+    bool is_past() const { return value == 0 || (semaphore == nullptr && timeline == nullptr); }
 };
 
 /// A timeline of the application's, as long as the bridge is open.

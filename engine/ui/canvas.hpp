@@ -20,7 +20,6 @@ class Canvas {
     float line() const { return font(fonts_.text)->FontSize; }
     float large_line() const { return font(fonts_.large)->FontSize; }
     float width_of(std::string_view text) const { return width_of(text, font(fonts_.text)); }
-    float width_of_large(std::string_view text) const { return width_of(text, font(fonts_.large)); }
 
     /// `x` is the left end, middle or right end; `y` the top of the line.
     void text(float x, float y, ImU32 color, std::string_view text, Align align = Align::Left) {

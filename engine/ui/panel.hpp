@@ -60,7 +60,6 @@ class PanelHost {
     void draw(profile::Profile& profile, Nanoseconds now, float scale = 1.0F);
 
     Selection& selection() { return selection_; }
-    bool is_frozen() const { return frozen_; }
     void freeze(bool frozen) { frozen_ = frozen; }
 
   private:

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/vulkan/adopted_device.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
 #include <deque>
@@ -31,22 +32,6 @@ struct Queue {
     VkQueueFlags flags = 0;                  ///< what its family can do
     std::uint32_t timestamp_valid_bits = 0;  ///< 0: this queue has no time stamps
     std::mutex* mutex = nullptr;             ///< held around every call that uses the queue
-};
-
-/// A device that a host application made and continues to own.
-struct AdoptedQueue {
-    VkQueue handle = VK_NULL_HANDLE;  ///< null: share the graphics queue
-    std::uint32_t family = 0;
-    std::mutex* mutex = nullptr;  ///< the host's lock of this queue; null: no other thread submits to it
-};
-struct AdoptedDevice {
-    VkPhysicalDevice physical = VK_NULL_HANDLE;
-    VkDevice device = VK_NULL_HANDLE;
-    AdoptedQueue graphics;  ///< must serve graphics and compute
-    AdoptedQueue compute;
-    AdoptedQueue transfer;
-    const void* create_chain = nullptr;   ///< VkDeviceCreateInfo::pNext, to check features; null: they are not checked
-    std::vector<std::string> extensions;  ///< the extensions that the host enabled
 };
 
 class Device {

@@ -50,7 +50,6 @@ class Playback {
 
     bool starving() const { return starving_; }  ///< the next frame is due, but not decoded
     const PlaybackCounters& counters() const { return counters_; }
-    std::size_t frames_behind() const { return cursor_; }  ///< that step_back() can reach
     bool at_newest() const { return frames_.empty() || cursor_ + 1 == frames_.size(); }
 
   private:

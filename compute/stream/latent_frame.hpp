@@ -1,0 +1,18 @@
+// LatentFrame: what a step decodes, where the accelerator has it.
+#pragma once
+
+#include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/engine/interop/timeline_point.hpp>
+
+namespace kinetograph::stream {
+
+/// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
+/// other allocation of the same context.
+struct LatentFrame {
+    const std::byte* address = nullptr;        ///< [z_dim, h, w], untouched until the step has read it
+    std::uint64_t bytes = 0;                   ///< at least of that much
+    interop::TimelinePoint ready{};            ///< when its values are there; nothing: they are
+    tensor::DType dtype = tensor::DType::F32;  ///< F32, F16 or BF16
+};
+
+}  // namespace kinetograph::stream

@@ -1,0 +1,29 @@
+// A device that a host application made and continues to own, as it passes it to Device::adopt.
+#pragma once
+
+#include <kinetograph/engine/vulkan/handles.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace kinetograph::vulkan {
+
+struct AdoptedQueue {
+    VkQueue handle = nullptr;  ///< null: share the graphics queue
+    std::uint32_t family = 0;
+    std::mutex* mutex = nullptr;  ///< the host's lock of this queue; null: no other thread submits to it
+};
+
+struct AdoptedDevice {
+    VkPhysicalDevice physical = nullptr;
+    VkDevice device = nullptr;
+    AdoptedQueue graphics;  ///< must serve graphics and compute
+    AdoptedQueue compute;
+    AdoptedQueue transfer;
+    const void* create_chain = nullptr;   ///< VkDeviceCreateInfo::pNext, to check features; null: they are not checked
+    std::vector<std::string> extensions;  ///< the extensions that the host enabled
+};
+
+}  // namespace kinetograph::vulkan
