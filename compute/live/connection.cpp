@@ -121,7 +121,7 @@ Result<std::unique_ptr<Listener>> Listener::create(std::string path) {
     KG_TRY(auto socket, open_socket(path));
     KG_TRY(auto alarm, Alarm::create());
     if (is_abandoned(path, address)) ::unlink(path.c_str());
-    // Before anybody can connect: nobody does before listen().
+    // No connection can be made before listen().
     if (::bind(socket.fd(), generic(address), sizeof(address)) != 0)
         return fail(ErrorCode::Io, "unix:{}: cannot be made: {}", path, reason(errno));
     std::unique_ptr<Listener> listener(new Listener(std::move(socket), std::move(path), std::move(alarm)));

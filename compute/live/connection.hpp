@@ -72,8 +72,8 @@ class Connection final : public ByteSource {
 /// A Unix socket that generators connect to, one after another.
 class Listener {
   public:
-    /// Makes the socket `path`, for this user only; one that nobody listens on any more is replaced.
-    /// Errors: InvalidArgument (a path that is too long), Io (also: somebody listens there already).
+    /// Makes the socket `path`, for this user only; one without a listener is replaced.
+    /// Errors: InvalidArgument (a path that is too long), Io (also: a socket that has a listener).
     static Result<std::unique_ptr<Listener>> create(std::string path);
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;

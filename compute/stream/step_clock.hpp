@@ -23,8 +23,8 @@ class StepClock {
   public:
     explicit StepClock(accel::Device& device) : device_(device) {}
 
-    /// Held from begin() to end() by the thread that enqueues a step: the driver may stand still in that behind a full
-    /// queue, and readers do not ask it meanwhile.
+    /// Held from begin() to end() by the thread that enqueues a step: the driver may block in that while a queue is
+    /// full, and readers do not ask it meanwhile.
     Mutex& enqueuing() KG_RETURNS(enqueuing_mutex_) { return enqueuing_mutex_; }
     /// Around the enqueuing of one step, on its stream.
     Result<void> begin(accel::Stream& stream) KG_REQUIRES(enqueuing_mutex_);

@@ -96,15 +96,15 @@ double work_ratio(const std::vector<nn::Pass>& passes, std::size_t cut, const st
         made += band.made.count;
         read += band.read.count;
     }
-    double before = 0, behind = 0;
+    double before = 0, after = 0;
     for (std::size_t i = 0; i < passes.size(); ++i) {
         const auto* pass = std::get_if<nn::ConvPass>(&passes[i]);
         if (pass == nullptr) continue;
         const conv::Filter& filter = pass->conv->filter;
-        (i < cut ? before : behind) += static_cast<double>(whole[pass->output].elements()) *
-                                       static_cast<double>(pass->conv->c_in * filter.q * filter.r * filter.s);
+        (i < cut ? before : after) += static_cast<double>(whole[pass->output].elements()) *
+                                      static_cast<double>(pass->conv->c_in * filter.q * filter.r * filter.s);
     }
-    return (before + behind * static_cast<double>(read) / static_cast<double>(made)) / (before + behind);
+    return (before + after * static_cast<double>(read) / static_cast<double>(made)) / (before + after);
 }
 
 }  // namespace kinetograph::vae

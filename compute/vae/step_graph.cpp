@@ -81,7 +81,7 @@ class StepDeclaration {
         return {};
     }
 
-    /// From here on `cut` and the values behind it are the band's.
+    /// From here on `cut` and the values after it are the band's.
     void begin_band(const Band& band, nn::Value cut, const Tensor& before) {
         tails_.assign(tails_.size(), {});
         kept_for_.assign(kept_for_.size(), {});

@@ -108,7 +108,7 @@ struct PlannedResource {
     bool culled = false;
 };
 
-/// A pass whose results nobody needs: it is in no batch.
+/// A pass whose results are not needed: it is in no batch.
 struct CulledPass {
     std::string name;
     std::string reason;  ///< `nothing reads "up2.out"`; `"up2.out" is for "unused", which is culled too`

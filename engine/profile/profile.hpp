@@ -135,7 +135,7 @@ class Profile {
     /// What the pass's plan says of it; null where it says nothing.
     const PassFacts* facts(const PassProfile& pass) const;
     PassRates rates(const PassProfile& pass) const;
-    const Ceiling* ceiling(NameId track) const;  ///< null: nobody has measured it
+    const Ceiling* ceiling(NameId track) const;  ///< null: not measured
 
     /// A track's newest spans by begin, kSpansOfTrack at most.
     struct Track {

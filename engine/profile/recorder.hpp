@@ -105,7 +105,7 @@ class Recorder {
     void note_clock(std::string_view track, Nanoseconds error, double drift_ppm);
     std::vector<TrackClock> clocks() const;
 
-    /// Whoever has measured a track's device says so.
+    /// States what was measured of a track's device.
     void note_ceiling(std::string_view track, Ceiling ceiling);
     std::vector<TrackCeiling> ceilings() const;
 

@@ -76,7 +76,7 @@ class _Offered:
     """Capsules that a consumer may not have taken.
 
     Neither they nor tensors call Python when they go: that may be while an exception is on its way, which a callback would
-    destroy. A capsule that nobody took is found by its count of references.
+    destroy. An unused capsule is found by its count of references.
     """
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ with open(here / 'records', 'wb') as noted:
         noted.flush()
         if tag == b'KGLV':
             if 'late' in open(here / 'credits').read():
-                open(here / 'gate').close()  # until somebody opens it for writing
+                open(here / 'gate').close()  # until it is opened for writing
             for credit in filter(str.isdigit, open(here / 'credits').read().split()):
                 connection.sendall(struct.pack('<4sIQ', b'CRDT', 0, int(credit)))
         if tag == b'RSET':

@@ -64,7 +64,7 @@ def test_capsules_that_nobody_takes_are_given_back(decoder):
         with pytest.raises(kg.InvalidArgument, match="frame 0 was released"):
             frame.__dlpack__()
         _dlpack.collect()
-        assert stream.stats()["frames_held"] == 1  # as long as somebody may take it
+        assert stream.stats()["frames_held"] == 1  # as long as it may be taken
         del capsule
         _dlpack.collect()
         assert stream.stats()["frames_held"] == 0

@@ -21,7 +21,7 @@ class PlainDecode {
     /// `count` steps, two in flight, as in PresentedDecode::run(), with 8-bit pixels that stay on the accelerator.
     /// Returns the periods between the ends of consecutive steps: two fewer than steps. Errors: of the decoder.
     Result<Samples> run(std::int64_t count);
-    /// `count` steps, one in flight: the time from an event of the accelerator in front of each to one behind it.
+    /// `count` steps, one in flight: the time from an event of the accelerator before each to one after it.
     Result<Samples> time_on_device(std::int64_t count);
 
   private:

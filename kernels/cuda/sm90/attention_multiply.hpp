@@ -135,7 +135,7 @@ class AttentionMultiply {
         if constexpr (kFault != AttentionFault::ReleasesEarly) release();
     }
     /// Hands back the oldest stage that is not yet released, one arrival a warp. A warp of the second warpgroup, which
-    /// starts behind the first, waits for all of them and loads what comes next into the stage.
+    /// starts after the first, waits for all of them and loads what comes next into the stage.
     KG_DEVICE void release() {
         isa::mbarrier::Barrier& empty = smem_.stage_empty[released_.slot];
         if (isa::lane_index() == 0) isa::mbarrier::arrive(empty);

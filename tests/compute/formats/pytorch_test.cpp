@@ -1,4 +1,4 @@
-// Checkpoints of PyTorch's: one that PyTorch has written, and archives that nobody should open.
+// Checkpoints of PyTorch's: one that PyTorch has written, and archives that must not be opened.
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/tests/compute/formats/pytorch_archive.hpp>
 #include <kinetograph/tests/golden/golden.hpp>

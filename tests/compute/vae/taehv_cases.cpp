@@ -68,7 +68,7 @@ void expect_taew21_modules(accel::Device& device, Precision precision, std::int6
         for (std::int64_t step = 0; step < steps; ++step) {
             const auto traced = decoder->trace(golden::tchw(latents, step, 1), module);
             ASSERT_TRUE(traced) << traced.error().message;
-            // Of a clip's first step the decoder leaves out frames that nobody sees.
+            // Of a clip's first step the decoder leaves out frames that are never shown.
             const std::int64_t count = std::ssize(*traced) / (all.shape[0] * all.shape[2] * all.shape[3]);
             const auto wanted = golden::thwc(all, (step + 1) * frames_a_step - count, count);
             const float largest = std::abs(*std::ranges::max_element(wanted, {}, [](float v) { return std::abs(v); }));

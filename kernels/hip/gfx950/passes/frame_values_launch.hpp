@@ -43,7 +43,7 @@ struct JoinSumsProblem {
 };
 Refusal refusal(const JoinSumsProblem& problem);
 LaunchShape launch_shape(const JoinSumsProblem& problem);
-/// frames.input: the first part's sums; the next part's follow part_bytes behind. bias, scales [channels] on the
+/// frames.input: the first part's sums; the next part's are part_bytes further on. bias, scales [channels] on the
 /// device, or null. source: as many frames as outputs, or none.
 JoinSumsParams make_params(const JoinSumsProblem& problem, const FrameTable& frames, uint64_t part_bytes,
                            std::span<const std::byte* const> source, const float* bias, const float* scales);

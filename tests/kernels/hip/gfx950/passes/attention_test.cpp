@@ -247,7 +247,7 @@ TEST(AttentionGfx950Launch, SplitsTheKeysUntilTheDeviceIsBusy) {
         return attention_splits({tokens, 384, Element::BF16, compute_units});
     };
     EXPECT_EQ(splits(64, 256), 1u);     // one tile
-    EXPECT_EQ(splits(128, 1), 1u);      // nobody else to share it with
+    EXPECT_EQ(splits(128, 1), 1u);      // no other workgroup to share it with
     EXPECT_EQ(splits(6240, 256), 5u);   // 832x480: 49 workgroups of queries, 245 of 256 units busy
     EXPECT_EQ(splits(14080, 256), 2u);  // 1280x704: 110, 220 busy
     EXPECT_EQ(splits(20000 * 8, 256), 1u);
