@@ -5,6 +5,7 @@
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -58,6 +59,12 @@ Result<FrameBlock> allocate(accel::Device& device, std::string_view name, std::i
 }
 
 float bf16_rounded(float value) { return tensor::from_bf16(tensor::to_bf16(value)); }
+
+float rounded_to(DType dtype, float value) {
+    std::array<std::byte, sizeof(float)> bytes{};
+    store_element(bytes.data(), 0, dtype, value);
+    return static_cast<float>(load_element(bytes.data(), 0, dtype));
+}
 
 /// Uniform in [-scale, scale), exactly representable in bf16, so that every dtype starts from the same numbers.
 void fill(FrameBlock& block, double scale, std::mt19937_64& random) {
@@ -161,7 +168,12 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     }
     std::mt19937_64 random(options.seed);
     const double fan_in = static_cast<double>(problem.filter_elements()) / static_cast<double>(problem.filter.k);
-    const std::vector<float> filter = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
+    std::vector<float> given = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
+    if (!options.filter.empty()) {
+        given.assign(options.filter.begin(), options.filter.end());
+        for (float& value : given) value = rounded_to(problem.dtype, value);
+    }
+    KG_TRY(const auto filter, in_parameter_order(problem, options.filter_layout, given));
     const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
     const std::vector<float> scales = draw(problem.channel_scales ? problem.filter.k : 0, 2, random);
     const ConvParameters parameters{.filter = filter, .bias = bias, .scales = scales};

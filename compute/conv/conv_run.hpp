@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/conv/filter_layout.hpp>
 
 #include <cstdint>
 #include <string>
@@ -13,6 +14,8 @@ struct ConvRunOptions {
     Sums sums = Sums::Exact;        ///< that the best one may use
     int repeats = 10;               ///< timed runs after an untimed one, at least 1
     std::uint64_t seed = 1;
+    std::span<const float> filter = {};  ///< empty: random numbers
+    FilterLayout filter_layout = FilterLayout::KCQRS;
 };
 
 struct ConvRun {
@@ -27,7 +30,7 @@ struct ConvRun {
 
 /// Draws inputs and parameters (rounded to the problem's dtype), poisons the output with NaN, runs, and compares with
 /// sums in fp64 over the same rounded numbers.
-/// Errors: those of Convolution::create and of the device.
+/// Errors: those of in_parameter_order, Convolution::create and of the device.
 Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, const ConvRunOptions& options = {});
 
 }  // namespace kinetograph::conv

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace kinetograph::conv {
 namespace {
@@ -59,6 +60,17 @@ struct BackendName {
         : candidate(name.substr(0, name.find(':'))), kernel(name.substr(std::min(candidate.size() + 1, name.size()))) {}
 };
 
+/// Whether a list has the kernel; "name@N" in it stands for every number N from 1.
+bool has_kernel(const std::vector<std::string_view>& kernels, std::string_view kernel) {
+    const std::size_t at = kernel.find('@');
+    if (at == std::string_view::npos) return std::ranges::find(kernels, kernel) != kernels.end();
+    const std::string_view digits = kernel.substr(at + 1);
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return error == std::errc() && end == digits.data() + digits.size() && number > 0 &&
+           std::ranges::find(kernels, fmt::format("{}@N", kernel.substr(0, at))) != kernels.end();
+}
+
 /// Errors: InvalidArgument (the candidate has no such kernel for the problem).
 Result<void> check_kernel(const Candidate& candidate, const ConvProblem& problem, const Chip& chip,
                           std::string_view kernel) {
@@ -67,7 +79,7 @@ Result<void> check_kernel(const Candidate& candidate, const ConvProblem& problem
         return fail(ErrorCode::InvalidArgument, "convolution {}: {} takes no kernel by name; \"{}\" was asked for",
                     problem.to_string(), candidate.name, kernel);
     const std::vector<std::string_view> kernels = candidate.choice.kernels(problem, chip);
-    if (std::ranges::find(kernels, kernel) == kernels.end())
+    if (!has_kernel(kernels, kernel))
         return fail(ErrorCode::InvalidArgument, "convolution {}: {} has no kernel \"{}\" for it; it has {}",
                     problem.to_string(), candidate.name, kernel, fmt::join(kernels, ", "));
     return {};

@@ -3,11 +3,13 @@
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
+#include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/conv_request.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/guarded_text.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -19,11 +21,40 @@ struct ConvArguments {
     std::string lane = "auto";
     std::string backend;
     conv::Sums sums = conv::Sums::Exact;
+    std::string filter_from;  // FILE:TENSOR
+    conv::FilterLayout filter_layout = conv::FilterLayout::KCQRS;
     int repeats = 10;
     bool explain = false;
     std::string described_device;  // an architecture: explain for it, run nothing
     std::string json;
 };
+
+const std::map<std::string, conv::FilterLayout> kFilterLayouts{{"kcqrs", conv::FilterLayout::KCQRS},
+                                                               {"kqrsc", conv::FilterLayout::KQRSC},
+                                                               {"rscf", conv::FilterLayout::RSCF},
+                                                               {"qrscf", conv::FilterLayout::QRSCF}};
+
+/// Extents other than 1: files leave out the axis of one temporal tap.
+tensor::Shape without_ones(tensor::Shape shape) {
+    std::erase(shape, 1);
+    return shape;
+}
+
+/// The tensor that --filter-from names; nothing without the option.
+Result<std::vector<float>> read_filter(const ConvArguments& arguments) {
+    if (arguments.filter_from.empty()) return std::vector<float>{};
+    const std::size_t colon = arguments.filter_from.rfind(':');
+    const std::string file = arguments.filter_from.substr(0, colon), name = arguments.filter_from.substr(colon + 1);
+    KG_TRY(const auto source, formats::open(file));
+    const tensor::TensorView* view = source.find(name);
+    if (view == nullptr) return fail(ErrorCode::NotFound, "{}: there is no tensor \"{}\"", file, name);
+    const tensor::Shape wanted = conv::filter_shape(arguments.problem, arguments.filter_layout);
+    if (without_ones(view->shape) != without_ones(wanted)) {
+        return fail(ErrorCode::InvalidArgument, "{}: \"{}\" has the shape {}, the filter of {} has {}", file, name,
+                    tensor::to_string(view->shape), arguments.problem.to_string(), tensor::to_string(wanted));
+    }
+    return tensor::to_f32(*view, name);
+}
 
 nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
     auto list = nlohmann::ordered_json::array();
@@ -74,6 +105,7 @@ Result<void> run(const ConvArguments& arguments) {
     KG_CHECK(conv::validate(problem));
     if (!arguments.described_device.empty()) return explain_for(arguments, problem);
     KG_TRY(auto json, GuardedText::create(arguments.json));
+    KG_TRY(const auto filter, read_filter(arguments));
     KG_TRY(auto device, open_lane(arguments.lane));
     const accel::DeviceInfo& info = device->info();
     const auto rows = conv::explain(info, problem, arguments.sums);
@@ -81,9 +113,12 @@ Result<void> run(const ConvArguments& arguments) {
     if (arguments.explain && !quiet) {
         KG_CHECK(print(conv::to_string(rows) + '\n'));
     }
-    KG_TRY(auto result,
-           conv::run_problem(*device, problem,
-                             {.backend = arguments.backend, .sums = arguments.sums, .repeats = arguments.repeats}));
+    KG_TRY(auto result, conv::run_problem(*device, problem,
+                                          {.backend = arguments.backend,
+                                           .sums = arguments.sums,
+                                           .repeats = arguments.repeats,
+                                           .filter = filter,
+                                           .filter_layout = arguments.filter_layout}));
     if (!quiet) {
         KG_CHECK(print(
             fmt::format("{}\n  ran on           {} ({}, {})\n  relative L2      {:.3e} against the fp64 reference\n"
@@ -115,6 +150,17 @@ void add_conv(CLI::App& app, Action& action) {
     add_lane_option(*command, arguments->lane);
     add_backend_option(*command, arguments->backend, "Run this candidate instead of the best open one");
     add_sums_option(*command, arguments->sums);
+    command
+        ->add_option("--filter-from", arguments->filter_from,
+                     "Take the filter from a checkpoint's tensor (default random numbers)")
+        ->type_name("FILE:TENSOR")
+        ->check(CLI::Validator(
+            [](const std::string& text) {
+                return text.find(':') != std::string::npos ? "" : fmt::format("{} names no FILE:TENSOR", text);
+            },
+            ""));
+    add_choice(*command, "--filter-layout", arguments->filter_layout, kFilterLayouts,
+               "Of the filter, slowest axis first; f: output channels (default kcqrs, PyTorch's)");
     command->add_option("--repeats", arguments->repeats, "Timed runs (default 10)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");

@@ -20,6 +20,9 @@ struct ChipRates {
     double shared_bytes_per_clock = 128;  ///< of one SM: operands that MMAs read, and what arrives for them
     double hbm_bytes_per_second = 8e12;
     double l2_bytes = 126e6;  ///< what the chip's L2 keeps
+    /// Rows of a CTA at which a pair's MMA is at its full rate. 64 rows of a pair fill all lanes of tensor memory, so
+    /// they may be enough; until that is measured the model takes half of the rate.
+    uint32_t full_rows_of_pairs = 128;
 };
 
 enum class Limit : uint8_t { Mma, Shared, L2, Hbm, Epilogue };

@@ -41,7 +41,7 @@ struct Conv2dConfig {
     uint32_t cta_group = 1;  ///< CTAs that share one MMA: 1, or 2 along x
     TileShape block{};       ///< rows of A per CTA, rows of B per CTA, k of one block: one swizzle span of channels
     TileShape mma{};         ///< the instruction: cta_group * block.m, cta_group * block.n, 32 bytes of k
-    TileShape output_tile{128, 32, 1};  ///< rows and columns that are stored (or, for C, loaded) together
+    TileShape output_tile{128, 32, 1};  ///< lanes and columns that are stored (or, for C, loaded) together
     uint32_t stages = 0;                ///< of the main ring; with_most_stages fills the shared memory
     uint32_t k_group = 1;               ///< k blocks of one stage: they share a barrier
     uint32_t accumulator_stages = 2;
@@ -79,10 +79,17 @@ KG_HOST_DEVICE uint32_t source_tiles(const Conv2dConfig& c) { return c.source ==
 KG_HOST_DEVICE isa::Swizzle source_swizzle(const Conv2dConfig& c) {
     return c.output_tile.n * element_bytes(c.source_value) == 128 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
 }
+/// Parts of D's columns that lie one above the other in tensor memory. With 64 rows in each CTA of a pair the upper 64
+/// lanes hold the same rows' upper half of the columns. PTX ISA, tcgen05 data path layouts: B; the others are D and A
+/// (128 rows a CTA: lane = row) and F (64 rows of one CTA: 16 of every 32 lanes).
+KG_HOST_DEVICE uint32_t column_parts(const Conv2dConfig& c) { return c.cta_group == 2 && c.block.m == 64 ? 2 : 1; }
+KG_HOST_DEVICE uint32_t part_columns(const Conv2dConfig& c) { return c.mma.n / column_parts(c); }
+/// Rows of D in the lanes that one epilogue warp reads: 32, or the first 16 lanes' in layout F.
+KG_HOST_DEVICE uint32_t warp_rows(const Conv2dConfig& c) { return c.output_tile.m / kEpilogueWarps; }
 /// Columns of tensor memory from one accumulator to the next; allocations are powers of two.
 KG_HOST_DEVICE uint32_t accumulator_columns(const Conv2dConfig& c) {
     uint32_t columns = 32;
-    while (columns < c.mma.n) columns *= 2;
+    while (columns < part_columns(c)) columns *= 2;
     return columns;
 }
 KG_HOST_DEVICE uint32_t tensor_columns(const Conv2dConfig& c) {
@@ -114,15 +121,16 @@ template <Conv2dConfig kConfig>
 struct CheckedConfig {
     static constexpr Conv2dConfig c = kConfig;
     static_assert(c.cta_group == 1 || c.cta_group == 2, "one CTA or a pair issues an MMA");
-    static_assert(c.block.m == 128, "128 rows a CTA: accumulator lane = row (layouts D and A)");
+    static_assert(c.block.m == 128 || c.block.m == 64, "an MMA has 64 or 128 rows a CTA");
     static_assert(c.mma.m == c.cta_group * c.block.m, "the MMA's M is that of its CTAs together");
     static_assert(c.mma.n == c.cta_group * c.block.n, "each CTA of the MMA holds its share of the filters");
     static_assert(c.mma.k * element_bytes(c.element) == 32, "one MMA takes 32 bytes of k");
-    static_assert(c.mma.n % 32 == 0 && c.mma.n <= 256, "N is whole output tiles, at most 256");
+    static_assert(part_columns(c) % 32 == 0 && c.mma.n <= 256, "N is whole output tiles, at most 256");
     static_assert(c.block.k == span_elements(c), "a k block is one swizzle span of channels");
     static_assert(c.swizzle_a == c.swizzle_b, "A and B share the k block, so they share the swizzle");
     static_assert(c.swizzle_a == isa::Swizzle::Span128 || c.swizzle_a == isa::Swizzle::Span64, "128B or 64B swizzle");
-    static_assert(c.output_tile.m == c.block.m && c.output_tile.n == 32, "each epilogue warp stores 32 x 32");
+    static_assert(c.output_tile.m == c.block.m * column_parts(c), "an output tile has its rows' lanes");
+    static_assert(c.output_tile.n == 32, "an epilogue warp stores 32 columns at once");
     static_assert(isa::span_bytes(c.swizzle_c) == c.output_tile.n * element_bytes(c.output),
                   "a row of the output tile is one span of its swizzle");
     static_assert(c.source == Source::None || element_bytes(c.source_value) >= element_bytes(c.output),

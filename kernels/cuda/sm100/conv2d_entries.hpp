@@ -51,6 +51,16 @@ KG_HOST_DEVICE Conv2dConfig cluster_config(uint32_t cta_group, uint32_t span, ui
     options.cluster = {x, y};
     return entry_config(cta_group, span, options);
 }
+/// 64 pixels a CTA: MMA_M 64 alone, 128 for a pair.
+KG_HOST_DEVICE Conv2dConfig small_config(uint32_t cta_group, uint32_t span, uint32_t filters, Activation activation,
+                                         Source source) {
+    PresetOptions options;
+    options.filters = filters;
+    options.activation = activation;
+    options.source = source;
+    options.pixels = 64;
+    return entry_config(cta_group, span, options);
+}
 /// The fp32 steps of a Q-slice convolution: they store sums, load and store sums, or load sums.
 KG_HOST_DEVICE Conv2dConfig sums_config(uint32_t cta_group, uint32_t span, bool loads, bool stores) {
     PresetOptions options;
@@ -117,6 +127,23 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
       (element_config(group, span, Element::F8E4M3, Source::Residual, Activation::form)), NoEpilogue)
 #define KG_SM100_EIGHTHS(X) KG_SM100_SHAPES(KG_SM100_BYTES, X, Volume3d) KG_SM100_SHAPES(KG_SM100_BYTES, X, Window3d)
 
+// 64 pixels a CTA, for small images.
+#define KG_SM100_SMALL_TILE(X, group, span, form, n)                              \
+    X(conv2d_small_##form##_##group##sm_##span##b_n##n,                           \
+      (small_config(group, span, n, Activation::form, Source::None)), NoEpilogue) \
+    X(conv2d_small_##form##_##group##sm_##span##b_n##n##_residual,                \
+      (small_config(group, span, n, Activation::form, Source::Residual)), NoEpilogue)
+#define KG_SM100_SMALL_TILES(X, form)         \
+    KG_SM100_SMALL_TILE(X, 1, 128, form, 64)  \
+    KG_SM100_SMALL_TILE(X, 1, 64, form, 64)   \
+    KG_SM100_SMALL_TILE(X, 2, 128, form, 64)  \
+    KG_SM100_SMALL_TILE(X, 2, 128, form, 128) \
+    KG_SM100_SMALL_TILE(X, 2, 64, form, 64)
+#define KG_SM100_SMALLS(X)            \
+    KG_SM100_SMALL_TILES(X, Frames2d) \
+    KG_SM100_SMALL_TILES(X, Volume3d) \
+    KG_SM100_SMALL_TILES(X, Window3d)
+
 // Variants: other elements, other epilogue functions, clusters that share tiles, the steps of Q-slice, im2col products.
 #define KG_SM100_ELEMENT(X, group, span, name, element)                                                     \
     X(conv2d_##name##_##group##sm_##span##b, (element_config(group, span, Element::element, Source::None)), \
@@ -154,14 +181,16 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
 
 #define KG_SM100_ENTRIES(X) \
     KG_SM100_FRAMES(X)      \
-    KG_SM100_VOLUMES(X) KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_EIGHTHS(X) KG_SM100_VARIANTS(X)
+    KG_SM100_VOLUMES(X)     \
+    KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_EIGHTHS(X) KG_SM100_SMALLS(X) KG_SM100_VARIANTS(X)
 
 struct Conv2dEntry {
-    const char* name;  ///< of the function in the module
+    const char* name;    ///< of the function in the module
+    const char* walked;  ///< "name@N", which stands for the name with a number of columns (plan.hpp)
     Conv2dConfig config;
     EntryFunction function;
 };
-#define KG_SM100_ROW(name, config, function) {#name, config, kEntryFunction<function>},
+#define KG_SM100_ROW(name, config, function) {#name, #name "@N", config, kEntryFunction<function>},
 inline constexpr Conv2dEntry kConv2dEntries[] = {KG_SM100_ENTRIES(KG_SM100_ROW)};
 #undef KG_SM100_ROW
 

@@ -6,15 +6,16 @@
 #include <kinetograph/kernels/isa/tma.hpp>
 
 /// Four epilogue warps: tensor memory -> registers -> alpha, partial sum, bias, function, residual -> shared memory ->
-/// D. Each warp owns 32 rows from the first load to its own TMA store, so the warps never wait for each other. A lane
-/// holds one row (one pixel), 32 columns at a time.
+/// D. Each warp owns the rows of its lanes from the first load to its own TMA store, so the warps never wait for each
+/// other. A lane holds one row (one pixel), 32 columns at a time; with 64 rows of one CTA only 16 lanes do.
 namespace kinetograph::sm100 {
 
 template <Conv2dConfig kConfig, class Epilogue, Fault kFault>
 struct EpilogueRole {
     using Smem = Conv2dSmem<kConfig>;
     static constexpr Conv2dConfig c = kConfig;
-    static constexpr uint32_t kColumns = c.output_tile.n, kRows = 32;
+    static constexpr uint32_t kColumns = c.output_tile.n, kRows = warp_rows(c);
+    static constexpr uint32_t kPartWarps = kEpilogueWarps / column_parts(c);  // that share the columns of a part
     static constexpr uint32_t kChunkBytes = 16;
     static constexpr uint32_t kValues = kChunkBytes / element_bytes(c.output);  // of one 16-byte chunk of D
     static constexpr uint32_t kChunks = kColumns / kValues;                     // of one row of D
@@ -49,13 +50,15 @@ struct EpilogueRole {
             const Tile tile = tiles.tile();
             const uint32_t address = quarter | (tensor + accumulator.slot * accumulator_columns(c));
             const uint32_t count = output_tiles<kConfig>(g, tile);
+            const uint32_t first_row = tile.m + (kFault == Fault::RowOfWarp ? warp : warp % kPartWarps) * kRows;
+            const uint32_t first_column = tile.n + warp / kPartWarps * part_columns(c);
             for (uint32_t i = 0; i < count; ++i, staging.advance()) {
                 uint32_t sums[kColumns];
                 isa::sync_warp();  // the load takes the whole warp, and its lanes have waited separately
                 isa::tcgen05::read<kFault != Fault::NoWaitLoad>(sums, address + i * kColumns);
                 if (i + 1 == count) hand_back(smem, place, accumulator.slot);
-                finish(params, smem, {tile.m + warp * kRows, tile.n + i * kColumns, tile.group, warp}, sums,
-                       staging.slot, source);
+                finish(params, smem, {first_row, first_column + i * kColumns, tile.group, warp}, sums, staging.slot,
+                       source);
             }
             if (count == 0) hand_back(smem, place, accumulator.slot);
             accumulator.advance();
@@ -89,7 +92,7 @@ struct EpilogueRole {
         }
     }
 
-    /// One 32 x 32 piece, from its sums to its store.
+    /// One piece of kRows x 32, from its sums to its store.
     template <class Params>
     KG_DEVICE static void finish(const Params& params, Smem& smem, const Window& window,
                                  const uint32_t (&sums)[kColumns], uint32_t slot, Ring<c.source_stages>& source) {
@@ -103,23 +106,7 @@ struct EpilogueRole {
             isa::mbarrier::wait(smem.source_full[source.slot], source.parity);
         }
         Chunk row[kChunks];  // this lane's row of D
-        KG_UNROLL
-        for (uint32_t i = 0; i < kChunks; ++i) {
-            float values[kValues];
-            KG_UNROLL
-            for (uint32_t j = 0; j < kValues; ++j) values[j] = params.alpha * isa::float_of(sums[i * kValues + j]);
-            const uint32_t channel = window.n + i * kValues;
-            if constexpr (kFault != Fault::ScaleAfterBias) scale(params, channel, values);
-            if constexpr (c.source == Source::Accumulate)
-                add_source(smem, window.warp, source.slot, lane, i, 1.0f, values);
-            add_bias(params, channel, values);
-            if constexpr (kFault == Fault::ScaleAfterBias) scale(params, channel, values);
-            if constexpr (kForm == EpilogueForm::InRegisters) apply(params, window, lane, channel, values);
-            if constexpr (c.source == Source::Residual && kForm != EpilogueForm::AfterSharedMemory)
-                add_source(smem, window.warp, source.slot, lane, i, params.beta, values);
-            row[i] = packed(values);
-            isa::store_shared(chunk_of(staged, lane, i), row[i]);
-        }
+        if (holds_row(lane)) compute_row(params, smem, window, sums, staged, source.slot, row);
         if constexpr (kForm == EpilogueForm::AfterSharedMemory) apply_staged(params, smem, window, staged, source.slot);
         if constexpr (c.source != Source::None) release_source(smem, source);
         if constexpr (kFault != Fault::NoStagingFence) isa::fence_async_shared();
@@ -130,6 +117,36 @@ struct EpilogueRole {
             isa::tma::commit_stores();
         }
         if constexpr (kForm == EpilogueForm::AfterStore) observe(params, window, lane, row);
+    }
+
+    /// This lane's row, from its sums to the staged piece.
+    template <class Params>
+    KG_DEVICE static void compute_row(const Params& params, Smem& smem, const Window& window,
+                                      const uint32_t (&sums)[kColumns], uint8_t* staged, uint32_t source_slot,
+                                      Chunk (&row)[kChunks]) {
+        const uint32_t lane = isa::lane_index();
+        KG_UNROLL
+        for (uint32_t i = 0; i < kChunks; ++i) {
+            float values[kValues];
+            KG_UNROLL
+            for (uint32_t j = 0; j < kValues; ++j) values[j] = params.alpha * isa::float_of(sums[i * kValues + j]);
+            const uint32_t channel = window.n + i * kValues;
+            if constexpr (kFault != Fault::ScaleAfterBias) scale(params, channel, values);
+            if constexpr (c.source == Source::Accumulate)
+                add_source(smem, window.warp, source_slot, lane, i, 1.0f, values);
+            add_bias(params, channel, values);
+            if constexpr (kFault == Fault::ScaleAfterBias) scale(params, channel, values);
+            if constexpr (kForm == EpilogueForm::InRegisters) apply(params, window, lane, channel, values);
+            if constexpr (c.source == Source::Residual && kForm != EpilogueForm::AfterSharedMemory)
+                add_source(smem, window.warp, source_slot, lane, i, params.beta, values);
+            row[i] = packed(values);
+            isa::store_shared(chunk_of(staged, lane, i), row[i]);
+        }
+    }
+
+    /// Of a lane: whether products have written it.
+    KG_DEVICE static bool holds_row(uint32_t lane) {
+        return kRows == isa::kWarpLanes || kFault == Fault::RowsInAllLanes || lane < kRows;
     }
 
     KG_DEVICE static Chunk* chunk_of(uint8_t* staged, uint32_t row, uint32_t chunk) {
@@ -202,7 +219,7 @@ struct EpilogueRole {
                                        uint32_t source_slot) {
         isa::sync_warp();
         KG_UNROLL
-        for (uint32_t i = 0; i < kChunks; ++i) {
+        for (uint32_t i = 0; i < kChunks * kRows / isa::kWarpLanes; ++i) {
             const uint32_t index = i * isa::kWarpLanes + isa::lane_index();
             const uint32_t row = index / kChunks, chunk = index % kChunks;
             float values[kValues];
@@ -224,7 +241,7 @@ struct EpilogueRole {
     KG_DEVICE static void observe(const Params& params, const Window& window, uint32_t row,
                                   const Chunk (&chunks)[kChunks]) {
         const Conv2dGeometry& g = params.geometry;
-        if (window.m + row >= g.m) return;
+        if (!holds_row(row) || window.m + row >= g.m) return;
         const uint32_t pixel = g.first_pixel + window.group * g.m + window.m + row;
         KG_UNROLL
         for (uint32_t i = 0; i < kChunks; ++i) {

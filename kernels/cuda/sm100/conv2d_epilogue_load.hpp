@@ -11,6 +11,7 @@ template <Conv2dConfig kConfig, Fault kFault>
 struct EpilogueLoadRole {
     using Smem = Conv2dSmem<kConfig>;
     static constexpr Conv2dConfig c = kConfig;
+    static constexpr uint32_t kParts = column_parts(c);
 
     template <class Params>
     KG_DEVICE static void run(const Params& params, Smem& smem) {
@@ -26,10 +27,12 @@ struct EpilogueLoadRole {
             for (uint32_t i = 0; i < count; ++i, source.advance()) {
                 isa::mbarrier::wait(smem.source_empty[source.slot], source.parity);
                 isa::mbarrier::arrive_expect(smem.source_full[source.slot], source_tile_bytes(c));
-                isa::tma::load_tiled<2>(
-                    smem.source[source.slot], params.source[tile.group],
-                    {{static_cast<int32_t>(tile.n + i * c.output_tile.n), static_cast<int32_t>(tile.m)}},
-                    smem.source_full[source.slot]);
+                for (uint32_t part = 0; part < kParts; ++part) {
+                    const uint32_t column = tile.n + i * c.output_tile.n + part * part_columns(c);
+                    isa::tma::load_tiled<2>(
+                        smem.source[source.slot] + part * (source_tile_bytes(c) / kParts), params.source[tile.group],
+                        {{static_cast<int32_t>(column), static_cast<int32_t>(tile.m)}}, smem.source_full[source.slot]);
+                }
             }
         } while (tiles.next(smem));
     }

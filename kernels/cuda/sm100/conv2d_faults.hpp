@@ -26,6 +26,8 @@ enum class Fault : uint8_t {
     NoWaitLoad,              ///< registers are used before tcgen05.wait::ld
     NoFenceBeforeSync,       ///< tensor memory is released without tcgen05.fence::before_thread_sync
     WrongLaneQuarter,        ///< an epilogue warp reads its neighbour's lanes
+    RowOfWarp,               ///< the upper lanes of 64 rows are taken for rows of their own
+    RowsInAllLanes,          ///< all lanes of a warp are taken for rows where 16 are
     NoStagingFence,          ///< no proxy fence between the staged tile and its TMA store
     NoStagingWait,           ///< a staging tile is overwritten while its store still reads it
     NoSourceWait,            ///< the epilogue reads C before it has landed

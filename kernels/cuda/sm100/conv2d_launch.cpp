@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cassert>
 #include <kinetograph/kernels/cuda/sm100/conv2d_launch.hpp>
 
@@ -98,19 +99,19 @@ Conv2dLaunch plan_launch(const Conv2dConfig& config, const Conv2dProblemShape& s
                        .dilation_d = u32(shape.dilation.d),
                        .cluster_columns = launch.grid[0] / config.cluster.x,
                        .cluster_rows = launch.grid[1] / config.cluster.y,
-                       .panel = tensors.panel};
+                       .panel = std::min(tensors.panel, launch.grid[0] / config.cluster.x)};
 
     for (void* frame : tensors.activation) launch.activation.push_back(activation_map(config, shape, frame));
     launch.filter = filter_map(config, shape, tensors);
     for (void* frame : tensors.output) {
         launch.output.push_back(
-            tile_map(config.output, config.swizzle_c, config.output_tile.n, 32, shape.c_out, m, frame));
+            tile_map(config.output, config.swizzle_c, config.output_tile.n, warp_rows(config), shape.c_out, m, frame));
     }
     if (config.source == Source::None) return launch;
     assert(tensors.source.size() == tensors.output.size());
     for (void* frame : tensors.source) {
         launch.source.push_back(tile_map(config.source_value, source_swizzle(config), config.output_tile.n,
-                                         config.output_tile.m, shape.c_out, m, frame));
+                                         config.block.m, shape.c_out, m, frame));
     }
     return launch;
 }

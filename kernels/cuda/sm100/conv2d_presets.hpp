@@ -6,7 +6,7 @@
 /// and takes the number of filters, the element and the source that a layer needs.
 namespace kinetograph::sm100 {
 
-/// `filters` of one tile: a CTA multiplies 128 pixels by this many, a pair 256 pixels.
+/// `filters` of one tile: a CTA multiplies `pixels` by this many, a pair twice as many pixels.
 struct PresetOptions {
     uint32_t filters = 128;
     Element element = Element::BF16;
@@ -15,6 +15,7 @@ struct PresetOptions {
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
     ClusterShape cluster{0, 0};  ///< 0: the smallest that the preset can have
+    uint32_t pixels = 128;       ///< of a CTA: 128, or 64 for small images
 };
 
 KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, const PresetOptions& options) {
@@ -28,8 +29,9 @@ KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, con
     c.swizzle_a = c.swizzle_b = swizzle;
     c.swizzle_c = options.output == Element::F32 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
     const uint32_t bytes = element_bytes(options.element);
-    c.block = {128, options.filters / cta_group, isa::span_bytes(swizzle) / bytes};
-    c.mma = {128 * cta_group, options.filters, 32 / bytes};
+    c.block = {options.pixels, options.filters / cta_group, isa::span_bytes(swizzle) / bytes};
+    c.mma = {options.pixels * cta_group, options.filters, 32 / bytes};
+    c.output_tile.m = options.pixels * column_parts(c);
     c.cluster = options.cluster.x == 0 ? ClusterShape{cta_group, 1} : options.cluster;
     // Two k blocks of 64-byte rows make a stage as deep as one of 128-byte rows: half the barriers.
     c.k_group = swizzle == isa::Swizzle::Span64 ? 2 : 1;

@@ -156,11 +156,11 @@ template <Conv2dConfig kConfig>
 KG_DEVICE uint32_t k_blocks(const Conv2dGeometry& g, const TapRange& taps) {
     return (taps.end - taps.begin) * g.r * g.s * ((g.c_in + kConfig.block.k - 1) / kConfig.block.k);
 }
-/// Output tiles of a tile that hold filters.
+/// Output tiles of a tile that hold filters; with the columns in parts those of the first part.
 template <Conv2dConfig kConfig>
 KG_DEVICE uint32_t output_tiles(const Conv2dGeometry& g, const Tile& tile) {
     if (tile.n >= g.c_out) return 0;
-    const uint32_t left = g.c_out - tile.n, columns = left < kConfig.mma.n ? left : kConfig.mma.n;
+    const uint32_t left = g.c_out - tile.n, part = part_columns(kConfig), columns = left < part ? left : part;
     return (columns + kConfig.output_tile.n - 1) / kConfig.output_tile.n;
 }
 

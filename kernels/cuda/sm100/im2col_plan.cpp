@@ -63,11 +63,10 @@ double seconds_of(const ConvProblem& problem, const Im2colSizes& sizes, const Co
            sm80::traffic_seconds(2 * groups * pixels * row, chip);
 }
 
-}  // namespace
+Im2colSizes sizes_of(const ConvProblem& problem) { return im2col_sizes(shape_of(problem), kChunkBytes); }
 
-ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
-    const Im2colSizes sizes = im2col_sizes(shape_of(problem), kChunkBytes);
-    const Conv2dEntry& product = choose_product(product_of(problem, sizes), rates_of(chip));
+ConvPlan plan_with(const ConvProblem& problem, const conv::Chip& chip, const Conv2dEntry& product) {
+    const Im2colSizes sizes = sizes_of(problem);
     const bool bytes = element_bytes(problem.dtype) == 1;
     ConvPlan plan;
     plan.kernels = {{bytes ? "im2col_gather_8bit" : "im2col_gather_16bit", "im2col_passes"},
@@ -107,6 +106,23 @@ ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
         return steps;
     };
     return plan;
+}
+
+}  // namespace
+
+ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
+    return plan_with(problem, chip, choose_product(product_of(problem, sizes_of(problem)), rates_of(chip)));
+}
+
+std::vector<std::string_view> im2col_kernels(const ConvProblem& problem, const conv::Chip& chip) {
+    std::vector<std::string_view> names;
+    for (const Conv2dEntry* product : all_products(product_of(problem, sizes_of(problem)), rates_of(chip)))
+        names.emplace_back(product->name);
+    return names;
+}
+
+ConvPlan plan_im2col_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+    return plan_with(problem, chip, *find_entry(kernel));
 }
 
 }  // namespace kinetograph::sm100

@@ -1,5 +1,6 @@
 #include <kinetograph/kernels/cuda/sm100/plan.hpp>
 
+#include <charconv>
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
@@ -34,6 +35,17 @@ EntryRequest request_of(const ConvProblem& problem, Activation activation, Entry
             .function = problem.activation == conv::Activation::Silu ? EntryFunction::SiluInRegisters : function};
 }
 
+/// "conv2d_Frames2d_2sm_128b_n192@4" in two.
+struct NamedKernel {
+    std::string_view entry;
+    uint32_t panel = 0;  ///< Conv2dGeometry::panel; 0: what the model takes
+
+    explicit NamedKernel(std::string_view name) : entry(name.substr(0, name.find('@'))) {
+        if (entry.size() < name.size())
+            std::from_chars(name.data() + entry.size() + 1, name.data() + name.size(), panel);
+    }
+};
+
 /// The entry of that name, or of no name the cheapest one; null if the form of activation has none of that name.
 const Conv2dEntry* find(const ConvProblem& problem, const Conv2dProblemShape& shape, Activation activation,
                         const conv::Chip& chip, std::string_view kernel) {
@@ -55,14 +67,28 @@ void append_kernels(std::vector<std::string_view>& names, const ConvProblem& pro
                     Activation activation, const conv::Chip& chip) {
     for (const EntryFunction function : {EntryFunction::None, EntryFunction::ChannelSums}) {
         if (function == EntryFunction::ChannelSums && problem.activation != conv::Activation::None) continue;
-        for (const Conv2dEntry* entry : entries_for(shape, request_of(problem, activation, function), rates_of(chip)))
+        for (const Conv2dEntry* entry : entries_for(shape, request_of(problem, activation, function), rates_of(chip))) {
             names.emplace_back(entry->name);
+            if (problem.filter.k > int64_t{entry->config.mma.n} * entry->config.cluster.y)
+                names.emplace_back(entry->walked);
+        }
     }
 }
 
-ConvStep launch(const Conv2dEntry& entry, uint32_t kernel, const ConvProblem& problem, const Conv2dProblemShape& shape,
+/// An entry and the panels in which its tiles are walked; 0: what the model takes.
+struct WalkedEntry {
+    const Conv2dEntry* entry;
+    uint32_t panel = 0;
+
+    uint32_t panel_of(const Conv2dProblemShape& shape, const ChipRates& rates) const {
+        return panel != 0 ? panel : estimate(entry->config, shape, rates).panel;
+    }
+};
+
+ConvStep launch(const WalkedEntry& walked, uint32_t kernel, const ConvProblem& problem, const Conv2dProblemShape& shape,
                 const Frames& frames, const conv::ParameterAddresses& parameters, const ConvTensors& tensors,
                 const ChipRates& rates, const conv::EncodeMap& encode) {
+    const Conv2dEntry& entry = *walked.entry;
     const auto input = map_addresses(frames.input), residual = map_addresses(frames.residual);
     const auto output = map_addresses(frames.output);
     return entry_launch(entry, kernel,
@@ -71,7 +97,7 @@ ConvStep launch(const Conv2dEntry& entry, uint32_t kernel, const ConvProblem& pr
                                      .filter = const_cast<std::byte*>(parameters.filter),
                                      .output = output,
                                      .source = residual,
-                                     .panel = estimate(entry.config, shape, rates).panel}),
+                                     .panel = walked.panel_of(shape, rates)}),
                         {.bias = parameters.bias,
                          .scales = parameters.scales,
                          .alpha = problem.alpha,
@@ -119,26 +145,51 @@ std::span<const conv::ConvMethod> methods() {
          plan_conv3d,
          conv::Rounding::Once,
          {conv3d_kernels, plan_conv3d_with}},
-        {"q-slice-sm100", "a 2-D implicit GEMM a temporal tap on SM100, its epilogue adding fp32 sums", q_slice_gates(),
+        {"q-slice-sm100",
+         "a 2-D implicit GEMM a temporal tap on SM100, its epilogue adding fp32 sums",
+         q_slice_gates(),
          [](const ConvProblem& problem, const conv::Chip& chip) {
              ConvPlan plan = plan_q_slice(problem, chip);
              add_norm(plan, problem, chip);
              return plan;
-         }},
-        {"q-slice-rounded-sm100", "a 2-D implicit GEMM a temporal tap on SM100, its bf16 results added by a pass",
+         },
+         conv::Rounding::Once,
+         {q_slice_kernels,
+          [](const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+              ConvPlan plan = plan_q_slice_with(problem, chip, kernel);
+              add_norm(plan, problem, chip);
+              return plan;
+          }}},
+        {"q-slice-rounded-sm100",
+         "a 2-D implicit GEMM a temporal tap on SM100, its bf16 results added by a pass",
          q_slice_gates(),
          [](const ConvProblem& problem, const conv::Chip& chip) {
              ConvPlan plan = plan_rounded_q_slice(problem, chip);
              add_norm(plan, problem, chip);
              return plan;
          },
-         conv::Rounding::Between},
-        {"im2col-sm100", "a matrix of all taps and its product on SM100's tensor memory", im2col_gates(),
+         conv::Rounding::Between,
+         {rounded_q_slice_kernels,
+          [](const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+              ConvPlan plan = plan_rounded_q_slice_with(problem, chip, kernel);
+              add_norm(plan, problem, chip);
+              return plan;
+          }}},
+        {"im2col-sm100",
+         "a matrix of all taps and its product on SM100's tensor memory",
+         im2col_gates(),
          [](const ConvProblem& problem, const conv::Chip& chip) {
              ConvPlan plan = plan_im2col(problem, chip);
              add_norm(plan, problem, chip);
              return plan;
-         }},
+         },
+         conv::Rounding::Once,
+         {im2col_kernels,
+          [](const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+              ConvPlan plan = plan_im2col_with(problem, chip, kernel);
+              add_norm(plan, problem, chip);
+              return plan;
+          }}},
     };
     return kMethods;
 }
@@ -160,7 +211,8 @@ Conv2dProblemShape images_of(const ConvProblem& problem) {
     return shape;
 }
 
-ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const Conv2dEntry& entry) {
+ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const WalkedEntry& walked) {
+    const Conv2dEntry& entry = *walked.entry;
     const ChipRates rates = rates_of(chip);
     ConvPlan plan;
     plan.kernels = {kernel_name(entry)};
@@ -168,7 +220,7 @@ ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const C
     if (entry.function == EntryFunction::ChannelSums)
         plan.workspace_bytes = static_cast<uint64_t>(problem.filter.k) * sizeof(float);
     plan.packing = filter_packing(problem);
-    plan.steps = [&entry, rates, problem](const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
+    plan.steps = [walked, rates, problem](const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
                                           const conv::EncodeMap& encode) {
         std::vector<ConvStep> steps;
         Frames left{tensors.input, tensors.residual, tensors.output};
@@ -178,7 +230,7 @@ ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const C
             if (problem.residual) count = std::min(count, adjoining(left.residual, problem.output_frame_bytes()));
             Conv2dProblemShape images = images_of(problem);
             images.n = static_cast<int64_t>(count);
-            steps.push_back(launch(entry, 0, problem, images, left.first(), parameters, tensors, rates, encode));
+            steps.push_back(launch(walked, 0, problem, images, left.first(), parameters, tensors, rates, encode));
             left = {left.input.subspan(count), problem.residual ? left.residual.subspan(count) : left.residual,
                     left.output.subspan(count)};
         }
@@ -188,25 +240,25 @@ ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const C
     return plan;
 }
 
-/// A window takes frames anywhere, a volume those that adjoin; at least one of them is there.
-ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const Conv2dEntry& window,
-                     const Conv2dEntry* volume) {
+/// A window takes frames anywhere, a volume those that adjoin; the volume's entry may be null.
+ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const WalkedEntry& window,
+                     const WalkedEntry& volume) {
     const ChipRates rates = rates_of(chip);
     const Conv2dProblemShape shape = shape_of(problem);
     ConvPlan plan;
-    plan.kernels = {kernel_name(window)};
-    if (volume != nullptr) plan.kernels.push_back(kernel_name(*volume));
-    plan.seconds = conv::kLaunchSeconds + estimate(window.config, shape, rates).seconds;
+    plan.kernels = {kernel_name(*window.entry)};
+    if (volume.entry != nullptr) plan.kernels.push_back(kernel_name(*volume.entry));
+    plan.seconds = conv::kLaunchSeconds + estimate(window.entry->config, shape, rates).seconds;
     plan.packing = filter_packing(problem);
-    plan.steps = [&window, volume, rates, problem, shape](const ConvTensors& tensors,
-                                                          const conv::ParameterAddresses& parameters,
-                                                          const conv::EncodeMap& encode) {
+    plan.steps = [window, volume, rates, problem, shape](const ConvTensors& tensors,
+                                                         const conv::ParameterAddresses& parameters,
+                                                         const conv::EncodeMap& encode) {
         const Frames frames{tensors.input, tensors.residual, tensors.output};
-        const bool dense = volume != nullptr && all_adjoin(frames.input, problem.input_frame_bytes()) &&
+        const bool dense = volume.entry != nullptr && all_adjoin(frames.input, problem.input_frame_bytes()) &&
                            all_adjoin(frames.output, problem.output_frame_bytes()) &&
                            all_adjoin(frames.residual, problem.output_frame_bytes());
         std::vector<ConvStep> steps;
-        steps.push_back(dense ? launch(*volume, 1, problem, shape, frames.first(), parameters, tensors, rates, encode)
+        steps.push_back(dense ? launch(volume, 1, problem, shape, frames.first(), parameters, tensors, rates, encode)
                               : launch(window, 0, problem, shape, frames, parameters, tensors, rates, encode));
         return steps;
     };
@@ -222,7 +274,7 @@ bool fits_volume(const ConvProblem& problem) {
 }  // namespace
 
 ConvPlan plan_conv2d(const ConvProblem& problem, const conv::Chip& chip) {
-    return plan_images(problem, chip, choose(problem, images_of(problem), Activation::Frames2d, chip));
+    return plan_images(problem, chip, {&choose(problem, images_of(problem), Activation::Frames2d, chip)});
 }
 
 std::vector<std::string_view> conv2d_kernels(const ConvProblem& problem, const conv::Chip& chip) {
@@ -232,13 +284,15 @@ std::vector<std::string_view> conv2d_kernels(const ConvProblem& problem, const c
 }
 
 ConvPlan plan_conv2d_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
-    return plan_images(problem, chip, *find(problem, images_of(problem), Activation::Frames2d, chip, kernel));
+    const NamedKernel name(kernel);
+    return plan_images(problem, chip,
+                       {find(problem, images_of(problem), Activation::Frames2d, chip, name.entry), name.panel});
 }
 
 ConvPlan plan_conv3d(const ConvProblem& problem, const conv::Chip& chip) {
     const Conv2dProblemShape shape = shape_of(problem);
-    return plan_volume(problem, chip, choose(problem, shape, Activation::Window3d, chip),
-                       fits_volume(problem) ? &choose(problem, shape, Activation::Volume3d, chip) : nullptr);
+    return plan_volume(problem, chip, {&choose(problem, shape, Activation::Window3d, chip)},
+                       {fits_volume(problem) ? &choose(problem, shape, Activation::Volume3d, chip) : nullptr});
 }
 
 std::vector<std::string_view> conv3d_kernels(const ConvProblem& problem, const conv::Chip& chip) {
@@ -250,10 +304,11 @@ std::vector<std::string_view> conv3d_kernels(const ConvProblem& problem, const c
 
 ConvPlan plan_conv3d_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
     const Conv2dProblemShape shape = shape_of(problem);
-    const Conv2dEntry* window = find(problem, shape, Activation::Window3d, chip, kernel);
-    if (window != nullptr) return plan_volume(problem, chip, *window, nullptr);
-    return plan_volume(problem, chip, choose(problem, shape, Activation::Window3d, chip),
-                       find(problem, shape, Activation::Volume3d, chip, kernel));
+    const NamedKernel name(kernel);
+    const Conv2dEntry* window = find(problem, shape, Activation::Window3d, chip, name.entry);
+    if (window != nullptr) return plan_volume(problem, chip, {window, name.panel}, {nullptr});
+    return plan_volume(problem, chip, {&choose(problem, shape, Activation::Window3d, chip)},
+                       {find(problem, shape, Activation::Volume3d, chip, name.entry), name.panel});
 }
 
 }  // namespace kinetograph::sm100

@@ -15,7 +15,8 @@ conv::ConvPlan plan_conv2d(const conv::ConvProblem& problem, const conv::Chip& c
 
 /// Kernels by name: also those that no plan takes by itself, conv2d_silu_staged_*, which round before SiLU too, and
 /// conv2d_channel_sums_*, which add what they store to its channels' sums, the first k floats of the workspace; the
-/// caller zeroes them.
+/// caller zeroes them. Where several rows of tiles share pixels, "name@N" stands for the name, '@' and a number: the
+/// clusters of pixels that are walked with all their filters before the next ones (Conv2dGeometry::panel).
 std::vector<std::string_view> conv2d_kernels(const conv::ConvProblem& problem, const conv::Chip& chip);
 conv::ConvPlan plan_conv2d_with(const conv::ConvProblem& problem, const conv::Chip& chip, std::string_view kernel);
 
@@ -33,9 +34,20 @@ conv::ConvPlan plan_conv3d_with(const conv::ConvProblem& problem, const conv::Ch
 conv::ConvPlan plan_q_slice(const conv::ConvProblem& problem, const conv::Chip& chip);
 conv::ConvPlan plan_rounded_q_slice(const conv::ConvProblem& problem, const conv::Chip& chip);
 
+/// Kernels by name: of the first sums, whose shape the others take; of the bf16 slices.
+std::vector<std::string_view> q_slice_kernels(const conv::ConvProblem& problem, const conv::Chip& chip);
+conv::ConvPlan plan_q_slice_with(const conv::ConvProblem& problem, const conv::Chip& chip, std::string_view kernel);
+std::vector<std::string_view> rounded_q_slice_kernels(const conv::ConvProblem& problem, const conv::Chip& chip);
+conv::ConvPlan plan_rounded_q_slice_with(const conv::ConvProblem& problem, const conv::Chip& chip,
+                                         std::string_view kernel);
+
 /// What the others decline: a pass writes rows of taps, chunk by chunk (at most 64 MiB with their sums), the 1x1 form
 /// of the image kernel multiplies them into fp32 sums, and a pass applies the epilogue. Groups are multiplied one by
 /// one. Frames as in Q-slice. Workspace: a chunk's rows and sums, and room for those copies.
 conv::ConvPlan plan_im2col(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+/// Kernels by name: of the product.
+std::vector<std::string_view> im2col_kernels(const conv::ConvProblem& problem, const conv::Chip& chip);
+conv::ConvPlan plan_im2col_with(const conv::ConvProblem& problem, const conv::Chip& chip, std::string_view kernel);
 
 }  // namespace kinetograph::sm100

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <kinetograph/kernels/cuda/sm100/dense_frames.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
@@ -83,11 +84,32 @@ ConvStep step_of(const QsliceWork& work, const QsliceTensors& where, const Slice
                              .function = {}});
 }
 
-ConvPlan plan_form(const ConvProblem& problem, const conv::Chip& chip, QsliceForm form) {
+/// One slice: all output frames as images.
+Conv2dProblemShape slice_of(const ConvProblem& problem) {
     Conv2dProblemShape image = shape_of(problem);
     image.n *= image.d_out();
     image.d = image.q = 1;
-    const SumEntries entries = choose_sums(image, rates_of(chip));
+    return image;
+}
+
+const Conv2dEntry& named(const SumEntries& entries, QsliceForm form) {
+    return form == QsliceForm::FusedSums ? *entries.first_sum : *entries.image;
+}
+
+std::vector<std::string_view> kernels_of(const ConvProblem& problem, const conv::Chip& chip, QsliceForm form) {
+    std::vector<std::string_view> names;
+    for (const SumEntries& entries : all_sums(slice_of(problem), rates_of(chip)))
+        names.emplace_back(named(entries, form).name);
+    return names;
+}
+
+SumEntries find(const ConvProblem& problem, const conv::Chip& chip, QsliceForm form, std::string_view kernel) {
+    const std::vector<SumEntries> all = all_sums(slice_of(problem), rates_of(chip));
+    return *std::ranges::find_if(all, [&](const SumEntries& entries) { return named(entries, form).name == kernel; });
+}
+
+ConvPlan plan_form(const ConvProblem& problem, const conv::Chip& chip, QsliceForm form, const SumEntries& entries) {
+    const Conv2dProblemShape image = slice_of(problem);
     SliceKernels kernels{entries.image, entries.first_sum, entries.next_sum, entries.last_sum};
 
     ConvPlan plan;
@@ -133,11 +155,27 @@ ConvPlan plan_form(const ConvProblem& problem, const conv::Chip& chip, QsliceFor
 }  // namespace
 
 ConvPlan plan_q_slice(const ConvProblem& problem, const conv::Chip& chip) {
-    return plan_form(problem, chip, QsliceForm::FusedSums);
+    return plan_form(problem, chip, QsliceForm::FusedSums, choose_sums(slice_of(problem), rates_of(chip)));
 }
 
 ConvPlan plan_rounded_q_slice(const ConvProblem& problem, const conv::Chip& chip) {
-    return plan_form(problem, chip, QsliceForm::RoundedSlices);
+    return plan_form(problem, chip, QsliceForm::RoundedSlices, choose_sums(slice_of(problem), rates_of(chip)));
+}
+
+std::vector<std::string_view> q_slice_kernels(const ConvProblem& problem, const conv::Chip& chip) {
+    return kernels_of(problem, chip, QsliceForm::FusedSums);
+}
+
+ConvPlan plan_q_slice_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+    return plan_form(problem, chip, QsliceForm::FusedSums, find(problem, chip, QsliceForm::FusedSums, kernel));
+}
+
+std::vector<std::string_view> rounded_q_slice_kernels(const ConvProblem& problem, const conv::Chip& chip) {
+    return kernels_of(problem, chip, QsliceForm::RoundedSlices);
+}
+
+ConvPlan plan_rounded_q_slice_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
+    return plan_form(problem, chip, QsliceForm::RoundedSlices, find(problem, chip, QsliceForm::RoundedSlices, kernel));
 }
 
 }  // namespace kinetograph::sm100

@@ -3,9 +3,9 @@
 #include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
 
 namespace kinetograph::sm100 {
+namespace {
 
-SumEntries choose_sums(const Conv2dProblemShape& image, const ChipRates& rates) {
-    const Conv2dEntry& first = choose_product(image, rates);
+SumEntries sums_of(const Conv2dEntry& first) {
     const uint32_t group = first.config.cta_group;
     const std::string shape =
         std::to_string(group) + "sm_" + (first.config.swizzle_a == isa::Swizzle::Span128 ? "128b" : "64b");
@@ -13,10 +13,26 @@ SumEntries choose_sums(const Conv2dProblemShape& image, const ChipRates& rates) 
             find_entry("conv2d_next_sum_" + shape), find_entry("conv2d_last_sum_" + shape)};
 }
 
+}  // namespace
+
+SumEntries choose_sums(const Conv2dProblemShape& image, const ChipRates& rates) {
+    return sums_of(choose_product(image, rates));
+}
+
+std::vector<SumEntries> all_sums(const Conv2dProblemShape& image, const ChipRates& rates) {
+    std::vector<SumEntries> all;
+    for (const Conv2dEntry* first : all_products(image, rates)) all.push_back(sums_of(*first));
+    return all;
+}
+
 const Conv2dEntry& choose_product(const Conv2dProblemShape& product, const ChipRates& rates) {
     const Conv2dEntry* entry = choose_entry(product, {.output_bytes = 4}, rates);
     assert(entry != nullptr);
     return *entry;
+}
+
+std::vector<const Conv2dEntry*> all_products(const Conv2dProblemShape& product, const ChipRates& rates) {
+    return entries_for(product, {.output_bytes = 4}, rates);
 }
 
 }  // namespace kinetograph::sm100

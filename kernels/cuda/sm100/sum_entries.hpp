@@ -15,8 +15,11 @@ struct SumEntries {
 
 /// The cheapest of those that are built for a 2-D shape in bf16, by estimate.
 SumEntries choose_sums(const Conv2dProblemShape& image, const ChipRates& rates);
+/// All that are built, cheapest first.
+std::vector<SumEntries> all_sums(const Conv2dProblemShape& image, const ChipRates& rates);
 /// The entry that writes the sums of a matrix product most cheaply: [rows, k] as an image of one row, in bf16, fp16 or
 /// fp8 e4m3.
 const Conv2dEntry& choose_product(const Conv2dProblemShape& product, const ChipRates& rates);
+std::vector<const Conv2dEntry*> all_products(const Conv2dProblemShape& product, const ChipRates& rates);
 
 }  // namespace kinetograph::sm100

@@ -79,6 +79,32 @@ TEST(ConvProgram, RunsTheBackEndThatWasAskedFor) {
     EXPECT_EQ(run_json(arguments).at("backend"), "reference-cpu");
 }
 
+TEST(ConvProgram, TakesItsFilterFromACheckpointInTheLayoutThatIsNamed) {
+    const TemporaryFolder folder;
+    const std::string path = (folder.path() / "filters.safetensors").string();
+    std::vector<float> values(3 * 2 * 5 * 4 * 8);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 13) - 6;
+    const std::array tensors{tensor::NamedTensor{
+        "up.weight",
+        {tensor::DType::F32, {3, 2, 5, 4, 8}, reinterpret_cast<const std::byte*>(values.data()), values.size() * 4}}};
+    ASSERT_TRUE(tensor::write_safetensors(path, tensors));
+    const auto problem = [&](const std::string& filter, const std::string& tensor, const std::string& layout) {
+        return std::vector<std::string>{
+            "conv", "--lane",  "cpu",  "--input",       "1,4,6,7,4",         "--filter",        filter, "--repeats",
+            "1",    "--dtype", "fp32", "--filter-from", path + ":" + tensor, "--filter-layout", layout};
+    };
+    const auto json = run_json(problem("8,3,2,5", "up.weight", "qrscf"));
+    EXPECT_LT(json.at("relative_l2").get<double>(), 2e-6);
+    EXPECT_GT(json.at("max_abs_reference").get<double>(), 30);  // numbers up to 6: drawn ones stay below 1
+
+    const auto other = run_program(problem("8,3,2,5", "up.weight", "kqrsc"));
+    EXPECT_EQ(other.exit_code, 1);
+    EXPECT_NE(other.messages.find("\"up.weight\" has the shape [3, 2, 5, 4, 8], the filter of"), std::string::npos)
+        << other.messages;
+    const auto missing = run_program(problem("8,3,2,5", "down.weight", "qrscf"));
+    EXPECT_NE(missing.messages.find("there is no tensor \"down.weight\""), std::string::npos) << missing.messages;
+}
+
 TEST(ConvProgram, ExplainPrintsTheDispatchListWithTheReferenceLast) {
     const auto result = run_program({"conv", "--input", "1,1,6,7,4", "--filter", "8,1,3,3", "--explain"});
     EXPECT_EQ(result.exit_code, 0) << result.messages;

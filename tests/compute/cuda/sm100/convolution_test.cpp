@@ -3,15 +3,19 @@
 // a B200.
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
+#include <kinetograph/kernels/cuda/sm100/plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/qslice_conv3d.hpp>
 #include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
 #include <kinetograph/tests/compute/conv/conv_properties.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+
+#include <set>
 
 namespace kinetograph::conv {
 namespace {
@@ -151,12 +155,34 @@ TEST_F(Sm100Convolution, RunsTheKernelThatIsNamed) {
         {"conv3d-sm100:conv2d_Window3d_2sm_128b_n192_cluster_22", in_time},
         {"conv3d-sm100:conv2d_Volume3d_2sm_64b_n64", causal(96, 64).problem},
         {"implicit-gemm-sm100:sm100_halo_bf16_n192_16x8_3_64_shared", causal(64, 64).problem},
+        {"conv2d-sm100:conv2d_Frames2d_2sm_64b_n64", image(32, 64).problem},
+        {"conv2d-sm100:conv2d_Frames2d_1sm_64b_n128_cluster_22", image(96, 200).problem},
+        {"conv2d-sm100:conv2d_Frames2d_1sm_64b_n96@3", image(96, 200).problem},
+        {"conv2d-sm100:conv2d_small_Frames2d_1sm_128b_n64@1", image(64, 200).problem},
+        {"conv2d-sm100:conv2d_small_Frames2d_2sm_64b_n64_residual", with_residual(image(32, 72)).problem},
+        {"conv3d-sm100:conv2d_small_Window3d_2sm_64b_n64@2", causal(32, 72).problem},
+        {"conv3d-sm100:conv2d_small_Volume3d_2sm_64b_n64", causal(32, 64).problem},
+        {"q-slice-sm100:conv2d_first_sum_2sm_64b", causal(32, 64).problem},
+        {"q-slice-rounded-sm100:conv2d_Frames2d_2sm_64b_n192", causal(32, 64).problem},
+        {"im2col-sm100:conv2d_first_sum_2sm_64b", causal(96, 3).problem},
     };
     for (const auto& [backend, problem] : named) {
         const auto run = run_problem(*device_, problem, {.backend = backend, .repeats = 1});
         ASSERT_TRUE(run) << run.error().message;
         EXPECT_LE(run->relative_l2, 5e-3) << backend;
         EXPECT_EQ(run->backend, backend.substr(0, backend.find(':')));
+    }
+}
+
+/// Filters in the layouts that other programs use, in bf16's own numbers, by the interface and to the same bits.
+TEST_F(Sm100Convolution, TakesFiltersInOtherLayouts) {
+    for (const auto& [layout, problem] :
+         {std::pair(FilterLayout::RSCF, image(32, 64).problem), std::pair(FilterLayout::QRSCF, causal(32, 64).problem),
+          std::pair(FilterLayout::KQRSC, causal(32, 64).problem)}) {
+        const std::string_view backend = problem.filter.q == 1 ? "conv2d-sm100" : "conv3d-sm100";
+        const auto run = run_problem(*device_, problem, {.backend = backend, .repeats = 1, .filter_layout = layout});
+        ASSERT_TRUE(run) << run.error().message;
+        EXPECT_LE(run->relative_l2, 2.5e-3) << problem.to_string();
     }
 }
 
@@ -200,8 +226,50 @@ TEST_F(Sm100Convolution, SaysWhichKernelsThereAreWhenTheOneThatIsNamedIsNone) {
     const std::string other = refusal("conv3d-sm100:nothing").message;
     EXPECT_NE(other.find("conv3d-sm100 has no kernel \"nothing\" for it; it has conv2d_"), std::string::npos) << other;
     EXPECT_NE(other.find("conv2d_Volume3d_2sm_64b_n64"), std::string::npos);
-    const std::string none = refusal("q-slice-sm100:conv2d_next_sum_1sm_64b").message;
-    EXPECT_NE(none.find("q-slice-sm100 takes no kernel by name"), std::string::npos) << none;
+    const std::string slices = refusal("q-slice-sm100:conv2d_next_sum_1sm_64b").message;
+    EXPECT_NE(slices.find("it has conv2d_first_sum_"), std::string::npos) << slices;
+    for (const std::string_view walk : {"@", "@0", "@N", "@-1", "@2x", "@99999999999"})
+        EXPECT_EQ(refusal(fmt::format("conv3d-sm100:conv2d_small_Window3d_2sm_64b_n64{}", walk)).code,
+                  ErrorCode::InvalidArgument)
+            << walk;
+    // One row of tiles has one order.
+    EXPECT_EQ(refusal("conv3d-sm100:conv2d_Window3d_2sm_64b_n64@2").code, ErrorCode::InvalidArgument);
+}
+
+/// Dispatch and names together reach all that is built: what is asked for by no name is a step that a named kernel
+/// brings along.
+TEST(Sm100Entries, CanAllBeAskedForByName) {
+    Chip chip = chip_of(describe_known_device("sm_100").value());
+    std::set<std::string_view> named;
+    for (const DType dtype : {DType::BF16, DType::F16, DType::F8E4M3})
+        for (const Activation activation : {Activation::None, Activation::Silu})
+            for (const bool residual : {false, true}) {
+                ConvProblem p = image(128, 1024).problem;
+                p.dtype = dtype;
+                p.output_dtype = dtype == DType::F8E4M3 ? DType::BF16 : dtype;
+                p.activation = activation;
+                p.residual = residual;
+                const bool images = activation == Activation::None || dtype == DType::BF16;
+                ConvProblem volume = p;
+                volume.filter.q = 3;
+                const auto add = [&](const std::vector<std::string_view>& names) {
+                    named.insert(names.begin(), names.end());
+                };
+                if (images) add(sm100::conv2d_kernels(p, chip));
+                if (images && dtype != DType::F16) add(sm100::conv3d_kernels(volume, chip));
+                if (dtype == DType::BF16) {
+                    add(sm100::q_slice_kernels(volume, chip));
+                    add(sm100::rounded_q_slice_kernels(volume, chip));
+                }
+                add(sm100::im2col_kernels(p, chip));
+            }
+    for (const sm100::Conv2dEntry& entry : sm100::kConv2dEntries) {
+        const std::string_view name = entry.name;
+        const bool follows = name.starts_with("conv2d_next_sum") || name.starts_with("conv2d_last_sum");
+        EXPECT_EQ(named.contains(name), !follows) << name;
+        const bool walked = !follows && name.find("_sum_") == std::string_view::npos;
+        EXPECT_EQ(named.contains(entry.walked), walked) << entry.walked;
+    }
 }
 
 TEST_F(Sm100Convolution, VolumesAgreeInOneLaunchWhereverTheirFramesLie) {
@@ -481,6 +549,7 @@ TEST(Sm100Entries, LieInTheFatBinaryOfTheirSource) {
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_Volume3d_2sm_64b_n96_residual")).image, "conv2d_volumes");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_Window3d_2sm_128b_n256")).image, "conv2d_windows");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_silu_Volume3d_1sm_128b_residual")).image, "conv2d_silu");
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_small_Window3d_2sm_64b_n64")).image, "conv2d_small");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_next_sum_1sm_64b")).image, "conv2d_variants");
     EXPECT_EQ(sm100::find_entry("conv2d_of_nobody"), nullptr);
 }

@@ -20,7 +20,7 @@ namespace kinetograph::sm100 {
 namespace {
 
 const std::string kNvcc = KINETOGRAPH_NVCC_PATH;
-constexpr uint32_t kRegisterBound = 128;      // 256 threads may have 256 each
+constexpr uint32_t kRegisterBound = 136;      // 256 threads may have 256 each
 constexpr uint32_t kHaloRegisterBound = 208;  // all rounded channels of a pixel, for the norm
 
 std::string read_file(const std::string& path) {
@@ -68,10 +68,10 @@ class Assembly : public testing::TestWithParam<SourceFile> {
 INSTANTIATE_TEST_SUITE_P(Sm100, Assembly,
                          testing::Values(SourceFile{"conv2d_frames.cu", 40}, SourceFile{"conv2d_volumes.cu", 40},
                                          SourceFile{"conv2d_windows.cu", 42}, SourceFile{"conv2d_silu.cu", 24},
-                                         SourceFile{"conv2d_eighths.cu", 16}, SourceFile{"conv2d_variants.cu", 51},
-                                         SourceFile{"halo_conv_bf16.cu", 16}, SourceFile{"halo_conv_f16.cu", 16},
-                                         SourceFile{"slice_passes.cu", 3}, SourceFile{"im2col_passes.cu", 7},
-                                         SourceFile{"tcgen05_attention_bf16.cu", 4},
+                                         SourceFile{"conv2d_eighths.cu", 16}, SourceFile{"conv2d_small.cu", 30},
+                                         SourceFile{"conv2d_variants.cu", 51}, SourceFile{"halo_conv_bf16.cu", 16},
+                                         SourceFile{"halo_conv_f16.cu", 16}, SourceFile{"slice_passes.cu", 3},
+                                         SourceFile{"im2col_passes.cu", 7}, SourceFile{"tcgen05_attention_bf16.cu", 4},
                                          SourceFile{"tcgen05_attention_f16.cu", 4}),
                          [](const auto& test) {
                              const std::string name = test.param.name;
@@ -137,7 +137,7 @@ TEST(Entries, HaveNamesOfTheirOwnAndFitTheChip) {
         EXPECT_LE(tensor_columns(c), 512u) << entry.name;
         EXPECT_GE(c.stages, 3u) << entry.name;
     }
-    EXPECT_EQ(names.size(), 213u);
+    EXPECT_EQ(names.size(), 243u);
 }
 
 constexpr Conv2dConfig kPair = entry_config(2, 128, 128, Activation::Volume3d, Source::Residual);
@@ -147,7 +147,7 @@ TEST(PtxChecks, FindAnInstructionThatIsNotTheOnePromised) {
     const std::string whole =
         "tcgen05.mma.cta_group::2.kind::f16 [%r1]; tcgen05.alloc.cta_group::2 tcgen05.dealloc.cta_group::2 "
         "tcgen05.ld.sync.aligned.32x32b.x32.b32 tcgen05.wait::ld fence.mbarrier_init.release.cluster "
-        "fence.proxy.async.shared::cta "
+        "fence.proxy.async.shared::cta prefetch.tensormap prefetch.tensormap prefetch.tensormap prefetch.tensormap "
         "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.cta_group::2 [%r1]; "
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [%r1]; "
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1]; "
@@ -156,8 +156,9 @@ TEST(PtxChecks, FindAnInstructionThatIsNotTheOnePromised) {
         "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 barrier.cluster.arrive.release.aligned "
         "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 ";
     EXPECT_TRUE(broken_promises(kPair, whole).empty());
-    const std::array<std::array<const char*, 3>, 5> kExchanges{
+    const std::array<std::array<const char*, 3>, 6> kExchanges{
         {{"mma.cta_group::2", "mma.cta_group::1", "holds tcgen05.mma.cta_group::1"},
+         {"prefetch.tensormap", "", "prefetches fewer than 4 kinds of tensor maps"},
          {"tensor.5d", "tensor.4d", "holds no cp.async.bulk.tensor.5d.shared::cluster.global.im2col"},
          {".multicast::cluster::all", "", "holds no clusterlaunchcontrol.try_cancel"},
          {"global.tile.mbarrier::complete_tx::bytes.cta_group::2", "global.tile.mbarrier::complete_tx::bytes",

@@ -75,6 +75,30 @@ TEST(Choice, SharesAmongPairsWhatArrivesWhereThatBoundsALayer) {
     EXPECT_EQ(alone->config.cluster.size(), alone->config.cta_group);
 }
 
+TEST(Choice, TakesTilesOf64PixelsForSmallImagesWhereTheModelSaysSo) {
+    Conv2dProblemShape halved = layer(16, 16, 384, 384);
+    halved.stride = {1, 2, 2};
+    const Conv2dEntry* small = choose_entry(halved, {});
+    ASSERT_NE(small, nullptr);
+    EXPECT_EQ(small->config.block.m, 64u) << small->name;
+    for (const Conv2dEntry* entry : entries_for(halved, {}))
+        if (entry->config.block.m == 128)
+            EXPECT_GT(estimate(entry->config, halved).seconds, estimate(small->config, halved).seconds) << entry->name;
+    const Conv2dEntry* large = choose_entry(layer(256, 256, 384, 384), {});
+    ASSERT_NE(large, nullptr);
+    EXPECT_EQ(large->config.block.m, 128u) << large->name;
+}
+
+TEST(Choice, GivesAPairOf64RowsHalfOfTheRateUntilMoreIsMeasured) {
+    const Conv2dProblemShape shape = layer(64, 64, 384, 384);
+    const auto pair = small_config(2, 128, 128, Activation::Frames2d, Source::None);
+    const auto one = small_config(1, 128, 64, Activation::Frames2d, Source::None);
+    ChipRates full;
+    full.full_rows_of_pairs = 64;
+    EXPECT_NEAR(estimate(pair, shape).mma_seconds, 2 * estimate(pair, shape, full).mma_seconds, 1e-12);
+    EXPECT_EQ(estimate(one, shape).mma_seconds, estimate(one, shape, full).mma_seconds);
+}
+
 TEST(Choice, WalksInPanelsWhereFiltersDoNotStayInTheL2) {
     const Conv2dEntry* entry = choose_entry(layer(256, 256, 384, 384, 4), {});
     ASSERT_NE(entry, nullptr);

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
-#include <kinetograph/kernels/cuda/sm100/filter_packing.hpp>
 
 /// Every gate fails alone, with its requirement and the value that was found.
 namespace kinetograph::sm100 {
@@ -99,47 +98,6 @@ TEST(Gates, ListEveryReasonOfOneShape) {
     shape.c_in = 3;
     shape.groups = 3;
     EXPECT_EQ(declined(gates(Activation::Frames2d), shape), "groups 1 (groups 3); C_in a multiple of 32 (C_in 3)");
-}
-
-/// Elements that encode their position.
-std::vector<std::byte> coded(size_t elements) {
-    std::vector<std::byte> bytes(elements * 2);
-    for (size_t i = 0; i < elements; ++i) {
-        bytes[2 * i] = static_cast<std::byte>(i & 0xff);
-        bytes[2 * i + 1] = static_cast<std::byte>(i >> 8);
-    }
-    return bytes;
-}
-size_t code(std::span<const std::byte> bytes, size_t index) {
-    return std::to_integer<size_t>(bytes[2 * index]) | std::to_integer<size_t>(bytes[2 * index + 1]) << 8;
-}
-
-TEST(FilterPacking, LeavesKrscWhereItLies) {
-    Conv2dProblemShape shape = kConv2d;
-    shape.c_in = 32;
-    const auto filter = coded(64 * 9 * 32);
-    const PackedFilter packed(FilterLayout::KRSC, shape, filter);
-    EXPECT_EQ(packed.bytes().data(), filter.data());
-    EXPECT_EQ(packed.bytes().size(), filter.size());
-}
-
-TEST(FilterPacking, TurnsRscfAndQrscfIntoRowsOfK) {
-    Conv2dProblemShape shape = kConv3d;
-    shape.c_in = 8;
-    shape.c_out = 24;
-    for (const FilterLayout layout : {FilterLayout::RSCF, FilterLayout::QRSCF}) {
-        shape.q = layout == FilterLayout::RSCF ? 1 : 3;
-        const auto taps = static_cast<size_t>(shape.taps());
-        const auto filter = coded(taps * 8 * 24);
-        const PackedFilter packed(layout, shape, filter);
-        for (size_t f = 0; f < 24; ++f) {
-            for (size_t tap = 0; tap < taps; ++tap) {
-                for (size_t c = 0; c < 8; ++c) {
-                    ASSERT_EQ(code(packed.bytes(), (f * taps + tap) * 8 + c), (tap * 8 + c) * 24 + f);
-                }
-            }
-        }
-    }
 }
 
 }  // namespace

@@ -4,6 +4,15 @@
 #include <sstream>
 
 namespace kinetograph::sm100 {
+namespace {
+
+size_t count(const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+}
+
+}  // namespace
 
 std::map<std::string, KernelResources> read_resources(const std::string& report) {
     static const std::regex kEntry("Compiling entry function '([^']+)'");
@@ -59,6 +68,10 @@ std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::
     must_hold("tcgen05.wait::ld");
     must_hold("fence.mbarrier_init.release.cluster");
     must_hold("fence.proxy.async.shared::cta");
+    // Of activations, filter and output, and of the source.
+    const size_t prefetches = config.source == Source::None ? 3 : 4;
+    if (count(ptx, "prefetch.tensormap") < prefetches)
+        broken.push_back("prefetches fewer than " + std::to_string(prefetches) + " kinds of tensor maps");
 
     // The forms of the two main loads: cta_group::2 for pairs, multicast where a cluster shares.
     const auto form = [&](bool shared) {
