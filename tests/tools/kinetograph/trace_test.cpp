@@ -53,7 +53,7 @@ TEST(TraceProgram, WritesEveryPassAsCsv) {
 TEST(TraceProgram, ItsCapturesAreReadByPythonsParser) {
     const TemporaryFolder folder;
     const auto script = folder.path() / "read.py";
-    std::ofstream(script) << R"(import json, sys
+    std::ofstream(script) << R"python(import json, sys
 trace = json.load(open(sys.argv[1]))
 events = trace["traceEvents"]
 threads = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
@@ -69,7 +69,7 @@ assert {e["ph"] for e in events} <= {"M", "X", "s", "f", "C"}
 counted = [e for e in events if e["ph"] == "C" and e["name"].endswith("memory of the decoder (MiB)")]
 assert counted and all(e["args"]["value"] >= 0 and e["ts"] >= 0 for e in counted), counted
 print(len(spans), "spans")
-)";
+)python";
     const auto result = run_program("/usr/bin/python3", {script.string(), capture(folder, "trace.json")});
     if (result.exit_code == 127) GTEST_SKIP() << "there is no python3";
     EXPECT_EQ(result.exit_code, 0) << result.messages;
