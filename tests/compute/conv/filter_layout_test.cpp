@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace kinetograph::conv {
 namespace {
 
@@ -36,9 +38,10 @@ std::vector<float> stored(const ConvProblem& p, std::string_view order) {
     };
     std::vector<float> values;
     for (std::int64_t i = 0; i < p.filter_elements(); ++i) {
-        std::int64_t rest = i, at[128] = {};
+        std::int64_t rest = i;
+        std::map<char, std::int64_t> at;
         for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
-            at[static_cast<unsigned char>(*axis)] = rest % size(*axis);
+            at[*axis] = rest % size(*axis);
             rest /= size(*axis);
         }
         values.push_back(code(at['k'], at['c'], at['q'], at['r'], at['s']));
