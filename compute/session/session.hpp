@@ -107,7 +107,7 @@ class Session {
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
     profile::Recorder* recorder_ = nullptr;
-    std::unique_ptr<accel::DeviceWatch> watch_;  ///< null: nobody asked for it
+    std::unique_ptr<accel::DeviceWatch> watch_;  ///< null unless SessionOptions::watch_device
 };
 
 }  // namespace kinetograph::session

@@ -57,7 +57,7 @@ struct TrackCeiling {
 /// What is counted: the depth of a queue, a device's clock.
 struct Counter {
     std::string_view name;
-    std::string_view device{};  ///< whose; empty: nobody's
+    std::string_view device{};  ///< of which device; empty: of none
     std::string_view unit{};    ///< "MHz"; empty: a number
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kBarHeight = 58.0F, kGap = 6.0F;
 
-/// One line: counters of nobody first, then device by device.
+/// One line: counters of no device first, then device by device.
 std::string counters_text(const PanelContext& context) {
     std::string text;
     std::vector<profile::CounterSample> counters = context.profile.counters();

@@ -123,6 +123,14 @@ void add_norm(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip
     };
 }
 
+/// What `kPlan` plans, of the kernel named if one is given, and the norm.
+template <auto kPlan, class... Kernel>
+ConvPlan with_norm(const ConvProblem& problem, const conv::Chip& chip, Kernel... kernel) {
+    ConvPlan plan = kPlan(problem, chip, kernel...);
+    add_norm(plan, problem, chip);
+    return plan;
+}
+
 }  // namespace
 
 std::span<const conv::ConvMethod> methods() {
@@ -148,48 +156,21 @@ std::span<const conv::ConvMethod> methods() {
         {"q-slice-sm100",
          "a 2-D implicit GEMM a temporal tap on SM100, its epilogue adding fp32 sums",
          q_slice_gates(),
-         [](const ConvProblem& problem, const conv::Chip& chip) {
-             ConvPlan plan = plan_q_slice(problem, chip);
-             add_norm(plan, problem, chip);
-             return plan;
-         },
+         with_norm<plan_q_slice>,
          conv::Rounding::Once,
-         {q_slice_kernels,
-          [](const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
-              ConvPlan plan = plan_q_slice_with(problem, chip, kernel);
-              add_norm(plan, problem, chip);
-              return plan;
-          }}},
+         {q_slice_kernels, with_norm<plan_q_slice_with, std::string_view>}},
         {"q-slice-rounded-sm100",
          "a 2-D implicit GEMM a temporal tap on SM100, its bf16 results added by a pass",
          q_slice_gates(),
-         [](const ConvProblem& problem, const conv::Chip& chip) {
-             ConvPlan plan = plan_rounded_q_slice(problem, chip);
-             add_norm(plan, problem, chip);
-             return plan;
-         },
+         with_norm<plan_rounded_q_slice>,
          conv::Rounding::Between,
-         {rounded_q_slice_kernels,
-          [](const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
-              ConvPlan plan = plan_rounded_q_slice_with(problem, chip, kernel);
-              add_norm(plan, problem, chip);
-              return plan;
-          }}},
+         {rounded_q_slice_kernels, with_norm<plan_rounded_q_slice_with, std::string_view>}},
         {"im2col-sm100",
          "a matrix of all taps and its product on SM100's tensor memory",
          im2col_gates(),
-         [](const ConvProblem& problem, const conv::Chip& chip) {
-             ConvPlan plan = plan_im2col(problem, chip);
-             add_norm(plan, problem, chip);
-             return plan;
-         },
+         with_norm<plan_im2col>,
          conv::Rounding::Once,
-         {im2col_kernels,
-          [](const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
-              ConvPlan plan = plan_im2col_with(problem, chip, kernel);
-              add_norm(plan, problem, chip);
-              return plan;
-          }}},
+         {im2col_kernels, with_norm<plan_im2col_with, std::string_view>}},
     };
     return kMethods;
 }

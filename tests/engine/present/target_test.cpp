@@ -186,7 +186,7 @@ TEST_F(Targets, AWindowTellsWhenPicturesAreOnTheScreenWhereTheDriverHasPresentWa
     EXPECT_GE(seen[0].time, before);
     EXPECT_LE(seen[0].time, host_now());
 
-    // The second one is never shown: its swapchain can be replaced and destroyed all the same, with nobody waiting.
+    // The second one is never shown: its swapchain can be replaced and destroyed all the same, while no thread waits.
     while (faults().screen_waits < 2) std::this_thread::yield();
     glfwSetWindowSize(window_->handle(), 500, 300);
     for (int i = 0; i < 50 && target_->desc().width != 500; ++i) {

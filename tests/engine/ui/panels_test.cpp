@@ -58,6 +58,15 @@ class Panels : public ::testing::Test {
     }
     ~Panels() override { ImGui::DestroyContext(context_); }
 
+    void record_a_thousand_passes() {
+        for (int pass = 0; pass < 1000; ++pass) {
+            const std::string name = "pass " + std::to_string(pass);
+            for (int step = 0; step < 5; ++step)
+                recorder_.add(profile::Span{name, "accelerator",
+                                            milliseconds(1200 + 100 * step) + Nanoseconds(100'000) * pass,
+                                            milliseconds(1200 + 100 * step) + Nanoseconds(100'000) * (pass + 1), 1});
+        }
+    }
     void record(std::uint64_t step, Nanoseconds decode = milliseconds(60)) {
         now_ = milliseconds(150) * (step + 1);
         record_step(recorder_, plan_, step, milliseconds(150) * step, decode);
@@ -346,13 +355,7 @@ TEST_F(Panels, TheCompactHudNeedsOneCall) {
 }
 
 TEST_F(Panels, AThousandPassesAreDrawnAtEveryZoom) {
-    for (int pass = 0; pass < 1000; ++pass) {
-        const std::string name = "pass " + std::to_string(pass);
-        for (int step = 0; step < 5; ++step)
-            recorder_.add(profile::Span{name, "accelerator",
-                                        milliseconds(1200 + 100 * step) + Nanoseconds(100'000) * pass,
-                                        milliseconds(1200 + 100 * step) + Nanoseconds(100'000) * (pass + 1), 1});
-    }
+    record_a_thousand_passes();
     const Overheard& panel = open(make_timeline_panel());
     for (const float notches : {-30.0F, 10.0F, 10.0F, 10.0F, 10.0F, 10.0F, 10.0F}) {
         wheel(panel.place.Min.x + 600, panel.place.Min.y + 100, notches);
@@ -371,13 +374,7 @@ std::int64_t cpu_nanoseconds() {
 }
 
 TEST_F(Panels, TakeUnderHalfAMillisecondOfCpuTimeAPictureOfAThousandPasses) {
-    for (int pass = 0; pass < 1000; ++pass) {
-        const std::string name = "pass " + std::to_string(pass);
-        for (int step = 0; step < 5; ++step)
-            recorder_.add(profile::Span{name, "accelerator",
-                                        milliseconds(1200 + 100 * step) + Nanoseconds(100'000) * pass,
-                                        milliseconds(1200 + 100 * step) + Nanoseconds(100'000) * (pass + 1), 1});
-    }
+    record_a_thousand_passes();
     host_ = PanelHost::with_all_panels();
     ImGui::GetIO().DisplaySize = {1920, 1080};
     host_.arrange(0, 0, 1920, 1080);
