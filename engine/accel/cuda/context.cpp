@@ -57,6 +57,35 @@ Capability where(bool available, std::string_view reason) {
     return {available, available ? std::string() : std::string(reason)};
 }
 
+gpu::CommonCalls<Status> common_calls(const EntryPoints& cuda) {
+    return {
+        .memory_left = cuda.cuMemGetInfo_v2,
+        .allocate_pinned = cuda.cuMemHostAlloc,
+        .release_pinned = cuda.cuMemFreeHost,
+        .register_host = cuda.cuMemHostRegister_v2,
+        .unregister_host = cuda.cuMemHostUnregister,
+        .release_memory = cuda.cuDestroyExternalMemory,
+        .release_semaphore = cuda.cuDestroyExternalSemaphore,
+        .wait_semaphores = cuda.cuWaitExternalSemaphoresAsync,
+        .signal_semaphores = cuda.cuSignalExternalSemaphoresAsync,
+        .create_stream = cuda.cuStreamCreate,
+        .release_stream = cuda.cuStreamDestroy_v2,
+        .query_stream = cuda.cuStreamQuery,
+        .synchronize_stream = cuda.cuStreamSynchronize,
+        .run_on_host = cuda.cuLaunchHostFunc,
+        .end_capture = cuda.cuStreamEndCapture,
+        .graph_nodes = cuda.cuGraphGetNodes,
+        .replay = cuda.cuGraphLaunch,
+        .release_graph = cuda.cuGraphDestroy,
+        .release_exec = cuda.cuGraphExecDestroy,
+        .create_event = cuda.cuEventCreate,
+        .release_event = cuda.cuEventDestroy_v2,
+        .query_event = cuda.cuEventQuery,
+        .synchronize_event = cuda.cuEventSynchronize,
+        .elapsed_time = cuda.cuEventElapsedTime_v1,
+    };
+}
+
 }  // namespace
 
 Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal) {
@@ -92,7 +121,8 @@ Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Driver> d
                                                  DeviceInfo info) {
     DeviceOrdinal device = 0;
     KG_CHECK(driver->call((*driver)->cuDeviceGet, &device, static_cast<int>(ordinal)));
-    std::shared_ptr<Context> context(new Context(std::move(driver), device, std::move(info)));
+    const gpu::CommonCalls<Status> calls = common_calls(driver->entry_points());
+    std::shared_ptr<Context> context(new Context(std::move(driver), calls, device, std::move(info)));
     if (auto retained =
             context->driver().call(context->cuda().cuDevicePrimaryCtxRetain, &context->handle_, context->device_);
         !retained)
@@ -106,6 +136,10 @@ Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Driver> d
     context->has_tensor_maps_ = has(DeviceAttribute::TensorMapAccessSupported);
     return context;
 }
+
+Context::Context(std::shared_ptr<const Driver> driver, const gpu::CommonCalls<Status>& calls, DeviceOrdinal device,
+                 DeviceInfo info)
+    : DriverContext(std::move(driver), calls, std::move(info)), device_(device) {}
 
 Context::~Context() {
     if (handle_ != nullptr) (void)cuda().cuDevicePrimaryCtxRelease_v2(device_);
@@ -133,39 +167,9 @@ Result<std::byte*> Context::allocate(std::uint64_t bytes) {
     return to_pointer(device);
 }
 
-Context::MemoryLeft Context::memory_left() {
-    const CurrentUncaptured current(*this);
-    std::size_t free = 0, total = 0;
-    (void)cuda().cuMemGetInfo_v2(&free, &total);
-    return {free, total};
-}
-
 void Context::release(std::byte* address) {
     const CurrentUncaptured current(*this);
     (void)cuda().cuMemFree_v2(address_of(address));
-}
-
-Result<std::byte*> Context::allocate_pinned(std::uint64_t bytes) {
-    const CurrentUncaptured current(*this);
-    void* host = nullptr;
-    KG_CHECK(driver_->call(cuda().cuMemHostAlloc, &host, bytes, kHostAllocPortable | kHostAllocMapped));
-    return static_cast<std::byte*>(host);
-}
-
-void Context::release_pinned(std::byte* host) {
-    const CurrentUncaptured current(*this);
-    (void)cuda().cuMemFreeHost(host);
-}
-
-Result<void> Context::register_host(std::span<std::byte> memory) {
-    const CurrentUncaptured current(*this);
-    return driver_->call(cuda().cuMemHostRegister_v2, memory.data(), memory.size(),
-                         kHostRegisterPortable | kHostRegisterMapped);
-}
-
-void Context::unregister_host(std::byte* host) {
-    const CurrentUncaptured current(*this);
-    (void)cuda().cuMemHostUnregister(host);
 }
 
 Result<std::byte*> Context::device_address(std::byte* host) {
@@ -201,11 +205,6 @@ Result<std::byte*> Context::map(ExternalMemoryHandle memory, std::uint64_t bytes
     DeviceAddress device = 0;
     KG_CHECK(driver_->call(cuda().cuExternalMemoryGetMappedBuffer, &device, memory, &buffer));
     return to_pointer(device);
-}
-
-void Context::release(ExternalMemoryHandle memory) {
-    const CurrentUncaptured current(*this);
-    (void)cuda().cuDestroyExternalMemory(memory);
 }
 
 /// In pinned memory.
@@ -244,54 +243,6 @@ Result<ExternalSemaphoreHandle> Context::import_semaphore(int fd) {
     ExternalSemaphoreHandle semaphore = nullptr;
     KG_CHECK(driver_->call(cuda().cuImportExternalSemaphore, &semaphore, &desc));
     return semaphore;
-}
-
-void Context::release(ExternalSemaphoreHandle semaphore) {
-    const CurrentUncaptured current(*this);
-    (void)cuda().cuDestroyExternalSemaphore(semaphore);
-}
-
-Result<void> Context::wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) {
-    const Current current(*this);
-    ExternalSemaphoreParams params{};
-    params.value = value;
-    return driver_->call(cuda().cuWaitExternalSemaphoresAsync, &semaphore, &params, 1U, stream);
-}
-
-Result<void> Context::signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) {
-    const Current current(*this);
-    ExternalSemaphoreParams params{};
-    params.value = value;
-    return driver_->call(cuda().cuSignalExternalSemaphoresAsync, &semaphore, &params, 1U, stream);
-}
-
-Result<StreamHandle> Context::create_stream() {
-    const CurrentUncaptured current(*this);
-    StreamHandle stream = nullptr;
-    KG_CHECK(driver_->call(cuda().cuStreamCreate, &stream, kStreamNonBlocking));
-    return stream;
-}
-
-void Context::release(StreamHandle stream) {
-    const CurrentUncaptured current(*this);
-    (void)cuda().cuStreamDestroy_v2(stream);
-}
-
-Result<bool> Context::is_idle(StreamHandle stream) {
-    const CurrentUncaptured current(*this);
-    const Status status = cuda().cuStreamQuery(stream);
-    if (status == Status::Success || status == Status::NotReady) return status == Status::Success;
-    return fail(driver_->error(status, cuda().cuStreamQuery.name()));
-}
-
-Result<void> Context::synchronize(StreamHandle stream) {
-    const CurrentUncaptured current(*this);
-    return driver_->call(cuda().cuStreamSynchronize, stream);
-}
-
-Result<void> Context::run_on_host(StreamHandle stream, HostFunction function, void* user_data) {
-    const Current current(*this);
-    return driver_->call(cuda().cuLaunchHostFunc, stream, function, user_data);
 }
 
 Result<void> Context::check_cluster(const Launch& launch) const {
@@ -352,22 +303,6 @@ Result<void> Context::begin_capture(StreamHandle stream) {
     return driver_->call(cuda().cuStreamBeginCapture_v2, stream, CaptureMode::ThreadLocal);
 }
 
-Result<GraphHandle> Context::end_capture(StreamHandle stream) {
-    const Current current(*this);
-    GraphHandle graph = nullptr;
-    auto ended = driver_->call(cuda().cuStreamEndCapture, stream, &graph);
-    if (ended) return graph;
-    if (graph != nullptr) (void)cuda().cuGraphDestroy(graph);
-    return fail(std::move(ended.error()));
-}
-
-Result<std::size_t> Context::count_nodes(GraphHandle graph) {
-    const CurrentUncaptured current(*this);
-    std::size_t nodes = 0;
-    KG_CHECK(driver_->call(cuda().cuGraphGetNodes, graph, nullptr, &nodes));
-    return nodes;
-}
-
 Result<GraphExecHandle> Context::instantiate(GraphHandle graph, StreamHandle stream) {
     const CurrentUncaptured current(*this);
     GraphExecHandle exec = nullptr;
@@ -378,33 +313,6 @@ Result<GraphExecHandle> Context::instantiate(GraphHandle graph, StreamHandle str
     return fail(std::move(uploaded.error()));
 }
 
-Result<void> Context::replay(StreamHandle stream, GraphExecHandle graph) {
-    const Current current(*this);
-    return driver_->call(cuda().cuGraphLaunch, graph, stream);
-}
-
-void Context::release(GraphHandle graph) {
-    const CurrentUncaptured current(*this);
-    (void)cuda().cuGraphDestroy(graph);
-}
-
-void Context::release(GraphExecHandle graph) {
-    const CurrentUncaptured current(*this);
-    (void)cuda().cuGraphExecDestroy(graph);
-}
-
-Result<EventHandle> Context::create_event() {
-    const Current current(*this);
-    EventHandle event = nullptr;
-    KG_CHECK(driver_->call(cuda().cuEventCreate, &event, kEventDefault));
-    return event;
-}
-
-void Context::release(EventHandle event) {
-    const CurrentUncaptured current(*this);
-    (void)cuda().cuEventDestroy_v2(event);
-}
-
 Result<void> Context::record(StreamHandle stream, EventHandle event) {
     const Current current(*this);
     return driver_->call(cuda().cuEventRecordWithFlags, event, stream, kEventRecordDefault);
@@ -413,23 +321,6 @@ Result<void> Context::record(StreamHandle stream, EventHandle event) {
 Result<void> Context::capture_record(StreamHandle stream, EventHandle event) {
     const Current current(*this);
     return driver_->call(cuda().cuEventRecordWithFlags, event, stream, kEventRecordExternal);
-}
-
-bool Context::has_passed(EventHandle event) {
-    const CurrentUncaptured current(*this);
-    return cuda().cuEventQuery(event) == Status::Success;
-}
-
-Result<void> Context::synchronize(EventHandle event) {
-    const CurrentUncaptured current(*this);
-    return driver_->call(cuda().cuEventSynchronize, event);
-}
-
-Result<double> Context::nanoseconds(EventHandle from, EventHandle to) {
-    const CurrentUncaptured current(*this);
-    float milliseconds = 0;
-    KG_CHECK(driver_->call(cuda().cuEventElapsedTime_v1, &milliseconds, from, to));
-    return to_nanoseconds(milliseconds);
 }
 
 Result<std::shared_ptr<Module>> Context::load(std::shared_ptr<gpu::Context> self, std::string_view name,

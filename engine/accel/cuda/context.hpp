@@ -2,17 +2,20 @@
 #pragma once
 
 #include <kinetograph/engine/accel/cuda/driver.hpp>
-#include <kinetograph/engine/accel/gpu/context.hpp>
+#include <kinetograph/engine/accel/gpu/driver_context.hpp>
 
 namespace kinetograph::accel::cuda {
 
+class Current;
+class CurrentUncaptured;
+
 /// A device with its primary context: the one that the CUDA runtime, and so PyTorch, uses for it. Streams, memory and
 /// modules of ours and of theirs thus share one context.
-class Context final : public gpu::Context {
+class Context final : public gpu::DriverContext<Context, Api, Current, CurrentUncaptured> {
   public:
-    using Driver = cuda::Driver;
     static constexpr Kind kKind = Kind::Cuda;
     static constexpr std::string_view kLane = "CUDA";
+    static constexpr unsigned kPinned = kHostAllocPortable | kHostAllocMapped;
     /// What the driver says of a device. Errors: what it answers.
     static Result<DeviceInfo> describe(const Driver& driver, std::uint32_t ordinal);
     /// Retains the device's primary context. Errors: what the driver says.
@@ -20,7 +23,6 @@ class Context final : public gpu::Context {
                                                    DeviceInfo info);
     ~Context() override;
 
-    const Driver& driver() const { return *driver_; }
     const EntryPoints& cuda() const { return driver_->entry_points(); }
     ContextHandle handle() const { return handle_; }
     bool has_clusters() const { return has_clusters_; }  ///< of blocks: from sm_90 on
@@ -30,55 +32,33 @@ class Context final : public gpu::Context {
 
     void enter_thread() override;
     Result<std::byte*> allocate(std::uint64_t bytes) override;
-    MemoryLeft memory_left() override;
+    using DriverContext::release;
     void release(std::byte* address) override;
-    Result<std::byte*> allocate_pinned(std::uint64_t bytes) override;
-    void release_pinned(std::byte* host) override;
-    Result<void> register_host(std::span<std::byte> memory) override;
-    void unregister_host(std::byte* host) override;
     Result<std::byte*> device_address(std::byte* host) override;
     Result<ExternalMemoryHandle> import_memory(const ExternalMemoryDesc& desc) override;
     Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) override;
-    void release(ExternalMemoryHandle memory) override;
     Result<Counter> create_counter() override;
     void release(const Counter& counter) override;
+    using DriverContext::wait;
     Result<void> wait(StreamHandle stream, const Counter& counter, std::uint64_t value) override;
+    using DriverContext::signal;
     Result<void> signal(StreamHandle stream, const Counter& counter, std::uint64_t value) override;
     Result<ExternalSemaphoreHandle> import_semaphore(int fd) override;
-    void release(ExternalSemaphoreHandle semaphore) override;
-    Result<void> wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) override;
-    Result<void> signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) override;
-    Result<StreamHandle> create_stream() override;
-    void release(StreamHandle stream) override;
-    Result<bool> is_idle(StreamHandle stream) override;
-    Result<void> synchronize(StreamHandle stream) override;
-    Result<void> run_on_host(StreamHandle stream, HostFunction function, void* user_data) override;
     Result<void> launch(StreamHandle stream, const Launch& launch, FunctionHandle function) override;
     Result<void> fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) override;
     Result<void> copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) override;
     Result<void> begin_capture(StreamHandle stream) override;
-    Result<GraphHandle> end_capture(StreamHandle stream) override;
-    Result<std::size_t> count_nodes(GraphHandle graph) override;
     Result<GraphExecHandle> instantiate(GraphHandle graph, StreamHandle stream) override;
-    Result<void> replay(StreamHandle stream, GraphExecHandle graph) override;
-    void release(GraphHandle graph) override;
-    void release(GraphExecHandle graph) override;
-    Result<EventHandle> create_event() override;
-    void release(EventHandle event) override;
     Result<void> record(StreamHandle stream, EventHandle event) override;
     Result<void> capture_record(StreamHandle stream, EventHandle event) override;
-    bool has_passed(EventHandle event) override;
-    Result<void> synchronize(EventHandle event) override;
-    Result<double> nanoseconds(EventHandle from, EventHandle to) override;
     Result<std::shared_ptr<Module>> load(std::shared_ptr<gpu::Context> self, std::string_view name,
                                          std::span<const std::byte> image) override;
 
   private:
-    Context(std::shared_ptr<const Driver> driver, DeviceOrdinal device, DeviceInfo info)
-        : gpu::Context(std::move(info)), driver_(std::move(driver)), device_(device) {}
+    Context(std::shared_ptr<const Driver> driver, const gpu::CommonCalls<Status>& calls, DeviceOrdinal device,
+            DeviceInfo info);
     Result<void> check_cluster(const Launch& launch) const;
 
-    std::shared_ptr<const Driver> driver_;
     DeviceOrdinal device_;
     ContextHandle handle_ = nullptr;
     bool has_clusters_ = false, has_tensor_maps_ = false;
@@ -92,6 +72,7 @@ class Current {
     ~Current();
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
+    static Result<void> status() { return {}; }  ///< of a context that is lost, the next call says so
 
   private:
     const Context& context_;
@@ -106,6 +87,7 @@ class CurrentUncaptured {
     ~CurrentUncaptured();
     CurrentUncaptured(const CurrentUncaptured&) = delete;
     CurrentUncaptured& operator=(const CurrentUncaptured&) = delete;
+    static Result<void> status() { return {}; }
 
   private:
     Current current_;

@@ -89,7 +89,11 @@ using gpu::GraphExecHandle;
 using gpu::GraphHandle;
 using gpu::GraphNodeHandle;
 using gpu::HostFunction;
+using gpu::kEventDefault;
 using gpu::kExternalMemoryDedicated;
+using gpu::kHostRegisterMapped;
+using gpu::kHostRegisterPortable;
+using gpu::kStreamNonBlocking;
 using gpu::ModuleHandle;
 using gpu::StreamHandle;
 
@@ -129,14 +133,10 @@ enum class FunctionAttribute : int {
 /// CUjit_option.
 enum class JitOption : int { ErrorLogBuffer = 5, ErrorLogBufferBytes = 6 };
 
-inline constexpr unsigned kStreamNonBlocking = 1;    // does not synchronise with the null stream
-inline constexpr unsigned kEventDefault = 0;         // with time stamps
-inline constexpr unsigned kEventRecordDefault = 0;   // in a capture: marks a place in it and stamps nothing
-inline constexpr unsigned kEventRecordExternal = 1;  // in a capture: a node that stamps the event in every replay
-inline constexpr unsigned kHostAllocPortable = 1;    // pinned for every context
-inline constexpr unsigned kHostAllocMapped = 2;      // the device may address it
-inline constexpr unsigned kHostRegisterPortable = 1;
-inline constexpr unsigned kHostRegisterMapped = 2;
+inline constexpr unsigned kEventRecordDefault = 0;       // in a capture: marks a place in it and stamps nothing
+inline constexpr unsigned kEventRecordExternal = 1;      // in a capture: a node that stamps the event in every replay
+inline constexpr unsigned kHostAllocPortable = 1;        // pinned for every context
+inline constexpr unsigned kHostAllocMapped = 2;          // the device may address it
 inline constexpr unsigned kStreamWaitValueGeq = 0;       // until the difference, taken as signed, is not negative
 inline constexpr unsigned kStreamWriteValueDefault = 0;  // after everything that the stream has written before
 

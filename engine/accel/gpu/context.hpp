@@ -91,8 +91,6 @@ class Context {
 
   protected:
     explicit Context(DeviceInfo info) : info_(std::move(info)) {}
-    /// What the driver gives as a float of milliseconds.
-    static double to_nanoseconds(float milliseconds) { return static_cast<double>(milliseconds) * 1e6; }
 
   private:
     DeviceInfo info_;

@@ -18,6 +18,10 @@ using ExternalSemaphoreHandle = struct OpaqueExternalSemaphore*;
 using HostFunction = void (*)(void* user_data);
 
 inline constexpr unsigned kExternalMemoryDedicated = 1;
+inline constexpr unsigned kStreamNonBlocking = 1;  // does not synchronise with the null stream
+inline constexpr unsigned kEventDefault = 0;       // with time stamps
+inline constexpr unsigned kHostRegisterPortable = 1;
+inline constexpr unsigned kHostRegisterMapped = 2;
 
 enum class ExternalMemoryType : int { OpaqueFd = 1 };
 /// CUDA_EXTERNAL_MEMORY_HANDLE_DESC, hipExternalMemoryHandleDesc.

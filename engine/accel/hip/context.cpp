@@ -36,6 +36,35 @@ void probe(const Driver& hip, const DeviceProperties& properties, DeviceInfo& in
                properties.timeline_semaphore_interop == 0, "the device reports timelineSemaphoreInteropSupported 0");
 }
 
+gpu::CommonCalls<Status> common_calls(const EntryPoints& hip) {
+    return {
+        .memory_left = hip.hipMemGetInfo,
+        .allocate_pinned = hip.hipHostMalloc,
+        .release_pinned = hip.hipHostFree,
+        .register_host = hip.hipHostRegister,
+        .unregister_host = hip.hipHostUnregister,
+        .release_memory = hip.hipDestroyExternalMemory,
+        .release_semaphore = hip.hipDestroyExternalSemaphore,
+        .wait_semaphores = hip.hipWaitExternalSemaphoresAsync,
+        .signal_semaphores = hip.hipSignalExternalSemaphoresAsync,
+        .create_stream = hip.hipStreamCreateWithFlags,
+        .release_stream = hip.hipStreamDestroy,
+        .query_stream = hip.hipStreamQuery,
+        .synchronize_stream = hip.hipStreamSynchronize,
+        .run_on_host = hip.hipLaunchHostFunc,
+        .end_capture = hip.hipStreamEndCapture,
+        .graph_nodes = hip.hipGraphGetNodes,
+        .replay = hip.hipGraphLaunch,
+        .release_graph = hip.hipGraphDestroy,
+        .release_exec = hip.hipGraphExecDestroy,
+        .create_event = hip.hipEventCreateWithFlags,
+        .release_event = hip.hipEventDestroy,
+        .query_event = hip.hipEventQuery,
+        .synchronize_event = hip.hipEventSynchronize,
+        .elapsed_time = hip.hipEventElapsedTime,
+    };
+}
+
 }  // namespace
 
 Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal) {
@@ -63,10 +92,15 @@ Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal
 
 Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Driver> driver, std::uint32_t ordinal,
                                                  DeviceInfo info) {
-    std::shared_ptr<Context> context(new Context(std::move(driver), ordinal, std::move(info)));
+    const gpu::CommonCalls<Status> calls = common_calls(driver->entry_points());
+    std::shared_ptr<Context> context(new Context(std::move(driver), calls, ordinal, std::move(info)));
     if (auto current = context->make_current(); !current) return fail(std::move(current.error()), context->info().name);
     return context;
 }
+
+Context::Context(std::shared_ptr<const Driver> driver, const gpu::CommonCalls<Status>& calls, std::uint32_t ordinal,
+                 DeviceInfo info)
+    : DriverContext(std::move(driver), calls, std::move(info)), ordinal_(static_cast<int>(ordinal)) {}
 
 void Context::enter_thread() { (void)make_current(); }
 
@@ -77,40 +111,9 @@ Result<std::byte*> Context::allocate(std::uint64_t bytes) {
     return static_cast<std::byte*>(device);
 }
 
-Context::MemoryLeft Context::memory_left() {
-    (void)make_current();
-    std::size_t free = 0, total = 0;
-    (void)hip().hipMemGetInfo(&free, &total);
-    return {free, total};
-}
-
 void Context::release(std::byte* address) {
     (void)make_current();
     (void)hip().hipFree(address);
-}
-
-Result<std::byte*> Context::allocate_pinned(std::uint64_t bytes) {
-    KG_CHECK(make_current());
-    void* host = nullptr;
-    KG_CHECK(driver_->call(hip().hipHostMalloc, &host, bytes,
-                           kHostMallocPortable | kHostMallocMapped | kHostMallocCoherent));
-    return static_cast<std::byte*>(host);
-}
-
-void Context::release_pinned(std::byte* host) {
-    (void)make_current();
-    (void)hip().hipHostFree(host);
-}
-
-Result<void> Context::register_host(std::span<std::byte> memory) {
-    KG_CHECK(make_current());
-    return driver_->call(hip().hipHostRegister, memory.data(), memory.size(),
-                         kHostRegisterPortable | kHostRegisterMapped);
-}
-
-void Context::unregister_host(std::byte* host) {
-    (void)make_current();
-    (void)hip().hipHostUnregister(host);
 }
 
 Result<std::byte*> Context::device_address(std::byte* host) {
@@ -140,11 +143,6 @@ Result<std::byte*> Context::map(ExternalMemoryHandle memory, std::uint64_t bytes
     void* device = nullptr;
     KG_CHECK(driver_->call(hip().hipExternalMemoryGetMappedBuffer, &device, memory, &buffer));
     return static_cast<std::byte*>(device);
-}
-
-void Context::release(ExternalMemoryHandle memory) {
-    (void)make_current();
-    (void)hip().hipDestroyExternalMemory(memory);
 }
 
 /// In signal memory, which host and device see at one address.
@@ -184,54 +182,6 @@ Result<ExternalSemaphoreHandle> Context::import_semaphore(int fd) {
     return semaphore;
 }
 
-void Context::release(ExternalSemaphoreHandle semaphore) {
-    (void)make_current();
-    (void)hip().hipDestroyExternalSemaphore(semaphore);
-}
-
-Result<void> Context::wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) {
-    KG_CHECK(make_current());
-    ExternalSemaphoreParams params{};
-    params.value = value;
-    return driver_->call(hip().hipWaitExternalSemaphoresAsync, &semaphore, &params, 1U, stream);
-}
-
-Result<void> Context::signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) {
-    (void)make_current();
-    ExternalSemaphoreParams params{};
-    params.value = value;
-    return driver_->call(hip().hipSignalExternalSemaphoresAsync, &semaphore, &params, 1U, stream);
-}
-
-Result<StreamHandle> Context::create_stream() {
-    KG_CHECK(make_current());
-    StreamHandle stream = nullptr;
-    KG_CHECK(driver_->call(hip().hipStreamCreateWithFlags, &stream, kStreamNonBlocking));
-    return stream;
-}
-
-void Context::release(StreamHandle stream) {
-    (void)make_current();
-    (void)hip().hipStreamDestroy(stream);
-}
-
-Result<bool> Context::is_idle(StreamHandle stream) {
-    (void)make_current();
-    const Status status = hip().hipStreamQuery(stream);
-    if (status == Status::Success || status == Status::NotReady) return status == Status::Success;
-    return fail(driver_->error(status, hip().hipStreamQuery.name()));
-}
-
-Result<void> Context::synchronize(StreamHandle stream) {
-    (void)make_current();
-    return driver_->call(hip().hipStreamSynchronize, stream);
-}
-
-Result<void> Context::run_on_host(StreamHandle stream, HostFunction function, void* user_data) {
-    (void)make_current();
-    return driver_->call(hip().hipLaunchHostFunc, stream, function, user_data);
-}
-
 Result<void> Context::launch(StreamHandle stream, const Launch& launch, FunctionHandle function) {
     if (launch.cluster != Extent3{})
         return fail(ErrorCode::Unsupported, "a cluster of {} x {} x {} blocks: HIP devices have no clusters",
@@ -261,54 +211,11 @@ Result<void> Context::begin_capture(StreamHandle stream) {
     return driver_->call(hip().hipStreamBeginCapture, stream, kCaptureModeThreadLocal);
 }
 
-Result<GraphHandle> Context::end_capture(StreamHandle stream) {
-    (void)make_current();
-    GraphHandle graph = nullptr;
-    auto ended = driver_->call(hip().hipStreamEndCapture, stream, &graph);
-    if (ended) return graph;
-    if (graph != nullptr) (void)hip().hipGraphDestroy(graph);
-    return fail(std::move(ended.error()));
-}
-
-Result<std::size_t> Context::count_nodes(GraphHandle graph) {
-    (void)make_current();
-    std::size_t nodes = 0;
-    KG_CHECK(driver_->call(hip().hipGraphGetNodes, graph, nullptr, &nodes));
-    return nodes;
-}
-
 Result<GraphExecHandle> Context::instantiate(GraphHandle graph, StreamHandle /*stream*/) {
     (void)make_current();
     GraphExecHandle exec = nullptr;
     KG_CHECK(driver_->call(hip().hipGraphInstantiate, &exec, graph, nullptr, nullptr, 0U));
     return exec;
-}
-
-Result<void> Context::replay(StreamHandle stream, GraphExecHandle graph) {
-    (void)make_current();
-    return driver_->call(hip().hipGraphLaunch, graph, stream);
-}
-
-void Context::release(GraphHandle graph) {
-    (void)make_current();
-    (void)hip().hipGraphDestroy(graph);
-}
-
-void Context::release(GraphExecHandle graph) {
-    (void)make_current();
-    (void)hip().hipGraphExecDestroy(graph);
-}
-
-Result<EventHandle> Context::create_event() {
-    KG_CHECK(make_current());
-    EventHandle event = nullptr;
-    KG_CHECK(driver_->call(hip().hipEventCreateWithFlags, &event, kEventDefault));
-    return event;
-}
-
-void Context::release(EventHandle event) {
-    (void)make_current();
-    (void)hip().hipEventDestroy(event);
 }
 
 Result<void> Context::record(StreamHandle stream, EventHandle event) {
@@ -332,23 +239,6 @@ Result<void> Context::capture_record(StreamHandle stream, EventHandle event) {
     GraphNodeHandle node = nullptr;
     KG_CHECK(driver_->call(hip().hipGraphAddEventRecordNode, &node, graph, dependencies, count, event));
     return driver_->call(hip().hipStreamUpdateCaptureDependencies, stream, &node, 1U, kSetCaptureDependencies);
-}
-
-bool Context::has_passed(EventHandle event) {
-    (void)make_current();
-    return hip().hipEventQuery(event) == Status::Success;
-}
-
-Result<void> Context::synchronize(EventHandle event) {
-    (void)make_current();
-    return driver_->call(hip().hipEventSynchronize, event);
-}
-
-Result<double> Context::nanoseconds(EventHandle from, EventHandle to) {
-    (void)make_current();
-    float milliseconds = 0;
-    KG_CHECK(driver_->call(hip().hipEventElapsedTime, &milliseconds, from, to));
-    return to_nanoseconds(milliseconds);
 }
 
 Result<std::shared_ptr<Module>> Context::load(std::shared_ptr<gpu::Context> self, std::string_view name,

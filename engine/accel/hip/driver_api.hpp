@@ -50,17 +50,17 @@ using gpu::GraphExecHandle;
 using gpu::GraphHandle;
 using gpu::GraphNodeHandle;
 using gpu::HostFunction;
+using gpu::kEventDefault;
 using gpu::kExternalMemoryDedicated;
+using gpu::kHostRegisterMapped;
+using gpu::kHostRegisterPortable;
+using gpu::kStreamNonBlocking;
 using gpu::ModuleHandle;
 using gpu::StreamHandle;
 
-inline constexpr unsigned kStreamNonBlocking = 1;   // does not synchronise with the null stream
-inline constexpr unsigned kEventDefault = 0;        // with time stamps
 inline constexpr unsigned kHostMallocPortable = 1;  // pinned for every device
 inline constexpr unsigned kHostMallocMapped = 2;    // the device may address it
 inline constexpr unsigned kHostMallocCoherent = 1U << 30U;
-inline constexpr unsigned kHostRegisterPortable = 1;
-inline constexpr unsigned kHostRegisterMapped = 2;
 inline constexpr unsigned kMallocSignalMemory = 2;  // eight bytes that streams and the host wait for and write
 inline constexpr unsigned kStreamWaitValueGte = 0;
 inline constexpr int kMemcpyDefault = 4;           // direction by the addresses

@@ -40,7 +40,7 @@ extern "C" __global__ void write_cluster_rank(const ClusterRankParams params) {
     params.out[blockIdx.x] = rank;
 }
 
-/// Reads what no one has allocated.
+/// Reads an address that was never allocated.
 extern "C" __global__ void read_nowhere(const ReadNowhereParams params) {
     *params.out = *reinterpret_cast<const float*>(params.address);
 }

@@ -3,7 +3,7 @@
 #include "standin_fixture.hpp"
 
 #include <kinetograph/engine/accel/hip/code_object.hpp>
-#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
+#include <kinetograph/kernels/hip/code_objects.hpp>
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 
 namespace kinetograph::accel::hip {
@@ -11,7 +11,7 @@ namespace {
 
 struct Gfx950Images : Standin {
     void SetUp() override {
-        if (gfx950::code_objects().empty()) GTEST_SKIP() << gfx950::code_object_compiler();
+        if (kinetograph::hip::code_objects().empty()) GTEST_SKIP() << kinetograph::hip::code_object_compiler();
         Standin::SetUp();
     }
     void TearDown() override {
@@ -21,7 +21,7 @@ struct Gfx950Images : Standin {
 
 TEST_F(Gfx950Images, HoldKernelsThatTheModelRunsWithTheSameParametersAndThreads) {
     std::size_t kernels = 0;
-    for (const gfx950::CodeObject& object : gfx950::code_objects()) {
+    for (const kinetograph::hip::CodeObject& object : kinetograph::hip::code_objects()) {
         SCOPED_TRACE(object.name);
         const auto read = read_code_object(object.image);
         ASSERT_TRUE(read && read->has_value()) << message_of(read);
@@ -46,7 +46,7 @@ TEST_F(Gfx950Images, HoldKernelsThatTheModelRunsWithTheSameParametersAndThreads)
 }
 
 TEST_F(Gfx950Images, RefuseArgumentsOfAnotherSizeBeforeTheDriverSeesThem) {
-    const gfx950::CodeObject& object = gfx950::code_objects().front();
+    const kinetograph::hip::CodeObject& object = kinetograph::hip::code_objects().front();
     const auto read = read_code_object(object.image);
     const CodeObjectKernel& listed = (*read)->kernels.front();
     const auto kernel = *(*device->load(object.name, object.image))->kernel(listed.name);
@@ -61,7 +61,7 @@ TEST_F(Gfx950Images, RefuseArgumentsOfAnotherSizeBeforeTheDriverSeesThem) {
 
 TEST_F(Gfx950Images, AreRefusedByADeviceOfAnotherArchitectureNamingBoth) {
     start({.architecture = "gfx942:sramecc+:xnack-"});
-    const gfx950::CodeObject& object = gfx950::code_objects().front();
+    const kinetograph::hip::CodeObject& object = kinetograph::hip::code_objects().front();
     const auto refused = device->load(object.name, object.image);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
