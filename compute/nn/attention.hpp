@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/kernels/conv/attention.hpp>
 
 #include <memory>
 #include <span>
@@ -10,29 +11,18 @@
 
 namespace kinetograph::nn {
 
-struct AttentionProblem {
-    std::int64_t tokens = 0;                    ///< pixels of one frame, 1 to 1,048,576
-    std::int64_t channels = 0;                  ///< width of the one head
-    tensor::DType dtype = tensor::DType::BF16;  ///< storage, F32 or BF16; softmax and sums in float32
-};
+using conv::AttentionProblem;
+using conv::AttentionTensors;
 
-struct AttentionTensors {
-    std::span<const std::byte* const>
-        qkv;                             ///< frames [tokens, 3 * channels]: query, key, value of a token in this order
-    std::span<std::byte* const> output;  ///< as many frames [tokens, channels]
-    std::byte* workspace = nullptr;      ///< workspace_bytes(), 64-byte aligned
-};
-
-/// softmax(q k^T / sqrt(channels)) v for each frame; the tokens-by-tokens matrix never exists as a whole. Made by
-/// Operators::attention.
+/// Made by Operators::attention.
 class Attention {
   public:
     virtual ~Attention() = default;
 
     virtual const AttentionProblem& problem() const = 0;
     virtual std::uint64_t workspace_bytes() const = 0;  ///< grows with `tokens`, not with its square
-    /// How it is computed, and why not by what would be faster: "mma-sm80: wgmma-sm90 wants an sm_90 device, met
-    /// sm_80".
+    /// The method, and why others of the chip do not take the problem: "mma-sm80: wgmma-sm90 wants a head of 72 to 384
+    /// channels, a multiple of 8, met 64".
     virtual std::string_view explanation() const = 0;
     /// The spans are copied, and the object may be destroyed, before the stream has passed the call: a frame graph may
     /// be cleared while its work runs. Errors: InvalidArgument, naming the pass.

@@ -1,6 +1,6 @@
 #include <kinetograph/compute/conv/cuda/launch.hpp>
-#include <kinetograph/compute/nn/cuda/attention.hpp>
 #include <kinetograph/compute/nn/cuda/operators.hpp>
+#include <kinetograph/compute/nn/planned_attention.hpp>
 
 #include <array>
 #include <cmath>
@@ -172,7 +172,7 @@ class CudaOperators final : public Operators {
     }
 
     Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const override {
-        return create_attention(kernels_, problem);
+        return create_planned_attention(kernels_, problem);
     }
 
   private:

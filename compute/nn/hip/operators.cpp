@@ -1,7 +1,8 @@
 #include <kinetograph/compute/conv/hip/launch_in_parts.hpp>
 #include <kinetograph/compute/conv/hip/storage.hpp>
-#include <kinetograph/compute/nn/hip/attention.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/nn/hip/operators.hpp>
+#include <kinetograph/compute/nn/planned_attention.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_moves_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
@@ -15,8 +16,7 @@ using conv::hip::storage_of;
 
 class HipOperators final : public Operators {
   public:
-    explicit HipOperators(accel::Device& device)
-        : kernels_(Kernels::of(device)), compute_units_(device.info().compute_units) {}
+    explicit HipOperators(accel::Device& device) : kernels_(Kernels::of(device)) {}
 
     Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
                                const UnpackLatent& work) const override {
@@ -111,21 +111,26 @@ class HipOperators final : public Operators {
     }
 
     Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const override {
-        return create_attention(kernels_, compute_units_, problem);
+        return create_planned_attention(kernels_, problem);
     }
 
   private:
     std::shared_ptr<Kernels> kernels_;
-    std::uint32_t compute_units_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Operators>> create_operators(accel::Device& device) {
-    if (!device.info().architecture.starts_with("gfx950"))
-        return fail(ErrorCode::Unsupported, "{} is {}: the decoder's kernels for HIP are built for gfx950",
-                    device.info().name, device.info().architecture);
-    return std::make_unique<HipOperators>(device);
+    const std::string_view architecture = device.info().architecture;
+    std::string chips;
+    for (const conv::KnownDevice& known : conv::known_devices()) {
+        if (known.kind != "hip") continue;
+        if (architecture.substr(0, architecture.find(':')) == known.architecture)
+            return std::make_unique<HipOperators>(device);
+        chips += fmt::format("{}{}", chips.empty() ? "" : ", ", known.architecture);
+    }
+    return fail(ErrorCode::Unsupported, "{} is {}: the decoder's kernels for HIP are built for {}", device.info().name,
+                architecture, chips);
 }
 
 }  // namespace kinetograph::nn::hip

@@ -1,23 +1,35 @@
 #include <kinetograph/kernels/cuda/sm100/attention_plan.hpp>
 
 #include <kinetograph/kernels/cuda/sm100/attention_smem.hpp>
+#include <kinetograph/kernels/cuda/sm100/plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_widths.hpp>
 
 namespace kinetograph::sm100 {
 
-std::string attention_reasons(const conv::Chip& chip, Element element, int64_t channels) {
-    return sm90::attention_reasons({.holds = chip.cuda_architecture() / 10 == 10,
-                                    .wanted = "an sm_100 or sm_103 device",
-                                    .image = "tcgen05_attention_bf16",
-                                    .build = "kernels for sm_100f in this build"},
-                                   chip, element, channels);
+namespace {
+
+using conv::AttentionProblem;
+
+/// Of a CTA for a channel of a tile of keys, by the traffic of shared memory (docs/kernels-sm100.md). Not measured.
+constexpr double kClocksOfAChannel = 11;
+
+bool runs_on(const conv::Chip& chip) { return chip.cuda_architecture() / 10 == 10; }
+
+std::string reasons(const AttentionProblem& problem) {
+    return sm90::attention_reasons(problem, "tcgen05_attention_bf16", "kernels for sm_100f in this build");
 }
 
-conv::KernelName attention_kernel(Element element, uint32_t channels) {
-    const std::string name = element_name(element);
-    return {"sm100_attention_" + name + '_' + std::to_string(sm90::attention_width(channels)),
-            element == Element::BF16 ? "tcgen05_attention_bf16" : "tcgen05_attention_f16"};
+/// sm100_attention_<type>_<width> of tcgen05_attention_<type>.
+conv::AttentionPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
+    const uint32_t width = sm90::attention_width(problem.channels);
+    return sm90::plan_attention(
+        problem, chip,
+        {std::string("sm100_attention_") + element_name(problem.dtype) + '_' + std::to_string(width),
+         problem.dtype == Element::BF16 ? "tcgen05_attention_bf16" : "tcgen05_attention_f16"},
+        attention_cta(width), kClocksOfAChannel * width);
 }
+
+}  // namespace
 
 sm90::AttentionCta attention_cta(uint32_t channels) {
 #define KG_SIZE(width)                              \
@@ -26,6 +38,11 @@ sm90::AttentionCta attention_cta(uint32_t channels) {
     KG_SM90_ATTENTION_WIDTHS(KG_SIZE)
 #undef KG_SIZE
     return {};
+}
+
+std::span<const conv::AttentionMethod> attention_methods() {
+    static constexpr conv::AttentionMethod kMethods[] = {{"tcgen05-sm100", runs_on, reasons, plan}};
+    return kMethods;
 }
 
 }  // namespace kinetograph::sm100

@@ -1,33 +1,15 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/plan.hpp>
-#include <span>
+#include <kinetograph/kernels/conv/attention.hpp>
 
-/// How the attention of frames runs on Hopper: whether, by which kernel, and its launches.
+/// The attention of frames on Hopper, and what SM100's shares with it.
 namespace kinetograph::sm90 {
-
-struct AttentionShape {
-    Element element = Element::BF16;
-    uint32_t tokens = 0;    ///< of a frame
-    uint32_t channels = 0;  ///< of the one head
-};
 
 /// The width of the kernel that takes so many channels; 0 where none does.
 uint32_t attention_width(int64_t channels);
 
-/// Why `chip` does not run it by these kernels, as "wants ..., met ..." for each condition; "" if it does.
-std::string attention_reasons(const conv::Chip& chip, Element element, int64_t channels);
-
-/// What a chip's attention asks for besides the element and the head.
-struct AttentionChip {
-    bool holds;  ///< the device is one
-    std::string_view wanted, image, build;
-};
-/// The same for the kernels of another chip that take the same heads.
-std::string attention_reasons(const AttentionChip& kernels, const conv::Chip& chip, Element element, int64_t channels);
-
-/// sm90_attention_<type>_<width> of wgmma_attention_<type>.
-conv::KernelName attention_kernel(Element element, uint32_t channels);
+/// Why the kernels of the fat binary `image`, called `build`, do not take the problem.
+std::string attention_reasons(const conv::AttentionProblem& problem, std::string_view image, std::string_view build);
 
 /// What a kernel's CTA takes: kQueryTile queries whatever the chip.
 struct AttentionCta {
@@ -37,8 +19,12 @@ AttentionCta attention_cta(uint32_t channels);
 
 /// Frames [tokens, 3 * channels], query, key and value of a token in this order, into as many frames [tokens,
 /// channels]; all 16-byte aligned. Each launch takes kMaxAttentionFrames of them.
-std::vector<conv::ConvLaunch> attention_launches(const AttentionShape& shape, const AttentionCta& cta,
+std::vector<conv::ConvLaunch> attention_launches(const conv::AttentionProblem& problem, const AttentionCta& cta,
                                                  std::span<const std::byte* const> qkv,
                                                  std::span<std::byte* const> output, const conv::EncodeMap& encode);
+
+/// One kernel whose launches are these; a CTA takes `clocks` for a tile of keys.
+conv::AttentionPlan plan_attention(const conv::AttentionProblem& problem, const conv::Chip& chip,
+                                   conv::KernelName kernel, const AttentionCta& cta, double clocks);
 
 }  // namespace kinetograph::sm90

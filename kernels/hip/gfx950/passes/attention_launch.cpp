@@ -26,24 +26,23 @@ constexpr uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
 
-uint32_t attention_splits(const AttentionProblem& problem) {
+double attention_clocks(const AttentionProblem& problem, uint32_t splits) {
     const auto tokens = static_cast<uint64_t>(problem.tokens);
     const uint64_t blocks = workgroups(tokens, AnyConfig::kQueries), tiles = workgroups(tokens, tile_keys(problem));
     // Half of the matrix rate (4096 FLOP a clock and compute unit in 16 bits, 256 in float32); 8 TB/s at 2.4 GHz.
     const double flop = 4.0 * AnyConfig::kQueries * tile_keys(problem) * width_of(problem);
     const double tile_clocks = flop / (problem.storage == Element::F32 ? 128 : 2048);
     const double join_clocks = 8.0 * static_cast<double>(problem.tokens * problem.channels) / 3333;
+    const uint64_t rounds = (blocks * splits + problem.compute_units - 1) / problem.compute_units;
+    const uint64_t tiles_of_split = (tiles + splits - 1) / splits + 2;  // two to fill the ring
+    return static_cast<double>(rounds * tiles_of_split) * tile_clocks + (splits > 1 ? splits * join_clocks : 0);
+}
+
+uint32_t attention_splits(const AttentionProblem& problem) {
+    const uint32_t tiles = workgroups(static_cast<uint64_t>(problem.tokens), tile_keys(problem));
     uint32_t best = 1;
-    double least = 0;
-    for (uint64_t splits = 1; splits <= std::min<uint64_t>(kMostSplits, tiles); ++splits) {
-        const uint64_t rounds = (blocks * splits + problem.compute_units - 1) / problem.compute_units;
-        const uint64_t tiles_of_split = (tiles + splits - 1) / splits + 2;  // two to fill the ring
-        const double clocks = static_cast<double>(rounds * tiles_of_split) * tile_clocks +
-                              (splits > 1 ? static_cast<double>(splits) * join_clocks : 0);
-        if (splits > 1 && clocks >= least) continue;
-        least = clocks;
-        best = static_cast<uint32_t>(splits);
-    }
+    for (uint32_t splits = 2; splits <= std::min(kMostSplits, tiles); ++splits)
+        if (attention_clocks(problem, splits) < attention_clocks(problem, best)) best = splits;
     return best;
 }
 

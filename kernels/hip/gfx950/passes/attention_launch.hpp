@@ -42,5 +42,6 @@ AttentionLaunchParams make_params(const AttentionProblem& problem, const std::by
 /// The number of splits of the keys with the least estimated clocks: rounds of workgroups, tiles, and traffic of
 /// joining.
 uint32_t attention_splits(const AttentionProblem& problem);
+double attention_clocks(const AttentionProblem& problem, uint32_t splits);
 
 }  // namespace kinetograph::gfx950

@@ -106,10 +106,10 @@ struct Im2colKernel {
 
     KG_DEVICE explicit Im2colKernel(const Im2colParams& given) : params(given) {}
 
-    /// The input frame under this temporal tap; of zero bytes if that is padding.
+    /// The input frame under this temporal tap; of zero bytes if that is padding or has no address.
     KG_DEVICE amd::Buffer input() const {
         const uint32_t t = frame * params.stride_d + tap_q * params.dilation_d - params.pad_front;
-        if (t >= params.input_frames) return amd::make_buffer(params.frames.input[0], 0);
+        if (t >= params.input_frames || params.frames.input[t] == nullptr) return amd::make_buffer(nullptr, 0);
         return amd::make_buffer(params.frames.input[t], params.height * params.width * params.pixel_bytes);
     }
 

@@ -36,7 +36,8 @@ struct CopyRowsParams {
 /// is the product of this matrix and the filter [K][C_out]. Grid: units, temporal taps and one more for the columns
 /// after them, output frames.
 struct Im2colParams {
-    FrameTable frames;  ///< .input: of the convolution, [height, width, pixel_bytes]; .output[0]: the matrix
+    FrameTable frames;  ///< .input: of the convolution, [height, width, pixel_bytes], null for zeros; .output[0]: the
+                        ///< matrix
     uint32_t input_frames;
     uint32_t height, width, pixel_bytes;
     uint32_t output_width;

@@ -1,13 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <kinetograph/kernels/cuda/sm100/attention_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm100/attention_plan.hpp>
-#include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
-#include <kinetograph/kernels/host_model/launch.hpp>
 
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
-#include <kinetograph/tests/kernels/cuda/sm80/attention_numbers.hpp>
+#include <kinetograph/tests/kernels/cuda/sm90/model_attention.hpp>
 
 /// The attention on the host model, and faults that it must find.
 namespace kinetograph::sm100 {
@@ -15,33 +12,12 @@ namespace {
 
 using host_model::kSchedules;
 using sm80::AttentionCase;
-using sm80::AttentionNumbers;
 
-/// Runs it; what is wrong, or "". `tiles` of queries, from the first on; 0: all.
 template <AttentionConfig kConfig, AttentionFault kFault = AttentionFault::None>
 std::string disagreement(AttentionCase attention, uint64_t seed, uint32_t tiles = 0) {
     if (attention.channels == 0) attention.channels = kConfig.width;
-    AttentionNumbers numbers(attention, kConfig.element);
-    std::deque<isa::TensorMapDesc> maps;
-    const auto encode = [&maps](const isa::TensorMapDesc& desc) {
-        return host_model::model_map(maps.emplace_back(desc));
-    };
-    const auto launches = sm90::attention_launches({kConfig.element, attention.tokens, attention.channels},
-                                                   attention_cta(attention.channels), numbers.qkv().const_addresses(),
-                                                   numbers.output().addresses(), encode);
-    uint32_t queries = attention.tokens;
-    for (const conv::ConvLaunch& launch : launches) {
-        const uint32_t grid = tiles == 0 ? launch.grid[0] : tiles;
-        queries = std::min(queries, grid * kQueryTile);
-        const auto params = launch.arguments.as<AttentionParams>();
-        const auto outcome = host_model::run({.grid = {grid, launch.grid[1], launch.grid[2]},
-                                              .threads = launch.threads,
-                                              .shared_bytes = launch.shared_bytes,
-                                              .seed = seed},
-                                             [&params] { AttentionKernel<kConfig, kFault>::run(params); });
-        if (outcome.fault) return *outcome.fault;
-    }
-    return numbers.judge(queries);
+    return sm90::attention_disagreement<AttentionKernel<kConfig, kFault>>(
+        kConfig.element, attention_cta(attention.channels), attention, seed, tiles);
 }
 
 template <AttentionConfig kConfig>

@@ -85,7 +85,7 @@ TEST(AttentionFaults, ValuesOverwrittenWhileOthersReadThemAreCaught) {
 TEST(AttentionFaults, ValuesThatNobodyHasWaitedForAreCaught) {
     expect_caught<AttentionFault::NoWaitForValues>("still writes: that thread has not waited for it");
 }
-TEST(AttentionFaults, WeightsOfKeysBehindTheLastAreCaught) { expect_caught<AttentionFault::KeysNotMasked>("expected"); }
+TEST(AttentionFaults, WeightsOfKeysPastTheLastAreCaught) { expect_caught<AttentionFault::KeysNotMasked>("expected"); }
 
 }  // namespace
 }  // namespace kinetograph::sm80

@@ -1,13 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <kinetograph/kernels/cuda/sm90/attention_kernel.hpp>
-#include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
-#include <kinetograph/kernels/host_model/launch.hpp>
+#include <kinetograph/kernels/cuda/sm80/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/plan.hpp>
 
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
-#include <kinetograph/tests/kernels/cuda/sm80/attention_numbers.hpp>
 
+#include "model_attention.hpp"
 #include "model_conv.hpp"
 
 namespace kinetograph::sm90 {
@@ -15,33 +13,12 @@ namespace {
 
 using host_model::kSchedules;
 using sm80::AttentionCase;
-using sm80::AttentionNumbers;
 
-/// Runs it; what is wrong, or "". `tiles` of queries, from the first on; 0: all.
 template <AttentionConfig kConfig, AttentionFault kFault = AttentionFault::None>
 std::string disagreement(AttentionCase attention, uint64_t seed, uint32_t tiles = 0) {
     if (attention.channels == 0) attention.channels = kConfig.width;
-    AttentionNumbers numbers(attention, kConfig.element);
-    std::deque<isa::TensorMapDesc> maps;
-    const auto encode = [&maps](const isa::TensorMapDesc& desc) {
-        return host_model::model_map(maps.emplace_back(desc));
-    };
-    const auto launches =
-        attention_launches({kConfig.element, attention.tokens, attention.channels}, attention_cta(attention.channels),
-                           numbers.qkv().const_addresses(), numbers.output().addresses(), encode);
-    uint32_t queries = attention.tokens;
-    for (const conv::ConvLaunch& launch : launches) {
-        const uint32_t grid = tiles == 0 ? launch.grid[0] : tiles;
-        queries = std::min(queries, grid * kQueryTile);
-        const auto params = launch.arguments.as<AttentionParams>();
-        const auto outcome = host_model::run({.grid = {grid, launch.grid[1], launch.grid[2]},
-                                              .threads = launch.threads,
-                                              .shared_bytes = launch.shared_bytes,
-                                              .seed = seed},
-                                             [&params] { AttentionKernel<kConfig, kFault>::run(params); });
-        if (outcome.fault) return *outcome.fault;
-    }
-    return numbers.judge(queries);
+    return sm90::attention_disagreement<AttentionKernel<kConfig, kFault>>(
+        kConfig.element, attention_cta(attention.channels), attention, seed, tiles);
 }
 
 template <AttentionConfig kConfig>
@@ -91,9 +68,9 @@ TEST(Sm90AttentionChoice, TakesTheNarrowestKernelThatHoldsTheHead) {
     for (const int64_t refused : {-8, 0, 64, 100, 392}) EXPECT_EQ(attention_width(refused), 0u) << refused;
 }
 TEST(Sm90AttentionChoice, SaysWhatItWants) {
-    conv::Chip chip = chip_of_sms(132);
+    const conv::AttentionMethod& method = attention_methods().front();
     const auto without_build = [&](Element element, int64_t channels) {
-        std::string reasons = attention_reasons(chip, element, channels);
+        std::string reasons = method.reasons({16, channels, element});
         const size_t build = reasons.find("wants kernels for sm_90a in this build");
         if (build != std::string::npos) reasons.erase(build, reasons.find("; ", build) - build);
         return reasons;
@@ -102,8 +79,20 @@ TEST(Sm90AttentionChoice, SaysWhatItWants) {
     EXPECT_NE(without_build(Element::F32, 384).find("wants bf16 or fp16, met F32"), std::string::npos);
     EXPECT_NE(without_build(Element::BF16, 392).find("wants a head of 72 to 384 channels, a multiple of 8, met 392"),
               std::string::npos);
+    conv::Chip chip = chip_of_sms(132);
+    EXPECT_TRUE(method.runs_on(chip));
     chip.architecture = "sm_80";
-    EXPECT_NE(without_build(Element::BF16, 384).find("wants an sm_90 device, met sm_80"), std::string::npos);
+    EXPECT_FALSE(method.runs_on(chip));
+}
+TEST(Sm90AttentionChoice, PredictsWhatAnH200TookWithinATenth) {
+    const conv::Chip h200 = chip_of_sms(132);
+    const auto seconds = [&](std::span<const conv::AttentionMethod> methods, int64_t tokens) {
+        return methods.front().plan({tokens, 384, Element::BF16}, h200).seconds;
+    };
+    EXPECT_NEAR(seconds(attention_methods(), 88 * 160), 0.52e-3, 0.052e-3);
+    EXPECT_NEAR(seconds(attention_methods(), 60 * 104), 0.24e-3, 0.024e-3);
+    EXPECT_NEAR(seconds(sm80::attention_methods(), 88 * 160), 2.07e-3, 0.207e-3);
+    EXPECT_NEAR(seconds(sm80::attention_methods(), 60 * 104), 0.82e-3, 0.082e-3);
 }
 
 template <AttentionFault kFault>
@@ -121,13 +110,13 @@ TEST(Sm90AttentionFaults, AStageThatIsReleasedWhileItIsReadIsCaught) { expect_ca
 TEST(Sm90AttentionFaults, AStageThatIsLoadedBeforeItsReleaseIsCaught) { expect_caught<AttentionFault::NoEmptyWait>(); }
 TEST(Sm90AttentionFaults, ScoresThatAreReadTooEarlyAreCaught) { expect_caught<AttentionFault::NoFinalWait>(); }
 TEST(Sm90AttentionFaults, AWrongStrideOfValuesIsCaught) { expect_caught<AttentionFault::WrongValueStride>(); }
-TEST(Sm90AttentionFaults, AMissingFenceBehindTheWeightsIsCaught) { expect_caught<AttentionFault::NoWeightFence>(); }
+TEST(Sm90AttentionFaults, AMissingFenceAfterTheWeightsIsCaught) { expect_caught<AttentionFault::NoWeightFence>(); }
 TEST(Sm90AttentionFaults, WeightsOfKeysPastTheLastAreCaught) {
     expect_caught<AttentionFault::KeysNotMasked>({.tokens = 70});
 }
 TEST(Sm90AttentionFaults, SumsThatAreNotRescaledAreCaught) { expect_caught<AttentionFault::NotRescaled>(); }
-TEST(Sm90AttentionFaults, AMissingFenceBehindTheResultsIsCaught) { expect_caught<AttentionFault::NoResultFence>(); }
-TEST(Sm90AttentionFaults, AMissingBarrierBehindTheResultsIsCaught) { expect_caught<AttentionFault::NoResultBarrier>(); }
+TEST(Sm90AttentionFaults, AMissingFenceAfterTheResultsIsCaught) { expect_caught<AttentionFault::NoResultFence>(); }
+TEST(Sm90AttentionFaults, AMissingBarrierAfterTheResultsIsCaught) { expect_caught<AttentionFault::NoResultBarrier>(); }
 
 }  // namespace
 }  // namespace kinetograph::sm90

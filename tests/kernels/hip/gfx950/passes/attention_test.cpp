@@ -182,7 +182,7 @@ struct ReadsStillOut {
         amd::barrier();
     }
 };
-struct WaitsBehindTheBarrier {
+struct WaitsAfterTheBarrier {
     template <uint32_t kPending>
     static void tile_landed() {
         amd::sync_workgroup();
@@ -218,7 +218,7 @@ TEST(AttentionGfx950Faults, ATileIsReadBeforeItHasLanded) { expect_fault<NoWait>
 TEST(AttentionGfx950Faults, OneLoadOfATileIsNotWaitedFor) { expect_fault<OneLoadTooFew>("reads LDS"); }
 TEST(AttentionGfx950Faults, OtherWavesSharesAreReadWithoutABarrier) { expect_fault<NoBarrier>("LDS"); }
 TEST(AttentionGfx950Faults, ASlotIsFilledWhileReadsOfItAreStillOut) { expect_fault<ReadsStillOut>("LDS"); }
-TEST(AttentionGfx950Faults, SharesAreWaitedForBehindTheBarrier) { expect_fault<WaitsBehindTheBarrier>("reads LDS"); }
+TEST(AttentionGfx950Faults, SharesAreWaitedForAfterTheBarrier) { expect_fault<WaitsAfterTheBarrier>("reads LDS"); }
 
 TEST(AttentionGfx950Faults, ValuesInAnotherOrderOfKeysGiveAnotherResult) {
     const AttentionProblem problem{64, 64, Element::F32, 1};
