@@ -10,9 +10,9 @@ namespace kinetograph::standin {
 
 struct Kernel {
     std::string name;
-    std::uint64_t argument_bytes = 0;
-    std::uint32_t max_threads = 0;   ///< of a block
-    std::uint32_t shared_bytes = 0;  ///< static, a block
+    std::uint64_t argument_bytes = 0;  ///< 0: not known
+    std::uint32_t max_threads = 0;     ///< of a block
+    std::uint32_t shared_bytes = 0;    ///< static, a block
 };
 
 struct KernelCall {

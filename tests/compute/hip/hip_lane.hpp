@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/hip/device.hpp>
-#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
+#include <kinetograph/kernels/hip/code_objects.hpp>
 #include <kinetograph/tests/standin/standin.hpp>
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ namespace kinetograph::test {
 class HipLane : public testing::Test {
   protected:
     void SetUp() override {
-        if (gfx950::code_objects().empty()) GTEST_SKIP() << gfx950::code_object_compiler();
+        if (kinetograph::hip::code_objects().empty()) GTEST_SKIP() << kinetograph::hip::code_object_compiler();
         const char* runtime = std::getenv("KINETOGRAPH_HIP_LIBRARY");
         const std::string library = runtime != nullptr ? runtime : KINETOGRAPH_STANDIN_HIP_LIBRARY;
         void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

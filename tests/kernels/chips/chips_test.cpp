@@ -25,6 +25,15 @@ TEST(Chips, OfferTheMethodsOfANewFolderToItsDevice) {
     EXPECT_EQ(rows[1].candidate, "implicit-gemm-sm80") << "which run on every later chip";
 }
 
+TEST(Chips, OfferTheMethodsOfASecondAmdFolderToItsDevice) {
+    const auto rows = explain(describe_known_device("gfx1300").value(), problem());
+    EXPECT_EQ(rows.front().candidate, "implicit-gemm-gfx1300");
+    EXPECT_TRUE(rows.front().open);
+    const auto other = std::ranges::find(rows, "four-wave-gfx950", &DispatchRow::candidate);
+    ASSERT_NE(other, rows.end());
+    EXPECT_EQ(other->reason, "wants a gfx950 device, met gfx1300");
+}
+
 TEST(Chips, KeepTheMethodsOfANewFolderFromOtherDevices) {
     const auto rows = explain(describe_known_device("sm_90").value(), problem());
     const auto row = std::ranges::find(rows, "implicit-gemm-sm130", &DispatchRow::candidate);
@@ -32,10 +41,17 @@ TEST(Chips, KeepTheMethodsOfANewFolderFromOtherDevices) {
     EXPECT_EQ(row->reason, "wants an sm_130 device, met sm_90");
 }
 
+TEST(Chips, OfferTheAttentionOfANewFolderToItsDevice) {
+    const AttentionMethod& method = chips().front().attention_methods().front();
+    EXPECT_EQ(method.name, "tiles-sm130");
+    EXPECT_TRUE(method.runs_on(chip_of(describe_known_device("sm_130").value())));
+    EXPECT_FALSE(method.runs_on(chip_of(describe_known_device("sm_90").value())));
+}
+
 TEST(Chips, AreListedInTheOrderOfTheirFolders) {
     EXPECT_EQ(candidates().front().name, "implicit-gemm-sm130");
     EXPECT_EQ(known_devices().front().architecture, "sm_130");
-    EXPECT_EQ(known_devices().back().architecture, "gfx950");
+    EXPECT_EQ(known_devices().back().architecture, "gfx1300");
 }
 
 }  // namespace

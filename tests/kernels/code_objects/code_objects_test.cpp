@@ -2,9 +2,9 @@
 #include <array>
 #include <cstring>
 
-#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
+#include <kinetograph/kernels/hip/code_objects.hpp>
 
-namespace kinetograph::gfx950 {
+namespace kinetograph::hip {
 namespace {
 
 TEST(CodeObjects, AreWholeElfFilesForTheChip) {
@@ -29,13 +29,16 @@ TEST(CodeObjects, AreWholeElfFilesForTheChip) {
     }
 }
 
-TEST(CodeObjects, AreFoundByTheNameOfTheirSource) {
+TEST(CodeObjects, AreFoundByTheirChipAndTheNameOfTheirSource) {
     if (code_objects().empty()) GTEST_SKIP() << code_object_compiler();
-    for (const CodeObject& object : code_objects())
-        EXPECT_EQ(code_object(object.name).data(), object.image.data()) << object.name;
+    for (const CodeObject& object : code_objects()) {
+        EXPECT_EQ(code_object(object.chip, object.name).data(), object.image.data()) << object.name;
+        EXPECT_EQ(code_object("gfx950:sramecc+:xnack-", object.name).data(), object.image.data()) << object.name;
+        EXPECT_TRUE(code_object("gfx942", object.name).empty()) << object.name;
+    }
 }
 
-TEST(CodeObjects, OfAnUnknownNameAreEmpty) { EXPECT_TRUE(code_object("no such kernel").empty()); }
+TEST(CodeObjects, OfAnUnknownNameAreEmpty) { EXPECT_TRUE(code_object("gfx950", "no such kernel").empty()); }
 
 TEST(CodeObjects, SayWhatCompiledThem) {
     if (code_object_compiler() == "built without a compiler for gfx950") {
@@ -46,4 +49,4 @@ TEST(CodeObjects, SayWhatCompiledThem) {
 }
 
 }  // namespace
-}  // namespace kinetograph::gfx950
+}  // namespace kinetograph::hip

@@ -8,7 +8,7 @@ counts on: it bounds registers and LDS.
 import re
 
 # Kernels that must exist, by the beginning of their names.
-COUNTS = {"kg_conv_bf16_": 16, "kg_conv_f16_": 16, "kg_conv_f8_": 11, "kinetograph_attention_": 17, "kinetograph_rms_norm_": 6,
+COUNTS = {"kg_conv_bf16_": 20, "kg_conv_f16_": 20, "kg_conv_f8_": 11, "kinetograph_attention_": 17, "kinetograph_rms_norm_": 6,
           "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
           "kinetograph_add_frames_": 6, "kinetograph_join_sums_": 3, "kinetograph_store_": 12}
 
@@ -37,7 +37,7 @@ def expectation(kernel):
             return limits
     if parts := re.fullmatch(r"kinetograph_attention_(bf16|f16|f32)_(64|128|256|384)", kernel):
         return attention(parts[1])
-    if parts := re.fullmatch(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(uniform|chunks|pieces|elements)", kernel):
+    if parts := re.fullmatch(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(uniform|padded|chunks|pieces|elements)", kernel):
         return convolution(parts[1], int(parts[2]), int(parts[3]), int(parts[4]), parts[5])
     return None
 
@@ -57,32 +57,32 @@ def convolution(element, bm, bn, bk, loader):
     chunks = bk * size // 16
     products = bk // (128 if element == "f8" else 32)
     rows_of_loads = 4 * (64 // chunks)
-    waves_n = 2 if bn % 64 == 0 else 1
+    waves_n = 2 if bn % 64 == 0 and bm < 4 * bn else 1
     waves_m = 4 // waves_n
 
     def loads(rows):
         return -(-rows // rows_of_loads)
 
     half_a, half_b = loads(bm // 2), loads(bn // 2)
-    direct = loader in ("uniform", "chunks")
+    direct = loader in ("uniform", "padded", "chunks")
     lds_bytes = 2 * 2 * (half_a + half_b) * 4096
     resident = 2 if bm * bn <= 128 * 192 and lds_bytes <= 80 * 1024 else 1
     # Addresses: for every load of the activation an offset, its test, and what the path needs to find its tap.
-    address = {"uniform": 4, "chunks": 26, "pieces": 26 * (16 // (4 if element == "f8" else 8)), "elements": 30 * (16 // size)}[loader]
+    address = {"uniform": 4, "padded": 5, "chunks": 26, "pieces": 26 * (16 // (4 if element == "f8" else 8)), "elements": 30 * (16 // size)}[loader]
     main_loop = {
         "mfma": MFMA[element],
         "mfma_a_k_step": bm * bn * bk // (4 * 16 * 16 * (128 if element == "f8" else 32)),
         "lds_reads_a_k_step": (bm // waves_m + bn // waves_n) // 16 * products * (2 if element == "f8" else 1),
         "loads_to_lds_a_k_step": 2 * (half_b + (half_a if direct else 0)),
         "barriers_a_k_step": 2,
-        "full_waits": 0 if direct else 4 * half_a,
+        "full_waits": 0 if direct else 4 * half_a + 2,
         "accumulator_moves": 0,
         "vector_a_k_step": 2 * half_a * address + 2 * half_b * 4 + 8,
-        "scalar_a_k_step": 80 if direct else 220,
+        "scalar_a_k_step": 84 if direct else 220,
     }
-    if direct:  # addresses of the next tap at the end of a k block, and of the first load after its barrier
+    if direct:  # addresses and the advance to the next tap are spread over the products, where a quadrant has enough of them
         main_loop["crowded"] = 200
-        main_loop["longest_heap"] = 52
+        main_loop["longest_heap"] = 20 if loader != "chunks" and bm * bn >= 128 * 128 else 52
     if not direct:
         pieces = 16 // (size if loader == "elements" else 4 if element == "f8" else 8)
         main_loop["lds_writes"] = 4 * half_a

@@ -264,7 +264,7 @@ TEST_F(CudaRules, WaitsForValuesInAnyMemoryOfTheDevice) {
     EXPECT_EQ(cuda().cuMemFree_v2(memory), Status::Success);
 }
 
-/// As where more streams than connections are made: what a stream waits for holds up another behind it.
+/// As where more streams than connections are made: what a stream waits for also holds up another.
 TEST_F(StandinCuda, StreamsThatShareAQueueOfTheDeviceBlockEachOther) {
     start({.hardware_queues = 1});
     DeviceAddress memory = 0;

@@ -23,6 +23,15 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
+std::span<const conv::AttentionMethod> attention_methods() {
+    static constexpr conv::AttentionMethod kMethods[] = {
+        {"tiles-sm130", [](const conv::Chip& chip) { return chip.cuda_architecture() == 130; },
+         [](const conv::AttentionProblem&) { return std::string(); },
+         [](const conv::AttentionProblem&, const conv::Chip&) { return conv::AttentionPlan{}; }},
+    };
+    return kMethods;
+}
+
 std::span<const conv::KnownDevice> devices() {
     static constexpr conv::KnownDevice kDevices[] = {
         {"cuda", "sm_130", "Test GPU", 1ULL << 40U, 200, 227 << 10U, 2e9, 2e13},

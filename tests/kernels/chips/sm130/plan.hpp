@@ -7,6 +7,8 @@ namespace kinetograph::sm130 {
 
 /// implicit-gemm-sm130.
 std::span<const conv::ConvMethod> methods();
+/// tiles-sm130.
+std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
 }  // namespace kinetograph::sm130

@@ -1,5 +1,5 @@
-# Kernels for gfx950 (MI355X): compiles .hip sources to code objects and embeds them in a library. Without a compiler
-# for the chip everything else is built and the library has none; configuring reports it.
+# Kernels for AMD's chips: compiles .hip sources to code objects and embeds them in a library. Without a compiler
+# everything else is built and the library has none; configuring reports it.
 set(KINETOGRAPH_GFX950_CLANG "" CACHE FILEPATH "clang++ that compiles for gfx950; empty: the one tools/gfx950/toolchain finds")
 
 execute_process(COMMAND ${CMAKE_COMMAND} -E env "KINETOGRAPH_GFX950_CLANG=${KINETOGRAPH_GFX950_CLANG}"
@@ -20,19 +20,19 @@ else()
     message(STATUS "Code objects for gfx950: `tools/gfx950/toolchain set-up` provides a compiler; then configure again")
 endif()
 
-# kinetograph_gfx950_objects(OUTPUTS a.hip b.hip ...): compiles each source (beside the CMakeLists.txt) to a linked code
-# object a.hsaco, again when a header it includes has changed. OUTPUTS becomes the list of files, empty without a
-# compiler.
-function(kinetograph_gfx950_objects outputs)
+# kinetograph_code_objects(OUTPUTS gfx950 a.hip b.hip ...): compiles each source (beside the CMakeLists.txt) for that chip
+# to a linked code object gfx950/a.hsaco, again when a header it includes has changed. OUTPUTS becomes the list of files,
+# empty without a compiler.
+function(kinetograph_code_objects outputs chip)
     set(objects "")
     if(KINETOGRAPH_GFX950_COMPILER)
-        set(folder "${CMAKE_CURRENT_BINARY_DIR}/gfx950")
+        set(folder "${CMAKE_CURRENT_BINARY_DIR}/${chip}")
         file(MAKE_DIRECTORY "${folder}")
         foreach(source IN LISTS ARGN)
             get_filename_component(name "${source}" NAME_WE)
             set(object "${folder}/${name}.hsaco")
             set(compile "${KINETOGRAPH_GFX950_COMPILER}" -x hip --offload-device-only --no-gpu-bundle-output
-                        --offload-arch=gfx950 -nogpuinc -nogpulib -std=c++20 -O3 -Wall -Wextra -Werror
+                        --offload-arch=${chip} -nogpuinc -nogpulib -std=c++20 -O3 -Wall -Wextra -Werror
                         -I "${KINETOGRAPH_INCLUDE_ROOT}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
             # A separate command writes the dependencies: -MF does not reach the device's compilation, and a hit of
             # ccache, which saves minutes in every further build folder, would not write the file.
@@ -40,25 +40,28 @@ function(kinetograph_gfx950_objects outputs)
                 COMMAND ${compile} -E -o /dev/null -Xclang -dependency-file -Xclang "${object}.d" -Xclang -MT -Xclang "${object}"
                 COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${compile} -c -o "${object}"
                 DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" "${KINETOGRAPH_GFX950_COMPILER}" DEPFILE "${object}.d"
-                COMMENT "Compiling ${source} for gfx950" VERBATIM)
+                COMMENT "Compiling ${source} for ${chip}" VERBATIM)
             list(APPEND objects "${object}")
         endforeach()
     endif()
     set(${outputs} "${objects}" PARENT_SCOPE)
 endfunction()
 
-# kinetograph_embed_code_objects(TARGET a.hsaco ...): defines the functions of kernels/hip/gfx950/code_objects.hpp in
-# TARGET, with each file's bytes under the file's name without its extension.
+# kinetograph_embed_code_objects(TARGET a.hsaco ...): defines the functions of kernels/hip/code_objects.hpp in TARGET,
+# with each file's bytes under its folder's name, the chip, and its own without its extension.
 function(kinetograph_embed_code_objects target)
     set(bytes "")
     set(declarations "")
     set(rows "")
     foreach(object IN LISTS ARGN)
         get_filename_component(name "${object}" NAME_WE)
-        string(APPEND bytes "    \".balign 64\\n\"\n    \"kinetograph_gfx950_${name}:\\n\"\n    \".incbin \\\"${object}\\\"\\n\"\n"
-                            "    \"kinetograph_gfx950_${name}_end:\\n\"\n")
-        string(APPEND declarations "extern const std::byte kinetograph_gfx950_${name}[], kinetograph_gfx950_${name}_end[];\n")
-        string(APPEND rows "        {\"${name}\", {kinetograph_gfx950_${name}, kinetograph_gfx950_${name}_end}},\n")
+        get_filename_component(chip "${object}" DIRECTORY)
+        get_filename_component(chip "${chip}" NAME)
+        set(symbol kinetograph_${chip}_${name})
+        string(APPEND bytes "    \".balign 64\\n\"\n    \"${symbol}:\\n\"\n    \".incbin \\\"${object}\\\"\\n\"\n"
+                            "    \"${symbol}_end:\\n\"\n")
+        string(APPEND declarations "extern const std::byte ${symbol}[], ${symbol}_end[];\n")
+        string(APPEND rows "        {\"${chip}\", \"${name}\", {${symbol}, ${symbol}_end}},\n")
     endforeach()
     if(KINETOGRAPH_GFX950_COMPILER)
         set(provenance "${KINETOGRAPH_GFX950_COMPILER_VERSION}")
@@ -70,14 +73,14 @@ function(kinetograph_embed_code_objects target)
     file(CONFIGURE OUTPUT "${source}" @ONLY CONTENT [[
 #include <array>
 
-#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
+#include <kinetograph/kernels/hip/code_objects.hpp>
 
 asm(".pushsection .rodata\n"
 @bytes@    ".popsection\n");
 extern "C" {
 @declarations@}
 
-namespace kinetograph::gfx950 {
+namespace kinetograph::hip {
 
 std::span<const CodeObject> code_objects() {
     static const std::array<CodeObject, @count@> objects{{
@@ -87,7 +90,7 @@ std::span<const CodeObject> code_objects() {
 
 std::string_view code_object_compiler() { return "@provenance@"; }
 
-}  // namespace kinetograph::gfx950
+}  // namespace kinetograph::hip
 ]])
     set_source_files_properties("${source}" PROPERTIES OBJECT_DEPENDS "${ARGN}" SKIP_UNITY_BUILD_INCLUSION TRUE)
     target_sources(${target} PRIVATE "${source}")
