@@ -96,7 +96,7 @@ struct AttentionKernel {
         return row * kRowBytes + ((chunk ^ (row % 8)) * 16);
     }
 
-    /// `address`, of an even chunk or the one behind it in a row, moved by an even number of chunks: the rotation is an
+    /// `address`, of an even chunk or the one after it in a row, moved by an even number of chunks: the rotation is an
     /// XOR, so it moves along.
     KG_DEVICE static uint32_t further(uint32_t address, uint32_t chunks) {
         return (address ^ (chunks % 8 * 16)) + chunks / 8 * 128;
@@ -120,7 +120,7 @@ struct AttentionKernel {
         }
     }
 
-    /// A slice of the rows [first, first + kRows) of one of query, key and value; zeros behind the last token and
+    /// A slice of the rows [first, first + kRows) of one of query, key and value; zeros after the last token and
     /// channel.
     template <uint32_t kRows>
     KG_DEVICE static void copy_rows(uint16_t* destination, const AttentionParams& params, const uint8_t* source,

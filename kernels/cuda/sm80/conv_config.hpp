@@ -16,6 +16,7 @@ struct ConvConfig {
     uint32_t stages = 3;                ///< of the ring of k blocks
     uint32_t copy_bytes = 16;           ///< of one copy of input channels: 16 (c_in % 8 = 0), 4 (even), 2 (any)
     uint32_t ctas_per_sm = 2;           ///< CTAs that share an SM's registers
+    uint32_t frames = 1;                ///< that an operand is made of: 2 for Winograd's sums and differences
 
     friend constexpr bool operator==(const ConvConfig&, const ConvConfig&) = default;
 };
@@ -23,7 +24,7 @@ struct ConvConfig {
 KG_HOST_DEVICE uint32_t threads(const ConvConfig& c) { return 32 * c.warps_m * c.warps_n; }
 KG_HOST_DEVICE uint32_t row_bytes(const ConvConfig& c) { return 2 * c.bk; }
 KG_HOST_DEVICE uint32_t row_chunks(const ConvConfig& c) { return c.bk / kChunk; }
-KG_HOST_DEVICE uint32_t stage_bytes(const ConvConfig& c) { return (c.bm + c.bn) * row_bytes(c); }
+KG_HOST_DEVICE uint32_t stage_bytes(const ConvConfig& c) { return (c.frames * c.bm + c.bn) * row_bytes(c); }
 
 /// Lanes that share a pixel in the epilogue: the largest power of two that divides the tile's quads of channels.
 KG_HOST_DEVICE uint32_t lanes_of_a_pixel(const ConvConfig& c) {
@@ -36,7 +37,7 @@ KG_HOST_DEVICE uint32_t tile_pitch(const ConvConfig& c) { return c.bn + 8; }
 
 template <ConvConfig c>
 struct ConvRing {
-    alignas(1024) uint16_t a[c.stages][c.bm * c.bk];
+    alignas(1024) uint16_t a[c.stages][c.frames * c.bm * c.bk];
     uint16_t b[c.stages][c.bn * c.bk];
 };
 /// Shared memory: the ring of k blocks; after the last block the sums of the whole tile take its place.
@@ -60,6 +61,7 @@ struct CheckedConvConfig {
     static_assert(c.bm * row_chunks(c) % threads(c) == 0 && c.bn * row_chunks(c) % threads(c) == 0,
                   "every thread copies equally many chunks of a stage");
     static_assert(threads(c) / row_chunks(c) % 8 == 0, "rows of one thread share their swizzle phase");
+    static_assert(c.frames == 1 || c.frames == 2, "frames as they are, or pairs");
     static_assert(c.stages >= 2, "a stage is filled while another is multiplied");
     static_assert(c.copy_bytes == 16 || c.copy_bytes == 4 || c.copy_bytes == 2, "copies of 16, 4 or 2 bytes");
     static_assert(sizeof(ConvSmem<c>) == shared_bytes(c), "the host reserves what the kernel uses");

@@ -18,6 +18,9 @@ enum class ConvFault : uint8_t {
     StagesWhileOthersMultiply,  ///< the epilogue's tile overwrites a ring that other warps still read
     NoStagingBarrier,           ///< sums are read before the other warps have staged them
     HaloNotZeroed,              ///< the column right of the image reads the next row's first
+    // of Winograd's kernel alone
+    WrongTransformSign,  ///< every operand is a difference
+    NoButterfly,         ///< the second phase adds to the first one's sums as they are
 };
 
 }  // namespace kinetograph::sm80

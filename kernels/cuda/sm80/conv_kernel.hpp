@@ -1,6 +1,7 @@
 #pragma once
 
 #include <kinetograph/kernels/cuda/sm80/conv_epilogue.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_fragments.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_loader.hpp>
 #include <kinetograph/kernels/isa/warp_matrix.hpp>
 
@@ -15,6 +16,7 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
     static constexpr ConvConfig c = kConfig;
     using Loader = ConvLoader<kConfig, kFault>;
     using Epilogue = ConvEpilogueStep<kConfig, kFault>;
+    using Fragments = ConvFragments<kConfig, kFault>;
     static constexpr uint32_t kTilesM = Epilogue::kTilesM, kTilesN = Epilogue::kTilesN, kRowBytes = row_bytes(c);
 
     KG_DEVICE static void run(const ConvParams& params) {
@@ -58,23 +60,6 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
     KG_DEVICE static void commit() {
         if constexpr (kFault != ConvFault::NoCommit) isa::cp_async::commit();
     }
-
-    /// Shared-memory addresses of this lane's rows for ldmatrix, in stage 0.
-    struct Fragments {
-        KG_DEVICE explicit Fragments(ConvRing<kConfig>& smem) {
-            const uint32_t lane = isa::lane_index(), warp = isa::warp_index();
-            // A: rows 0-7, rows 8-15, then the same for the next 8 of k. B: 8 filters, their next 8 of k, 8 more
-            // filters.
-            const uint32_t row_a = warp / c.warps_n * (c.bm / c.warps_m) + lane % 16;
-            const uint32_t row_b = warp % c.warps_n * (c.bn / c.warps_n) + lane % 8 + lane / 16 * 8;
-            a = isa::shared_address(smem.a) + offset(row_a, lane / 16);
-            b = isa::shared_address(smem.b) + offset(row_b, lane / 8 % 2);
-        }
-        KG_DEVICE static uint32_t offset(uint32_t row, uint32_t chunk) {
-            return kFault == ConvFault::UnswizzledBothWays ? row * kRowBytes + chunk * 16 : chunk_offset<c>(row, chunk);
-        }
-        uint32_t a, b;
-    };
 
     KG_DEVICE static void multiply_stage(const Fragments& fragments, uint32_t stage,
                                          float (&sums)[kTilesM][kTilesN][4]) {

@@ -22,8 +22,8 @@ constexpr std::array kConfigs{KG_SM80_CONV_CONFIGS_BF16(KG_NAMED) KG_SM80_CONV_C
 int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 /// Clocks of an SM for one CTA, fitted to the times of 13 layers of the Wan 2.1 decoder on an H200 (sm_90, 1.8 GHz),
-/// which they predict within 6 to 16 % (root mean square), docs/performance.md. Narrow copies have not been fitted:
-/// only one tile of each width can run them.
+/// which they predict within 6 to 16 % (root mean square), docs/performance.md. Not fitted: 128 x 48, which is given
+/// the mean of its neighbours, and narrow copies, of which only one tile of each width can run.
 struct TileClocks {
     uint32_t bm, bn;
     double multiply;  ///< of the pipes, for 64 elements of K
@@ -33,9 +33,10 @@ struct TileClocks {
 };
 constexpr std::array kTileClocks{
     TileClocks{128, 128, 1290, 5731, 1240, 15516}, TileClocks{128, 96, 927, 3682, 978, 20359},
-    TileClocks{128, 64, 651, 4817, 925, 159},      TileClocks{128, 32, 440, 2340, 1115, 10717},
-    TileClocks{128, 16, 262, 2668, 1388, 4582},    TileClocks{64, 192, 964, 7177, 2017, 38},
-    TileClocks{64, 96, 526, 2716, 631, 486},       TileClocks{64, 64, 375, 2060, 2181, 4783},
+    TileClocks{128, 64, 651, 4817, 925, 159},      TileClocks{128, 48, 546, 3579, 1020, 5438},
+    TileClocks{128, 32, 440, 2340, 1115, 10717},   TileClocks{128, 16, 262, 2668, 1388, 4582},
+    TileClocks{64, 192, 964, 7177, 2017, 38},      TileClocks{64, 96, 526, 2716, 631, 486},
+    TileClocks{64, 64, 375, 2060, 2181, 4783},
 };
 const TileClocks& clocks_of(const ConvConfig& config) {
     const auto found = std::ranges::find_if(
@@ -91,20 +92,38 @@ int64_t conv_ctas(const ConvConfig& config, const ConvProblem& p) {
     return ceil_div(pixels, config.bm) * ceil_div(p.filter.k, config.bn) * p.frames_out() * (sub_pixel ? 4 : 1);
 }
 
+double matrix_clocks(double multiply_adds, const Chip& chip) {
+    switch (chip.cuda_architecture()) {
+        case 80:
+            return multiply_adds / 1024;
+        case 86:
+        case 89:
+        case 120:  // GeForce; the professional cards of these architectures have twice the rate
+            return multiply_adds / 256;
+        default:
+            return 0;
+    }
+}
+
+double wave_seconds(const CtaClocks& clocks, int64_t ctas, int64_t resident, const Chip& chip) {
+    // CTAs of one SM share its pipes. Few CTAs do not fill them, and then each takes its own latency.
+    const auto together = [&](int64_t count) {
+        return count == 0 ? 0.0 : std::max(static_cast<double>(count) * clocks.shared, clocks.alone);
+    };
+    const int64_t slots = chip.compute_units * resident, waves = ctas / slots;
+    const double all =
+        static_cast<double>(waves) * together(resident) + together(ceil_div(ctas % slots, int64_t{chip.compute_units}));
+    return all / chip.clocks_per_second;
+}
+
 double conv_seconds(const ConvConfig& config, const ConvProblem& p, const Chip& chip) {
     const TileClocks clocks = clocks_of(config);
     const int64_t taps = upsample_of(p) == Upsample::SubPixel ? p.filter.q * 4 : p.taps();
     const auto depth = static_cast<double>(taps * padded_channels(p.c_in)) / 64;
-    // CTAs of one SM share its pipes. Few CTAs do not fill them, and then each takes its own latency.
-    const auto together = [&](int64_t ctas) {
-        const double shared = static_cast<double>(ctas) * (clocks.multiply * depth + clocks.finish);
-        return ctas == 0 ? 0.0 : std::max(shared, clocks.alone * depth + clocks.start);
-    };
-    const int64_t resident = resident_ctas(config, chip), slots = chip.compute_units * resident;
-    const int64_t ctas = conv_ctas(config, p), waves = ctas / slots;
-    const double all =
-        static_cast<double>(waves) * together(resident) + together(ceil_div(ctas % slots, int64_t{chip.compute_units}));
-    return all / chip.clocks_per_second;
+    const double products = matrix_clocks(64.0 * config.bm * config.bn, chip);
+    return wave_seconds({.shared = std::max(clocks.multiply, products) * depth + clocks.finish,
+                         .alone = std::max(clocks.alone, products) * depth + clocks.start},
+                        conv_ctas(config, p), resident_ctas(config, chip), chip);
 }
 
 double traffic_seconds(double bytes, const Chip& chip) { return bytes / chip.memory_bytes_per_second; }

@@ -20,6 +20,18 @@ uint32_t resident_ctas(const ConvConfig& config, const conv::Chip& chip);
 /// CTAs of the whole problem.
 int64_t conv_ctas(const ConvConfig& config, const conv::ConvProblem& problem);
 
+/// Clocks of an SM's matrix units for that many multiply-adds of 16 bits with fp32 sums; 0 on chips where other limits
+/// come first. A100 312 TFLOP/s, RTX 3090 71, 4090 165, 5090 210 (data sheets and architecture white papers).
+double matrix_clocks(double multiply_adds, const conv::Chip& chip);
+
+/// What CTAs of a launch cost, in clocks of an SM.
+struct CtaClocks {
+    double shared;  ///< of its pipes, for each CTA
+    double alone;   ///< of a CTA that has the SM to itself
+};
+/// Seconds of `ctas` CTAs of which `resident` share an SM, wave by wave.
+double wave_seconds(const CtaClocks& clocks, int64_t ctas, int64_t resident, const conv::Chip& chip);
+
 /// Seconds that the problem takes with that tile: waves of CTAs that share the pipes of their SM, with constants fitted
 /// to measurements on an H200.
 double conv_seconds(const ConvConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);

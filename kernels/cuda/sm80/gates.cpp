@@ -1,3 +1,4 @@
+#include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
 #include <kinetograph/kernels/cuda/sm80/gates.hpp>
 
@@ -17,6 +18,21 @@ constexpr Gate kImplicitGemm[] = {
      [](const Subject& s) {
          return std::to_string(s.problem.filter.q) + "; there is room for " + std::to_string(kMaxConvFrameTaps);
      }},
+};
+
+constexpr Gate kWinograd[] = {
+    kSinceSm80,
+    conv::kBf16OrF16,
+    conv::kUnscaled,
+    conv::kUngrouped,
+    conv::kNoUpsampling,
+    {"input channels a multiple of 8", [](const Subject& s) { return s.problem.c_in % 8 == 0; },
+     [](const Subject& s) { return std::to_string(s.problem.c_in); }},
+    conv::kStride1,
+    conv::kDilation1,
+    conv::kTaps3x3x3,
+    conv::kPaddedByTwoFrames,
+    conv::kTwoFrames,
 };
 
 constexpr Gate kQSlice[] = {
@@ -46,6 +62,7 @@ constexpr Gate kIm2col[] = {kSinceSm80, conv::kBf16OrF16, conv::kUnscaled};
 }  // namespace
 
 std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate> winograd_gates() { return kWinograd; }
 std::span<const Gate> q_slice_gates() { return kQSlice; }
 std::span<const Gate> im2col_gates() { return kIm2col; }
 

@@ -11,6 +11,7 @@ inline constexpr conv::Gate kSinceSm80{"a CUDA device since sm_80",
                                        [](const conv::Subject& s) { return conv::met_chip(s, "cuda"); }};
 
 std::span<const conv::Gate> implicit_gemm_gates();
+std::span<const conv::Gate> winograd_gates();
 /// Stride, dilation and padding for which a 3-D convolution is a sum of 2-D ones, and channels that fill whole blocks
 /// of the kernel's loop.
 std::span<const conv::Gate> q_slice_gates();

@@ -55,6 +55,20 @@ std::vector<std::byte> pack_filter(const ConvProblem& p, std::span<const float> 
     return packed;
 }
 
+std::vector<float> winograd_filter(const ConvProblem& p, std::span<const float> filter) {
+    const auto image = static_cast<size_t>(p.filter.r * p.filter.s), rows = static_cast<size_t>(p.filter.k * p.c_in);
+    std::vector<float> all(rows * 4 * image);
+    for (size_t row = 0; row < rows; ++row) {
+        for (size_t tap = 0; tap < image; ++tap) {
+            const float* g = filter.data() + row * 3 * image + tap;
+            const float g0 = g[0], g1 = g[image], g2 = g[2 * image];
+            const float products[] = {g0, g2, g0 + g1 + g2, g0 - g1 + g2};
+            for (size_t i = 0; i < 4; ++i) all[(row * 4 + i) * image + tap] = products[i] / 2;
+        }
+    }
+    return all;
+}
+
 std::vector<float> slice_filter(const ConvProblem& p, std::span<const float> filter, int64_t q) {
     const int64_t taps = p.filter.r * p.filter.s, rows = p.filter.k * p.c_in;
     std::vector<float> slice;

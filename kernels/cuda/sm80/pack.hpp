@@ -17,6 +17,10 @@ int64_t packed_filter_bytes(const conv::ConvProblem& problem);
 ///          in fp32 and rounded once.
 std::vector<std::byte> pack_filter(const conv::ConvProblem& problem, std::span<const float> filter);
 
+/// [k][c][3][r][s] to [k][c][4][r][s]: halves of g0, g2, g0 + g1 + g2 and g0 - g1 + g2 in place of the taps g0, g1, g2
+/// in time, the filters of F(2,3) along time in the order in which kernels use them.
+std::vector<float> winograd_filter(const conv::ConvProblem& problem, std::span<const float> filter);
+
 /// [k][c][q][r][s] to [k][c][r][s] of temporal tap `q`.
 std::vector<float> slice_filter(const conv::ConvProblem& problem, std::span<const float> filter, int64_t q);
 

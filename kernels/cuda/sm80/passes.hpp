@@ -9,10 +9,10 @@
 namespace kinetograph::sm80 {
 
 /// Appends a pass over any number of frames: launches of `kernel`, each over as many frames as params.frames holds,
-/// which this function fills in. `shape(frames)` is the launch over that many.
-template <class Params, class Shape>
-void append_pass(std::vector<conv::ConvStep>& steps, uint32_t kernel, Params params,
-                 std::span<const std::byte* const> input, std::span<std::byte* const> output, const Shape& shape) {
+/// which this function fills in. `shape(frames)` is the launch over that many. Step: conv::ConvStep or ConvLaunch.
+template <class Step, class Params, class Shape>
+void append_pass(std::vector<Step>& steps, uint32_t kernel, Params params, std::span<const std::byte* const> input,
+                 std::span<std::byte* const> output, const Shape& shape) {
     for (size_t first = 0; first < input.size(); first += kMaxPassFrames) {
         const size_t count = std::min<size_t>(kMaxPassFrames, input.size() - first);
         params.frames = {};

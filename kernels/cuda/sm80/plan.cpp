@@ -7,6 +7,7 @@
 #include <kinetograph/kernels/cuda/sm80/implicit_gemm_plan.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/cuda/sm80/winograd_plan.hpp>
 
 namespace kinetograph::sm80 {
 namespace {
@@ -21,7 +22,51 @@ using conv::ParameterAddresses;
 uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
 int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
 
-/// All parameters except the frames.
+/// The input frames under the taps of output frame `frame`; null for taps in the padding.
+void place_taps(const ConvProblem& p, std::span<const std::byte* const> input, int64_t frame, const void** taps) {
+    const int64_t sample = frame / p.d_out(), t = frame % p.d_out();
+    for (int64_t q = 0; q < p.filter.q; ++q) {
+        const int64_t from = conv::input_frame(p, t, q);
+        taps[q] = from < 0 || from >= p.d ? nullptr : input[static_cast<size_t>(sample * p.d + from)];
+    }
+}
+
+ConvPlan plan_fused_q_slice(const ConvProblem& problem, const Chip& chip) {
+    return plan_q_slice(problem, chip, QSliceForm::FusedSums);
+}
+ConvPlan plan_rounded_q_slice(const ConvProblem& problem, const Chip& chip) {
+    return plan_q_slice(problem, chip, QSliceForm::RoundedSlices);
+}
+
+}  // namespace
+
+std::span<const conv::ConvMethod> methods() {
+    static const conv::ConvMethod kMethods[] = {
+        {"implicit-gemm-sm80", "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place",
+         implicit_gemm_gates(), plan_implicit_gemm},
+        {"winograd-time-sm80",
+         "two frames at once with two thirds of their multiplications on any NVIDIA GPU since sm_80", winograd_gates(),
+         plan_winograd, conv::Rounding::Operands},
+        {"q-slice-sm80", "a 2-D implicit GEMM a temporal tap, its epilogue adding fp32 sums", q_slice_gates(),
+         plan_fused_q_slice},
+        {"q-slice-rounded-sm80", "a 2-D implicit GEMM a temporal tap, its bf16 results added by a pass",
+         q_slice_gates(), plan_rounded_q_slice, conv::Rounding::Between},
+        {"im2col-sm80", "a matrix of all taps and its product on any NVIDIA GPU since sm_80", im2col_gates(),
+         plan_im2col},
+    };
+    return kMethods;
+}
+
+std::span<const conv::KnownDevice> devices() {
+    static constexpr conv::KnownDevice kDevices[] = {
+        {"cuda", "sm_80", "NVIDIA A100", 80ULL << 30U, 108, 163 << 10U, 1.41e9, 2.0e12},
+        {"cuda", "sm_86", "NVIDIA GeForce RTX 3090", 24ULL << 30U, 82, 99 << 10U, 1.7e9, 0.94e12},
+        {"cuda", "sm_89", "NVIDIA GeForce RTX 4090", 24ULL << 30U, 128, 99 << 10U, 2.52e9, 1.01e12},
+        {"cuda", "sm_120", "NVIDIA GeForce RTX 5090", 32ULL << 30U, 170, 99 << 10U, 2.41e9, 1.79e12},
+    };
+    return kDevices;
+}
+
 ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const ParameterAddresses& parameters) {
     const Upsample upsample = upsample_of(p);
     const bool sub_pixel = upsample == Upsample::SubPixel;
@@ -53,48 +98,6 @@ ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const Pa
     params.beta = p.beta;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.filter.k));
     return params;
-}
-
-/// The input frames under the taps of output frame `frame`; null for taps in the padding.
-void place_taps(const ConvProblem& p, std::span<const std::byte* const> input, int64_t frame, const void** taps) {
-    const int64_t sample = frame / p.d_out(), t = frame % p.d_out();
-    for (int64_t q = 0; q < p.filter.q; ++q) {
-        const int64_t from = conv::input_frame(p, t, q);
-        taps[q] = from < 0 || from >= p.d ? nullptr : input[static_cast<size_t>(sample * p.d + from)];
-    }
-}
-
-ConvPlan plan_fused_q_slice(const ConvProblem& problem, const Chip& chip) {
-    return plan_q_slice(problem, chip, QSliceForm::FusedSums);
-}
-ConvPlan plan_rounded_q_slice(const ConvProblem& problem, const Chip& chip) {
-    return plan_q_slice(problem, chip, QSliceForm::RoundedSlices);
-}
-
-}  // namespace
-
-std::span<const conv::ConvMethod> methods() {
-    static const conv::ConvMethod kMethods[] = {
-        {"implicit-gemm-sm80", "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place",
-         implicit_gemm_gates(), plan_implicit_gemm},
-        {"q-slice-sm80", "a 2-D implicit GEMM a temporal tap, its epilogue adding fp32 sums", q_slice_gates(),
-         plan_fused_q_slice},
-        {"q-slice-rounded-sm80", "a 2-D implicit GEMM a temporal tap, its bf16 results added by a pass",
-         q_slice_gates(), plan_rounded_q_slice, conv::Rounding::Between},
-        {"im2col-sm80", "a matrix of all taps and its product on any NVIDIA GPU since sm_80", im2col_gates(),
-         plan_im2col},
-    };
-    return kMethods;
-}
-
-std::span<const conv::KnownDevice> devices() {
-    static constexpr conv::KnownDevice kDevices[] = {
-        {"cuda", "sm_80", "NVIDIA A100", 80ULL << 30U, 108, 163 << 10U, 1.41e9, 2.0e12},
-        {"cuda", "sm_86", "NVIDIA GeForce RTX 3090", 24ULL << 30U, 82, 99 << 10U, 1.7e9, 0.94e12},
-        {"cuda", "sm_89", "NVIDIA GeForce RTX 4090", 24ULL << 30U, 128, 99 << 10U, 2.52e9, 1.01e12},
-        {"cuda", "sm_120", "NVIDIA GeForce RTX 5090", 32ULL << 30U, 170, 99 << 10U, 2.41e9, 1.79e12},
-    };
-    return kDevices;
 }
 
 std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,

@@ -4,12 +4,18 @@
 #include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
 
-/// The convolutions of this folder as plans. Pure host code.
+/// The convolutions and the attention of this folder as plans. Pure host code.
 namespace kinetograph::sm80 {
 
-/// implicit-gemm-sm80, q-slice-sm80, q-slice-rounded-sm80, im2col-sm80.
+/// implicit-gemm-sm80, winograd-time-sm80 (winograd_plan.hpp), q-slice-sm80, q-slice-rounded-sm80, im2col-sm80.
 std::span<const conv::ConvMethod> methods();
+/// mma-sm80.
+std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
+
+/// All parameters of a launch except its frames.
+ConvParams shape_params(const ConvConfig& config, const conv::ConvProblem& problem,
+                        const conv::ParameterAddresses& parameters);
 
 /// One launch of ConvKernel for `problem` in that tile; several, in any order, if its frames do not fit into one
 /// launch's parameters; none if it is empty. The tile must fit (cost.hpp). `addend`: fp32 frames that are added to the

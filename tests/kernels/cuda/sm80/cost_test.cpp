@@ -17,6 +17,8 @@ std::string_view chosen(const ConvProblem& problem, const Epilogue& epilogue = {
 TEST(ConvTiles, LayersOfADecoderTakeTheTileThatWastesNothing) {
     EXPECT_EQ(chosen(same2d(1, 704, 1280, 96, 96, 3, 3)), "sm80_conv_bf16_128x96");
     EXPECT_EQ(chosen(same2d(1, 352, 640, 192, 192, 3, 3)), "sm80_conv_bf16_128x96");
+    EXPECT_EQ(chosen(same2d(1, 352, 640, 48, 48, 3, 3)), "sm80_conv_bf16_128x48");
+    EXPECT_EQ(chosen(same2d(1, 704, 1280, 24, 24, 3, 3)), "sm80_conv_bf16_128x32");
     EXPECT_EQ(chosen(same2d(1, 704, 1280, 96, 3, 3, 3)), "sm80_conv_bf16_128x16");
 }
 TEST(ConvTiles, SmallLayersTakeSmallTilesSoThatEverySmHasWork) {
@@ -42,7 +44,7 @@ TEST(ConvTiles, ANormNeedsAllChannelsInOneTile) {
 /// A norm adds squares in an order that depends on the tile's width. If the width depended on the number of frames, so
 /// would the last bits of the results.
 TEST(ConvTiles, ANormsTileIsAsWideForAnyNumberOfFrames) {
-    for (const int64_t channels : {32, 64, 96, 128, 192}) {
+    for (const int64_t channels : {24, 32, 48, 64, 96, 128, 192}) {
         std::set<uint32_t> widths;
         for (const int64_t frames : {1, 2, 4, 8})
             for (const int64_t rows : {8, 44, 704}) {

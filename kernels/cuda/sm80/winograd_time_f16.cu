@@ -1,0 +1,3 @@
+#include "winograd_entry.cuh"
+
+KG_SM80_WINOGRAD_CONFIGS_F16(KG_SM80_WINOGRAD_ENTRY)
