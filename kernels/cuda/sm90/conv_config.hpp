@@ -42,10 +42,16 @@ KG_HOST_DEVICE uint32_t input_stage_bytes(const ConvConfig& c) { return (halo_by
 KG_HOST_DEVICE uint32_t filter_stage_bytes(const ConvConfig& c) { return c.stage_taps * c.bn * row_bytes(c); }
 /// Filter stages of one block of K: all its taps.
 KG_HOST_DEVICE uint32_t tap_groups(const ConvConfig& c) { return c.side * c.side / c.stage_taps; }
-/// One block's results on their way out: 64 pixels of bn channels, in pieces of one swizzle span.
-KG_HOST_DEVICE uint32_t staging_bytes(const ConvConfig& c) { return kBlockPixels * c.bn * 2; }
-KG_HOST_DEVICE uint32_t piece_channels(const ConvConfig& c) { return c.bn % 64 == 0 ? 64 : 32; }
-KG_HOST_DEVICE uint32_t staging_pieces(const ConvConfig& c) { return c.bn / piece_channels(c); }
+/// One block's results on their way out: 64 pixels of bn channels, in pieces of one swizzle span. 48 channels are most
+/// of one piece, whose rest TMA clips: no problem of such a tile has more filters.
+KG_HOST_DEVICE uint32_t piece_channels(const ConvConfig& c) { return c.bn % 64 == 32 ? 32 : 64; }
+KG_HOST_DEVICE bool has_part_of_a_piece(const ConvConfig& c) { return c.bn % piece_channels(c) != 0; }
+KG_HOST_DEVICE uint32_t staging_pieces(const ConvConfig& c) {
+    return (c.bn + piece_channels(c) - 1) / piece_channels(c);
+}
+KG_HOST_DEVICE uint32_t staging_bytes(const ConvConfig& c) {
+    return kBlockPixels * staging_pieces(c) * piece_channels(c) * 2;
+}
 KG_HOST_DEVICE isa::Swizzle staging_swizzle(const ConvConfig& c) {
     return piece_channels(c) == 64 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
 }
@@ -62,7 +68,8 @@ struct CheckedConvConfig {
     static constexpr ConvConfig c = kConfig;
     static_assert(c.element == Element::BF16 || c.element == Element::F16, "16-bit elements");
     static_assert(c.channels == 32 || c.channels == 64, "a block of K is one span of the 64- or 128-byte swizzle");
-    static_assert(c.bn % 32 == 0 && c.bn <= 256, "results leave in whole pieces");
+    static_assert(c.bn % 16 == 0 && c.bn <= 256, "filters of one wgmma");
+    static_assert(!has_part_of_a_piece(c) || staging_pieces(c) == 1, "results leave in whole pieces, or in one");
     static_assert(blocks(c) * c.bn / 2 <= 192, "more accumulators than a thread has registers for");
     static_assert(c.side >= 1 && c.side <= 3, "1, 2 or 3 taps a side");
     static_assert(c.side * c.side % c.stage_taps == 0, "a block of K is whole filter stages");

@@ -30,6 +30,8 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
 #define KG_SM90_TILE(X, word, element, name, ...) \
     X(sm90_conv_##word##_##name, tile_config(Element::element, __VA_ARGS__))
 #define KG_SM90_TILES(X, word, element)                              \
+    KG_SM90_TILE(X, word, element, n32_32x16_3_32, 32, 4, 2, 3, 32)  \
+    KG_SM90_TILE(X, word, element, n48_32x16_3_32, 48, 4, 2, 3, 32)  \
     KG_SM90_TILE(X, word, element, n64_8x40_3_64, 64, 1, 5, 3, 64)   \
     KG_SM90_TILE(X, word, element, n64_32x8_3_32, 64, 4, 1, 3, 32)   \
     KG_SM90_TILE(X, word, element, n96_32x8_3_32, 96, 4, 1, 3, 32)   \
@@ -38,6 +40,9 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
     KG_SM90_TILE(X, word, element, n128_24x8_3_64, 128, 3, 1, 3, 64) \
     KG_SM90_TILE(X, word, element, n128_16x8_3_32, 128, 2, 1, 3, 32) \
     KG_SM90_TILE(X, word, element, n192_16x8_3_64, 192, 2, 1, 3, 64) \
+    KG_SM90_TILE(X, word, element, n32_32x16_2_32, 32, 4, 2, 2, 32)  \
+    KG_SM90_TILE(X, word, element, n48_32x16_2_32, 48, 4, 2, 2, 32)  \
+    KG_SM90_TILE(X, word, element, n64_32x8_2_64, 64, 4, 1, 2, 64)   \
     KG_SM90_TILE(X, word, element, n96_32x8_2_64, 96, 4, 1, 2, 64)   \
     KG_SM90_TILE(X, word, element, n96_32x8_2_32, 96, 4, 1, 2, 32)   \
     KG_SM90_TILE(X, word, element, n192_16x8_2_64, 192, 2, 1, 2, 64) \

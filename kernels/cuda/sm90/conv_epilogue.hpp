@@ -63,6 +63,7 @@ class EpilogueRole {
 
   private:
     static constexpr uint32_t kPieceRow = piece_channels(c) * 2, kPieceBytes = kBlockPixels * kPieceRow;
+    static constexpr uint32_t kStaged = staging_pieces(c) * piece_channels(c);  ///< channels; TMA clips those past bn
     static constexpr uint32_t kGroups = c.bn / 8;  ///< groups of 8 channels: four accumulators of a thread
     static constexpr uint32_t kLoadGroups = 4;     ///< whose bias, gamma or residual is loaded at once
     static constexpr uint32_t kSpare = blocks(c);
@@ -166,6 +167,8 @@ class EpilogueRole {
         KG_UNROLL
         for (uint32_t i = 0; i < c.bn / 2; i += 2)
             isa::store_shared(staged(buffer, first, i), isa::pack_word<kValue>(sums + i));
+        KG_UNROLL
+        for (uint32_t i = c.bn / 2; i < kStaged / 2; i += 2) isa::store_shared(staged(buffer, first, i), 0u);
     }
 
     /// A pixel's channels lie in the four lanes that share lane / 4.

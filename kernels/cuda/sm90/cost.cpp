@@ -20,6 +20,10 @@ constexpr double kLaunchSeconds = 4e-6;
 // Clocks of an epilogue for each filter of a block.
 constexpr double kStoreClocks = 15, kNormClocks = 17, kResidualClocks = 3;
 
+/// Clocks of a product of 64 pixels, 16 channels and bn filters: its multiplications, or its operands out of shared
+/// memory at 128 bytes a clock.
+double product_clocks(const ConvConfig& c) { return std::max(c.bn / 2.0, (kBlockPixels + c.bn) * 16 * 2 / 128.0); }
+
 int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 int64_t side_of(const conv::ConvProblem& p) { return p.upsample ? 2 : p.filter.r; }
@@ -59,7 +63,7 @@ double launch_seconds(double clocks, const conv::ConvProblem& p, const conv::Chi
 double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {
     const int64_t side = side_of(p);
     const int64_t steps = p.filter.q * side * side * ceil_div(p.c_in, c.channels) * (c.channels / 16);
-    const double products = static_cast<double>(steps) * blocks(c) * c.bn / 2 / kIssueEfficiency;
+    const double products = static_cast<double>(steps) * blocks(c) * product_clocks(c) / kIssueEfficiency;
     const double epilogue = epilogue_clocks(c, p);
     // The two warpgroups overlap: a tile takes the longer of its halves, the last one both.
     const auto turns = static_cast<double>(ceil_div(conv_tiles(c, p), std::max<int64_t>(chip.compute_units, 1)));
@@ -69,7 +73,7 @@ double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv:
 bool fits(const ConvConfig& c, const conv::ConvProblem& p) {
     const int64_t channels = p.c_in % 64 == 0 ? 64 : 32;
     return c.element == p.dtype && c.side == side_of(p) && c.channels == channels &&
-           (p.norm == conv::Norm::None || c.bn >= p.filter.k);
+           (c.bn >= p.filter.k || (p.norm == conv::Norm::None && !has_part_of_a_piece(c)));
 }
 
 const NamedConvConfig* choose_config(const conv::ConvProblem& problem, const conv::Chip& chip) {

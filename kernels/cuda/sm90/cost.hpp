@@ -32,8 +32,8 @@ double launch_seconds(double clocks, const conv::ConvProblem& problem, const con
 /// its traffic; by constants that were fitted to measurements on an H200.
 double conv_seconds(const ConvConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// Whether that tile can do it: its element, its taps, its blocks of channels, and for a norm all filters. Blocks of
-/// channels follow from c_in alone, so that every tile adds in the same order.
+/// Whether that tile can do it: its element, its taps, its blocks of channels, and all filters for a norm or if it has
+/// part of a piece. Blocks of channels follow from c_in alone, so that every tile adds in the same order.
 bool fits(const ConvConfig& config, const conv::ConvProblem& problem);
 
 /// The cheapest tile that fits; null if none does.

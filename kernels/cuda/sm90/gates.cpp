@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/gates.hpp>
@@ -71,19 +71,8 @@ constexpr Gate kWinograd[] = {
     kOutputChannels,
     conv::kStride1,
     conv::kDilation1,
-    {"3x3x3 taps",
-     [](const Subject& s) {
-         const conv::Filter& f = s.problem.filter;
-         return f.q == 3 && f.r == 3 && f.s == 3;
-     },
-     [](const Subject& s) {
-         const conv::Filter& f = s.problem.filter;
-         return std::to_string(f.q) + 'x' + std::to_string(f.r) + 'x' + std::to_string(f.s);
-     }},
-    // So that every pair of frames meets an input frame.
-    {"at most two frames of padding on either side",
-     [](const Subject& s) { return s.problem.pad.front <= 2 && s.problem.pad.back <= 2; },
-     [](const Subject& s) { return std::to_string(std::max(s.problem.pad.front, s.problem.pad.back)); }},
+    conv::kTaps3x3x3,
+    conv::kPaddedByTwoFrames,
     conv::kTwoFrames,
 };
 
@@ -102,9 +91,8 @@ constexpr Gate kNarrowGemm[] = {
     conv::kDilation1,
     kTaps,
     kTemporalTaps,
-    {"neither residual nor norm",
-     [](const Subject& s) { return !s.problem.residual && s.problem.norm == conv::Norm::None; },
-     [](const Subject& s) { return std::string(s.problem.residual ? "a residual" : "a norm"); }},
+    {"no norm", [](const Subject& s) { return s.problem.norm == conv::Norm::None; },
+     [](const Subject&) { return std::string("a norm"); }},
 };
 
 }  // namespace

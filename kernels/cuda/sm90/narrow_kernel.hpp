@@ -172,9 +172,19 @@ struct NarrowConvKernel {
                     const uint32_t pixel = (y + tap / kSide) * kNarrowRowPixels + x + tap % kSide + kShift;
                     sum += isa::load_shared(&smem.y[tap * p.c_out + k][pixel]);
                 }
-                store(p, at.frame, first + k, p.silu != 0 ? isa::silu(sum) : p.relu != 0 ? isa::relu(sum) : sum);
+                if (p.silu != 0) sum = isa::silu(sum);
+                if (p.residual[at.frame] != nullptr) sum += p.beta * residual(p, at.frame, first + k);
+                store(p, at.frame, first + k, p.relu != 0 ? isa::relu(sum) : sum);
             }
         }
+    }
+
+    KG_DEVICE static float residual(const NarrowConvParams& p, uint32_t frame, size_t element) {
+        const void* from = p.residual[frame];
+        if (p.float32 != 0) return isa::load_global<float>(static_cast<const float*>(from) + element);
+        float both[2];
+        isa::unpack_word<kElement>(isa::load_global<uint16_t>(static_cast<const uint16_t*>(from) + element), both);
+        return both[0];
     }
 
     KG_DEVICE static void store(const NarrowConvParams& p, uint32_t frame, size_t element, float value) {

@@ -6,9 +6,10 @@
 namespace kinetograph::sm90 {
 
 struct NarrowConvParams {
-    isa::TensorMap input[kMaxInputs];  ///< {c_in, w, h} of one frame; box: kNarrowChannels of a tile's pixels
-    isa::TensorMap filter;             ///< {c_in, columns, q}; box: kNarrowChannels of all columns of one q
-    void* output[kMaxOutputs];         ///< [h_out, w_out, c_out]
+    isa::TensorMap input[kMaxInputs];   ///< {c_in, w, h} of one frame; box: kNarrowChannels of a tile's pixels
+    isa::TensorMap filter;              ///< {c_in, columns, q}; box: kNarrowChannels of all columns of one q
+    void* output[kMaxOutputs];          ///< [h_out, w_out, c_out]
+    const void* residual[kMaxOutputs];  ///< likewise, and may be the same; null: none
     FrameTaps taps[kMaxOutputs];
     const float* bias;  ///< [c_out], or null
     uint32_t frames;    ///< outputs
@@ -18,7 +19,8 @@ struct NarrowConvParams {
     uint32_t h_out, w_out;
     int32_t pad_top, pad_left;
     uint32_t silu, relu;  ///< 1: of the result
-    uint32_t float32;     ///< 1: the output is fp32; otherwise of the input's element
+    uint32_t float32;     ///< 1: output and residual are fp32; otherwise of the input's element
+    float beta;           ///< factor of the residual
 };
 static_assert(std::is_trivially_copyable_v<NarrowConvParams> && sizeof(NarrowConvParams) <= 4096);
 

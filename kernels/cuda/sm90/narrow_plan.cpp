@@ -45,8 +45,9 @@ double seconds_of(const ConvProblem& p, const conv::Chip& chip) {
     const auto tiles = static_cast<double>(tiles_x(p) * tiles_y(p) * p.frames_out());
     const auto blocks = static_cast<double>(p.filter.q * ceil_div(p.c_in, kNarrowChannels));
     const double cached = tiles * blocks * (kNarrowPixels + kNarrowColumns) * kNarrowChannels * 2;
-    const double moved = static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
-                         static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
+    const double moved =
+        static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
+        (p.residual ? 2.0 : 1.0) * static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
     return kLaunchSeconds + std::max(cached / kCacheBytesPerSecond, sm80::traffic_seconds(moved, chip));
 }
 
@@ -113,13 +114,17 @@ std::vector<ConvLaunch> narrow_launches(const ConvProblem& problem, const conv::
     common.silu = problem.activation == conv::Activation::Silu ? 1 : 0;
     common.relu = problem.activation == conv::Activation::Relu ? 1 : 0;
     common.float32 = problem.output_dtype == Element::F32 ? 1 : 0;
+    common.beta = problem.beta;
     for (const FrameRun& run : frame_runs(problem)) {
         NarrowConvParams params = common;
         params.frames = u32(run.count);
         std::copy(run.taps.begin(), run.taps.end(), params.taps);
         for (int64_t i = 0; i < run.inputs; ++i)
             params.input[i] = encode(input_map(problem, tensors.input[u64(run.first_input + i)]));
-        for (int64_t i = 0; i < run.count; ++i) params.output[i] = tensors.output[u64(run.first_output + i)];
+        for (int64_t i = 0; i < run.count; ++i) {
+            params.output[i] = tensors.output[u64(run.first_output + i)];
+            if (problem.residual) params.residual[i] = tensors.residual[u64(run.first_output + i)];
+        }
         launches.push_back({.grid = {std::min(params.tiles_x * params.tiles_y * params.frames, sms), 1, 1},
                             .threads = kThreads,
                             .shared_bytes = sizeof(NarrowSmem),

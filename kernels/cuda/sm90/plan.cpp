@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
@@ -6,7 +7,6 @@
 #include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
-#include <kinetograph/kernels/cuda/sm90/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_plan.hpp>
 
 namespace kinetograph::sm90 {
@@ -27,7 +27,7 @@ ConvPlan plan_implicit_gemm(const ConvProblem& problem, const Chip& chip) {
         in_tile.norm = conv::Norm::None;
         tile = choose_config(in_tile, chip);
     }
-    return plan_tiled(
+    return sm80::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile->kernel), problem.dtype == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16"},
          .seconds = conv_seconds(tile->config, in_tile, chip),

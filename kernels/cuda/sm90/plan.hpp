@@ -4,11 +4,13 @@
 #include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 
-/// The convolutions of this folder as plans. Pure host code.
+/// The convolutions and the attention of this folder as plans. Pure host code.
 namespace kinetograph::sm90 {
 
 /// implicit-gemm-sm90, winograd-time-sm90, narrow-gemm-sm90.
 std::span<const conv::ConvMethod> methods();
+/// wgmma-sm90.
+std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
 /// One launch of ConvKernel for `problem` in that tile; several if its frames do not fit into the parameters of one, in

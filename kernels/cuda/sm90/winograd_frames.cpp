@@ -29,9 +29,9 @@ std::vector<PairRun> pair_runs(const conv::ConvProblem& p) {
             run.first_output = sample * frames + t;
             run.outputs = last + 1 - t;
             const int64_t first = std::clamp<int64_t>(conv::input_frame(p, t, 0), 0, p.d);
-            const int64_t behind = std::clamp(conv::input_frame(p, last, p.filter.q - 1) + 1, first, p.d);
+            const int64_t after = std::clamp(conv::input_frame(p, last, p.filter.q - 1) + 1, first, p.d);
             run.first_input = sample * p.d + first;
-            run.inputs = behind - first;
+            run.inputs = after - first;
             run.pairs = static_cast<uint32_t>(end - begin);
             for (int64_t i = 0; i < end - begin; ++i) {
                 const int64_t at = 2 * (begin + i);

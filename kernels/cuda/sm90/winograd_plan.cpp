@@ -3,10 +3,10 @@
 #include <cstring>
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
-#include <kinetograph/kernels/cuda/sm90/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_configs.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_frames.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_plan.hpp>
@@ -31,22 +31,6 @@ int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 bool fits(const WinogradConfig& c, const ConvProblem& p) {
     return c.element == p.dtype && (p.norm == conv::Norm::None || c.bn >= p.filter.k);
-}
-
-/// [k][c_in][3] of taps in time to [k][c_in][4] of the transform's, each a 3x3 image of taps.
-std::vector<float> transformed(const ConvProblem& p, std::span<const float> filter) {
-    constexpr size_t kImage = 9;
-    const auto rows = static_cast<size_t>(p.filter.k * p.c_in);
-    std::vector<float> all(rows * 4 * kImage);
-    for (size_t row = 0; row < rows; ++row) {
-        for (size_t tap = 0; tap < kImage; ++tap) {
-            const float* g = filter.data() + row * 3 * kImage + tap;
-            const float g0 = g[0], g1 = g[kImage], g2 = g[2 * kImage];
-            const float products[] = {g0, g2, g0 + g1 + g2, g0 - g1 + g2};
-            for (size_t i = 0; i < 4; ++i) all[(row * 4 + i) * kImage + tap] = products[i] / 2;
-        }
-    }
-    return all;
 }
 
 int64_t channel_blocks(const ConvProblem& p) { return ceil_div(p.c_in, kBlockChannels); }
@@ -123,7 +107,8 @@ conv::PackedParameters pack_winograd(const WinogradConfig& config, const ConvPro
                                      const conv::ConvParameters& parameters) {
     ConvProblem of_four_taps = problem;
     of_four_taps.filter.q = 4;
-    const std::vector<std::byte> rows = sm80::pack_filter(of_four_taps, transformed(problem, parameters.filter));
+    const std::vector<std::byte> rows =
+        sm80::pack_filter(of_four_taps, sm80::winograd_filter(problem, parameters.filter));
     return pack_with_filter(in_blocks(filter_strides(config, problem), problem, rows), parameters);
 }
 
@@ -161,21 +146,22 @@ conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip)
         in_tile.norm = conv::Norm::None;
         tile = choose_winograd_config(in_tile, chip);
     }
-    return plan_tiled(problem, chip,
-                      {.kernel = {std::string(tile->kernel),
-                                  problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
-                       .seconds = winograd_seconds(tile->config, in_tile, chip),
-                       .packing = {std::string(tile->config.consumers == Consumers::InTurn ? "C4RSKc" : "K4RSC") +
-                                       " of F(2,3) along time, " + element_name(problem.dtype) + ", channels padded",
-                                   [problem, config = tile->config](const conv::ConvParameters& given) {
-                                       return pack_winograd(config, problem, given);
-                                   }},
-                       .problem = in_tile,
-                       .launches = [config = tile->config, sms = chip.compute_units](
-                                       const ConvProblem& p, const conv::ConvTensors& tensors,
-                                       const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
-                           return winograd_launches(config, p, tensors, parameters, sms, encode);
-                       }});
+    return sm80::plan_tiled(
+        problem, chip,
+        {.kernel = {std::string(tile->kernel),
+                    problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
+         .seconds = winograd_seconds(tile->config, in_tile, chip),
+         .packing = {std::string(tile->config.consumers == Consumers::InTurn ? "C4RSKc" : "K4RSC") +
+                         " of F(2,3) along time, " + element_name(problem.dtype) + ", channels padded",
+                     [problem, config = tile->config](const conv::ConvParameters& given) {
+                         return pack_winograd(config, problem, given);
+                     }},
+         .problem = in_tile,
+         .launches = [config = tile->config, sms = chip.compute_units](
+                         const ConvProblem& p, const conv::ConvTensors& tensors,
+                         const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
+             return winograd_launches(config, p, tensors, parameters, sms, encode);
+         }});
 }
 
 }  // namespace kinetograph::sm90

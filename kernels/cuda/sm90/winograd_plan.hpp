@@ -20,8 +20,7 @@ double winograd_seconds(const WinogradConfig& config, const conv::ConvProblem& p
 const NamedWinogradConfig* choose_winograd_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// Filter [k][c_in][3][3][3] as [block of 32 channels][4][3][3][k][32], for tiles that take turns, or
-/// [k][4][3][3][blocks of 32 channels]: halves of g0, g2, g0 + g1 + g2 and g0 - g1 + g2 in place of the taps g0, g1, g2
-/// in time, summed in fp32 and rounded once; bias and gamma as pack_parameters.
+/// [k][4][3][3][blocks of 32 channels]: of sm80::winograd_filter, rounded once; bias and gamma as pack_parameters.
 conv::PackedParameters pack_winograd(const WinogradConfig& config, const conv::ConvProblem& problem,
                                      const conv::ConvParameters& parameters);
 

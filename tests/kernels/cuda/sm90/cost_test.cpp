@@ -47,6 +47,30 @@ TEST(Sm90Cost, ChoosesTheFastestTileOfEveryLayerAndPredictsItWithinAQuarter) {
     }
 }
 
+/// Layers of LightVAE and of the small decoders.
+TEST(Sm90Cost, NarrowLayersTakeTilesAsNarrowAsTheyAre) {
+    const conv::Chip h200 = chip_of_sms(132);
+    const auto chosen = [&](const ConvProblem& p) { return choose_config(p, h200)->kernel; };
+    EXPECT_EQ(chosen(causal3d(6, 704, 1280, 24, 24, 3, 3)), "sm90_conv_bf16_n32_32x16_3_32");
+    EXPECT_EQ(chosen(with(causal3d(6, 704, 1280, 24, 24, 3, 3), Norm::Beside, true)), "sm90_conv_bf16_n32_32x16_3_32");
+    EXPECT_EQ(chosen(with(causal3d(6, 352, 640, 48, 48, 3, 3), Norm::Instead, false)), "sm90_conv_bf16_n48_32x16_3_32");
+    EXPECT_EQ(chosen(upsampled(same2d(4, 352, 640, 48, 24, 3, 3))), "sm90_conv_bf16_n32_32x16_2_32");
+    EXPECT_EQ(chosen(upsampled(same2d(4, 176, 320, 96, 48, 3, 3))), "sm90_conv_bf16_n48_32x16_2_32");
+    ConvProblem grown = same2d(2, 352, 640, 64, 64, 3, 3);
+    grown.upsample = true;
+    EXPECT_EQ(chosen(grown), "sm90_conv_bf16_n64_32x8_2_64");
+}
+
+/// Its pieces would overlap.
+TEST(Sm90Cost, ATileOf48FiltersTakesNoProblemOfMore) {
+    for (const NamedConvConfig& named : conv_configs()) {
+        const bool refuses = named.config.bn == 48;
+        EXPECT_FALSE(refuses && fits(named.config, same2d(1, 64, 64, 96, 96, 3, 3))) << named.kernel;
+    }
+    EXPECT_EQ(choose_config(same2d(1, 704, 1280, 96, 96, 3, 3), chip_of_sms(132))->kernel,
+              "sm90_conv_bf16_n96_32x8_3_32");
+}
+
 TEST(Sm90Cost, NoTileHoldsMoreChannelsForANormThanTheWidest) {
     EXPECT_NE(choose_config(with(same2d(1, 8, 8, 64, 192, 3, 3), Norm::Beside, false), chip_of_sms(132)), nullptr);
     EXPECT_EQ(choose_config(with(same2d(1, 8, 8, 64, 200, 3, 3), Norm::Beside, false), chip_of_sms(132)), nullptr);

@@ -32,6 +32,9 @@ TEST_P(RandomNarrowConv, AgreesWithFp64) {
         conv.shape.dtype = pick({0, 1}) != 0 ? Element::F16 : Element::BF16;
         conv.numbers = static_cast<Numbers>(dice() % 3);
         conv.bias = pick({0, 1}) != 0;
+        conv.residual = pick({0, 1}) != 0;
+        conv.epilogue.beta = 0.5F;
+        conv.shape.pad.back = conv.shape.filter.q > 1 ? pick({0, 1}) : 0;
         conv.epilogue.silu = pick({0, 1}) != 0;
         conv.epilogue.relu = !conv.epilogue.silu && pick({0, 1}) != 0;
         conv.epilogue.float32 = pick({0, 1}) != 0;

@@ -54,7 +54,7 @@ TEST(Winograd, TheLastOfAnOddNumberOfFramesIsComputedAlone) {
     }
 }
 
-TEST(Winograd, FramesOfPaddingAreZerosInFrontAndBehind) {
+TEST(Winograd, FramesOfPaddingAreZerosBeforeAndAfter) {
     ConvCase conv{causal3d(2, 8, 8, 32, 32, 3, 3)};
     conv.numbers = Numbers::Integers;
     EXPECT_EQ(winograd_disagreement(conv), "");
