@@ -32,7 +32,8 @@ WORSE = {
     "norm": {"NORM_CYCLES": 1.2},
     "launch": {"LAUNCH": 1.2},
 }
-# Of a Wan 2.1 step besides its convolutions: the sections below the tables derive them.
+# Of a Wan 2.1 step besides its convolutions, at the page's rates: attention by what it reads from LDS in whole rounds of
+# workgroups, the ends by the bytes of latents in and float32 frames out.
 ATTENTION_US = {"832x480": 56, "1280x704": 287}
 ENDS_US = {"832x480": 5, "1280x704": 11}
 
@@ -86,40 +87,34 @@ def us(seconds):
 def kernel_text(layer):
     first, *after = layer.kernels.split(", then ")
     first = first.replace("_uniform", "")
-    normed = " + norm" if layer.norm or "rms_norm_bf16" in after else ""
-    return first + (" + join" if "join_sums_bf16" in after else "") + normed
+    normed = "+norm" if layer.norm or "rms_norm_bf16" in after else ""
+    return first.replace(" / ", "/") + ("+join" if "join_sums_bf16" in after else "") + normed
 
 
-def layers(of, family):
-    """A row a layer, with the predictions at both sizes."""
-    headings = ["first such layer", "launches", "channels", "taps"]
-    for size in SIZES:
-        headings += [f"{size}: kernel", "us", "passes us", "limit", "limit 20 % worse", "clock 20 % lower"]
-    rows = []
-    for pair in zip(*(of.steps[(family, size)] for size in SIZES)):
-        layer = pair[0]
-        row = [layer.name, str(layer.launches), f"{layer.c_in} > {layer.c_out}", "x".join(map(str, layer.taps))]
-        for layer in pair:
-            time, after = of.seconds(layer)
-            limit = of.limit(layer)
-            text = kernel_text(layer)
-            row += ['"' if layer is pair[1] and text == kernel_text(pair[0]) else text, us(time), us(after) if after else "", limit,
-                    us(sum(of.seconds(layer, limit))), us(sum(of.seconds(layer, "clock")))]
-        rows.append(row)
-    total = ["all", str(sum(layer.launches for layer in of.steps[(family, SIZES[0])])), "", ""]
-    for size in SIZES:
-        step = of.steps[(family, size)]
-        total += ["", us(sum(layer.launches * of.seconds(layer)[0] for layer in step)), us(sum(layer.launches * of.seconds(layer)[1] for layer in step)),
-                  "", us(sum(layer.launches * sum(of.seconds(layer, of.limit(layer))) for layer in step)), us(of.sum((family, size), "clock"))]
-    return headings, [*rows, total]
+def worse(of, layer):
+    """What the layer and its passes would take with the constant that it hangs on, and with the clock: "LDS:70 clock:71"."""
+    return " ".join(f"{constant.replace(' ', '-')}:{us(sum(of.seconds(layer, constant)))}" for constant in (of.limit(layer), "clock"))
 
 
 def wan21(of):
-    return layers(of, "wan2.1")
-
-
-def wan22(of):
-    return layers(of, "wan2.2")
+    """A row for all layers of the same shape, kernels and predictions at both sizes."""
+    headings = ["first such layer", "launches", "channels", "taps"]
+    for size in SIZES:
+        headings += [f"{size}: kernel", "us", "20 % worse"]
+    rows = []
+    for pair in zip(*(of.steps[("wan2.1", size)] for size in SIZES)):
+        layer = pair[0]
+        row = [layer.name, str(layer.launches), f"{layer.c_in}>{layer.c_out}", "x".join(map(str, layer.taps))]
+        for layer in pair:
+            time, after = of.seconds(layer)
+            text = kernel_text(layer)
+            row += ['"' if layer is pair[1] and text == kernel_text(pair[0]) else text, us(time) + (f"+{us(after)}" if after else ""), worse(of, layer)]
+        same = [other for other in rows if other[2:] == row[2:]]
+        if same:
+            same[0][1] = str(int(same[0][1]) + int(row[1]))
+        else:
+            rows.append(row)
+    return headings, rows
 
 
 def step(of):
@@ -132,15 +127,17 @@ def step(of):
     flops = {size: sum(layer.launches * layer.flops for layer in of.steps[("wan2.1", size)]) for size in SIZES}
     return ["a step, ms", *SIZES], [
         row("convolutions", lambda size: parts(size, 0)), row("passes that add parts and norm after them", lambda size: parts(size, 1)),
-        row("attention (below, LDS at 128 bytes a clock)", lambda size: 1e-6 * ATTENTION_US[size]),
+        row("attention (LDS at 128 bytes a clock)", lambda size: 1e-6 * ATTENTION_US[size]),
         row("latents in, float32 frames out", lambda size: 1e-6 * ENDS_US[size]),
         row("**sum**", lambda size: of.sum(("wan2.1", size)) + 1e-6 * (ATTENTION_US[size] + ENDS_US[size]), 1),
         row("the products alone, all matrix units", lambda size: flops[size] / (estimate.COMPUTE_UNITS * 4096 * estimate.CLOCK))]
 
 
 def sums(of):
-    return ["convolutions and passes after them, ms", "as assumed", *WORSE], [
-        [f"{family}, {size}", *(f"{1e3 * of.sum((family, size), worse):.1f}" for worse in ("", *WORSE))] for family, size in of.steps]
+    """Without the constants that move no sum by a hundredth."""
+    moving = [worse for worse in WORSE if any(of.sum(step, worse) > 1.01 * of.sum(step) for step in of.steps)]
+    return ["convolutions and passes after them, ms", "as assumed", *moving], [
+        [f"{family}, {size}", *(f"{1e3 * of.sum((family, size), worse):.1f}" for worse in ("", *moving))] for family, size in of.steps]
 
 
 def rows(of):
@@ -148,10 +145,14 @@ def rows(of):
 
 
 def loops(of):
-    return estimate.loops_table([kernel for kernel in of.kernels if kernel.loader in ("uniform", "chunks")])
+    """Of the kernels that the steps take, and of padded pixels."""
+    used = {estimate.kernel_of(layer) for layers in of.steps.values() for layer in layers}
+    headings, lines = estimate.loops_table([kernel for kernel in of.kernels if kernel.name in used or kernel.loader == "padded"])
+    kept = [at for at, heading in enumerate(headings) if heading not in ("products", "instructions", "waits", "cycles around")]
+    return [headings[at] for at in kept], [[line[at] for at in kept] for line in lines]
 
 
-TABLES = {"rows": rows, "wan21": wan21, "step": step, "sums": sums, "wan22": wan22, "loops": loops}
+TABLES = {"rows": rows, "wan21": wan21, "step": step, "sums": sums, "loops": loops}
 
 
 def markdown(headings, lines):

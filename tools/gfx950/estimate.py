@@ -240,7 +240,8 @@ def loop_seconds(images, pixels, c_in, c_out, taps, kernel, splits=1, norm=0):
     """Rounds of workgroups over the compute units."""
     bm, bn, bk = kernel.tile
     q, r, s = taps
-    trips = -(-(-(-q * -(-r * s * c_in // bk) // 2)) // splits)
+    blocks = r * s * -(-c_in // bk) if kernel.loader == "padded" else -(-r * s * c_in // bk)
+    trips = -(-(-(-q * blocks // 2)) // splits)
     workgroups = splits * images * -(-pixels // bm) * -(-c_out // bn)
     resident = len(kernel.trip_cycles)
     around = kernel.around + norm * bm * bn / 256 * NORM_CYCLES
@@ -349,7 +350,7 @@ def planner_of(build):
 
 def compiled(build, element, tools):
     """[(kernel, instructions), ...] of FourWaveConv's kernels for that element type."""
-    code = objects.read_code_object(os.path.join(build, "kernels", "hip", "gfx950", "gfx950", f"four_wave_conv_{element}.hsaco"))
+    code = objects.read_code_object(os.path.join(build, "kernels", "hip", "gfx950", f"four_wave_conv_{element}.hsaco"))
     disassembly = objects.disassemble(code, tools)
     return [(kernel, disassembly[kernel.name]) for kernel in code.kernels]
 

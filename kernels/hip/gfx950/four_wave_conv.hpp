@@ -48,6 +48,9 @@ class FourWaveConv {
   private:
     enum class Part : uint8_t { A0, A1, B0, B1 };  ///< a half of one operand's tile
     static constexpr uint32_t kM = Config::kTilesM, kN = Config::kTilesN, kProducts = Config::kProducts;
+    static constexpr uint32_t kTiles = kM * kN, kSlots = kTiles * kProducts,
+                              kHalf = (kSlots + 1) / 2;  ///< of a quadrant
+    using Loader = FourWaveConvLoader<Config>;
     using Fragment = std::conditional_t<Config::kFp8, isa::amd::Packed32, Packed16>;
 
     KG_DEVICE FourWaveConv(const FourWaveConvParams& params, const TilePlace& tile)
@@ -63,8 +66,15 @@ class FourWaveConv {
             const auto place_a = Config::kFault == ConvFault::WrongLaneMapping
                                      ? swizzled_chunk<Config::kChunks>(row, chunk ^ Lanes<uint32_t>(1u))
                                      : place;
-            fragment_a_[i] = (row + wave / Config::kWavesN * Config::kWaveRows) * Config::kRowBytes + place_a * 16u;
-            fragment_b_[i] = (row + wave % Config::kWavesN * Config::kWaveColumns) * Config::kRowBytes + place * 16u;
+            KG_UNROLL
+            for (uint32_t base = 0; base < kBases; ++base) {
+                fragment_a_[base][i] = (row + wave / Config::kWavesN * Config::kWaveRows) * Config::kRowBytes +
+                                       place_a * 16u + base * Config::kStageBytes;
+                fragment_b_[base][i] = (row + wave % Config::kWavesN * Config::kWaveColumns) * Config::kRowBytes +
+                                       place * 16u + base * Config::kStageBytes;
+                isa::amd::forget(fragment_a_[base][i]);
+                isa::amd::forget(fragment_b_[base][i]);
+            }
         }
         KG_UNROLL
         for (auto& half : sums_) {
@@ -119,7 +129,11 @@ class FourWaveConv {
 
     KG_DEVICE void load_all(Part part, uint32_t stage) {
         KG_UNROLL
-        for (uint32_t i = 0; i < loads_of(part); ++i) load(part, stage, i);
+        for (uint32_t i = 0; i < loads_of(part); ++i) {
+            aim(part, i);
+            leave_out(part, i);
+            load(part, stage, i);
+        }
     }
 
     /// One k block, in stage kStage: the table above.
@@ -131,41 +145,78 @@ class FourWaveConv {
         meet<kYounger, Config::kFault != ConvFault::NoBarrierBetweenStages>();
         multiply_quadrant<1, 0, Part::B1, Part::A0, kStage>(1 - kStage);
         multiply_quadrant<1, 1, Part::A1, Part::B0, kStage>(1 - kStage);
-        isa::amd::keep_lds_reads();
-        loader_.advance();
     }
 
     /// The products of quadrant (kI, kJ), and between them the loads of half kLoaded to stage kStage and the reads of
     /// half kRead from `stage`: both are spread over the products, the reads over the first half, so that they are done
-    /// when the quadrant that needs them begins.
+    /// when the quadrant that needs them begins. In the last quadrant so are the loads, and the second half advances to
+    /// the next k block. A product hides three instructions; more than that before one delays it.
     template <uint32_t kI, uint32_t kJ, Part kLoaded, Part kRead, uint32_t kStage>
     KG_DEVICE void multiply_quadrant(uint32_t stage) {
-        constexpr uint32_t kTiles = kM * kN, kSlots = kTiles * kProducts;
-        constexpr uint32_t kLoads = loads_of(kLoaded), kReads = reads_of(kRead), kReadSlots = (kSlots + 1) / 2;
+        constexpr bool kLast = kI == 1 && kJ == 1;
+        constexpr uint32_t kLoads = loads_of(kLoaded), kReads = reads_of(kRead), kLoadSlots = kLast ? kHalf : kSlots;
+        constexpr uint32_t kAimed = kLoadSlots >= 4 * kLoads ? 2 * kLoads : 0;
         KG_UNROLL
-        for (uint32_t slot = 0; slot < kSlots; ++slot) {
+        for (uint32_t slot = 0; slot < kLoadSlots; ++slot) {
             KG_UNROLL
-            for (uint32_t i = kReads * slot / kReadSlots; i < kReads * (slot + 1) / kReadSlots && i < kReads; ++i)
+            for (uint32_t i = (2 * kReads * slot + kHalf) / (2 * kHalf);
+                 i < (2 * kReads * (slot + 1) + kHalf) / (2 * kHalf) && i < kReads; ++i)
                 read(kRead, stage, i);
+            // Half a load's distance ahead of it, and a product later, if there are that many.
             KG_UNROLL
-            for (uint32_t i = kLoads * slot / kSlots; i < kLoads * (slot + 1) / kSlots; ++i) load(kLoaded, kStage, i);
-            const uint32_t product = slot / kTiles, m = slot % kTiles / kN, n = slot % kN;
-            // B is the first operand: the product is transposed, so a lane holds four channels of a pixel.
-            isa::amd::accumulate_product<Config::kType>(sums_[kI][kJ][m][n], b_[kJ][n][product], a_[kI][m][product]);
+            for (uint32_t i = (2 * kLoads * slot + kLoadSlots) / (2 * kLoadSlots);
+                 i < (2 * kLoads * (slot + 1) + kLoadSlots) / (2 * kLoadSlots); ++i)
+                aim(kLoaded, i);
+            KG_UNROLL
+            for (uint32_t i = (2 * kLoads * slot + kLoadSlots - kAimed) / (2 * kLoadSlots);
+                 i < (2 * kLoads * (slot + 1) + kLoadSlots - kAimed) / (2 * kLoadSlots); ++i)
+                leave_out(kLoaded, i);
+            KG_UNROLL
+            for (uint32_t i = kLoads * slot / kLoadSlots; i < kLoads * (slot + 1) / kLoadSlots; ++i)
+                load(kLoaded, kStage, i);
+            multiply<kI, kJ>(slot);
+        }
+        if constexpr (kLast) {
+            isa::amd::keep_lds_reads();  // not to where the advance branches
+            advance_and_multiply<0>();
         }
     }
 
-    static constexpr uint32_t loads_of(Part part) {
-        return part == Part::A0 || part == Part::A1 ? Config::kLoadsA : Config::kLoadsB;
+    /// The second half of the last quadrant, from piece kPiece of the advance on.
+    template <uint32_t kPiece>
+    KG_DEVICE void advance_and_multiply() {
+        loader_.template advance<kPiece>();
+        constexpr uint32_t kRest = kSlots - kHalf;
+        KG_UNROLL
+        for (uint32_t slot = kHalf + kRest * kPiece / Loader::kAdvances;
+             slot < kHalf + kRest * (kPiece + 1) / Loader::kAdvances; ++slot)
+            multiply<1, 1>(slot);
+        if constexpr (kPiece + 1 < Loader::kAdvances) advance_and_multiply<kPiece + 1>();
     }
+
+    /// Product `slot` of quadrant (kI, kJ).
+    template <uint32_t kI, uint32_t kJ>
+    KG_DEVICE void multiply(uint32_t slot) {
+        const uint32_t product = slot / kTiles, m = slot % kTiles / kN, n = slot % kN;
+        // B is the first operand: the product is transposed, so a lane holds four channels of a pixel.
+        isa::amd::accumulate_product<Config::kType>(sums_[kI][kJ][m][n], b_[kJ][n][product], a_[kI][m][product]);
+    }
+
+    static constexpr bool of_a(Part part) { return part == Part::A0 || part == Part::A1; }
+    KG_DEVICE void aim(Part part, uint32_t i) {
+        if (of_a(part)) loader_.aim(part == Part::A1 ? 1 : 0, i);
+    }
+    KG_DEVICE void leave_out(Part part, uint32_t i) {
+        if (of_a(part)) loader_.leave_out(i);
+    }
+
+    static constexpr uint32_t loads_of(Part part) { return of_a(part) ? Config::kLoadsA : Config::kLoadsB; }
     /// Operands of the wave in half a tile.
-    static constexpr uint32_t reads_of(Part part) {
-        return (part == Part::A0 || part == Part::A1 ? kM : kN) * kProducts;
-    }
+    static constexpr uint32_t reads_of(Part part) { return (of_a(part) ? kM : kN) * kProducts; }
 
     KG_DEVICE void load(Part part, uint32_t stage, uint32_t i) {
         const uint32_t half = part == Part::A1 || part == Part::B1 ? 1 : 0;
-        if (part == Part::A0 || part == Part::A1) {
+        if (of_a(part)) {
             loader_.load_a(half, i, place_a(stage, half));
         } else {
             loader_.load_b(half, i, place_b(stage, half));
@@ -177,12 +228,13 @@ class FourWaveConv {
     KG_DEVICE void read(Part part, uint32_t stage, uint32_t i) {
         const uint32_t half = part == Part::A1 || part == Part::B1 ? 1 : 0, tile = i / kProducts,
                        product = i % kProducts;
-        if (part == Part::A0 || part == Part::A1) {
+        const uint32_t base = stage % kBases;  // the offsets already have that stage's
+        if (of_a(part)) {
             a_[half][tile][product] =
-                fragment(place_a(stage, half) + tile * 16 * Config::kRowBytes, fragment_a_, product);
+                fragment(place_a(stage - base, half) + tile * 16 * Config::kRowBytes, fragment_a_[base], product);
         } else {
             b_[half][tile][product] =
-                fragment(place_b(stage, half) + tile * 16 * Config::kRowBytes, fragment_b_, product);
+                fragment(place_b(stage - base, half) + tile * 16 * Config::kRowBytes, fragment_b_[base], product);
         }
     }
 
@@ -198,9 +250,12 @@ class FourWaveConv {
 
     static constexpr uint32_t kYounger = 2 * Config::kCountA + 2 * Config::kCountB;
 
-    FourWaveConvLoader<Config> loader_;
+    Loader loader_;
     LdsPlace lds_;
-    Lanes<uint32_t> fragment_a_[Config::kChunks / 4], fragment_b_[Config::kChunks / 4];
+    /// Where a lane's operands are in the first tile of a half. An LDS read reaches 64 KiB from there: beyond that the
+    /// stages have offsets of their own.
+    static constexpr uint32_t kBases = Config::kLdsBytes > 65536 ? 2 : 1;
+    Lanes<uint32_t> fragment_a_[kBases][Config::kChunks / 4], fragment_b_[kBases][Config::kChunks / 4];
     Fragment a_[2][kM][kProducts], b_[2][kN][kProducts];
     Accumulator sums_[2][2][kM][kN];
 };

@@ -17,6 +17,7 @@ using isa::amd::Packed8;
 /// How a lane of the loader finds its 16 bytes of the activation's im2col row.
 enum class ConvLoader : uint8_t {
     Uniform,   ///< C_in is a multiple of BK: one tap for all lanes of a k block, kept in scalar registers
+    Padded,    ///< the same for a pixel of any multiple of 16 bytes: every tap ends in zeros up to a whole k block
     Chunks,    ///< a pixel is a multiple of 16 bytes: each lane has its own tap
     Pieces,    ///< a pixel is a multiple of 8 bytes (fp8: 4): 16 bytes may span several taps; through registers, not
                ///< directly to LDS
@@ -46,6 +47,11 @@ enum class ConvFault : uint8_t {
     PartsShareOutput,       ///< every part of K stores where the first does
     ScalesAfterBias,        ///< the channels' factors are applied to the bias too
     ScalesOfNeighbour,      ///< ... and are those of the next four channels
+    ReadsNextPixel,         ///< lanes past a pixel's last channel read the next pixel
+    TapEndsWhole,           ///< a tap ends with its last whole k block
+    NormOfOneWave,          ///< the norm divides by the length of one wave's channels
+    NormReadsEarly,         ///< ... or does not wait until the other wave has written its squares
+    NormOfNeighbour,        ///< the norm's factors are those of the next four channels
 };
 
 template <Element kType_, uint32_t kBM_, uint32_t kBN_, uint32_t kBK_, ConvLoader kLoader_,
@@ -59,7 +65,7 @@ struct FourWaveConvConfig {
     static constexpr uint32_t kThreads = 256;
     static constexpr uint32_t kWaves = 4;
     /// How the waves share a quadrant: 2 x 2, or each all channels of a quarter of the pixels where those are few.
-    static constexpr uint32_t kWavesN = kBN % 64 == 0 ? 2 : 1, kWavesM = kWaves / kWavesN;
+    static constexpr uint32_t kWavesN = kBN % 64 == 0 && kBM < 4 * kBN ? 2 : 1, kWavesM = kWaves / kWavesN;
     static constexpr bool kFp8 = kType == Element::F8E4M3;
     static constexpr uint32_t kElementBytes = kFp8 ? 1 : 2;
     static constexpr uint32_t kRowBytes = kBK * kElementBytes;  ///< of a tile in LDS
@@ -79,7 +85,9 @@ struct FourWaveConvConfig {
     static constexpr uint32_t kHalfA = kLoadsA * kWaves * 1024, kHalfB = kLoadsB * kWaves * 1024;
     static constexpr uint32_t kStageBytes = 2 * (kHalfA + kHalfB);
     static constexpr uint32_t kLdsBytes = 2 * kStageBytes;
-    static constexpr bool kDirectA = kLoader == ConvLoader::Uniform || kLoader == ConvLoader::Chunks;
+    /// All lanes of a k block read one tap.
+    static constexpr bool kOneTap = kLoader == ConvLoader::Uniform || kLoader == ConvLoader::Padded;
+    static constexpr bool kDirectA = kOneTap || kLoader == ConvLoader::Chunks;
     /// Half a tile's contribution to the count of s_waitcnt vmcnt.
     static constexpr uint32_t kCountA = kDirectA ? kLoadsA : 0, kCountB = kLoadsB;
     static constexpr uint32_t kPieceBytes = kLoader == ConvLoader::Elements ? kElementBytes : kFp8 ? 4 : 8;

@@ -255,7 +255,7 @@ class FourWaveConvEpilogue {
             KG_UNROLL
             for (uint32_t m = 0; m < kM; ++m) squares[i][m] = sum_of_squares(i, m);
         }
-        if constexpr (Config::kWavesN == 2) add_other_half(squares, lds);
+        if constexpr (Config::kWavesN == 2 && Config::kFault != ConvFault::NormOfOneWave) add_other_half(squares, lds);
         KG_UNROLL
         for (uint32_t i = 0; i < 2; ++i) {
             KG_UNROLL
@@ -281,7 +281,7 @@ class FourWaveConvEpilogue {
                                       isa::amd::lane_index() < 16u);
             }
         }
-        isa::amd::sync_workgroup();
+        if constexpr (Config::kFault != ConvFault::NormReadsEarly) isa::amd::sync_workgroup();
         KG_UNROLL
         for (uint32_t i = 0; i < 2; ++i) {
             KG_UNROLL
@@ -310,11 +310,12 @@ class FourWaveConvEpilogue {
         const auto activate = [&](const Lanes<float>& x) {
             return (params_.flags & kConvNormSilu) != 0 ? isa::amd::silu(x) : x;
         };
+        const uint32_t beyond = Config::kFault == ConvFault::NormOfNeighbour ? 16 : 0;
         KG_UNROLL
         for (uint32_t pair = 0; pair < kN; ++pair) {
             KG_UNROLL
             for (uint32_t half = 0; half < 2; ++half) {
-                const Packed16 factors = isa::amd::load_16(gamma, (channel(pair) + 4 * half) * 4u);
+                const Packed16 factors = isa::amd::load_16(gamma, (channel(pair) + 4 * half) * 4u + beyond);
                 KG_UNROLL
                 for (uint32_t word = 0; word < 2; ++word) {
                     const Lanes<uint32_t> values = rounded_[i][m][pair][2 * half + word];

@@ -81,10 +81,20 @@ struct Walk {
 Walk walk_of(const FourWaveConvProblem& p) {
     return p.sub_pixel() ? Walk{4, p.h, p.w, 2, 2} : Walk{1, p.h_out(), p.w_out(), p.r, p.s};
 }
-int64_t taps_c(const FourWaveConvProblem& p) { return walk_of(p).r * walk_of(p).s * p.c_in; }
+int64_t taps(const FourWaveConvProblem& p) { return walk_of(p).r * walk_of(p).s; }
 
+/// Channels of one tap along K.
+int64_t tap_pitch(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
+    return path == ConvPath::Padded ? round_up(p.c_in, bk) : p.c_in;
+}
+/// k blocks of a temporal tap.
+int64_t steps_per_q(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
+    return ceil_div(taps(p) * tap_pitch(p, path, bk), bk);
+}
 /// Elements of a packed filter row.
-int64_t filter_row(const FourWaveConvProblem& p, uint32_t bk) { return round_up(p.q * round_up(taps_c(p), bk), 256); }
+int64_t filter_row(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
+    return round_up(p.q * steps_per_q(p, path, bk) * bk, 256);
+}
 
 std::string to_string(const ConvTile& tile) {
     return std::to_string(tile.bm) + "x" + std::to_string(tile.bn) + "x" + std::to_string(tile.bk);
@@ -104,10 +114,12 @@ const ConvKernel* find_kernel(Element element, ConvTile tile, ConvPath path) {
 
 bool fits_path(const FourWaveConvProblem& p, ConvPath path, uint32_t bk) {
     const int64_t pixel = p.c_in * element_bytes(p.element);
+    const bool one_tap = p.r <= kMostUniformTaps && p.s <= kMostUniformTaps && (!p.upsample || p.sub_pixel());
     switch (path) {
         case ConvPath::Uniform:
-            return p.c_in % bk == 0 && p.r <= kMostUniformTaps && p.s <= kMostUniformTaps &&
-                   (!p.upsample || p.sub_pixel());
+            return p.c_in % bk == 0 && one_tap;
+        case ConvPath::Padded:
+            return pixel % 16 == 0 && p.c_in % bk != 0 && one_tap;
         case ConvPath::Chunks:
             return pixel % 16 == 0;
         case ConvPath::Pieces:
@@ -133,7 +145,7 @@ int64_t workgroups(const FourWaveConvProblem& p, const ConvKernel& kernel) {
 
 /// Trips of the main loop.
 int64_t trips(const FourWaveConvProblem& p, const ConvKernel& kernel) {
-    return ceil_div(p.q * ceil_div(taps_c(p), kernel.tile.bk), 2);
+    return ceil_div(p.q * steps_per_q(p, kernel.path, kernel.tile.bk), 2);
 }
 
 /// Clocks of a round of workgroups: the length of its loop.
@@ -164,6 +176,12 @@ ConvPath path_of(const FourWaveConvProblem& p, uint32_t bk) {
     return ConvPath::Elements;
 }
 
+/// The kernel's loader is the problem's own, or pads what that takes chunk by chunk.
+bool is_natural(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+    const ConvPath natural = path_of(p, kernel.tile.bk);
+    return kernel.path == natural || (kernel.path == ConvPath::Padded && natural == ConvPath::Chunks);
+}
+
 /// The cheapest kernel of that path (or of the problem's own) that holds the problem and is `wanted`.
 template <class Wanted, class Cost>
 const ConvKernel* least_of(const FourWaveConvProblem& p, std::optional<ConvPath> path, const Wanted& wanted,
@@ -171,18 +189,19 @@ const ConvKernel* least_of(const FourWaveConvProblem& p, std::optional<ConvPath>
     return conv::cheapest(
         kKernels,
         [&](const ConvKernel& kernel) {
-            return kernel.element == p.element && kernel.path == path.value_or(path_of(p, kernel.tile.bk)) &&
+            return kernel.element == p.element && (path ? kernel.path == *path : is_natural(p, kernel)) &&
                    fits_path(p, kernel.path, kernel.tile.bk) && fits_epilogue(p, kernel.tile) && wanted(kernel);
         },
         [&](const ConvKernel& kernel) { return cost(p, kernel); });
 }
 
-FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile, uint32_t splits) {
+FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvKernel& kernel, uint32_t splits) {
+    const ConvTile& tile = kernel.tile;
     const auto u32 = [](int64_t value) { return static_cast<uint32_t>(value); };
     const Walk walk = walk_of(p);
     const int64_t pixels = walk.h * walk.w;
     const bool doubles = p.upsample && !p.sub_pixel();
-    const int64_t steps_per_q = ceil_div(taps_c(p), tile.bk);
+    const int64_t steps = steps_per_q(p, kernel.path, tile.bk);
     FourWaveConvParams params{};
     params.tiles_m = u32(ceil_div(pixels, tile.bm));
     params.tiles_n = u32(ceil_div(p.c_out, tile.bn));
@@ -204,10 +223,10 @@ FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvTile& tile,
     params.dilation_w = u32(p.dilation_w);
     params.pad_top = u32(p.pad_top);
     params.pad_left = u32(p.pad_left);
-    params.taps_c = u32(taps_c(p));
-    params.steps_per_q = u32(steps_per_q);
-    params.steps = u32(round_up(p.q * steps_per_q, 2));
-    params.filter_pitch = u32(filter_row(p, tile.bk) * element_bytes(p.element));
+    params.taps_c = u32(taps(p) * p.c_in);
+    params.steps_per_q = u32(steps);
+    params.steps = u32(round_up(p.q * steps, 2));
+    params.filter_pitch = u32(filter_row(p, kernel.path, tile.bk) * element_bytes(p.element));
     params.input_bytes = u32(static_cast<int64_t>(p.input_frame_bytes()));
     params.output_bytes = u32(static_cast<int64_t>(p.output_frame_bytes()));
     params.filter_bytes = params.c_out * params.filter_pitch;
@@ -285,8 +304,8 @@ std::vector<std::string> declined(const FourWaveConvProblem& p) {
                                        std::to_string(kMaxConvFrameTaps) + " frames");
     gate(p.input_frame_bytes() < kDescriptor, frame_too_large("an input frame", p.input_frame_bytes()));
     gate(p.output_frame_bytes() < kDescriptor, frame_too_large("an output frame", p.output_frame_bytes()));
-    const auto filter = static_cast<uint64_t>(walk_of(p).parities * round_up(p.c_out, 256) * filter_row(p, 128) *
-                                              element_bytes(p.element));
+    const auto filter = static_cast<uint64_t>(walk_of(p).parities * round_up(p.c_out, 256) *
+                                              filter_row(p, ConvPath::Padded, 128) * element_bytes(p.element));
     gate(filter < kDescriptor, frame_too_large("a packed filter", filter));
     gate(!p.norm || p.c_out <= kMostNormedChannels, std::to_string(p.c_out) +
                                                         " output channels under a norm: one tile holds at most " +
@@ -333,14 +352,17 @@ ConvChoice choose_kernel_for_packing(const FourWaveConvProblem& p, const conv::C
         plain, {}, [](const ConvKernel&) { return true; }, endless_clocks);
     if (endless == nullptr) return {};
     const auto best = [&](const FourWaveConvProblem& problem, uint32_t splits, const auto& wanted) {
-        return ConvChoice{
-            least_of(
-                problem, {},
-                [&](const ConvKernel& kernel) { return kernel.tile.bk == endless->tile.bk && wanted(kernel); },
-                [&](const FourWaveConvProblem& q, const ConvKernel& kernel) {
-                    return estimated_seconds(q, {&kernel, splits}, chip);
-                }),
-            splits};
+        return ConvChoice{least_of(
+                              problem, {},
+                              [&](const ConvKernel& kernel) {
+                                  return kernel.tile.bk == endless->tile.bk &&
+                                         (kernel.path == ConvPath::Padded) == (endless->path == ConvPath::Padded) &&
+                                         wanted(kernel);
+                              },
+                              [&](const FourWaveConvProblem& q, const ConvKernel& kernel) {
+                                  return estimated_seconds(q, {&kernel, splits}, chip);
+                              }),
+                          splits};
     };
     const auto any = [](const ConvKernel&) { return true; };
     // Sums in another order have other bits: how K is split must not depend on the number of frames.
@@ -398,7 +420,7 @@ ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const Con
                           .filter_bytes = 0,
                           .channel_bytes = 0,
                           .frames_per_launch = 0};
-    if (!nothing_to_do(problem)) plan.params = params_of(problem, tile, overrides.splits);
+    if (!nothing_to_do(problem)) plan.params = params_of(problem, *kernel, overrides.splits);
     plan.filter_bytes = uint64_t{plan.params.parities} * plan.params.filter_bytes;
     plan.channel_bytes = static_cast<uint64_t>(round_up(problem.c_out, 256)) * sizeof(float);
     plan.frames_per_launch = std::min(kMaxConvFrames, kMaxConvFrameTaps / static_cast<uint32_t>(problem.q));
@@ -430,11 +452,14 @@ std::vector<std::byte> pack_filter(const FourWaveConvPlan& plan, std::span<const
     };
     std::vector<std::byte> packed(plan.filter_bytes);
     if (packed.empty()) return packed;
-    const int64_t tap_bytes = int64_t{plan.params.steps_per_q} * plan.kernel->tile.bk * element_bytes(p.element);
+    const ConvKernel& kernel = *plan.kernel;
+    const int64_t tap_bytes = tap_pitch(p, kernel.path, kernel.tile.bk) * element_bytes(p.element);
+    const int64_t frame_bytes = int64_t{plan.params.steps_per_q} * kernel.tile.bk * element_bytes(p.element);
     for (int64_t row = 0; row < walk.parities * p.c_out; ++row) {
         for (int64_t q = 0; q < p.q; ++q) {
-            std::byte* at = packed.data() + row * plan.params.filter_pitch + q * tap_bytes;
+            std::byte* const taps_of_q = packed.data() + row * plan.params.filter_pitch + q * frame_bytes;
             for (int64_t rs = 0; rs < walk.r * walk.s; ++rs) {
+                std::byte* at = taps_of_q + rs * tap_bytes;
                 for (int64_t c = 0; c < p.c_in; ++c)
                     at = put(at, p.element, weight(row / p.c_out, row % p.c_out, q, rs / walk.s, rs % walk.s, c));
             }

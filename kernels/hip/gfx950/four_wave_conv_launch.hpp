@@ -14,7 +14,13 @@
 /// functions of their arguments; no device is needed.
 namespace kinetograph::gfx950 {
 
-enum class ConvPath : uint8_t { Uniform, Chunks, Pieces, Elements };  ///< ConvLoader (four_wave_conv_config.hpp)
+enum class ConvPath : uint8_t {
+    Uniform,
+    Padded,
+    Chunks,
+    Pieces,
+    Elements
+};  ///< ConvLoader (four_wave_conv_config.hpp)
 
 /// One convolution of frames, each a dense [h, w, c_in] block. There is no time axis: an output frame lists its q input
 /// frames, so that stride, dilation, padding and history rings in time are the caller's choice of addresses. output =
@@ -53,14 +59,15 @@ struct ConvTile {
 /// Why FourWaveConv does not take the problem, one sentence a reason; none: it does.
 std::vector<std::string> declined(const FourWaveConvProblem& problem);
 
-/// The loader's path for the problem's channels: the widest access that never crosses pixels.
+/// The loader's path for the problem's channels: the widest access that never crosses pixels. (Padded takes what Chunks
+/// does, in more k blocks with less arithmetic: the cheaper of the two is chosen.)
 ConvPath path_of(const FourWaveConvProblem& problem);
 
 /// What the caller may fix.
 struct ConvOverrides {
     std::optional<ConvTile> tile =
         {};  ///< a tile that has a kernel for the problem's element type and path (conv_kernels())
-    std::optional<ConvPath> path = {};  ///< a narrower path than path_of()
+    std::optional<ConvPath> path = {};  ///< another path than path_of() that takes the channels
     uint32_t splits = 1;                ///< parts of K; more than one: float32 sums of each part, for JoinSumsProblem
 };
 
@@ -92,9 +99,10 @@ struct ConvChoice {
 /// holds those of a norm.
 ConvChoice choose_kernel(const FourWaveConvProblem& problem, const conv::Chip& chip, std::optional<ConvPath> path = {});
 
-/// The same among the kernels of one k block, for which a filter is packed: that of the cheapest kernel on an endless
-/// grid. It depends only on channels and taps, so that one packing serves any number and size of frames, with a norm
-/// and without. K is split if a frame alone has fewer workgroups than the device compute units, and the join pays.
+/// The same among the kernels of one k block and padding, for which a filter is packed: that of the cheapest kernel on
+/// an endless grid. It depends only on channels and taps, so that one packing serves any number and size of frames,
+/// with a norm and without. K is split if a frame alone has fewer workgroups than the device compute units, and the
+/// join pays.
 ConvChoice choose_kernel_for_packing(const FourWaveConvProblem& problem, const conv::Chip& chip,
                                      Splitting splitting = Splitting::WherePaying);
 
@@ -127,9 +135,9 @@ ConvPlanResult plan_four_wave_conv(const FourWaveConvProblem& problem, const Con
 enum class FilterOrder : uint8_t { Kcqrs, Kqrsc, Qrsck };
 
 /// The filter in the kernel's order: one row of filter_pitch bytes per output channel, elements [q][r][s][c]. The r * s
-/// * c of each temporal tap are followed by zeros up to whole k blocks, the row by zeros up to a multiple of 256
-/// elements. Rounded once, to the problem's element type. With sub_pixel() four such filters, one a parity. Pack when
-/// loading.
+/// * c of each temporal tap (Padded: the c of every tap) are followed by zeros up to whole k blocks, the row by zeros
+/// up to a multiple of 256 elements. Rounded once, to the problem's element type. With sub_pixel() four such filters,
+/// one a parity. Pack when loading.
 std::vector<std::byte> pack_filter(const FourWaveConvPlan& plan, std::span<const float> filter,
                                    FilterOrder order = FilterOrder::Kcqrs);
 

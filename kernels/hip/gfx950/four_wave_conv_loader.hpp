@@ -36,7 +36,7 @@ class FourWaveConvLoader {
                     isa::amd::select<uint32_t>((pixel < params.pixels) & (row_of(load) < Config::kBM / 2),
                                                y * params.stride_h - pad_top, kNowhere);
                 left_[half][load] = x * params.stride_w - pad_left;
-                if constexpr (Config::kLoader == ConvLoader::Uniform) find_taps(half, load, chunk_of(load, slot));
+                if constexpr (Config::kOneTap) find_taps(half, load, chunk_of(load, slot));
             }
             KG_UNROLL
             for (uint32_t load = 0; load < Config::kLoadsB; ++load) {
@@ -59,18 +59,43 @@ class FourWaveConvLoader {
             begin_at(Config::kFault == ConvFault::PartsBeginTogether ? 0 : part_begin(params, tile.split));
         }
         open_frame();
+        find_tap();
+        find_channels();
+        find_filter();
     }
 
     /// The number of k blocks to multiply: even, because the stages alternate.
     KG_DEVICE uint32_t steps() const { return (end_ - step_ + 1) / 2 * 2; }
 
-    /// Load `load` (of kLoadsA) of half `half` of the activation's k block, to `place`.
+    /// Computes the addresses of load `load` (of kLoadsA) of half `half` of the activation's k block, in two pieces of
+    /// two or three vector instructions each, which fit between products (but for Chunks); both before load_a.
+    KG_DEVICE void aim(uint32_t half, uint32_t load) {
+        if constexpr (Config::kOneTap) {
+            isa::amd::forget_uniform(tap_bits_, tap_bytes_);
+            inside_[load] = left_[half][load] & tap_bits_;
+            aim_[load] = top_[half][load] + tap_bytes_;
+            isa::amd::forget(inside_[load]);
+        } else if constexpr (Config::kDirectA) {
+            aim_[load] = element_address(half, load, 0);
+        }
+        isa::amd::forget(aim_[load]);
+    }
+    /// Padded: the channels past the pixel's last one are zeros.
+    KG_DEVICE void leave_out(uint32_t load) {
+        if constexpr (!Config::kOneTap) return;
+        Lanes<bool> exists = inside_[load] == tap_bits_;
+        if constexpr (Config::kLoader == ConvLoader::Padded && Config::kFault != ConvFault::ReadsNextPixel) {
+            exists = exists & (chunk_[load] < chunks_left_);
+        }
+        aim_[load] = isa::amd::select<uint32_t>(exists, aim_[load], outside());
+        isa::amd::forget(aim_[load]);
+    }
+
+    /// Load `load` of half `half` of the activation's k block, aimed, to `place`.
     KG_DEVICE void load_a(uint32_t half, uint32_t load, LdsPlace place) {
         const LdsPlace target = place + place_of(load);
-        if constexpr (Config::kLoader == ConvLoader::Uniform) {
-            load_direct(target, tap_address(half, load), image_bytes_ != 0 ? c_ * Config::kElementBytes : 0);
-        } else if constexpr (Config::kLoader == ConvLoader::Chunks) {
-            load_direct(target, element_address(half, load, 0), 0);
+        if constexpr (Config::kDirectA) {
+            load_direct(target, aim_[load], Config::kOneTap ? channel_bytes_ : 0);
         } else {
             isa::amd::write_lds_16(target, isa::amd::lane_index() * 16u, gather(half, load));
         }
@@ -81,37 +106,73 @@ class FourWaveConvLoader {
         if constexpr (Config::kFault == ConvFault::SkipsIdleLoads) {
             if ((load * Config::kWaves + wave_) * Config::kRowsPerLoad >= Config::kBN / 2) return;
         }
-        const bool exists = step_ < params_.steps;
-        const Buffer filter = isa::amd::make_buffer(filters_, exists ? params_.filter_bytes : 0);
-        isa::amd::load_16_to_lds(filter, place + place_of(load), filter_[half][load],
-                                 exists ? step_ * Config::kRowBytes : 0);
+        isa::amd::load_16_to_lds(isa::amd::make_buffer(filters_, filter_block_bytes_), place + place_of(load),
+                                 filter_[half][load], filter_offset_);
     }
 
-    /// Advances to the next k block. After the last one all loads read zeros. Selections instead of branches, except
-    /// where a frame ends: scalar instructions of one basic block fit between products.
+    /// Advances to the next k block, in kAdvances pieces of a few scalar instructions each, which fit between products;
+    /// all, in order, after the block's last load. After the last k block all loads read zeros. Selections instead of
+    /// branches, except where a frame ends.
+    static constexpr uint32_t kAdvances = 7;
+    template <uint32_t kPiece>
     KG_DEVICE void advance() {
-        ++step_;
-        if constexpr (Config::kLoader == ConvLoader::Uniform) {
-            c_ += Config::kBK;
-            const bool tap_ends = c_ == params_.c_in;
-            c_ = tap_ends ? 0 : c_;
-            s_ += tap_ends ? 1 : 0;
-            const bool row_ends = s_ == params_.s;
-            s_ = row_ends ? 0 : s_;
-            r_ += row_ends ? 1 : 0;
-            if (r_ != params_.r) return;
-            r_ = 0;
-        } else {
-            k_ += Config::kBK;
-            if (++step_in_q_ != params_.steps_per_q) return;
-            step_in_q_ = k_ = 0;
+        if constexpr (kPiece == 0) {
+            ++step_;
+            if constexpr (Config::kOneTap) {
+                const uint32_t tail = Config::kFault == ConvFault::TapEndsWhole ? Config::kBK - 1 : 0;
+                c_ += Config::kBK;
+                ends_ = reached(c_ + tail, params_.c_in);
+                isa::amd::forget_uniform(ends_);
+            } else {
+                k_ += Config::kBK;
+                ++step_in_q_;
+            }
+        } else if constexpr (kPiece == 1 && Config::kOneTap) {
+            c_ &= ends_ - 1;
+            s_ += ends_;
+            ends_ = reached(s_, params_.s);
+            isa::amd::forget_uniform(c_, ends_);
+        } else if constexpr (kPiece == 2 && Config::kOneTap) {
+            s_ &= ends_ - 1;
+            r_ += ends_;
+            isa::amd::forget_uniform(s_, r_);
+        } else if constexpr (kPiece == 3) {
+            if constexpr (Config::kOneTap) {
+                if (r_ != params_.r) [[likely]]
+                    return;
+                r_ = 0;
+            } else {
+                if (step_in_q_ != params_.steps_per_q) [[likely]]
+                    return;
+                step_in_q_ = k_ = 0;
+            }
+            ++q_;
+            open_frame();
+        } else if constexpr (kPiece == 4) {
+            find_tap();
+        } else if constexpr (kPiece == 5) {
+            find_channels();
+        } else if constexpr (kPiece == 6) {
+            find_filter();
         }
-        ++q_;
-        open_frame();
+    }
+    /// All pieces.
+    KG_DEVICE void advance() {
+        advance<0>();
+        advance<1>();
+        advance<2>();
+        advance<3>();
+        advance<4>();
+        advance<5>();
+        advance<6>();
     }
 
   private:
     static constexpr uint32_t kNowhere = 0x80000000u;
+
+    /// 1 if `count` has come to `limit`, both below 2^31: without a comparison, whose result the compiler would keep in
+    /// a vector register.
+    KG_DEVICE static uint32_t reached(uint32_t count, uint32_t limit) { return (limit - 1 - count) >> 31; }
 
     /// The first k block of part `split` of K: an even one.
     KG_DEVICE static uint32_t part_begin(const FourWaveConvParams& params, uint32_t split) {
@@ -122,9 +183,10 @@ class FourWaveConvLoader {
         step_ = step;
         q_ = isa::amd::read_first_lane(step / params_.steps_per_q);
         const uint32_t in_q = step - q_ * params_.steps_per_q;
-        if constexpr (Config::kLoader == ConvLoader::Uniform) {
-            const uint32_t tap = isa::amd::read_first_lane(in_q * Config::kBK / params_.c_in);
-            c_ = in_q * Config::kBK - tap * params_.c_in;
+        if constexpr (Config::kOneTap) {
+            const uint32_t of_tap = (params_.c_in + Config::kBK - 1) / Config::kBK * Config::kBK;
+            const uint32_t tap = isa::amd::read_first_lane(in_q * Config::kBK / of_tap);
+            c_ = in_q * Config::kBK - tap * of_tap;
             r_ = isa::amd::read_first_lane(tap / params_.s);
             s_ = tap - r_ * params_.s;
         } else {
@@ -151,7 +213,36 @@ class FourWaveConvLoader {
         image_ = isa::amd::make_buffer(address, bytes);
     }
 
-    /// Uniform: turns a row's position into the address of its chunk under the first tap (modulo 2^32: that may lie
+    /// kOneTap: the k block's tap.
+    KG_DEVICE void find_tap() {
+        if constexpr (!Config::kOneTap) return;
+        const uint32_t pixel_bytes = params_.c_in * Config::kElementBytes;
+        isa::amd::forget_uniform(r_, s_);
+        tap_bits_ = 1u << r_ | 0x10000u << s_;
+        tap_bytes_ =
+            r_ * (params_.dilation_h * params_.w_stored * pixel_bytes) + s_ * (params_.dilation_w * pixel_bytes);
+        isa::amd::forget_uniform(tap_bits_, tap_bytes_);
+    }
+    /// kOneTap: the k block's channels.
+    KG_DEVICE void find_channels() {
+        if constexpr (!Config::kOneTap) return;
+        isa::amd::forget_uniform(c_);
+        channel_bytes_ = image_bytes_ != 0 ? c_ * Config::kElementBytes : 0;
+        isa::amd::forget_uniform(channel_bytes_);
+        if constexpr (Config::kLoader != ConvLoader::Padded) return;
+        chunks_left_ = (params_.c_in - c_) / Config::kChunkElements;
+        isa::amd::forget_uniform(chunks_left_);
+    }
+    /// The k block of the filter: of zeros after the last one.
+    KG_DEVICE void find_filter() {
+        isa::amd::forget_uniform(step_);
+        const bool exists = step_ < params_.steps;
+        filter_block_bytes_ = exists ? params_.filter_bytes : 0;
+        filter_offset_ = exists ? step_ * Config::kRowBytes : 0;
+        isa::amd::forget_uniform(filter_block_bytes_, filter_offset_);
+    }
+
+    /// kOneTap: turns a row's position into the address of its chunk under the first tap (modulo 2^32: that may lie
     /// before the image) and into a bit for every row r and column s of taps that is inside the image.
     KG_DEVICE void find_taps(uint32_t half, uint32_t load, const Lanes<uint32_t>& chunk) {
         const Lanes<uint32_t> y = top_[half][load], x = left_[half][load];
@@ -165,14 +256,6 @@ class FourWaveConvLoader {
         }
         top_[half][load] = (y * params_.w_stored + x) * (params_.c_in * Config::kElementBytes) + chunk * 16u;
         left_[half][load] = inside;
-    }
-
-    /// Uniform: the lane's bytes under the current tap, in its first channel (soffset walks the channels).
-    KG_DEVICE Lanes<uint32_t> tap_address(uint32_t half, uint32_t load) const {
-        const uint32_t bits = 1u << r_ | 0x10000u << s_;
-        const uint32_t distance = (r_ * params_.dilation_h * params_.w_stored + s_ * params_.dilation_w) *
-                                  (params_.c_in * Config::kElementBytes);
-        return isa::amd::select<uint32_t>((left_[half][load] & bits) == bits, top_[half][load] + distance, outside());
     }
 
     KG_DEVICE void load_direct(LdsPlace target, const Lanes<uint32_t>& voffset, uint32_t soffset) const {
@@ -240,13 +323,17 @@ class FourWaveConvLoader {
     uint32_t end_;         ///< of the part of K
     Lanes<uint32_t> row_;  ///< of a load
     Lanes<uint32_t> top_[2][Config::kLoadsA],
-        left_[2][Config::kLoadsA];  ///< input pixel under the first tap; Uniform: find_taps
+        left_[2][Config::kLoadsA];  ///< input pixel under the first tap; kOneTap: find_taps
     Lanes<uint32_t> chunk_[Config::kLoadsA];
+    /// Where a load reads (soffset walks the channels); kOneTap: which of the tap's two bits are set.
+    Lanes<uint32_t> aim_[Config::kLoadsA], inside_[Config::kLoadsA];
     Lanes<uint32_t> filter_[2][Config::kLoadsB];  ///< bytes of the lane's filter row, first k block
     Buffer image_;                                ///< of the current frame tap
-    uint32_t image_bytes_ = 0;
+    uint32_t image_bytes_;
+    uint32_t filter_block_bytes_, filter_offset_;  ///< of the k block: find_filter
     uint32_t step_ = 0, q_ = 0;
-    uint32_t r_ = 0, s_ = 0, c_ = 0;  ///< Uniform
+    uint32_t r_ = 0, s_ = 0, c_ = 0, ends_ = 0;                    ///< kOneTap: where the k block begins
+    uint32_t tap_bits_, tap_bytes_, channel_bytes_, chunks_left_;  ///< kOneTap: find_tap
     uint32_t step_in_q_ = 0, k_ = 0;  ///< the others: first k of the block in its temporal tap
 };
 

@@ -151,7 +151,8 @@ ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Cours
                    part_bytes = frames * sum_pitch;
     plan.workspace_bytes = stored_bytes + (splits > 1 ? splits * part_bytes : 0);
     plan.packing.layout = std::string(course.conv.sub_pixel() ? "sub-pixel " : "") + "FQRSC " +
-                          element_name(problem.dtype) + " in k blocks of " + std::to_string(kernel->tile.bk);
+                          element_name(problem.dtype) + " in k blocks of " + std::to_string(kernel->tile.bk) +
+                          (kernel->path == ConvPath::Padded ? ", whole ones a tap" : "");
     plan.packing.pack = [bound, problem](const conv::ConvParameters& parameters) {
         const auto padded = [&](std::span<const float> values) {
             return values.empty() ? std::vector<float>{} : pack_channels(bound, values);
@@ -206,6 +207,9 @@ std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
         {"four-wave-gfx950", "implicit GEMM on gfx950's matrix units, frames read in place", four_wave_gates(),
          plan_four_wave},
+        {"winograd-time-gfx950",
+         "two frames at once with two thirds of their multiplications on gfx950: predicted only", winograd_gates(),
+         nullptr, conv::Rounding::Operands},
         {"im2col-gfx950", "a matrix of all taps and its product on gfx950", im2col_gates(), plan_im2col},
     };
     return kMethods;

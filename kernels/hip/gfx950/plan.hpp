@@ -4,11 +4,13 @@
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
 
-/// The convolutions of this folder as plans. Pure host code.
+/// The convolutions and the attention of this folder as plans. Pure host code.
 namespace kinetograph::gfx950 {
 
-/// four-wave-gfx950, im2col-gfx950.
+/// four-wave-gfx950, im2col-gfx950; winograd-time-gfx950, which is closed for want of a kernel (winograd_model.hpp).
 std::span<const conv::ConvMethod> methods();
+/// mfma-gfx950.
+std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
 /// The problem in FourWaveConv's terms, without its norm.
@@ -28,5 +30,7 @@ conv::ConvPlan plan_product(const conv::ConvProblem& problem, const conv::Chip& 
 conv::ConvPlan plan_im2col(const conv::ConvProblem& problem, const conv::Chip& chip);
 /// Why no kernel can write that matrix: frames or parts larger than a descriptor spans.
 Refusal im2col_refusal(const conv::ConvProblem& problem);
+/// The product of a part of that matrix.
+conv::ConvProblem im2col_product(const conv::ConvProblem& problem);
 
 }  // namespace kinetograph::gfx950

@@ -99,6 +99,17 @@ KG_DEVICE void keep_lds_reads() {
 #endif
 }
 
+/// Makes the compiler compute these scalars before this point, and what follows from them after it.
+template <class... Scalar>
+KG_DEVICE void forget_uniform(Scalar&... values) {
+#if KG_HOST_MODEL
+    (static_cast<void>(values), ...);
+#else
+    const auto forget_one = [](uint32_t& value) { asm volatile("" : "+s"(value)); };
+    (forget_one(values), ...);
+#endif
+}
+
 /// The compiler moves no instruction across this point. LLVM, llvm.amdgcn.sched.barrier with mask 0.
 KG_DEVICE void schedule_fence() {
 #if !KG_HOST_MODEL

@@ -164,12 +164,81 @@ TEST(FourWaveConvFaults, AWaveThatSkipsALoadWithoutRowsCountsWrongly) {
     EXPECT_EQ(ConvRun(conv).run(0, &sound).fault.value_or(""), "");
 }
 
+/// Any tile: each spreads its loads, reads and addresses over its products in another way.
+template <uint32_t kBM, uint32_t kBN, uint32_t kBK, ConvFault kFault>
+host_model::ModelKernel tiled() {
+    using Config = FourWaveConvConfig<Element::BF16, kBM, kBN, kBK, ConvLoader::Uniform, kFault>;
+    return {"tiled", sizeof(FourWaveConvParams), Config::kThreads,
+            [](const void* params) { FourWaveConv<Config>::run(*static_cast<const FourWaveConvParams*>(params)); }};
+}
+template <uint32_t kBM, uint32_t kBN, uint32_t kBK>
+void expect_found() {
+    ConvCase conv = padded(64);
+    conv.overrides.tile = ConvTile{kBM, kBN, kBK};
+    expect_stopped(conv, tiled<kBM, kBN, kBK, ConvFault::WaitsForOneLess>(), "waited for it");
+    expect_wrong(conv, tiled<kBM, kBN, kBK, ConvFault::SwizzleMismatch>());
+    ConvRun run(conv);
+    EXPECT_EQ(run.run(0).fault.value_or(""), "");
+    EXPECT_EQ(run.compare(), "");
+}
+
+TEST(FourWaveConvFaults, AreFoundInEveryLargeTile) {
+    expect_found<128, 192, 64>();
+    expect_found<256, 192, 64>();
+    expect_found<256, 256, 64>();
+}
+TEST(FourWaveConvFaults, AreFoundInTheTileOfFewFilters) { expect_found<256, 32, 32>(); }
+
+TEST(FourWaveConvFaults, ANormOfTheWrongValuesOrChannels) {
+    ConvCase conv = padded(64);
+    conv.problem.norm = true;
+    const auto sound = faulty<ConvLoader::Uniform, ConvFault::None>();
+    ConvRun run(conv);
+    EXPECT_EQ(run.run(0, &sound).fault.value_or(""), "");
+    EXPECT_EQ(run.compare(), "");
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::NormOfOneWave>());
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::NormOfNeighbour>());
+}
+
+TEST(FourWaveConvFaults, ANormThatReadsTheOtherWavesSquaresTooEarly) {
+    ConvCase conv = padded(64);
+    conv.problem.norm = true;
+    expect_stopped(conv, faulty<ConvLoader::Uniform, ConvFault::NormReadsEarly>(), "waited for it");
+}
+
 TEST(FourWaveConvFaults, ColumnsThatDoNotPairUp) {
     expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::UnpairedColumns>());
     ConvCase conv = padded(64);
     conv.problem.c_out = 96;
     conv.overrides.tile = ConvTile{256, 96, 32};
     expect_wrong(conv, narrow<ConvFault::UnpairedColumns>());
+}
+
+/// The tile of few channels, 48 of them going in: of a tap's two k blocks the second is half zeros.
+template <ConvFault kFault>
+host_model::ModelKernel padding() {
+    using Config = FourWaveConvConfig<Element::BF16, 256, 32, 32, ConvLoader::Padded, kFault>;
+    return {"padding", sizeof(FourWaveConvParams), Config::kThreads,
+            [](const void* params) { FourWaveConv<Config>::run(*static_cast<const FourWaveConvParams*>(params)); }};
+}
+ConvCase narrow_pixels() {
+    ConvCase conv = padded(48);
+    conv.problem.c_out = 24;
+    conv.overrides = {.tile = ConvTile{256, 32, 32}, .path = ConvPath::Padded};
+    return conv;
+}
+
+TEST(FourWaveConvFaults, ATapThatEndsWithItsLastWholeBlock) {
+    expect_wrong(narrow_pixels(), padding<ConvFault::TapEndsWhole>());
+    expect_wrong(narrow_pixels(), padding<ConvFault::HaloInElements>());
+    const auto sound = padding<ConvFault::None>();
+    ConvRun run(narrow_pixels());
+    EXPECT_EQ(run.run(0, &sound).fault.value_or(""), "");
+    EXPECT_EQ(run.compare(), "");
+}
+
+TEST(FourWaveConvFaults, LanesPastAPixelThatReadTheNextOne) {
+    expect_stopped(narrow_pixels(), padding<ConvFault::ReadsNextPixel>(), "foreign memory");
 }
 
 TEST(FourWaveConvFaults, ParitiesOfADoubledFrameThatAreNotTold) {

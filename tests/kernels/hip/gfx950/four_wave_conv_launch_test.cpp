@@ -96,12 +96,21 @@ std::string chosen(const Problem& problem) {
 
 TEST(ConvKernels, ManyPixelsTakeTheKernelWhoseLoopKeepsTheMatrixUnitsBusiest) {
     EXPECT_EQ(chosen(layer(480, 832, 256, 256)), "256x256x64_uniform");
-    EXPECT_EQ(chosen(layer(480, 832, 384, 384)), "128x192x64_uniform");  // two tiles of 192 discard no products
-    EXPECT_EQ(chosen(layer(480, 832, 192, 192)), "128x192x64_uniform");
+    EXPECT_EQ(chosen(layer(480, 832, 384, 384)), "256x192x64_uniform");  // two tiles of 192 discard no products
+    EXPECT_EQ(chosen(layer(480, 832, 192, 192)), "256x192x64_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 96, 96)), "256x96x32_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 96, 3)), "256x32x32_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 100, 96)), "128x128x32_pieces");
     EXPECT_EQ(chosen(layer(480, 832, 3, 96)), "128x128x32_elements");
+}
+
+TEST(ConvKernels, PixelsOfFewChannelsArePaddedTapByTapWhereThatTakesLessTime) {
+    EXPECT_EQ(chosen(layer(704, 1280, 24, 24)), "256x32x32_padded");
+    EXPECT_EQ(chosen(layer(704, 1280, 24, 3)), "256x32x32_padded");
+    EXPECT_EQ(chosen(layer(352, 640, 48, 48)), "256x64x32_padded");
+    EXPECT_EQ(chosen(layer(352, 640, 48, 96)), "256x96x32_padded");
+    EXPECT_EQ(chosen(layer(352, 640, 64, 48)), "256x64x32_uniform");
+    EXPECT_EQ(chosen(layer(352, 640, 80, 512)), "128x192x64_chunks");
 }
 
 TEST(ConvKernels, FewPixelsTakeSmallTilesThatReachMoreComputeUnits) {
@@ -148,7 +157,8 @@ TEST(ConvKernels, APartitionOfTheChipHasItsOwnNumberOfComputeUnitsAndXcds) {
 
 TEST(ConvKernels, EveryOneHasACostOfItsOwn) {
     for (const ConvKernel& kernel : conv_kernels()) {
-        Problem problem = layer(480, 832, kernel.path == ConvPath::Elements ? 3 : 128, 96);
+        const int64_t c_in = kernel.path == ConvPath::Elements ? 3 : kernel.path == ConvPath::Padded ? 48 : 128;
+        Problem problem = layer(480, 832, c_in, 96);
         problem.element = kernel.element;
         ASSERT_NE(choose_kernel(problem, mi355x(), kernel.path).kernel, nullptr) << kernel.name;
         EXPECT_EQ(choose_kernel(problem, mi355x(), kernel.path).kernel->path, kernel.path);

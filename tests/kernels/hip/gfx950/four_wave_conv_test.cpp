@@ -67,6 +67,7 @@ int64_t channels_for(const ConvKernel& kernel) {
     switch (kernel.path) {
         case ConvPath::Uniform:
             return kernel.tile.bk;
+        case ConvPath::Padded:
         case ConvPath::Chunks:
             return 48;
         case ConvPath::Pieces:
@@ -115,6 +116,35 @@ TEST(FourWaveConv, AgreesForEveryNumberOfInputChannels) {
             if (HasFatalFailure()) return;
         }
     }
+}
+
+/// Pixels that end inside a k block: a tap's last one is filled up with zeros.
+TEST(FourWaveConv, AgreesWhereEveryTapIsPaddedToWholeKBlocks) {
+    const auto by = [](uint32_t columns, Problem problem, uint32_t splits = 1) {
+        const ConvOverrides overrides{.tile = ConvTile{256, columns, 32}, .path = ConvPath::Padded, .splits = splits};
+        return ConvCase{.problem = problem, .overrides = overrides, .input_frames = problem.frames};
+    };
+    std::vector<ConvCase> cases;
+    for (const uint32_t columns : {32U, 64U, 96U}) {
+        for (const int64_t c_in : {8, 16, 24, 40, 48, 72})
+            cases.push_back(by(columns, conv2d(c_in == 40 ? F16 : BF16, c_in, columns - 8, 3, {1, 1, 1, 1})));
+    }
+    const auto causal = [](Problem& p) { p.q = 3, p.frames = 2, p.silu = p.source = true; };
+    const auto doubled = [](Problem& p) { p.upsample = true; };
+    const auto apart = [](Problem& p) { p.stride_h = 2, p.stride_w = 3, p.dilation_w = 2, p.pad_bottom = 0; };
+    const auto normed = [](Problem& p) { p.norm = true; };
+    const auto sums = [](Problem& p) { p.q = 3, p.frames = 2, p.bias = false, p.output_f32 = true; };
+    for (const int64_t c_in : {24, 48}) {
+        cases.push_back(by(32, same(BF16, c_in, 24, causal)));
+        cases.push_back(by(32, same(F16, c_in, 3, causal)));
+        cases.push_back(by(64, same(BF16, c_in, 48, doubled)));
+        cases.push_back(by(64, same(F16, c_in, 100, apart)));
+        cases.push_back(by(96, same(BF16, c_in, 96, normed)));
+        cases.push_back(by(32, same(BF16, c_in, 40, sums), 3));
+        cases.back().data = Data::Integer;
+    }
+    cases.push_back(by(32, conv2d(BF16, 24, 1, 1, {0, 0, 0, 0}, 1, 1)));
+    expect_all_agree(cases);
 }
 
 TEST(FourWaveConv, AgreesForFiltersFromOneTapToSevenByFive) {
