@@ -34,6 +34,8 @@ enum class Fault : uint8_t {
     SourceAheadOfPrologue,   ///< the epilogue-load warp does not wait for the first main loads to be issued
     OneScaleOfAChunk,        ///< the channels of a chunk take its first channel's scale
     ScaleAfterBias,          ///< the scale multiplies the bias too
+    LastPanelFull,           ///< the last panel is walked as if it were as wide as the others
+    PanelsOverlap,           ///< a panel begins one column of tiles after the one before it
     NoAnswerFence,           ///< a launch-control slot is released without a proxy fence
     AsksAfterTheEnd,         ///< the scheduler asks again after the grid is exhausted
     NoDeallocation,          ///< tensor memory is not freed

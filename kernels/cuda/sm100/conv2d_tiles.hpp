@@ -123,8 +123,9 @@ class TileWalk {
         const Conv2dGeometry& g = geometry_;
         const uint32_t index = first_cta.y / c.cluster.y * g.cluster_columns + first_cta.x / c.cluster.x;
         const uint32_t panel = index / (g.panel * g.cluster_rows), left = g.cluster_columns - panel * g.panel;
-        const uint32_t width = left < g.panel ? left : g.panel, inside = index - panel * g.panel * g.cluster_rows;
-        const uint32_t x = panel * g.panel + inside % width, y = inside / width;
+        const uint32_t width = left < g.panel && kFault != Fault::LastPanelFull ? left : g.panel;
+        const uint32_t inside = index - panel * g.panel * g.cluster_rows;
+        const uint32_t x = panel * (kFault == Fault::PanelsOverlap ? 1 : g.panel) + inside % width, y = inside / width;
         const Place<kConfig> place;
         return {(x * c.cluster.x + place.x) * c.block.m, (y * c.cluster.y + place.y) * c.mma.n, first_cta.z};
     }

@@ -1,8 +1,11 @@
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
 
+#include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
+#include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/shape.hpp>
+#include <kinetograph/kernels/cuda/sm100/winograd_model.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 
@@ -46,6 +49,11 @@ std::string failed_value(std::span<const Conv2dGate> gates, const Subject& s) {
 bool few_filters(const conv::ConvProblem& p) { return p.filter.k <= 16; }
 bool bare(const conv::ConvProblem& p) { return !p.residual && p.norm == conv::Norm::None && !p.upsample; }
 
+// Tensor maps want pixels that begin at multiples of 16 bytes.
+constexpr Gate kInputChannels{"input channels a multiple of 8",
+                              [](const Subject& s) { return s.problem.c_in % 8 == 0; },
+                              [](const Subject& s) { return std::to_string(s.problem.c_in); }};
+
 constexpr Gate kImplicitGemm[] = {
     kOnSm100,
     kInBuild,
@@ -57,9 +65,7 @@ constexpr Gate kImplicitGemm[] = {
      [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }},
     conv::kUnscaled,
     conv::kUngrouped,
-    // Tensor maps want pixels that begin at multiples of 16 bytes.
-    {"input channels a multiple of 8", [](const Subject& s) { return s.problem.c_in % 8 == 0; },
-     [](const Subject& s) { return std::to_string(s.problem.c_in); }},
+    kInputChannels,
     {"output channels a multiple of 8, or at most 16 without residual, norm and upsampling",
      [](const Subject& s) { return s.problem.filter.k % 8 == 0 || (few_filters(s.problem) && bare(s.problem)); },
      [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
@@ -84,6 +90,37 @@ constexpr Gate kImplicitGemm[] = {
      [](const Subject& s) { return !s.problem.upsample || sm80::upsample_of(s.problem) == sm80::Upsample::SubPixel; },
      [](const Subject&) { return std::string("other taps or padding"); }},
 };
+
+std::string met_winograd_model(const Subject& s);
+
+constexpr Gate kWinograd[] = {
+    kOnSm100,
+    conv::kBf16OrF16,
+    {"an output of the input's type", [](const Subject& s) { return s.problem.output_dtype == s.problem.dtype; },
+     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }},
+    conv::kUnscaled,
+    conv::kUngrouped,
+    conv::kNoUpsampling,
+    kInputChannels,
+    {"output channels a multiple of 8", [](const Subject& s) { return s.problem.filter.k % 8 == 0; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
+    conv::kStride1,
+    conv::kDilation1,
+    conv::kTaps3x3x3,
+    conv::kPaddedByTwoFrames,
+    conv::kTwoFrames,
+    {"a kernel", [](const Subject&) { return false; }, met_winograd_model},
+};
+
+std::string met_winograd_model(const Subject& s) {
+    return conv::met_model(
+        {[](const conv::ConvProblem& problem, const conv::Chip& chip) { return winograd_seconds(problem, chip); },
+         "implicit-gemm-sm100",
+         [](const conv::ConvProblem& problem, const conv::Chip& chip) {
+             return plan_implicit_gemm(problem, chip).seconds;
+         }},
+        std::span(kWinograd).first(std::size(kWinograd) - 1), s);
+}
 
 constexpr Gate kSiluOrNone{"SiLU or no activation",
                            [](const Subject& s) { return s.problem.activation != conv::Activation::Relu; },
@@ -143,6 +180,7 @@ constexpr Gate kIm2col[] = {
 }  // namespace
 
 std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate> winograd_gates() { return kWinograd; }
 std::span<const Gate> conv2d_gates() { return kConv2d; }
 std::span<const Gate> conv3d_gates() { return kConv3d; }
 std::span<const Gate> q_slice_gates() { return kQSlice; }

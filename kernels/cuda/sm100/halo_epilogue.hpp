@@ -86,7 +86,7 @@ class HaloEpilogueRole {
         KG_UNROLL
         for (uint32_t piece = 0; piece < kPieces; ++piece) {
             if (piece >= pieces) break;
-            norm(rounded[piece], scale, tile.n + piece * kPieceChannels);
+            norm(rounded[piece], scale, tile.n + (kFault == HaloFault::GammaOfFirstPiece ? 0 : piece * kPieceChannels));
             store(p_.normed[tile.frame], tile, block, piece, rounded[piece]);
         }
     }
@@ -224,8 +224,8 @@ class HaloEpilogueRole {
         isa::tcgen05::read(sums, address);
         if (block + 1 == c.blocks) hand_back(slot);
         const auto x = static_cast<uint32_t>(tile.x) + lane_ % kHaloBlockColumns;
-        const auto y =
-            static_cast<uint32_t>(tile.y) + block * kHaloBlockRows + warp_ * kPieceRows + lane_ / kHaloBlockColumns;
+        const uint32_t rows_above = kFault == HaloFault::PixelsOfFirstBlock ? 0 : block * kHaloBlockRows;
+        const auto y = static_cast<uint32_t>(tile.y) + rows_above + warp_ * kPieceRows + lane_ / kHaloBlockColumns;
         if (x >= params_.w_out || y >= params_.h_out) return;
         const uint32_t value_bytes = has(sm90::kConvFloat32) ? 4 : 2;
         std::byte* pixel =
@@ -234,7 +234,8 @@ class HaloEpilogueRole {
         for (uint32_t i = 0; i < 16; ++i) {
             if (i >= params_.c_out) break;
             float value = isa::float_of(sums[i]);
-            if (has(sm90::kConvBias)) value += isa::load_global<float>(p_.bias + i);
+            if (has(sm90::kConvBias))
+                value += isa::load_global<float>(p_.bias + (kFault == HaloFault::BiasOfFirstChannel ? 0 : i));
             if (has(sm90::kConvSilu)) value = isa::silu(value);
             if (has(sm90::kConvRelu)) value = isa::relu(value);
             if (value_bytes == 4) {

@@ -18,16 +18,25 @@ enum class HaloFault : uint8_t {
     RowShiftOffByOne,    ///< a tap's descriptor starts one pixel late
     WrongPitch,          ///< groups of pixels take the packed distance of 8 rows instead of the halo's pitch
     WrongParity,         ///< all four sub-pixel positions read the same halo
+    FirstParityFilters,  ///< ... or take the first one's filters
+    ExpectsHalfABlock,   ///< bytes of a pixel's 16 channels are announced, but zeros up to 32 arrive with them
+    RowsOfHalfABlock,    ///< ... or a tap's descriptor starts as if they did not
+    FirstTemporalTaps,   ///< taps in time take filters from the first on, also where those meet no frame
+    OneFrameOfInput,     ///< ... or all read the frame of the first one
+    Bfloat16Products,    ///< the instruction takes fp16 for bf16
     NoDrainedWait,       ///< products overwrite sums that are still being read
     NoAccumulatedWait,   ///< sums are read before the products have landed
     NoSourceWait,        ///< a residual is read before it has landed
     NoStagingWait,       ///< a staging slot is overwritten while its store still reads it
     NoStagingFence,      ///< no proxy fence between a staged piece and its store
     NormOfFirstPiece,    ///< the norm divides by the length of the first piece alone
+    GammaOfFirstPiece,   ///< ... or every piece takes the first one's factors
     NormOfOnePair,       ///< the norm divides by the length of this pair's channels alone
     NoSquaresWait,       ///< the other pair's squares are read before they have come
     NoSquaresRelease,    ///< squares are announced to the other pair, but not released to the cluster
     OneSlotOfSquares,    ///< the next tile's squares take the place of this one's
+    PixelsOfFirstBlock,  ///< a head's second block is stored where its first one was
+    BiasOfFirstChannel,  ///< ... or all its channels take the first one's bias
 };
 
 }  // namespace kinetograph::sm100

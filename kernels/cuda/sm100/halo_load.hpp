@@ -25,10 +25,11 @@ struct HaloLoadRole {
             const int32_t x = tile.x - p.pad_left + px, y = tile.y - p.pad_top + tile.py();
             const sm90::FrameTaps& taps = p.taps[tile.frame];
             for (uint32_t tap = 0; tap < taps.count; ++tap) {
-                const isa::TensorMap& map = p.input[taps.input[tap]];
+                const isa::TensorMap& map = p.input[taps.input[kFault == HaloFault::OneFrameOfInput ? 0 : tap]];
                 for (uint32_t block = 0; block < p.channel_blocks; ++block, ring.advance(), turn ^= 1) {
                     isa::mbarrier::wait(smem.input_empty[ring.slot], ring.parity);
-                    expect(smem.input_full[ring.slot], halo_bytes(c));
+                    expect(smem.input_full[ring.slot],
+                           kFault == HaloFault::ExpectsHalfABlock ? halo_bytes(c) / 2 : halo_bytes(c));
                     if (c.sharing == HaloSharing::Pixels && turn != Walk::pair()) continue;
                     load<c.sharing == HaloSharing::Pixels>(
                         smem.input[ring.slot], map,
@@ -47,12 +48,14 @@ struct HaloLoadRole {
         Ring<c.filter_stages> ring{0, 1};
         for (Walk walk(p); walk.more(); walk.advance()) {
             const HaloTile tile = walk.tile();
+            const uint32_t parity = kFault == HaloFault::FirstParityFilters ? 0 : tile.parity;
             const uint32_t slice = c.sharing == HaloSharing::Filters ? Walk::pair() * loaded_filters(c) : 0;
             const auto first_filter =
                 static_cast<int32_t>(tile.n + Walk::rank() % c.cta_group * cta_filters(c) + slice);
             const sm90::FrameTaps& taps = p.taps[tile.frame];
             for (uint32_t tap = 0; tap < taps.count; ++tap) {
-                const uint32_t first = taps.q[tap] * c.side * c.side;
+                const uint32_t q = kFault == HaloFault::FirstTemporalTaps ? tap : taps.q[tap];
+                const uint32_t first = q * c.side * c.side;
                 for (uint32_t block = 0; block < p.channel_blocks; ++block) {
                     for (uint32_t group = 0; group < tap_groups(c); ++group, ring.advance()) {
                         isa::mbarrier::wait(smem.filter_empty[ring.slot], ring.parity);
@@ -61,7 +64,7 @@ struct HaloLoadRole {
                             smem.filter[ring.slot] + slice * row_bytes(c), p.filter,
                             isa::tma::Coordinates<4>{{static_cast<int32_t>(block * c.channels), first_filter,
                                                       static_cast<int32_t>(first + group * c.stage_taps),
-                                                      static_cast<int32_t>(tile.parity)}},
+                                                      static_cast<int32_t>(parity)}},
                             smem.filter_full[ring.slot]);
                     }
                 }

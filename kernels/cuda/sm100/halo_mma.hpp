@@ -11,8 +11,9 @@ template <HaloConfig kConfig, HaloFault kFault>
 struct HaloMmaRole {
     using Smem = HaloSmem<kConfig>;
     static constexpr HaloConfig c = kConfig;
+    static constexpr Element kElement = kFault == HaloFault::Bfloat16Products ? Element::BF16 : c.element;
     static constexpr uint32_t kInstruction =
-        isa::tcgen05_instruction(c.element, c.element, c.cta_group* kHaloBlockPixels, c.bn);
+        isa::tcgen05_instruction(kElement, kElement, c.cta_group* kHaloBlockPixels, c.bn);
     static constexpr uint32_t kRow = row_bytes(c), kPitch = halo_columns(c);
     static constexpr uint16_t kAll = (1u << c.cluster) - 1;
 
@@ -53,12 +54,13 @@ struct HaloMmaRole {
     KG_DEVICE static void multiply_stage(uint32_t d, uint32_t halo, uint32_t filters, uint32_t group, bool accumulate) {
         constexpr uint32_t kShift = kFault == HaloFault::RowShiftOffByOne ? 1u : 0u;
         constexpr uint32_t kGroup = kFault == HaloFault::WrongPitch ? 8 * kRow : kPitch * kRow;
+        constexpr uint32_t kStep = kFault == HaloFault::RowsOfHalfABlock ? kRow / 2 : kRow;
         for (uint32_t tap = 0; tap < c.stage_taps; ++tap) {
             const uint32_t at = group * c.stage_taps + tap, r = at / c.side, s = at % c.side;
             for (uint32_t block = 0; block < c.blocks; ++block) {
                 const uint32_t first = (block * kHaloBlockRows + r) * kPitch + s + kShift;
                 const uint64_t a = isa::tcgen05_descriptor(
-                    {.address = halo + first * kRow, .group_stride = kGroup, .swizzle = swizzle(c)});
+                    {.address = halo + first * kStep, .group_stride = kGroup, .swizzle = swizzle(c)});
                 const uint64_t b = isa::tcgen05_descriptor({.address = filters + tap * cta_filters(c) * kRow,
                                                             .group_stride = 8 * kRow,
                                                             .swizzle = swizzle(c)});

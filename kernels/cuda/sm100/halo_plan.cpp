@@ -5,11 +5,11 @@
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_configs.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_params.hpp>
+#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
-#include <kinetograph/kernels/cuda/sm90/tiled_plan.hpp>
 
 namespace kinetograph::sm100 {
 namespace {
@@ -29,14 +29,6 @@ int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
 double real(int64_t value) { return static_cast<double>(value); }
 
 bool silu(conv::Activation activation) { return activation == conv::Activation::Silu; }
-
-double piece_clocks(const ConvProblem& p) {
-    double clocks = kPieceClocks;
-    if (silu(p.activation)) clocks += kSiluClocks;
-    if (p.residual) clocks += kResidualClocks;
-    if (p.norm != conv::Norm::None) clocks += kNormClocks + (silu(p.norm_activation) ? kSiluClocks : 0);
-    return clocks;
-}
 
 /// Numbers that an output element moves: stores, and a residual's load.
 int64_t transfers(const ConvProblem& p) { return 1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0); }
@@ -74,6 +66,13 @@ int64_t tiles_of(const HaloConfig& c, const ConvProblem& p) {
 
 std::span<const NamedHaloConfig> halo_configs() { return kConfigs; }
 
+PieceClocks piece_clocks(const ConvProblem& p) {
+    PieceClocks clocks;
+    clocks.sums = kPieceClocks + (silu(p.activation) ? kSiluClocks : 0) + (p.residual ? kResidualClocks : 0);
+    if (p.norm != conv::Norm::None) clocks.norm = kNormClocks + (silu(p.norm_activation) ? kSiluClocks : 0);
+    return clocks;
+}
+
 bool fits(const HaloConfig& c, const ConvProblem& p) {
     if (c.element != p.dtype || c.side != (p.upsample ? 2 : p.filter.r)) return false;
     if (c.store == HaloStore::Pixels || stores_pixels(p)) return c.store == HaloStore::Pixels && stores_pixels(p);
@@ -102,10 +101,11 @@ Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRat
     result.mma_seconds = turns * real(steps) * step_clocks;
     result.shared_seconds =
         turns * (read + real(halos + filters * cta_filters(c) + 2 * staged)) / chip.shared_bytes_per_clock;
+    const PieceClocks piece = piece_clocks(p);
     const int64_t loaded_halos = c.sharing == HaloSharing::Pixels ? halos / 2 : halos;
     result.l2_seconds =
         turns * real(loaded_halos + filters * loaded_filters(c) + transfers(p) * tile_bytes) / chip.l2_bytes_per_clock;
-    result.epilogue_seconds = turns * piece_clocks(p) * real(ceil_div(c.bn, kPieceChannels) * c.blocks);
+    result.epilogue_seconds = turns * (piece.sums + piece.norm) * real(ceil_div(c.bn, kPieceChannels) * c.blocks);
     result.hbm_seconds = (real(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
                           real(transfers(p) * p.frames_out()) * static_cast<double>(p.output_frame_bytes()) +
                           real(p.filter_elements()) * element_bytes(p.dtype)) /
@@ -169,7 +169,7 @@ conv::ConvPlan plan_taken(const ConvProblem& problem, const conv::Chip& chip, co
     assert(taken.tile != nullptr);  // gates admit only what is built
     const ChipRates rates = rates_of(chip);
     const auto launches = static_cast<double>(sm90::frame_runs(problem).size());
-    return sm90::plan_tiled(
+    return sm80::plan_tiled(
         problem, chip,
         {.kernel = {std::string(taken.tile->kernel),
                     problem.dtype == Element::BF16 ? "halo_conv_bf16" : "halo_conv_f16"},

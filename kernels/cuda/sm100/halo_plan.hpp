@@ -19,6 +19,13 @@ std::span<const NamedHaloConfig> halo_configs();
 /// filters. Blocks of channels follow from c_in alone, so that every tile adds in the same order.
 bool fits(const HaloConfig& config, const conv::ConvProblem& problem);
 
+/// Clocks of a warp of the epilogue for a piece of 32 pixels x 32 channels: of the sweep that reads sums from tensor
+/// memory and stores them, and of the norm's over registers.
+struct PieceClocks {
+    double sums = 0, norm = 0;
+};
+PieceClocks piece_clocks(const conv::ConvProblem& problem);
+
 /// What the problem takes with that tile, without a norm pass after it and without the launch.
 Conv2dEstimate estimate(const HaloConfig& config, const conv::ConvProblem& problem, const ChipRates& chip = {});
 

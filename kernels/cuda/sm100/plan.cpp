@@ -141,6 +141,8 @@ std::span<const conv::ConvMethod> methods() {
          plan_implicit_gemm,
          conv::Rounding::Once,
          {halo_kernels, plan_implicit_gemm_with}},
+        {"winograd-time-sm100", "two frames at once with two thirds of their multiplications on SM100: predicted only",
+         winograd_gates(), nullptr, conv::Rounding::Operands},
         {"conv2d-sm100",
          "implicit GEMM of images on SM100's tensor memory",
          conv2d_gates(),

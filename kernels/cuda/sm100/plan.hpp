@@ -2,11 +2,14 @@
 
 #include <kinetograph/kernels/conv/chips.hpp>
 
-/// The convolutions of this folder as plans. Pure host code.
+/// The convolutions and the attention of this folder as plans. Pure host code.
 namespace kinetograph::sm100 {
 
-/// implicit-gemm-sm100 (halo_plan.hpp), conv2d-sm100, conv3d-sm100, q-slice-sm100, q-slice-rounded-sm100, im2col-sm100.
+/// implicit-gemm-sm100 (halo_plan.hpp), conv2d-sm100, conv3d-sm100, q-slice-sm100, q-slice-rounded-sm100, im2col-sm100;
+/// winograd-time-sm100, which is closed for want of a kernel (winograd_model.hpp).
 std::span<const conv::ConvMethod> methods();
+/// tcgen05-sm100.
+std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
 /// One temporal tap: one launch for each run of frames that follow one another in memory, as input, output and

@@ -8,14 +8,17 @@
 #include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
+#include <kinetograph/kernels/cuda/sm100/plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/shape.hpp>
+#include <kinetograph/kernels/cuda/sm100/winograd_model.hpp>
 #include <kinetograph/tests/compute/vae/step_convolutions.hpp>
 #include <kinetograph/tests/source_tree.hpp>
 #include <limits>
 #include <set>
 #include <sstream>
 
-/// Computes the tables of docs/kernels-sm100.md. If a table no longer holds, the test fails and prints the new one.
+/// Computes the tables of docs/kernels-sm100.md and docs/kernels-sm100-im2col.md. If a table no longer holds, the test
+/// fails and prints the new one.
 namespace kinetograph::sm100 {
 namespace {
 
@@ -26,15 +29,13 @@ std::string line(const char* format, Values... values) {
     return text;
 }
 
-std::string read_document() {
-    std::ifstream file(test::source_tree() / "docs/kernels-sm100.md");
+constexpr const char *kDecodersPage = "docs/kernels-sm100.md", *kIm2colPage = "docs/kernels-sm100-im2col.md";
+
+void expect_in_document(const std::string& table, const char* page = kDecodersPage) {
+    std::ifstream file(test::source_tree() / page);
     std::stringstream text;
     text << file.rdbuf();
-    return text.str();
-}
-
-void expect_in_document(const std::string& table) {
-    EXPECT_NE(read_document().find(table), std::string::npos) << "docs/kernels-sm100.md should hold\n" << table;
+    EXPECT_NE(text.str().find(table), std::string::npos) << page << " should hold\n" << table;
 }
 
 std::string budget_row(const char* preset, uint32_t group, uint32_t span, uint32_t filters) {
@@ -49,9 +50,10 @@ TEST(Documentation, HoldsTheSharedMemoryBudget) {
     expect_in_document(
         "| preset | tile (pixels x filters x k) | stages | ring | output tiles | barriers | accumulators | "
         "shared memory | tensor memory |\n|---|---|---|---|---|---|---|---|---|\n" +
-        budget_row("1-SM 128B", 1, 128, 128) + budget_row("1-SM 64B", 1, 64, 96) +
-        budget_row("2-SM 128B", 2, 128, 256) + budget_row("2-SM 128B", 2, 128, 192) +
-        budget_row("2-SM 64B", 2, 64, 96));
+            budget_row("1-SM 128B", 1, 128, 128) + budget_row("1-SM 64B", 1, 64, 96) +
+            budget_row("2-SM 128B", 2, 128, 256) + budget_row("2-SM 128B", 2, 128, 192) +
+            budget_row("2-SM 64B", 2, 64, 96),
+        kIm2colPage);
     const Conv2dConfig residual = entry_config(2, 128, 192, Activation::Window3d, Source::Residual);
     EXPECT_EQ(source_tiles(residual) * source_tile_bytes(residual), 16384u);
 }
@@ -144,6 +146,10 @@ std::string hangs_on(const DecoderRow& row) {
     return text.empty() ? "launch" : text;
 }
 
+std::string short_key(const vae::StepConvolution& layer) {
+    return layer.key.substr(layer.key.starts_with("decoder.") ? 8 : 0);
+}
+
 std::string decoder_row(const DecoderRow& row, const DecoderRow& small) {
     const ConvProblem& p = row.layer.problem;
     constexpr const char* kLimits[] = {"products", "shared memory", "L2", "HBM", "epilogue"};
@@ -151,8 +157,7 @@ std::string decoder_row(const DecoderRow& row, const DecoderRow& small) {
     const std::string kernels = kernel_names(row) + (there == kernel_names(row) ? "" : "; small: " + there);
     return line(
         "| %s | %lld | %lld x %lld x %lld, %lld -> %lld, %lld taps%s | %s | %s | %.0f | %.0f | %s | %.0f | %s |\n",
-        row.layer.key.substr(row.layer.key.starts_with("decoder.") ? 8 : 0).c_str(),
-        static_cast<long long>(row.layer.launches), static_cast<long long>(p.d_out()),
+        short_key(row.layer).c_str(), static_cast<long long>(row.layer.launches), static_cast<long long>(p.d_out()),
         static_cast<long long>(p.h_out()), static_cast<long long>(p.w_out()), static_cast<long long>(p.c_in),
         static_cast<long long>(p.filter.k), static_cast<long long>(p.taps()), extras(p).c_str(), kernels.c_str(),
         kLimits[static_cast<size_t>(row.parts({}).limit)], row.plan.seconds * 1e6,
@@ -166,15 +171,38 @@ double milliseconds(const std::vector<DecoderRow>& rows, const ChipRates& rates)
     return seconds * 1e3;
 }
 
-/// The sum, and what it would be if one of the constants were 20 % lower.
-std::string sum_row(const char* size, const std::vector<DecoderRow>& rows) {
-    std::string row = line("| %s | %.1f |", size, milliseconds(rows, {}));
-    for (const Constant& constant : kConstants) row += line(" %.1f |", milliseconds(rows, constant.lower()));
-    return row + '\n';
-}
-
 /// Latents of 1280 x 704 and 832 x 480.
 const vae::LatentSize kLarge{88, 160}, kSmall{60, 104};
+
+/// A step's parts in milliseconds: its convolutions, the attention over its one latent frame, and the passes at its
+/// ends, which read and write HBM.
+struct StepTime {
+    double convolutions, attention, ends;
+    double sum() const { return convolutions + attention + ends; }
+};
+
+StepTime step_time(vae::LatentSize latents, const ChipRates& rates = {}) {
+    const conv::Chip chip = conv::chip_of(conv::describe_known_device("sm_100").value());
+    const double attention =
+        attention_methods().front().plan({latents.height * latents.width, 384, Element::BF16}, chip).seconds;
+    const ChipRates assumed;
+    // Bound by shared memory: by the bytes of a clock, and by the clock.
+    const double slower = assumed.clocks_per_second * assumed.shared_bytes_per_clock /
+                          (rates.clocks_per_second * rates.shared_bytes_per_clock);
+    // Four frames of 8 x 8 pixels a latent: three channels in bf16 read, in float32 written.
+    const double bytes = 4 * 64 * 3 * (2 + 4) * static_cast<double>(latents.height * latents.width);
+    return {milliseconds(decoder_rows(latents), rates), 1e3 * attention * slower,
+            1e3 * (2 * conv::kLaunchSeconds + bytes / rates.hbm_bytes_per_second)};
+}
+
+/// The parts, their sum, and what it would be if one of the constants were 20 % lower.
+std::string step_row(const char* size, vae::LatentSize latents) {
+    const StepTime step = step_time(latents);
+    std::string row =
+        line("| %s | %.1f | %.1f | %.2f | **%.1f** |", size, step.convolutions, step.attention, step.ends, step.sum());
+    for (const Constant& constant : kConstants) row += line(" %.1f |", step_time(latents, constant.lower()).sum());
+    return row + '\n';
+}
 
 TEST(Documentation, HoldsTheKernelOfEveryConvolutionOfWan21) {
     std::string table =
@@ -189,16 +217,52 @@ TEST(Documentation, HoldsTheKernelOfEveryConvolutionOfWan21) {
 
 TEST(Documentation, HoldsTheTimeOfAStepAndWhatItHangsOn) {
     expect_in_document(
-        "| a step's convolutions | ms | clock -20 % | shared memory -20 % | L2 -20 % | HBM -20 % |\n"
-        "|---|---|---|---|---|---|\n" +
-        sum_row("1280 x 704", decoder_rows(kLarge)) + sum_row("832 x 480", decoder_rows(kSmall)));
+        "| a step, ms | convolutions | attention | latents in, frames out | sum | clock -20 % | shared memory -20 % | "
+        "L2 "
+        "-20 % | HBM -20 % |\n|---|---|---|---|---|---|---|---|---|\n" +
+        step_row("1280 x 704", kLarge) + step_row("832 x 480", kSmall));
 }
 
 TEST(Documentation, NoConvolutionOfWan21IsOffTcgen05AndAStepStaysInItsBudget) {
     for (const vae::LatentSize latents : {kLarge, kSmall})
         for (const DecoderRow& row : decoder_rows(latents))
             EXPECT_TRUE(row.method.ends_with("-sm100")) << row.layer.key << ": " << row.method;
-    EXPECT_LT(milliseconds(decoder_rows(kLarge), {}), 22);  // attention, 2.1 ms on an H200, comes on top: 25 together
+    EXPECT_LT(step_time(kLarge).sum(), 25);
+}
+
+/// What F(2,3) along time would take of the layers that it can compute, by the model, and of a step with it.
+TEST(Documentation, HoldsWhatWinogradAlongTimeWouldTake) {
+    const conv::Chip chip = conv::chip_of(conv::describe_known_device("sm_100").value());
+    const std::vector<DecoderRow> sizes[] = {decoder_rows(kLarge), decoder_rows(kSmall)};
+    std::string table =
+        "| layer | launches | 1280 x 704: us | along time | ratio | 832 x 480: us | along time | ratio |\n"
+        "|---|---|---|---|---|---|---|---|\n";
+    const auto cells = [](double direct, double along_time) {
+        return line(" %.0f | %.0f | %.2f |", direct * 1e6, along_time * 1e6, direct / along_time);
+    };
+    double direct[2] = {}, faster[2] = {}, from_registers[2] = {};
+    for (size_t i = 0; i < sizes[0].size(); ++i) {
+        const ConvProblem& of_layer = sizes[0][i].layer.problem;
+        const bool along_time = of_layer.taps() == 27 && of_layer.d_out() >= 2 && of_layer.filter.k > 16;
+        std::string row = line("| %s | %lld |", short_key(sizes[0][i].layer).c_str(),
+                               static_cast<long long>(sizes[0][i].layer.launches));
+        for (size_t size = 0; size < 2; ++size) {
+            const DecoderRow& layer = sizes[size][i];
+            const double runs = layer.plan.seconds;
+            const double would = along_time ? winograd_seconds(layer.layer.problem, chip) : runs;
+            direct[size] += static_cast<double>(layer.layer.launches) * runs;
+            const double best =
+                along_time ? winograd_seconds(layer.layer.problem, chip, SumsTaken::IntoRegisters) : runs;
+            faster[size] += static_cast<double>(layer.layer.launches) * std::min(runs, would);
+            from_registers[size] += static_cast<double>(layer.layer.launches) * std::min(runs, best);
+            row += cells(runs, would);
+        }
+        if (along_time) table += row + '\n';
+    }
+    table += "| a step's convolutions, the faster each | |" + cells(direct[0], faster[0]) + cells(direct[1], faster[1]);
+    table += "\n| the same, sums into registers first | |" + cells(direct[0], from_registers[0]) +
+             cells(direct[1], from_registers[1]);
+    expect_in_document(table + '\n', kIm2colPage);
 }
 
 bool is_small(std::string_view kernel) { return kernel.find("_small_") != std::string_view::npos; }
@@ -253,21 +317,21 @@ TEST(Documentation, HoldsWhatTilesOf64PixelsSaveFromTheSmallestLatentsOn) {
         "|---|---|---|---|---|---|---|\n";
     for (const vae::LatentSize latents : {vae::LatentSize{8, 8}, {16, 16}, {24, 40}, {30, 52}, {60, 104}, {88, 160}})
         table += small_tiles_row(latents);
-    expect_in_document(table);
+    expect_in_document(table, kIm2colPage);
 }
 
 std::string halo_budget_row(const NamedHaloConfig& tile) {
     const HaloConfig& c = tile.config;
-    return line("| %s | %u | %u x %u | %u x %u | %u | %u of %u | %u of 512 |\n",
+    return line("| %s | %u | %u x %u | %u x %u | %u | %u | %u |\n",
                 std::string(tile.kernel.substr(tile.kernel.find("_n") + 1)).c_str(), c.cluster, c.input_stages,
                 input_stage_bytes(c), c.filter_stages, filter_stage_bytes(c), staging_bytes(c), shared_bytes(c),
-                kSharedLimit, tensor_columns(c));
+                tensor_columns(c));
 }
 
 TEST(Documentation, HoldsTheTilesOfTheHaloKernel) {
     std::string table =
-        "| tile: filters, pixels, taps, channels | cluster | halos | filter stages | staging | shared memory | tensor "
-        "memory |\n|---|---|---|---|---|---|---|\n";
+        "| filters, pixels, taps, channels | cluster | halos | filter stages | staging | bytes of 232448 | columns of "
+        "512 |\n|---|---|---|---|---|---|---|\n";
     for (const NamedHaloConfig& tile : halo_configs())
         if (tile.config.element == Element::BF16) table += halo_budget_row(tile);
     expect_in_document(table);

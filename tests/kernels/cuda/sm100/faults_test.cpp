@@ -150,6 +150,26 @@ void expect_wrong_scales() {
 TEST(Conv2dFaults, AScaleThatAChunksChannelsShareIsCaught) { expect_wrong_scales<Fault::OneScaleOfAChunk>(); }
 TEST(Conv2dFaults, AScaleOfTheBiasIsCaught) { expect_wrong_scales<Fault::ScaleAfterBias>(); }
 
+/// Three columns of tiles in panels of two: some tiles are computed twice, others never.
+template <Fault kFault>
+void expect_missed_tiles() {
+    ConvNumbers numbers({.shape = kConv.shape, .panel = 2});
+    Guarded output(numbers.output_bytes());
+    const Conv2dLaunch launch = launch_of<kOne>(numbers, output);
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        output.poison();
+        const std::string fault =
+            run_once<kOne, kFault>(launch, Conv2dEpilogueArguments<NoEpilogue>{.bias = numbers.bias.data()}, seed);
+        EXPECT_EQ(fault, "");
+        EXPECT_EQ(numbers.judge(output).empty(), kFault == Fault::None) << seed;
+    }
+}
+TEST(Conv2dFaults, APanelThatIsNarrowerThanTheOthersIsCaught) {
+    expect_missed_tiles<Fault::None>();
+    expect_missed_tiles<Fault::LastPanelFull>();
+}
+TEST(Conv2dFaults, PanelsThatOverlapAreCaught) { expect_missed_tiles<Fault::PanelsOverlap>(); }
+
 /// The order in cuda.h's comment: the same numbers with the axes reversed.
 TEST(Conv2dFaults, CornersInDepthFirstOrderAreCaught) {
     constexpr Conv2dConfig kVolume = one_sm_128b({.filters = 64, .activation = Activation::Volume3d});

@@ -15,6 +15,10 @@ constexpr HaloConfig kShared = halo_config(Element::BF16, 192, 1, 3, 64, HaloSha
 /// Four turns of the rings of halos are soon round.
 constexpr HaloConfig kWide = halo_config(Element::BF16, 192, 1, 1, 64, HaloSharing::Pixels);
 
+constexpr HaloConfig kNarrowNorm = halo_config(Element::BF16, 192, 1, 3, 32);
+constexpr HaloConfig kHead = halo_config(Element::BF16, 16, 2, 3, 32);
+constexpr HaloConfig kHalf = halo_config(Element::F16, 96, 2, 3, 32);
+
 /// Three tiles for one pair, so that rings go round and sums change their columns.
 ConvCase long_case() {
     ConvCase conv{sm80::causal3d(3, 20, 9, 64, 96, 3, 3)};
@@ -48,6 +52,14 @@ void expect_caught() {
     for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_NE(outcome<kFault>(long_case(), seed), "") << seed;
 }
 
+/// Faults that break no rule of the chip, or break it at once: every schedule shows them, and the same tile without one
+/// agrees.
+template <HaloFault kFault, HaloConfig kConfig>
+void expect_caught_in(const ConvCase& conv) {
+    EXPECT_EQ((outcome<HaloFault::None, kConfig>(conv, 0)), "");
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_NE((outcome<kFault, kConfig>(conv, seed)), "") << seed;
+}
+
 TEST(HaloFaults, NoneOfThemIsNoFault) {
     for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_EQ(outcome<HaloFault::None>(long_case(), seed), "");
     EXPECT_EQ((outcome<HaloFault::None, kUpsampling>(upsampled_case(), 0)), "");
@@ -72,12 +84,55 @@ TEST(HaloFaults, AWrongPitchIsCaught) { expect_caught<HaloFault::WrongPitch>(); 
 TEST(HaloFaults, OneHaloForAllSubPixelsIsCaught) {
     EXPECT_NE((outcome<HaloFault::WrongParity, kUpsampling>(upsampled_case(), 0)), "");
 }
+TEST(HaloFaults, FiltersOfOneSubPixelForAllAreCaught) {
+    expect_caught_in<HaloFault::FirstParityFilters, kUpsampling>(upsampled_case());
+}
+
+/// 16 channels, which TMA completes with zeros to a block of 32.
+const ConvCase kSixteenChannels{sm80::same2d(1, 9, 9, 16, 96, 3, 3)};
+TEST(HaloFaults, BytesOfHalfABlockOfChannelsAreCaught) {
+    expect_caught_in<HaloFault::ExpectsHalfABlock, kTile>(kSixteenChannels);
+}
+TEST(HaloFaults, RowsOfHalfABlockOfChannelsAreCaught) {
+    expect_caught_in<HaloFault::RowsOfHalfABlock, kTile>(kSixteenChannels);
+}
+
+const ConvCase kHeadCase{sm80::same2d(1, 19, 9, 32, 3, 3, 3)};
+TEST(HaloFaults, AHeadsBlocksInOnePlaceAreCaught) { expect_caught_in<HaloFault::PixelsOfFirstBlock, kHead>(kHeadCase); }
+TEST(HaloFaults, AHeadsBiasOfOneChannelIsCaught) { expect_caught_in<HaloFault::BiasOfFirstChannel, kHead>(kHeadCase); }
+
+ConvCase half_case() {
+    ConvCase conv{sm80::causal3d(3, 9, 9, 32, 96, 3, 3)};
+    conv.shape.dtype = Element::F16;
+    return conv;
+}
+TEST(HaloFaults, Fp16ThatIsTakenForBf16IsCaught) { expect_caught_in<HaloFault::Bfloat16Products, kHalf>(half_case()); }
+TEST(HaloFaults, FiltersOfTapsThatMeetNoFrameAreCaught) {
+    expect_caught_in<HaloFault::FirstTemporalTaps, kHalf>(half_case());
+}
+TEST(HaloFaults, OneFrameUnderAllTapsInTimeIsCaught) {
+    expect_caught_in<HaloFault::OneFrameOfInput, kHalf>(half_case());
+}
+
 TEST(HaloFaults, SumsThatAreOverwrittenTooEarlyAreCaught) { expect_caught<HaloFault::NoDrainedWait>(); }
 TEST(HaloFaults, SumsThatAreReadTooEarlyAreCaught) { expect_caught<HaloFault::NoAccumulatedWait>(); }
 TEST(HaloFaults, AResidualThatIsReadTooEarlyIsCaught) { expect_caught<HaloFault::NoSourceWait>(); }
 TEST(HaloFaults, AStagingSlotThatIsReusedTooEarlyIsCaught) { expect_caught<HaloFault::NoStagingWait>(); }
 TEST(HaloFaults, AMissingProxyFenceIsCaught) { expect_caught<HaloFault::NoStagingFence>(); }
 TEST(HaloFaults, ANormOverTheFirstPieceIsCaught) { expect_caught<HaloFault::NormOfFirstPiece>(); }
+TEST(HaloFaults, ANormWithTheFactorsOfTheFirstPieceIsCaught) { expect_caught<HaloFault::GammaOfFirstPiece>(); }
+
+ConvCase norm_case() {
+    ConvCase conv{sm80::same2d(1, 9, 9, 32, 192, 3, 3)};
+    conv.epilogue.norm = Norm::Instead;
+    return conv;
+}
+TEST(HaloFaults, ANormOf192ChannelsOverTheFirstPieceIsCaught) {
+    expect_caught_in<HaloFault::NormOfFirstPiece, kNarrowNorm>(norm_case());
+}
+TEST(HaloFaults, ANormOf192ChannelsWithTheFactorsOfTheFirstPieceIsCaught) {
+    expect_caught_in<HaloFault::GammaOfFirstPiece, kNarrowNorm>(norm_case());
+}
 
 template <HaloFault kFault>
 void expect_caught_in_wide_tiles() {
