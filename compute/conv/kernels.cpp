@@ -1,6 +1,6 @@
 #include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
-#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
+#include <kinetograph/kernels/hip/code_objects.hpp>
 
 namespace kinetograph::conv {
 namespace {
@@ -8,12 +8,14 @@ namespace {
 /// The images in this build for one kind of device.
 struct Images {
     std::string_view noun;
-    std::span<const std::byte> (*find)(std::string_view name);
+    std::span<const std::byte> (*find)(std::string_view architecture, std::string_view name);
     std::string_view (*compiler)();
 };
 
-constexpr Images kFatBinaries{"fat binary", kinetograph::cuda::fat_binary, kinetograph::cuda::fat_binary_compiler};
-constexpr Images kCodeObjects{"code object", gfx950::code_object, gfx950::code_object_compiler};
+constexpr Images kFatBinaries{
+    "fat binary", [](std::string_view, std::string_view name) { return kinetograph::cuda::fat_binary(name); },
+    kinetograph::cuda::fat_binary_compiler};
+constexpr Images kCodeObjects{"code object", kinetograph::hip::code_object, kinetograph::hip::code_object_compiler};
 
 }  // namespace
 
@@ -44,7 +46,7 @@ Result<std::shared_ptr<accel::Kernel>> Kernels::get(std::string_view image, std:
 Result<std::shared_ptr<accel::Module>> Kernels::module(std::string_view image, std::string_view kernel) {
     if (const auto found = modules_.find(image); found != modules_.end()) return found->second;
     const Images& images = device_.info().kind == accel::Kind::Cuda ? kFatBinaries : kCodeObjects;
-    const auto bytes = images.find(image);
+    const auto bytes = images.find(device_.info().architecture, image);
     if (bytes.empty())
         return fail(ErrorCode::Unsupported, "kernel \"{}\": no {} \"{}\" in this build: {}", kernel, images.noun, image,
                     images.compiler());

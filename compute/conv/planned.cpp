@@ -40,27 +40,19 @@ class PlannedConvolution final : public Convolution {
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                  const ConvTensors& tensors) const override {
         accel::cuda::TensorMapEncoder encode(kernels_->device(), pass_name);
-        const std::vector<ConvStep> steps = plan_.steps(tensors, parameters_->addresses(), std::ref(encode));
+        ParameterAddresses parameters = parameters_->addresses();
+        if (!problem().bias) parameters.bias = nullptr;  // another convolution's with these weights
+        const std::vector<ConvStep> steps = plan_.steps(tensors, parameters, std::ref(encode));
         KG_CHECK(encode.result());
         for (const ConvStep& step : steps) {
             if (const auto* copy = std::get_if<ConvCopy>(&step)) {
                 stream.copy(copy->to, copy->from, copy->bytes);
             } else {
-                launch(stream, pass_name, std::get<ConvLaunch>(step));
+                const auto& launch = std::get<ConvLaunch>(step);
+                enqueue_launch(stream, pass_name, *loaded_[launch.kernel], launch);
             }
         }
         return {};
-    }
-
-    void launch(accel::Stream& stream, std::string_view pass_name, const ConvLaunch& launch) const {
-        if (launch.empty()) return;  // a launch without CTAs is an error to the driver
-        stream.launch({pass_name,
-                       *loaded_[launch.kernel],
-                       extent(launch.grid),
-                       {launch.threads, 1, 1},
-                       extent(launch.cluster),
-                       launch.shared_bytes,
-                       launch.arguments.span()});
     }
 
     ConvPlan plan_;
@@ -72,6 +64,18 @@ class PlannedConvolution final : public Convolution {
 };
 
 }  // namespace
+
+void enqueue_launch(accel::Stream& stream, std::string_view pass_name, accel::Kernel& kernel,
+                    const ConvLaunch& launch) {
+    if (launch.empty()) return;  // a launch without CTAs is an error to the driver
+    stream.launch({pass_name,
+                   kernel,
+                   extent(launch.grid),
+                   {launch.threads, 1, 1},
+                   extent(launch.cluster),
+                   launch.shared_bytes,
+                   launch.arguments.span()});
+}
 
 Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
                                                     std::string_view method, Weights& weights) {

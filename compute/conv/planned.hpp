@@ -11,4 +11,7 @@ namespace kinetograph::conv {
 Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
                                                     std::string_view method, Weights& weights);
 
+/// Does nothing for a launch without CTAs.
+void enqueue_launch(accel::Stream& stream, std::string_view pass_name, accel::Kernel& kernel, const ConvLaunch& launch);
+
 }  // namespace kinetograph::conv

@@ -18,7 +18,8 @@ struct HostParameters {
     ConvParameters view() const { return {filter, bias, gamma, scales}; }
 };
 
-/// Shared by all convolutions of one layer, whatever their number of frames. Used by one thread at a time.
+/// Shared by all convolutions of one layer, whatever their number of frames, with its bias or without. Used by one
+/// thread at a time.
 class Weights {
   public:
     /// `load` gives the parameters whenever a layout is packed that was not packed before.

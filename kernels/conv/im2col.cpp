@@ -9,22 +9,6 @@ constexpr std::int64_t kPartBytes = 64 << 20;
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-/// The product over `pixels` pixels of each output frame of a sample, with the problem's epilogue.
-ConvProblem product_of(const Im2colMatrix& matrix, std::int64_t pixels) {
-    ConvProblem product = matrix.problem;
-    product.n = 1;
-    product.d = matrix.problem.d_out();
-    product.h = 1;
-    product.w = pixels;
-    product.c_in = matrix.columns;
-    product.upsample = false;
-    product.filter = {matrix.problem.filter.k};
-    product.stride = product.dilation = {};
-    product.pad = {};
-    product.groups = 1;
-    return product;
-}
-
 /// [k][c_in / groups][q][r][s] to [k][columns], elements [q][r][s][c_in] with zeros for the channels of other groups.
 std::vector<float> dense_filter(const Im2colMatrix& matrix, std::span<const float> filter) {
     const ConvProblem& p = matrix.problem;
@@ -79,6 +63,21 @@ std::int64_t Im2colMatrix::part_pixels() const {
     return std::clamp<std::int64_t>(kPartBytes / (row_bytes() * problem.d_out()), 1, problem.pixels_out());
 }
 
+ConvProblem Im2colMatrix::product(std::int64_t pixels) const {
+    ConvProblem product = problem;
+    product.n = 1;
+    product.d = problem.d_out();
+    product.h = 1;
+    product.w = pixels;
+    product.c_in = columns;
+    product.upsample = false;
+    product.filter = {problem.filter.k};
+    product.stride = product.dilation = {};
+    product.pad = {};
+    product.groups = 1;
+    return product;
+}
+
 ConvPlan plan_im2col(const Im2colMatrix& matrix, const Chip& chip, Im2colKernels kernels) {
     const ConvProblem& problem = matrix.problem;
     const std::int64_t pixels = problem.pixels_out(), part = matrix.part_pixels();
@@ -88,7 +87,7 @@ ConvPlan plan_im2col(const Im2colMatrix& matrix, const Chip& chip, Im2colKernels
     for (const std::int64_t count : {part, pixels % part}) {
         if (count == 0) continue;
         products.push_back(
-            {kernels.plan_product(product_of(matrix, count), chip), static_cast<std::uint32_t>(plan.kernels.size())});
+            {kernels.plan_product(matrix.product(count), chip), static_cast<std::uint32_t>(plan.kernels.size())});
         const auto& more = products.back().plan.kernels;
         plan.kernels.insert(plan.kernels.end(), more.begin(), more.end());
         const std::int64_t times = count == part ? pixels / part : 1;

@@ -18,6 +18,8 @@ struct Im2colMatrix {
     std::int64_t row_bytes() const { return columns * element_bytes(problem.dtype); }
     /// Pixels of every output frame of a sample in one part: at most 64 MiB, or one pixel.
     std::int64_t part_pixels() const;
+    /// The product over `pixels` pixels of each output frame of a sample, with the problem's epilogue.
+    ConvProblem product(std::int64_t pixels) const;
 };
 
 /// Pixels [first, first + count) of each output frame of a sample. Its matrix lies in the workspace, frame after frame.

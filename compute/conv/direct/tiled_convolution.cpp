@@ -36,7 +36,7 @@ Result<TiledConvolution::Packed> TiledConvolution::pack_parameters(const ConvPar
     packed.filter = packed.memory->data();
     packed.zeros = packed.filter + filter_bytes();
     pack_filter(products_, blocking_, product_filter(parameters.filter).data(), packed.memory->data());
-    packed.bias.assign(products_.filter.k, 0.0F);
+    packed.bias.assign(2 * products_.filter.k, 0.0F);
     std::ranges::copy(parameters.bias, packed.bias.begin());
     packed.gamma.assign(parameters.gamma.begin(), parameters.gamma.end());
     return packed;
@@ -110,7 +110,7 @@ void TiledConvolution::finish_tile(const Frames& frames, const OutputRow& row, s
         block.sums_pitch,
         tile.pixels,
         block.count,
-        packed_->bias.data() + block.first,
+        packed_->bias.data() + (p.bias ? 0 : p.filter.k) + block.first,
         frames.residual.empty() ? nullptr : frames.residual[row.frame] + row.y * output_row_bytes() + at,
         address(frames, row) + at,
         p.filter.k,

@@ -23,7 +23,8 @@ class TiledConvolution : public Convolution {
         std::unique_ptr<accel::Memory> memory;
         const std::byte* filter = nullptr;
         const std::byte* zeros = nullptr;  ///< of a pixel
-        std::vector<float> bias, gamma;
+        std::vector<float> bias;           ///< [2][k]: the biases, and zeros for problems without
+        std::vector<float> gamma;
     };
     /// The addresses of one call.
     struct Frames {

@@ -11,45 +11,77 @@ namespace {
 /// oneDNN's memory takes a mutable pointer; sources are only read.
 void* handle(const std::byte* address) { return const_cast<std::byte*>(address); }
 
+std::vector<TapRun> one_by_one(const ConvProblem& problem, const std::vector<TapRun>& runs) {
+    std::vector<TapRun> taps;
+    for (const TapRun& run : runs)
+        for (std::int64_t i = 0; i < run.count; ++i)
+            taps.push_back({run.first + i, 1, run.first_frame + i * problem.dilation.d});
+    return taps;
+}
+
 class OneDnnConvolution final : public Convolution {
   public:
     OneDnnConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
-        : Convolution(problem), device_(device), weights_(&weights), primitives_(problem) {
-        weights.expect(layout(), TapFilters::bytes(problem));
+        : Convolution(problem),
+          device_(device),
+          weights_(&weights),
+          primitives_(problem),
+          slice_bytes_(primitives_.filter_bytes(keys())) {
+        weights.expect(layout(), TapFilters::bytes(problem) + slice_bytes_);
     }
     std::string_view backend() const override { return "onednn-cpu"; }
     std::uint64_t workspace_bytes() const override {
-        const ConvProblem& p = problem();
-        return p.filter.q == 1 && !primitives_.finished_by_loop()
-                   ? 0
-                   : static_cast<std::uint64_t>(p.h_out() * p.w_out() * p.filter.k) * sizeof(float);
+        return (has_scratch_frame() ? frame_bytes() : 0) + (copies_residual() ? frame_bytes() : 0);
     }
-    Result<void> check() const { return primitives_.check(); }
+    Result<void> check() const { return primitives_.check(keys().front()); }
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
         KG_TRY(const auto filters, weights_->packed<std::shared_ptr<TapFilters>>(layout(), [&](const auto& parameters) {
-            return TapFilters::create(device_, primitives_.engine(), problem(), parameters);
+            return TapFilters::create(device_, primitives_.engine(), problem(), parameters, slice_bytes_);
         }));
         primitives_.take(*filters);
         weights_ = nullptr;
-        KG_CHECK(primitives_.get({{0, problem().filter.q}, Part::Whole}));
-        return pack_seams();
+        for (const TapKey& key : keys()) {
+            const auto made = primitives_.get(key);
+            if (!made && (key.part == Part::Whole || made.error().code != ErrorCode::Unsupported))
+                return fail(made.error());
+        }
+        return {};
     }
 
   private:
+    /// Of an output frame, in float32.
+    std::uint64_t frame_bytes() const {
+        const ConvProblem& p = problem();
+        return static_cast<std::uint64_t>(p.h_out() * p.w_out() * p.filter.k) * sizeof(float);
+    }
+    bool has_scratch_frame() const { return problem().filter.q != 1 || primitives_.finished_by_loop(); }
+    /// oneDNN may keep partial sums in a float32 output, where a residual that is the output would be lost: the
+    /// primitive gets a copy of that, which lies after the scratch frame.
+    bool copies_residual() const {
+        return problem().residual && problem().output_dtype == tensor::DType::F32 && !primitives_.finished_by_loop();
+    }
     const char* layout() const { return problem().dtype == tensor::DType::BF16 ? "oneDNN, bf16" : "oneDNN, f32"; }
 
-    /// What steps meet where frames that were kept adjoin new ones, so that nothing is allocated later. Where the
-    /// library has no implementation, an enqueue() that needs it says so.
-    Result<void> pack_seams() {
-        for (std::int64_t seam = 1; seam < problem().filter.q; ++seam) {
-            for (const TapKey& key :
-                 {TapKey{{0, seam}, Part::Begin}, TapKey{{seam, problem().filter.q - seam}, Part::Finish}}) {
-                const auto made = primitives_.get(key);
-                if (!made && made.error().code != ErrorCode::Unsupported) return fail(made.error());
-            }
+    /// All that steps meet, so that nothing is allocated later: each tap alone, in every part that it can have in a
+    /// sum; or all taps at once, and those on both sides of every seam where frames that were kept adjoin new ones.
+    /// Where the library has no implementation of a part, an enqueue() that needs it says so.
+    std::vector<TapKey> keys() const {
+        const std::int64_t q = problem().filter.q;
+        std::vector<TapKey> keys;
+        if (!TapPrimitives::one_tap_at_a_time()) {
+            keys = {{{0, q}, Part::Whole}};
+            for (std::int64_t seam = 1; seam < q; ++seam)
+                keys.insert(keys.end(), {{{0, seam}, Part::Begin}, {{seam, q - seam}, Part::Finish}});
+            return keys;
         }
-        return {};
+        for (std::int64_t tap = 0; tap < q; ++tap) {
+            keys.push_back({{tap, 1}, Part::Whole});
+            if (tap + 1 < q) keys.push_back({{tap, 1}, Part::Begin});
+            if (tap > 0 && tap + 1 < q) keys.push_back({{tap, 1}, Part::Continue});
+            if (tap > 0) keys.push_back({{tap, 1}, Part::Finish});
+        }
+        return keys;
     }
 
     /// One primitive of one output frame, with this call's addresses.
@@ -78,7 +110,8 @@ class OneDnnConvolution final : public Convolution {
 
     Result<void> add_steps(std::span<const std::byte* const> sample, std::int64_t frame, const ConvTensors& tensors,
                            std::vector<Step>& steps) const {
-        const std::vector<TapRun> runs = tap_runs(problem(), sample, frame % problem().d_out());
+        std::vector<TapRun> runs = tap_runs(problem(), sample, frame % problem().d_out());
+        if (TapPrimitives::one_tap_at_a_time()) runs = one_by_one(problem(), runs);
         assert(!runs.empty());  // guaranteed by a gate
         for (std::size_t i = 0; i < runs.size(); ++i) {
             const bool last = i + 1 == runs.size();
@@ -96,7 +129,9 @@ class OneDnnConvolution final : public Convolution {
     Result<void> run(const std::vector<Step>& steps, std::byte* scratch) const {
         try {
             dnnl::stream stream(primitives_.engine());
-            for (const Step& step : steps) {
+            for (Step step : steps) {
+                if (copies_residual() && step.primitive->residual_argument != 0 && step.residual == step.destination)
+                    step.residual = copy_residual(stream, step.residual, scratch);
                 execute(stream, step, scratch);
                 if (step.finished != nullptr) finish(stream, step, scratch);
             }
@@ -107,11 +142,21 @@ class OneDnnConvolution final : public Convolution {
         return {};
     }
 
+    const std::byte* copy_residual(dnnl::stream& stream, const std::byte* residual, std::byte* workspace) const {
+        stream.wait();  // for the step before, which reads the copy
+        std::byte* copy = workspace + (has_scratch_frame() ? frame_bytes() : 0);
+        finish_frame(reinterpret_cast<const float*>(residual), nullptr, 0, copy,
+                     static_cast<std::int64_t>(frame_bytes() / sizeof(float)), tensor::DType::F32);
+        return copy;
+    }
+
     void finish(dnnl::stream& stream, const Step& step, const std::byte* scratch) const {
         stream.wait();
         const ConvProblem& p = problem();
-        finish_frame(reinterpret_cast<const float*>(scratch), step.residual, p.beta, step.finished,
-                     p.h_out() * p.w_out() * p.filter.k, p.output_dtype);
+        finish_frame(reinterpret_cast<const float*>(scratch), p.beta != 0 ? step.residual : nullptr, p.beta,
+                     step.finished, p.h_out() * p.w_out() * p.filter.k, p.output_dtype);
+        if (p.activation == Activation::Relu)
+            clip_frame(step.finished, p.h_out() * p.w_out() * p.filter.k, p.output_dtype);
     }
 
     void execute(dnnl::stream& stream, const Step& step, std::byte* scratch) const {
@@ -134,6 +179,7 @@ class OneDnnConvolution final : public Convolution {
     accel::Device& device_;
     Weights* weights_;                  ///< null once they are packed
     mutable TapPrimitives primitives_;  ///< a cache with its own lock
+    const std::uint64_t slice_bytes_;   ///< of the filters of keys()
 };
 
 }  // namespace

@@ -39,33 +39,42 @@ Dims filter_dims(const ConvProblem& p, const Taps& taps) {
 }
 
 std::uint64_t TapFilters::bytes(const ConvProblem& problem) {
-    const auto filter = static_cast<std::uint64_t>(problem.filter_elements()) * element_bytes(problem.dtype);
-    return static_cast<std::uint64_t>(1 + problem.filter.q) * filter +
-           static_cast<std::uint64_t>(problem.bias ? problem.filter.k : 0) * sizeof(float);
+    return aligned(static_cast<std::uint64_t>(problem.filter_elements()) * element_bytes(problem.dtype)) +
+           aligned(static_cast<std::uint64_t>(problem.bias ? problem.filter.k : 0) * sizeof(float));
 }
 
 Result<std::shared_ptr<TapFilters>> TapFilters::create(accel::Device& device, const dnnl::engine& engine,
-                                                       const ConvProblem& problem, const ConvParameters& parameters) {
+                                                       const ConvProblem& problem, const ConvParameters& parameters,
+                                                       std::uint64_t slice_bytes) {
     std::shared_ptr<TapFilters> made(new TapFilters(device, engine, problem));
-    KG_CHECK(made->fill(parameters));
+    KG_CHECK(made->fill(parameters, slice_bytes));
     return made;
 }
 
-Result<void> TapFilters::fill(const ConvParameters& parameters) {
+Result<void> TapFilters::fill(const ConvParameters& parameters, std::uint64_t slice_bytes) {
     const Lock lock(mutex_);
+    KG_TRY(auto memory, device_.allocate("filters", bytes(problem_) + slice_bytes));
+    unused_ = {memory->data(), bytes(problem_) + slice_bytes};
+    memory_.push_back(std::move(memory));
     const Dims whole{problem_.filter_elements()};
     // oneDNN's memory takes a mutable pointer and only reads through it here.
     const dnnl::memory given({whole, Type::f32, Tag::a}, engine_, const_cast<float*>(parameters.filter.data()));
     KG_TRY(filter_, allocate("filter", {whole, type_of(problem_.dtype), Tag::a}));
     reorder(engine_, given, filter_);
-    if (!problem_.bias) return {};
+    if (parameters.bias.empty()) return {};
     KG_TRY(bias_, allocate("bias", {{problem_.filter.k}, Type::f32, Tag::a}));
     std::memcpy(bias_.get_data_handle(), parameters.bias.data(), parameters.bias.size_bytes());
     return {};
 }
 
 Result<dnnl::memory> TapFilters::allocate(std::string_view name, const dnnl::memory::desc& desc) {
-    KG_TRY(auto memory, device_.allocate(name, desc.get_size()));
+    const std::uint64_t bytes = aligned(desc.get_size());
+    if (bytes <= unused_.size()) {
+        const dnnl::memory taken(desc, engine_, unused_.data());
+        unused_ = unused_.subspan(bytes);
+        return taken;
+    }
+    KG_TRY(auto memory, device_.allocate(name, bytes));
     memory_.push_back(std::move(memory));
     return dnnl::memory(desc, engine_, memory_.back()->data());
 }

@@ -8,6 +8,7 @@
 #include <kinetograph/kernels/conv/problem.hpp>
 
 #include <oneapi/dnnl/dnnl.hpp>
+#include <span>
 #include <vector>
 
 namespace kinetograph::conv::onednn {
@@ -26,11 +27,15 @@ dnnl::memory::data_type type_of(tensor::DType dtype);
 /// all its seams after its first few steps.
 class TapFilters {
   public:
-    /// Errors: those of Device::allocate.
+    /// With room for slices of so many bytes (TapPrimitives::filter_bytes): one allocation. Errors: those of
+    /// Device::allocate.
     static Result<std::shared_ptr<TapFilters>> create(accel::Device& device, const dnnl::engine& engine,
-                                                      const ConvProblem& problem, const ConvParameters& parameters);
-    /// What create(), the slice of all taps and those on both sides of every seam take, about.
+                                                      const ConvProblem& problem, const ConvParameters& parameters,
+                                                      std::uint64_t slice_bytes);
+    /// What create() takes beside the slices.
     static std::uint64_t bytes(const ConvProblem& problem);
+    /// Of a tensor, up to the next one.
+    static constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
     /// The taps in a layout, reordered once. Errors: those of Device::allocate.
     Result<dnnl::memory> packed(const Taps& taps, const dnnl::memory::desc& wanted);
@@ -43,7 +48,7 @@ class TapFilters {
     };
     TapFilters(accel::Device& device, dnnl::engine engine, const ConvProblem& problem)
         : device_(device), engine_(std::move(engine)), problem_(problem) {}
-    Result<void> fill(const ConvParameters& parameters) KG_EXCLUDES(mutex_);
+    Result<void> fill(const ConvParameters& parameters, std::uint64_t slice_bytes) KG_EXCLUDES(mutex_);
     Result<dnnl::memory> allocate(std::string_view name, const dnnl::memory::desc& desc) KG_REQUIRES(mutex_);
 
     accel::Device& device_;
@@ -54,6 +59,7 @@ class TapFilters {
     dnnl::memory filter_ KG_GUARDED_BY(mutex_);  ///< [groups][k][c][q][r][s] in the problem's dtype
     std::vector<Slice> slices_ KG_GUARDED_BY(mutex_);
     std::vector<std::unique_ptr<accel::Memory>> memory_ KG_GUARDED_BY(mutex_);  ///< of all of them
+    std::span<std::byte> unused_ KG_GUARDED_BY(mutex_);                         ///< the end of the first
 };
 
 }  // namespace kinetograph::conv::onednn

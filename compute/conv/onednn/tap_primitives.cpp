@@ -1,5 +1,8 @@
 #include <kinetograph/compute/conv/onednn/tap_primitives.hpp>
 
+#include <algorithm>
+#include <utility>
+
 namespace kinetograph::conv::onednn {
 namespace {
 
@@ -42,14 +45,35 @@ struct TapPrimitives::Described {
     Convolve::primitive_desc chosen;
 };
 
-Result<void> TapPrimitives::check() const {
+bool TapPrimitives::adds_tensors_after() {
+    constexpr auto kWanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWanted) == kWanted;
+}
+
+Result<void> TapPrimitives::check(const TapKey& key) const {
     try {
-        (void)describe({{0, problem_.filter.q}, Part::Whole});
+        (void)describe(key);
         return {};
     } catch (const dnnl::error& error) {
         return fail(ErrorCode::Unsupported, "oneDNN has no implementation of {}: {}", problem_.to_string(),
                     error.what());
     }
+}
+
+std::uint64_t TapPrimitives::filter_bytes(std::span<const TapKey> keys) const {
+    std::vector<std::pair<Taps, dnnl::memory::desc>> slices;
+    std::uint64_t bytes = 0;
+    for (const TapKey& key : keys) {
+        try {
+            std::pair slice(key.taps, describe(key).chosen.weights_desc());
+            if (std::ranges::find(slices, slice) != slices.end()) continue;
+            bytes += TapFilters::aligned(slice.second.get_size());
+            slices.push_back(std::move(slice));
+        } catch (const dnnl::error&) {
+            continue;  // get() says so if a step needs it
+        }
+    }
+    return bytes;
 }
 
 Result<const TapPrimitive*> TapPrimitives::get(const TapKey& key) {
@@ -95,7 +119,7 @@ TapPrimitives::Described TapPrimitives::describe(const TapKey& key) const {
     if (to_output && p.activation == Activation::Silu) {
         epilogue.append_eltwise(1.0F, dnnl::algorithm::eltwise_swish, 1.0F, 0.0F);
     }
-    if (to_output && p.residual && p.beta == 1) {
+    if (to_output && p.residual && p.beta == 1 && !finished_by_loop()) {
         made.residual_argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(epilogue.len()) | DNNL_ARG_SRC_1;
         epilogue.append_binary(dnnl::algorithm::binary_add, destination);
     }

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <span>
 #include <vector>
 
 namespace kinetograph::conv::onednn {
@@ -41,9 +42,10 @@ class TapPrimitives {
   public:
     explicit TapPrimitives(const ConvProblem& problem) : problem_(problem) {}
 
-    /// Whether the library has an implementation for output frames whose taps all meet adjoining frames. Errors:
-    /// Unsupported, with oneDNN's message.
-    Result<void> check() const;
+    /// Whether the library has an implementation of that primitive. Errors: Unsupported, with oneDNN's message.
+    Result<void> check(const TapKey& key) const;
+    /// What the taps of `keys` take in the layouts that their primitives want; those without one take nothing.
+    std::uint64_t filter_bytes(std::span<const TapKey> keys) const;
     /// Before get(): the filter, whose problem has the same taps, channels and dtype.
     void take(std::shared_ptr<TapFilters> filters) { filters_ = std::move(filters); }
     /// Errors: Unsupported, with oneDNN's message, if the library has no implementation; those of TapFilters::packed.
@@ -51,12 +53,21 @@ class TapPrimitives {
     /// Whether outputs stay in the float32 scratch frame until a loop adds the residual and rounds. The library's (2.6)
     /// post-ops can add a residual, but with wrong factors (two linear ones share the first's factor, scalar products
     /// of jit_bf16_1x1 are misread).
-    bool finished_by_loop() const { return problem_.residual && problem_.beta != 0 && problem_.beta != 1; }
+    /// Below AVX-512 every tap is a primitive, and the loop adds what the last one would have to add to its output.
+    bool finished_by_loop() const {
+        const bool adds_residual = problem_.residual && problem_.beta != 0;
+        return (adds_residual && problem_.beta != 1) ||
+               (!adds_tensors_after() && (adds_residual || problem_.filter.q > 1));
+    }
+    /// Whether a sum over taps takes a primitive for each tap wherever frames lie, so that its order, and so its bits,
+    /// do not depend on how a clip is cut into steps. Below AVX-512 decoders use these primitives.
+    static bool one_tap_at_a_time() { return !adds_tensors_after(); }
     const dnnl::engine& engine() const { return engine_; }
     const dnnl::memory& bias() const { return filters_->bias(); }
     const ConvProblem& problem() const { return problem_; }
 
   private:
+    static bool adds_tensors_after();
     struct Described;
     Described describe(const TapKey& key) const;
     Result<TapPrimitive> make(const TapKey& key) KG_REQUIRES(mutex_);

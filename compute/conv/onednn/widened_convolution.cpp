@@ -4,7 +4,6 @@
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
-#include <cassert>
 
 namespace kinetograph::conv::onednn {
 namespace {
@@ -34,24 +33,26 @@ class WidenedConvolution final : public Convolution {
           weights_(&weights),
           input_elements_(problem.h * problem.w * problem.c_in),
           output_elements_(problem.h_out() * problem.w_out() * problem.filter.k),
-          primitives_(widened(problem)) {
-        weights.expect(kLayout, TapFilters::bytes(primitives_.problem()));
+          all_taps_{{0, problem.filter.q}, Part::Whole},
+          primitives_(widened(problem)),
+          slice_bytes_(primitives_.filter_bytes(std::span(&all_taps_, 1))) {
+        weights.expect(kLayout, TapFilters::bytes(primitives_.problem()) + slice_bytes_);
     }
     std::string_view backend() const override { return "onednn-f32-cpu"; }
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(span_frames() * input_elements_ + output_elements_) * sizeof(float);
     }
-    Result<void> check() const { return primitives_.check(); }
+    Result<void> check() const { return primitives_.check(all_taps_); }
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
         KG_TRY(const auto filters, weights_->packed<std::shared_ptr<TapFilters>>(kLayout, [&](const auto& parameters) {
             const std::vector<float> filter = rounded(parameters.filter);
             return TapFilters::create(device_, primitives_.engine(), primitives_.problem(),
-                                      {.filter = filter, .bias = parameters.bias});
+                                      {.filter = filter, .bias = parameters.bias}, slice_bytes_);
         }));
         primitives_.take(*filters);
         weights_ = nullptr;
-        KG_CHECK(primitives_.get({{0, problem().filter.q}, Part::Whole}));
+        KG_TRY(primitive_, primitives_.get(all_taps_));
         return {};
     }
 
@@ -59,8 +60,7 @@ class WidenedConvolution final : public Convolution {
     static constexpr const char* kLayout = "oneDNN, f32 of bf16";
 
     struct Frame {
-        const TapPrimitive* primitive = nullptr;
-        std::vector<const std::byte*> input;  ///< one per frame under the taps, in time
+        std::vector<const std::byte*> input;  ///< one per frame under the taps, in time; null for zeros
         std::byte* output = nullptr;
         const std::byte* residual = nullptr;
     };
@@ -73,11 +73,10 @@ class WidenedConvolution final : public Convolution {
         const ConvProblem& p = problem();
         std::vector<Frame> frames;
         for (std::int64_t i = 0; i < p.n * p.d_out(); ++i) {
-            auto frame = describe(tensors.input.subspan(i / p.d_out() * p.d, p.d), i % p.d_out());
-            if (!frame) return fail(std::move(frame.error()), pass_name);
-            frame->output = tensors.output[i];
-            frame->residual = p.residual ? tensors.residual[i] : nullptr;
-            frames.push_back(std::move(*frame));
+            Frame frame = describe(tensors.input.subspan(i / p.d_out() * p.d, p.d), i % p.d_out());
+            frame.output = tensors.output[i];
+            frame.residual = p.residual ? tensors.residual[i] : nullptr;
+            frames.push_back(std::move(frame));
         }
         stream.enqueue(pass_name,
                        [this, frames = std::move(frames),
@@ -89,34 +88,31 @@ class WidenedConvolution final : public Convolution {
         return {};
     }
 
-    /// The taps of output frame `t_out` that meet the input are consecutive, because padding is only at the ends.
-    Result<Frame> describe(std::span<const std::byte* const> sample, std::int64_t t_out) const {
-        const ConvProblem& p = problem();
+    Frame describe(std::span<const std::byte* const> sample, std::int64_t t_out) const {
         Frame frame;
-        std::int64_t first = -1, count = 0;
-        for (std::int64_t tap = 0; tap < p.filter.q; ++tap) {
-            const std::int64_t t_in = t_out * p.stride.d + tap * p.dilation.d - p.pad.front;
-            if (t_in < 0 || t_in >= p.d) continue;
-            if (first < 0) first = tap;
-            ++count;
-            // The primitive never reads a skipped frame between dilated taps; any address will do.
-            frame.input.resize((tap - first) * p.dilation.d + 1, sample[t_in]);
-            frame.input.back() = sample[t_in];
+        frame.input.resize(static_cast<std::size_t>(span_frames()));
+        for (std::int64_t tap = 0; tap < problem().filter.q; ++tap) {
+            const std::int64_t t_in = input_frame(problem(), t_out, tap);
+            if (t_in >= 0 && t_in < problem().d) frame.input[tap * problem().dilation.d] = sample[t_in];
         }
-        assert(count > 0);  // guaranteed by a gate
-        KG_TRY(auto primitive, primitives_.get({{first, count}, Part::Whole}));
-        frame.primitive = primitive;
         return frame;
     }
 
     void run(const Frame& frame, float* input, float* output) const {
         for (std::size_t i = 0; i < frame.input.size(); ++i) {
-            widen_frame(frame.input[i], input + static_cast<std::int64_t>(i) * input_elements_, input_elements_);
+            float* const widened = input + static_cast<std::int64_t>(i) * input_elements_;
+            if (frame.input[i] == nullptr) {
+                std::fill_n(widened, input_elements_, 0.0F);
+            } else {
+                widen_frame(frame.input[i], widened, input_elements_);
+            }
         }
         const DType dtype = problem().output_dtype;
         float* sums = dtype == DType::F32 && !problem().residual ? reinterpret_cast<float*>(frame.output) : output;
-        convolve(*frame.primitive, input, sums);
+        convolve(*primitive_, input, sums);
         finish_frame(sums, frame.residual, problem().beta, frame.output, output_elements_, dtype);
+        if (problem().activation == Activation::Relu && primitives_.finished_by_loop())
+            clip_frame(frame.output, output_elements_, dtype);
     }
 
     void convolve(const TapPrimitive& p, float* source, float* destination) const {
@@ -134,7 +130,10 @@ class WidenedConvolution final : public Convolution {
     accel::Device& device_;
     Weights* weights_;  ///< null once they are packed
     std::int64_t input_elements_, output_elements_;
-    mutable TapPrimitives primitives_;  ///< a cache with its own lock
+    const TapKey all_taps_;
+    TapPrimitives primitives_;
+    const std::uint64_t slice_bytes_;          ///< of the filter in its primitive's layout
+    const TapPrimitive* primitive_ = nullptr;  ///< of all taps
 };
 
 }  // namespace

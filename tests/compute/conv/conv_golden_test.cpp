@@ -1,5 +1,4 @@
 // The stored convolutions (tests/golden/README.md) through every back end of the CPU.
-#include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/conv_golden_cases.hpp>
 
 namespace kinetograph::conv {
@@ -7,19 +6,17 @@ namespace {
 
 using tensor::DType;
 
-class ConvGolden : public testing::TestWithParam<Combination> {};
+class ConvGolden : public CpuBackendTest {};
 
 TEST_P(ConvGolden, EveryStoredCaseIsReproduced) {
-    const auto device = accel::cpu::create_device();
     // Some back ends decline the two cases of three input channels in bf16.
-    EXPECT_GE(expect_golden_cases(*device, GetParam()), 27);
+    EXPECT_GE(expect_golden_cases(*device_, GetParam()), 27);
 }
 
 class ConvInTimeGolden : public ConvGolden {};
 
 TEST_P(ConvInTimeGolden, EveryStoredCaseOfPairsOfFramesIsReproduced) {
-    const auto device = accel::cpu::create_device();
-    EXPECT_EQ(expect_golden_cases(*device, GetParam()), 6);
+    EXPECT_EQ(expect_golden_cases(*device_, GetParam()), 6);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllBackends, ConvInTimeGolden,

@@ -168,6 +168,23 @@ int expect_equality(accel::Device& device, const Combination& combination, std::
 
 }  // namespace
 
+std::string missing_instructions(const accel::DeviceInfo& cpu, const Combination& combination) {
+    ConvProblem plain;
+    plain.d = 4;
+    plain.h = plain.w = 8;
+    plain.c_in = 16;
+    plain.filter = {16, 3, 3, 3};
+    plain.dtype = combination.dtype;
+    plain.output_dtype = combination.output_dtype;
+    const auto row = [&](const accel::DeviceInfo& device) {
+        const auto rows = explain(device, plain);
+        return *std::ranges::find(rows, combination.backend, &DispatchRow::candidate);
+    };
+    accel::DeviceInfo with = cpu;
+    with.features = "avx2 avx512f avx512_bf16";
+    return row(with).open ? row(cpu).reason : "";
+}
+
 double float32_limit(const accel::DeviceInfo& device, const ConvProblem& problem) {
     const auto products = static_cast<double>(problem.filter_elements() / problem.filter.k);
     return device.kind == accel::Kind::Cuda ? 2e-6 + products / 16 * 0x1p-24 : 2e-6;

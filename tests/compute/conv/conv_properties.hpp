@@ -5,9 +5,11 @@
 #include <kinetograph/tests/compute/conv/conv_shapes.hpp>
 
 #include <kinetograph/engine/accel/accelerator.hpp>
+#include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +23,19 @@ struct Combination {
 };
 /// "onednn_f32_BF16_ToF32"
 std::string name_of(const testing::TestParamInfo<Combination>& info);
+
+/// Why this processor lacks the back end, if it would have it with AVX-512 and its bf16 products; "" if it has it.
+std::string missing_instructions(const accel::DeviceInfo& cpu, const Combination& combination);
+
+/// A back end of this processor's CPU lane; skipped, with the reason, where the processor lacks its instructions.
+class CpuBackendTest : public testing::TestWithParam<Combination> {
+  protected:
+    void SetUp() override {
+        if (const std::string missing = missing_instructions(device_->info(), GetParam()); !missing.empty())
+            GTEST_SKIP() << GetParam().backend << " " << missing;
+    }
+    std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+};
 
 /// ||error|| / ||output|| of a float32 output: 2e-6 (README of the goldens: torch's float32 measures 3.9e-7, factor 5).
 /// Tensor cores truncate the running sum after every 16 products instead of rounding it: by 2^-24 of it on average.

@@ -21,10 +21,7 @@ std::vector<ConvShape> shapes(std::uint64_t seed, int count) {
     return all;
 }
 
-class ConvProperty : public testing::TestWithParam<Combination> {
-  protected:
-    std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
-};
+class ConvProperty : public CpuBackendTest {};
 
 TEST_P(ConvProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
     const int tested = expect_agreement(*device_, GetParam(), shapes(7, kShapes));

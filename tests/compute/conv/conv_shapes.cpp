@@ -98,6 +98,17 @@ std::vector<ConvShape> ring_shapes() {
     return shapes;
 }
 
+ConvProblem wan21_layer() {
+    ConvProblem p;
+    p.d = 6;
+    p.h = 352;
+    p.w = 640;
+    p.c_in = 192;
+    p.filter = {192, 3, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    return p;
+}
+
 std::vector<NamedProblem> decoder_problems(std::int64_t dim, std::int64_t height, std::int64_t width, DType dtype) {
     std::vector<NamedProblem> problems;
     const auto add = [&](std::string name, std::int64_t scale, std::int64_t frames, std::int64_t c_in, Filter filter,

@@ -216,22 +216,26 @@ TEST_F(ConvolutionTest, CopiesTheFrameAddressesBeforeEnqueueReturns) {
 }
 
 TEST_F(ConvolutionTest, LeavesAResidualInPlaceWhenItIsTheOutput) {
-    ConvProblem p = causal_problem();
-    p.residual = true;
-    for (const std::string_view backend : {"direct-cpu", "winograd-time-cpu", "onednn-cpu", "reference-cpu"}) {
-        const auto convolution = make(p, backend);
-        if (!convolution) continue;  // no AVX-512 here
-        const auto workspace = device_->allocate("workspace", (*convolution)->workspace_bytes() + 64).value();
-        TestFrames input(1, 6, 4 * 5 * 8, DType::F32, FrameLayout::Dense);
-        TestFrames output(1, 4, 4 * 5 * 16, DType::F32, FrameLayout::Dense);
-        input.fill([](auto, auto) { return 1.0F; });
-        output.fill([](auto, std::int64_t i) { return static_cast<float>(i); });
-        const auto inputs = input.readable(), residuals = output.readable();
-        ASSERT_TRUE(
-            (*convolution)->enqueue(*stream_, "conv1", {inputs, output.writable(), residuals, workspace->data()}));
-        ASSERT_TRUE(stream_->synchronize());
-        const std::int64_t at = (1 * 5 + 1) * 16;
-        EXPECT_EQ(output.values()[at], 27 * 8 * 0.25F + 1 + static_cast<float>(at)) << backend;
+    for (const std::int64_t c_in : {8, 128}) {  // few enough to be summed at once, and more
+        ConvProblem p = causal_problem();
+        p.residual = true;
+        p.c_in = c_in;
+        for (const std::string_view backend : {"direct-cpu", "winograd-time-cpu", "onednn-cpu", "reference-cpu"}) {
+            const auto convolution = make(p, backend);
+            if (!convolution) continue;  // no AVX-512 here
+            const auto workspace = device_->allocate("workspace", (*convolution)->workspace_bytes() + 64).value();
+            TestFrames input(1, 6, 4 * 5 * c_in, DType::F32, FrameLayout::Dense);
+            TestFrames output(1, 4, 4 * 5 * 16, DType::F32, FrameLayout::Dense);
+            input.fill([](auto, auto) { return 1.0F; });
+            output.fill([](auto, std::int64_t i) { return static_cast<float>(i); });
+            const auto inputs = input.readable(), residuals = output.readable();
+            ASSERT_TRUE(
+                (*convolution)->enqueue(*stream_, "conv1", {inputs, output.writable(), residuals, workspace->data()}));
+            ASSERT_TRUE(stream_->synchronize());
+            const std::int64_t at = (1 * 5 + 1) * 16;
+            EXPECT_EQ(output.values()[at], static_cast<float>(27 * c_in) * 0.25F + 1 + static_cast<float>(at))
+                << backend << " with " << c_in << " channels";
+        }
     }
 }
 

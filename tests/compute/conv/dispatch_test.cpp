@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/tests/compute/conv/conv_shapes.hpp>
 
 #include <gtest/gtest.h>
 
@@ -86,10 +87,34 @@ const Decline kDeclines[] = {
     {"implicit-gemm-sm80", "wants temporal taps that one launch has room for, met 65; there is room for 64",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
     {"implicit-gemm-sm80", "wants sums without scales, met alpha 0.500000", halve},
+    {"winograd-time-sm80", "wants a CUDA device since sm_80, met sm_75",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
+    {"winograd-time-sm80", "wants bf16 or fp16, met F8_E4M3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+    {"winograd-time-sm80", "wants sums without scales, met alpha 0.500000", halve},
+    {"winograd-time-sm80", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"winograd-time-sm80", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"winograd-time-sm80", "wants input channels a multiple of 8, met 20",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 20; }},
+    {"winograd-time-sm80", "wants stride 1, met 1,2,1", [](ConvProblem& p, accel::DeviceInfo&) { p.stride.h = 2; }},
+    {"winograd-time-sm80", "wants dilation 1, met 1,1,2", [](ConvProblem& p, accel::DeviceInfo&) { p.dilation.w = 2; }},
+    {"winograd-time-sm80", "wants 3x3x3 taps, met 3x3x1", [](ConvProblem& p, accel::DeviceInfo&) { p.filter.s = 1; }},
+    {"winograd-time-sm80", "wants at most two frames of padding on either side, met 3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 3; }},
+    {"winograd-time-sm80", "wants two output frames or more, met 1",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.d = 3; }},
     {"q-slice-sm80", "wants sums without scales, met a scale for each channel",
      [](ConvProblem& p, accel::DeviceInfo&) { p.channel_scales = true; }},
     {"im2col-sm80", "wants sums without scales, met alpha 0.500000", halve},
     {"im2col-gfx950", "wants sums without scales, met alpha 0.500000", halve},
+    {"im2col-gfx950",
+     "wants a product that one launch of the kernel holds, met a float32 source: it is prefetched into registers for "
+     "16 bits a value",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.output_dtype = DType::F32;
+         p.residual = true;
+         p.beta = 1;
+     }},
     {"direct-cpu", "wants sums without scales, met alpha 0.500000", halve},
     {"onednn-cpu", "wants sums without scales, met alpha 0.500000", halve},
     {"onednn-f32-cpu", "wants sums without scales, met alpha 0.500000", halve},
@@ -194,9 +219,22 @@ const Decline kDeclines[] = {
          p.pad.left = 2;
      }},
     {"onednn-cpu", "wants AVX-512 for bf16, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
+    {"onednn-cpu", "wants AVX-512 for groups of channels that are not a multiple of 8, met avx2",
+     [](ConvProblem& p, accel::DeviceInfo& d) {
+         p.dtype = p.output_dtype = DType::F32;
+         p.groups = 4;
+         p.c_in = 12;
+         d.features = "avx2";
+     }},
     {"onednn-cpu", "wants an even number of input channels in a group for bf16, met 17",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 17; }},
     {"onednn-f32-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"onednn-f32-cpu", "wants AVX-512 for groups of channels that are not a multiple of 8, met avx2",
+     [](ConvProblem& p, accel::DeviceInfo& d) {
+         p.groups = 4;
+         p.c_in = 12;
+         d.features = "avx2";
+     }},
     {"onednn-f32-cpu", "wants a CPU device, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
     {"onednn-f32-cpu",
@@ -223,11 +261,16 @@ const Decline kDeclines[] = {
      }},
 };
 
+bool is_tested_elsewhere(std::string_view candidate) {
+    return candidate.ends_with("-sm100") ||      // dispatch_sm100_test.cpp
+           candidate.ends_with("-sm90") ||       // tests/kernels/cuda/sm90/gates_test.cpp
+           candidate == "winograd-time-gfx950";  // dispatch_models_test.cpp
+}
+
 TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
     for (const accel::Kind kind : {accel::Kind::Cpu, accel::Kind::Cuda, accel::Kind::Hip}) {
         for (const DispatchRow& row : explain(capable(kind), easy_problem())) {
-            if (row.candidate.ends_with("-sm100")) continue;  // dispatch_sm100_test.cpp
-            if (row.candidate.ends_with("-sm90")) continue;   // tests/kernels/cuda/sm90/gates_test.cpp
+            if (is_tested_elsewhere(row.candidate)) continue;
             EXPECT_EQ(row.open, kind_of(row.candidate) == kind) << row.candidate << ": " << row.reason;
         }
     }
@@ -249,8 +292,7 @@ TEST(ConvDispatch, EveryGateIsInTheListOfDeclines) {
     std::set<const Gate*> lists;  // forms of one back end share theirs
     std::size_t gates = 0;
     for (const Candidate& candidate : candidates()) {
-        if (candidate.name.ends_with("-sm100")) continue;  // dispatch_sm100_test.cpp
-        if (candidate.name.ends_with("-sm90")) continue;   // tests/kernels/cuda/sm90/gates_test.cpp
+        if (is_tested_elsewhere(candidate.name)) continue;
         if (lists.insert(candidate.gates.data()).second) gates += candidate.gates.size();
     }
     EXPECT_EQ(gates, std::size(kDeclines));
@@ -311,13 +353,7 @@ TEST(ConvDispatch, RanksWhatRoundsMoreThanOnceAfterWhatRoundsOnce) {
 /// A layer that Winograd's sums along time make faster on Hopper; builds without its kernels say so.
 TEST(ConvDispatch, TakesTransformedSumsOnlyWhereSpeedIsAskedFor) {
     const accel::DeviceInfo device = describe_known_device("sm_90").value();
-    ConvProblem p;
-    p.d = 6;
-    p.h = 352;
-    p.w = 640;
-    p.c_in = 192;
-    p.filter = {192, 3, 3, 3};
-    p.pad = {0, 0, 1, 1, 1, 1};
+    const ConvProblem p = wan21_layer();
     const auto exact = explain(device, p, Sums::Exact), fast = explain(device, p, Sums::Fast);
     EXPECT_EQ(exact.front().rounding, Rounding::Once);
     const DispatchRow winograd = row_of("winograd-time-sm90", device, p);
@@ -327,6 +363,16 @@ TEST(ConvDispatch, TakesTransformedSumsOnlyWhereSpeedIsAskedFor) {
         EXPECT_LT(fast.front().seconds, exact.front().seconds);
     } else {
         EXPECT_TRUE(winograd.reason.starts_with("wants kernels for sm_90a in this build")) << winograd.reason;
+    }
+}
+
+/// A GeForce's matrix units are the limit there, so fewer products are faster.
+TEST(ConvDispatch, TakesTransformedSumsOnAGeForceOnlyWhereSpeedIsAskedFor) {
+    const ConvProblem p = wan21_layer();
+    for (const std::string_view architecture : {"sm_86", "sm_89", "sm_120"}) {
+        const accel::DeviceInfo device = describe_known_device(architecture).value();
+        EXPECT_EQ(explain(device, p, Sums::Exact).front().candidate, "implicit-gemm-sm80");
+        EXPECT_EQ(explain(device, p, Sums::Fast).front().candidate, "winograd-time-sm80");
     }
 }
 

@@ -51,6 +51,21 @@ TEST_F(CudaConvolution, OfBothElementTypesAgrees) {
     expect_agrees(p);
 }
 
+/// Operands and filters are rounded once more than those of a direct sum.
+TEST_F(CudaConvolution, OfTwoFramesAtOnceAgrees) {
+    for (const std::int64_t k : {40, 200}) {
+        ConvProblem p = causal(32, k);
+        p.d = 5;
+        p.residual = true;
+        for (const DType dtype : {DType::BF16, DType::F16}) {
+            p.dtype = p.output_dtype = dtype;
+            const auto run = run_problem(*device_, p, {.backend = "winograd-time-sm80", .repeats = 1});
+            ASSERT_TRUE(run) << run.error().message;
+            EXPECT_LE(run->relative_l2, dtype == DType::F16 ? 5.8e-4 : 4.6e-3) << p.to_string();
+        }
+    }
+}
+
 TEST_F(CudaConvolution, StoresFloat32WhereTheProblemWantsIt) {
     for (const std::int64_t k : {3, 8}) {
         ConvProblem p = causal(32, k);

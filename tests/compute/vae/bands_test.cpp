@@ -204,6 +204,8 @@ TEST_F(BandedSteps, AreTakenWhereTheWholePictureIsOverTheBudgetWhichIsKept) {
 }
 
 TEST_F(BandedSteps, AreRefusedBeforeAnythingIsLoadedWhereNoNumberOfThemFits) {
+    if (device_->info().features.find("avx512f") == std::string::npos)
+        GTEST_SKIP() << "without AVX-512 images smaller than filters are the reference's, which holds its own";
     const auto whole = decoder(model(*device_));
     const auto tiny = accel::cpu::create_device({.budget = {.bytes = whole->clip().memory().histories / 2}});
     int loaded = 0;
