@@ -41,6 +41,7 @@ struct Family {
     std::string in_file_name{};     ///< a part of its files' names, in lower case: "lighttae"
     nn::Factors factors;            ///< of its decoder's network
     bool one_latent_frame = false;  ///< for pictures: a clip is one latent frame
+    bool is_small = false;          ///< made to be fast: a preview of the others that take its latents
     Widths published;               ///< of the published checkpoint
     WidthIn dim, z_dim;             ///< where a checkpoint has them
     LatentStatistics statistics;    ///< of the published checkpoint

@@ -6,7 +6,7 @@ namespace kinetograph::vae {
 
 namespace {
 
-bool can_split(std::span<const nn::Pass> passes, std::size_t first) {
+bool can_split(std::span<const nn::Pass> passes, std::size_t first, const nn::primitive::Conv* summed) {
     const auto makes = [&](std::size_t at, nn::Value value) {
         const auto& pass = std::get<nn::ConvPass>(passes[at]);
         return pass.output == value || (pass.norm && pass.norm->output == value);
@@ -30,7 +30,7 @@ bool can_split(std::span<const nn::Pass> passes, std::size_t first) {
     for (std::size_t at = first + 1; at < passes.size(); ++at) {
         const auto& pass = std::get<nn::ConvPass>(passes[at]);
         if (!made_since(at, pass.input) || (pass.residual && !made_since(at, *pass.residual))) return false;
-        if (pass.conv->history() == 0) continue;
+        if (pass.conv->history() == 0 || pass.conv == summed) continue;
         const auto& before = std::get<nn::ConvPass>(passes[at - 1]);
         const bool in_residuals_place = before.residual && before.output == pass.input;
         if (!makes(at - 1, pass.input) || in_residuals_place || readers(pass.input) != 1) return false;
@@ -41,7 +41,8 @@ bool can_split(std::span<const nn::Pass> passes, std::size_t first) {
 
 }  // namespace
 
-NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, std::size_t begin) {
+NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, std::size_t begin,
+                    const nn::primitive::Conv* summed) {
     const std::int64_t frames = extents.back().frames;
     std::int64_t history = 0;
     std::size_t first = passes.size();
@@ -55,7 +56,7 @@ NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent
         history = std::max(history, its);
     }
     if (history == 0 || frames < 2 * history) return {.first = passes.size()};
-    while (first < passes.size() && !can_split(passes, first)) ++first;
+    while (first < passes.size() && !can_split(passes, first, summed)) ++first;
     return {.first = first, .tail_frames = history};
 }
 

@@ -25,7 +25,9 @@ struct NetworkEnd {
 };
 
 /// At or after pass `begin`. From `first` on all passes are convolutions over as many frames as the output has. What
-/// one of them keeps is made by the pass before it and read by no other.
-NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, std::size_t begin = 0);
+/// one of them keeps is made by the pass before it and read by no other; `summed` keeps sums (kept_sums.hpp), not
+/// frames.
+NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, std::size_t begin,
+                    const nn::primitive::Conv* summed);
 
 }  // namespace kinetograph::vae

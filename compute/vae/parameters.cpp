@@ -1,3 +1,4 @@
+#include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
 #include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/engine/accel/upload.hpp>
@@ -28,6 +29,13 @@ Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Co
                                              {.sums = sums_, .part_of = &whole, .packing = conv::Packing::Later});
     if (!created) return fail(std::move(created.error()), key);
     return convolutions.emplace_back(Made{whole, std::move(*created)}).convolution.get();
+}
+
+std::string_view Parameters::method_of(const conv::ConvProblem& problem) {
+    const auto known = std::ranges::find(methods_, problem, &decltype(methods_)::value_type::first);
+    if (known != methods_.end()) return known->second;
+    const conv::DispatchRow first = conv::explain(device_.info(), problem, sums_).front();
+    return methods_.emplace_back(problem, first.open ? first.candidate : "").second;
 }
 
 Result<void> Parameters::pack(const CallLimits& limits) {

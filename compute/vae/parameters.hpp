@@ -9,6 +9,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kinetograph::vae {
@@ -25,6 +27,8 @@ class Parameters {
     Result<const conv::Convolution*> convolution(const nn::primitive::Conv& conv, const conv::ConvProblem& problem,
                                                  const conv::ConvProblem& whole, OutputChannels channels = {},
                                                  const std::string& norm_key = "");
+    /// The method that dispatch would choose for `problem`; empty if none is open.
+    std::string_view method_of(const conv::ConvProblem& problem);
     /// Packs and uploads what was asked for since. Errors: those of Convolution::pack, with the key in front;
     /// Cancelled.
     Result<void> pack(const CallLimits& limits = {});
@@ -53,6 +57,7 @@ class Parameters {
     LoadTensor load_;
     conv::Sums sums_;
     std::multimap<std::string, Layer> layers_;
+    std::vector<std::pair<conv::ConvProblem, std::string_view>> methods_;
     std::map<std::string, std::unique_ptr<accel::Memory>> constants_;
 };
 

@@ -1,5 +1,6 @@
 #include <kinetograph/compute/vae/step_graph.hpp>
 
+#include <kinetograph/compute/vae/kept_sums.hpp>
 #include <kinetograph/compute/vae/network_end.hpp>
 #include <kinetograph/compute/vae/step_ends.hpp>
 
@@ -39,6 +40,7 @@ class StepDeclaration {
         made(nn::stored_input(network_.network), input);
         KG_TRY(written_, begin_output(context(), whole_.back(), output));
         KG_TRY(const auto passes, fused_passes(network_.network, parameters_.device().info().kind, kind_.first));
+        if (!network_.one_step) find_summed(passes);
         if (size_.bands.count == 1) {
             declare_from(passes, 0);
             write(output);
@@ -50,10 +52,20 @@ class StepDeclaration {
     }
 
   private:
+    /// The same in every kind of step: what one keeps, the next one finds.
+    void find_summed(const std::vector<nn::Pass>& passes) {
+        nn::Extent one = input_extent();
+        one.frames = 1;
+        const auto extents = nn::extents(network_.network, one, false);
+        summed_ = vae::find_summed(passes, extents, network_.dtype,
+                                   [this](const conv::ConvProblem& problem) { return parameters_.method_of(problem); });
+        frames_a_latent_ = extents.back().frames;
+    }
+
     /// The passes from `begin` on.
     void declare_from(const std::vector<nn::Pass>& passes, std::size_t begin) {
         const bool whole = trace_ != nullptr || network_.one_step;
-        end_ = whole ? NetworkEnd{.first = passes.size()} : find_end(passes, extents_, begin);
+        end_ = whole ? NetworkEnd{.first = passes.size()} : find_end(passes, extents_, begin, summed_);
         for (std::size_t i = begin; i < end_.first && !error_; ++i)
             std::visit([this](const auto& each) { declare(each); }, passes[i]);
         for (std::size_t i = end_.first; i < passes.size() && !error_; ++i) {
@@ -139,6 +151,7 @@ class StepDeclaration {
     /// Named by its parameters' key. A time shuffle makes several convolutions of it, each of which writes every
     /// second, third... frame.
     void declare(const nn::ConvPass& fused, Part part = Part::Whole) {
+        if (fused.conv == summed_) return declare_summed(fused, part);
         const std::string key = named(fused.conv->key);
         const Tensor x = part_of(fused.input, part);
         const conv::ConvProblem whole = nn::conv_problem(fused, {x.frames, x.height, x.width, x.channels}, x.dtype);
@@ -186,6 +199,81 @@ class StepDeclaration {
         if (before.buffer && part == Part::Whole && !network_.one_step) keep(key, before.frames, x, before.buffer);
         if (fused.norm) made(fused.norm->output, part, data.normed);
         if (data.out.buffer) made(fused.output, part, data.out);
+    }
+
+    /// A convolution that keeps sums: kept_sums.hpp.
+    void declare_summed(const nn::ConvPass& fused, Part part) {
+        const std::string key = named(fused.conv->key);
+        const std::int64_t history = fused.conv->history(), frames = extents_[fused.output].frames;
+        const Tensor x = part_of(fused.input, part);
+        const Tensor before = part == Part::Tail ? frames_before(fused, x, part) : Tensor{};
+        const conv::ConvProblem whole = nn::conv_problem(fused, {frames, x.height, x.width, x.channels}, x.dtype);
+        Tensor out = tensor_of(extents_[fused.output], whole.output_dtype), kept = out;
+        out.frames = x.frames;
+        kept.frames = history;
+        const std::int64_t first = part == Part::Tail ? frames - x.frames : 0, end = first + x.frames;
+        struct Run {
+            SummedRun frames;
+            const conv::Convolution* conv = nullptr;
+        };
+        std::vector<Run> runs;
+        for (SummedRun run : summed_runs(frames, frames_a_latent_, history)) {
+            if (run.first >= end || run.first + run.count <= first) continue;
+            const std::int64_t last = std::min(run.first + run.count, end);
+            run.first = std::max(run.first, first);
+            run.count = last - run.first;
+            runs.push_back({run, convolution(*fused.conv, summed_problem(whole, run, history),
+                                             whole_[fused.input].height, {}, {})});
+        }
+        if (error_) return;
+        if (!sums_) sums_ = import_kept(key, history, kept);
+        struct Data {
+            Tensor before, in, sums, out;
+            graph::Buffer workspace;
+        };
+        const Data& data = frame_.add_pass<Data>(
+            part == Part::Tail ? key + ".tail" : key, Lane::Accelerator,
+            [&](graph::PassBuilder& pass, Data& d) {
+                d.in = read(pass, x);
+                if (before.buffer) d.before = read(pass, before);
+                d.out = place(pass, key, fused.output, part, out);
+                d.sums = kept;
+                d.sums.buffer = pass.write(pass.read(sums_, Access::KernelRead), Access::KernelWrite);
+                std::uint64_t bytes = 0;
+                std::vector<const conv::Convolution*> convolutions;
+                for (const Run& run : runs) {
+                    bytes = std::max(bytes, run.conv->workspace_bytes());
+                    convolutions.push_back(run.conv);
+                }
+                d.workspace = workspace(pass, key, bytes);
+                pass.describe_work(work_of(convolutions));
+            },
+            [runs, first, history](const Data& d, accel::PassContext& lane) {
+                using Kind = SummedRun::Kind;
+                const auto input = read_only(addresses(lane, d.before, d.in));
+                const auto stored = addresses(lane, d.out), sums = addresses(lane, d.sums);
+                const auto begun = read_only(sums);
+                std::byte* scratch = d.workspace ? lane.address(d.workspace) : nullptr;
+                for (const auto& [run, conv] : runs) {
+                    const std::int64_t reach = run.kind == Kind::Whole ? history : 0;
+                    const auto at = static_cast<std::size_t>(run.first - first),
+                               count = static_cast<std::size_t>(run.count);
+                    const auto from = static_cast<std::size_t>(run.first - first + d.before.frames - reach);
+                    conv::ConvTensors tensors{
+                        .input = std::span(input).subspan(from, count + static_cast<std::size_t>(reach)),
+                        .output = run.kind == Kind::Keep ? std::span(sums) : std::span(stored).subspan(at, count),
+                        .residual = {},
+                        .workspace = scratch};
+                    if (run.kind == Kind::Begun) tensors.residual = std::span(begun).first(count);
+                    report(lane, conv->enqueue(lane.stream(), lane.pass_name(), tensors));
+                }
+            });
+        sums_ = data.sums.buffer;
+        if (part != Part::Head) {
+            frame_.export_contents(sums_);
+            sums_ = {};
+        }
+        made(fused.output, part, data.out);
     }
 
     /// The bytes are what the pass reads and writes.
@@ -475,6 +563,9 @@ class StepDeclaration {
     std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
     std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
     NetworkEnd end_;
+    const nn::primitive::Conv* summed_ = nullptr;  ///< the convolution that keeps sums; null: none
+    std::int64_t frames_a_latent_ = 1;             ///< of all latent frames but a clip's first
+    graph::Buffer sums_;                           ///< as the summed convolution's head has left them
     struct DeclaredBand {
         Band band;
         nn::Value cut = 0;  ///< the value of which it reads rows

@@ -253,6 +253,26 @@ TEST_F(CudaGpuDecoder, OfTheTaehvFamilyIsTheSameBitForBitHoweverStepsAreCut) {
     for (const Precision precision : {Precision::Bf16, Precision::Fp16}) expect_taehv_cuts_agree(*device_, precision);
 }
 
+TEST_F(CudaSmallDecoder, OfASecondClipTakesNoWeights) {
+    const auto checkpoint = Checkpoint::open(on_gpu() ? "synthetic:wan2.1" : "synthetic:wan2.1,dim=16").value();
+    const LatentSize size = on_gpu() ? LatentSize{88, 160} : LatentSize{2, 3};
+    const auto model = Model::create(*device_, checkpoint).value();
+    const auto bytes_of_a_clip = [&](std::unique_ptr<Decoder>& decoder) {
+        const std::uint64_t before = device_->bytes_allocated();
+        decoder = Decoder::create(model, size).value();
+        return device_->bytes_allocated() - before;
+    };
+    std::unique_ptr<Decoder> first, second;
+    const std::uint64_t with_weights = bytes_of_a_clip(first), alone = bytes_of_a_clip(second);
+    const std::uint64_t weights = first->clip().memory().parameters;
+    RecordProperty("bytes_first_clip", std::to_string(with_weights));
+    RecordProperty("bytes_second_clip", std::to_string(alone));
+    RecordProperty("bytes_weights", std::to_string(weights));
+    EXPECT_GT(weights, 0U);
+    EXPECT_EQ(with_weights - alone, weights);
+    EXPECT_EQ(second->clip().memory().parameters, weights);
+}
+
 TEST_F(CudaSmallDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=16").value();
     const auto decoder = Decoder::create(Model::create(*device_, checkpoint).value(), {1, 1}).value();

@@ -1,0 +1,58 @@
+#include <kinetograph/compute/vae/kept_sums.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::vae {
+
+std::vector<SummedRun> summed_runs(std::int64_t frames, std::int64_t group, std::int64_t history) {
+    using Kind = SummedRun::Kind;
+    std::vector<SummedRun> runs;
+    std::int64_t first = 0;
+    for (std::int64_t end = (frames - 1) % group + 1; end <= frames; first = end, end += group) {
+        const std::int64_t begun = std::min(end - first, history);
+        runs.push_back({Kind::Begun, first, begun});
+        if (first + begun < end) runs.push_back({Kind::Whole, first + begun, end - first - begun});
+        runs.push_back({Kind::Keep, end - begun, begun});
+    }
+    return runs;
+}
+
+conv::ConvProblem summed_problem(conv::ConvProblem whole, const SummedRun& run, std::int64_t history) {
+    switch (run.kind) {
+        case SummedRun::Kind::Begun:
+            whole.d = run.count;
+            whole.pad.front = history;
+            whole.residual = true;
+            break;
+        case SummedRun::Kind::Whole:
+            whole.d = run.count + history;
+            break;
+        case SummedRun::Kind::Keep:
+            whole.d = run.count;
+            whole.pad.front = history - run.count;
+            whole.pad.back = history;
+            whole.bias = false;
+            break;
+    }
+    return whole;
+}
+
+const nn::primitive::Conv* find_summed(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents,
+                                       tensor::DType dtype,
+                                       const std::function<std::string_view(const conv::ConvProblem&)>& method_of) {
+    const auto* pass = passes.empty() ? nullptr : std::get_if<nn::ConvPass>(&passes.back());
+    if (pass == nullptr || pass->residual || pass->norm || pass->shuffle != 1 || pass->upsample ||
+        pass->activation != conv::Activation::None)
+        return nullptr;
+    const std::int64_t history = pass->conv->history(), group = extents[pass->output].frames;
+    const conv::ConvProblem whole = nn::conv_problem(*pass, extents[pass->input], dtype);
+    if (history == 0 || group < 2 * history || whole.output_dtype != tensor::DType::F32 ||
+        whole.output_frame_bytes() >= whole.input_frame_bytes())
+        return nullptr;
+    const std::vector<SummedRun> runs = summed_runs(group, group, history);
+    const bool same = std::ranges::all_of(
+        runs, [&](const SummedRun& run) { return method_of(summed_problem(whole, run, history)) == method_of(whole); });
+    return same ? pass->conv : nullptr;
+}
+
+}  // namespace kinetograph::vae
