@@ -59,6 +59,13 @@ struct UploadedClip {
     }
 };
 
+/// Whether the next step is a clip's first.
+enum class Begin : std::uint8_t {
+    No,
+    Around,  ///< a loop begins again, in the same generation
+    Anew,    ///< after a restart: nothing of the clip before it is wanted
+};
+
 Error cancelled() { return {ErrorCode::Cancelled, "the stream was cancelled"}; }
 
 class DecodingStream final : public FrameStream {
@@ -101,14 +108,20 @@ class DecodingStream final : public FrameStream {
     void state_facts(const vae::Latents* clip, const FrameStreamOptions& options);
     void run();
     void decode_all();
-    bool follow_restart();
-    Result<void> begin_clip();
+    Begin follow_restart();
     Result<bool> decode_next();
+    Result<void> wait_for_newest();
+    Result<void> begin_clip(Begin begin);
     Result<bool> step(const LatentFrame& latent, Nanoseconds timeout);
     Result<void> begin_push();
     void end(std::optional<Error> error);
-    void finish();
+    Result<void> finish();
+    Result<std::uint64_t> begin_take() const;
+    Result<std::optional<FrameRecord>> tell(Error error, std::uint64_t generation);
+    template <class Take>
+    Result<std::optional<FrameRecord>> take_by(const Take& take);
     Result<std::optional<FrameRecord>> take_now();
+    Result<void> wait_for_frame(Nanoseconds timeout);
     Result<std::optional<FrameRecord>> with_good_status(const std::optional<FrameRecord>& record);
     std::optional<Error> ended_with() const;
     bool is_cancelled() const;
@@ -127,9 +140,10 @@ class DecodingStream final : public FrameStream {
     Condition changed_;
     std::uint64_t generation_ KG_GUARDED_BY(mutex_) = 0;  ///< of the ring
     bool loop_ KG_GUARDED_BY(mutex_) = false;
-    bool at_end_ KG_GUARDED_BY(mutex_) = false;     ///< no more steps, until something changes
-    bool cancelled_ KG_GUARDED_BY(mutex_) = false;  ///< until restart()
-    std::optional<Error> error_ KG_GUARDED_BY(mutex_);
+    bool at_end_ KG_GUARDED_BY(mutex_) = false;                     ///< no more steps, until something changes
+    bool cancelled_ KG_GUARDED_BY(mutex_) = false;                  ///< until restart()
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);              ///< that ends the clip, after the frames before it
+    std::optional<Error> told_ KG_GUARDED_BY(mutex_);               ///< to a reader: nothing else comes until restart()
     bool has_stopped_ KG_GUARDED_BY(mutex_) = false;                ///< the thread
     mutable std::uint64_t seen_reached_ KG_GUARDED_BY(mutex_) = 0;  ///< by health(): the sum over the lanes
     mutable Nanoseconds moved_ KG_GUARDED_BY(mutex_) = host_now();  ///< when that was seen to grow
@@ -223,35 +237,45 @@ void DecodingStream::run() {
 void DecodingStream::decode_all() {
     while (!stop_) {
         auto more = without_exceptions("decoding", [this]() -> Result<bool> {
-            if (follow_restart()) KG_CHECK(begin_clip());
-            return decode_next();
+            if (const Begin begin = follow_restart(); begin != Begin::No) KG_CHECK(begin_clip(begin));
+            KG_TRY(const bool decodes, decode_next());
+            if (!decodes) KG_CHECK(finish());
+            return decodes;
         });
         if (!more)
             end(std::move(more.error()));
         else if (!*more)
-            finish();
+            end(std::nullopt);
         Lock lock(mutex_);
         changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || (!at_end_ && !cancelled_); });
     }
 }
 
-/// True if the next step is a clip's first: after a restart, and where a loop begins again.
-bool DecodingStream::follow_restart() {
+Begin DecodingStream::follow_restart() {
     const Lock lock(mutex_);
     const bool restarted = generation_ != decoded_generation_;
     const bool around = loop_ && clip_ && next_ == clip_->frames;
     decoded_generation_ = generation_;
     if (restarted || around) next_ = 0;
-    return restarted || around;
+    if (restarted) return Begin::Anew;
+    return around ? Begin::Around : Begin::No;
 }
 
-/// Once the steps of the clip before it are done.
-Result<void> DecodingStream::begin_clip() {
-    for (;;) {
-        const auto done = bridge_->wait(decoder_->newest(), kPoll);
-        if (!done || *done) return decoder_->begin_clip(decoded_generation_);
+/// Errors: the first of the steps so far, which the decoder still knows afterwards: readers ask it about every frame.
+Result<void> DecodingStream::wait_for_newest() {
+    for (bool done = false; !done;) {
         if (is_cancelled()) return fail(cancelled());
+        KG_TRY(done, bridge_->wait(decoder_->newest(), kPoll));
     }
+    return decoder_->status();
+}
+
+/// Once the steps of the clip before it are done. The decoder forgets their errors.
+Result<void> DecodingStream::begin_clip(Begin begin) {
+    auto done = wait_for_newest();
+    const bool ends = begin == Begin::Around || is_cancelled();
+    if (!done && ends) return done;
+    return decoder_->begin_clip(decoded_generation_);
 }
 
 /// False at the clip's end.
@@ -273,18 +297,18 @@ Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout
     return true;
 }
 
-/// At the clip's end, once the last step is done.
-void DecodingStream::finish() {
-    auto done = decoder_->wait_for_steps();
-    end(done ? std::nullopt : std::optional(std::move(done.error())));
+/// At the clip's end, once the last step is done. Frames that could be wrong keep the decoder from forgetting why.
+Result<void> DecodingStream::finish() {
+    KG_CHECK(wait_for_newest());
+    return decoder_->wait_for_steps();
 }
 
-/// Unless the clip has been restarted meanwhile.
+/// Unless the clip has been restarted meanwhile. The first Error stays.
 void DecodingStream::end(std::optional<Error> error) {
     {
         const Lock lock(mutex_);
         if (generation_ != decoded_generation_ || (!error && loop_)) return;
-        error_ = std::move(error);
+        if (!error_) error_ = std::move(error);
         at_end_ = true;
     }
     changed_.notify_all();
@@ -303,7 +327,7 @@ bool DecodingStream::is_cancelled() const {
 
 Result<void> DecodingStream::begin_push() {
     if (clip_) return fail(ErrorCode::InvalidArgument, "the stream decodes a clip: no latents are pushed to it");
-    if (follow_restart()) KG_CHECK(begin_clip());
+    if (const Begin begin = follow_restart(); begin != Begin::No) KG_CHECK(begin_clip(begin));
     if (auto error = ended_with()) return fail(std::move(*error));
     return {};
 }
@@ -352,11 +376,42 @@ Result<std::optional<FrameRecord>> DecodingStream::with_good_status(const std::o
     return fail(std::move(status.error()));
 }
 
+/// The generation of which frames are taken; the Error if none of it are handed out any more.
+Result<std::uint64_t> DecodingStream::begin_take() const {
+    const Lock lock(mutex_);
+    if (cancelled_ || stop_) return fail(cancelled());
+    if (told_) return fail(*told_);
+    return generation_;
+}
+
+/// An Error that a reader meets ends the clip: every later call tells it again, whatever becomes of the frames that are
+/// left. Nothing if that generation is over.
+Result<std::optional<FrameRecord>> DecodingStream::tell(Error error, std::uint64_t generation) {
+    {
+        const Lock lock(mutex_);
+        if (generation != generation_) return std::nullopt;
+        if (cancelled_ || stop_) return fail(cancelled());
+        if (!told_) told_ = std::move(error);
+        if (!error_) error_ = told_;
+        at_end_ = true;
+        error = *told_;
+    }
+    changed_.notify_all();
+    return fail(std::move(error));
+}
+
+template <class Take>
+Result<std::optional<FrameRecord>> DecodingStream::take_by(const Take& take) {
+    KG_TRY(const std::uint64_t generation, begin_take());
+    Result<std::optional<FrameRecord>> record = take();
+    if (!record) return tell(std::move(record.error()), generation);
+    return record;
+}
+
 /// Nothing if no frame is complete; an Error if none will come.
 Result<std::optional<FrameRecord>> DecodingStream::take_now() {
     // Asked before the ring: whatever was decoded before an error is in there by then.
     auto error = ended_with();
-    if (error && error->code == ErrorCode::Cancelled) return fail(std::move(*error));
     KG_TRY(auto record, with_good_status(decoder_->ring().try_take_ready()));
     if (record) record->is_finite = decoder_->is_finite(*record).value_or(true);
     // Frames that wait for a lost device are never decoded.
@@ -365,30 +420,39 @@ Result<std::optional<FrameRecord>> DecodingStream::take_now() {
     return record;
 }
 
+/// Until the next frame may be complete, or there will be none.
+Result<void> DecodingStream::wait_for_frame(Nanoseconds timeout) {
+    if (const auto ready = decoder_->ring().next_ready()) {
+        KG_CHECK(bridge_->wait(*ready, std::min(timeout, kPoll)));
+        return {};
+    }
+    Lock lock(mutex_);
+    changed_.wait_for(lock, timeout, [&]() KG_REQUIRES(mutex_) {
+        return cancelled_ || at_end_ || decoder_->ring().stats().waiting > 0;
+    });
+    return {};
+}
+
 Result<std::optional<FrameRecord>> DecodingStream::take(Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     for (;;) {
-        auto record = take_now();
-        if (!record || *record || finished()) return record;
         const Nanoseconds left = until - host_now();
-        if (left <= Nanoseconds{}) return record;
-        if (const auto ready = decoder_->ring().next_ready()) {
-            KG_CHECK(bridge_->wait(*ready, std::min(left, kPoll)));
-        } else {
-            Lock lock(mutex_);
-            changed_.wait_for(lock, left, [&]() KG_REQUIRES(mutex_) {
-                return cancelled_ || at_end_ || decoder_->ring().stats().waiting > 0;
-            });
-        }
+        auto record = take_by([&]() -> Result<std::optional<FrameRecord>> {
+            KG_TRY(auto now, take_now());
+            if (!now && left > Nanoseconds{} && !finished()) KG_CHECK(wait_for_frame(left));
+            return now;
+        });
+        if (!record || *record || left <= Nanoseconds{} || finished()) return record;
     }
 }
 
 Result<std::optional<FrameRecord>> DecodingStream::try_take_ahead() {
-    auto error = ended_with();
-    if (error && error->code == ErrorCode::Cancelled) return fail(std::move(*error));
-    auto record = decoder_->ring().try_take();
-    if (!record && error) return fail(std::move(*error));
-    return with_good_status(record);
+    return take_by([this]() -> Result<std::optional<FrameRecord>> {
+        auto error = ended_with();
+        auto record = decoder_->ring().try_take();
+        if (!record && error) return fail(std::move(*error));
+        return with_good_status(record);
+    });
 }
 
 void DecodingStream::restart() {
@@ -398,6 +462,7 @@ void DecodingStream::restart() {
         at_end_ = false;
         cancelled_ = false;
         error_.reset();
+        told_.reset();
     }
     changed_.notify_all();
 }

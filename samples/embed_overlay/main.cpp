@@ -27,7 +27,6 @@ Result<void> play(Host& host, const char* latents, const char* weights, long pic
     panels.remove("Spikes");
     panels.add(std::make_unique<ClipPanel>(*stream));
     panels.arrange(8, 8, 1264, 704);
-
     std::uint64_t frames = 0;
     for (long picture = 0; (pictures == 0 || picture < pictures) && host.begin_picture(); ++picture) {
         // The application's own work: here it takes a frame if there is one, and shows nothing of it.

@@ -31,15 +31,25 @@ Result<Clip> CheckpointSource::open(const std::filesystem::path& latents, bool l
         return std::move(*clip);
     }
     KG_TRY(const auto clip, vae::Latents::open(latents));
-    KG_CHECK(open_session());
+    KG_CHECK(open_for_clips(clip.channels));
     return open_routed([&](Storage storage) { return open_file(clip, loop, storage); });
 }
 
 Result<void> CheckpointSource::open_session() {
     if (session_) return {};
+    previewed_.reset();
     KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights_));
     family_ = &checkpoint.family();
     KG_TRY(session_, session::Session::open(checkpoint, options_));
+    return {};
+}
+
+/// The session, or, where there is a preview, one that opens at once.
+Result<void> CheckpointSource::open_for_clips(std::int64_t channels) {
+    if (session_ || previewed_) return {};
+    if (preview_ == kFindPreview) preview_ = session::find_preview(weights_, channels).value_or("");
+    if (preview_.empty()) return open_session();
+    KG_TRY(previewed_, session::PreviewedSession::open(weights_, preview_, options_));
     return {};
 }
 
@@ -62,6 +72,7 @@ std::shared_ptr<live::Input> CheckpointSource::input() const {
 /// A socket whose waiting was ended is listened on anew.
 void CheckpointSource::close() {
     session_.reset();
+    previewed_.reset();
     const Lock lock(mutex_);
     if (std::exchange(cancelled_, false)) input_.reset();
 }
@@ -96,33 +107,35 @@ std::string_view CheckpointSource::opening() const {
 /// Where the two devices have nothing in common, or no memory for a ring of images, frames take the way through the
 /// host instead.
 Result<Clip> CheckpointSource::open_routed(const std::function<Result<Clip>(Storage)>& open_stored) const {
-    if (session_->device().info().kind == accel::Kind::Cpu) return open_stored(Storage::Host);
-    auto opened = open_stored(Storage::Image);
-    if (opened) {
-        opened->route.sentence = opened->stream->facts().route;
+    if (opened().device().info().kind == accel::Kind::Cpu) return open_stored(Storage::Host);
+    auto clip = open_stored(Storage::Image);
+    if (clip) {
+        clip->route.sentence = clip->stream->facts().route;
     } else {
-        Route detour{.sentence = fmt::format("frames come through the host: {}", opened.error().message),
+        Route detour{.sentence = fmt::format("frames come through the host: {}", clip.error().message),
                      .is_detour = true};
-        opened = open_stored(Storage::Host);
-        if (opened) opened->route = std::move(detour);
+        clip = open_stored(Storage::Host);
+        if (clip) clip->route = std::move(detour);
     }
-    if (opened && say_route_) say_route_(opened->route);
-    return opened;
+    if (clip && say_route_) say_route_(clip->route);
+    return clip;
 }
 
 /// As far as some memory holds them.
 std::size_t CheckpointSource::kept_frames(vae::LatentSize size) const {
-    const bool on_cpu = session_->device().info().kind == accel::Kind::Cpu;
-    const vae::StepFrames frames = session_->model()->step_frames(size);
+    const bool on_cpu = opened().device().info().kind == accel::Kind::Cpu;
+    const vae::StepFrames frames = opened().model()->step_frames(size);
     const auto frame_bytes = static_cast<std::uint64_t>(4 * frames.width * frames.height);
     const std::uint64_t kept = (on_cpu ? kKeptHostBytes : kKeptDeviceBytes) / std::max<std::uint64_t>(1, frame_bytes);
     return std::clamp(kept, kFewestKept, kMostKept);
 }
 
 Result<Clip> CheckpointSource::open_file(const vae::Latents& clip, bool loop, Storage storage) const {
-    Clip opened{.kept = kept_frames({clip.height, clip.width}), .route = {}};
-    KG_TRY(opened.stream, session_->decode(clip, {.storage = storage, .slots = slots_for(opened), .loop = loop}));
-    return opened;
+    Clip made{.kept = kept_frames({clip.height, clip.width}), .route = {}};
+    const session::StreamOptions options{.storage = storage, .slots = slots_for(made), .loop = loop};
+    KG_TRY(made.stream, previewed_ ? previewed_->decode(clip, options) : session_->decode(clip, options));
+    made.previewed = dynamic_cast<const stream::PreviewedStream*>(made.stream.get());
+    return made;
 }
 
 /// With few frames kept: at first, all slots are free for frames ahead of the one on show, which is lag.
@@ -146,7 +159,7 @@ Result<ViewerSummary> run(const ViewerOptions& options) {
     profile::Recorder recorder;
     const bool profiles = options.panels || !options.trace.empty() || !options.statistics.empty();
     CheckpointSource source(
-        options.weights,
+        options.weights, options.preview,
         {.device = options.lane,
          .hooks = {.log = Log(), .host = {}, .budget = {.bytes = options.memory_budget, .on_pressure = {}}},
          .model = options.model,

@@ -1,7 +1,7 @@
 // CheckpointSource: clips decoded with one checkpoint on one device.
 #pragma once
 
-#include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/compute/session/previewed_session.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/samples/viewer/clip.hpp>
 
@@ -20,9 +20,11 @@ class CheckpointSource final : public ClipSource {
 
     /// `options` say what decodes, and where the spans of every pass go. `say_route` is called for every clip of a GPU,
     /// on the thread that opens it; may be empty. `served`: the generators that connect to a socket.
-    CheckpointSource(std::string weights, session::SessionOptions options, SayRoute say_route = {},
+    /// `preview` as in ViewerOptions: clips of files are shown with it until `weights` are open.
+    CheckpointSource(std::string weights, std::string preview, session::SessionOptions options, SayRoute say_route = {},
                      live::Connections served = live::Connections::TheFirst)
         : weights_(std::move(weights)),
+          preview_(std::move(preview)),
           options_(std::move(options)),
           say_route_(std::move(say_route)),
           served_(served) {}
@@ -40,6 +42,7 @@ class CheckpointSource final : public ClipSource {
     using Storage = session::StreamOptions::Storage;
 
     Result<void> open_session();
+    Result<void> open_for_clips(std::int64_t channels);
     Result<void> open_input(const std::string& name);
     std::shared_ptr<live::Input> input() const;
     /// By `open_stored`, in the memory that frames are best in.
@@ -48,12 +51,17 @@ class CheckpointSource final : public ClipSource {
     Result<Clip> open_live(const live::Incoming& incoming, Storage storage) const;
     std::size_t kept_frames(vae::LatentSize size) const;
 
+    /// What decodes, or decodes at first.
+    const session::Session& opened() const { return previewed_ ? previewed_->preview() : *session_; }
+
     std::string weights_;
+    std::string preview_;
     session::SessionOptions options_;
     SayRoute say_route_;
     live::Connections served_;
-    const families::Family* family_ = nullptr;  ///< of the checkpoint
-    std::unique_ptr<session::Session> session_;
+    const families::Family* family_ = nullptr;              ///< of the checkpoint
+    std::unique_ptr<session::Session> session_;             ///< or the next, of which one is open
+    std::unique_ptr<session::PreviewedSession> previewed_;  ///< for files
     mutable Mutex mutex_;
     std::shared_ptr<live::Input> input_ KG_GUARDED_BY(mutex_);
     bool cancelled_ KG_GUARDED_BY(mutex_) = false;

@@ -77,6 +77,7 @@ void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const
     if (live != nullptr) item(live_text(live->live()), theme::kText, canvas.px(260));
     if (session.speed() != 1.0) item(fmt::format("{:.2f}x", session.speed()), theme::kAccent, 0);
     if (session.looping()) item("loop", theme::kMuted, 0);
+    if (session.previews()) item("preview", theme::kAccent, 0);
     if (session.starving()) item(waits_for(session), theme::kAccent, 0);
 
     float end = right - padding;

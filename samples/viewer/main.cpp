@@ -12,6 +12,7 @@ int main(int argc, char** argv) try {
     CLI::App app("Decodes a latents file and shows it. In the window, ? lists the keys.");
     app.add_option("latents", options.latents, "safetensors file with tensor `latents`")->required();
     app.add_option("--weights", options.weights, "checkpoint, or synthetic:wan2.1[,dim=N]")->required();
+    app.add_option("--preview", options.preview, "small checkpoint that shows clips while the large one is opened");
     app.add_option("--lane", options.lane, "where it decodes: cpu, cuda, hip, or one of several GPUs: cuda:1");
     app.add_flag("--headless", options.headless, "no window: pictures stay in memory");
     app.add_option("--frames", options.frames, "end after so many frames of the clip");

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kinetograph::viewer {
@@ -20,9 +21,14 @@ struct PresentedFrame {
     const present::Picture& picture;
 };
 
+inline constexpr std::string_view kFindPreview = "auto";
+
 struct ViewerOptions {
     std::filesystem::path latents;  ///< a file, or an input of live latents: "-", "unix:PATH"
     std::string weights;            ///< a checkpoint's path, or "synthetic:wan2.1[,dim=N]"
+    /// A small checkpoint that shows clips of files while `weights` are being opened; kFindPreview: the one that lies
+    /// beside them, if there is one; empty: none.
+    std::string preview{};
     vae::ModelOptions model;
     std::string lane = "cpu";         ///< where it decodes, as accel::open() takes it
     std::uint64_t memory_budget = 0;  ///< bytes of that device; 0: as many as it has

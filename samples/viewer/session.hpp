@@ -78,6 +78,8 @@ class Session {
     void set_panels(bool panels) { panels_ = panels; }
     bool compact_hud() const { return compact_hud_; }
     bool help() const { return help_; }
+    /// Whether frames are a small decoder's, while the large one is opened.
+    bool previews() const { return clip_ && clip_->previewed != nullptr && clip_->previewed->previews(); }
     bool starving() const { return playback_ && playback_->starving(); }
     PlaybackCounters counters() const;  ///< over all clips
     std::string description() const { return source_.description(); }

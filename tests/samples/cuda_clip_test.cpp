@@ -78,7 +78,7 @@ TEST_F(CudaClips, ComeThroughTheHostAndSayWhyWhereTheDevicesHaveNothingInCommon)
     const auto instance = vulkan::Instance::create(*loader).value();
     const auto display = vulkan::Device::create(*instance).value();
     std::vector<Route> routes;
-    CheckpointSource source("synthetic:wan2.1,dim=2",
+    CheckpointSource source("synthetic:wan2.1,dim=2", "",
                             {.accelerator = create_device({.registers_host_memory = false}).value()},
                             [&](const Route& route) { routes.push_back(route); });
     source.draw_on(*display);

@@ -207,12 +207,15 @@ TEST(EmbedOverlaySample, ShowsItsPicturesAndCountsThePasses) {
     EXPECT_EQ(result.out.rfind("6 frames, ", 0), 0U) << result.out;
 }
 
-TEST(EmbedOverlaySample, TakesLessThanAHundredLinesOfTheApplications) {
-    std::ifstream main(source_tree() / "samples/embed_overlay/main.cpp");
-    ASSERT_TRUE(main);
-    int lines = 0;
-    for (std::string line; std::getline(main, line);) ++lines;
-    EXPECT_LT(lines, 100);
+TEST(EmbedSamples, TakeLessThanSixtyLinesOfTheApplicationsEach) {
+    for (const std::string_view sample : {"embed/main.cpp", "embed_c/main.c", "embed_cuda/main.cpp",
+                                          "embed_overlay/main.cpp", "embed_vulkan/main.cpp"}) {
+        std::ifstream file(source_tree() / "samples" / sample);
+        ASSERT_TRUE(file) << sample;
+        int lines = 0;
+        for (std::string line; std::getline(file, line);) ++lines;
+        EXPECT_LT(lines, 60) << sample;
+    }
 }
 
 }  // namespace

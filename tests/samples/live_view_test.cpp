@@ -135,7 +135,7 @@ TEST_F(LiveViewing, InAWindowGoesOnAfterGeneratorsThatAreBrokenOrOfAnotherVae) {
     live::Writer(foreign).start(header);
     std::vector<std::unique_ptr<SocketGenerator>> generators;  // they end with the source's connections
     profile::Recorder recorder;
-    CheckpointSource source(options_.weights, {.device = "cpu", .model = options_.model, .recorder = &recorder}, {},
+    CheckpointSource source(options_.weights, "", {.device = "cpu", .model = options_.model, .recorder = &recorder}, {},
                             live::Connections::All);
     for (const Bytes& bytes : {Bytes(7), foreign, streams(1, 3)})
         generators.push_back(std::make_unique<SocketGenerator>(socket(), bytes));
@@ -148,7 +148,8 @@ TEST_F(LiveViewing, InAWindowGoesOnAfterGeneratorsThatAreBrokenOrOfAnotherVae) {
 
 TEST_F(LiveViewing, ListensAgainAfterTheDisplayWasLostWhileNoGeneratorCame) {
     std::optional<SocketGenerator> generator;  // ends with the source's connections
-    CheckpointSource source(options_.weights, {.device = "cpu", .model = options_.model}, {}, live::Connections::All);
+    CheckpointSource source(options_.weights, "", {.device = "cpu", .model = options_.model}, {},
+                            live::Connections::All);
     Session session(source, false, 1.0);
     constexpr Nanoseconds kRefresh = std::chrono::milliseconds(16);
     session.open(options_.latents, Nanoseconds{});
@@ -162,7 +163,8 @@ TEST_F(LiveViewing, ListensAgainAfterTheDisplayWasLostWhileNoGeneratorCame) {
 }
 
 TEST_F(LiveViewing, WithAWindowThatIsClosedWhileNoGeneratorComesEnds) {
-    CheckpointSource source(options_.weights, {.device = "cpu", .model = options_.model}, {}, live::Connections::All);
+    CheckpointSource source(options_.weights, "", {.device = "cpu", .model = options_.model}, {},
+                            live::Connections::All);
     {
         Session session(source, false, 1.0);
         session.open(options_.latents, Nanoseconds{});

@@ -5,19 +5,36 @@
 #include "watchdog.hpp"
 
 #include <kinetograph/tests/engine/accel/device_fixture.hpp>
+#include <kinetograph/tests/engine/accel/hip/standin_fixture.hpp>
 
 namespace kinetograph::interop {
 namespace {
 
-class LanesThatComeAndGo : public testing::InteropTest {
+/// CUDA's lanes share memory and timelines with the display. HIP's are staged, and relays wait and signal.
+class LanesThatComeAndGo : public testing::InteropTest, public ::testing::WithParamInterface<accel::Kind> {
   protected:
     void open() {
         validation_ = vulkan::Validation::Off;  // the layers grow with every object
-        ASSERT_NO_FATAL_FAILURE(InteropTest::open(cuda_));
+        if (is_cuda()) {
+            ASSERT_NO_FATAL_FAILURE(InteropTest::open(cuda_));
+            return;
+        }
+        driver().reset({});
+        ASSERT_NO_FATAL_FAILURE(open_display());
+        auto device = accel::hip::create_device({.library = accel::hip::kStandin});
+        ASSERT_TRUE(device) << device.error().message;
+        accelerator_ = std::move(*device);
+        ASSERT_NO_FATAL_FAILURE(make_bridge());
+        ASSERT_EQ(bridge_->choice().topology, Topology::Staged) << bridge_->choice().reason;
     }
     void TearDown() override {
         InteropTest::TearDown();
-        EXPECT_EQ(cuda_.complaints(), "");
+        EXPECT_EQ(driver().complaints(), std::vector<std::string>{});
+        EXPECT_EQ(driver().live(), standin::Live{});
+    }
+    static bool is_cuda() { return GetParam() == accel::Kind::Cuda; }
+    static standin::Control& driver() {
+        return *accel::control_of(is_cuda() ? KINETOGRAPH_STANDIN_CUDA_LIBRARY : accel::hip::kStandin);
     }
     std::unique_ptr<vulkan::VulkanLane> make_vulkan_lane() {
         return vulkan::VulkanLane::create(*display_, graph::Lane::Graphics, nullptr, bridge_->lane_sharing()).value();
@@ -25,7 +42,7 @@ class LanesThatComeAndGo : public testing::InteropTest {
     /// Timelines that were retired go again after as many others.
     template <class Round>
     void expect_nothing_grows(Round round) {
-        const testing::Holders holders{.driver = accel::control_of(KINETOGRAPH_STANDIN_CUDA_LIBRARY)};
+        const testing::Holders holders{.driver = &driver()};
         std::uint64_t count = 0;
         testing::expect_nothing_grows(holders, 2 * vulkan::Device::kRetired, testing::soak_rounds(),
                                       [&] { round(++count); });
@@ -34,7 +51,7 @@ class LanesThatComeAndGo : public testing::InteropTest {
     testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
 };
 
-TEST_F(LanesThatComeAndGo, OfTheAcceleratorLeaveNothingOnTheBridgeNorOnTheLaneThatWaitedForThem) {
+TEST_P(LanesThatComeAndGo, OfTheAcceleratorLeaveNothingOnTheBridgeNorOnTheLaneThatWaitedForThem) {
     const testing::Watchdog watchdog("lanes", std::chrono::seconds(3600));
     ASSERT_NO_FATAL_FAILURE(open());
     const auto drawing = make_vulkan_lane();
@@ -49,7 +66,7 @@ TEST_F(LanesThatComeAndGo, OfTheAcceleratorLeaveNothingOnTheBridgeNorOnTheLaneTh
     });
 }
 
-TEST_F(LanesThatComeAndGo, OfVulkanLeaveNothingOnTheBridgeNorOnTheLaneThatWaitedForThem) {
+TEST_P(LanesThatComeAndGo, OfVulkanLeaveNothingOnTheBridgeNorOnTheLaneThatWaitedForThem) {
     const testing::Watchdog watchdog("lanes", std::chrono::seconds(3600));
     ASSERT_NO_FATAL_FAILURE(open());
     const auto lane = accel::AcceleratorLane::create(*accelerator_).value();
@@ -62,6 +79,9 @@ TEST_F(LanesThatComeAndGo, OfVulkanLeaveNothingOnTheBridgeNorOnTheLaneThatWaited
         ASSERT_TRUE(lane->wait(round));
     });
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LanesThatComeAndGo, ::testing::Values(accel::Kind::Cuda, accel::Kind::Hip),
+                         [](const auto& kind) { return kind.param == accel::Kind::Cuda ? "Cuda" : "Hip"; });
 
 }  // namespace
 }  // namespace kinetograph::interop

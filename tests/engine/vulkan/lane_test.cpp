@@ -399,7 +399,7 @@ TEST_F(Lanes, WaitForTheSemaphoreOfAnImportAndTellWhenTheyAreDoneWithIt) {
     ASSERT_TRUE(executor_->wait(*execution));
 }
 
-TEST_F(Lanes, TimelinesStayForAWhileBehindTheirOwnersAndGoWithTheDevice) {
+TEST_F(Lanes, TimelinesOutliveTheirOwnersForAWhileAndGoWithTheDevice) {
     constexpr int kRetired = Device::kRetired;
     const int held = testing::faults().alive;
     {
@@ -407,7 +407,7 @@ TEST_F(Lanes, TimelinesStayForAWhileBehindTheirOwnersAndGoWithTheDevice) {
         const int of_device = testing::faults().alive;
         VulkanLane::create(*device, graph::Lane::Graphics).value().reset();
         EXPECT_EQ(testing::faults().alive, of_device + 1);
-        for (int i = 0; i < kRetired + 5; ++i) device->retire(create_timeline(*device, "of nobody").value());
+        for (int i = 0; i < kRetired + 5; ++i) device->retire(create_timeline(*device, "without an owner").value());
         device->retire(VK_NULL_HANDLE);
         EXPECT_EQ(testing::faults().alive, of_device + kRetired);
     }

@@ -1,0 +1,342 @@
+#include <kinetograph/compute/stream/previewed_stream.hpp>
+
+#include <kinetograph/engine/base/exceptions.hpp>
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+namespace kinetograph::stream {
+namespace {
+
+using interop::FrameRecord;
+
+constexpr Nanoseconds kLook = std::chrono::milliseconds(20);  // how soon a wait for the preview notices the large one
+/// In the serial numbers of frames of the preview: two rings count from 1.
+constexpr std::uint64_t kOfPreview = 1ULL << 63U;
+
+class ReplacedStream final : public PreviewedStream {
+  public:
+    ReplacedStream(std::unique_ptr<FrameStream> preview, OpenStream open_large, bool loop);
+    ReplacedStream(const ReplacedStream&) = delete;
+    ReplacedStream& operator=(const ReplacedStream&) = delete;
+    ~ReplacedStream() override;
+
+    Result<bool> push(const LatentFrame&, Nanoseconds) override { return refuse_push(); }
+    Result<bool> push(std::span<const float>, Nanoseconds) override { return refuse_push(); }
+    Result<std::optional<FrameRecord>> take(Nanoseconds timeout) override;
+    Result<std::optional<FrameRecord>> try_take_ahead() override;
+    Result<void> release(const FrameRecord& record, const interop::TimelinePoint& done) override;
+    void restart() override;
+    void cancel() override;
+    bool close(Nanoseconds timeout) override;
+    void set_loop(bool loop) override;
+    bool finished() const override { return current()->finished(); }
+    FrameStreamStats stats() const override;
+    StreamHealth health() const override;
+    const FrameStreamFacts& facts() const override { return facts_; }
+    std::optional<Nanoseconds> decoded_at(const FrameRecord& record) const override;
+    std::optional<bool> is_finite(const FrameRecord& record) const override;
+    void collect() override;
+    bool previews() const override {
+        const Lock lock(mutex_);
+        return previews_;
+    }
+
+  private:
+    using Take = Result<std::optional<FrameRecord>> (FrameStream::*)();
+
+    static Result<bool> refuse_push() {
+        return fail(ErrorCode::InvalidArgument, "the stream decodes a clip: no latents are pushed to it");
+    }
+    void open(const OpenStream& open_large);
+    Result<void> check_same_clip(const FrameStreamFacts& large) const;
+    Result<FrameStream*> opened() const;
+    std::vector<std::shared_ptr<FrameStream>> both() const;
+    std::shared_ptr<FrameStream> current() const;
+    std::shared_ptr<FrameStream> maker_of(const FrameRecord& record) const;
+    Result<std::optional<FrameRecord>> take_now(Nanoseconds timeout, Take take_ahead = nullptr);
+    bool may_begin_with(std::int64_t frame) const KG_REQUIRES(taking_);
+    Result<bool> catch_up(FrameStream& large) KG_REQUIRES(taking_);
+    void take_over() KG_REQUIRES(taking_);
+    std::optional<FrameRecord> of_preview(std::optional<FrameRecord> record) KG_REQUIRES(taking_);
+    std::optional<FrameRecord> of_large(std::optional<FrameRecord> record) const KG_REQUIRES(taking_);
+
+    const FrameStreamFacts facts_;  ///< the preview's: of both but for memory
+    std::stop_source stop_;         ///< of opening the large stream
+
+    Mutex taking_;                                            ///< of those who take and restart, one at a time
+    std::int64_t due_ KG_GUARDED_BY(taking_) = 0;             ///< frame of the clip
+    bool is_round_on_ KG_GUARDED_BY(taking_) = false;         ///< the large stream has come to the clip's end
+    std::uint64_t generation_ KG_GUARDED_BY(taking_) = 0;     ///< of records handed out
+    std::optional<FrameRecord> next_ KG_GUARDED_BY(taking_);  ///< of the large stream, before it takes over
+
+    mutable Mutex mutex_ KG_ACQUIRED_AFTER(taking_);
+    Condition changed_;
+    std::shared_ptr<FrameStream> preview_ KG_GUARDED_BY(mutex_);  ///< null when its last frame is back
+    std::shared_ptr<FrameStream> large_ KG_GUARDED_BY(mutex_);    ///< null until it is open
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);            ///< of opening it
+    bool opening_ KG_GUARDED_BY(mutex_) = true;
+    bool previews_ KG_GUARDED_BY(mutex_) = true;
+    std::size_t lent_ KG_GUARDED_BY(mutex_) = 0;  ///< frames of the preview that readers hold
+    bool loop_ KG_GUARDED_BY(mutex_);
+    bool cancelled_ KG_GUARDED_BY(mutex_) = false;
+    std::thread thread_;  ///< last: starts when everything else exists
+};
+
+ReplacedStream::ReplacedStream(std::unique_ptr<FrameStream> preview, OpenStream open_large, bool loop)
+    : facts_(preview->facts()), preview_(std::move(preview)), loop_(loop) {
+    preview_->set_loop(loop);
+    thread_ = std::thread([this, open = std::move(open_large)] { this->open(open); });
+    pthread_setname_np(thread_.native_handle(), "open decoder");
+}
+
+ReplacedStream::~ReplacedStream() {
+    stop_.request_stop();
+    thread_.join();
+}
+
+void ReplacedStream::open(const OpenStream& open_large) {
+    auto opened = without_exceptions("opening a decoder", [&]() -> Result<std::unique_ptr<FrameStream>> {
+        KG_TRY(auto large, open_large({.until = {}, .stop = stop_.get_token()}));
+        KG_CHECK(check_same_clip(large->facts()));
+        return large;
+    });
+    {
+        const Lock lock(mutex_);
+        opening_ = false;
+        if (opened) {
+            large_ = std::move(*opened);
+            large_->set_loop(loop_);
+            if (cancelled_) large_->cancel();
+        } else {
+            error_ = std::move(opened.error());
+        }
+    }
+    changed_.notify_all();
+}
+
+Result<void> ReplacedStream::check_same_clip(const FrameStreamFacts& large) const {
+    const auto shape = [](const FrameStreamFacts& facts) {
+        return std::tuple(facts.width, facts.height, facts.frames, facts.frames_of_a_step);
+    };
+    if (shape(large) == shape(facts_)) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "the preview makes {} frames of {}x{}, up to {} at once, the decoder {} of {}x{}, up to {}",
+                facts_.frames, facts_.width, facts_.height, facts_.frames_of_a_step, large.frames, large.width,
+                large.height, large.frames_of_a_step);
+}
+
+/// Null while it is being opened.
+Result<FrameStream*> ReplacedStream::opened() const {
+    const Lock lock(mutex_);
+    if (error_ && !cancelled_) return fail(*error_);
+    return large_.get();
+}
+
+std::vector<std::shared_ptr<FrameStream>> ReplacedStream::both() const {
+    const Lock lock(mutex_);
+    std::vector<std::shared_ptr<FrameStream>> streams;
+    for (const auto& each : {preview_, large_})
+        if (each) streams.push_back(each);
+    return streams;
+}
+
+/// The stream whose frames are handed out.
+std::shared_ptr<FrameStream> ReplacedStream::current() const {
+    const Lock lock(mutex_);
+    return previews_ ? preview_ : large_;
+}
+
+std::shared_ptr<FrameStream> ReplacedStream::maker_of(const FrameRecord& record) const {
+    const Lock lock(mutex_);
+    return (record.serial & kOfPreview) != 0 ? preview_ : large_;
+}
+
+std::optional<FrameRecord> ReplacedStream::of_preview(std::optional<FrameRecord> record) {
+    if (!record) return record;
+    record->serial |= kOfPreview;
+    record->generation = generation_;
+    due_ = record->label.index + 1;
+    const Lock lock(mutex_);
+    ++lent_;
+    return record;
+}
+
+std::optional<FrameRecord> ReplacedStream::of_large(std::optional<FrameRecord> record) const {
+    if (record) record->generation = generation_;
+    return record;
+}
+
+/// Whether the large stream can take over with that frame, now or when the preview comes to it: the first one of a step
+/// that is not shown yet, or of the next round.
+bool ReplacedStream::may_begin_with(std::int64_t frame) const {
+    const bool begins_step = frame == 0 || (frame - 1) % facts_.frames_of_a_step == 0;
+    return begins_step && (frame >= due_ || (frame == 0 && is_round_on_));
+}
+
+/// Throws away what the large stream cannot take over with. True if what it can take over with is due.
+Result<bool> ReplacedStream::catch_up(FrameStream& large) {
+    {
+        const Lock lock(mutex_);
+        if (loop_ && due_ == facts_.frames) due_ = 0;
+    }
+    while (!next_ || !may_begin_with(next_->label.index)) {
+        if (next_) {
+            is_round_on_ |= next_->label.index == facts_.frames - 1;
+            KG_CHECK(large.release(*std::exchange(next_, std::nullopt)));
+        }
+        KG_TRY(next_, large.try_take());
+        if (!next_) return false;
+    }
+    return next_->label.index == due_;
+}
+
+void ReplacedStream::take_over() {
+    std::shared_ptr<FrameStream> leaving;
+    {
+        const Lock lock(mutex_);
+        previews_ = false;
+        leaving = lent_ == 0 ? std::exchange(preview_, nullptr) : preview_;
+    }
+    leaving->cancel();
+}
+
+/// Waits up to `timeout` for a frame; with `take_ahead`, takes one that is still being decoded.
+Result<std::optional<FrameRecord>> ReplacedStream::take_now(Nanoseconds timeout, Take take_ahead) {
+    const Lock taking(taking_);
+    const auto take_from = [&](FrameStream& from) {
+        return take_ahead != nullptr ? (from.*take_ahead)() : from.take(timeout);
+    };
+    const std::shared_ptr<FrameStream> from = current();
+    if (!previews()) {
+        KG_TRY(auto record, take_from(*from));
+        return of_large(std::move(record));
+    }
+    KG_TRY(FrameStream* const large, opened());
+    if (large != nullptr) {
+        KG_TRY(const bool is_due, catch_up(*large));
+        if (is_due) {
+            take_over();
+            return of_large(std::exchange(next_, std::nullopt));
+        }
+    }
+    KG_TRY(auto record, take_from(*from));
+    return of_preview(std::move(record));
+}
+
+Result<std::optional<FrameRecord>> ReplacedStream::take(Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    for (;;) {
+        const Nanoseconds left = std::max(until - host_now(), Nanoseconds{});
+        auto record = take_now(std::min(left, kLook));
+        if (!record || *record || left == Nanoseconds{} || finished()) return record;
+    }
+}
+
+Result<std::optional<FrameRecord>> ReplacedStream::try_take_ahead() {
+    return take_now({}, &FrameStream::try_take_ahead);
+}
+
+Result<void> ReplacedStream::release(const FrameRecord& record, const interop::TimelinePoint& done) {
+    const std::shared_ptr<FrameStream> maker = maker_of(record);
+    if (!maker)
+        return fail(ErrorCode::InvalidArgument, "frame {}: its stream has got all of its frames back",
+                    record.label.index);
+    FrameRecord own = record;
+    own.serial &= ~kOfPreview;
+    KG_CHECK(maker->release(own, done));
+    std::shared_ptr<FrameStream> leaving;  // goes without the lock: it may wait for a step
+    const Lock lock(mutex_);
+    if ((record.serial & kOfPreview) != 0 && --lent_ == 0 && !previews_) leaving = std::exchange(preview_, nullptr);
+    return {};
+}
+
+void ReplacedStream::restart() {
+    const Lock taking(taking_);
+    ++generation_;
+    due_ = 0;
+    std::shared_ptr<FrameStream> preview, large;
+    {
+        const Lock lock(mutex_);
+        cancelled_ = false;
+        preview = previews_ ? preview_ : nullptr;
+        large = large_;
+    }
+    if (!large) return preview->restart();
+    if (next_) static_cast<void>(large->release(*std::exchange(next_, std::nullopt)));
+    large->restart();
+    if (preview) take_over();
+}
+
+void ReplacedStream::cancel() {
+    {
+        const Lock lock(mutex_);
+        cancelled_ = true;
+    }
+    for (const auto& each : both()) each->cancel();
+}
+
+bool ReplacedStream::close(Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    const auto left = [until] { return std::max(until - host_now(), Nanoseconds{}); };
+    stop_.request_stop();
+    cancel();
+    {
+        Lock lock(mutex_);
+        if (!changed_.wait_for(lock, left(), [&]() KG_REQUIRES(mutex_) { return !opening_; })) return false;
+    }
+    const auto streams = both();
+    return std::ranges::all_of(streams, [&](const auto& each) { return each->close(left()); });
+}
+
+void ReplacedStream::set_loop(bool loop) {
+    const Lock lock(mutex_);
+    loop_ = loop;
+    for (const auto& each : {preview_, large_})
+        if (each) each->set_loop(loop);
+}
+
+FrameStreamStats ReplacedStream::stats() const {
+    FrameStreamStats stats = current()->stats();
+    const Lock lock(mutex_);
+    if (!previews_) stats.held += lent_;
+    return stats;
+}
+
+StreamHealth ReplacedStream::health() const {
+    StreamHealth health;
+    for (const auto& each : both()) {
+        StreamHealth own = each->health();
+        health.lanes.insert(health.lanes.end(), own.lanes.begin(), own.lanes.end());
+        health.unmoved = std::max(health.unmoved, own.unmoved);
+    }
+    return health;
+}
+
+std::optional<Nanoseconds> ReplacedStream::decoded_at(const FrameRecord& record) const {
+    const std::shared_ptr<FrameStream> maker = maker_of(record);
+    return maker ? maker->decoded_at(record) : std::nullopt;
+}
+
+std::optional<bool> ReplacedStream::is_finite(const FrameRecord& record) const {
+    const std::shared_ptr<FrameStream> maker = maker_of(record);
+    return maker ? maker->is_finite(record) : std::nullopt;
+}
+
+void ReplacedStream::collect() {
+    for (const auto& each : both()) each->collect();
+}
+
+}  // namespace
+
+std::unique_ptr<PreviewedStream> PreviewedStream::create(std::unique_ptr<FrameStream> preview, OpenStream open_large,
+                                                         bool loop) {
+    return std::make_unique<ReplacedStream>(std::move(preview), std::move(open_large), loop);
+}
+
+}  // namespace kinetograph::stream
