@@ -11,6 +11,7 @@ from typing import Any
 VERSION = 1  # KG_VERSION: 0.1
 
 OK, TIMEOUT, END = 0, 1, 2
+UNSUPPORTED, BUSY = -4, -10
 FOREVER = 2**64 - 1
 DEVICE_KINDS = ("cpu", "cuda", "hip")
 PRECISIONS = {"bf16": 0, "fp16": 1, "fp32": 2, "fp8": 3}
@@ -139,13 +140,15 @@ EachDevice = ctypes.CFUNCTYPE(None, c_void_p, POINTER(DeviceInfo))
 _SIGNATURES: dict[str, list[Any]] = {
     "kg_instance_create": [POINTER(InstanceDesc), POINTER(c_void_p)],
     "kg_list_devices": [c_void_p, EachDevice, c_void_p],
-    "kg_weights_open": [c_void_p, c_char_p, POINTER(c_void_p)],
+    "kg_stop_create": [c_void_p, c_uint64, POINTER(c_void_p)],
+    "kg_weights_open_until": [c_void_p, c_char_p, c_void_p, POINTER(c_void_p)],
     "kg_weights_parse": [c_void_p, c_void_p, c_uint64, c_char_p, c_void_p, c_void_p, POINTER(c_void_p)],
     "kg_weights_describe": [c_void_p, POINTER(WeightsInfo)],
     "kg_model_create": [c_void_p, POINTER(ModelDesc), POINTER(c_void_p)],
     "kg_model_describe": [c_void_p, POINTER(ModelInfo)],
     "kg_clip_create": [c_void_p, c_uint32, c_uint32, POINTER(ClipDesc), POINTER(c_void_p)],
     "kg_clip_open": [c_void_p, c_char_p, POINTER(ClipDesc), POINTER(c_void_p)],
+    "kg_clip_close": [c_void_p, c_uint64],
     "kg_clip_destroy": [c_void_p],
     "kg_clip_push": [c_void_p, POINTER(Latents), c_uint64, POINTER(c_uint32)],
     "kg_clip_acquire": [c_void_p, c_uint32, c_uint64, POINTER(FrameRecord)],
@@ -157,7 +160,7 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_clip_cancel": [c_void_p],
     "kg_clip_describe": [c_void_p, POINTER(ClipInfo)],
 }
-_DESTROYS = ("kg_instance_destroy", "kg_weights_destroy", "kg_model_destroy")
+_DESTROYS = ("kg_instance_destroy", "kg_stop_destroy", "kg_weights_destroy", "kg_model_destroy")
 
 
 def _open() -> ctypes.CDLL:

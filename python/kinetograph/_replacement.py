@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._library import InvalidArgument
 from .decoder import Decoder, Stream
 
 
@@ -13,9 +14,12 @@ class Replacement:
     def __init__(self, module: Any, weights: dict[str, Any], metadata: dict[str, str], precision: str | None) -> None:
         from safetensors.torch import save
 
-        parameter = next(module.parameters())
-        on_cpu = parameter.device.type == "cpu"
-        device = "cpu" if on_cpu else f"{_lane(parameter)}:{parameter.device.index or 0}"
+        parameter, where = next(module.parameters()), _device(module)
+        on_cpu = where.type == "cpu"
+        device = "cpu" if on_cpu else f"{_lane()}:{where.index or 0}"
+        if any(tensor.is_meta for tensor in weights.values()):
+            raise InvalidArgument("the module's weights are on the meta device: replace it before its pipeline is offloaded "
+                                  "layer by layer")
         kept = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
         #: The decoder: its device, its stream, its statistics.
         self.decoder = Decoder(save(kept, metadata), device=device, precision=precision or _precision(parameter, on_cpu),
@@ -45,7 +49,15 @@ class Replacement:
         return f"<kinetograph replacement: {self.decoder!r}>"
 
 
-def _lane(parameter: Any) -> str:
+def _device(module: Any) -> Any:
+    """Where it decodes: accelerate's hook moves a module of an offloaded pipeline there for each call."""
+    import torch
+
+    hooked = getattr(getattr(module, "_hf_hook", None), "execution_device", None)
+    return next(module.parameters()).device if hooked is None else torch.device(hooked)
+
+
+def _lane() -> str:
     import torch
 
     return "hip" if torch.version.hip else "cuda"

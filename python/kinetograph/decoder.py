@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import ctypes
 import os
 import sys
 import threading
-import time
+import warnings
 import weakref
 from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable, Iterator
 
 from . import _dlpack, _library
+from ._deadline import Deadline
 from ._latents import Batch, device_of, is_cupy, is_torch, keep_stream
-from ._library import InvalidArgument, check, library
+from ._library import Error, InvalidArgument, check, library
 
 _DLPACK_DEVICES = {"cpu": _dlpack.CPU, "cuda": _dlpack.CUDA, "hip": _dlpack.ROCM}
 _FORMATS = {"uint8": _library.RGBA8, "float32": _library.RGB32F}
@@ -162,7 +164,7 @@ class Stream:
     """
 
     def __init__(self, decoder: Decoder, dtype: str, layout: str, chunk: int, fps: float, on_device: bool,
-                 path: str | None = None) -> None:
+                 path: str | None = None, timeout: float | None = None) -> None:
         if dtype not in _FORMATS:
             raise InvalidArgument(f"frames are uint8 or float32, not {dtype}")
         if layout not in _library.LAYOUTS:
@@ -177,15 +179,18 @@ class Stream:
         self._closed = False
         self._counts = threading.Lock()
         self._pushed = self._taken = 0
+        self._unproven: collections.deque[Frame] = collections.deque()  # one of each step that may not have ended
         if path is not None:
-            self._make(lambda desc, made: library.kg_clip_open(decoder._model.value, os.fsencode(path), desc, made))
+            self._make(lambda desc, made: library.kg_clip_open(decoder._model.value, os.fsencode(path), desc, made),
+                       Deadline(timeout))
         _streams.add(self)
 
-    def _make(self, create: Callable[[Any, Any], int]) -> _Handle:
-        desc = _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
-                                 format=_FORMATS[self._dtype], slots=self._slots, fps=self._fps)
+    def _make(self, create: Callable[[Any, Any], int], deadline: Deadline) -> _Handle:
         made = c_void_p()
-        check(create(byref(desc), byref(made)))
+        with deadline.stop() as stop:
+            desc = _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
+                                     format=_FORMATS[self._dtype], slots=self._slots, fps=self._fps, stop=stop)
+            check(create(byref(desc), byref(made)))
         self._clip = _Handle(library.kg_clip_destroy, made, self._decoder._model)
         return self._clip
 
@@ -196,11 +201,11 @@ class Stream:
             raise InvalidArgument("no latents were pushed yet: their size makes the stream")
         return self._clip
 
-    def _for_size(self, size: tuple[int, int]) -> _Handle:
+    def _for_size(self, size: tuple[int, int], deadline: Deadline) -> _Handle:
         if self._clip is None and not self._closed:
             self._size = size
             model = self._decoder._model.value
-            return self._make(lambda desc, made: library.kg_clip_create(model, *size, desc, made))
+            return self._make(lambda desc, made: library.kg_clip_create(model, *size, desc, made), deadline)
         return self._made()
 
     def push(self, latents: Any, *, stream: int | None = None, timeout: float | None = None) -> None:
@@ -208,50 +213,47 @@ class Stream:
 
         Latents on the decoder's GPU are copied in the order of `stream`, a handle (by default torch's or CuPy's current
         stream): nothing waits, and the memory may be reused by later work of that stream. A timeout is in seconds; without
-        one this waits until the reader has released frames.
+        one this waits until the reader has released frames. The first latents also make the stream.
         """
         batch = Batch(latents, self._decoder.device_pair, stream)
         try:
-            self._push(batch, 0, batch.frames, timeout)
+            self._push(batch, 0, batch.frames, Deadline(timeout))
         finally:
             batch.close()
 
-    def _push(self, batch: Batch, begin: int, end: int, timeout: float | None) -> None:
+    def _push(self, batch: Batch, begin: int, end: int, deadline: Deadline) -> None:
         _dlpack.collect()
-        clip = self._for_size(batch.size)
-        until = None if timeout is None else time.monotonic() + timeout
+        clip = self._for_size(batch.size, deadline)
         done, pushed = begin, c_uint32()
         while done < end:
-            left = _POLL_NS if until is None else int(max(0.0, until - time.monotonic()) * 1e9)
-            result = library.kg_clip_push(clip.value, byref(batch.part(done, end)), min(left, _POLL_NS), byref(pushed))
+            result = library.kg_clip_push(clip.value, byref(batch.part(done, end)), deadline.left_ns(_POLL_NS), byref(pushed))
             done += pushed.value
             with self._counts:
                 for _ in range(pushed.value):
                     self._pushed += 1 if self._pushed == 0 else self._decoder.frames_per_latent
             check(result)
-            if result == _library.TIMEOUT and until is not None and time.monotonic() >= until:
-                raise TimeoutError(f"{done - begin} of {end - begin} latent frames were pushed within {timeout} s: the reader "
-                                   f"holds the stream's {self._slots} frames")
+            if result == _library.TIMEOUT and deadline.passed:
+                raise TimeoutError(f"{done - begin} of {end - begin} latent frames were pushed within {deadline.timeout} s: "
+                                   f"the reader holds the stream's {self._slots} frames")
 
     def take(self, *, timeout: float | None = None) -> Frame | None:
         """The next frame, or None at the end of a file. On a GPU it may be one that is still being decoded: arrays that
         are made of it are ordered after that. Raises TimeoutError."""
         _dlpack.collect()
         clip = self._made()
-        until = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         record = _library.FrameRecord()
         while True:
-            left = _POLL_NS if until is None else int(max(0.0, until - time.monotonic()) * 1e9)
             result = _library.TIMEOUT
             if self._on_device:
                 result = check(library.kg_clip_acquire(clip.value, _library.ACQUIRE_AHEAD, 0, byref(record)))
             if result == _library.TIMEOUT:
-                result = check(library.kg_clip_acquire(clip.value, 0, min(left, _POLL_NS), byref(record)))
+                result = check(library.kg_clip_acquire(clip.value, 0, deadline.left_ns(_POLL_NS), byref(record)))
             if result == _library.END:
                 return None
             if result == _library.OK:
                 break
-            if until is not None and time.monotonic() >= until:
+            if deadline.passed:
                 raise TimeoutError(f"no frame within {timeout} s")
         with self._counts:
             self._taken += 1
@@ -265,7 +267,8 @@ class Stream:
             return self._pushed - self._taken
 
     def frames(self, *, timeout: float | None = None) -> Iterator[Frame]:
-        """The frames of all latents that were pushed so far, or of a file to its end, as each is decoded."""
+        """The frames of all latents that were pushed so far, or of a file to its end, as each is decoded. A timeout is that
+        of each frame, as take()'s."""
         if self._size is None:  # of a file
             while (frame := self.take(timeout=timeout)) is not None:
                 yield frame
@@ -275,8 +278,29 @@ class Stream:
             assert frame is not None
             yield frame
 
+    def _prove(self) -> None:
+        """That the steps which have ended made finite values; waits for none. Of a step, one frame is held until then."""
+        while self._unproven and (finite := self._unproven[0].finite) is not None:
+            frame = self._unproven.popleft()
+            frame.release()
+            if not finite:
+                self._unproven.clear()
+                raise InvalidArgument(f"frame {frame.index} holds values that are not finite: the latents do, or the decoder "
+                                      f"made them of these; stream() gives frames as they are")
+
+    def _settle(self) -> None:
+        """Warns of values of the steps so far that were not finite, and stops asking about those steps."""
+        try:
+            self._prove()
+        except InvalidArgument as error:
+            warnings.warn(f"the clip before: {error}", RuntimeWarning, stacklevel=4)
+        except Error:
+            pass  # of a device that was lost, or of a child of fork(): who uses the stream is told
+        self._unproven.clear()
+
     def reset(self) -> None:
         """Begins a new clip: what was not taken is dropped."""
+        self._settle()
         if self._clip is None:
             return
         check(library.kg_clip_reset(self._made().value))
@@ -288,21 +312,38 @@ class Stream:
         if self._clip is not None:
             check(library.kg_clip_cancel(self._made().value))
 
-    def close(self) -> None:
-        """No more frames. Those that were taken, and arrays made of them, stay good."""
-        if self._clip is not None and not self._closed:
-            library.kg_clip_cancel(self._clip.value)
-        self._closed, self._clip = True, None
+    def close(self, *, timeout: float | None = None) -> None:
+        """No more frames. Those that were taken, and arrays made of them, stay good.
+
+        Waits for the steps that are being decoded, also while frames are held; with a timeout, in seconds, raises
+        TimeoutError if they have not ended, and may be called again.
+        """
+        self._settle()
+        clip, deadline = self._clip, Deadline(timeout)
+        if clip is not None:
+            library.kg_clip_cancel(clip.value)
+        self._closed = True
+        while clip is not None:
+            result = library.kg_clip_close(clip.value, deadline.left_ns(_POLL_NS))
+            # Busy: another thread's push() is about to return. Unsupported: a child of fork(), where there is nothing to end.
+            if result in (_library.OK, _library.UNSUPPORTED):
+                break
+            if result not in (_library.TIMEOUT, _library.BUSY):
+                check(result)
+            if deadline.passed:
+                raise TimeoutError(f"the stream's last steps have not ended within {timeout} s")
+        self._clip = None
 
     def stats(self) -> dict[str, Any]:
-        """Sizes, counts, seconds of a step on the device, and bytes."""
+        """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, for how many seconds, as the calls of
+        stats() have seen it, work has not come further ("unmoved_s")."""
         info = _library.ClipInfo()
         check(library.kg_clip_describe(self._made().value, byref(info)))
         return {"width": info.width, "height": info.height, "slots": info.slots, "frames": info.frames, "fps": info.fps,
                 "route": info.route.decode(), "frames_waiting": info.frames_waiting, "frames_held": info.frames_acquired,
                 "steps": info.steps, "last_step_s": info.last_step_ns / 1e9, "average_step_s": info.average_step_ns / 1e9,
                 "state_bytes": info.state_bytes, "clip_bytes": info.clip_bytes, "model_bytes": info.model_bytes,
-                "device_bytes": info.device_bytes, "device_free": info.device_free}
+                "device_bytes": info.device_bytes, "device_free": info.device_free, "unmoved_s": info.unmoved_ns / 1e9}
 
     @property
     def nbytes(self) -> int:
@@ -340,17 +381,21 @@ class Decoder:
     normalized whether latents are as a diffusion model makes them (True) or as the decoder takes them, z * std + mean
     clamp      whether float frames are clamped to [-1, 1]
     memory_budget  bytes that may be held on the device; 0: what it has
+    timeout    seconds that opening may take; then TimeoutError
     """
 
     def __init__(self, weights: str | os.PathLike[str] | bytes, *, device: str = "auto", precision: str = "bf16",
-                 normalized: bool = True, clamp: bool = True, memory_budget: int = 0) -> None:
+                 normalized: bool = True, clamp: bool = True, memory_budget: int = 0,
+                 timeout: float | None = None) -> None:
         if precision not in _library.PRECISIONS:
             raise InvalidArgument(f"precision {precision}: there are {', '.join(_library.PRECISIONS)}")
-        self._weights = _weights(weights)
-        desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], latent_scale=0 if normalized else 1,
-                                  unclamped=0 if clamp else 1, device=device.encode(), memory_budget=memory_budget)
         made = c_void_p()
-        check(library.kg_model_create(self._weights.value, byref(desc), byref(made)))
+        with Deadline(timeout).stop() as stop:
+            self._weights = _weights(weights, stop)
+            desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], latent_scale=0 if normalized else 1,
+                                      unclamped=0 if clamp else 1, device=device.encode(), memory_budget=memory_budget,
+                                      stop=stop)
+            check(library.kg_model_create(self._weights.value, byref(desc), byref(made)))
         self._model = _Handle(library.kg_model_destroy, made, self._weights)
         info = _library.ModelInfo()
         check(library.kg_model_describe(made, byref(info)))
@@ -384,27 +429,35 @@ class Decoder:
         return Stream(self, dtype, layout, chunk, fps, on_device)
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
-             device: str | None = None) -> Stream:
-        """The frames of a latents file, decoded ahead of its reader."""
+             device: str | None = None, timeout: float | None = None) -> Stream:
+        """The frames of a latents file, decoded ahead of its reader. A timeout is that of opening, in seconds."""
         on_device = self.device_pair[0] != "cpu" and device != "cpu"
-        return Stream(self, dtype, layout, 1, 0.0, on_device, os.fspath(path))
+        return Stream(self, dtype, layout, 1, 0.0, on_device, os.fspath(path), timeout)
 
     def decode(self, latents: Any, *, dtype: str = "uint8", layout: str = "THWC",
-               on_frames: Callable[[int, Any], None] | None = None) -> Any:
+               on_frames: Callable[[int, Any], None] | None = None, timeout: float | None = None) -> Any:
         """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: torch's or CuPy's where the latents are, if
         they are theirs, else a NumPy array.
 
         latents    [C, T, h, w] or [1, C, T, h, w], float32, float16 or bfloat16, any strides
         dtype      "uint8"; "float32" or "float16" in [-1, 1]
         on_frames  called with an index and the frames from there on that are done, while later ones are decoded
+        timeout    seconds, then TimeoutError
+
+        Frames that are not finite raise InvalidArgument. On a GPU nothing waits for the last steps: of those that have not
+        ended yet a RuntimeWarning tells with the next call.
         """
+        deadline = Deadline(timeout)
         batch = Batch(latents, self.device_pair, None)
         try:
             with self._decoding:
                 state = self._state("float32" if dtype == "float16" else dtype, layout, batch)
                 try:
                     state.reset()
-                    return self._decode(state, latents, batch, dtype, on_frames)
+                    return self._decode(state, latents, batch, dtype, on_frames, deadline)
+                except TimeoutError:
+                    state.cancel()
+                    raise
                 except BaseException:
                     self.close()
                     raise
@@ -427,11 +480,13 @@ class Decoder:
         return self.stream(dtype=dtype, layout=_of_a_frame(layout), device=device)
 
     def decode_chunk(self, state: Stream, latents: Any, *,
-                     on_frames: Callable[[int, Any], None] | None = None) -> Any:
-        """The frames of the next latents of that session, as decode() gives them."""
+                     on_frames: Callable[[int, Any], None] | None = None, timeout: float | None = None) -> Any:
+        """The frames of the next latents of that session, as decode() gives them. After an error the session begins anew
+        with state.reset()."""
+        deadline = Deadline(timeout)
         batch = Batch(latents, self.device_pair, None)
         try:
-            return self._decode(state, latents, batch, state._dtype, on_frames)
+            return self._decode(state, latents, batch, state._dtype, on_frames, deadline)
         finally:
             batch.close()
 
@@ -440,7 +495,7 @@ class Decoder:
         state.close()
 
     def _decode(self, state: Stream, latents: Any, batch: Batch, dtype: str,
-                on_frames: Callable[[int, Any], None] | None) -> Any:
+                on_frames: Callable[[int, Any], None] | None, deadline: Deadline) -> Any:
         first = 1 if state._pushed == 0 else self.frames_per_latent
         total = first + self.frames_per_latent * (batch.frames - 1)
         height, width = (side * self.spatial_scale for side in batch.size)
@@ -452,16 +507,24 @@ class Decoder:
         def collect() -> None:
             nonlocal done
             begin = done
+            frame: Frame | None = None
             for _ in range(first if done == 0 else self.frames_per_latent):
-                frame = state.take()
+                if frame is not None:
+                    frame.release()
+                frame = state.take(timeout=deadline.left)
                 assert frame is not None
                 out.store(done, frame)
                 done += 1
+            assert frame is not None
+            state._unproven.append(frame)
+            state._prove()
             if on_frames is not None:
                 on_frames(begin, out.array[begin:done])
 
         for t in range(batch.frames):  # two steps are on their way while the frames of one are stored
-            state._push(batch, t, t + 1, None)
+            if deadline.passed:
+                raise TimeoutError(f"{done} of {total} frames were decoded within {deadline.timeout} s")
+            state._push(batch, t, t + 1, deadline)
             if t > 0:
                 collect()
         collect()
@@ -516,10 +579,9 @@ class _Output:
             self.array[index].copy_(sys.modules["torch"].from_dlpack(frame))
         else:
             self.array[index] = self._from_dlpack(frame)
-        frame.release()
 
 
-def _weights(weights: str | os.PathLike[str] | bytes) -> _Handle:
+def _weights(weights: str | os.PathLike[str] | bytes, stop: int | None) -> _Handle:
     made = c_void_p()
     instance = _library.instances.handle()
     if isinstance(weights, (bytes, bytearray, memoryview)):
@@ -527,5 +589,5 @@ def _weights(weights: str | os.PathLike[str] | bytes) -> _Handle:
         address = ctypes.cast(ctypes.c_char_p(contents), c_void_p)
         check(library.kg_weights_parse(instance, address, len(contents), b"weights in memory", None, None, byref(made)))
         return _Handle(library.kg_weights_destroy, made, contents)
-    check(library.kg_weights_open(instance, os.fsencode(weights), byref(made)))
+    check(library.kg_weights_open_until(instance, os.fsencode(weights), stop, byref(made)))
     return _Handle(library.kg_weights_destroy, made)

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import subprocess
 import sys
 import types
 
@@ -135,6 +136,95 @@ def test_a_frame_that_is_complete_says_whether_it_is_finite(application, on_gpu)
                 application.read(view)  # waits for the frame
                 view.close()
                 assert frame.finite is finite
+
+
+class Package:
+    """What decode() asks of CuPy: the current stream, and an array into which frames go one by one."""
+
+    ndarray = Array
+
+    def __init__(self, application):
+        self.application, self.stored = application, []
+        self.cuda = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=application.stream.value))
+
+    def empty(self, shape, dtype):
+        return self
+
+    def __setitem__(self, index, frame):
+        self.stored.append(frame)
+
+    def from_dlpack(self, frame):
+        view = _dlpack.View(frame.__dlpack__(stream=self.application.stream.value))
+        try:
+            return self.application.read(view)  # waits for the frame
+        finally:
+            view.close()
+
+
+def test_a_clip_whose_frames_are_not_finite_is_an_error(application, on_gpu, monkeypatch):
+    package = Package(application)
+    monkeypatch.setitem(sys.modules, "cupy", package)
+    latents = latents_of(2, 1, 2)
+    assert on_gpu.decode(application.array(latents)) is package and len(package.stored) == 5
+    bad = latents.copy()
+    bad[3, 1, 0, 1] = float("nan")
+    with pytest.raises(kg.InvalidArgument, match="frame 4 holds values that are not finite"):
+        on_gpu.decode(application.array(bad))
+    assert package.stored[5] == package.stored[0]  # the frame before it
+
+
+def test_of_steps_that_had_not_ended_the_next_call_warns(application, on_gpu, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", Package(application))
+    bad = latents_of(2, 1, 2)
+    bad[3, 1, 0, 1] = float("nan")
+    with monkeypatch.context() as running:
+        running.setattr(kg.Frame, "finite", None)
+        on_gpu.decode(application.array(bad))
+    with pytest.warns(RuntimeWarning, match="the clip before: frame 4 holds values that are not finite"):
+        on_gpu.decode(application.array(latents_of(2, 1, 2)))
+
+
+PROGRAM = f"""
+import os, numpy, kinetograph as kg
+from kinetograph import _dlpack
+decoder = kg.Decoder({WEIGHTS!r}, device="cuda")
+stream = decoder.stream()
+stream.push(numpy.zeros((16, 1, 1, 2), "float32"))
+frame = stream.take()
+"""
+
+
+def run(program):
+    environment = {**os.environ, "KINETOGRAPH_CUDA_LIBRARY": STANDIN}
+    return subprocess.run([sys.executable, "-c", PROGRAM + program], env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_the_interpreter_ends_quietly_with_frames_on_the_device():
+    ended = run("""
+class Late:
+    def __init__(self): self.capsule, self.view = frame.__dlpack__(stream=-1), _dlpack.View(frame.__dlpack__(stream=-1))
+late = Late()
+late.self = late
+""")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_child_of_fork_is_told_to_open_its_own_after_cuda_was_used():
+    ended = run("""
+child = os.fork()
+if child == 0:
+    told = 0
+    for call in (stream.take, stream.reset, stream.stats, frame.__dlpack__):
+        try:
+            call()
+        except kg.Unsupported as error:
+            told += "before fork()" in str(error)
+    frame.release()
+    del frame, stream, decoder
+    os._exit(0 if told == 4 else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""")
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_a_stream_of_cupys_lives_as_long_as_what_is_ordered_by_it(application, on_gpu, monkeypatch):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy
 import pytest
@@ -12,6 +13,7 @@ from conftest import ROOT, WEIGHTS, latents_of, write_latents
 
 import kinetograph as kg
 from kinetograph import _dlpack
+from kinetograph._library import TIMEOUT, library
 
 
 def test_chunks_give_the_frames_of_the_clip(decoder):
@@ -128,6 +130,63 @@ def test_a_reader_that_holds_every_frame_makes_push_time_out(decoder):
             stream.take(timeout=0.0)
 
 
+def test_calls_that_last_end_at_their_deadline(decoder, tmp_path):
+    with pytest.raises(TimeoutError, match="not within 0 s"):
+        kg.Decoder(WEIGHTS, device="cpu", timeout=0)
+    with pytest.raises(TimeoutError, match="not within 0 s"):
+        decoder.stream().push(latents_of(1), timeout=0)  # which makes the stream
+    write_latents(tmp_path / "clip.safetensors", latents_of(2))
+    with pytest.raises(TimeoutError, match="not within 0 s"):
+        decoder.open(tmp_path / "clip.safetensors", timeout=0)
+    with decoder.open(tmp_path / "clip.safetensors", timeout=60) as stream:
+        assert len(list(stream.frames(timeout=60))) == 5
+    assert kg.Decoder(WEIGHTS, device="cpu", timeout=60).decode(latents_of(2), timeout=60).shape == (5, 16, 24, 3)
+
+
+def test_after_its_deadline_a_decode_can_be_made_again(decoder):
+    wanted = decoder.decode(latents_of(3))
+    state = decoder.new_state()
+    decoder.decode_chunk(state, latents_of(1))
+    for decode in (decoder.decode, lambda latents, timeout: decoder.decode_chunk(state, latents, timeout=timeout)):
+        with pytest.raises(TimeoutError, match="0 of .* frames were decoded within 0 s"):
+            decode(latents_of(3), timeout=0)
+    state.reset()
+    assert (decoder.decode(latents_of(3)) == wanted).all()
+    assert (decoder.decode_chunk(state, latents_of(3)) == wanted).all()
+    state.close(timeout=60)
+
+
+def test_closing_waits_for_a_stated_time(decoder, monkeypatch):
+    stream = decoder.stream()
+    stream.push(latents_of(2))
+    monkeypatch.setattr(library, "kg_clip_close", lambda clip, timeout: TIMEOUT)  # of a device that does not end
+    with pytest.raises(TimeoutError, match="have not ended within 0.01 s"):
+        stream.close(timeout=0.01)
+    with pytest.raises(kg.InvalidArgument, match="closed"):
+        stream.take()
+    monkeypatch.undo()
+    stream.close(timeout=60)
+    stream.close(timeout=60)
+    assert repr(stream) == "<kinetograph.Stream: closed>"
+
+
+def test_closing_ends_a_push_that_waits_in_another_thread(decoder):
+    stream = decoder.stream(chunk=1)
+    stream.push(latents_of(3))
+    held, ended = list(stream.frames()), []
+
+    def push():
+        with pytest.raises((kg.Cancelled, kg.InvalidArgument)):  # if it waits; if it comes after
+            stream.push(latents_of(9))
+        ended.append(len(held))
+
+    generator = threading.Thread(target=push)
+    generator.start()
+    stream.close(timeout=60)
+    generator.join()
+    assert ended == [9]
+
+
 def test_five_hundred_chunks_are_flat_in_memory(decoder):
     latents = latents_of(1, 1, 1)
     with decoder.stream() as stream:
@@ -140,7 +199,7 @@ def test_five_hundred_chunks_are_flat_in_memory(decoder):
                 numpy.asarray(frame)
         del frame
         stats = stream.stats()
-    assert stats["device_bytes"] == bytes_before and stats["frames_held"] <= 1
+    assert stats["device_bytes"] == bytes_before and stats["frames_held"] <= 1 and stats["unmoved_s"] == 0
 
 
 def test_one_thread_pushes_while_another_reads(decoder):
@@ -160,6 +219,37 @@ def test_one_thread_pushes_while_another_reads(decoder):
             stream.push(latents[:, t:t + 1])
         reader.join()
     assert (numpy.array(frames) == wanted).all()
+
+
+def test_a_second_thread_that_pushes_is_told_so(decoder):
+    with decoder.stream(chunk=1) as stream:
+        stream.push(latents_of(3))
+        held, ended = list(stream.frames()), []
+
+        def push():
+            while not ended:
+                try:
+                    stream.push(latents_of(9))
+                except kg.Busy:
+                    continue  # the test's own push
+                except kg.Cancelled:
+                    ended.append(len(held))
+
+        waiting = threading.Thread(target=push)
+        waiting.start()
+        told = None
+        until = time.monotonic() + 60
+        while told is None and time.monotonic() < until:
+            try:  # the other one looks for Ctrl-C now and then, and is between two calls meanwhile
+                stream.push(latents_of(1), timeout=0.01)
+            except kg.Busy as error:
+                told = str(error)
+            except TimeoutError:
+                time.sleep(0.02)
+        stream.cancel()
+        waiting.join(60)
+        assert "another thread" in told
+        assert ended == [9]
 
 
 def test_cancel_ends_the_wait_of_another_thread_and_reset_begins_anew(decoder):

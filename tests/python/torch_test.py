@@ -63,6 +63,21 @@ def test_replaces_the_vae_of_diffusers():
         assert (vae.decode(latents).sample == wanted).all()
 
 
+def test_an_offloaded_vae_decodes_where_its_hook_moves_it(monkeypatch):
+    pytest.importorskip("safetensors.torch", reason="safetensors is not installed")
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
+    from kinetograph import _replacement
+    asked = {}
+    monkeypatch.setattr(_replacement, "Decoder", lambda weights, **options: asked.update(options))
+    vae = torch.nn.Conv3d(16, 16, 1)
+    accelerate.cpu_offload_with_hook(vae, execution_device=torch.device("cuda:1"))
+    assert next(vae.parameters()).device.type == "cpu"
+    _replacement.Replacement(vae, vae.state_dict(), {}, None)
+    assert asked["device"].split(":")[1] == "1" and asked["precision"] == "bf16"
+    with pytest.raises(kg.InvalidArgument, match="meta device"):
+        _replacement.Replacement(vae, vae.to("meta").state_dict(), {}, None)
+
+
 class Network(torch.nn.Module):
     """Wan's reference network as its wrappers use it: one latent frame a step, caches that last until they are cleared, and
     statistics as [mean, 1 / std]. It computes what the reference computes (tools/wan21_pytorch.py)."""
