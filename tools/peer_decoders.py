@@ -1,10 +1,13 @@
-"""Public decoders of Wan 2.1 and 2.2, each in its own published code, for pytorch_decoder.py to time beside the reference.
+"""Public decoders, each in its own published code, for pytorch_decoder.py and peer_rates.py to time.
 
     python3 -m pip install diffusers==0.42.1 fastvae==0.1.0
     python3 -m pip install --no-deps vllm-omni==0.30.0     # the fast path needs nothing of the serving engine
+    git clone https://github.com/madebyollin/taehv         # PYTHONPATH names the folder of its taehv.py
 
-Every peer here wraps diffusers' AutoencoderKLWan and decodes a whole clip: latents [1, z_dim, T, h, w] at the
-decoder's scale to frames [3, 4 T - 3, 8 h, 8 w] in [-1, 1]; of Wan 2.2 16 h and 16 w. fastvae takes only Wan 2.1.
+Every peer decodes a whole clip: latents [1, z_dim, T, h, w] at the decoder's scale to frames [3, 4 T - 3, 8 h, 8 w] in
+[-1, 1]; of Wan 2.2, TAEW2.2 and TAEHV for HunyuanVideo 1.5 16 h and 16 w. Those of Wan 2.1 and 2.2 wrap diffusers'
+AutoencoderKLWan; fastvae takes only Wan 2.1. The small decoders run in their two published modes: all frames of a layer
+at once, or frame by frame.
 """
 import functools
 import importlib.metadata
@@ -14,7 +17,11 @@ import re
 import sys
 import types
 
+from wan21_pytorch import synthetic_tensor
+
 PEERS = ("diffusers", "fastvae", "fastvae-chunk5", "vllm-omni")
+TAEHV_PEERS = ("taehv-parallel", "taehv-sequential")
+TAEHV_SHAPES = {"taew2.1": (16, 1), "taew2.2": (48, 2), "taehv1.5": (32, 2)}  # channels, pixels a side of a place
 
 OUTER = {"decoder.conv1.": "decoder.conv_in.", "decoder.middle.0.": "decoder.mid_block.resnets.0.",
          "decoder.middle.1.": "decoder.mid_block.attentions.0.", "decoder.middle.2.": "decoder.mid_block.resnets.1.",
@@ -59,6 +66,7 @@ def autoencoder(weights, device, dtype):
     return vae.to(device, dtype).eval()
 
 
+@functools.cache
 def vllm_omni_fast_path():
     """The package's Wan fast path alone. Of vLLM it imports a logger and Triton, which stand-ins give where vLLM is
     not installed."""
@@ -84,6 +92,8 @@ def vllm_omni_fast_path():
 
 def version_of(peer):
     """The packages that the peer runs, with their versions."""
+    if peer in TAEHV_PEERS:
+        return f"madebyollin/taehv, {peer.removeprefix('taehv-')}"
     packages = ["diffusers"] if peer == "diffusers" else [peer.split("-chunk")[0], "diffusers"]
     return ", ".join(f"{package} {importlib.metadata.version(package)}" for package in packages)
 
@@ -107,3 +117,24 @@ def decoder_of(peer, weights, device, dtype):
     if peer == "fastvae-chunk5":
         decode = functools.partial(decode, chunk_frames=5)
     return lambda latents: decode(latents)[0]
+
+
+def taehv_decoder_of(peer, family, device, dtype):
+    """The same of a small decoder of TAEHV_SHAPES, with the parameters of synthetic:FAMILY. Raises ImportError if its
+    taehv.py is not found."""
+    if importlib.util.find_spec("tqdm") is None:  # a progress bar that is not shown
+        bar = types.ModuleType("tqdm.auto")
+        bar.tqdm = lambda items, **_: items
+        sys.modules.update({"tqdm": types.ModuleType("tqdm"), "tqdm.auto": bar})
+    from taehv import TAEHV
+    channels, patch = TAEHV_SHAPES[family]
+    model = TAEHV(checkpoint_path=None, patch_size=patch, latent_channels=channels)
+    model.encoder = None
+    model.load_state_dict({name: synthetic_tensor(name, tuple(tensor.shape))
+                           for name, tensor in model.state_dict().items()})
+    model = model.to(device, dtype).eval()
+
+    def decode(latents):
+        frames = model.decode_video(latents.transpose(1, 2), parallel=peer == "taehv-parallel", show_progress_bar=False)
+        return frames[0].transpose(0, 1).mul_(2).sub_(1)
+    return decode

@@ -183,8 +183,8 @@ def pictures(_):
             for what, of in record["psnr_db"].items()]
     rows.append(["synthetic decoder of dim 96, H200", "-", f"{gpu['psnr_db']['kinetograph']:.1f} dB", "not measured"])
     seconds = record["processor_seconds_per_step_bf16"]
-    step = (f"A step of orbit at 512x288 in bf16 takes {seconds['exact']:.2f} s of processor time with exact sums, "
-            f"{seconds['fast']:.2f} s with fast ones: {seconds['exact'] / seconds['fast']:.2f} times the rate.")
+    step = (f"A step of orbit (512x288, bf16) takes {seconds['exact']:.2f} s of processor time with exact sums, "
+            f"{seconds['fast']:.2f} with fast: {seconds['exact'] / seconds['fast']:.2f} times the rate.")
     return (markdown(["clip, against fp32 with exact sums", *kinds], rows) + ["", step]
             + source((name, record), (on_gpu, gpu)))
 
@@ -216,6 +216,30 @@ def families(_):
     first = record["decoders"][0]["sizes"]
     titles = [title for size in first for title in (f"{size}, frames/s", "first frame", "memory")]
     return markdown(["decoder", *titles], rows) + source((name, {**next(iter(first.values())), **record}))
+
+
+def beside(_):
+    """Every family beside its public decoders, in one session each."""
+    name = "families_beside_h200.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    sizes = ("832x480", "1280x704")
+    rows = []
+    for family, measured in record["families"].items():
+        for who, of in measured["decoders"].items():
+            row = [f"`{family}`, {measured['precision']}" if who == "kinetograph" else "", who]
+            for size in sizes:
+                stats = of["sizes"].get(size)
+                if stats is None:
+                    row += ["not measured", "", ""]
+                    continue
+                first = stats.get("seconds_first_frame", stats.get("seconds_first_frame_after_load"))
+                row += [f"{stats['fps_clip']:.0f}", f"{1e3 * first:.1f} ms", f"{stats['peak_device_bytes'] / 2.0 ** 20:.0f} MiB"]
+            rows.append([*row, f"{of['psnr_db']:.1f} dB" if of["psnr_db"] else "not measured"])
+    titles = [title for size in sizes for title in (f"{size}, frames/s", "first frame", "memory")]
+    sources = {line: None for measured in record["families"].values() for line in source((name, measured))[1:]}
+    return markdown(["family", "decoder", *titles, "against fp32"], rows) + ["", *sources]
 
 
 def passes(size):
@@ -320,7 +344,7 @@ def python(_):
 
 TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums,
           "pictures": pictures,
-          "alone": alone, "families": families,
+          "alone": alone, "families": families, "beside": beside,
           "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "python": python}
 
 

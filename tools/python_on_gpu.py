@@ -382,6 +382,19 @@ def jax_alone(options, decoder):
             f"{options.jax}_equal": bool(equal) and len(frames) == len(wanted)}
 
 
+def together(options, _):
+    """JAX in a process in which torch, diffusers and CuPy have run: each brings CUDA libraries of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "together.json"
+        ended = subprocess.run([sys.executable, "-X", "faulthandler", __file__, "--kinetograph", options.kinetograph, "--only",
+                                "diffusers", "cupy", "jax_alone", "--output", out], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True, env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+        if ended.returncode != 0:
+            raise RuntimeError(f"ended with {ended.returncode}: {ended.stderr[-2500:]}")
+        parts = json.loads(out.read_text())["parts"]
+        return {"cupy": parts["cupy"], "jax": parts["jax_alone"]}
+
+
 def generate_into(viewer, latents):
     """A generator that is busy on the GPU, and shows each latent frame."""
     seconds, ahead = [], []
@@ -439,6 +452,7 @@ def errors(options, decoder):
         "float64": lambda: decoder.decode(latents.double()),
         "channels": lambda: decoder.decode(latents[:8]),
         "not contiguous": lambda: decoder.decode(latents.transpose(2, 3)),
+        "decode() of NaN": lambda: [decoder.decode(torch.cat([nan, latents, latents], 1)), decoder.close()],
         "broadcast": lambda: torch.empty(1, 1, device="cuda").copy_(torch.from_dlpack(next(frames))),
         "released": lambda: torch.from_dlpack(released),
     }.items():
@@ -461,7 +475,7 @@ def errors(options, decoder):
     return answers
 
 
-PARTS = (rate, pictures, overhead, soak, allocator, capture, diffusers, cupy, preview, errors, jax)
+PARTS = (rate, pictures, overhead, soak, allocator, capture, diffusers, cupy, preview, errors, jax, together)
 
 
 def main():

@@ -11,6 +11,9 @@
         the same of the profiler's: what recording a span and drawing the panels cost the CPU
     tools/record_results.py decode --output bench/results/decode_alone_h200.json build/release/.../kinetograph
         `bench decode` at both sizes, without PyTorch beside it
+    tools/record_results.py compare --output bench/results/compare_h200.json BEFORE AFTER
+        two builds of the program in turn, ROUNDS times: rates and memory of `bench decode`, the host's work, hand-overs and
+        the cost of drawing of `bench interop`, at both sizes
     tools/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
         the same of every family, in the type that each is used in
     tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph
@@ -41,6 +44,7 @@ BENCH = "tools/kinetograph/bench_command.cpp"
 SELF = "tools/record_results.py"
 WRITERS = {
     "accel_cuda_h200.json": [SELF],
+    "compare_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "compute_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
     "compute_cuda_h200.json": [SELF, "tests/compute/cuda/convolution_test.cpp"],
     "conv_h200_1280x704.json": ["tools/kinetograph/bench_conv.cpp", BENCH],
@@ -53,6 +57,8 @@ WRITERS = {
     "decode_h200.json": ["tools/compare_pytorch.py", "tools/pytorch_decoder.py", "tools/kinetograph/bench_decode.cpp",
                          BENCH],
     "decoder_sm90_h200.json": [SELF],
+    "families_beside_h200.json": ["tools/compare_families.py", "tools/peer_rates.py", "tools/pytorch_decoder.py",
+                                  "tools/kinetograph/bench_decode.cpp", BENCH],
     "families_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "graph_compile.json": [SELF],
     "hopper_conformance_h200.json": ["tests/gpu/hopper_conformance.cpp"],
@@ -165,6 +171,49 @@ def decode(options):
     return {"sizes": {size: run_for_json([*options.programs, "bench", "decode", "--lane", "cuda", "--weights",
                                           "synthetic:wan2.1", "--size", size, "--no-passes", "--rounds", "3", "--json"],
                                          "") for size in SIZES}}
+
+
+# Of `bench decode`, and of `bench interop` with a decoder.
+DECODE_FIGURES = ("seconds_per_step", "fps_steady", "peak_device_bytes", "seconds_first_frame_after_load")
+INTEROP_FIGURES = ("seconds_hand_over_one_by_one", "seconds_hand_over_batched")
+PRESENTED_FIGURES = ("seconds_host", "seconds_host_decoder")
+
+
+def measure_for_comparison(program, size):
+    """One round of a program: its reports' beginning, and its figures."""
+    of_both = ["--lane", "cuda", "--weights", "synthetic:wan2.1", "--size", size]
+    decoded = run_for_json([program, "bench", "decode", *of_both, "--no-passes", "--rounds", "3", "--json"], "")
+    drawn = run_for_json([program, "bench", "interop", *of_both, "--decode-steps", "40", "--json"], "")
+    figures = {**{key: decoded[key] for key in DECODE_FIGURES}, **{key: drawn[key] for key in INTEROP_FIGURES},
+               **{key: drawn["decode"][key]["median"] for key in PRESENTED_FIGURES},
+               "seconds_per_drawn_step": drawn["decode"]["seconds_per_step"]["median"]}
+    # Of a step with drawing and interop, what a step of `bench decode` does not take.
+    figures["share_of_interop_and_drawing"] = 1 - figures["seconds_per_step"] / figures["seconds_per_drawn_step"]
+    return {key: decoded[key] for key in ("commit", "machine")}, figures
+
+
+def compare(options):
+    """Figures of two programs in turn: medians and spreads of the rounds, and the median of the rounds' ratios."""
+    programs = dict(zip(("before", "after"), options.programs, strict=True))
+    about, sizes = {}, {}
+    for size in SIZES:
+        rounds = {which: [] for which in programs}
+        for i in range(options.rounds):
+            for which in sorted(programs, reverse=i % 2 == 0):
+                about[which], figures = measure_for_comparison(programs[which], size)
+                rounds[which].append(figures)
+        sizes[size] = {key: compared(*([figures[key] for figures in rounds[which]] for which in programs))
+                       for key in rounds["before"][0]}
+    return {"commit": about["after"]["commit"], "commit_before": about["before"]["commit"],
+            "machine": about["after"]["machine"], "rounds": options.rounds, "sizes": sizes}
+
+
+def compared(before, after):
+    def spread(values):
+        return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+    return {"before": spread(before), "after": spread(after),
+            "ratio": spread([new / old for old, new in zip(before, after)])}
 
 
 FAMILIES = (("taew2.1", "fp16"), ("taew2.2", "fp16"), ("taehv1.5", "fp16"), ("wan2.1,dim=24", "bf16"), ("wan2.2", "bf16"),
@@ -280,17 +329,17 @@ def pictures(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "families", "sums", "pictures"))
+    parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "compare", "families", "sums", "pictures"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
     parser.add_argument("--device", default="", help="of a suite: what it ran on")
     parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
-    parser.add_argument("--rounds", type=int, default=3, help="of pictures: times that a step is timed")
+    parser.add_argument("--rounds", type=int, default=3, help="of pictures and compare: times that each is timed")
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
-    record = {"suite": suite, "graph": graph, "profiler": profiler, "decode": decode, "families": families,
-              "sums": sums, "pictures": pictures}[options.kind](options)
+    record = {"suite": suite, "graph": graph, "profiler": profiler, "decode": decode, "compare": compare,
+              "families": families, "sums": sums, "pictures": pictures}[options.kind](options)
     record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")
     return 0

@@ -190,7 +190,7 @@ class HopperCases {
         im2col_layer<4>("rank 4, 5x5", {64, 9, 7, 2}, {five, five}, 128);
         im2col_layer<4>("rank 4, 7x1", {96, 5, 11, 2}, {one, Axis{7, 1, 1, 3, 3}}, 37);
         im2col_layer<4>("rank 4, stride 2", {64, 10, 9, 3}, {strided, strided}, 64);
-        im2col_layer<4>("rank 4, stride 2, padded behind", {64, 10, 9, 3}, {uneven, uneven}, 64);
+        im2col_layer<4>("rank 4, stride 2, padded after", {64, 10, 9, 3}, {uneven, uneven}, 64);
         im2col_layer<4>("rank 4, dilation 2", {64, 10, 9, 2}, {dilated, dilated}, 64);
         im2col_layer<4>("rank 4, channels 64 to 127 of 96", {96, 9, 7, 2}, {same, same}, 64, 64);
         im2col_layer<4>("rank 4, channels before the first", {64, 9, 7, 2}, {same, same}, 64, -8);
@@ -208,7 +208,7 @@ class HopperCases {
         map.channels_per_pixel = 32;
         map.pixels_per_column = 80;
         add_load<4, true>("im2col from before the first image", map, {0, -1, -1, -1}, {1, 1});
-        add_load<4, true>("im2col behind the last image", map, {0, -1, -1, 2}, {1, 1});
+        add_load<4, true>("im2col after the last image", map, {0, -1, -1, 2}, {1, 1});
         add_load<4, true>("im2col offset 255", map, {0, -1, -1, 0}, {255, 0});
     }
 

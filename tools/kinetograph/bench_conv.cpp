@@ -30,6 +30,7 @@ struct ConvBench {
 /// One back end's time for one convolution, or why there is none.
 struct BackEndResult {
     std::string backend;
+    std::optional<double> predicted;  ///< seconds of a launch, by the dispatch's model; none without a model
     Result<ConvTiming> timing;
 };
 
@@ -68,14 +69,22 @@ Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& ben
     return all;
 }
 
+struct WantedBackEnd {
+    std::string name;
+    std::optional<double> predicted = {};
+};
+
 /// The requested back end, or all open ones except the fp64 reference, which is for correctness.
-std::vector<std::string> wanted_backends(const ConvBench& bench, const accel::DeviceInfo& device,
-                                         const conv::ConvProblem& problem) {
-    if (!bench.backend.empty()) return {bench.backend};
-    std::vector<std::string> names;
-    for (const conv::DispatchRow& row : conv::explain(device, problem))
-        if (row.open && row.candidate != "reference-cpu") names.emplace_back(row.candidate);
-    return names;
+std::vector<WantedBackEnd> wanted_backends(const ConvBench& bench, const accel::DeviceInfo& device,
+                                           const conv::ConvProblem& problem) {
+    std::vector<WantedBackEnd> wanted;
+    for (const conv::DispatchRow& row : conv::explain(device, problem)) {
+        const bool is_wanted =
+            bench.backend.empty() ? row.candidate != "reference-cpu" : row.candidate == bench.backend;
+        if (row.open && is_wanted) wanted.push_back({std::string(row.candidate), row.seconds});
+    }
+    if (wanted.empty() && !bench.backend.empty()) wanted.push_back({bench.backend});  // it says why it declines
+    return wanted;
 }
 
 /// Rate in 2 x multiply-adds; padding and doubled pixels count as computed.
@@ -93,7 +102,8 @@ std::optional<double> seconds_per_step(std::span<const LayerResult> layers) {
 }
 
 std::string to_text(const ConvBench& bench, const accel::DeviceInfo& device, std::span<const LayerResult> layers) {
-    Table table({"layer", ">launches", "back end", ">median ms", ">min ms", ">TFLOP/s", ">GB/s at least"});
+    Table table(
+        {"layer", ">launches", "back end", ">median ms", ">min ms", ">predicted ms", ">TFLOP/s", ">GB/s at least"});
     std::string failures;
     for (const auto& [convolution, backends] : layers) {
         for (const BackEndResult& result : backends) {
@@ -106,6 +116,7 @@ std::string to_text(const ConvBench& bench, const accel::DeviceInfo& device, std
             const auto bytes = static_cast<double>(least_traffic(convolution.problem));
             table.add({convolution.name, std::to_string(convolution.launches), result.backend,
                        fmt::format("{:.4f}", 1e3 * launches.median()), fmt::format("{:.4f}", 1e3 * launches.least()),
+                       result.predicted ? fmt::format("{:.4f}", 1e3 * *result.predicted) : "",
                        fmt::format("{:.2f}", tflops(convolution.problem, launches.median())),
                        fmt::format("{:.1f}", bytes / launches.median() / 1e9)});
         }
@@ -137,13 +148,16 @@ nlohmann::ordered_json to_json(const ConvBench& bench, const accel::DeviceInfo& 
                 continue;
             }
             const ConvTiming& timing = *result.timing;
-            layer["backends"].push_back({{"backend", result.backend},
-                                         {"seconds", timing.launches.median()},
-                                         {"seconds_of_repeats", timing.launches.to_json()},
-                                         {"tflops", tflops(convolution.problem, timing.launches.median())},
-                                         {"tensors_in_turn", timing.in_turn},
-                                         {"replayed", timing.replayed},
-                                         {"workspace_bytes", timing.workspace_bytes}});
+            layer["backends"].push_back(
+                {{"backend", result.backend},
+                 {"seconds", timing.launches.median()},
+                 {"predicted_seconds",
+                  result.predicted ? nlohmann::ordered_json(*result.predicted) : nlohmann::ordered_json()},
+                 {"seconds_of_repeats", timing.launches.to_json()},
+                 {"tflops", tflops(convolution.problem, timing.launches.median())},
+                 {"tensors_in_turn", timing.in_turn},
+                 {"replayed", timing.replayed},
+                 {"workspace_bytes", timing.workspace_bytes}});
         }
         json["layers"].push_back(std::move(layer));
     }
@@ -165,11 +179,11 @@ Result<void> run(const ConvBench& bench) {
         Progress progress(static_cast<std::int64_t>(convolutions.size()), "layers");
         for (const DecoderConvolution& convolution : convolutions) {
             LayerResult layer{convolution, {}};
-            for (const std::string& backend : wanted_backends(bench, info, convolution.problem)) {
+            for (const WantedBackEnd& backend : wanted_backends(bench, info, convolution.problem)) {
                 auto timing =
-                    time_convolution(*device, convolution.problem, {.backend = backend, .repeats = bench.repeats});
+                    time_convolution(*device, convolution.problem, {.backend = backend.name, .repeats = bench.repeats});
                 if (!timing) failure = Error{timing.error().code, convolution.name + ": " + timing.error().message};
-                layer.backends.push_back({backend, std::move(timing)});
+                layer.backends.push_back({backend.name, backend.predicted, std::move(timing)});
             }
             layers.push_back(std::move(layer));
             progress.show(static_cast<std::int64_t>(layers.size()));

@@ -10,9 +10,9 @@ namespace kinetograph::cli {
 namespace {
 
 std::string to_text() {
-    Table table({"family", "title", ">channels", ">width", ">space", ">time", "clip"});
+    Table table({"family", "title", "latents", ">channels", ">width", ">space", ">time", "clip"});
     for (const families::Family& family : families::all())
-        table.add({family.name, family.title, fmt::format("{}", family.published.z_dim),
+        table.add({family.name, family.title, family.latents, fmt::format("{}", family.published.z_dim),
                    fmt::format("{}", family.published.dim), fmt::format("{}x", family.factors.space),
                    fmt::format("{}x", family.factors.time),
                    family.one_latent_frame ? "one picture" : "1 frame, then more"});
@@ -25,6 +25,7 @@ nlohmann::ordered_json to_json() {
         json.push_back({{"name", family.name},
                         {"title", family.title},
                         {"diffusers_class", family.diffusers_class},
+                        {"latents", family.latents},
                         {"latent_channels", family.published.z_dim},
                         {"dim", family.published.dim},
                         {"space", family.factors.space},

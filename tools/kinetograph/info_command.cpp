@@ -5,7 +5,7 @@
 #include <kinetograph/engine/interop/topology.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
-#include <kinetograph/kernels/hip/gfx950/code_objects.hpp>
+#include <kinetograph/kernels/hip/code_objects.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -34,7 +34,7 @@ struct DeviceCode {
 
 std::array<DeviceCode, 2> device_code() {
     return {{{"cuda", cuda::fat_binaries().size(), cuda::fat_binary_compiler()},
-             {"hip", gfx950::code_objects().size(), gfx950::code_object_compiler()}}};
+             {"hip", hip::code_objects().size(), hip::code_object_compiler()}}};
 }
 
 struct Report {

@@ -63,19 +63,32 @@ Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& argume
 /// Empty for a socket, which is no file that could be overwritten.
 std::string stats_file(const std::string& target) { return target.starts_with("unix:") ? "" : target; }
 
+constexpr std::string_view kNoPreview = "none";
+
+/// Offscreen every picture is the checkpoint's, unless a preview is named: none is looked for.
+std::string preview_of(const ViewArguments& arguments) {
+    const std::string& asked = arguments.viewer.preview;
+    if (asked.empty()) return arguments.viewer.headless ? "" : std::string(viewer::kFindPreview);
+    return asked == kNoPreview ? "" : asked;
+}
+
 Result<void> run(const ViewArguments& arguments) {
     using Use = NamedFile::Use;
-    KG_CHECK(check_distinct(std::array{NamedFile{"LATENTS", arguments.latents, Use::Read},
-                                       NamedFile{"--weights", arguments.decode.weights, Use::Read},
-                                       NamedFile{"--record", arguments.record, Use::Frames},
-                                       NamedFile{"--screenshot", arguments.viewer.screenshot.string(), Use::Written},
-                                       NamedFile{"--trace", arguments.viewer.trace.string(), Use::Written},
-                                       NamedFile{"--stats", stats_file(arguments.viewer.statistics), Use::Written}}));
+    KG_CHECK(check_distinct(std::array{
+        NamedFile{"LATENTS", arguments.latents, Use::Read}, NamedFile{"--weights", arguments.decode.weights, Use::Read},
+        NamedFile{"--preview", preview_of(arguments), Use::Read}, NamedFile{"--record", arguments.record, Use::Frames},
+        NamedFile{"--screenshot", arguments.viewer.screenshot.string(), Use::Written},
+        NamedFile{"--trace", arguments.viewer.trace.string(), Use::Written},
+        NamedFile{"--stats", stats_file(arguments.viewer.statistics), Use::Written}}));
     if (live::is_input(arguments.latents) && !arguments.record.empty())
         return fail(ErrorCode::Unsupported,
                     "--record {}: the rate of latents that are being made is not known beforehand; kinetograph decode "
                     "writes them to a video",
                     arguments.record);
+    if (live::is_input(arguments.latents) && !arguments.viewer.preview.empty())
+        return fail(ErrorCode::Unsupported,
+                    "--preview {}: a decoder that begins later cannot catch up with latents that are being made",
+                    arguments.viewer.preview);
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     viewer::ViewerOptions options = arguments.viewer;
     options.memory_budget = arguments.decode.memory_budget;
@@ -84,6 +97,7 @@ Result<void> run(const ViewArguments& arguments) {
     device.reset();  // the viewer opens it again
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
+    options.preview = preview_of(arguments);
     options.model = arguments.decode.model;
     options.width = static_cast<std::uint32_t>(arguments.size.width);
     options.height = static_cast<std::uint32_t>(arguments.size.height);
@@ -143,6 +157,11 @@ void add_view(CLI::App& app, Action& action) {
         ->required()
         ->type_name("LATENTS.safetensors");
     add_decode_options(*command, arguments->decode);
+    command
+        ->add_option("--preview", viewer.preview,
+                     "Small checkpoint that shows a file while the large one is opened; auto: the one beside it (the "
+                     "default in a window), none")
+        ->type_name("CHECKPOINT|auto|none");
     auto* headless = command->add_flag("--headless", viewer.headless, "Draw offscreen: no window, no display needed");
     command->add_option("--frames", viewer.frames, "End after so many frames of the clip")
         ->check(CLI::Range(1, 1'000'000'000).description(""))

@@ -18,6 +18,7 @@ TEST_F(BenchOnCuda, TimesAConvolutionByReplayingARowOfLaunches) {
     EXPECT_EQ(result.at("replayed"), true);
     EXPECT_EQ(result.at("tensors_in_turn"), 32);
     EXPECT_GT(result.at("seconds").get<double>(), 0);
+    EXPECT_GT(result.at("predicted_seconds").get<double>(), 0);
 }
 
 TEST_F(BenchOnCuda, TimesEveryPassOfAReplayedStepAndCountsDeviceMemoryWithoutTheHostsStaging) {

@@ -99,14 +99,14 @@ TEST(BenchConv, TimesEveryConvolutionOfAStepOnEveryOpenBackEnd) {
 
 TEST(BenchConv, NamesLayersByChannelsTapsAndOutputAndTimesThoseThatAreAskedFor) {
     const auto json = run_json({"bench", "conv", "--lane", "cpu", "--size", "48x32", "--dim", "32", "--repeats", "1",
-                                "--layer", "32>32", "--backend", "direct-cpu"});
+                                "--layer", "32>32", "--backend", "onednn-f32-cpu"});
     ASSERT_EQ(json.at("layers").size(), 1U);
     const auto& layer = json.at("layers").front();
     EXPECT_EQ(layer.at("layer"), "32>32 3x3x3, 4x32x48");
     EXPECT_EQ(layer.at("launches"), 6);
     EXPECT_EQ(layer.at("problem"), "1x6x32x48x32 bf16 * 32x3x3x3 pad 0,0,1,1,1,1 + bias -> 1x4x32x48x32 bf16");
     ASSERT_EQ(layer.at("backends").size(), 1U);
-    EXPECT_EQ(layer.at("backends").front().at("backend"), "direct-cpu");
+    EXPECT_EQ(layer.at("backends").front().at("backend"), "onednn-f32-cpu");
     EXPECT_TRUE(json.at("seconds_per_step").is_null());  // of one layer only
 }
 

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""tools/prove_chip: a rehearsal on the CPU lane, and what it makes of programs that pass, skip, fail or are missing."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/prove_chip"
+CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
+               "dispatch": [{"candidate": "implicit-gemm-sm100", "open": True, "expected_error": 2e-3},
+                            {"candidate": "winograd-time-sm100", "open": False, "expected_error": 2e-3}]}
+B200_PROGRAMS = ["gpu/sm100_on_device", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test", "compute/cuda/compute_cuda_nn_test",
+                 "compute/cuda/compute_cuda_decoder_test", "compute/cuda/sm100/compute_cuda_sm100_test",
+                 "compute/cuda/sm100/compute_cuda_sm100_decoder_test"]
+
+
+class ProveChip(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = pathlib.Path(folder.name)
+
+    def program(self, path, script):
+        file = self.build / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#!/bin/sh\n" + script + "\n")
+        file.chmod(0o755)
+
+    def kinetograph(self, answer=None, exit_code=0):
+        answers = self.build / "answer.json"
+        answers.write_text(json.dumps(dict(CONVOLUTION, **(answer or {}))))
+        self.program("tools/kinetograph/kinetograph", f"cat {answers}; exit {exit_code}")
+
+    def proves(self, chip, *arguments):
+        run = subprocess.run([TOOL, chip, self.build, *arguments], capture_output=True, text=True, check=False)
+        path = self.build / f"prove_chip/prove_chip_{chip}.json"
+        return run, json.loads(path.read_text()) if path.exists() else None
+
+    def test_a_rehearsal_verifies_and_measures_everything_that_needs_no_gpu(self):
+        (self.build / "tools/kinetograph").mkdir(parents=True)
+        (self.build / "tools/kinetograph/kinetograph").symlink_to(os.environ["KINETOGRAPH_PROGRAM"])
+        for chip in ("b200", "mi355x"):
+            run, report = self.proves(chip, "--lane", "cpu", "--small")
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            self.assertEqual(report["failures"], [])
+            self.assertTrue(all(step["outcome"].startswith("left out") for step in report["steps"]))
+            self.assertEqual({entry["name"] for entry in report["convolutions"]}, {"residual", "wide", "pointwise", "head"})
+            self.assertGreater(len({row["layer"] for row in report["layers"]}), 10)
+            self.assertTrue(all(row["seconds"] > 0 and "predicted_seconds" in row for row in report["layers"]))
+            published = {row["layer"]: row["published_tflops"] for row in report["rows"]}
+            self.assertEqual(published["mid C384"], 722 if chip == "mi355x" else None)
+            self.assertEqual(len(published), 5)
+            self.assertGreater(report["decodes"][0]["bench"]["frames"], 0)
+
+    def test_programs_that_pass_or_skip_prove_and_one_that_fails_does_not(self):
+        self.kinetograph()
+        for program in B200_PROGRAMS:
+            self.program("tests/" + program, "exit 77" if "hopper" in program else "exit 0")
+        run, report = self.proves("b200", "--only-prove")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertEqual([step["outcome"] for step in report["steps"]].count("skipped"), 1)
+        self.assertEqual([step["outcome"] for step in report["steps"]].count("passed"), len(B200_PROGRAMS) - 1)
+        self.assertEqual({entry["method"] for entry in report["convolutions"]}, {"implicit-gemm-sm100"})
+
+        self.program("tests/" + B200_PROGRAMS[-1], "exit 1")
+        run, report = self.proves("b200", "--only-prove")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(B200_PROGRAMS[-1], report["failures"][0])
+
+    def test_a_program_that_is_not_built_proves_nothing(self):
+        self.kinetograph()
+        run, report = self.proves("mi355x", "--only-prove")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("gfx950_problems is not built", "\n".join(report["failures"]))
+
+    def test_a_result_that_is_too_far_from_fp64_is_named(self):
+        self.kinetograph({"relative_l2": 1e-2})
+        run, report = self.proves("b200", "--only-prove", "--lane", "cpu")
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual(report["failures"], [f"{name} by implicit-gemm-sm100" for name in ("residual", "wide", "pointwise", "head")])
+
+    def test_without_a_device_nothing_has_run(self):
+        self.kinetograph(exit_code=1)
+        run, report = self.proves("b200")
+        self.assertEqual((run.returncode, report), (77, None))
+        self.assertIn("there is no device on the lane cuda", run.stderr)
+
+    def test_a_build_without_the_program_is_refused(self):
+        run, _ = self.proves("b200")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("kinetograph is not built", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
