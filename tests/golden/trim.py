@@ -9,7 +9,7 @@ import pathlib
 import struct
 import sys
 
-TRACE_PIXELS = 192  # of an activation's plane, in whole rows: all of planes up to 8 x 24
+TRACE_PIXELS = 144  # of an activation's plane, in whole rows: all of planes up to 8 x 12
 WAN22_ROWS = 16  # of a frame
 WAN22_TRACE_PIXELS = 16
 WAN22_TRACED = ("conv1", "middle.0", "middle.1", "middle.2", "upsamples.0", "upsamples.0.avg_shortcut", "upsamples.1",
