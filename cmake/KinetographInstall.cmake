@@ -6,7 +6,7 @@ get_property(libraries GLOBAL PROPERTY KINETOGRAPH_LIBRARIES)
 # A sample. The libraries of kernels/ are installed because compute/ may link them; their headers are not.
 list(REMOVE_ITEM libraries kinetograph_viewer)
 set(viewer_libraries "")
-if(KINETOGRAPH_BUILD_VIEWER)  # the package's component of that name: whoever asks for it needs ImGui and GLFW
+if(KINETOGRAPH_BUILD_VIEWER)  # the package's component of that name, which needs ImGui and GLFW
     set(viewer_libraries kinetograph_present kinetograph_ui)
     list(REMOVE_ITEM libraries ${viewer_libraries})
     install(TARGETS ${viewer_libraries} EXPORT kinetographViewerTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
