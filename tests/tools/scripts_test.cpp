@@ -1,6 +1,9 @@
-// tools/: programs that README and docs name by path must run by that path.
+// Programs that README and docs name by path must run by that path.
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,6 +24,19 @@ TEST(Scripts, ThatNameTheirInterpreterAreExecutable) {
         EXPECT_NE(entry.status().permissions() & perms::owner_exec, perms::none) << entry.path();
     }
     EXPECT_GE(scripts, 5);
+}
+
+int exit_status(const std::string& command) {
+    const int status = std::system((command + " >/dev/null 2>&1 </dev/null").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Each reads the whole of itself before it answers: lists of packages, stages and all.
+TEST(Scripts, AtTheRootSayWhatTheyTakeAndRefuseTheRest) {
+    const std::string root = std::filesystem::path(KINETOGRAPH_TOOLS).parent_path();
+    EXPECT_EQ(exit_status(root + "/bootstrap help"), 0);
+    EXPECT_EQ(exit_status(root + "/bootstrap nonsense"), 1);
+    EXPECT_EQ(exit_status(root + "/.ci/run nonsense"), 2);
 }
 
 }  // namespace
