@@ -378,8 +378,12 @@ def jax_alone(options, decoder):
             frame.release()
     stage("closed")
     equal = all((numpy.asarray(frame)[..., :3] == picture).all() for frame, picture in zip(frames, wanted))
+    stage("decode")
+    whole = decoder.decode(array, dtype=dtype)
+    decoded = isinstance(whole, package.Array) and whole.devices() == array.devices()
     return {"version": package.__version__, "platform": str(frames[0].devices()),
-            f"{options.jax}_equal": bool(equal) and len(frames) == len(wanted)}
+            f"{options.jax}_equal": bool(equal) and len(frames) == len(wanted),
+            f"{options.jax}_decode_equal": decoded and bool((numpy.asarray(whole) == wanted).all())}
 
 
 def together(options, _):

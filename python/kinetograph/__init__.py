@@ -10,8 +10,10 @@
 from . import diffusers, wan
 from ._library import (Busy, Cancelled, DeviceLost, Error, InvalidArgument, Io, NotFound, OutOfMemory, Unsupported, devices)
 from ._info import info
-from .decoder import Decoder, Frame, Stream
+from .decoder import Decoder
+from .frame import Frame
 from .preview import Preview
+from .stream import Stream
 from .video import Video
 
 __version__ = "0.1.0"

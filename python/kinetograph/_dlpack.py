@@ -42,11 +42,11 @@ _FRESH, _USED = b"dltensor", b"used_dltensor"  # the capsule keeps the pointer t
 
 
 class View:
-    """An array of another package, in place. It is held until close()."""
+    """An array of another package, in place. It is held until close(), or as long as this."""
 
     def __init__(self, capsule: Any) -> None:
         pointer = _pointer_in(capsule, _FRESH)
-        self._managed = ctypes.cast(pointer, ctypes.POINTER(_Managed))
+        self._managed: Any = ctypes.cast(pointer, ctypes.POINTER(_Managed))
         _set_name(capsule, _USED)
         tensor = self._managed.contents.tensor
         self.address: int = (tensor.data or 0) + tensor.byte_offset
@@ -56,7 +56,13 @@ class View:
         self.strides: tuple[int, ...] = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _packed(self.shape)
 
     def close(self) -> None:
-        _delete(self._managed)
+        managed, self._managed = self._managed, None
+        if managed is not None:
+            _delete(managed)
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self.close()
 
 
 def _delete(managed: Any) -> None:

@@ -23,6 +23,11 @@ def is_cupy(array: Any) -> bool:
     return cupy is not None and isinstance(array, cupy.ndarray)
 
 
+def is_jax(array: Any) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, getattr(jax, "Array", ()))
+
+
 def device_of(array: Any) -> tuple[str, int]:
     """("cuda", 0)"""
     if not hasattr(array, "__dlpack_device__"):
@@ -76,7 +81,11 @@ def packed(array: Any) -> Any:
 
 
 class Batch:
-    """Latents [C, T, h, w] as a structure of the library's; the array is held until close()."""
+    """Latents [C, T, h, w] as a structure of the library's; the array is held until close().
+
+    Those on a device are copied in the order of `stream`. Packages that reuse memory in that order may have it back at once:
+    torch and CuPy, on their current stream. For others `is_lent` is set, and the array is held for as long as the batch is.
+    """
 
     def __init__(self, array: Any, device: tuple[str, int], stream: int | None) -> None:
         kind, ordinal = device_of(array)
@@ -86,7 +95,9 @@ class Batch:
             array = array.detach()
         if kind == "cpu" and not getattr(getattr(array, "flags", None), "writeable", True):
             array = array.copy()  # DLPack hands out no array of NumPy's that is read-only
-        self.stream = 0 if kind == "cpu" else current_stream(array) if stream is None else stream
+        current = 0 if kind == "cpu" else current_stream(array)
+        self.stream = current if kind == "cpu" or stream is None else stream
+        self.is_lent = kind != "cpu" and not ((is_torch(array) or is_cupy(array)) and self.stream == current)
         keep_stream(self.stream)
         view = _dlpack.take(array, dlpack_stream(kind, self.stream))
         try:
@@ -123,7 +134,8 @@ class Batch:
         return made
 
     def close(self) -> None:
-        self._view.close()
+        if not self.is_lent:
+            self._view.close()
 
 
 def _four(view: _dlpack.View) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -104,6 +104,7 @@ class Relay:
         self._process: subprocess.Popen[bytes] | None = None
         self._device = Device(ordinal)
         self._slots = _Slots(self._device, 1 << 20)
+        self._lent: collections.deque[Any] = collections.deque()  # of each chunk sent, what holds its memory
         self._pipe, theirs = multiprocessing.Pipe()
         try:
             handles = self._slots.handles()
@@ -121,16 +122,18 @@ class Relay:
         self._send("start", stated)
         self.header = stated
 
-    def send_device(self, address: int, shape: tuple[int, ...], dtype: str, stream: int, timeout: float | None) -> int:
-        """Contiguous latents [channels, frames, height, width]; returns how many frames were taken, all or none."""
+    def send_device(self, view: Any, shape: tuple[int, ...], dtype: str, stream: int, timeout: float | None) -> int:
+        """Contiguous latents [channels, frames, height, width] at view.address, which `view` holds until they were copied;
+        returns how many frames were taken, all or none."""
         if not self._room(timeout):
             return 0
         size = live.bytes_of(shape, dtype)
         if size > self._slots.size:
             self._grow(size)
         slot = self._sent % SLOTS
-        self._slots.fill(slot, address, size, stream)
+        self._slots.fill(slot, view.address, size, stream)
         self._sent += 1
+        self._lent.append(view)
         self._send("device", slot, size, shape, dtype)
         return int(shape[1])
 
@@ -139,6 +142,7 @@ class Relay:
         if not self._room(timeout):
             return 0
         self._sent += 1
+        self._lent.append(None)
         self._send("host", latents.shape, latents.dtype, latents.frames)
         return len(latents.frames)
 
@@ -159,6 +163,7 @@ class Relay:
         if self._process is not None:
             self._process.wait()
         self._slots.free()
+        self._lent.clear()
 
     def _room(self, timeout: float | None) -> bool:
         while self._receive(0):
@@ -200,6 +205,7 @@ class Relay:
             raise live.Refused(sentence) if refused else ConnectionError(sentence)
         if word == "copied":
             self._copied += 1
+            self._lent.popleft()
         elif word == "mapped":
             self._mapped += 1
         else:

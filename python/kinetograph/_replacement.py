@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ._library import InvalidArgument
-from .decoder import Decoder, Stream
+from .decoder import Decoder
+from .stream import Stream
 
 
 class Replacement:

@@ -20,6 +20,7 @@ from . import _relay, live
 __all__ = ["Preview"]
 
 _START_SECONDS = 60.0  # until the viewer listens: Vulkan's start on a busy machine
+_STOP_SECONDS = 10.0
 
 
 class Preview:
@@ -148,9 +149,10 @@ class Preview:
             dtype = _latents.dtype_name(view)
             shape = live.four(view.shape)
             self._begin(relay, shape, dtype)
-            return relay.send_device(view.address, shape, dtype, stream, timeout)
-        finally:
+            return relay.send_device(view, shape, dtype, stream, timeout)
+        except BaseException:
             view.close()
+            raise
 
     def reset(self) -> None:
         """Drops what is not shown yet; the next latents begin a clip anew."""
@@ -170,7 +172,11 @@ class Preview:
         self._gone = self._gone or "it was closed"
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
-            self._process.wait()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:  # a driver's call that does not return
+                self._process.kill()
+                self._process.wait()
         if self._writer is not None:
             self._writer.close()
             self._writer = None

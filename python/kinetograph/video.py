@@ -14,14 +14,14 @@ from typing import Any, Iterable, Iterator
 
 import numpy
 
-from ._latents import device_of, is_cupy, is_torch
+from ._latents import device_of, is_cupy, is_jax, is_torch
 from ._library import InvalidArgument
 
 
 class Video:
     """Plays inline in Jupyter; save() writes it.
 
-    frames  [T, height, width, 3] uint8 as Decoder.decode() gives them (torch, CuPy or NumPy, any device), or such frames one
+    frames  [T, height, width, 3] uint8 as Decoder.decode() gives them (torch, CuPy, JAX or NumPy, any device), or such frames one
             after another, as Stream.frames() does; they are copied
     fps     frames a second
     """
@@ -94,12 +94,15 @@ def _on_host(array: Any) -> Any:
         return array.detach().cpu().numpy()
     if is_cupy(array):
         return array.get()
+    if is_jax(array):
+        return numpy.asarray(array)
     return array
 
 
 def _picture(frame: Any) -> Any:
     """A copy without gaps: the frame's memory is written again."""
-    if hasattr(frame, "__dlpack_device__") and device_of(frame)[0] != "cpu" and not is_torch(frame) and not is_cupy(frame):
+    copied = is_torch(frame) or is_cupy(frame) or is_jax(frame)
+    if not copied and hasattr(frame, "__dlpack_device__") and device_of(frame)[0] != "cpu":
         raise InvalidArgument("frames of a stream on a GPU are copied to the host first: stream(device=\"cpu\")")
     array = numpy.array(_on_host(frame))
     if array.dtype != numpy.uint8 or array.ndim != 3 or array.shape[2] != 3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._replacement import Replacement
-from .decoder import Stream
+from .stream import Stream
 
 
 def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:

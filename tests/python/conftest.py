@@ -1,4 +1,6 @@
+import faulthandler
 import json
+import os
 import pathlib
 
 import numpy
@@ -8,6 +10,18 @@ import kinetograph as kg
 
 WEIGHTS = "synthetic:wan2.1,dim=2"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+LIMIT_SECONDS = 240  # of a test: below CTest's, and for a machine that does ten things at once
+_messages = os.dup(2)  # of the program, before pytest puts a test's own in its place
+
+
+@pytest.fixture(autouse=True)
+def ends_in_time():
+    """A test that hangs ends the run, with the stacks of all threads."""
+    faulthandler.dump_traceback_later(LIMIT_SECONDS, exit=True, file=_messages)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 def latents_of(frames, height=2, width=3, seed=0):

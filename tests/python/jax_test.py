@@ -21,11 +21,32 @@ def test_frames_are_jax_arrays(decoder, dtype, layout):
             frame.release()
 
 
-def test_latents_of_jax_are_decoded(decoder):
-    latents = jax.numpy.asarray(latents_of(2))
-    assert (decoder.decode(latents) == decoder.decode(latents_of(2))).all()
-    halves = latents.astype("bfloat16")
-    assert (decoder.decode(halves) == decoder.decode(numpy.asarray(halves.astype("float32")))).all()
+@pytest.mark.parametrize("dtype, layout", [("uint8", "THWC"), ("uint8", "TCHW"), ("float32", "THWC"), ("float32", "TCHW")])
+def test_latents_of_jax_are_decoded_to_its_arrays(decoder, dtype, layout):
+    wanted, parts = decoder.decode(latents_of(3), dtype=dtype, layout=layout), []
+    latents = jax.numpy.asarray(latents_of(3))
+    frames = decoder.decode(latents, dtype=dtype, layout=layout, on_frames=lambda first, part: parts.append((first, part)))
+    assert isinstance(frames, jax.Array) and frames.dtype == dtype and (numpy.asarray(frames) == wanted).all()
+    assert [first for first, _ in parts] == [0, 1, 5]
+    assert (numpy.concatenate([numpy.asarray(part) for _, part in parts]) == wanted).all()
+    decoder.close()
+    assert (numpy.asarray(frames) == wanted).all()
+
+
+def test_other_dtypes_and_chunks_of_jax_are_decoded(decoder):
+    latents = jax.numpy.asarray(latents_of(2)).astype("bfloat16")
+    wanted = decoder.decode(numpy.asarray(latents.astype("float32")))
+    assert (numpy.asarray(decoder.decode(latents)) == wanted).all()
+    state = decoder.new_state()
+    parts = [decoder.decode_chunk(state, latents[:, t:t + 1]) for t in range(2)]
+    assert (numpy.asarray(jax.numpy.concatenate(parts)) == wanted).all()
+    decoder.release(state)
+    assert len(kg.Video(parts[1])) == 4
+
+
+def test_latents_that_jax_traces_are_refused_in_a_sentence(decoder):
+    with pytest.raises(kg.InvalidArgument, match="Tracer: they come as an array with __dlpack__"):
+        jax.jit(decoder.decode)(latents_of(1))
 
 
 def test_frames_with_gaps_are_refused_by_jax_and_nothing_is_lost(decoder):

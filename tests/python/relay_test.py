@@ -4,6 +4,7 @@ import ctypes
 import os
 import pathlib
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -47,21 +48,26 @@ records.read()
 
 
 class Array:
-    """Of a package whose memory is CUDA's; address and values are the same thing on the stand-in."""
+    """Of a package whose memory is CUDA's; address and values are the same thing on the stand-in. Its memory is there until it
+    was given back as often as it was lent."""
+
+    lent = []
 
     def __init__(self, values, ordinal=0):
         self.values, self.ordinal = numpy.ascontiguousarray(values), ordinal
+        self.deleter = _dlpack._Deleter(lambda _: self.lent.remove(self))
         self.extents = (ctypes.c_int64 * values.ndim)(*values.shape)
         bits = 8 * values.itemsize
         tensor = _dlpack._Tensor(values.ctypes.data, _dlpack.CUDA, ordinal, values.ndim, _dlpack.FLOAT, bits, 1,
                                  self.extents, None, 0)
-        self.managed = _dlpack._Managed(tensor, None, _dlpack._Deleter())
+        self.managed = _dlpack._Managed(tensor, None, self.deleter)
 
     def __dlpack_device__(self):
         return _dlpack.CUDA, self.ordinal
 
     def __dlpack__(self, *, stream=None):
         assert stream == 1
+        self.lent.append(self)
         return _dlpack.capsule(ctypes.addressof(self.managed))
 
 
@@ -125,10 +131,25 @@ def test_latents_reach_the_viewer_from_another_process(opened, tmp_path):
     assert one.show(Array(large)) == 3
     assert one.alive
     ended(one)
+    assert Array.lent == []
     found = records(tmp_path)
     assert [tag for tag, _ in found] == ["KGLV", *["CHNK"] * 6, "DONE", "KGLV", "CHNK", "DONE"]
     assert all(payload == frames_of(small) for tag, payload in found[1:7])
     assert found[9][1] == frames_of(large)
+
+
+def test_latents_are_held_until_the_relay_has_copied_them(opened):
+    one = opened("1000")
+    assert one.show(Array(latents_of(1))) == 1
+    while Array.lent:  # the first one was copied
+        one._writer._receive(60)
+    one._writer._process.send_signal(signal.SIGSTOP)
+    for _ in range(2):
+        assert one.show(Array(latents_of(1))) == 1
+    assert len(Array.lent) == 2
+    one._writer._process.send_signal(signal.SIGCONT)
+    ended(one)
+    assert Array.lent == []
 
 
 def test_a_viewer_without_room_costs_no_more_than_the_time_that_is_given(opened, tmp_path):

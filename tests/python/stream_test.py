@@ -44,6 +44,20 @@ def test_the_verbs_of_serving_stacks(decoder):
     decoder.release(second)
 
 
+def test_states_that_do_not_fit_are_refused_in_a_sentence(decoder):
+    state = decoder.new_state()
+    with kg.Decoder(WEIGHTS, device="cpu", precision="fp32") as other:
+        with pytest.raises(kg.InvalidArgument, match="of another decoder"):
+            other.decode_chunk(state, latents_of(1))
+    state.push(latents_of(1))
+    with pytest.raises(kg.InvalidArgument, match="1 frames of the state were not taken"):
+        decoder.decode_chunk(state, latents_of(1))
+    state.reset()
+    assert decoder.decode_chunk(state, latents_of(1)).shape == (1, 16, 24, 3)
+    with pytest.raises(kg.InvalidArgument, match="have four"):
+        decoder.decode_chunk(decoder.stream(layout="HWC4"), latents_of(1))
+
+
 def test_arrays_outlive_frames_streams_and_decoders():
     decoder = kg.Decoder(WEIGHTS, device="cpu", precision="fp32")
     wanted = decoder.decode(latents_of(2))

@@ -1,0 +1,266 @@
+"""Stream: latents go in chunk by chunk, frames come out."""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import os
+import threading
+import warnings
+import weakref
+from ctypes import byref, c_uint32, c_void_p
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+from . import _dlpack, _library
+from ._deadline import Deadline
+from ._latents import Batch
+from ._library import Error, InvalidArgument, check, library
+from ._output import Reads
+from .frame import FORMATS, Frame, Handle, Slot
+
+if TYPE_CHECKING:
+    from .decoder import Decoder
+
+_POLL_NS = 100_000_000  # how soon Ctrl-C is noticed
+
+
+_streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Ends the library's threads before the process does."""
+    for stream in list(_streams):
+        stream.close()
+
+
+class Stream:
+    """The streaming state of one clip. Made by Decoder.stream(), Decoder.open() and Decoder.new_state().
+
+    One thread pushes at a time; frames may be taken by another.
+    """
+
+    def __init__(self, decoder: Decoder, dtype: str, layout: str, chunk: int, fps: float, on_device: bool,
+                 path: str | None = None, timeout: float | None = None) -> None:
+        if dtype not in FORMATS:
+            raise InvalidArgument(f"frames are uint8 or float32, not {dtype}")
+        if layout not in _library.LAYOUTS:
+            raise InvalidArgument(f"the layout of a frame is HWC, CHW or HWC4, not {layout}")
+        if layout == "HWC4" and dtype != "uint8":
+            raise InvalidArgument(f"frames of {dtype} have three channels: the layout HWC4 is of uint8")
+        self._decoder, self._dtype, self._layout, self._on_device = decoder, dtype, layout, on_device
+        self._slots = max(12, decoder.frames_per_latent * (max(chunk, 1) + 2))
+        self._fps = fps
+        self._clip: Handle | None = None
+        self._size: tuple[int, int] | None = None
+        self._closed = False
+        self._counts = threading.Lock()
+        self._pushed = self._taken = self._steps = 0
+        self._lent: collections.deque[tuple[int, Batch]] = collections.deque()  # with the step that reads its end
+        self._reads = Reads()  # of what decode() has stored
+        self._unproven: collections.deque[Frame] = collections.deque()  # one of each step that may not have ended
+        if path is not None:
+            self._make(lambda desc, made: library.kg_clip_open(decoder._model.value, os.fsencode(path), desc, made),
+                       Deadline(timeout))
+        _streams.add(self)
+
+    def _make(self, create: Callable[[Any, Any], int], deadline: Deadline) -> Handle:
+        made = c_void_p()
+        with deadline.stop() as stop:
+            desc = _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
+                                     format=FORMATS[self._dtype], slots=self._slots, fps=self._fps, stop=stop)
+            check(create(byref(desc), byref(made)))
+        self._clip = Handle(library.kg_clip_destroy, made, self._decoder._model, self._lent)  # which it may still read
+        return self._clip
+
+    def _made(self) -> Handle:
+        if self._closed:
+            raise InvalidArgument("the stream is closed")
+        if self._clip is None:
+            raise InvalidArgument("no latents were pushed yet: their size makes the stream")
+        return self._clip
+
+    def _for_size(self, size: tuple[int, int], deadline: Deadline) -> Handle:
+        if self._clip is None and not self._closed:
+            self._size = size
+            model = self._decoder._model.value
+            return self._make(lambda desc, made: library.kg_clip_create(model, *size, desc, made), deadline)
+        return self._made()
+
+    def push(self, latents: Any, *, stream: int | None = None, timeout: float | None = None) -> None:
+        """Enqueues latents, [C, T, h, w] or one frame [C, h, w], and returns before they are decoded.
+
+        Latents on the decoder's GPU are copied in the order of `stream`, a handle (by default torch's or CuPy's current
+        stream): nothing waits, and the memory may be reused by later work of that stream. A timeout is in seconds; without
+        one this waits until the reader has released frames. The first latents also make the stream.
+        """
+        batch = Batch(latents, self._decoder.device_pair, stream)
+        try:
+            self._push(batch, 0, batch.frames, Deadline(timeout))
+        finally:
+            batch.close()
+
+    def _push(self, batch: Batch, begin: int, end: int, deadline: Deadline) -> None:
+        _dlpack.collect()
+        clip = self._for_size(batch.size, deadline)
+        done, pushed = begin, c_uint32()
+        while done < end:
+            result = library.kg_clip_push(clip.value, byref(batch.part(done, end)), deadline.left_ns(_POLL_NS), byref(pushed))
+            done += pushed.value
+            with self._counts:
+                for _ in range(pushed.value):
+                    self._pushed += 1 if self._pushed == 0 else self._decoder.frames_per_latent
+                self._steps += pushed.value
+            if batch.is_lent:
+                self._lend(batch)
+            check(result)
+            if result == _library.TIMEOUT and deadline.passed:
+                raise TimeoutError(f"{done - begin} of {end - begin} latent frames were pushed within {deadline.timeout} s: "
+                                   f"the reader holds the stream's {self._slots} frames")
+
+    def _lend(self, batch: Batch) -> None:
+        """Holds latents until they were read: by the step after the newest one, of which a push that timed out has made a
+        copy. All steps but the newest two have read theirs."""
+        if self._lent and self._lent[-1][1] is batch:
+            self._lent.pop()
+        while self._lent and self._lent[0][0] + 2 <= self._steps:
+            self._lent.popleft()
+        self._lent.append((self._steps + 1, batch))
+
+    def take(self, *, timeout: float | None = None) -> Frame | None:
+        """The next frame, or None at the end of a file. On a GPU it may be one that is still being decoded: arrays that
+        are made of it are ordered after that. Raises TimeoutError."""
+        _dlpack.collect()
+        clip = self._made()
+        deadline = Deadline(timeout)
+        record = _library.FrameRecord()
+        while True:
+            result = _library.TIMEOUT
+            if self._on_device:
+                result = check(library.kg_clip_acquire(clip.value, _library.ACQUIRE_AHEAD, 0, byref(record)))
+            if result == _library.TIMEOUT:
+                result = check(library.kg_clip_acquire(clip.value, 0, deadline.left_ns(_POLL_NS), byref(record)))
+            if result == _library.END:
+                return None
+            if result == _library.OK:
+                break
+            if deadline.passed:
+                raise TimeoutError(f"no frame within {timeout} s")
+        with self._counts:
+            self._taken += 1
+        device = self._decoder.device_pair if self._on_device else ("cpu", 0)
+        return Frame(Slot(clip, record), device, self._layout)
+
+    @property
+    def pending(self) -> int:
+        """Frames of the latents that were pushed which were not taken."""
+        with self._counts:
+            return self._pushed - self._taken
+
+    def frames(self, *, timeout: float | None = None) -> Iterator[Frame]:
+        """The frames of all latents that were pushed so far, or of a file to its end, as each is decoded. A timeout is that
+        of each frame, as take()'s."""
+        if self._size is None:  # of a file
+            while (frame := self.take(timeout=timeout)) is not None:
+                yield frame
+            return
+        while self.pending > 0:
+            frame = self.take(timeout=timeout)
+            assert frame is not None
+            yield frame
+
+    def _prove(self) -> None:
+        """That the steps which have ended made finite values; waits for none. Of a step, one frame is held until then."""
+        while self._unproven and (finite := self._unproven[0].finite) is not None:
+            frame = self._unproven.popleft()
+            frame.release()
+            if not finite:
+                self._unproven.clear()
+                raise InvalidArgument(f"frame {frame.index} holds values that are not finite: the latents do, or the decoder "
+                                      f"made them of these; stream() gives frames as they are")
+
+    def _settle(self) -> None:
+        """Warns of values of the steps so far that were not finite, and stops asking about those steps."""
+        try:
+            self._prove()
+        except InvalidArgument as error:
+            warnings.warn(f"the clip before: {error}", RuntimeWarning, stacklevel=4)
+        except Error:
+            pass  # of a device that was lost, or of a child of fork(): who uses the stream is told
+        self._unproven.clear()
+
+    def reset(self) -> None:
+        """Begins a new clip: what was not taken is dropped."""
+        self._settle()
+        if self._clip is None:
+            return
+        check(library.kg_clip_reset(self._made().value))
+        with self._counts:
+            self._pushed = self._taken = 0
+
+    def cancel(self) -> None:
+        """Ends the waiting of push() and take() in other threads, which raise Cancelled until reset()."""
+        if self._clip is not None:
+            check(library.kg_clip_cancel(self._made().value))
+
+    def close(self, *, timeout: float | None = None) -> None:
+        """No more frames. Those that were taken, and arrays made of them, stay good.
+
+        Waits for the steps that are being decoded, also while frames are held; with a timeout, in seconds, raises
+        TimeoutError if they have not ended, and may be called again.
+        """
+        self._settle()
+        clip, deadline = self._clip, Deadline(timeout)
+        if clip is not None:
+            library.kg_clip_cancel(clip.value)
+        self._closed = True
+        while clip is not None:
+            result = library.kg_clip_close(clip.value, deadline.left_ns(_POLL_NS))
+            # Busy: another thread's push() is about to return. Unsupported: a child of fork(), where there is nothing to end.
+            if result in (_library.OK, _library.UNSUPPORTED):
+                break
+            if result not in (_library.TIMEOUT, _library.BUSY):
+                check(result)
+            if deadline.passed:
+                raise TimeoutError(f"the stream's last steps have not ended within {timeout} s")
+        if not self._reads.wait(deadline):
+            raise TimeoutError(f"the copies of the last frames have not ended within {timeout} s")
+        self._clip = None
+        self._lent.clear()
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, for how many seconds, as the calls of
+        stats() have seen it, work has not come further ("unmoved_s")."""
+        info = _library.ClipInfo()
+        check(library.kg_clip_describe(self._made().value, byref(info)))
+        return {"width": info.width, "height": info.height, "slots": info.slots, "frames": info.frames, "fps": info.fps,
+                "route": info.route.decode(), "frames_waiting": info.frames_waiting, "frames_held": info.frames_acquired,
+                "steps": info.steps, "last_step_s": info.last_step_ns / 1e9, "average_step_s": info.average_step_ns / 1e9,
+                "state_bytes": info.state_bytes, "clip_bytes": info.clip_bytes, "model_bytes": info.model_bytes,
+                "device_bytes": info.device_bytes, "device_free": info.device_free, "unmoved_s": info.unmoved_ns / 1e9}
+
+    @property
+    def nbytes(self) -> int:
+        """What this clip takes beside the decoder's weights; 0 before the first latents."""
+        return 0 if self._clip is None else int(self.stats()["clip_bytes"])
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self.frames()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a stream is the state of a device and cannot be pickled: each process makes its own")
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<kinetograph.Stream: closed>"
+        if self._clip is None:
+            return "<kinetograph.Stream: waits for its first latents>"
+        stats = self.stats()
+        return (f"<kinetograph.Stream: {stats['width']} x {stats['height']} {self._dtype}, {stats['steps']} steps, "
+                f"{stats['frames_waiting']} frames waiting, {stats['frames_held']} held>")

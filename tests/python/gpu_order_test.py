@@ -1,0 +1,180 @@
+"""Who holds what, in which order, and what is refused, with latents and frames in CUDA memory: on the stand-in for CUDA's driver
+that KINETOGRAPH_TEST_CUDA_IDLE names, whose kernels do nothing."""
+
+import os
+import subprocess
+import sys
+import types
+
+import numpy
+import pytest
+from conftest import WEIGHTS, latents_of
+from cuda_application import Application, Array
+
+import kinetograph as kg
+from kinetograph import _dlpack, _latents, _output
+
+STANDIN = os.environ.get("KINETOGRAPH_TEST_CUDA_IDLE")
+pytestmark = pytest.mark.skipif(not STANDIN, reason="KINETOGRAPH_TEST_CUDA_IDLE names no stand-in for CUDA's driver")
+
+
+@pytest.fixture(scope="module")
+def application():
+    yield Application(STANDIN)
+    del os.environ["KINETOGRAPH_CUDA_LIBRARY"]
+
+
+@pytest.fixture(scope="module")
+def on_gpu(application):
+    with kg.Decoder(WEIGHTS, device="cuda") as made:
+        yield made
+
+
+def test_latents_are_held_until_they_were_read_unless_their_package_orders_reuse(application, on_gpu, monkeypatch):
+    arrays = [application.array(latents_of(1, 1, 2)) for _ in range(5)]
+    with on_gpu.stream(chunk=5) as stream:
+        for array in arrays[:4]:
+            stream.push(array, stream=application.stream.value)
+        assert [array.given_back for array in arrays[:4]] == [1, 0, 0, 0]  # two steps may not have read theirs
+        current = types.SimpleNamespace(ptr=application.stream.value)
+        cupy = types.SimpleNamespace(ndarray=Array, cuda=types.SimpleNamespace(get_current_stream=lambda: current))
+        monkeypatch.setitem(sys.modules, "cupy", cupy)
+        stream.push(arrays[4])
+        assert arrays[4].given_back == 1
+    assert [array.given_back for array in arrays] == [1] * 5
+
+
+class Ready:
+    """What JAX's arrays tell of their computation, which here ends when it is waited for."""
+
+    def __init__(self):
+        self.done = False
+
+    def is_ready(self):
+        return self.done
+
+    def block_until_ready(self):
+        self.done = True
+
+
+@pytest.fixture
+def jax(application, monkeypatch):
+    """What decode() asks of JAX."""
+    def join(channels_first):
+        def joined(views):
+            frames = [numpy.frombuffer(application.read(view), "uint8").reshape(view.shape) for view in views]
+            package.computed.append(Ready())
+            return numpy.stack(frames)[..., :3], package.computed[-1]
+        return joined
+
+    def from_dlpack(frame):
+        return _dlpack.View(frame.__dlpack__(stream=application.stream.value))
+
+    package = types.SimpleNamespace(Array=Array, dlpack=types.SimpleNamespace(from_dlpack=from_dlpack),
+                                    numpy=types.SimpleNamespace(concatenate=numpy.concatenate), computed=[])
+    monkeypatch.setitem(sys.modules, "jax", package)
+    monkeypatch.setattr(_output, "_join", join)
+    return package
+
+
+def test_arrays_of_jax_are_decoded_and_frames_held_until_it_has_read_them(application, on_gpu, jax):
+    array, parts = application.array(latents_of(4, 1, 2)), []
+    frames = on_gpu.decode(array, on_frames=lambda first, part: parts.append((first, len(part))))
+    assert frames.shape == (13, 8, 16, 3) and array.asked == [1]  # CUDA's default stream
+    assert parts == [(0, 1), (1, 4), (5, 4), (9, 4)]
+    assert [ready.done for ready in jax.computed] == [True, True, False, False]
+    state = on_gpu._cached
+    assert state.stats()["frames_held"] >= 8
+    with pytest.raises(TimeoutError, match="copies of the last frames have not ended within 0.01 s"):
+        state.close(timeout=0.01)
+    on_gpu.close()
+    assert all(ready.done for ready in jax.computed) and array.given_back == 1
+
+
+def test_latents_of_other_types_are_refused_in_a_sentence(application, on_gpu):
+    doubles = application.array(latents_of(1, 1, 2).astype("float64"))
+    with on_gpu.stream() as stream:
+        with pytest.raises(kg.InvalidArgument, match="float32, float16 or bfloat16"):
+            stream.push(doubles, stream=application.stream.value)
+
+
+PROGRAM = f"""
+import os, numpy, kinetograph as kg
+from kinetograph import _dlpack
+decoder = kg.Decoder({WEIGHTS!r}, device="cuda")
+stream = decoder.stream()
+stream.push(numpy.zeros((16, 1, 1, 2), "float32"))
+frame = stream.take()
+"""
+
+
+def run(program):
+    environment = {**os.environ, "KINETOGRAPH_CUDA_LIBRARY": STANDIN}
+    return subprocess.run([sys.executable, "-c", PROGRAM + program], env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_the_interpreter_ends_quietly_with_frames_on_the_device():
+    ended = run("""
+class Late:
+    def __init__(self): self.capsule, self.view = frame.__dlpack__(stream=-1), _dlpack.View(frame.__dlpack__(stream=-1))
+late = Late()
+late.self = late
+""")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_child_of_fork_is_told_to_open_its_own_after_cuda_was_used():
+    ended = run("""
+child = os.fork()
+if child == 0:
+    told = 0
+    for call in (stream.take, stream.reset, stream.stats, frame.__dlpack__):
+        try:
+            call()
+        except kg.Unsupported as error:
+            told += "before fork()" in str(error)
+    frame.release()
+    del frame, stream, decoder
+    os._exit(0 if told == 4 else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_a_stream_of_cupys_lives_as_long_as_what_is_ordered_by_it(application, on_gpu, monkeypatch):
+    current = types.SimpleNamespace(ptr=application.stream.value)
+    cupy = types.SimpleNamespace(ndarray=Array, cuda=types.SimpleNamespace(get_current_stream=lambda: current))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(_latents, "_kept", {})
+    array = application.array(latents_of(1, 1, 2))
+    with on_gpu.stream() as stream:
+        stream.push(array)
+        assert array.asked == [application.stream.value] and _latents._kept == {application.stream.value: current}
+        _latents._kept.clear()
+        with stream.take() as frame:
+            frame.__dlpack__(stream=application.stream.value)
+        assert _latents._kept == {application.stream.value: current}
+
+
+def test_a_frame_is_read_on_one_stream(application, on_gpu):
+    with on_gpu.stream() as stream:
+        stream.push(application.array(latents_of(1, 1, 2)), stream=application.stream.value)
+        frame = stream.take()
+        first = frame.__dlpack__(stream=application.stream.value)
+        with pytest.raises(BufferError, match="is read on one stream"):
+            frame.__dlpack__(stream=1)
+        with pytest.raises(TypeError, match="torch.from_dlpack"):
+            frame.__array__()
+        del first, frame
+
+
+def test_another_device_is_refused(application, on_gpu, decoder):
+    latents = latents_of(1, 1, 2)
+    array = application.array(latents)
+    with pytest.raises(kg.InvalidArgument, match="latents are on cuda:0, the decoder is on cpu:0"):
+        decoder.decode(array)
+    elsewhere = Array(array.address, array.shape, array.strides, 1)
+    with pytest.raises(kg.InvalidArgument, match="latents are on cuda:1, the decoder is on cuda:0"):
+        on_gpu.decode(elsewhere)
+    with pytest.raises(kg.InvalidArgument, match="by DLPack"):
+        on_gpu.decode(array)
