@@ -28,7 +28,9 @@ def demo(path: pathlib.Path) -> None:
 
 def main(arguments: list[str]) -> int:
     try:
-        if arguments == ["info"]:
+        if arguments in (["-h"], ["--help"], ["help"]):
+            print(__doc__)
+        elif arguments == ["info"]:
             print(info())
         elif arguments[:1] == ["demo"] and len(arguments) <= 2:
             demo(pathlib.Path(arguments[1] if len(arguments) == 2 else "kinetograph_demo" + video.preferred_suffix()))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from ctypes import byref, c_void_p
 from typing import Iterator
 
-from ._library import FOREVER, Cancelled, check, instances, library
+from ._library import FOREVER, Cancelled, InvalidArgument, check, instances, library
 
 
 class Deadline:
-    """`timeout` seconds after it was made; None: never."""
+    """`timeout` seconds after it was made; None and infinity: never."""
 
     def __init__(self, timeout: float | None) -> None:
-        self.timeout = timeout
-        self._until = None if timeout is None else time.monotonic() + timeout
+        if timeout is not None and (not isinstance(timeout, (int, float)) or math.isnan(timeout)):
+            raise InvalidArgument(f"a timeout is a number of seconds, or None, and not {timeout!r}")
+        self.timeout = None if timeout == math.inf else timeout
+        self._until = None if self.timeout is None else time.monotonic() + self.timeout
 
     @property
     def left(self) -> float | None:

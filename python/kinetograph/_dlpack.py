@@ -13,7 +13,8 @@ from ctypes import c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_vo
 from typing import Any, Callable
 
 CPU, CUDA, CUDA_HOST, ROCM = 1, 2, 3, 10
-UINT, FLOAT, BFLOAT = 1, 2, 4
+INT, UINT, FLOAT, BFLOAT, COMPLEX, BOOL = 0, 1, 2, 4, 5, 6
+_KINDS = {INT: "int", UINT: "uint", FLOAT: "float", BFLOAT: "bfloat", COMPLEX: "complex", BOOL: "bool"}
 
 
 class _Tensor(ctypes.Structure):
@@ -39,6 +40,12 @@ _set_name = _api["PyCapsule_SetName"]
 _set_name.restype, _set_name.argtypes = ctypes.c_int, [ctypes.py_object, c_char_p]
 
 _FRESH, _USED = b"dltensor", b"used_dltensor"  # the capsule keeps the pointer to its name
+
+
+def name_of(dtype: tuple[int, int]) -> str:
+    """(FLOAT, 32) -> "float32" """
+    code, bits = dtype
+    return f"{_KINDS[code]}{bits}" if code in _KINDS else f"of DLPack's type {code} with {bits} bits"
 
 
 class View:

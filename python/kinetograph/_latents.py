@@ -69,7 +69,7 @@ def dlpack_stream(kind: str, stream: int) -> int | None:
 
 def dtype_name(view: _dlpack.View) -> str:
     if view.dtype not in _NAMES:
-        raise TypeError(f"latents have the DLPack type {view.dtype}: they are {', '.join(_NAMES.values())}")
+        raise TypeError(f"latents have the type {_dlpack.name_of(view.dtype)}: it is one of {', '.join(_NAMES.values())}")
     return _NAMES[view.dtype]
 
 
@@ -103,7 +103,7 @@ class Batch:
         try:
             shape, strides = _four(view)
             if view.dtype not in _DTYPES:
-                raise _library.InvalidArgument(f"latents have the DLPack type {view.dtype}: they are float32, float16 or "
+                raise _library.InvalidArgument(f"latents are {_dlpack.name_of(view.dtype)}: they come as float32, float16 or "
                                                "bfloat16")
         except BaseException:
             view.close()

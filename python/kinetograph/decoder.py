@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import sys
 import threading
 from ctypes import byref, c_void_p
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from . import _library
 from ._deadline import Deadline
 from ._latents import Batch, is_torch
-from ._library import InvalidArgument, check, library
+from ._library import Busy, InvalidArgument, check, library
 from ._output import output_of
 from .frame import Frame, Handle
 from .stream import Stream
@@ -21,7 +23,7 @@ class Decoder:
     """A checkpoint on a device: ``Decoder("vae.safetensors").decode(latents)``.
 
     weights    a path, "synthetic:wan2.1,dim=8", or the bytes of a checkpoint of one file
-    device     "auto", "cpu", "cuda", "hip:1", "cuda:GPU-..."; auto is a GPU that can decode, else the CPU
+    device     "auto", "cpu", "cuda", "hip:1", "cuda:GPU-...", or torch's; auto is a GPU that can decode, else the CPU
     precision  "bf16", "fp16", "fp32" or "fp8"
     normalized whether latents are as a diffusion model makes them (True) or as the decoder takes them, z * std + mean
     clamp      whether float frames are clamped to [-1, 1]
@@ -29,16 +31,19 @@ class Decoder:
     timeout    seconds that opening may take; then TimeoutError
     """
 
-    def __init__(self, weights: str | os.PathLike[str] | bytes, *, device: str = "auto", precision: str = "bf16",
+    def __init__(self, weights: str | os.PathLike[str] | bytes, *, device: Any = "auto", precision: str = "bf16",
                  normalized: bool = True, clamp: bool = True, memory_budget: int = 0,
                  timeout: float | None = None) -> None:
         if precision not in _library.PRECISIONS:
             raise InvalidArgument(f"precision {precision}: there are {', '.join(_library.PRECISIONS)}")
+        if not isinstance(memory_budget, int) or not 0 <= memory_budget < 1 << 64:
+            raise InvalidArgument(f"memory_budget is a number of bytes, 0 for what the device has, and not {memory_budget!r}")
+        name = _device_name(device).encode()
         made = c_void_p()
         with Deadline(timeout).stop() as stop:
             self._weights = _weights(weights, stop)
             desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], latent_scale=0 if normalized else 1,
-                                      unclamped=0 if clamp else 1, device=device.encode(), memory_budget=memory_budget,
+                                      unclamped=0 if clamp else 1, device=name, memory_budget=memory_budget,
                                       stop=stop)
             check(library.kg_model_create(self._weights.value, byref(desc), byref(made)))
         self._model = Handle(library.kg_model_destroy, made, self._weights)
@@ -51,6 +56,7 @@ class Decoder:
         self.frames_per_latent: int = info.frames_of_a_step
         self.description: str = info.description.decode()
         self._decoding = threading.Lock()
+        self._decodes: int | None = None  # the thread that does
         self._cached: Stream | None = None
 
     @property
@@ -65,19 +71,25 @@ class Decoder:
         return info.latents_mean[: info.channels], info.latents_std[: info.channels]
 
     def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float = 24.0,
-               device: str | None = None) -> Stream:
+               device: Any = None) -> Stream:
         """A stream for latents that are made chunk by chunk; `chunk` latent frames fit in without waiting.
 
         Frames are on the decoder's device, with device="cpu" in the host's memory.
         """
-        on_device = self.device_pair[0] != "cpu" and device != "cpu"
-        return Stream(self, dtype, layout, chunk, fps, on_device)
+        if not fps > 0:
+            raise InvalidArgument(f"{fps} frames a second")
+        return Stream(self, dtype, layout, chunk, fps, self._frames_on_device(device))
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
-             device: str | None = None, timeout: float | None = None) -> Stream:
+             device: Any = None, timeout: float | None = None) -> Stream:
         """The frames of a latents file, decoded ahead of its reader. A timeout is that of opening, in seconds."""
-        on_device = self.device_pair[0] != "cpu" and device != "cpu"
-        return Stream(self, dtype, layout, 1, 0.0, on_device, os.fspath(path), timeout)
+        return Stream(self, dtype, layout, 1, 0.0, self._frames_on_device(device), os.fspath(path), timeout)
+
+    def _frames_on_device(self, device: Any) -> bool:
+        name = self.device if device is None else _device_name(device)
+        if name not in ("cpu", self.device, self.device_pair[0]):
+            raise InvalidArgument(f"frames are on {self.device}, where the decoder is, or on the cpu, and not on {name}")
+        return not name.startswith("cpu")
 
     def decode(self, latents: Any, *, dtype: str = "uint8", layout: str = "THWC",
                on_frames: Callable[[int, Any], None] | None = None, timeout: float | None = None) -> Any:
@@ -95,7 +107,7 @@ class Decoder:
         deadline = Deadline(timeout)
         batch = Batch(latents, self.device_pair, None)
         try:
-            with self._decoding:
+            with self._one_at_a_time(deadline):
                 state = self._state("float32" if dtype == "float16" else dtype, layout, batch)
                 try:
                     state.reset()
@@ -109,6 +121,20 @@ class Decoder:
         finally:
             batch.close()
 
+    @contextlib.contextmanager
+    def _one_at_a_time(self, deadline: Deadline) -> Iterator[None]:
+        if self._decodes == threading.get_ident():
+            raise Busy("decode() is called by its own on_frames: another Decoder, or a stream(), decodes meanwhile")
+        left = deadline.left
+        if not self._decoding.acquire(timeout=-1 if left is None else min(left, threading.TIMEOUT_MAX)):
+            raise TimeoutError(f"another thread's decode() has not ended within {deadline.timeout} s")
+        self._decodes = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._decodes = None
+            self._decoding.release()
+
     def _state(self, dtype: str, layout: str, batch: Batch) -> Stream:
         """That of the decode before, if it fits."""
         wanted = (dtype, _of_a_frame(layout), batch.on_device, batch.size)
@@ -120,7 +146,7 @@ class Decoder:
 
     # The verbs of serving stacks: new state, decode a chunk, release.
 
-    def new_state(self, *, dtype: str = "uint8", layout: str = "THWC", device: str | None = None) -> Stream:
+    def new_state(self, *, dtype: str = "uint8", layout: str = "THWC", device: Any = None) -> Stream:
         """The state of one session, for decode_chunk(); its `nbytes` say what it takes."""
         return self.stream(dtype=dtype, layout=_of_a_frame(layout), device=device)
 
@@ -129,6 +155,7 @@ class Decoder:
         """The frames of the next latents of that session, as decode() gives them. After an error the session begins anew
         with state.reset()."""
         deadline = Deadline(timeout)
+        _check_is_state(state)
         batch = Batch(latents, self.device_pair, None)
         try:
             return self._decode(state, latents, batch, state._dtype, on_frames, deadline)
@@ -137,6 +164,7 @@ class Decoder:
 
     def release(self, state: Stream) -> None:
         """The session has ended."""
+        _check_is_state(state)
         state.close()
 
     def _check_state(self, state: Stream, latents: Any, batch: Batch) -> None:
@@ -206,6 +234,21 @@ class Decoder:
 
     def __repr__(self) -> str:
         return f"<kinetograph.Decoder: {self.description}, {self.channels} latent channels>"
+
+
+def _device_name(device: Any) -> str:
+    """Of a name or of torch's device; None is auto."""
+    if device is None:
+        return "auto"
+    torch = sys.modules.get("torch")
+    if isinstance(device, str) or (torch is not None and isinstance(device, torch.device)):
+        return str(device)
+    raise InvalidArgument(f'a device is a name like "cuda:0", or torch\'s, and not {device!r}')
+
+
+def _check_is_state(state: Any) -> None:
+    if not isinstance(state, Stream):
+        raise InvalidArgument(f"the state is a {type(state).__name__}: new_state() makes one")
 
 
 def _of_a_frame(layout: str) -> str:

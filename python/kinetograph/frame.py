@@ -122,7 +122,11 @@ class Frame:
         if self._device[0] != "cpu":
             raise TypeError(f"the frame is on {self._device[0]}:{self._device[1]}: torch.from_dlpack(frame)")
         array = numpy.from_dlpack(self)
-        return array.astype(dtype) if dtype is not None else array.copy() if copy else array
+        if dtype is None or array.dtype == dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueError(f"a frame of {self.dtype} is not an array of {numpy.dtype(dtype)} without a copy")
+        return array.astype(dtype)
 
     def release(self) -> None:
         """The frame is done with; arrays that were made of it stay good."""

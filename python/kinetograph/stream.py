@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .decoder import Decoder
 
 _POLL_NS = 100_000_000  # how soon Ctrl-C is noticed
+_LARGEST_CHUNK = 4096
 
 
 _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
@@ -48,8 +49,10 @@ class Stream:
             raise InvalidArgument(f"the layout of a frame is HWC, CHW or HWC4, not {layout}")
         if layout == "HWC4" and dtype != "uint8":
             raise InvalidArgument(f"frames of {dtype} have three channels: the layout HWC4 is of uint8")
+        if not isinstance(chunk, int) or not 1 <= chunk <= _LARGEST_CHUNK:
+            raise InvalidArgument(f"chunk is a number of latent frames, 1 to {_LARGEST_CHUNK}, and not {chunk!r}")
         self._decoder, self._dtype, self._layout, self._on_device = decoder, dtype, layout, on_device
-        self._slots = max(12, decoder.frames_per_latent * (max(chunk, 1) + 2))
+        self._slots = max(12, decoder.frames_per_latent * (chunk + 2))
         self._fps = fps
         self._clip: Handle | None = None
         self._size: tuple[int, int] | None = None

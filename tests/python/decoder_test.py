@@ -1,6 +1,9 @@
 """Clips as a whole: shapes, types, layouts, and what is refused."""
 
 import pickle
+import sys
+import threading
+import types
 
 import numpy
 import pytest
@@ -69,6 +72,11 @@ def test_raw_latents_are_those_with_the_statistics_applied():
     ({"weights": "/nowhere/vae.safetensors"}, kg.NotFound, "/nowhere/vae.safetensors"),
     ({"weights": b"not a checkpoint"}, kg.InvalidArgument, "weights in memory"),
     ({"device": "gpu"}, kg.InvalidArgument, "there are cpu, cuda and hip"),
+    ({"device": 0}, kg.InvalidArgument, "a device is a name like \"cuda:0\", or torch's, and not 0"),
+    ({"memory_budget": -1}, kg.InvalidArgument, "memory_budget is a number of bytes"),
+    ({"memory_budget": "2G"}, kg.InvalidArgument, "and not '2G'"),
+    ({"timeout": "1"}, kg.InvalidArgument, "a timeout is a number of seconds"),
+    ({"timeout": float("nan")}, kg.InvalidArgument, "not nan"),
     ({"precision": "int4"}, kg.InvalidArgument, "precision int4"),
     ({"memory_budget": 4096}, kg.OutOfMemory, "the budget of 4096 bytes"),
 ])
@@ -82,7 +90,8 @@ def test_latents_that_do_not_fit_are_refused_in_a_sentence_and_nothing_is_lost(d
     wanted = decoder.decode(good)
     for latents, sentence in [
         (numpy.zeros((48, 1, 2, 3), "float32"), "48 latent channels"),
-        (numpy.zeros((16, 1, 2, 3), "float64"), "float32, float16 or bfloat16"),
+        (numpy.zeros((16, 1, 2, 3), "float64"), "latents are float64: they come as float32, float16 or bfloat16"),
+        (numpy.zeros((16, 1, 2, 3), "int32"), "latents are int32"),
         (numpy.zeros((2, 16, 1, 2, 3), "float32"), r"\[2, 16, 1, 2, 3\]"),
         (numpy.zeros((16, 0, 2, 3), "float32"), r"\[16, 0, 2, 3\]"),
         (numpy.full((16, 1, 2, 3), numpy.nan, "float32"), "value nan at channel 0, pixel 0"),
@@ -94,6 +103,36 @@ def test_latents_that_do_not_fit_are_refused_in_a_sentence_and_nothing_is_lost(d
         with pytest.raises(kg.InvalidArgument):
             decoder.decode(good, **options)
     assert (decoder.decode(good) == wanted).all()
+
+
+def test_devices_may_be_torchs(monkeypatch):
+    class Device:
+        def __str__(self):
+            return "cpu"
+
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(device=Device, Tensor=type(None)))
+    with kg.Decoder(WEIGHTS, device=Device()) as decoder, decoder.stream(device=Device()):
+        assert decoder.device == "cpu:0"
+
+
+def test_a_decode_within_a_decode_and_beside_one_are_told_so_in_time(decoder):
+    told = []
+
+    def nested(first, _):
+        with pytest.raises(kg.Busy, match="its own on_frames"):
+            decoder.decode(latents_of(1))
+        beside = threading.Thread(target=beside_it)
+        beside.start()
+        beside.join(60)
+
+    def beside_it():
+        with pytest.raises(TimeoutError, match="another thread's decode"):
+            decoder.decode(latents_of(1), timeout=0.01)
+        told.append(True)
+
+    assert decoder.decode(latents_of(1), on_frames=nested, timeout=float("inf")).shape == (1, 16, 24, 3)
+    assert told == [True]
+    assert decoder.decode(latents_of(1), timeout=60).shape == (1, 16, 24, 3)
 
 
 def test_pickling_is_refused_in_a_sentence(decoder):

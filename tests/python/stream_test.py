@@ -56,6 +56,29 @@ def test_states_that_do_not_fit_are_refused_in_a_sentence(decoder):
     assert decoder.decode_chunk(state, latents_of(1)).shape == (1, 16, 24, 3)
     with pytest.raises(kg.InvalidArgument, match="have four"):
         decoder.decode_chunk(decoder.stream(layout="HWC4"), latents_of(1))
+    for call in (lambda: decoder.decode_chunk(None, latents_of(1)), lambda: decoder.release(None)):
+        with pytest.raises(kg.InvalidArgument, match="the state is a NoneType"):
+            call()
+
+
+@pytest.mark.parametrize("options, sentence", [
+    ({"chunk": 0}, "1 to 4096, and not 0"), ({"chunk": "3"}, "and not '3'"), ({"chunk": 2**31}, "and not 2147483648"),
+    ({"fps": 0}, "0 frames a second"), ({"device": "cuda:0"}, "frames are on cpu:0, .* and not on cuda:0"), ({"device": 1}, "not 1"),
+])
+def test_streams_that_cannot_be_are_refused_in_a_sentence(decoder, options, sentence):
+    with pytest.raises(kg.InvalidArgument, match=sentence):
+        decoder.stream(**options)
+
+
+def test_a_frame_is_an_array_of_numpys_as_it_asks(decoder):
+    with decoder.stream(device="cpu") as stream:
+        stream.push(latents_of(1))
+        with stream.take() as frame:
+            assert numpy.shares_memory(numpy.asarray(frame), numpy.asarray(frame))
+            assert not numpy.shares_memory(numpy.array(frame), numpy.asarray(frame))
+            assert numpy.asarray(frame, dtype="float32").dtype == "float32"
+            with pytest.raises(ValueError, match="without a copy"):
+                frame.__array__("float32", copy=False)
 
 
 def test_arrays_outlive_frames_streams_and_decoders():
@@ -344,6 +367,8 @@ def test_the_program_decodes_the_bundled_clip(tmp_path):
     listed = subprocess.run([sys.executable, "-m", "kinetograph", "info"], capture_output=True, text=True, timeout=60)
     assert listed.returncode == 0 and "cpu:0" in listed.stdout
     assert subprocess.run([sys.executable, "-m", "kinetograph"], capture_output=True, timeout=60).returncode == 2
+    helped = subprocess.run([sys.executable, "-m", "kinetograph", "--help"], capture_output=True, text=True, timeout=60)
+    assert helped.returncode == 0 and "info | demo" in helped.stdout
 
 
 def test_a_file_is_decoded_to_its_end(decoder, tmp_path):
