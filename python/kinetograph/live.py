@@ -16,6 +16,7 @@ VERSION = 1
 MOST_FRAMES_OF_A_CHUNK = 256
 LARGEST_SIDE = 1024
 LONGEST_SENTENCE = 4096
+STALL_SECONDS = 30.0  # beyond its timeout, until a chunk for which there was room counts as never read
 DTYPES = {"float32": (1, 4), "float16": (2, 2), "bfloat16": (3, 2)}  # number in the format, bytes of a value
 
 _RECORD = struct.Struct("<4sIQ")             # tag, bytes of the payload, number
@@ -86,7 +87,8 @@ class Writer:
     """Streams of latents, one after another, to `out`: a file object opened for bytes, or a connected socket.
 
     Over a socket the viewer grants credits, and writing waits for them: `timeout` seconds at most (None: for as long as
-    the viewer lives). A pipe blocks by itself when the viewer does not keep up.
+    the viewer lives). A viewer that then does not read what it has granted counts as gone STALL_SECONDS later. A pipe
+    blocks by itself when the viewer does not keep up.
     """
 
     def __init__(self, out: BinaryIO | socket.socket) -> None:
@@ -133,7 +135,7 @@ class Writer:
             if room == 0:
                 break
             frames = latents.frames[done:done + min(room, MOST_FRAMES_OF_A_CHUNK)]
-            self._record(b"CHNK", self._chunks, b"".join(frames))
+            self._record(b"CHNK", self._chunks, b"".join(frames), timeout)
             self._chunks += 1
             self._sent += len(frames)
             done += len(frames)
@@ -160,7 +162,7 @@ class Writer:
         """The connection, if nothing was written to it yet."""
         return self._socket if self._streams == 0 else None
 
-    def _record(self, tag: bytes, number: int, payload: bytes = b"") -> None:
+    def _record(self, tag: bytes, number: int, payload: bytes = b"", timeout: float | None = None) -> None:
         data = _RECORD.pack(tag, len(payload), number) + payload
         if self._pipe is not None:
             self._pipe.write(data)
@@ -168,8 +170,11 @@ class Writer:
             return
         assert self._socket is not None
         try:
-            self._socket.settimeout(None)
+            self._socket.settimeout(None if timeout is None else timeout + STALL_SECONDS)
             self._socket.sendall(data)
+        except socket.timeout:
+            self.close()  # in the middle of a record
+            raise ConnectionError(f"the viewer has not read a chunk within {STALL_SECONDS:g} s, for which it had room") from None
         except OSError:
             while self._receive(None):
                 pass  # its last word, if it has said one, is raised

@@ -3,6 +3,7 @@ import array
 import contextlib
 import io
 import os
+import random
 import signal
 import socket
 import struct
@@ -157,10 +158,46 @@ class Credits(unittest.TestCase):
         with self.assertRaises(ConnectionError):
             self.viewer.writer.send(small())
 
+    def test_that_are_not_kept_end_in_time(self):
+        large = live.Latents((16, 1, 128, 128), "float32", bytes(1 << 20))  # more than a socket holds
+        self.viewer.writer.start(channels=16, height=128, width=128)
+        self.viewer.reply(b"CRDT", 1)
+        with unittest.mock.patch.object(live, "STALL_SECONDS", 0.02):
+            with self.assertRaisesRegex(ConnectionError, "has not read a chunk within 0.02 s, for which it had room"):
+                self.viewer.writer.send(large, timeout=0.01)
+        with self.assertRaises(OSError):
+            self.viewer.writer.send(large, timeout=0.01)
+
     def test_of_something_else_are_refused(self):
         self.viewer.socket.sendall(b"HTTP/1.1 400 Bad")
         with self.assertRaisesRegex(ConnectionError, "no viewer of live latents"):
             self.viewer.writer.send(small())
+
+
+class BrokenReplies(unittest.TestCase):
+    def test_end_with_a_connection_error_or_not_at_all(self):
+        """Replies with bytes changed, lost and repeated, cut anywhere."""
+        whole = b"".join(struct.pack("<4sIQ", tag, len(text), number) + text
+                         for tag, number, text in [(b"CRDT", 1, b""), (b"CRDT", 2, b""), (b"FAIL", 0, b"no room")])
+        sent = refused = broken = 0
+        for seed in range(300):
+            random_ = random.Random(seed)
+            replies = bytearray(whole)
+            for _ in range(random_.randrange(3)):
+                at = random_.randrange(len(replies))
+                replies[at:at + random_.randrange(3)] = random_.randbytes(random_.randrange(3))
+            viewer = FakeViewer()
+            viewer.writer.start(**SMALL)
+            viewer.socket.sendall(replies[:random_.randrange(len(replies) + 1)])
+            viewer.socket.shutdown(socket.SHUT_WR)
+            try:
+                sent += viewer.writer.send(small(3), timeout=0)
+            except live.Refused:
+                refused += 1
+            except ConnectionError:
+                broken += 1
+            viewer.close()
+        self.assertTrue(refused > 0 and broken > 0, (sent, refused, broken))
 
 
 @contextlib.contextmanager
@@ -217,6 +254,13 @@ class PreviewsOfPrograms(unittest.TestCase):
         opened = self.open("connection = accept()\nwhile connection.recv(4096): pass\n")
         self.assertEqual(opened.show(small(), timeout=0.01), 0)
         self.assertTrue(opened.alive)
+
+    def test_that_do_not_stop_are_killed(self):
+        opened = self.open("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nconnection = accept()\n"
+                           "while True: signal.pause()\n")
+        with unittest.mock.patch.object(preview, "_STOP_SECONDS", 0.05):
+            opened.close()
+        self.assertEqual(opened.process.returncode, -signal.SIGKILL)
 
     def test_that_are_not_there_are_named(self):
         with unittest.mock.patch.dict(os.environ, {"PATH": "/nowhere"}):
