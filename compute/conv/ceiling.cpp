@@ -19,12 +19,12 @@ struct Load {
     std::uint64_t copied;         ///< bytes
     int repeats;
 };
-constexpr std::array kOnCpu{Load{.side = 32, .channels = 256, .copied = 64U << 20U, .repeats = 5}};
+constexpr std::array kCpuLoads{Load{.side = 32, .channels = 256, .copied = 64U << 20U, .repeats = 5}};
 /// Each is 16 times or more of the one before. A device that takes longer than `kQuick` for one is not given the next:
 /// a GPU that software plays would compute for minutes.
-constexpr std::array kOnGpu{Load{.side = 8, .channels = 16, .copied = 1U << 20U, .repeats = 1},
-                            Load{.side = 64, .channels = 128, .copied = 16U << 20U, .repeats = 3},
-                            Load{.side = 256, .channels = 512, .copied = 256U << 20U, .repeats = 10}};
+constexpr std::array kGpuLoads{Load{.side = 8, .channels = 16, .copied = 1U << 20U, .repeats = 1},
+                               Load{.side = 64, .channels = 128, .copied = 16U << 20U, .repeats = 3},
+                               Load{.side = 256, .channels = 512, .copied = 256U << 20U, .repeats = 10}};
 constexpr double kQuick = 2e-3;  // seconds
 
 /// The shortest time between two events of the stream around `enqueue`; the first call, which may load, is not timed.
@@ -105,7 +105,7 @@ Result<MeasuredConvolution> measure_operations(accel::Device& device, accel::Str
 
 Result<profile::Ceiling> measure_ceiling(accel::Device& device) {
     const bool on_cpu = device.info().kind == accel::Kind::Cpu;
-    const std::span<const Load> loads = on_cpu ? std::span<const Load>(kOnCpu) : std::span<const Load>(kOnGpu);
+    const std::span<const Load> loads = on_cpu ? std::span<const Load>(kCpuLoads) : std::span<const Load>(kGpuLoads);
     KG_TRY(const auto stream, device.create_stream("ceiling"));
     const Load* load = loads.data();
     KG_TRY(auto convolution, measure_operations(device, *stream, *load));

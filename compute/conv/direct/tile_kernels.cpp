@@ -7,14 +7,14 @@ namespace kinetograph::conv::direct {
 namespace {
 
 /// Two bf16 channels in every 4 bytes.
-struct Bf16 {
+struct Bf16Math {
     KINETOGRAPH_AVX512_INLINE static __m512 multiply_add(__m512 sum, __m512 filter, __m512 pixel) {
         return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(filter), reinterpret_cast<__m512bh>(pixel));
     }
 };
 
 /// One float32 channel in every 4 bytes.
-struct F32 {
+struct F32Math {
     KINETOGRAPH_AVX512_INLINE static __m512 multiply_add(__m512 sum, __m512 filter, __m512 pixel) {
         return _mm512_fmadd_ps(filter, pixel, sum);
     }
@@ -156,8 +156,8 @@ TileKernel narrow_kernel(int channels) {
 }  // namespace
 
 TileKernel tile_kernel(Arrangement arrangement, int count, bool bf16) {
-    if (arrangement == Arrangement::Wide) return bf16 ? wide_kernel<Bf16>(count) : wide_kernel<F32>(count);
-    return bf16 ? narrow_kernel<Bf16>(count) : narrow_kernel<F32>(count);
+    if (arrangement == Arrangement::Wide) return bf16 ? wide_kernel<Bf16Math>(count) : wide_kernel<F32Math>(count);
+    return bf16 ? narrow_kernel<Bf16Math>(count) : narrow_kernel<F32Math>(count);
 }
 
 }  // namespace kinetograph::conv::direct

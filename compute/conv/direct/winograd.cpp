@@ -10,7 +10,8 @@
 namespace kinetograph::conv::direct {
 namespace {
 
-constexpr std::int64_t kMaxRows = 16;  // output rows that a thread takes at a time: two more are transformed for them
+constexpr std::int64_t kMaxWinogradRows =
+    16;  // output rows that a thread takes at a time: two more are transformed for them
 // Tiles whose sums wait for the next product: the filter of a product is read once for all of them, and the sums of
 // both frames are 48 KiB of the second-level cache.
 constexpr std::int64_t kTilesAProduct = 16;
@@ -28,7 +29,7 @@ class WinogradConvolution final : public TiledConvolution {
                            problem.dtype == tensor::DType::BF16 ? "Winograd along time, blocks of bf16"
                                                                 : "Winograd along time, blocks of f32",
                            weights),
-          rows_a_task_(std::clamp<std::int64_t>(problem.n * problem.h_out() / (8 * threads()), 1, kMaxRows)) {}
+          rows_a_task_(std::clamp<std::int64_t>(problem.n * problem.h_out() / (8 * threads()), 1, kMaxWinogradRows)) {}
 
     std::string_view backend() const override { return "winograd-time-cpu"; }
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(threads() * thread_bytes()); }

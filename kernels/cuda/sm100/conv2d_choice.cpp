@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
 #include <utility>
 
 namespace kinetograph::sm100 {
 namespace {
 
-uint64_t ceil_div(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
 
 /// Clusters along the pixels: a window's are tiled frame by frame, otherwise all frames together.
 uint64_t cluster_columns(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
@@ -26,7 +27,7 @@ double operand_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape
     const double filter = element * static_cast<double>(shape.c_out * shape.taps() * shape.c_in);
     const uint64_t columns = cluster_columns(config, shape);
     const uint64_t rows = ceil_div(static_cast<uint64_t>(shape.c_out), uint64_t{config.mma.n} * config.cluster.y);
-    const uint64_t at_once = ceil_div(std::max(chip.sms / config.cluster.size(), 1U), rows);
+    const uint64_t at_once = ceil_div(uint64_t{std::max(chip.sms / config.cluster.size(), 1U)}, rows);
     const uint64_t width = std::min(std::max(panel, at_once), columns);
     const double of_panel = activation * static_cast<double>(width) / static_cast<double>(columns);
     if (filter + of_panel <= chip.l2_bytes) return activation + filter;

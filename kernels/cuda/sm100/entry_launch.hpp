@@ -28,6 +28,12 @@ struct EntryEpilogue {
 conv::ConvLaunch entry_launch(const Conv2dEntry& entry, uint32_t kernel, const Conv2dLaunch& launch,
                               const EntryEpilogue& epilogue, const conv::EncodeMap& encode);
 
+/// A pass beside the products: one row of blocks.
+template <class Params>
+conv::ConvLaunch pass_launch(uint32_t kernel, uint32_t blocks, uint32_t threads, const Params& params) {
+    return {.kernel = kernel, .grid = {blocks, 1, 1}, .threads = threads, .arguments = conv::Arguments::of(params)};
+}
+
 /// How many of `frames`, counted from the first, follow one another in memory.
 template <class Byte>
 size_t adjoining(std::span<Byte* const> frames, uint64_t frame_bytes) {

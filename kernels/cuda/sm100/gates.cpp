@@ -31,8 +31,8 @@ constexpr Gate kNarrowOutput{
 bool multiplies(Element element) {
     return element == Element::BF16 || element == Element::F16 || element == Element::F8E4M3;
 }
-constexpr Gate kElement{"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); },
-                        conv::met_dtype};
+constexpr Gate kMultipliedElement{"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); },
+                                  conv::met_dtype};
 constexpr Gate kBf16BeforeActivation{
     "bf16 before an activation",
     [](const Subject& s) { return s.problem.activation == conv::Activation::None || s.problem.dtype == Element::BF16; },
@@ -132,7 +132,7 @@ constexpr Gate kConv2d[] = {
     kSiluOrNone,
     conv::kNoUpsampling,
     kNarrowOutput,
-    kElement,
+    kMultipliedElement,
     kBf16BeforeActivation,
     {"what the 2-D kernel holds", [](const Subject& s) { return failed(gates(Activation::Frames2d), s).empty(); },
      [](const Subject& s) { return failed_value(gates(Activation::Frames2d), s); }},
@@ -169,7 +169,7 @@ constexpr Gate kIm2col[] = {
     kInBuild,
     kSiluOrNone,
     conv::kNoUpsampling,
-    kElement,
+    kMultipliedElement,
     {"no activation before an fp32 output",
      [](const Subject& s) {
          return s.problem.activation == conv::Activation::None || s.problem.output_dtype != Element::F32;

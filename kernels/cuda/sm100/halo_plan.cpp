@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_configs.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_params.hpp>
@@ -25,7 +26,7 @@ constexpr std::array kConfigs{KG_SM100_HALO_BF16_TILES(KG_ROW) KG_SM100_HALO_F16
 // an SM issues one a clock, special functions one in eight clocks (SiLU has two).
 constexpr double kPieceClocks = 300, kSiluClocks = 512, kResidualClocks = 100, kNormClocks = 250;
 
-int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
 double real(int64_t value) { return static_cast<double>(value); }
 
 bool silu(conv::Activation activation) { return activation == conv::Activation::Silu; }

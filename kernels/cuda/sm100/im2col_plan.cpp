@@ -43,14 +43,6 @@ Conv2dProblemShape product_of(const ConvProblem& problem, const Im2colSizes& siz
             .element = problem.dtype};
 }
 
-template <class Params>
-ConvStep pass(uint32_t kernel, uint64_t threads, const Params& params) {
-    return conv::ConvLaunch{.kernel = kernel,
-                            .grid = {im2col_blocks(threads), 1, 1},
-                            .threads = kIm2colThreads,
-                            .arguments = conv::Arguments::of(params)};
-}
-
 /// The products, the matrix written and read once, and the sums.
 double seconds_of(const ConvProblem& problem, const Im2colSizes& sizes, const Conv2dEntry& product,
                   const conv::Chip& chip) {
@@ -83,24 +75,23 @@ ConvPlan plan_with(const ConvProblem& problem, const conv::Chip& chip, const Con
                                             const conv::EncodeMap& encode) {
         std::vector<ConvStep> steps;
         const DenseTensors dense = append_gather(steps, problem, tensors, tensors.output, room_of(problem, sizes));
-        for (const Im2colStep& step :
-             sm100::plan_im2col(product.config, shape_of(problem), sizes,
-                                {.activation = dense.input,
-                                .filter = const_cast<std::byte*>(parameters.filter),
-                                .output = dense.output,
-                                .source = dense.residual,
-                                .matrix = tensors.workspace,
-                                .sums = tensors.workspace + workspace_part(sizes.matrix_bytes)})) {
+        for (const Im2colStep& step : im2col_steps(product.config, shape_of(problem), sizes,
+                                                   {.activation = dense.input,
+                                                   .filter = const_cast<std::byte*>(parameters.filter),
+                                                   .output = dense.output,
+                                                   .source = dense.residual,
+                                                   .matrix = tensors.workspace,
+                                                   .sums = tensors.workspace + workspace_part(sizes.matrix_bytes)})) {
             const uint64_t parts =
                 step.gather.rows * step.gather.k_padded * element_bytes(problem.dtype) / sizeof(GatheredPart<uint16_t>);
-            steps.push_back(pass(kGather, parts, step.gather));
+            steps.push_back(pass_launch(kGather, im2col_blocks(parts), kIm2colThreads, step.gather));
             steps.emplace_back(entry_launch(product, kProduct, step.product, {}, encode));
             HomeParams home = step.home;
             home.bias = parameters.bias;
             home.scales = parameters.scales;
             home.alpha = problem.alpha;
             home.beta = problem.beta;
-            steps.push_back(pass(kHome, home.rows * home.group_filters, home));
+            steps.push_back(pass_launch(kHome, im2col_blocks(home.rows * home.group_filters), kIm2colThreads, home));
         }
         append_scatter(steps, problem, tensors.output, dense.output);
         return steps;

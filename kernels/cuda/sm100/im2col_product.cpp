@@ -68,8 +68,8 @@ std::vector<std::byte> pack_im2col_filter(const Conv2dProblemShape& shape, std::
     return packed;
 }
 
-std::vector<Im2colStep> plan_im2col(const Conv2dConfig& base, const Conv2dProblemShape& shape, const Im2colSizes& sizes,
-                                    const Im2colTensors& tensors) {
+std::vector<Im2colStep> im2col_steps(const Conv2dConfig& base, const Conv2dProblemShape& shape,
+                                     const Im2colSizes& sizes, const Im2colTensors& tensors) {
     std::vector<Im2colStep> steps;
     if (shape.empty()) return steps;
     const Conv2dConfig config = im2col_config(base);

@@ -47,7 +47,7 @@ KG_HOST_DEVICE Conv2dConfig im2col_config(Conv2dConfig base) {
     return with_most_stages(base);
 }
 
-std::vector<Im2colStep> plan_im2col(const Conv2dConfig& base, const Conv2dProblemShape& shape, const Im2colSizes& sizes,
-                                    const Im2colTensors& tensors);
+std::vector<Im2colStep> im2col_steps(const Conv2dConfig& base, const Conv2dProblemShape& shape,
+                                     const Im2colSizes& sizes, const Im2colTensors& tensors);
 
 }  // namespace kinetograph::sm100

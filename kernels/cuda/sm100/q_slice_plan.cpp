@@ -36,14 +36,6 @@ DenseRoom room_of(const ConvProblem& p, QsliceForm form) {
     return dense_room(p, static_cast<uint64_t>(values_of(p) * (form == QsliceForm::RoundedSlices ? 6 : 4)));
 }
 
-template <class Params>
-ConvStep pass(uint32_t kernel, uint64_t values, const Params& params) {
-    return conv::ConvLaunch{.kernel = kernel,
-                            .grid = {slice_pass_blocks(values), 1, 1},
-                            .threads = kPassThreads,
-                            .arguments = conv::Arguments::of(params)};
-}
-
 /// Whether a pass must finish because the last sum's epilogue cannot.
 bool pass_finishes(const ConvProblem& problem, QsliceForm form) {
     return form == QsliceForm::RoundedSlices || problem.residual || problem.activation != conv::Activation::None;
@@ -65,23 +57,23 @@ ConvStep step_of(const QsliceWork& work, const QsliceTensors& where, const Slice
             return entry_launch(*kernels.last_sum, SliceKernels::kLastSum, work.launch,
                                 {.bias = parameters.bias, .scales = parameters.scales, .alpha = problem.alpha}, encode);
         case QsliceStep::Accumulate:
-            return pass(SliceKernels::kAccumulate, values,
-                        AccumulateSliceParams{.sums = static_cast<float*>(where.sums),
-                                              .slice = static_cast<const uint32_t*>(where.slice),
-                                              .values = values,
-                                              .first = work.first});
+            return pass_launch(SliceKernels::kAccumulate, slice_pass_blocks(values), kPassThreads,
+                               AccumulateSliceParams{.sums = static_cast<float*>(where.sums),
+                                                     .slice = static_cast<const uint32_t*>(where.slice),
+                                                     .values = values,
+                                                     .first = work.first});
         case QsliceStep::Finish:
             break;
     }
-    return pass(kernels.finish, values,
-                FinishParams{.sums = static_cast<const float*>(where.sums),
-                             .bias = parameters.bias,
-                             .source = static_cast<uint32_t*>(where.source),
-                             .output = static_cast<uint32_t*>(where.output),
-                             .values = values,
-                             .c_out = static_cast<uint32_t>(problem.filter.k),
-                             .beta = problem.beta,
-                             .function = {}});
+    return pass_launch(kernels.finish, slice_pass_blocks(values), kPassThreads,
+                       FinishParams{.sums = static_cast<const float*>(where.sums),
+                                    .bias = parameters.bias,
+                                    .source = static_cast<uint32_t*>(where.source),
+                                    .output = static_cast<uint32_t*>(where.output),
+                                    .values = values,
+                                    .c_out = static_cast<uint32_t>(problem.filter.k),
+                                    .beta = problem.beta,
+                                    .function = {}});
 }
 
 /// One slice: all output frames as images.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm80/passes.hpp>
@@ -19,7 +20,7 @@ constexpr int64_t kTaps = 9;             // of the image
 // Clocks of a warp for 32 x 32 of P and Q: a column a clock from tensor memory or into it, 64 sums, addresses.
 constexpr double kReadClocks = 2 * 32 + 8, kButterflyClocks = 2 * kReadClocks + 64;
 
-int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
 double real(int64_t value) { return static_cast<double>(value); }
 
 bool models(const HaloConfig& c, const ConvProblem& p) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cassert>
 #include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_rows.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
@@ -19,7 +20,7 @@ using conv::Norm;
 constexpr std::array kConfigs{KG_SM80_CONV_CONFIGS_BF16(KG_NAMED) KG_SM80_CONV_CONFIGS_F16(KG_NAMED)};
 #undef KG_NAMED
 
-int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
 
 /// Clocks of an SM for one CTA, fitted to the times of 13 layers of the Wan 2.1 decoder on an H200 (sm_90, 1.8 GHz),
 /// which they predict within 6 to 16 % (root mean square), docs/performance.md. Not fitted: 128 x 48, which is given

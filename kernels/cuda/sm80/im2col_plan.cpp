@@ -1,6 +1,7 @@
 #include <kinetograph/kernels/cuda/sm80/im2col_plan.hpp>
 
 #include <algorithm>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/im2col.hpp>
 #include <kinetograph/kernels/cuda/sm80/implicit_gemm_plan.hpp>
 #include <kinetograph/kernels/cuda/sm80/passes.hpp>
@@ -14,7 +15,7 @@ using conv::ConvTensors;
 using conv::Im2colMatrix;
 using conv::Im2colPart;
 
-uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
+using conv::u32;
 int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
 
 int64_t pixel_bytes(const ConvProblem& p) { return p.c_in * element_bytes(p.dtype); }

@@ -1,3 +1,4 @@
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/attention.hpp>
 #include <kinetograph/kernels/cuda/sm80/attention_widths.hpp>
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
@@ -6,7 +7,7 @@
 namespace kinetograph::sm80 {
 namespace {
 
-uint32_t ceil_div(uint32_t value, uint32_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
 
 #include <cmath>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/gates.hpp>
 #include <kinetograph/kernels/cuda/sm80/im2col_plan.hpp>
@@ -19,7 +20,7 @@ using conv::ConvProblem;
 using conv::ConvTensors;
 using conv::ParameterAddresses;
 
-uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
+using conv::u32;
 int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
 
 /// The input frames under the taps of output frame `frame`; null for taps in the padding.

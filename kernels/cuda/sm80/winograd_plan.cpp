@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
@@ -24,7 +25,7 @@ constexpr double kSharedBytesPerClock = 61440.0 / 526;
 /// Of ConvKernel's epilogues of 64 x 96 and 64 x 192 (cost.cpp), of one frame.
 constexpr double kFinishNarrow = 2716, kFinishWide = 7177;
 
-int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
 
 /// Of the pipes of an SM for one block of K of one product.
 double block_clocks(const ConvConfig& c, const conv::Chip& chip) {

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/epilogue_flags.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
@@ -10,8 +11,8 @@ namespace {
 using conv::ConvProblem;
 using isa::TensorMapDesc;
 
-uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
-uint64_t u64(int64_t value) { return static_cast<uint64_t>(value); }
+using conv::u32;
+using conv::u64;
 
 }  // namespace
 

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/conv/chip.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
@@ -16,7 +18,6 @@ constexpr std::array kConfigs{KG_SM90_BF16_TILES(KG_ROW) KG_SM90_F16_TILES(KG_RO
 // it lower.
 constexpr double kDescribedClocksPerSecond = 1.8e9, kLoadedClocksPerSecond = 1.5e9;
 constexpr double kIssueEfficiency = 0.97;
-constexpr double kLaunchSeconds = 4e-6;
 // Clocks of an epilogue for each filter of a block.
 constexpr double kStoreClocks = 15, kNormClocks = 17, kResidualClocks = 3;
 
@@ -24,7 +25,8 @@ constexpr double kStoreClocks = 15, kNormClocks = 17, kResidualClocks = 3;
 /// memory at 128 bytes a clock.
 double product_clocks(const ConvConfig& c) { return std::max(c.bn / 2.0, (kBlockPixels + c.bn) * 16 * 2 / 128.0); }
 
-int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
+using conv::kLaunchSeconds;
 
 int64_t side_of(const conv::ConvProblem& p) { return p.upsample ? 2 : p.filter.r; }
 

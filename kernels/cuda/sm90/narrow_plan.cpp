@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstring>
+#include <kinetograph/kernels/conv/chip.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
@@ -14,9 +16,10 @@ using conv::ConvLaunch;
 using conv::ConvProblem;
 using isa::TensorMapDesc;
 
-uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
-uint64_t u64(int64_t value) { return static_cast<uint64_t>(value); }
-int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
+using conv::kLaunchSeconds;
+using conv::u32;
+using conv::u64;
 
 TensorMapDesc input_map(const ConvProblem& p, const std::byte* frame) {
     TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(frame), 3,
@@ -39,7 +42,6 @@ int64_t tiles_y(const ConvProblem& p) { return ceil_div(p.h_out(), kNarrowRows -
 
 /// The pixels of a tile come out of the second-level cache once a temporal tap, at this rate on an H200.
 constexpr double kCacheBytesPerSecond = 8.5e12;
-constexpr double kLaunchSeconds = 4e-6;
 
 double seconds_of(const ConvProblem& p, const conv::Chip& chip) {
     const auto tiles = static_cast<double>(tiles_x(p) * tiles_y(p) * p.frames_out());

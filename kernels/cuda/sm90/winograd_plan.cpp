@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 #include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
 #include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
@@ -27,7 +28,7 @@ constexpr double kEpilogueShown = 0.27;  // of an epilogue behind the products o
 constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of a block of K
 constexpr int64_t kTaps = 4 * 9;                                          // of the transform and the image
 
-int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
 
 bool fits(const WinogradConfig& c, const ConvProblem& p) {
     return c.element == p.dtype && (p.norm == conv::Norm::None || c.bn >= p.filter.k);

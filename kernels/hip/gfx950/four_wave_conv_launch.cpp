@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <kinetograph/kernels/conv/cheapest.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/sub_pixel.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 #include <kinetograph/kernels/isa/amd/small_floats.hpp>
@@ -69,7 +70,7 @@ constexpr ConvKernel kKernels[] = {
 #undef KG_CONV_8
 };
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using conv::ceil_div;
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
 int64_t scale(const FourWaveConvProblem& p) { return p.upsample ? 2 : 1; }

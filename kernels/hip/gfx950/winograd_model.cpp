@@ -1,6 +1,7 @@
 #include <kinetograph/kernels/hip/gfx950/winograd_model.hpp>
 
 #include <algorithm>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/hip/gfx950/plan.hpp>
 #include <limits>
@@ -29,7 +30,7 @@ constexpr double kReplayedTrip = 3524, kTripOfProducts = 2 * 2.0 * 256 * 192 * 6
 
 constexpr WinogradTile kTiles[] = {{128, 192, 64, 2, 2}, {128, 256, 64, 2, 2}, {256, 96, 32, 4, 1}};
 
-int64_t ceil_div(int64_t value, int64_t by) { return (value + by - 1) / by; }
+using conv::ceil_div;
 double real(int64_t value) { return static_cast<double>(value); }
 
 /// One of the phases reads `frames` frames' pixels and two filters' rows, for two products.

@@ -25,13 +25,13 @@ void expect_product_agrees(ConvCase conv, uint64_t workspace = 1 << 20) {
     Guarded matrix(sizes.matrix_bytes), sums(sizes.sums_bytes);
     std::vector<std::byte> filter =
         pack_im2col_filter(conv.shape, std::as_bytes(std::span<const uint8_t>(numbers.filter)));
-    const auto steps = plan_im2col(kBase, conv.shape, sizes,
-                                   {.activation = numbers.activation.data(),
-                                    .filter = filter.data(),
-                                    .output = output.data(),
-                                    .source = conv.source ? numbers.source.data() : nullptr,
-                                    .matrix = matrix.data(),
-                                    .sums = sums.data()});
+    const auto steps = im2col_steps(kBase, conv.shape, sizes,
+                                    {.activation = numbers.activation.data(),
+                                     .filter = filter.data(),
+                                     .output = output.data(),
+                                     .source = conv.source ? numbers.source.data() : nullptr,
+                                     .matrix = matrix.data(),
+                                     .sums = sums.data()});
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {
         for (Guarded* buffer : {&output, &matrix, &sums}) buffer->poison();
         for (const Im2colStep& step : steps) {
@@ -100,12 +100,12 @@ TEST(Im2colProduct, TreatsGroupsAsADenseFilterWithZerosBetweenThem) {
     const Im2colSizes sizes = im2col_sizes(grouped, 1 << 20);
     std::vector<std::byte> packed = pack_im2col_filter(grouped, std::as_bytes(std::span<const uint8_t>(filter)));
     std::vector<uint8_t> matrix(sizes.matrix_bytes), sums(sizes.sums_bytes), output(dense.output_bytes());
-    for (const Im2colStep& step : plan_im2col(kBase, grouped, sizes,
-                                              {.activation = dense.activation.data(),
-                                              .filter = packed.data(),
-                                              .output = output.data(),
-                                              .matrix = matrix.data(),
-                                              .sums = sums.data()})) {
+    for (const Im2colStep& step : im2col_steps(kBase, grouped, sizes,
+                                               {.activation = dense.activation.data(),
+                                               .filter = packed.data(),
+                                               .output = output.data(),
+                                               .matrix = matrix.data(),
+                                               .sums = sums.data()})) {
         ASSERT_EQ(run_pass(step.gather.rows * step.gather.k_padded / 8, 0, [&] { gather_rows<uint16_t>(step.gather); }),
                   "");
         const std::string fault =

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+namespace kinetograph::conv {
+
+/// value / by, rounded up. Neither is negative, by is not zero.
+template <std::integral Count>
+constexpr Count ceil_div(Count value, std::type_identity_t<Count> by) {
+    return (value + by - 1) / by;
+}
+
+/// Counts as launches and tensor maps take them. What plans accept fits.
+constexpr std::uint32_t u32(std::int64_t count) { return static_cast<std::uint32_t>(count); }
+constexpr std::uint64_t u64(std::int64_t count) { return static_cast<std::uint64_t>(count); }
+
+}  // namespace kinetograph::conv
