@@ -56,15 +56,17 @@ Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge
 
 Result<void> RingDecoder::make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size) {
     vae::RunnerOptions options{.recorder = options_.passes, .limits = options_.limits};
-    if (copying_) options.lanes = {copying_.get()};
-    if (options_.storage != FrameRingDesc::Storage::Host) {
-        options.backends = {{graph::MemoryDomain::Shared, &bridge_.memory()}};
-        options.topology = bridge_.lane_topology();
-    }
+    if (options_.storage != FrameRingDesc::Storage::Host) options.topology = bridge_.lane_topology();
     KG_TRY(runner_, vae::ClipRunner::create(std::move(model), size, options));
     if (copying_) return bridge_.connect(runner_->lane(), *copying_);
     if (options_.storage == FrameRingDesc::Storage::Buffer) return bridge_.connect(runner_->lane());
     return {};
+}
+
+std::vector<graph::LaneState> RingDecoder::lane_states() const {
+    std::vector<graph::LaneState> states = runner_->executor().lane_states();
+    if (copying_) states.push_back(copying_->state());
+    return states;
 }
 
 std::uint64_t RingDecoder::shown_bytes() const {
@@ -102,15 +104,16 @@ Result<void> RingDecoder::make_ring(vae::StepFrames frames) {
     return {};
 }
 
-/// In a ring of images: the copies' lane, and the memory between the kernels and them: transients of one step, or, if
-/// the copies are a graph of their own, buffers.
+/// In a ring of images: the copies' lane and executor, and the memory between the kernels and them.
 Result<void> RingDecoder::make_copies(vae::StepFrames frames) {
     if (options_.storage != FrameRingDesc::Storage::Image) return {};
     KG_TRY(copying_, vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder,
                                                 bridge_.lane_sharing()));
-    const auto of_a_step = static_cast<std::size_t>(frames.most);
-    if (copies_ahead()) return bridge_.memory().reserve((ring_->frame_bytes() + 255) / 256 * 256 * of_a_step);
-    for (std::size_t i = 0; i < of_a_step; ++i) {
+    KG_TRY(copier_, graph::Executor::create({.lanes = {copying_.get()},
+                                             .memory = {},
+                                             .compile = {.topology = bridge_.lane_topology()},
+                                             .log = bridge_.accelerator().log()}));
+    for (std::int64_t i = 0; i < frames.most; ++i) {
         KG_TRY(auto buffer, bridge_.memory().create_buffer(fmt::format("pixels {}", i), ring_->frame_bytes()));
         pixels_.push_back(std::move(buffer));
     }
@@ -146,7 +149,7 @@ std::optional<bool> RingDecoder::is_finite(const interop::FrameRecord& record) c
     return flag == 0;
 }
 
-/// Where the next step's kernels write a frame, unless a copy follows in the same graph.
+/// Where the next step's kernels write a frame.
 graph::Physical RingDecoder::place_of(std::size_t frame) const {
     if (copying_) return pixels_[frame]->physical();
     const FrameRing::Slot& slot = slots_[frame];
@@ -159,15 +162,13 @@ Result<void> RingDecoder::declare(StepGraph& step, const graph::Physical& latent
     const bool in_host_memory = options_.storage == FrameRingDesc::Storage::Host;
     const auto domain = in_host_memory ? graph::MemoryDomain::Accelerator : graph::MemoryDomain::Shared;
     step.latents = clip.import_latents(step.frame, latents, 1, dtype);
-    for (std::size_t i = 0; !copies_ahead() && i < slots_.size(); ++i)
+    for (std::size_t i = 0; i < slots_.size(); ++i)
         step.places.push_back(step.frame.import_buffer(fmt::format("frame {}", i),
                                                        clip.frame_desc(options_.format, domain), place_of(i)));
     step.not_finite = step.frame.import_buffer("not finite", {sizeof(std::uint32_t), 4}, flag(newest_flag_));
-    KG_TRY(const auto frames,
-           clip.declare(
-               step.frame, {step.latents, dtype},
-               {.format = options_.format, .domain = domain, .places = step.places, .not_finite = step.not_finite}));
-    if (copies_ahead()) declare_copies(step.frame, frames);
+    KG_CHECK(clip.declare(
+        step.frame, {step.latents, dtype},
+        {.format = options_.format, .domain = domain, .places = step.places, .not_finite = step.not_finite}));
     return {};
 }
 
@@ -186,39 +187,34 @@ Result<RingDecoder::StepGraph*> RingDecoder::bound_graph(const LatentFrame& late
     step.frame.rebind(step.latents, latents, bridge_.import_point(latent.ready));
     step.frame.rebind(step.not_finite, flag(newest_flag_));
     for (std::size_t i = 0; i < step.places.size(); ++i)
-        step.frame.rebind(step.places[i], place_of(i), copying_ ? graph::Point{} : reusable(i));
-    if (copies_ahead()) rebind_images(step.frame);
+        step.frame.rebind(step.places[i], place_of(i), copying_ ? copied_ : reusable(i));
     return &step;
 }
 
 /// From memory that both APIs see to the slots' images, and those into the layout in which readers get them.
-void RingDecoder::declare_copies(graph::FrameGraph& frame, std::span<const graph::Buffer> frames) {
-    std::vector<graph::Image>& images = images_[frames.size()];
-    images.clear();
-    for (std::size_t i = 0; i < frames.size(); ++i) images.push_back(ring_->import_image(frame, slots_[i]));
-    const CopyData& copies = frame.add_pass<CopyData>(
+void RingDecoder::declare(CopyGraph& copies) {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        copies.pixels.push_back(copies.frame.import_buffer(
+            fmt::format("pixels {}", i), {.bytes = ring_->frame_bytes(), .domain = graph::MemoryDomain::Shared},
+            pixels_[i]->physical()));
+        copies.images.push_back(ring_->import_image(copies.frame, slots_[i]));
+    }
+    const CopyData& copied = copies.frame.add_pass<CopyData>(
         "frames to images", options_.copy_lane,
         [&](graph::PassBuilder& pass, CopyData& data) {
-            for (std::size_t i = 0; i < frames.size(); ++i) {
-                data.pixels.push_back(pass.read(frames[i], graph::Access::TransferRead));
-                data.images.push_back(pass.write(images[i], graph::Access::TransferWrite));
+            for (std::size_t i = 0; i < slots_.size(); ++i) {
+                data.pixels.push_back(pass.read(copies.pixels[i], graph::Access::TransferRead));
+                data.images.push_back(pass.write(copies.images[i], graph::Access::TransferWrite));
             }
         },
         [](const CopyData& data, vulkan::PassContext& context) {
             for (std::size_t i = 0; i < data.images.size(); ++i)
                 copy_to_image(context.range(data.pixels[i]), context.image(data.images[i]), context);
         });
-    for (const graph::Image image : copies.images) ring_->declare_handover(frame, image, options_.copy_lane);
+    for (const graph::Image image : copied.images) ring_->declare_handover(copies.frame, image, options_.copy_lane);
 }
 
-void RingDecoder::rebind_images(graph::FrameGraph& frame) {
-    const std::vector<graph::Image>& images = images_.at(slots_.size());
-    for (std::size_t i = 0; i < images.size(); ++i)
-        frame.rebind(images[i], vulkan::physical_of(*slots_[i].image), reusable(i));
-}
-
-/// Waits for the step, then brings its pixels to the slots' images; the step is done when they are there.
-Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
+Result<void> RingDecoder::wait_until_decoded(const vae::EnqueuedStep& step) {
     constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);
     const std::uint64_t done = step.execution.done[graph::Lane::Accelerator.index()];
     for (bool reached = false; !reached;) {
@@ -227,17 +223,21 @@ Result<void> RingDecoder::copy_decoded(vae::EnqueuedStep& step) {
         last_ = {VK_NULL_HANDLE, runner_->lane().timeline(), done};
         return fail(ErrorCode::Cancelled, "a step was cancelled before its frames were copied");
     }
+    return {};
+}
+
+/// Brings the newest step's pixels to the slots' images, once the step has written them.
+Result<void> RingDecoder::copy_to_images() {
     const auto [it, added] = copies_.try_emplace(slots_.size());
-    if (added) {
-        std::vector<graph::Buffer> frames;
-        for (std::size_t i = 0; i < slots_.size(); ++i)
-            frames.push_back(it->second.import_buffer(
-                fmt::format("pixels {}", i), {.bytes = ring_->frame_bytes(), .domain = graph::MemoryDomain::Shared},
-                pixels_[i]->physical()));
-        declare_copies(it->second, frames);
+    CopyGraph& copies = it->second;
+    if (added) declare(copies);
+    const std::vector<graph::Buffer>& places = steps_.at(newest_).places;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        copies.frame.rebind(copies.pixels[i], pixels_[i]->physical(), runner_->executor().ready(places[i]));
+        copies.frame.rebind(copies.images[i], vulkan::physical_of(*slots_[i].image), reusable(i));
     }
-    rebind_images(it->second);
-    KG_TRY(step.execution, runner_->execute_beside(it->second));
+    KG_CHECK(copier_->execute(copies.frame));
+    copied_ = copier_->ready(copies.images.back());
     return {};
 }
 
@@ -290,7 +290,7 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     KG_TRY(auto* step, bound_graph(latent));
     const Lock enqueuing(clock_.enqueuing());
     KG_CHECK(clock_.begin(stream));
-    KG_TRY(auto enqueued, runner_->execute(step->frame));
+    KG_TRY(const auto enqueued, runner_->execute(step->frame));
     KG_TRY(const auto number, clock_.end(stream, first_));
     step_number_ = number;
     if (options_.recorder != nullptr)
@@ -299,13 +299,14 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
                                              .begin = begin,
                                              .end = host_now(),
                                              .execution = enqueued.execution.number});
-    if (copying_ && !copies_ahead()) KG_CHECK(copy_decoded(enqueued));
+    if (copying_ && options_.copies == Copies::OnceDecoded) KG_CHECK(wait_until_decoded(enqueued));
+    if (copying_) KG_CHECK(copy_to_images());
     return enqueued;
 }
 
 /// When the frames of the newest step are ready: of the last one, whose pass all others precede on its lane.
 graph::Point RingDecoder::ready_point() const {
-    if (copying_) return runner_->executor().ready(images_.at(slots_.size()).back());
+    if (copying_) return copied_;
     return runner_->executor().ready(steps_.at(newest_).places.back());
 }
 

@@ -13,7 +13,7 @@ namespace kinetograph::stream {
 
 /// When pixels are copied to images.
 enum class Copies : std::uint8_t {
-    Ahead,  ///< submitted with the step, in its graph: the copy lane's queue waits for the accelerator
+    Ahead,  ///< submitted with the step: the copy lane's queue waits for the accelerator
     /// Submitted once the step is done, for which step() waits. Work submitted to their queue later does not wait for
     /// the decoder: for queues that also draw.
     OnceDecoded,
@@ -43,8 +43,9 @@ enum class Stepped : std::uint8_t {
 };
 
 /// One thread decodes; frames are taken and released on any. A step is one frame graph: a clip's passes, whose last
-/// kernel writes pixels to memory that both APIs see, and, in a ring of images, the copies of a Vulkan queue: images
-/// have a layout of the driver's own, which no kernel can write.
+/// kernel writes pixels to memory that both APIs see. In a ring of images the copies of a Vulkan queue follow, as a
+/// graph of their own: images have a layout of the driver's own, which no kernel can write. A step's graph is thus the
+/// accelerator's alone, and its arena as large as vae::StackMemory states.
 ///
 ///   decoder->step({latents, bytes, ready})  ->  ring().try_take()  ->  a submission that waits for frame.ready, reads
 ///   frame.image, and signals a semaphore of the application's  ->  ring().release(frame, {semaphore, nullptr, value})
@@ -74,7 +75,7 @@ class RingDecoder {
     Result<void> status() const { return runner_->lane().stream().noted(); }
 
     /// The clip's lane and the copies', for watchdogs. Any thread.
-    std::vector<graph::LaneState> lane_states() const { return runner_->executor().lane_states(); }
+    std::vector<graph::LaneState> lane_states() const;
     /// What the ring and the memory before its images take on the Vulkan device; 0 without one.
     std::uint64_t shown_bytes() const;
 
@@ -102,7 +103,13 @@ class RingDecoder {
     struct StepGraph {
         graph::FrameGraph frame;
         graph::Buffer latents, not_finite;
-        std::vector<graph::Buffer> places;  ///< where memory is given for the frames
+        std::vector<graph::Buffer> places;  ///< of the frames
+    };
+    /// The copies of so many frames to images, declared once.
+    struct CopyGraph {
+        graph::FrameGraph frame;
+        std::vector<graph::Buffer> pixels;
+        std::vector<graph::Image> images;
     };
     RingDecoder(interop::Bridge& bridge, const RingDecoderOptions& options)
         : bridge_(bridge), options_(options), clock_(bridge.accelerator()) {}
@@ -111,15 +118,14 @@ class RingDecoder {
     Result<void> check_shown() const;
     Result<void> make_flags();
     Result<void> make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size);
-    bool copies_ahead() const { return copying_ && options_.copies == Copies::Ahead; }
     graph::Physical flag(std::size_t index) const;
     std::size_t unused_flag() const;
     graph::Physical place_of(std::size_t frame) const;
     Result<void> declare(StepGraph& step, const graph::Physical& latents, tensor::DType dtype);
     Result<StepGraph*> bound_graph(const LatentFrame& latent);
-    void declare_copies(graph::FrameGraph& frame, std::span<const graph::Buffer> frames);
-    void rebind_images(graph::FrameGraph& frame);
-    Result<void> copy_decoded(vae::EnqueuedStep& step);
+    void declare(CopyGraph& copies);
+    Result<void> wait_until_decoded(const vae::EnqueuedStep& step);
+    Result<void> copy_to_images();
     Stepped acquire(Nanoseconds timeout);
     void abandon();
     Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
@@ -133,19 +139,20 @@ class RingDecoder {
     StepClock clock_;
     std::unique_ptr<interop::FrameRing> ring_;
     std::unique_ptr<vulkan::VulkanLane> copying_;                 ///< null in a ring of buffers
-    std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, with Copies::OnceDecoded
+    std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, before they are copied to images
+    std::unique_ptr<graph::Executor> copier_;                     ///< of the copies; null without them
+    graph::Point copied_;                                         ///< when the newest copies are done
     std::unique_ptr<accel::Memory> flags_;                        ///< pinned: each of one step, 1: not finite
     std::vector<std::size_t> flag_of_slot_;                       ///< [slot] -> that of the step that made its frame
     std::size_t newest_flag_ = 0;                                 ///< that of the newest step
     std::map<StepVariant, StepGraph> steps_;
-    StepVariant newest_;                                       ///< of the newest step
-    std::map<std::size_t, std::vector<graph::Image>> images_;  ///< [frames of a step] -> imports of its graph
-    std::map<std::size_t, graph::FrameGraph> copies_;          ///< OnceDecoded: [frames of a step] -> its graph
-    std::unique_ptr<vae::ClipRunner> runner_;                  ///< waits at its end, before what its steps use goes
-    std::vector<interop::FrameRing::Slot> slots_;              ///< acquired for the next step
-    interop::TimelinePoint last_, before_last_;                ///< when the frames of the newest two steps are ready
-    bool first_ = true;                                        ///< the next step is a clip's first
-    std::uint64_t step_number_ = 0;                            ///< of the newest, as the clock counts
+    StepVariant newest_;                           ///< of the newest step
+    std::map<std::size_t, CopyGraph> copies_;      ///< [frames of a step]
+    std::unique_ptr<vae::ClipRunner> runner_;      ///< waits at its end, before what its steps use goes
+    std::vector<interop::FrameRing::Slot> slots_;  ///< acquired for the next step
+    interop::TimelinePoint last_, before_last_;    ///< when the frames of the newest two steps are ready
+    bool first_ = true;                            ///< the next step is a clip's first
+    std::uint64_t step_number_ = 0;                ///< of the newest, as the clock counts
     std::uint64_t generation_ = 0;
     std::uint64_t frame_bytes_ = 0, frames_of_a_step_ = 0;  ///< the most of one step
 };
