@@ -38,11 +38,12 @@ class HipDecoder : public test::HipLane {
 };
 
 TEST_F(HipDecoder, OfDim32InBf16MatchesTheReference) {
+    if (test::kAddressSanitized) GTEST_SKIP() << "the fp16 decoder below walks the same code";
     const golden::File file("wan21_dim32.safetensors");
     const auto latents = file.tensor("latents");
     const auto decoder = this->decoder(latents, Precision::Bf16);
     ASSERT_NE(decoder, nullptr);
-    const std::int64_t steps = test::kAddressSanitized ? 1 : 3, count = 4 * steps - 3;  // in 3 the rings go round
+    const std::int64_t steps = 3, count = 4 * steps - 3;  // the rings go round
     const auto frames = decode(*decoder, latents, steps);
     EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.bf16all"), 0, count), kBf16AgainstBf16All));
     EXPECT_TRUE(golden::within(frames, golden::thwc(file.tensor("frames.fp32"), 0, count), kBf16AgainstFp32));
