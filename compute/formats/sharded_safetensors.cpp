@@ -3,7 +3,10 @@
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 namespace kinetograph::formats {
 
@@ -11,25 +14,97 @@ namespace {
 
 using File = std::shared_ptr<const tensor::SafetensorsFile>;
 
-/// Whether it is a name in the index's own folder: an index must not reach other files of the machine.
-bool is_plain_name(const std::string& name) {
-    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
-           name.find('\0') == std::string::npos;
+constexpr std::string_view kMap = "weight_map";
+constexpr std::size_t kLongestFileName = 255;
+
+/// Whether it is a name in the index's own folder, and fit for a message: an index must not reach other files of the
+/// machine.
+bool is_plain_name(std::string_view name) {
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+    return !name.empty() && name.size() <= kLongestFileName && name != "." && name != ".." &&
+           name.find('/') == std::string_view::npos && std::ranges::none_of(name, is_control);
 }
 
-/// [tensor] -> the name of its file.
-Result<std::map<std::string, std::string>> parse_index(const std::string& text, const std::string& index) {
-    const auto json = nlohmann::json::parse(text, nullptr, false);
-    if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
-        return fail(ErrorCode::Corrupt, "{}: no JSON object with a \"weight_map\"", index);
-    std::map<std::string, std::string> shard_of;
-    for (const auto& [tensor, shard] : json["weight_map"].items()) {
-        if (!shard.is_string() || !is_plain_name(shard.get<std::string>()))
-            return fail(ErrorCode::Corrupt, "{}: tensor {} is in {}, which is no name of a file beside the index",
-                        index, tensor::quoted_name(tensor), tensor::quoted_name(shard.dump()));
-        shard_of.emplace(tensor, shard.get<std::string>());
+/// Receives the JSON parser's events. Of what is not in the map only the depth is kept, however deep it is nested.
+class IndexReader : public nlohmann::json_sax<nlohmann::json> {
+  public:
+    explicit IndexReader(std::string_view index) : index_(index) {}
+
+    /// [tensor] -> the name of its file.
+    Result<std::map<std::string, std::string>> take() {
+        if (error_) return fail(*std::move(error_));
+        if (!has_map_) return fail(ErrorCode::Corrupt, "{}: no JSON object with a \"{}\"", index_, kMap);
+        return std::move(shard_of_);
     }
-    return shard_of;
+
+    bool start_object(std::size_t) override {
+        if (in_map_) return misplaced("an object");
+        if (depth_++ == 1 && at_map_) in_map_ = has_map_ = true;
+        return true;
+    }
+    bool start_array(std::size_t) override {
+        if (in_map_) return misplaced("an array");
+        return depth_++ > 0;
+    }
+    bool end_object() override { return leave(); }
+    bool end_array() override { return leave(); }
+
+    bool key(string_t& name) override {
+        if (in_map_) {
+            tensor_ = std::move(name);
+            return !shard_of_.contains(tensor_) || reject("tensor {} occurs twice", tensor::quoted_name(tensor_));
+        }
+        at_map_ = depth_ == 1 && name == kMap;
+        return !at_map_ || !has_map_ || reject("\"{}\" occurs twice", kMap);
+    }
+
+    bool string(string_t& text) override {
+        if (!in_map_) return true;
+        if (!is_plain_name(text)) return misplaced(tensor::quoted_name(text));
+        shard_of_.emplace(std::move(tensor_), std::move(text));
+        return true;
+    }
+    bool null() override { return other("null"); }
+    bool boolean(bool) override { return other("true or false"); }
+    bool number_integer(number_integer_t) override { return other("a number"); }
+    bool number_unsigned(number_unsigned_t) override { return other("a number"); }
+    bool number_float(number_float_t, const string_t&) override { return other("a number"); }
+    bool binary(binary_t&) override { return other("binary data"); }
+
+    bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
+        return reject("not JSON from its byte {} on", position);
+    }
+
+  private:
+    bool leave() {
+        --depth_;
+        in_map_ = false;  // nothing within the map has a depth of its own
+        return true;
+    }
+    bool other(std::string_view what) { return !in_map_ || misplaced(what); }
+    bool misplaced(std::string_view what) {
+        return reject("tensor {} is in {}, which is no name of a file beside the index", tensor::quoted_name(tensor_),
+                      what);
+    }
+    template <class... Args>
+    bool reject(fmt::format_string<Args...> format, Args&&... args) {
+        error_ =
+            Error{ErrorCode::Corrupt, fmt::format("{}: {}", index_, fmt::format(format, std::forward<Args>(args)...))};
+        return false;
+    }
+
+    std::string_view index_;
+    std::map<std::string, std::string> shard_of_;
+    std::optional<Error> error_;
+    std::size_t depth_ = 0;                                   // objects and arrays that are open
+    bool at_map_ = false, in_map_ = false, has_map_ = false;  // its key was the last; open; seen
+    std::string tensor_;                                      // the last key in the map
+};
+
+Result<std::map<std::string, std::string>> parse_index(const std::string& text, const std::string& index) {
+    IndexReader reader(index);
+    nlohmann::json::sax_parse(text, &reader);
+    return reader.take();
 }
 
 Result<TensorSource> open_index(const std::filesystem::path& path, const tensor::ReadOptions& options) {

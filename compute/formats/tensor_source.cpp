@@ -13,6 +13,7 @@ namespace kinetograph::formats {
 namespace {
 
 constexpr std::size_t kLongestText = 16U << 20U;
+constexpr int kDeepestConfig = 64;
 
 /// Text unchanged, everything else in JSON: "[0.5,1.0]".
 std::string in_text(const nlohmann::json& field) { return field.is_string() ? field.get<std::string>() : field.dump(); }
@@ -23,7 +24,14 @@ Result<void> add_config(const std::filesystem::path& path, std::map<std::string,
     if (!path.filename().string().starts_with("diffusion_pytorch_model") || !std::filesystem::exists(config, ignored))
         return {};
     KG_TRY(const auto text, read_text(config));
-    const auto json = nlohmann::json::parse(text, nullptr, false);
+    bool too_deep = false;  // the parser does not recurse, but what writes a value again as text does
+    const auto within_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+        too_deep = too_deep || depth > kDeepestConfig;
+        return !too_deep;
+    };
+    const auto json = nlohmann::json::parse(text, within_depth, false);
+    if (too_deep)
+        return fail(ErrorCode::Corrupt, "{}: objects and arrays more than {} deep", config.string(), kDeepestConfig);
     if (!json.is_object()) return fail(ErrorCode::Corrupt, "{}: no JSON object", config.string());
     for (const auto& [key, field] : json.items()) metadata.emplace(key, in_text(field));
     return {};
@@ -114,10 +122,13 @@ Result<std::string> read_text(const std::filesystem::path& path) {
     if (!file)
         return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Io, "{}: {}", path.string(),
                     std::generic_category().message(errno));
-    std::string text(kLongestText + 1, '\0');
-    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    std::string text;
+    std::array<char, 4096> piece{};
+    while (file && text.size() <= kLongestText) {
+        file.read(piece.data(), piece.size());
+        text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+    }
     if (file.bad()) return fail(ErrorCode::Io, "{}: cannot be read", path.string());
-    text.resize(static_cast<std::size_t>(file.gcount()));
     if (text.size() > kLongestText)
         return fail(ErrorCode::Corrupt, "{}: above {} bytes of text", path.string(), kLongestText);
     return text;

@@ -88,6 +88,10 @@ TEST_F(DiffusersFolder, HasAReadableConfigOrNone) {
     const auto checkpoint = open("[1]", kFile);
     ASSERT_FALSE(checkpoint);
     EXPECT_TRUE(checkpoint.error().message.ends_with("config.json: no JSON object")) << checkpoint.error().message;
+    const auto deep = open("{\"a\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}", kFile);
+    ASSERT_FALSE(deep);
+    EXPECT_TRUE(deep.error().message.ends_with("config.json: objects and arrays more than 64 deep"))
+        << deep.error().message;
 }
 
 }  // namespace

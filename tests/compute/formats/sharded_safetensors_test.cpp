@@ -74,16 +74,38 @@ TEST_F(ShardedSafetensors, NameATensorThatIsNotWhereTheIndexHasIt) {
 }
 
 TEST_F(ShardedSafetensors, ReachNoFileElsewhere) {
-    for (const std::string shard : {"\"../vae.safetensors\"", "\"/etc/passwd\"", "\"..\"", "\"\"", "7"}) {
-        write_index(R"({"weight_map":{"conv2.weight":)" + shard + "}}");
+    const std::string too_long = '"' + std::string(256, 'a') + '"';
+    for (const char* shard : {R"("../vae.safetensors")", R"("/etc/passwd")", R"("..")", R"("")", R"("\u001b[2J")", "7",
+                              "{}", too_long.c_str()}) {
+        write_index(std::string(R"({"weight_map":{"conv2.weight":)") + shard + "}}");
         EXPECT_NE(refusal().find("which is no name of a file beside the index"), std::string::npos) << shard;
     }
 }
 
+TEST_F(ShardedSafetensors, NameATensorThatOccursTwice) {
+    write_index(R"({"weight_map":{"a":"1.safetensors","b":"1.safetensors","a":"2.safetensors"}})");
+    EXPECT_EQ(refusal(), "tensor \"a\" occurs twice");
+    write_index(R"({"weight_map":{},"weight_map":{}})");
+    EXPECT_EQ(refusal(), "\"weight_map\" occurs twice");
+}
+
+TEST_F(ShardedSafetensors, MayBeNestedAMillionDeep) {
+    const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+    write_index(R"({"weight_map":{"a":)" + deep + "}}");
+    EXPECT_EQ(refusal(), "tensor \"a\" is in an array, which is no name of a file beside the index");
+    write();
+    write_index(R"({"metadata":)" + deep + R"(,"weight_map":{)" + map_ + "}}");
+    EXPECT_TRUE(vae::Checkpoint::open(index_));
+}
+
 TEST_F(ShardedSafetensors, RefuseWhatIsNoIndex) {
-    for (const std::string text : {"", "[]", "{", "{}", R"({"weight_map":[]})"}) {
+    for (const std::string text : {"7", "[]", "{}", R"({"weight_map":[{}]})", R"({"a":{"weight_map":{}}})"}) {
         write_index(text);
         EXPECT_EQ(refusal(), "no JSON object with a \"weight_map\"") << text;
+    }
+    for (const std::string text : {"", "{", R"({"weight_map":{}}})", R"({"weight_map":{)"}) {
+        write_index(text);
+        EXPECT_TRUE(refusal().starts_with("not JSON from its byte ")) << text;
     }
     write_index(R"({"weight_map":{}})");
     EXPECT_EQ(
