@@ -91,6 +91,9 @@ class Batch:
         kind, ordinal = device_of(array)
         if kind != "cpu" and (kind, ordinal) != device:
             raise _library.InvalidArgument(f"latents are on {kind}:{ordinal}, the decoder is on {device[0]}:{device[1]}")
+        if stream is not None and not isinstance(stream, int):
+            raise _library.InvalidArgument(f"a stream is its handle, an int, and not a {type(stream).__name__}: torch's is "
+                                           "stream.cuda_stream, CuPy's stream.ptr")
         if is_torch(array):
             array = array.detach()
         if kind == "cpu" and not getattr(getattr(array, "flags", None), "writeable", True):

@@ -34,8 +34,9 @@ class Reads:
     def drop(self, keep: int) -> None:
         """What was read; waits until at most `keep` groups are left."""
         while self._groups and (len(self._groups) > keep or self._groups[0][0].is_ready()):
-            self._groups[0][0].block_until_ready()
-            self._groups.popleft()
+            ready, frames = self._groups.popleft()
+            ready.block_until_ready()  # raises what its computation did, once
+            del frames
 
     def wait(self, deadline: Deadline) -> bool:
         """Whether everything was read before the deadline."""

@@ -44,6 +44,18 @@ def test_latents_are_held_until_they_were_read_unless_their_package_orders_reuse
     assert [array.given_back for array in arrays] == [1] * 5
 
 
+def test_what_failed_to_read_frames_tells_so_once():
+    failed, good = Ready(), Ready()
+    failed.block_until_ready = lambda: 1 / 0
+    reads, frames = _output.Reads(), [[], []]
+    reads.add(failed, frames[0])
+    reads.add(good, frames[1])
+    with pytest.raises(ZeroDivisionError):
+        reads.drop(0)
+    reads.drop(0)
+    assert good.done
+
+
 class Ready:
     """What JAX's arrays tell of their computation, which here ends when it is waited for."""
 
@@ -91,11 +103,13 @@ def test_arrays_of_jax_are_decoded_and_frames_held_until_it_has_read_them(applic
     assert all(ready.done for ready in jax.computed) and array.given_back == 1
 
 
-def test_latents_of_other_types_are_refused_in_a_sentence(application, on_gpu):
+def test_latents_and_streams_of_other_types_are_refused_in_a_sentence(application, on_gpu):
     doubles = application.array(latents_of(1, 1, 2).astype("float64"))
     with on_gpu.stream() as stream:
         with pytest.raises(kg.InvalidArgument, match="float32, float16 or bfloat16"):
             stream.push(doubles, stream=application.stream.value)
+        with pytest.raises(kg.InvalidArgument, match="a stream is its handle, an int, and not a SimpleNamespace"):
+            stream.push(doubles, stream=types.SimpleNamespace(cuda_stream=0))
 
 
 PROGRAM = f"""
