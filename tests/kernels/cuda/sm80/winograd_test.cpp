@@ -4,6 +4,7 @@
 
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
 #include <kinetograph/kernels/cuda/sm80/winograd_configs.hpp>
+#include <kinetograph/tests/sanitizers.hpp>
 
 #include "random_case.hpp"
 #include "winograd_conv.hpp"
@@ -130,7 +131,7 @@ TEST_P(RandomWinogradOfSm80, AgreesWithFp64) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(FiveProblems, RandomWinogradOfSm80, testing::Range(0u, 4u));
+INSTANTIATE_TEST_SUITE_P(FiveProblems, RandomWinogradOfSm80, testing::Range(0u, test::kAddressSanitized ? 2u : 4u));
 
 /// Faults built into the kernel: under every schedule the host model names them, or the results are wrong.
 template <ConvFault kFault>

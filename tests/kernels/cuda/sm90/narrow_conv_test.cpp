@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include <kinetograph/tests/sanitizers.hpp>
+
 #include "model_conv.hpp"
 
 namespace kinetograph::sm90 {
@@ -43,7 +45,7 @@ TEST_P(RandomNarrowConv, AgreesWithFp64) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(SixProblems, RandomNarrowConv, testing::Range(0u, 4u));
+INSTANTIATE_TEST_SUITE_P(SixProblems, RandomNarrowConv, testing::Range(0u, test::kAddressSanitized ? 2u : 4u));
 
 /// What a run with that mistake says, or what is wrong with its results.
 template <ConvFault kFault>
