@@ -25,6 +25,24 @@ const PassSummary* find(const Capture& capture, const PassSummary& pass) {
     return found == capture.passes.end() ? nullptr : &*found;
 }
 
+/// What `later` has over `earlier`. Sums of squares around two means differ by the means' distance.
+PassSummary between(const PassSummary& earlier, const PassSummary& later) {
+    const auto counted = [](const PassSummary& pass) { return static_cast<double>(pass.calls - 1); };
+    const auto squares = [&](const PassSummary& pass) {
+        return pass.deviation * pass.deviation * std::max(counted(pass) - 1.0, 0.0);
+    };
+    const double before = counted(earlier), calls = counted(later) - before;
+    PassSummary result = later;
+    result.calls = later.calls - earlier.calls + 1;
+    result.p50 = result.p95 = result.p99 = result.max = {};
+    result.total = later.total - earlier.total;
+    const double mean = result.total / calls, apart = before > 0.0 ? earlier.total / before - mean : 0.0;
+    result.mean = Nanoseconds(std::llround(mean));
+    const double rest = squares(later) - squares(earlier) - apart * apart * before * calls / counted(later);
+    result.deviation = calls > 1.0 ? std::sqrt(std::max(rest, 0.0) / (calls - 1.0)) : 0.0;
+    return result;
+}
+
 PassChange change_of(const PassSummary* before, const PassSummary* after) {
     PassChange change{.before = before, .after = after};
     if (before != nullptr) change.change -= before->mean;
@@ -37,6 +55,18 @@ PassChange change_of(const PassSummary* before, const PassSummary* after) {
 }
 
 }  // namespace
+
+Capture since(const Capture& earlier, const Capture& later) {
+    Capture result{later.label, {}};
+    for (const PassSummary& pass : later.passes) {
+        const PassSummary* before = find(earlier, pass);
+        if (before == nullptr)
+            result.passes.push_back(pass);
+        else if (pass.calls > before->calls)
+            result.passes.push_back(between(*before, pass));
+    }
+    return result;
+}
 
 std::vector<PassChange> compare(const Capture& before, const Capture& after) {
     std::vector<PassChange> changes;

@@ -14,6 +14,7 @@ struct PassSummary {
     std::string name, track;
     std::uint64_t calls = 0;  ///< the first one too
     Nanoseconds first{}, last{}, mean{}, p50{}, p95{}, p99{}, max{};
+    double total = 0.0;      ///< of all calls but the first, nanoseconds
     double deviation = 0.0;  ///< of one call, nanoseconds
     double share = 0.0;
     double operations = 0.0;  ///< of one call; 0: not known
@@ -26,6 +27,10 @@ struct Capture {
     std::string label;
     std::vector<PassSummary> passes;
 };
+
+/// What ran between two captures of one profile: calls, mean and deviation of every pass that ran. Its first call stays
+/// that of `later`; percentiles and the maximum are not known and 0.
+Capture since(const Capture& earlier, const Capture& later);
 
 /// One pass in two captures; a null side: it is not there.
 struct PassChange {

@@ -19,6 +19,7 @@ class DurationSketch {
     Nanoseconds min() const { return min_; }  ///< exact, as are max, mean and deviation; 0 while empty
     Nanoseconds max() const { return max_; }
     Nanoseconds mean() const;
+    double total() const { return mean_ * static_cast<double>(count_); }  ///< nanoseconds
     double deviation() const;  ///< of one duration, nanoseconds; 0 with fewer than two
     /// The smallest recorded duration that at least the part `q` of [0, 1] does not exceed, to within 1/128.
     Nanoseconds quantile(double q) const;

@@ -137,8 +137,18 @@ void Profile::keep_if_spike(const Step& step, const DurationSketch& earlier) {
     const bool over_median = options_.spike.median > 0.0 && earlier.count() >= kStepsBeforeSpikes &&
                              seconds(step.length()) > options_.spike.median * seconds(median);
     if (!over_fixed && !over_median) return;
-    if (spikes_.size() == kSpikes) spikes_.pop_front();
+    if (spikes_.size() == kSpikes) forget_spike();
     spikes_.push_back({step, median, plan(step.plan)});
+}
+
+/// The oldest of the plan of which the most are kept: the many short steps of a display must not push out a decoder's.
+void Profile::forget_spike() {
+    const auto of_plan = [&](PlanId plan) {
+        return std::ranges::count(spikes_, plan, [](const Spike& spike) { return spike.step.plan; });
+    };
+    const auto oldest =
+        std::ranges::max_element(spikes_, {}, [&](const Spike& spike) { return of_plan(spike.step.plan); });
+    spikes_.erase(oldest);
 }
 
 void Profile::refresh_shares(Nanoseconds now) {
@@ -301,6 +311,7 @@ Capture Profile::capture(std::string label) const {
                             .p95 = pass.quantile(0.95),
                             .p99 = pass.quantile(0.99),
                             .max = pass.max(),
+                            .total = pass.later.total(),
                             .deviation = pass.later.deviation(),
                             .share = pass.share};
         if (const PassFacts* facts = this->facts(pass)) {

@@ -126,6 +126,7 @@ class Profile {
     /// Long enough for a few steps, or the shares of a slow decoder change with every one.
     void set_window(Nanoseconds window) { options_.window = window; }
     void set_spike_threshold(const SpikeThreshold& threshold) { options_.spike = threshold; }
+    const SpikeThreshold& spike_threshold() const { return options_.spike; }
 
     const Recorder& recorder() const { return recorder_; }
     std::string_view text(NameId id) const { return recorder_.names().text(id); }
@@ -166,6 +167,7 @@ class Profile {
     void add_to_step(const SpanRecord& span);
     void complete(Step step);
     void keep_if_spike(const Step& step, const DurationSketch& earlier);
+    void forget_spike();
     void refresh_shares(Nanoseconds now);
     void split_share(PassProfile& batch);
     void blame(const FrameTimes& frame);

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -120,6 +121,20 @@ TEST_F(ProfileTest, AFixedThresholdKeepsEveryStepOverIt) {
     for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 10'000, i % 3 == 0 ? 300 : 100);
     profile_.update(milliseconds(500));
     EXPECT_EQ(profile_.spikes().size(), 3U);
+}
+
+TEST_F(ProfileTest, AKeptStepOfARarePlanIsNotPushedOutByAFrequentOne) {
+    profile_.set_spike_threshold({.fixed = microseconds(200), .median = 0.0});
+    PlanFacts facts;
+    facts.passes = {{.name = recorder_.names().intern("rare"), .track = recorder_.names().intern("accelerator")}};
+    const PlanId rare = recorder_.plans().add(facts);
+    for (std::uint64_t i = 1; i <= 2; ++i)  // the first step of a plan is compared with nothing
+        recorder_.add(Span{"rare", "accelerator", milliseconds(i), milliseconds(i + 1), i, rare});
+    for (std::uint64_t i = 1; i <= 40; ++i) step(i, static_cast<std::int64_t>(i) * 10'000, 300);
+    profile_.update(milliseconds(500));
+    ASSERT_EQ(profile_.spikes().size(), Profile::kSpikes);
+    EXPECT_EQ(profile_.spikes().front().step.plan, rare);
+    EXPECT_EQ(profile_.spikes().back().step.execution, 40U);
 }
 
 TEST_F(ProfileTest, HandOversGapsAndTheCriticalPathOfAStep) {
@@ -246,6 +261,26 @@ TEST(Comparison, TellsAChangeFromNoise) {
     });
     EXPECT_FALSE(noise->is_significant());
     EXPECT_NEAR(noise->chance, 0.72, 0.01) << "10 / sqrt(2 * 200^2 / 100) = 0.354 standard errors";
+}
+
+TEST_F(ProfileTest, WhatRanSinceACaptureIsCountedWithoutWhatRanBefore) {
+    const auto run = [&](std::uint64_t from, std::uint64_t calls, std::int64_t least) {
+        for (std::uint64_t i = from; i < from + calls; ++i) {
+            const Nanoseconds begin = microseconds(1000 * i);
+            recorder_.add(Span{"unpack", "accelerator", begin, begin + microseconds(least + 10 * (i % 3)), i});
+        }
+        profile_.update(milliseconds(static_cast<std::int64_t>(from + calls)));
+    };
+    run(0, 1000, 500);
+    const Capture before = profile_.capture("before");
+    EXPECT_TRUE(since(before, profile_.capture("at once")).passes.empty()) << "nothing has run";
+    run(1000, 30, 100);  // ten calls each of 100, 110 and 120 us
+    const Capture after = since(before, profile_.capture("after"));
+    ASSERT_EQ(after.passes.size(), 1U);
+    EXPECT_EQ(after.passes.front().calls, 31U) << "and the first";
+    EXPECT_EQ(after.passes.front().mean, microseconds(110));
+    EXPECT_NEAR(after.passes.front().deviation, 10'000 * std::sqrt(20.0 / 29.0), 1.0);
+    EXPECT_TRUE(compare(before, after).front().is_significant());
 }
 
 TEST_F(ProfileTest, CsvHasALineAPassAndQuotesWhatNeedsIt) {
