@@ -1,7 +1,5 @@
 #include <kinetograph/engine/ui/canvas.hpp>
 
-#include <fmt/core.h>
-
 #include <cfloat>
 #include <cmath>
 
@@ -18,13 +16,7 @@ void Canvas::draw(ImFont* font, float x, float y, ImU32 color, std::string_view 
 }
 
 void Canvas::text_within(float x, float y, float width, ImU32 color, std::string_view text, Cut cut) {
-    if (width_of(text) <= width) return this->text(x, y, color, text);
-    const auto shortened = [&] {
-        return cut == Cut::End ? fmt::format("{}\u2026", text) : fmt::format("\u2026{}", text);
-    };
-    while (!text.empty() && width_of(shortened()) > width)
-        cut == Cut::End ? text.remove_suffix(1) : text.remove_prefix(1);
-    this->text(x, y, color, shortened());
+    this->text(x, y, color, elided(text, width, cut, *font(fonts_.text)));
 }
 
 }  // namespace kinetograph::ui

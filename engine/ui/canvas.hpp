@@ -1,6 +1,7 @@
 // Canvas: text and shapes at pixel positions of an ImGui draw list, in our fonts or the host's.
 #pragma once
 
+#include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/fonts.hpp>
 
 #include <imgui.h>
@@ -28,8 +29,6 @@ class Canvas {
     void large(float x, float y, ImU32 color, std::string_view text, Align align = Align::Left) {
         draw(font(fonts_.large), x, y, color, text, align);
     }
-    /// Which end of a text that is too long is replaced by an ellipsis.
-    enum class Cut : std::uint8_t { Begin, End };
     void text_within(float x, float y, float width, ImU32 color, std::string_view text, Cut cut = Cut::End);
     void box(float x, float y, float width, float height, ImU32 color, float rounding = 0.0F) {
         list_.AddRectFilled({x, y}, {x + width, y + height}, color, rounding);

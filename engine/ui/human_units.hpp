@@ -8,7 +8,7 @@
 
 namespace kinetograph::ui {
 
-/// "417 us", "16.7 ms", "1.25 s": three significant digits. Below 10 us: "4.17 us".
+/// "417 us", "16.7 ms", "1.25 s": three significant digits. Below a microsecond: "417 ns".
 std::string human_time(Nanoseconds time);
 
 /// "812 B", "3.42 MiB"

@@ -1,3 +1,4 @@
+#include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
@@ -30,8 +31,7 @@ class MemoryPanel final : public Panel {
     std::string_view name() const override { return "Memory"; }
 
     void draw(const PanelContext& context) override {
-        draw_uses(context);
-        draw_counters(context);
+        draw_figures(context);
         const auto plan = choose_plan(context);
         if (plan == nullptr) return;
         std::uint64_t arenas = 0;
@@ -39,39 +39,54 @@ class MemoryPanel final : public Panel {
         ImGui::TextUnformatted(
             fmt::format("arenas {}, {} without aliasing", human_bytes(arenas), human_bytes(plan->transient_bytes))
                 .c_str());
-        for (const profile::ArenaFacts& arena : plan->arenas) draw_arena(context, *plan, arena);
+        const float line = ImGui::GetTextLineHeightWithSpacing();
+        const float each = (ImGui::GetContentRegionAvail().y - 3 * line) /
+                               static_cast<float>(std::max<std::size_t>(plan->arenas.size(), 1)) -
+                           line;
+        for (const profile::ArenaFacts& arena : plan->arenas)
+            draw_arena(context, *plan, arena, std::max(each, 120 * context.scale));
         draw_persistent(*plan);
     }
 
   private:
-    /// What the application tells: weights, heaps and their budgets.
-    static void draw_uses(const PanelContext& context) {
+    /// In as many columns as there is room for: what the application tells (weights, heaps and their budgets), and what
+    /// is counted of devices (memory in use, a decoder's part of it, its peak and its budget).
+    static void draw_figures(const PanelContext& context) {
+        const float column = 280 * context.scale;
+        const int columns = std::max(1, static_cast<int>(ImGui::GetContentRegionAvail().x / column));
+        if (!ImGui::BeginTable("figures", columns, ImGuiTableFlags_SizingStretchSame)) return;
         for (const profile::MemoryUse& use : context.profile.memory()) {
-            const std::string text = fmt::format("{} {}: {}{}", use.device, use.what, human_bytes(use.bytes),
-                                                 use.budget > 0 ? " of " + human_bytes(use.budget) : std::string());
-            if (use.budget == 0) {
-                ImGui::TextUnformatted(text.c_str());
-                continue;
-            }
-            const float part = static_cast<float>(static_cast<double>(use.bytes) / static_cast<double>(use.budget));
-            ImGui::ProgressBar(part, {-1, 0}, text.c_str());
+            ImGui::TableNextColumn();
+            draw_use(use);
         }
+        for (const profile::CounterSample& counter : context.profile.counters()) {
+            if (context.text(counter.unit) != "MiB") continue;
+            ImGui::TableNextColumn();
+            draw_text(fmt::format("{}: {} {}", context.text(counter.device), context.text(counter.name),
+                                  human_value(counter.value, "MiB")));
+        }
+        ImGui::EndTable();
     }
 
-    /// What is counted of devices: memory in use, a decoder's part of it, its peak and its budget.
-    static void draw_counters(const PanelContext& context) {
-        for (const profile::CounterSample& counter : context.profile.counters())
-            if (context.text(counter.unit) == "MiB")
-                ImGui::TextUnformatted(fmt::format("{}: {} {}", context.text(counter.device),
-                                                   context.text(counter.name), human_value(counter.value, "MiB"))
-                                           .c_str());
+    static void draw_use(const profile::MemoryUse& use) {
+        const std::string text = fmt::format("{} {}: {}", use.device, use.what, human_bytes(use.bytes));
+        if (use.budget == 0) return draw_text(text);
+        const float part = static_cast<float>(static_cast<double>(use.bytes) / static_cast<double>(use.budget));
+        ImGui::ProgressBar(part, {-1, 0}, fmt::format("{} of {}", text, human_bytes(use.budget)).c_str());
+    }
+
+    static void draw_text(const std::string& text) {
+        ImGui::TextUnformatted(elided(text, ImGui::GetContentRegionAvail().x).c_str());
+        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", text.c_str());
     }
 
     /// Passes from left to right, bytes from top to bottom: what lies on one level at different times is aliased.
-    static void draw_arena(const PanelContext& context, const PlanFacts& plan, const profile::ArenaFacts& arena) {
-        ImGui::TextDisabled("%s, %s", arena.domain.c_str(), human_bytes(arena.bytes).c_str());
+    static void draw_arena(const PanelContext& context, const PlanFacts& plan, const profile::ArenaFacts& arena,
+                           float height) {
+        ImGui::TextDisabled("%s, %s: passes from left to right, bytes from top to bottom", arena.domain.c_str(),
+                            human_bytes(arena.bytes).c_str());
         const ImVec2 at = ImGui::GetCursorScreenPos();
-        const ImVec2 size{std::max(ImGui::GetContentRegionAvail().x, 40.0F), 120 * context.scale};
+        const ImVec2 size{std::max(ImGui::GetContentRegionAvail().x, 40.0F), height};
         ImGui::InvisibleButton(arena.domain.c_str(), size);
         ImDrawList& list = *ImGui::GetWindowDrawList();
         list.AddRectFilled(at, {at.x + size.x, at.y + size.y}, theme::kRaised);
@@ -80,6 +95,7 @@ class MemoryPanel final : public Panel {
             return at.y + size.y * static_cast<float>(static_cast<double>(bytes) / static_cast<double>(arena.bytes));
         };
         const ImVec2 mouse = ImGui::GetIO().MousePos;
+        const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
         for (std::size_t i = 0; i < plan.resources.size(); ++i) {
             const ResourceFacts& resource = plan.resources[i];
             if (!is_in(resource, arena)) continue;
@@ -88,6 +104,8 @@ class MemoryPanel final : public Panel {
                               y_of(resource.offset + resource.bytes)};
             list.AddRectFilled(low, high, color_of(i));
             list.AddRect(low, high, theme::kGroundSolid);
+            draw_name(list, resource.name, low, high);
+            if (is_of(plan, i, selected)) list.AddRect(low, high, theme::kSelected, 0.0F, 0, 2.0F);
             if (!ImGui::IsItemHovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y)
                 continue;
             list.AddRect(low, high, theme::kText);
@@ -100,14 +118,23 @@ class MemoryPanel final : public Panel {
                             context.text(made_by.name), context.text(plan.passes[resource.last_pass].name))
                     .c_str());
         }
-        mark_selected(context, plan, at, size, pass);
-    }
-
-    static void mark_selected(const PanelContext& context, const PlanFacts& plan, ImVec2 at, ImVec2 size, float pass) {
-        const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
         if (selected == profile::kNone) return;
         const float x = at.x + pass * static_cast<float>(selected);
-        ImGui::GetWindowDrawList()->AddRect({x, at.y}, {x + std::max(pass, 2.0F), at.y + size.y}, theme::kAccent);
+        list.AddRect({x, at.y}, {x + std::max(pass, 2.0F), at.y + size.y}, theme::kSelected);
+    }
+
+    static void draw_name(ImDrawList& list, const std::string& name, ImVec2 low, ImVec2 high) {
+        const float line = ImGui::GetTextLineHeight();
+        if (high.y - low.y < line || high.x - low.x < 40) return;
+        list.AddText({low.x + 4, (low.y + high.y - line) / 2}, theme::kGroundSolid,
+                     elided(name, high.x - low.x - 8, Cut::Begin).c_str());
+    }
+
+    /// Whether that pass takes the resource from another, or makes it for one.
+    static bool is_of(const PlanFacts& plan, std::size_t resource, std::uint32_t pass) {
+        return pass != profile::kNone && std::ranges::any_of(plan.dependencies, [&](const profile::Dependency& each) {
+                   return each.resource == resource && (each.from == pass || each.to == pass);
+               });
     }
 
     static void draw_persistent(const PlanFacts& plan) {

@@ -1,3 +1,4 @@
+#include <kinetograph/engine/ui/cells.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plot.hpp>
@@ -6,6 +7,7 @@
 #include <fmt/core.h>
 #include <imgui.h>
 
+#include <algorithm>
 #include <array>
 
 namespace kinetograph::ui {
@@ -58,31 +60,38 @@ class PacingPanel final : public Panel {
         for (std::size_t i = 1; i < pacing.newest.size(); ++i)
             intervals.push_back(static_cast<float>((pacing.newest[i].shown - pacing.newest[i - 1].shown).count()));
         const Nanoseconds median = pacing.intervals.quantile(0.5);
-        plot_bars(fmt::format("frame times; line: median {}", human_time(median)).c_str(), intervals,
-                  {.height = 64 * context.scale, .line = static_cast<float>(median.count()), .tip = [&](std::size_t i) {
-                       const FrameTimes& frame = pacing.newest[i + 1];
-                       return fmt::format(
-                           "frame {}{}\n{} after the one before\ndecode {}, queue {}, present {}", frame.index,
-                           frame.late ? ", late" : "", human_time(Nanoseconds(static_cast<std::int64_t>(intervals[i]))),
-                           human_time(frame.decode), human_time(frame.queued), human_time(frame.present));
-                   }});
+        const float longest = intervals.empty() ? 0.0F : std::ranges::max(intervals);
+        plot_bars(fmt::format("newest {} frame times, to {}; line: median {}; red: late", intervals.size(),
+                              human_time(Nanoseconds(static_cast<std::int64_t>(longest))), human_time(median))
+                      .c_str(),
+                  intervals,
+                  {.height = 64 * context.scale,
+                   .line = static_cast<float>(median.count()),
+                   .tip =
+                       [&](std::size_t i) {
+                           const FrameTimes& frame = pacing.newest[i + 1];
+                           return fmt::format("frame {}{}\n{} after the one before\ndecode {}, queue {}, present {}",
+                                              frame.index, frame.late ? ", late" : "",
+                                              human_time(Nanoseconds(static_cast<std::int64_t>(intervals[i]))),
+                                              human_time(frame.decode), human_time(frame.queued),
+                                              human_time(frame.present));
+                       },
+                   .color_of = [&](std::size_t i) { return pacing.newest[i + 1].late ? theme::kBad : theme::kGood; }});
     }
 
     static void draw_parts(const Pacing& pacing) {
         if (!ImGui::BeginTable("parts", 6, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp)) return;
-        for (const char* title : {"", "mean", "p50", "p95", "p99", "max"}) ImGui::TableSetupColumn(title);
-        ImGui::TableHeadersRow();
+        draw_titles({"part", "mean", "p50", "p95", "p99", "max"});
         for (const Part& part : kParts) {
             const DurationSketch& sketch = pacing.*part.sketch;
+            if (sketch.max() == Nanoseconds{}) continue;  // nothing tells it
             ImGui::TableNextRow();
             ImGui::TableNextColumn();
             ImGui::TextUnformatted(part.name);
             if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", part.meaning);
             for (const Nanoseconds time :
-                 {sketch.mean(), sketch.quantile(0.5), sketch.quantile(0.95), sketch.quantile(0.99), sketch.max()}) {
-                ImGui::TableNextColumn();
-                ImGui::TextUnformatted(sketch.max() > Nanoseconds{} ? human_time(time).c_str() : "\u2013");
-            }
+                 {sketch.mean(), sketch.quantile(0.5), sketch.quantile(0.95), sketch.quantile(0.99), sketch.max()})
+                next_number(human_time(time));
         }
         ImGui::EndTable();
     }

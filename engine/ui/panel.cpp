@@ -81,13 +81,17 @@ std::vector<std::string_view> PanelHost::names() const {
 }
 
 void PanelHost::arrange(float x, float y, float width, float height) {
-    x_ = x;
-    y_ = y;
+    place_ = {x, y, width, height};
     bar_placed_ = true;
+    place_shown();
+}
+
+void PanelHost::place_shown() {
     std::vector<Entry*> shown;
     for (Entry& entry : entries_)
         if (entry.shown) shown.push_back(&entry);
     const std::size_t rows = (shown.size() + 1) / 2;
+    const auto [x, y, width, height] = place_;
     const float top = y + kBarHeight + kGap,
                 row = (height - kBarHeight - kGap) / static_cast<float>(std::max<std::size_t>(rows, 1));
     for (std::size_t i = 0; i < shown.size(); ++i) {
@@ -103,7 +107,7 @@ void PanelHost::arrange(float x, float y, float width, float height) {
 }
 
 void PanelHost::draw_bar(const PanelContext& context) {
-    if (bar_placed_) ImGui::SetNextWindowPos({x_, y_});
+    if (bar_placed_) ImGui::SetNextWindowPos({place_.x, place_.y});
     bar_placed_ = false;
     if (ImGui::Begin("Profiler", nullptr, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar)) {
         for (Entry& entry : entries_) {
@@ -112,6 +116,11 @@ void PanelHost::draw_bar(const PanelContext& context) {
         }
         ImGui::Checkbox("Freeze", &frozen_);
         if (ImGui::IsItemHovered()) ImGui::SetTooltip("Nothing new is taken over: what is on the screen stays");
+        if (place_.width > 0.0F) {
+            ImGui::SameLine();
+            if (ImGui::SmallButton("Arrange")) place_shown();
+            if (ImGui::IsItemHovered()) ImGui::SetTooltip("The panels that are shown fill the picture");
+        }
         ImGui::TextUnformatted(counters_text(context).c_str());
     }
     ImGui::End();

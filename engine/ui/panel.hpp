@@ -23,7 +23,7 @@ struct Selection {
 };
 
 struct PanelContext {
-    const profile::Profile& profile;
+    profile::Profile& profile;  ///< to be read, but for what a user sets: the threshold of spikes
     Selection& selection;
     Nanoseconds now;     ///< host axis; does not advance while the host is frozen
     float scale = 1.0F;  ///< of distances
@@ -53,7 +53,8 @@ class PanelHost {
     bool is_shown(std::string_view name) const;
     std::vector<std::string_view> names() const;
 
-    /// With the next picture the panels that are shown fill this rectangle of pixels, in two columns.
+    /// With the next picture the panels that are shown fill this rectangle of pixels, in two columns. The bar's button
+    /// does the same with the rectangle that was given last.
     void arrange(float x, float y, float width, float height);
     /// Shown windows, and a bar with their names and the newest value of every counter. `profile` is updated here,
     /// unless the user has frozen it.
@@ -69,14 +70,18 @@ class PanelHost {
         bool placed = false;  ///< its window takes the rectangle below with the next picture
         float x = 0, y = 0, width = 0, height = 0;
     };
+    struct Rectangle {
+        float x = 16, y = 16, width = 0, height = 0;
+    };
     Entry* find(std::string_view name);
+    void place_shown();
     void draw_bar(const PanelContext& context);
 
     std::vector<Entry> entries_;
     Selection selection_;
     bool frozen_ = false;
     Nanoseconds now_{};
-    float x_ = 16, y_ = 16;  // of the bar
+    Rectangle place_;  // as arranged last; the bar is in its corner
     bool bar_placed_ = true;
 };
 

@@ -1,5 +1,8 @@
+#include <kinetograph/engine/ui/cells.hpp>
+#include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
+#include <kinetograph/engine/ui/plan_choice.hpp>
 #include <kinetograph/engine/ui/plot.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
@@ -19,18 +22,18 @@ using profile::PassRates;
 struct Row {
     const PassProfile* pass = nullptr;
     PassRates rates;
-    Nanoseconds p50{}, p95{}, p99{};
+    double share = 0.0;
+    Nanoseconds last{}, p50{}, p95{}, p99{};
+    std::string kernel{};  ///< what runs it; empty: its plan does not say
 };
 
-std::string per_second(double value, double unit) {
-    return value > 0.0 ? fmt::format("{:.2f}", value / unit) : "\u2013";
-}
-std::string percent(double part) { return part > 0.0 ? fmt::format("{:.1f}%", 100.0 * part) : "\u2013"; }
+std::string per_second(double value, double unit) { return value > 0.0 ? fmt::format("{:.2f}", value / unit) : "-"; }
+std::string percent(double part) { return part > 0.0 ? fmt::format("{:.1f}%", 100.0 * part) : "-"; }
 
 struct Column {
     const char* title;
     const char* meaning;
-    double (*key)(const Row&);  ///< null: by name
+    double (*key)(const Row&);  ///< null: by name, or by kernel
     std::string (*text)(const Row&);
     bool of_ceiling = false;  ///< compares with the device's measured rates
 };
@@ -40,9 +43,9 @@ double count(Nanoseconds time) { return static_cast<double>(time.count()); }
 constexpr std::array kColumns{
     Column{"pass", "its name, with its lane's colour", nullptr, nullptr},
     Column{"share", "of the time in which anything ran; passes that overlap share it",
-           [](const Row& row) { return row.pass->share; }, [](const Row& row) { return percent(row.pass->share); }},
-    Column{"last", "the newest call", [](const Row& row) { return count(row.pass->last); },
-           [](const Row& row) { return human_time(row.pass->last); }},
+           [](const Row& row) { return row.share; }, [](const Row& row) { return percent(row.share); }},
+    Column{"last", "the newest call", [](const Row& row) { return count(row.last); },
+           [](const Row& row) { return human_time(row.last); }},
     Column{"p50", "the median of all calls but the first", [](const Row& row) { return count(row.p50); },
            [](const Row& row) { return human_time(row.p50); }},
     Column{"p99", "99 of 100 calls are no longer", [](const Row& row) { return count(row.p99); },
@@ -69,6 +72,8 @@ constexpr std::array kColumns{
            [](const Row& row) { return human_time(row.pass->first); }},
     Column{"calls", "since the start", [](const Row& row) { return static_cast<double>(row.pass->calls); },
            [](const Row& row) { return fmt::format("{}", row.pass->calls); }},
+    Column{"kernel", "what runs it; the reason is under the pointer and, of the selected pass, below", nullptr,
+           [](const Row& row) { return row.kernel; }},
 };
 
 class PassesPanel final : public Panel {
@@ -80,14 +85,16 @@ class PassesPanel final : public Panel {
         filter_.Draw("filter", 200 * context.scale);
         ImGui::SameLine();
         ImGui::TextDisabled("%zu of %zu passes", rows_.size(), context.profile.passes().size());
+        draw_steps(context);
         const PassProfile* selected = context.profile.find(context.selection.pass, context.selection.track);
-        const float below = selected != nullptr ? 150 * context.scale : 0.0F;
+        const float below =
+            selected != nullptr ? 5 * ImGui::GetTextLineHeightWithSpacing() + (kPlot + 8) * context.scale : 0.0F;
         draw_table(context, ImGui::GetContentRegionAvail().y - below);
         if (selected != nullptr) draw_selected(context, *selected);
     }
 
   private:
-    static constexpr float kNameWidth = 230.0F;
+    static constexpr float kNameWidth = 250.0F, kKernelWidth = 130.0F, kPlot = 56.0F;
     static constexpr Nanoseconds kRefresh = std::chrono::milliseconds(250);  // faster is unreadable
 
     /// The rows point into the profile's passes, which move when there are more of them.
@@ -95,6 +102,9 @@ class PassesPanel final : public Panel {
         const auto& passes = context.profile.passes();
         const bool is_due =
             context.now - refreshed_ >= kRefresh || passes.data() != passes_ || refreshed_ == Nanoseconds{};
+        const bool is_clicked =
+            ImGui::IsMouseDown(ImGuiMouseButton_Left) || ImGui::IsMouseReleased(ImGuiMouseButton_Left);
+        if (is_clicked && passes.data() == passes_) return;  // rows stay under the pointer until a click is over
         if (!is_due && std::string_view(filter_.InputBuf) == filtered_by_ && !resort_) return;
         refreshed_ = context.now;
         passes_ = passes.data();
@@ -103,16 +113,31 @@ class PassesPanel final : public Panel {
         for (const PassProfile& pass : passes) {
             const std::string_view name = context.text(pass.name);
             if (!filter_.PassFilter(name.data(), name.data() + name.size())) continue;
-            rows_.push_back(
-                {&pass, context.profile.rates(pass), pass.quantile(0.5), pass.quantile(0.95), pass.quantile(0.99)});
+            const profile::PassFacts* facts = context.profile.facts(pass);
+            rows_.push_back({&pass, context.profile.rates(pass), pass.share, pass.last, pass.quantile(0.5),
+                             pass.quantile(0.95), pass.quantile(0.99),
+                             facts != nullptr ? facts->kernel : std::string()});
         }
         resort_ = false;
         const Column& column = kColumns[sorted_by_];
         std::ranges::stable_sort(rows_, [&](const Row& a, const Row& b) {
             const Row &less = ascending_ ? a : b, &more = ascending_ ? b : a;
-            if (column.key == nullptr) return context.text(less.pass->name) < context.text(more.pass->name);
-            return column.key(less) < column.key(more);
+            if (column.key != nullptr) return column.key(less) < column.key(more);
+            if (column.text != nullptr) return column.text(less) < column.text(more);
+            return context.text(less.pass->name) < context.text(more.pass->name);
         });
+    }
+
+    /// The first step, which may load kernels, and the later ones: of the selected pass's plan, or of the largest.
+    static void draw_steps(const PanelContext& context) {
+        const profile::PlanSteps* chosen = choose_steps(context);
+        if (chosen == nullptr) return;
+        std::string text = fmt::format("steps of plan {}: the first {}", chosen->plan, human_time(chosen->first));
+        if (const auto& later = chosen->later; later.count() > 0)
+            text += fmt::format("; {} later ones: median {}, p95 {}, p99 {}, max {}", later.count(),
+                                human_time(later.quantile(0.5)), human_time(later.quantile(0.95)),
+                                human_time(later.quantile(0.99)), human_time(later.max()));
+        ImGui::TextUnformatted(elided(text, ImGui::GetContentRegionAvail().x).c_str());
     }
 
     void draw_table(const PanelContext& context, float height) {
@@ -126,7 +151,9 @@ class PassesPanel final : public Panel {
             ImGui::TableSetupColumn(kColumns[i].title,
                                     (i == 1 ? ImGuiTableColumnFlags_DefaultSort : 0) |
                                         (i > 0 ? ImGuiTableColumnFlags_PreferSortDescending : 0),
-                                    i == 0 ? kNameWidth * context.scale : 0.0F);
+                                    context.scale * (i == 0                       ? kNameWidth
+                                                     : kColumns[i].key == nullptr ? kKernelWidth
+                                                                                  : 0.0F));
         draw_headers(context);
         ImGuiListClipper clipper;
         clipper.Begin(static_cast<int>(rows_.size()));
@@ -177,9 +204,12 @@ class PassesPanel final : public Panel {
         ImGui::GetWindowDrawList()->AddRectFilled(
             {at.x, at.y + line * 0.25F}, {at.x + line * 0.5F, at.y + line * 0.75F}, theme::track_color(track), 2.0F);
         ImGui::SameLine(line * 0.8F);
-        ImGui::TextUnformatted(name.data(), name.data() + name.size());
-        for (std::size_t i = 1; i < kColumns.size(); ++i)
-            if (ImGui::TableSetColumnIndex(static_cast<int>(i))) ImGui::TextUnformatted(kColumns[i].text(row).c_str());
+        ImGui::TextUnformatted(elided(name, ImGui::GetContentRegionAvail().x, Cut::Begin).c_str());
+        for (std::size_t i = 1; i < kColumns.size(); ++i) {
+            if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
+            const std::string text = kColumns[i].text(row);
+            kColumns[i].key != nullptr ? draw_number(text) : ImGui::TextUnformatted(text.c_str());
+        }
     }
 
     static void draw_tip(const PanelContext& context, const PassProfile& pass) {
@@ -193,31 +223,61 @@ class PassesPanel final : public Panel {
 
     static void draw_selected(const PanelContext& context, const PassProfile& pass) {
         const profile::PassFacts* facts = context.profile.facts(pass);
-        const std::string_view name = context.text(pass.name);
-        ImGui::Text("%.*s", static_cast<int>(name.size()), name.data());
-        if (facts != nullptr && !facts->kernel.empty()) {
-            ImGui::SameLine();
-            ImGui::TextDisabled("%s: %s", facts->kernel.c_str(), facts->reason.c_str());
-        }
+        const float width = ImGui::GetContentRegionAvail().x;
+        ImGui::Spacing();
+        ImGui::TextColored(
+            ImColor(theme::track_color(context.text(pass.track))), "%s",
+            elided(fmt::format("{} on {}", context.text(pass.name), context.text(pass.track)), width).c_str());
+        const std::string kernel = facts == nullptr || facts->kernel.empty()
+                                       ? std::string("its plan does not say what runs it")
+                                       : fmt::format("{}: {}", facts->kernel, facts->reason);
+        ImGui::TextUnformatted(elided(kernel, width).c_str());
+        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", kernel.c_str());
+        const float half = (width - ImGui::GetStyle().ItemSpacing.x) / 2;
+        draw_history(pass, half, kPlot * context.scale);
+        ImGui::SameLine();
+        draw_histogram(pass, half, kPlot * context.scale);
+    }
+
+    static void draw_history(const PassProfile& pass, float width, float height) {
         std::vector<float> history;
-        for (std::size_t i = 0; i < pass.history.size(); ++i)
+        Nanoseconds longest{};
+        for (std::size_t i = 0; i < pass.history.size(); ++i) {
             history.push_back(static_cast<float>(pass.history[i].count()));
-        plot_bars(fmt::format("last {} calls; line: median {}", history.size(), human_time(pass.quantile(0.5))).c_str(),
+            longest = std::max(longest, pass.history[i]);
+        }
+        const Nanoseconds median = pass.quantile(0.5);
+        plot_bars(fmt::format("newest {} calls, to {}; line: median {}", history.size(), human_time(longest),
+                              human_time(median))
+                      .c_str(),
                   history,
-                  {.height = 52 * context.scale,
-                   .line = static_cast<float>(pass.quantile(0.5).count()),
+                  {.width = width,
+                   .height = height,
+                   .line = static_cast<float>(median.count()),
+                   .least = "oldest",
+                   .most = "newest",
                    .tip = [&](std::size_t i) { return human_time(pass.history[i]); }});
+    }
+
+    /// Of all calls but the first.
+    static void draw_histogram(const PassProfile& pass, float width, float height) {
         constexpr std::size_t kBins = 64;
         std::vector<float> bins;
         for (const std::uint32_t bin : pass.later.histogram(kBins)) bins.push_back(static_cast<float>(bin));
         const Nanoseconds low = pass.later.min(), range = pass.later.max() - low;
-        plot_bars(fmt::format("{} to {}, {} calls", human_time(low), human_time(pass.later.max()), pass.later.count())
-                      .c_str(),
-                  bins, {.height = 52 * context.scale, .color = theme::kGood, .tip = [&](std::size_t i) {
-                             return fmt::format("{} calls of about {}", bins[i],
-                                                human_time(low + range * static_cast<std::int64_t>(i) /
-                                                                     static_cast<std::int64_t>(kBins)));
-                         }});
+        const auto edge = [&](std::size_t bin) {
+            return human_time(low + range * static_cast<std::int64_t>(bin) / static_cast<std::int64_t>(kBins));
+        };
+        plot_bars(
+            fmt::format("histogram of {} calls, without the first of {}", pass.later.count(), human_time(pass.first))
+                .c_str(),
+            bins,
+            {.width = width,
+             .height = height,
+             .color = theme::kGood,
+             .least = human_time(low),
+             .most = human_time(pass.later.max()),
+             .tip = [&](std::size_t i) { return fmt::format("{} calls of {} to {}", bins[i], edge(i), edge(i + 1)); }});
     }
 
     ImGuiTextFilter filter_;

@@ -35,4 +35,17 @@ std::shared_ptr<const profile::PlanFacts> choose_plan(const PanelContext& contex
     return chosen;
 }
 
+const profile::PlanSteps* choose_steps(const PanelContext& context) {
+    const profile::PlanSteps* chosen = nullptr;
+    std::size_t most = 0;
+    for (const profile::PlanSteps& steps : context.profile.steps()) {
+        if (steps.plan == context.selection.plan) return &steps;
+        const auto plan = context.profile.plan(steps.plan);
+        if (plan == nullptr || plan->passes.size() <= most) continue;
+        chosen = &steps;
+        most = plan->passes.size();
+    }
+    return chosen;
+}
+
 }  // namespace kinetograph::ui

@@ -10,14 +10,16 @@
 namespace kinetograph::ui {
 
 struct PlotOptions {
-    float height = 60.0F;  ///< pixels; as wide as the window
+    float width = 0.0F;    ///< pixels; 0: as wide as the window
+    float height = 60.0F;  ///< pixels, of the bars
     float line = -1.0F;    ///< a level to mark: a median, a budget; negative: none
     ImU32 color = IM_COL32(255, 160, 82, 255);
+    std::string least{}, most{};                    ///< of the axis below the bars, at its ends; empty: no axis
     std::function<std::string(std::size_t)> tip{};  ///< of value i
+    std::function<ImU32(std::size_t)> color_of{};   ///< of value i; empty: `color`
 };
 
-/// From 0 to the largest of the values and the line. `label` is drawn over the upper left corner. No values: an empty
-/// frame.
+/// From 0 to the largest of the values and the line, with `label` in a line above. No values: an empty frame.
 void plot_bars(const char* label, std::span<const float> values, const PlotOptions& options = {});
 
 }  // namespace kinetograph::ui

@@ -137,7 +137,7 @@ void ProfilerOverlay::draw_timeline(Canvas& canvas, Cursor& cursor, Nanoseconds 
     if (pointed_at.empty())
         canvas.text(left, head, theme::kMuted, fmt::format("-{:.0f} ms", milliseconds(options.timeline)));
     else
-        canvas.text_within(left, head, width - canvas.px(40), theme::kText, pointed_at, Canvas::Cut::Begin);
+        canvas.text_within(left, head, width - canvas.px(40), theme::kText, pointed_at, Cut::Begin);
     cursor.y += canvas.px(7);
 }
 
@@ -169,8 +169,7 @@ void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOp
         canvas.box(bar_left, bar_top, std::max(1.0F, bars * static_cast<float>(pass.share)), canvas.px(5), color,
                    canvas.px(2));
         canvas.box(cursor.left, cursor.y + canvas.px(4), canvas.px(7), canvas.px(7), color, canvas.px(2));
-        canvas.text_within(cursor.left + canvas.px(14), cursor.y, name_width, theme::kText, pass.name,
-                           Canvas::Cut::Begin);
+        canvas.text_within(cursor.left + canvas.px(14), cursor.y, name_width, theme::kText, pass.name, Cut::Begin);
         canvas.text(last_right, cursor.y, theme::kText, human_time(pass.last), Align::Right);
         canvas.text(average_right, cursor.y, theme::kText, human_time(pass.average), Align::Right);
         canvas.text(max_right, cursor.y, theme::kText, human_time(pass.max), Align::Right);

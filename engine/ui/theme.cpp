@@ -34,7 +34,7 @@ void apply(ImGuiStyle& style, float scale) {
     style.WindowBorderSize = style.FrameBorderSize = 0.0F;
     style.ScaleAllSizes(scale);
     const auto set = [&](ImGuiCol which, ImU32 color) { style.Colors[which] = ImColor(color); };
-    set(ImGuiCol_WindowBg, kGround);
+    set(ImGuiCol_WindowBg, IM_COL32(16, 18, 23, 248));  // tables are read over moving pictures
     set(ImGuiCol_PopupBg, kGroundSolid);
     set(ImGuiCol_Text, kText);
     set(ImGuiCol_TextDisabled, kMuted);

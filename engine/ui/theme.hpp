@@ -16,6 +16,7 @@ inline constexpr ImU32 kMuted = IM_COL32(148, 156, 170, 255);
 inline constexpr ImU32 kAccent = IM_COL32(255, 176, 84, 255);
 inline constexpr ImU32 kGood = IM_COL32(126, 211, 150, 255);
 inline constexpr ImU32 kBad = IM_COL32(255, 118, 108, 255);
+inline constexpr ImU32 kSelected = IM_COL32(255, 255, 255, 255);  ///< no lane's colour: what was clicked
 
 inline constexpr float kPadding = 14.0F;  ///< pixels at scale 1, as are all distances
 inline constexpr float kRounding = 8.0F;

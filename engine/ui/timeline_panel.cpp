@@ -1,11 +1,14 @@
+#include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
+#include <kinetograph/engine/ui/plan_choice.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -24,7 +27,12 @@ struct StepMarks {
     std::vector<profile::IdleGap> gaps;
 };
 
-float width_of(std::string_view text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x; }
+/// A step in the picture.
+struct ShownStep {
+    const Step* step = nullptr;
+    std::shared_ptr<const profile::PlanFacts> plan;
+    const StepMarks* marks = nullptr;  ///< null: too short to be marked
+};
 
 class TimelinePanel final : public Panel {
   public:
@@ -32,33 +40,31 @@ class TimelinePanel final : public Panel {
 
     void draw(const PanelContext& context) override {
         take_spike(context);
+        if (std::exchange(wants_step_, false)) show_newest_step(context);
         order_tracks(context);
         if (tracks_.empty()) return ImGui::TextDisabled("nothing has run yet");
         if (follows_) end_ = newest_;
         draw_head(context);
         const ImVec2 at = ImGui::GetCursorScreenPos(), available = ImGui::GetContentRegionAvail();
-        area_ = {at.x + kLabels * context.scale, at.y, std::max(available.x - kLabels * context.scale, 40.0F),
-                 std::max(available.y, 60.0F)};
-        row_ = std::min(28.0F * context.scale, (area_.height - 20 * context.scale) /
-                                                   static_cast<float>(std::max<std::size_t>(tracks_.size(), 1)));
+        lay_out(at, available, context.scale);
         ImGui::InvisibleButton("spans", {available.x, area_.height});
         handle_input();
         ImDrawList& list = *ImGui::GetWindowDrawList();
         list.PushClipRect(at, {at.x + available.x, at.y + area_.height}, true);
         pointed_at_ = nullptr;
         gap_.reset();
+        find_steps(context);
         draw_axis(list);
-        draw_frames(context, list);
-        for (std::size_t i = 0; i < tracks_.size(); ++i) draw_track(context, list, i);
+        for (std::size_t i = 0; i < tracks_.size(); ++i) draw_label(context, list, i);
         list.PushClipRect({area_.x, area_.y}, {area_.x + area_.width, area_.y + area_.height}, true);
-        draw_steps(context, list);
+        draw_frames(context, list);
+        draw_steps(list);
+        for (std::size_t i = 0; i < tracks_.size(); ++i) draw_track(context, list, i);
+        for (const ShownStep& shown : steps_)
+            if (shown.marks != nullptr) draw_marks(context, list, shown);
         list.PopClipRect();
         list.PopClipRect();
-        if (pointed_at_ != nullptr)
-            explain(context, *pointed_at_);
-        else if (gap_)
-            ImGui::SetTooltip("%s idle for %s\n%s", std::string(context.text(gap_->track)).c_str(),
-                              human_time(gap_->end - gap_->begin).c_str(), gap_->reason.c_str());
+        explain_pointed(context);
         if (was_clicked_) select(context, pointed_at_);
         was_clicked_ = false;
     }
@@ -67,9 +73,11 @@ class TimelinePanel final : public Panel {
     struct Area {
         float x = 0, y = 0, width = 1, height = 1;
     };
-    static constexpr float kLabels = 96.0F;
+    static constexpr float kLabels = 96.0F, kTallestRow = 64.0F;
+    static constexpr float kRoomForArcs = 36.0F;  // a row at least as tall has curves above its spans
+    static constexpr float kMarkedStep = 24.0F, kLabelledGap = 40.0F, kElidedGap = 100.0F;  // pixels at least
     static constexpr Nanoseconds kShortest = std::chrono::microseconds(1), kLongest = std::chrono::seconds(10);
-    static constexpr std::size_t kMarkedSteps = 64;
+    static constexpr std::size_t kMarkedSteps = 64, kStepRows = 2;
 
     /// A step that was chosen among the kept ones: its spans may be gone from the profile.
     void take_spike(const PanelContext& context) {
@@ -86,8 +94,25 @@ class TimelinePanel final : public Panel {
             }
             track->spans.push_back(span);
         }
-        span_ = std::clamp(spike_->step.length() * 11 / 10, kShortest, kLongest);
-        end_ = spike_->step.end + spike_->step.length() / 20;
+        show_step(spike_->step);
+    }
+
+    void show_step(const Step& step) {
+        span_ = std::clamp(step.length() * 11 / 10, kShortest, kLongest);
+        end_ = step.end + step.length() / 20;
+    }
+
+    /// The newest whose passes were timed.
+    void show_newest_step(const PanelContext& context) {
+        const profile::PlanSteps* steps = choose_steps(context);
+        if (steps == nullptr) return;
+        const Step* newest = &steps->newest.back();
+        for (const Step& step : steps->newest)
+            if (step.spans.size() > 1) newest = &step;
+        context.selection.spike = spike_ = nullptr;
+        spike_tracks_.clear();
+        follows_ = false;
+        show_step(*newest);
     }
 
     void order_tracks(const PanelContext& context) {
@@ -102,25 +127,49 @@ class TimelinePanel final : public Panel {
                                  [&](const Track* track) { return theme::track_rank(context.text(track->name)); });
     }
 
+    /// The axis on top, a row for every lane, and below rows of steps and of frames.
+    void lay_out(ImVec2 at, ImVec2 available, float scale) {
+        const float line = ImGui::GetTextLineHeight();
+        area_ = {at.x + kLabels * scale, at.y, std::max(available.x - kLabels * scale, 40.0F),
+                 std::max(available.y, 60.0F)};
+        lanes_ = area_.y + line + 4;
+        const float foot = area_.y + area_.height - static_cast<float>(kStepRows + 1) * (line + 2) - 12;
+        row_ = std::clamp((foot - lanes_) / static_cast<float>(tracks_.size()), 8.0F, kTallestRow * scale);
+        foot_ = std::min(lanes_ + row_ * static_cast<float>(tracks_.size()) + 6, std::max(foot, lanes_));
+    }
+
+    static bool is_pressed(char key) {
+        return ImGui::IsWindowHovered() && !ImGui::GetIO().WantTextInput && ImGui::IsKeyPressed(key, false);
+    }
+
     void draw_head(const PanelContext& context) {
-        if (ImGui::SmallButton(follows_ ? "following" : "follow (F)") ||
-            (ImGui::IsWindowHovered() && !ImGui::GetIO().WantTextInput && ImGui::IsKeyPressed('F', false))) {
+        if (ImGui::SmallButton(follows_ ? "following" : "follow (F)") || is_pressed('F')) {
             follows_ = true;
             context.selection.spike = nullptr;
         }
+        ImGui::SameLine();
+        wants_step_ = ImGui::SmallButton("one step (S)") || is_pressed('S');
+        if (ImGui::IsItemHovered()) ImGui::SetTooltip("the newest complete step, as wide as the panel");
         ImGui::SameLine();
         if (spike_ != nullptr) {
             ImGui::TextColored(ImColor(theme::kBad), "step %llu, kept",
                                static_cast<unsigned long long>(spike_->step.execution));
             ImGui::SameLine();
         }
-        ImGui::TextDisabled("%s; wheel zooms, drag pans", human_time(span_).c_str());
-        for (const profile::TrackClock& clock : context.profile.recorder().clocks()) {
-            const std::string_view track = context.text(clock.track);
-            ImGui::SameLine();
-            ImGui::TextDisabled("%.*s +-%s", static_cast<int>(track.size()), track.data(),
-                                human_time(clock.error).c_str());
-        }
+        ImGui::TextUnformatted(fmt::format("{} shown", human_time(span_)).c_str());
+        ImGui::SameLine();
+        const std::string clocks = "wheel zooms, drag pans" + clocks_text(context);
+        ImGui::TextDisabled("%s", elided(clocks, ImGui::GetContentRegionAvail().x).c_str());
+        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", clocks.c_str());
+    }
+
+    /// How far off a time on the common axis may be.
+    static std::string clocks_text(const PanelContext& context) {
+        std::string text;
+        for (const profile::TrackClock& clock : context.profile.recorder().clocks())
+            text += fmt::format("{}{} \u00b1{}", text.empty() ? "; clocks: " : ", ", context.text(clock.track),
+                                human_time(clock.error));
+        return text;
     }
 
     void handle_input() {
@@ -144,13 +193,23 @@ class TimelinePanel final : public Panel {
     }
 
     Nanoseconds begin() const { return end_ - span_; }
+    float right() const { return area_.x + area_.width; }
     float x_of(Nanoseconds time) const {
         const double along = static_cast<double>((time - begin()).count()) / static_cast<double>(span_.count());
         return area_.x + area_.width * static_cast<float>(std::clamp(along, -1.0, 2.0));
     }
-    float y_of(std::size_t track) const { return area_.y + 18.0F + static_cast<float>(track) * row_; }
+    /// Of a track's spans: the curves of a selected pass are above them, the critical path is below.
+    float top_of(std::size_t track) const {
+        return lanes_ + static_cast<float>(track) * row_ + (row_ >= kRoomForArcs ? 12.0F : 1.0F);
+    }
+    float bottom_of(std::size_t track) const { return lanes_ + static_cast<float>(track + 1) * row_ - 5; }
     std::size_t row_of(profile::NameId track) const {
         return static_cast<std::size_t>(std::ranges::find(tracks_, track, &Track::name) - tracks_.begin());
+    }
+    bool is_pointed(float left, float top, float to_right, float bottom) const {
+        const ImVec2 mouse = ImGui::GetIO().MousePos;
+        return ImGui::IsItemHovered() && mouse.x >= std::max(left, area_.x) && mouse.x < to_right && mouse.y >= top &&
+               mouse.y < bottom;
     }
 
     /// Lines at 1, 2 or 5 times a power of ten, about every hundred pixels.
@@ -167,30 +226,113 @@ class TimelinePanel final : public Panel {
         }
     }
 
+    void draw_label(const PanelContext& context, ImDrawList& list, std::size_t index) const {
+        const float left = area_.x - kLabels * context.scale + 4;
+        const float y = (top_of(index) + bottom_of(index) - ImGui::GetTextLineHeight()) / 2;
+        const std::string name = elided(context.text(tracks_[index]->name), area_.x - left - 4);
+        list.AddText({left, y}, theme::kText, name.c_str());
+    }
+
+    void find_steps(const PanelContext& context) {
+        steps_.clear();
+        const auto add = [&](const Step& step, std::shared_ptr<const profile::PlanFacts> plan) {
+            const bool is_marked = plan != nullptr && x_of(step.end) - x_of(step.begin) >= kMarkedStep;
+            const StepMarks* marks = is_marked ? &marks_of(context, step, *plan) : nullptr;
+            steps_.push_back({&step, std::move(plan), marks});
+        };
+        if (spike_ != nullptr) return add(spike_->step, spike_->plan);
+        for (const profile::PlanSteps& steps : context.profile.steps())
+            for (const Step& step : steps.newest)
+                if (step.end >= begin() && step.begin <= end_) add(step, context.profile.plan(step.plan));
+        std::ranges::stable_sort(steps_, {}, [](const ShownStep& shown) { return shown.step->begin; });
+    }
+
+    const StepMarks& marks_of(const PanelContext& context, const Step& step, const profile::PlanFacts& plan) {
+        const auto [marks, is_new] = marks_.try_emplace({step.plan, step.execution});
+        if (is_new) {
+            marks->second = {hand_overs(step, plan), critical_path(step, plan),
+                             idle_gaps(step, plan, context.profile.recorder().names(), step.length() / 50)};
+            if (marks_.size() > kMarkedSteps) forget_marks(marks->first);
+        }
+        return marks->second;
+    }
+    /// All but one of those that are not in the picture.
+    void forget_marks(const std::pair<profile::PlanId, std::uint64_t>& but) {
+        std::erase_if(marks_, [&](const auto& entry) {
+            return entry.first != but &&
+                   std::ranges::none_of(steps_, [&](const ShownStep& shown) { return shown.marks == &entry.second; });
+        });
+    }
+
+    /// A bracket below the lanes for every step; those that overlap take another row, while there is one.
+    void draw_steps(ImDrawList& list) const {
+        const float line = ImGui::GetTextLineHeight();
+        std::array<float, kStepRows> reached;
+        reached.fill(area_.x - 2 * area_.width);
+        for (const ShownStep& shown : steps_) {
+            if (shown.marks == nullptr) continue;
+            const float x0 = x_of(shown.step->begin), x1 = x_of(shown.step->end);
+            list.AddLine({x0, area_.y}, {x0, area_.y + area_.height}, theme::kLine);
+            const auto row = std::ranges::find_if(reached, [&](float end) { return end <= x0; });
+            if (row == reached.end()) continue;
+            *row = x1;
+            const float y = foot_ + static_cast<float>(row - reached.begin()) * (line + 2);
+            list.AddRectFilled({x0 + 1, y}, {x1 - 1, y + line + 1}, theme::kLine, 2.0F);
+            const float from = std::max(x0, area_.x) + 4, room = std::min(x1, right()) - from - 4;
+            const std::string brief = fmt::format("step {}", shown.step->execution);
+            const std::string text = fmt::format("{}, {}", brief, human_time(shown.step->length()));
+            if (width_of(brief) <= room)
+                list.AddText({from, y}, theme::kText, (width_of(text) <= room ? text : brief).c_str());
+        }
+    }
+
+    /// When the application showed its frames.
+    void draw_frames(const PanelContext& context, ImDrawList& list) const {
+        const auto& frames = context.profile.pacing().newest;
+        const float bottom = area_.y + area_.height, line = ImGui::GetTextLineHeight();
+        float drawn_to = area_.x;
+        for (auto frame = std::ranges::lower_bound(frames, begin(), {}, &profile::FrameTimes::shown);
+             frame != frames.end() && frame->shown < end_; ++frame) {
+            const float x = x_of(frame->shown);
+            const ImU32 color = frame->late ? theme::kBad : theme::kGood;
+            list.AddTriangleFilled({x - 4, bottom}, {x + 4, bottom}, {x, bottom - 7}, color);
+            const std::string text = fmt::format("frame {}", frame->index);
+            const float left = std::max(x - 4, area_.x), width = width_of(text);
+            if (left < drawn_to || left + width > right()) continue;
+            list.AddText({left, bottom - 8 - line}, color, text.c_str());
+            drawn_to = left + width + 8;
+        }
+    }
+
     void draw_track(const PanelContext& context, ImDrawList& list, std::size_t index) {
         const Track& track = *tracks_[index];
-        const std::string_view name = context.text(track.name);
-        const float top = y_of(index), bottom = top + row_ - 4;
-        const ImU32 color = theme::track_color(name);
-        list.AddText({area_.x - kLabels * context.scale + 4, top + 2}, theme::kText, name.data(),
-                     name.data() + name.size());
-        list.PushClipRect({area_.x, area_.y}, {area_.x + area_.width, area_.y + area_.height}, true);
-        const ImVec2 mouse = ImGui::GetIO().MousePos;
-        const bool may_point = ImGui::IsItemHovered() && mouse.y >= top && mouse.y < bottom && mouse.x >= area_.x;
+        const float top = top_of(index), bottom = bottom_of(index), middle = (top + bottom) / 2;
+        const ImU32 color = theme::track_color(context.text(track.name));
+        draw_gaps(list, index);
+        float reached = area_.x - 2 * area_.width;  // by the spans so far
+        const SpanRecord* before = nullptr;
         // Spans end in the order in which they begin, but for those that overlap on one track.
         auto span = std::ranges::lower_bound(track.spans, begin(), {}, &SpanRecord::end);
+        if (span != track.spans.begin() && span != track.spans.end()) {
+            before = &*std::prev(span);
+            reached = x_of(before->end);
+        }
         for (; span != track.spans.end() && span->begin < end_;) {
             const float left = x_of(span->begin), right = std::max(x_of(span->end), left + 1.0F);
+            if (before != nullptr && left - reached >= kLabelledGap &&
+                (before->plan != span->plan || before->execution != span->execution))
+                draw_gap(list, index, {track.name, before->end, span->begin, "between steps"});
             const bool is_selected = context.selection.is(span->name, span->track);
-            list.AddRectFilled(
-                {left, top}, {right, bottom},
-                is_selected ? theme::kAccent : theme::faded(color, 0.72F + 0.07F * static_cast<float>(span->name % 5)));
-            if (is_selected) list.AddRect({left, top - 1}, {right, bottom + 1}, theme::kText);
-            if (may_point && mouse.x >= left && mouse.x < right) pointed_at_ = &*span;
-            const std::string_view text = context.text(span->name);
-            if (right - left > 40 && width_of(text) < right - left - 6)
-                list.AddText({left + 3, top + (row_ - 4 - ImGui::GetTextLineHeight()) / 2}, theme::kGroundSolid,
-                             text.data(), text.data() + text.size());
+            list.AddRectFilled({left, top}, {right, bottom},
+                               is_selected ? theme::kSelected
+                                           : theme::faded(color, 0.72F + 0.07F * static_cast<float>(span->name % 5)));
+            if (is_pointed(left, top, right, bottom)) pointed_at_ = &*span;
+            const float from = std::max(left, area_.x) + 3, room = std::min(right, this->right()) - from - 3;
+            if (room > 34 && bottom - top >= ImGui::GetTextLineHeight())
+                list.AddText({from, middle - ImGui::GetTextLineHeight() / 2}, theme::kGroundSolid,
+                             elided(context.text(span->name), room, Cut::Begin).c_str());
+            reached = std::max(reached, right);
+            before = &*span;
             ++span;
             // What would be drawn into the same pixel is passed over.
             if (right - left <= 1.0F && span != track.spans.end() && x_of(span->end) < right) {
@@ -201,80 +343,62 @@ class TimelinePanel final : public Panel {
                                         [](const SpanRecord& each, Nanoseconds time) { return each.end < time; });
             }
         }
-        list.PopClipRect();
     }
 
-    /// When the application showed its frames.
-    void draw_frames(const PanelContext& context, ImDrawList& list) const {
-        const auto& frames = context.profile.pacing().newest;
-        auto frame = std::ranges::lower_bound(frames, begin(), {}, &profile::FrameTimes::shown);
-        float drawn_to = area_.x;
-        for (; frame != frames.end() && frame->shown < end_; ++frame) {
-            const float x = x_of(frame->shown), y = area_.y + area_.height;
-            const ImU32 color = frame->late ? theme::kBad : theme::kGood;
-            list.AddTriangleFilled({x - 4, y}, {x + 4, y}, {x, y - 7}, color);
-            const std::string text = fmt::format("frame {}", frame->index);
-            if (x + 6 < drawn_to) continue;
-            list.AddText({x + 6, y - ImGui::GetTextLineHeight()}, color, text.c_str());
-            drawn_to = x + 12 + width_of(text);
+    /// Gaps within the steps; one in which the track ran something of another plan ends there.
+    void draw_gaps(ImDrawList& list, std::size_t index) {
+        const Track& track = *tracks_[index];
+        for (const ShownStep& shown : steps_) {
+            if (shown.marks == nullptr) continue;
+            for (profile::IdleGap gap : shown.marks->gaps) {
+                if (gap.track != track.name || gap.end < begin() || gap.begin > end_) continue;
+                const auto next = std::ranges::lower_bound(track.spans, gap.begin, {}, &SpanRecord::begin);
+                if (next != track.spans.end()) gap.end = std::min(gap.end, next->begin);
+                draw_gap(list, index, gap);
+            }
         }
     }
 
-    const StepMarks& marks_of(const PanelContext& context, const Step& step, const profile::PlanFacts& plan) {
-        const auto [marks, is_new] = marks_.try_emplace({step.plan, step.execution});
-        if (is_new) {
-            marks->second = {hand_overs(step, plan), critical_path(step, plan),
-                             idle_gaps(step, plan, context.profile.recorder().names(), step.length() / 50)};
-            if (marks_.size() > kMarkedSteps) marks_.erase(marks_.begin() == marks ? std::next(marks) : marks_.begin());
-        }
-        return marks->second;
+    void draw_gap(ImDrawList& list, std::size_t index, const profile::IdleGap& gap) {
+        const float left = std::max(x_of(gap.begin), area_.x), to_right = std::min(x_of(gap.end), right());
+        const float top = top_of(index), bottom = bottom_of(index), line = ImGui::GetTextLineHeight();
+        if (to_right - left < kLabelledGap) return;
+        list.AddRect({left + 2, top + 1}, {to_right - 2, bottom - 1}, theme::kLine, 2.0F);
+        const float room = to_right - left - 12;
+        if (bottom - top >= line && room >= std::min(width_of(gap.reason), kElidedGap))
+            list.AddText({left + 6, (top + bottom - line) / 2}, theme::kMuted, elided(gap.reason, room).c_str());
+        if (is_pointed(left, top, to_right, bottom)) gap_ = gap;
     }
 
-    void draw_steps(const PanelContext& context, ImDrawList& list) {
-        if (spike_ != nullptr) return draw_step(context, list, spike_->step, spike_->plan.get());
-        for (const profile::PlanSteps& steps : context.profile.steps())
-            for (const Step& step : steps.newest)
-                if (step.end >= begin() && step.begin <= end_)
-                    draw_step(context, list, step, context.profile.plan(step.plan).get());
+    ImVec2 begin_of(const SpanRecord& span) const { return {x_of(span.begin), middle_of(span)}; }
+    ImVec2 end_of(const SpanRecord& span) const { return {x_of(span.end), middle_of(span)}; }
+    float middle_of(const SpanRecord& span) const {
+        const std::size_t row = row_of(span.track);
+        return (top_of(row) + bottom_of(row)) / 2;
+    }
+    /// The middle of its upper edge.
+    ImVec2 top_of(const SpanRecord& span) const {
+        return {(x_of(span.begin) + x_of(span.end)) / 2, top_of(row_of(span.track))};
     }
 
-    void draw_step(const PanelContext& context, ImDrawList& list, const Step& step, const profile::PlanFacts* plan) {
-        const float x = x_of(step.begin);
-        list.AddLine({x, area_.y}, {x, area_.y + area_.height}, theme::kLine);
-        if (plan == nullptr || x_of(step.end) - x < 24) return;
-        list.AddText({x + 3, area_.y + area_.height - 2 * ImGui::GetTextLineHeight() - 2}, theme::kMuted,
-                     fmt::format("step {}", step.execution).c_str());
-        draw_marks(context, list, step, *plan, marks_of(context, step, *plan));
-    }
-
-    ImVec2 begin_of(const SpanRecord& span) const {
-        return {x_of(span.begin), y_of(row_of(span.track)) + (row_ - 4) / 2};
-    }
-    ImVec2 end_of(const SpanRecord& span) const { return {x_of(span.end), y_of(row_of(span.track)) + (row_ - 4) / 2}; }
-
-    void draw_marks(const PanelContext& context, ImDrawList& list, const Step& step, const profile::PlanFacts& plan,
-                    const StepMarks& marks) {
-        for (const std::uint32_t each : marks.critical) {
+    void draw_marks(const PanelContext& context, ImDrawList& list, const ShownStep& shown) const {
+        const Step& step = *shown.step;
+        for (const std::uint32_t each : shown.marks->critical) {
             const SpanRecord& span = step.spans[each];
-            const float y = y_of(row_of(span.track)) + row_ - 3;
-            list.AddLine({x_of(span.begin), y}, {std::max(x_of(span.end), x_of(span.begin) + 1), y}, theme::kBad, 2.0F);
+            const float y = bottom_of(row_of(span.track)) + 2;
+            list.AddLine({x_of(span.begin), y}, {std::max(x_of(span.end), x_of(span.begin) + 1), y}, theme::kBad, 3.0F);
         }
-        for (const profile::IdleGap& gap : marks.gaps) {
-            const float left = x_of(gap.begin), right = x_of(gap.end);
-            if (right - left < 24) continue;
-            const float y = y_of(row_of(gap.track));
-            list.PushClipRect({left, y}, {right, y + row_}, true);
-            list.AddText({left + 4, y + 2}, theme::kMuted, gap.reason.c_str());
-            list.PopClipRect();
-            const ImVec2 mouse = ImGui::GetIO().MousePos;
-            if (ImGui::IsItemHovered() && mouse.x >= left && mouse.x < right && mouse.y >= y && mouse.y < y + row_)
-                gap_ = gap;
-        }
-        for (const profile::HandOver& wait : marks.waits) {
+        for (const profile::HandOver& wait : shown.marks->waits) {
             const SpanRecord& to = step.spans[wait.to];
             draw_arrow(list, end_of(step.spans[wait.from]), begin_of(to),
                        context.selection.is(to.name, to.track) ? theme::kAccent : theme::kText);
         }
+        draw_dependencies(context, list, step, *shown.plan);
+    }
+
+    /// Of the selected pass: curves from what it needs, and to what needs it.
+    void draw_dependencies(const PanelContext& context, ImDrawList& list, const Step& step,
+                           const profile::PlanFacts& plan) const {
         const auto selected = std::ranges::find_if(
             step.spans, [&](const SpanRecord& span) { return context.selection.is(span.name, span.track); });
         if (selected == step.spans.end()) return;
@@ -283,10 +407,10 @@ class TimelinePanel final : public Panel {
         for (const profile::Dependency& each : plan.dependencies) {
             const std::uint32_t from = span_of[each.from], to = span_of[each.to];
             if (from == profile::kNone || to == profile::kNone || (from != index && to != index)) continue;
-            const ImVec2 a = end_of(step.spans[from]), b = begin_of(step.spans[to]);
-            const float rise = row_ * 0.8F;
+            const ImVec2 a = top_of(step.spans[from]), b = top_of(step.spans[to]);
+            const float rise = row_ >= kRoomForArcs ? 14.0F : 4.0F;
             list.AddBezierCubic(a, {a.x, a.y - rise}, {b.x, b.y - rise}, b, to == index ? theme::kGood : theme::kAccent,
-                                1.5F);
+                                2.0F);
         }
     }
 
@@ -296,6 +420,28 @@ class TimelinePanel final : public Panel {
         const ImVec2 along{(to.x - from.x) / length * 6, (to.y - from.y) / length * 6};
         list.AddTriangleFilled(to, {to.x - along.x - along.y * 0.5F, to.y - along.y + along.x * 0.5F},
                                {to.x - along.x + along.y * 0.5F, to.y - along.y - along.x * 0.5F}, color);
+    }
+
+    /// What is under the pointer: a span, a gap, or a lane's name.
+    void explain_pointed(const PanelContext& context) const {
+        if (pointed_at_ != nullptr) return explain(context, *pointed_at_);
+        if (gap_)
+            return ImGui::SetTooltip("%s idle for %s\n%s", std::string(context.text(gap_->track)).c_str(),
+                                     human_time(gap_->end - gap_->begin).c_str(), gap_->reason.c_str());
+        const ImVec2 mouse = ImGui::GetIO().MousePos;
+        if (!ImGui::IsItemHovered() || mouse.x >= area_.x) return;
+        for (std::size_t i = 0; i < tracks_.size(); ++i)
+            if (mouse.y >= top_of(i) && mouse.y < bottom_of(i)) explain_lane(context, *tracks_[i]);
+    }
+
+    static void explain_lane(const PanelContext& context, const Track& track) {
+        const auto clocks = context.profile.recorder().clocks();
+        const auto clock = std::ranges::find(clocks, track.name, &profile::TrackClock::track);
+        const std::string stamps = clock == clocks.end()
+                                       ? std::string("stamped by the host's clock")
+                                       : fmt::format("its clock is known to \u00b1{}; it drifts by {:.2f} ppm",
+                                                     human_time(clock->error), clock->drift_ppm);
+        ImGui::SetTooltip("%s", fmt::format("{}\n{}", context.text(track.name), stamps).c_str());
     }
 
     static void explain(const PanelContext& context, const SpanRecord& span) {
@@ -317,14 +463,15 @@ class TimelinePanel final : public Panel {
     }
 
     std::vector<const Track*> tracks_;
+    std::vector<ShownStep> steps_;  // in the picture, by begin
     std::map<std::pair<profile::PlanId, std::uint64_t>, StepMarks> marks_;
     Nanoseconds span_ = std::chrono::milliseconds(500), end_{}, newest_{};
-    bool follows_ = true, was_dragged_ = false, was_clicked_ = false;
+    bool follows_ = true, was_dragged_ = false, was_clicked_ = false, wants_step_ = false;
     std::shared_ptr<const profile::Spike> spike_;  // as chosen when its spans were sorted into tracks
     std::vector<Track> spike_tracks_;
     std::optional<profile::IdleGap> gap_;  // under the pointer
     Area area_;
-    float row_ = 20;
+    float lanes_ = 0, row_ = 20, foot_ = 0;  // where the lanes begin, their height, and where the steps begin
     const SpanRecord* pointed_at_ = nullptr;
 };
 

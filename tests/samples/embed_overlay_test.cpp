@@ -168,26 +168,27 @@ TEST_F(OverlayInAnEngine, AResourceOfTheArenaSelectsThePassThatMakesIt) {
 
 TEST_F(OverlayInAnEngine, TheGraphIsClickedAndZoomedAndSaysWhyAPassIsCulled) {
     const ImRect place = open("Graph");
-    const float left = place.Min.x + 29;
+    const float left = place.Min.x + 40, third = place.GetWidth() / 3;  // two lanes and what was culled
     select(place, left, "conv_in");
-    select(place, left + 34, "up2.conv1");
-    find_explanation(place, left, 260);  // below the two lanes: the culled pass
-    point_at(left, place.Min.y + 125);   // in the first box
+    select(place, left, "up2.conv1");
+    select(place, left + third, "picture");
+    find_explanation(place, left + 2 * third, 70);
+    point_at(left, place.Min.y + 92);  // in the first box
     for (int notch = 0; notch < 6; ++notch) {
         mouse_->wheel(true);
         picture(3);
     }
-    select(place, left + 34, "conv_in");  // a box has three times the size now
+    select(place, left + third, "conv_in");  // a box has three times the size now
 }
 
 TEST_F(OverlayInAnEngine, AKeptStepIsShownInTheTimelineAndItsPassesAreSelected) {
     const ImRect place = open("Spikes");
-    for (float y = place.Min.y + 30; y < place.Min.y + 100 && panels_.selection().spike == nullptr; y += 6)
+    for (float y = place.Min.y + 86; y < place.Min.y + 110 && panels_.selection().spike == nullptr; y += 6)
         click(place.Min.x + 60, y);
     ASSERT_NE(panels_.selection().spike, nullptr);
     EXPECT_EQ(panels_.selection().spike->step.execution, 10U);
     const auto spike = panels_.selection().spike;
-    for (float y = place.Min.y + 62; y < place.Max.y - 4 && selected() != "up2.conv1"; y += 6)
+    for (float y = place.Min.y + 118; y < place.Max.y - 4 && selected() != "up2.conv1"; y += 6)
         click(place.Min.x + 60, y);
     EXPECT_EQ(selected(), "up2.conv1");
     panels_.selection().select(0, 0, profile::kNoPlan);

@@ -222,6 +222,9 @@ TEST_F(Overlay, ALayerLeavesTheHostsContextCurrent) {
 }
 
 TEST(HumanTime, ShowsThreeDigitsThatMatter) {
+    EXPECT_EQ(human_time(Nanoseconds(0)), "0 ns");
+    EXPECT_EQ(human_time(Nanoseconds(417)), "417 ns");
+    EXPECT_EQ(human_time(Nanoseconds(1'000)), "1.00 us");
     EXPECT_EQ(human_time(Nanoseconds(417'400)), "417 us");
     EXPECT_EQ(human_time(Nanoseconds(1'234'000)), "1.23 ms");
     EXPECT_EQ(human_time(Nanoseconds(16'660'000)), "16.7 ms");

@@ -2,6 +2,7 @@
 #include "recorded_steps.hpp"
 
 #include <kinetograph/engine/ui/compact_hud.hpp>
+#include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 
 #include <imgui_internal.h>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 namespace kinetograph::ui {
 namespace {
@@ -127,6 +129,27 @@ class Panels : public ::testing::Test {
         }
         return found;
     }
+    struct Letter {
+        ImRect place, clip;
+    };
+    /// As a window was drawn last: every glyph that can be seen in part.
+    static std::vector<Letter> letters_of(const char* window) {
+        std::set<std::pair<float, float>> corners;  // of glyphs in the font's texture
+        for (const ImFontGlyph& glyph : ImGui::GetIO().Fonts->Fonts[0]->Glyphs) corners.emplace(glyph.U0, glyph.V0);
+        std::vector<Letter> letters;
+        const ImDrawList& list = *ImGui::FindWindowByName(window)->DrawList;
+        for (const ImDrawCmd& command : list.CmdBuffer)
+            for (unsigned i = 0; i + 6 <= command.ElemCount; i += 3) {
+                const ImDrawIdx* index = &list.IdxBuffer[static_cast<int>(command.IdxOffset + i)];
+                const ImDrawVert &low = list.VtxBuffer[index[0]], &high = list.VtxBuffer[index[2]];
+                if (index[2] != index[0] + 2 || !corners.contains({low.uv.x, low.uv.y})) continue;
+                Letter letter{{low.pos, high.pos}, ImRect(command.ClipRect)};
+                letter.place.Expand(-0.6F);
+                if (letter.place.GetWidth() > 0 && letter.clip.Overlaps(letter.place)) letters.push_back(letter);
+                i += 3;
+            }
+        return letters;
+    }
     static bool has_tooltip() {
         const ImGuiWindow* tip = ImGui::FindWindowByName("##Tooltip_00");
         return tip != nullptr && tip->Active;
@@ -215,19 +238,21 @@ TEST_F(Panels, PassesShowsTimesRatesAndKernels) {
     profile_.update(now_ + milliseconds(300));
     const Overheard& panel = open(make_passes_panel());
     expect_all(panel.text, {"4 of 4 passes", "conv_in", "up2.conv1", "upload", "picture"});
+    expect_all(panel.text, {"steps of plan 1: the first 100 ms; 8 later ones: median 100 ms"});
     expect_all(panel.text, {"60.0 ms", "25.0 ms", "1.00", "15.00", "50.0%"});  // 60 GFLOP and 0.9 GB in 60 ms
     host_.selection() = {recorder_.names().intern("up2.conv1"), recorder_.names().intern("accelerator"), plan_};
     picture();
-    expect_all(panel.text, {"direct-cpu: first of the open; next onednn-cpu"});
+    expect_all(panel.text, {"direct-cpu: first of the open; next onednn-cpu", "up2.conv1 on accelerator",
+                            "newest 9 calls, to 60.0 ms", "histogram of 8 calls"});
 }
 
 TEST_F(Panels, PassesSortsByAHeaderFiltersByTextAndSelectsByAClick) {
     const Overheard& panel = open(make_passes_panel());
     const float x = panel.place.Min.x + 30;
     const std::vector<std::string> by_share{"up2.conv1", "picture", "conv_in", "upload"};
-    EXPECT_EQ(selected_down(panel, x, 70), by_share) << "below the headers";
+    EXPECT_EQ(selected_down(panel, x, 88), by_share) << "below the headers";
     host_.selection() = {};
-    click(x, panel.place.Min.y + 58);  // the header "pass"
+    click(x, panel.place.Min.y + 75);  // the header "pass"
     point_at(-1, -1);                  // a tooltip would end what is overheard
     host_.selection() = {};
     EXPECT_LT(panel.text.find("conv_in"), panel.text.find("picture"));
@@ -238,6 +263,18 @@ TEST_F(Panels, PassesSortsByAHeaderFiltersByTextAndSelectsByAClick) {
     picture(3);
     expect_all(panel.text, {"2 of 4 passes", "conv_in", "up2.conv1"});
     EXPECT_EQ(panel.text.find("upload"), std::string::npos);
+}
+
+TEST_F(Panels, PassesKeepsItsRowsUnderThePointerUntilTheButtonIsUp) {
+    const Overheard& panel = open(make_passes_panel());
+    point_at(panel.place.Min.x + 30, panel.place.Min.y + 92);  // the row of the largest share
+    ImGui::GetIO().MouseDown[0] = true;
+    picture();
+    for (std::uint64_t step = 10; step < 30; ++step) record(step, milliseconds(1));  // "picture" takes most from now on
+    picture(2);
+    ImGui::GetIO().MouseDown[0] = false;
+    picture(2);
+    EXPECT_EQ(selected(), "up2.conv1");
 }
 
 TEST_F(Panels, TimelineSelectsASpanByAClickAndExplainsItUnderThePointer) {
@@ -267,6 +304,56 @@ TEST_F(Panels, TimelineZoomsByTheWheelPansByADragAndFollowsAgain) {
     picture(2);
     ImGui::GetIO().KeysDown[static_cast<int>('F')] = false;
     expect_all(panel.text, {"following"});
+}
+
+TEST_F(Panels, TimelineShowsTheNewestStepWholeAndKeepsToIt) {
+    const Overheard& panel = open(make_timeline_panel());
+    ImGui::GetIO().KeysDown[static_cast<int>('S')] = true;
+    point_at(panel.place.Min.x + 400, panel.place.Min.y + 300);
+    picture(2);
+    ImGui::GetIO().KeysDown[static_cast<int>('S')] = false;
+    expect_all(panel.text, {"follow (F)", "110 ms shown"});
+    const float left = panel.place.Min.x + 8 + 96, width = panel.place.GetWidth() - 96 - 16;
+    record(10);
+    EXPECT_EQ(selected_down(panel, left + width * 0.5F, 60), std::vector<std::string>{"up2.conv1"});
+    EXPECT_EQ(selected_down(panel, left + width * 0.9F, 60), std::vector<std::string>{"picture"});
+}
+
+TEST_F(Panels, TimelineLabelsNeitherOverlapNorAreCutAtAnyZoom) {
+    record_a_thousand_passes();
+    for (std::uint64_t step = 11; step < 20; ++step)
+        profile_.add_frame({.index = 1000 + step, .shown = milliseconds(1000 + 7 * step), .late = step % 2 == 0});
+    const Overheard& panel = open(make_timeline_panel());
+    host_.selection().select(recorder_.names().intern("up2.conv1"), recorder_.names().intern("accelerator"), plan_);
+    wheel(panel.place.Min.x + 600, panel.place.Min.y + 300, -100);
+    std::size_t most = 0;
+    for (int notch = 0; notch < 45; ++notch) {
+        const std::vector<Letter> letters = letters_of("Timeline");
+        most = std::max(most, letters.size());
+        for (std::size_t i = 0; i < letters.size(); ++i) {
+            const ImRect clipped = letters[i].place;
+            ASSERT_TRUE(letters[i].clip.Contains(clipped))
+                << "at notch " << notch << ", " << clipped.Min.x << ", " << clipped.Min.y;
+            for (std::size_t other = i + 1; other < letters.size(); ++other)
+                ASSERT_FALSE(letters[other].place.Overlaps(clipped))
+                    << "at notch " << notch << ", " << clipped.Min.x << ", " << clipped.Min.y;
+        }
+        wheel(panel.place.Min.x + 600, panel.place.Min.y + 300, 1);
+        if (notch == 20) drag(panel.place.Min.x + 300, panel.place.Min.y + 300, 55);
+    }
+    EXPECT_GT(most, 150U);
+}
+
+TEST_F(Panels, ATextThatIsTooLongLosesAnEndToAnEllipsis) {
+    picture();
+    ImGui::NewFrame();  // the font is ImGui's own, of 7 pixels a letter, without the sign
+    EXPECT_EQ(elided("residual.2", 70), "residual.2");
+    EXPECT_EQ(elided("residual.2", 69), "residu...");
+    EXPECT_EQ(elided("residual.2", 69, Cut::Begin), "...dual.2");
+    EXPECT_EQ(elided("residual.2", 27), "") << "not even a letter fits";
+    EXPECT_EQ(elided("\u00e9\u00e9\u00e9\u00e9\u00e9", 34), "\u00e9...") << "whole characters";
+    EXPECT_EQ(elided("", 0), "");
+    ImGui::EndFrame();
 }
 
 TEST_F(Panels, PacingShowsLowsPartsAndThePassThatWasLate) {
@@ -319,30 +406,40 @@ TEST_F(Panels, MemoryShowsArenasImportsAndTheApplicationsFigures) {
 TEST_F(Panels, GraphShowsCountsAndCulledPassesAndSelectsByAClick) {
     const Overheard& panel = open(make_graph_panel());
     expect_all(panel.text, {"4 barriers, 3 batches, 1 waits, 1 culled", "50 us"});
-    const float left = panel.place.Min.x + 8 + 8 + 13;
-    EXPECT_EQ(selected_down(panel, left), std::vector<std::string>{"conv_in"});
-    EXPECT_EQ(selected_down(panel, left + 34), std::vector<std::string>{"up2.conv1"});
-    EXPECT_EQ(selected_down(panel, left + 3 * 34), std::vector<std::string>{"picture"});
+    // Two lanes and what was culled, side by side.
+    const float left = panel.place.Min.x + 40, third = panel.place.GetWidth() / 3;
+    EXPECT_EQ(selected_down(panel, left, 70), (std::vector<std::string>{"conv_in", "up2.conv1"}));
+    EXPECT_EQ(selected_down(panel, left + third, 70), (std::vector<std::string>{"upload", "picture"}));
+    EXPECT_EQ(selected_down(panel, left + 2 * third, 70), std::vector<std::string>{});
 }
 
 TEST_F(Panels, SpikesKeepsAStepThatTookTooLongAndComparesCaptures) {
     record(10, milliseconds(300));
     for (std::uint64_t step = 11; step < 40; ++step) record(step);
     const Overheard& panel = open(make_spikes_panel());
-    expect_all(panel.text, {"step 10 of plan 1: 340 ms, 3.4 times the median"});
-    for (float y = panel.place.Min.y + 20; y < panel.place.Min.y + 60 && panel.text.find("over") == std::string::npos;
+    expect_all(panel.text, {"step 10", "340 ms", "100 ms", "3.40"});
+    for (float y = panel.place.Min.y + 86; y < panel.place.Min.y + 110 && panel.text.find("over") == std::string::npos;
          y += 4) {
         click(panel.place.Min.x + 40, y);
         point_at(-1, -1);  // a tooltip would end what is overheard
     }
     expect_all(panel.text,
                {"took", "over", "300 ms", "240 ms", "graphics idle", "waiting for up2.conv1 (accelerator)"});
-    for (float y = panel.place.Min.y + 60; y < panel.place.Max.y && panel.text.find("A with now") == std::string::npos;
-         y += 4)
-        click(panel.place.Min.x + 30, y);
+    click(panel.place.Min.x + 30, panel.place.Min.y + 58);  // Keep A
     for (std::uint64_t step = 40; step < 200; ++step) record(step, milliseconds(50));
+    now_ += milliseconds(300);
     picture(3);
-    expect_all(panel.text, {"A with now", "by chance", "up2.conv1"});
+    expect_all(panel.text, {"A with now", "by chance", "up2.conv1", "50.0 ms", "-24.6%"});
+}
+
+TEST_F(Panels, SpikesKeepsWhatExceedsTheThresholdThatTheUserSets) {
+    const Overheard& panel = open(make_spikes_panel());
+    expect_all(panel.text, {"no step has taken too long"});
+    click(panel.place.Min.x + 12, panel.place.Min.y + 36);  // the slider's least value
+    EXPECT_LT(profile_.spike_threshold().median, 1.1);
+    record(10, milliseconds(72));
+    point_at(-1, -1);
+    expect_all(panel.text, {"step 10", "1.12"});
 }
 
 TEST_F(Panels, TheCompactHudNeedsOneCall) {
