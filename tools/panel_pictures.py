@@ -8,6 +8,7 @@ Needs the Debian packages xvfb, libxtst6 and python3-numpy.
 import ctypes
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -19,8 +20,12 @@ from pathlib import Path
 import numpy
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTH, HEIGHT = 1560, 1000
+WIDTH, HEIGHT = 1200, 640
+PANEL = (8, 72, 1184, 490)  # x, y, width and height of a panel that is alone in the viewer's window
 BAR = {"Passes": 24, "Timeline": 106, "Pacing": 193, "Memory": 268, "Graph": 350, "Spikes": 420}  # boxes to tick
+ARRANGE = 580  # the button behind them
+COLORS = 32
+SHIFT = 0xFFE1  # X11's symbol of the key on the left
 
 
 class Screen:
@@ -47,11 +52,13 @@ class Screen:
         for down in (1, 0):
             self.button(1, down)
 
-    def wheel(self, x, y, notches):
-        self.move(x, y)
-        for _ in range(abs(notches)):
-            for down in (1, 0):
-                self.button(4 if notches > 0 else 5, down)
+    def key(self, letter):
+        codes = [self.x11.XKeysymToKeycode(self.display, ctypes.c_ulong(symbol))
+                 for symbol in ([SHIFT] if letter.isupper() else []) + [ord(letter)]]
+        for down in (1, 0):
+            for code in codes if down else reversed(codes):
+                self.xtst.XTestFakeKeyEvent(self.display, code & 0xFF, down, 0)
+        self._sync()
 
     def _sync(self):
         self.x11.XSync(self.display, 0)
@@ -66,10 +73,13 @@ class Screen:
 
 
 def write_png(path, pixels):
-    """With a palette of at most 256 colours: the frequent ones, and the nearest of them for the others."""
+    """With a palette: each next colour is the one that is missed most, by pixels and distance."""
+    pixels = (pixels & 0xF8) | 4
     colors, index, counts = numpy.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
-    kept = numpy.argsort(-counts)[:256]
-    palette = colors[kept].astype(numpy.int32)
+    palette, missed = colors[[numpy.argmax(counts)]].astype(numpy.int32), numpy.full(len(colors), numpy.inf)
+    while len(palette) < min(COLORS, len(colors)):
+        missed = numpy.minimum(missed, ((colors.astype(numpy.int32) - palette[-1]) ** 2).sum(1))
+        palette = numpy.vstack([palette, colors[[numpy.argmax(missed * counts)]]])
     nearest = numpy.array([numpy.argmin(((palette - color) ** 2).sum(1)) for color in colors.astype(numpy.int32)])
     rows = nearest[index.reshape(-1)].astype(numpy.uint8).reshape(pixels.shape[:2])
     lines = b"".join(b"\0" + row.tobytes() for row in rows)
@@ -110,23 +120,54 @@ def wait_for_steps(statistics, steps):
         time.sleep(1)
 
 
-def take(screen, folder):
-    half, row = WIDTH // 2, (HEIGHT - 80 - 64) // 2
-    places = {"passes": (8, 72), "timeline": (half + 3, 72), "pacing": (8, 72 + row), "memory": (half + 3, 72 + row)}
-    screen.click(100, 72 + 121)  # a pass of the decoder: it is selected everywhere
-    screen.wheel(half + 500, 72 + 120, -12)  # the timeline: some seconds
-    screen.move(places["memory"][0] + 420, places["memory"][1] + 260)
-    for name, (x, y) in places.items():
-        write_png(folder / f"profiling_{name}.png", screen.picture(x, y, half - 14, row - 8))
-    for name in ("Passes", "Timeline", "Pacing", "Memory", "Graph"):
-        screen.click(BAR[name], 26)
-    screen.move(191, 189)  # a pass explains itself
-    write_png(folder / "profiling_graph.png", screen.picture(60, 60, 620, 360))
-    for name in ("Graph", "Spikes"):
-        screen.click(BAR[name], 26)
-    screen.click(92, 122)  # Keep A
-    time.sleep(15)
-    write_png(folder / "profiling_spikes.png", screen.picture(60, 60, 620, 360))
+class Panels:
+    """The viewer's panels, one at a time."""
+
+    def __init__(self, screen, folder):
+        self.screen, self.folder, self.shown = screen, folder, {"Passes", "Timeline", "Pacing", "Memory"}
+
+    def open(self, name):
+        for each in BAR:
+            if (each in self.shown) != (each == name):
+                self.screen.click(BAR[each], 26)
+        self.shown = {name}
+        self.screen.click(ARRANGE, 26)
+
+    def at(self, x, y):
+        """Of the window, for a place in the panel."""
+        return PANEL[0] + x, PANEL[1] + y
+
+    def click(self, x, y):
+        self.screen.click(*self.at(x, y))
+
+    def take(self, name):
+        self.screen.move(WIDTH - 4, HEIGHT - 4)
+        time.sleep(1)
+        write_png(self.folder / f"profiling_{name}.png", self.screen.picture(*PANEL))
+
+
+def take(screen, folder, statistics):
+    panels = Panels(screen, folder)
+    panels.open("Spikes")
+    panels.click(50, 36)  # the threshold: a little under twice the median
+    panels.click(30, 60)  # Keep A
+    wait_for_steps(statistics, 40)
+    panels.open("Passes")
+    panels.click(60, 159)  # below the two passes of the display: it is selected everywhere
+    panels.take("passes")
+    panels.open("Timeline")
+    panels.click(115, 36)  # one step
+    panels.take("timeline")
+    for name in ("Pacing", "Memory", "Graph"):
+        panels.open(name)
+        panels.take(name.lower())
+    panels.open("Spikes")
+    panels.click(60, 104)  # the kept step that took the most over its median
+    panels.take("spikes")
+    for letter in "PIH":  # the compact form alone
+        screen.key(letter)
+    time.sleep(1)
+    write_png(folder / "profiling_compact.png", screen.picture(WIDTH - 290, 6, 280, 130))
 
 
 def main():
@@ -139,11 +180,12 @@ def main():
         screen = Screen(":" + os.read(read_end, 16).decode().strip())
         clip, statistics = Path(temporary) / "orbit.safetensors", Path(temporary) / "statistics"
         small_clip(clip)
-        viewer = subprocess.Popen([program, "view", clip, "--weights", ROOT / "assets/demo_vae.safetensors", "--lane",
-                                   "cpu", "--panels", "--loop", "--size", f"{WIDTH}x{HEIGHT}", "--stats", statistics])
+        weights = shutil.copy(ROOT / "assets/demo_vae.safetensors", temporary)  # beside no preview
+        viewer = subprocess.Popen([program, "view", clip, "--weights", weights, "--lane", "cpu", "--panels", "--loop",
+                                   "--size", f"{WIDTH}x{HEIGHT}", "--stats", statistics])
         try:
             wait_for_steps(statistics, 6)
-            take(screen, folder)
+            take(screen, folder, statistics)
         finally:
             viewer.terminate()
             viewer.wait()
