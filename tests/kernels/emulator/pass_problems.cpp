@@ -1,5 +1,5 @@
-/// Writes problems of the decoder's passes other than convolutions into the folder on the command line: every kernel
-/// family, every storage, aligned and odd sizes. References are loops in fp64 over the stored inputs.
+/// Writes problems of the decoder's passes other than convolutions into the folder on the command line: every kernel,
+/// every storage, aligned and odd sizes. References are loops in fp64 over the stored inputs.
 
 #include <fmt/format.h>
 
@@ -115,6 +115,30 @@ void add_upsample(ProblemWriter& writer, Element storage, size_t channels) {
         return input.get(frame, (y / 2 * width + x / 2) * channels + e % channels);
     });
     add(writer, fmt::format("upsampling of {} channels", channels), launch_shape(problem),
+        make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
+        {{"input", input.bytes()}, {"output", output.bytes()}},
+        {"output", output.element(), 0, std::move(reference), 0});
+}
+
+/// Of `channels` channels to 3, each of which goes to 12 / `channels` places.
+void add_depth_to_space(ProblemWriter& writer, Element storage, size_t channels, conv::PixelOrder order) {
+    const size_t height = 3, width = 5, made = 3;
+    Frames input(element_of(storage), 2, height * width * channels),
+        output(element_of(storage), 2, 4 * height * width * made);
+    input.fill_normal(14);
+    const gfx950::DepthToSpaceProblem problem{.frames = 2,
+                                              .height = static_cast<int64_t>(height),
+                                              .width = static_cast<int64_t>(width),
+                                              .channels_in = static_cast<int64_t>(channels),
+                                              .channels_out = static_cast<int64_t>(made),
+                                              .order = order,
+                                              .storage = storage};
+    auto reference = output.reference([&](size_t frame, size_t e) {
+        const size_t c = e % made, x = e / made % (2 * width), y = e / made / (2 * width);
+        const size_t place = order == conv::PixelOrder::RowsFirst ? y % 2 * 2 + x % 2 : x % 2 * 2 + y % 2;
+        return input.get(frame, (y / 2 * width + x / 2) * channels + (4 * c + place) * channels / (4 * made));
+    });
+    add(writer, fmt::format("{} channels to blocks of pixels", channels), launch_shape(problem),
         make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
         {{"input", input.bytes()}, {"output", output.bytes()}},
         {"output", output.element(), 0, std::move(reference), 0});
@@ -277,6 +301,11 @@ int write_problems(const char* path) {
         add_rms_norm(writer, storage, 96, true);
         add_rms_norm(writer, storage, 50, false);
         add_attention(writer, storage, 75, 64, 1);
+        add_attention(writer, storage, 130, 104, 256);
+        add_attention(writer, storage, 40, 200, 1);
+        add_attention(writer, storage, 40, 384, 1);
+        add_depth_to_space(writer, storage, 12, conv::PixelOrder::RowsFirst);
+        add_depth_to_space(writer, storage, 6, conv::PixelOrder::ColumnsFirst);
         add_upsample(writer, storage, 24);
         add_unpack_latent(writer, storage, 64, 16);
         add_unpack_latent(writer, storage, 45, 16);
@@ -294,9 +323,6 @@ int write_problems(const char* path) {
         add_picture(writer, storage, gfx950::Picture::Rgba16F);
     }
     add_rms_norm(writer, Element::BF16, 384, true);
-    add_attention(writer, Element::BF16, 130, 104, 256);
-    add_attention(writer, Element::BF16, 40, 384, 1);
-    add_attention(writer, Element::F32, 40, 200, 1);
     add_upsample(writer, Element::BF16, 6);
     add_upsample(writer, Element::BF16, 3);
     add_copy_rows(writer, 48, 16);

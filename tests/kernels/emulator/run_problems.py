@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Executes compiled gfx950 kernels in a CDNA instruction emulator and compares what they leave in memory.
 
-    run_problems.py --emulator CHECKOUT --cache FOLDER --problems FOLDER OBJECT.hsaco ...
+    run_problems.py --emulator CHECKOUT --cache FOLDER --problems FOLDER [--every] OBJECT.hsaco ...
 
 The problems come from a program of the test suite (problem_folder.hpp): parameters, buffers, the host model's result of the
-same source and, where there is one, a reference in fp64. Ends with 1 when a result is not as expected, and says SKIPPED when
-no emulator is given.
+same source and, where there is one, a reference in fp64. Ends with 1 when a result is not as expected or, with --every, an object
+has a kernel without a problem, and says SKIPPED when no emulator is given.
 """
 
 import argparse
@@ -100,6 +100,7 @@ def main():
     parser.add_argument("--emulator", default="", help="checkout of tinygrad; empty: nothing is run")
     parser.add_argument("--cache", required=True, help="folder for the emulator's compiled instructions")
     parser.add_argument("--problems", required=True, help="folder that the problem writer made")
+    parser.add_argument("--every", action="store_true", help="fail if a kernel of the objects has no problem")
     parser.add_argument("objects", nargs="*")
     options = parser.parse_args()
     if not options.emulator:
@@ -117,6 +118,9 @@ def main():
         kernels.update({kernel.name: code for kernel in code.kernels})
     with open(os.path.join(options.problems, "problems.json"), encoding="utf-8") as file:
         problems = json.load(file)
+    idle = sorted(set(kernels) - {problem["kernel"] for problem in problems}) if options.every else []
+    for name in idle:
+        print(f"FAILED  no problem executes {name}")
     failures = 0
     for problem in problems:
         start = time.monotonic()
@@ -127,7 +131,7 @@ def main():
         if wrong:
             print(f"        {wrong}")
     print(f"{len(problems)} problems executed, {failures} failed")
-    return 1 if failures or not problems else 0
+    return 1 if failures or idle or not problems else 0
 
 
 if __name__ == "__main__":

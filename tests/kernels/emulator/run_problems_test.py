@@ -35,11 +35,11 @@ class Runner(unittest.TestCase):
             file.seek(offset)
             file.write(contents)
 
-    def runs(self):
+    def runs(self, *options):
         with open(os.path.join(WORK, "problems.json"), "w", encoding="utf-8") as file:
             json.dump([self.problem], file)
         run = subprocess.run([sys.executable, os.path.join(HERE, "run_problems.py"), "--emulator", EMULATOR, "--cache", CACHE,
-                              "--problems", WORK, OBJECT], capture_output=True, text=True, check=False)
+                              "--problems", WORK, *options, OBJECT], capture_output=True, text=True, check=False)
         return run.returncode, run.stdout + run.stderr
 
     def finds(self, sentence):
@@ -75,6 +75,12 @@ class Runner(unittest.TestCase):
     def test_a_kernel_of_another_name_is_found(self):
         self.problem["kernel"] = "conform_nothing"
         self.finds("no code object has the kernel conform_nothing")
+
+    def test_a_kernel_without_a_problem_is_found(self):
+        code, output = self.runs("--every")
+        self.assertEqual(code, 1, output)
+        self.assertIn("no problem executes conform_mfma_f16", output)
+        self.assertNotIn("no problem executes conform_mfma_bf16", output)
 
     def test_missing_parameters_are_found(self):
         os.truncate(os.path.join(WORK, self.problem["parameters"]), 24)
