@@ -96,6 +96,7 @@ class MemoryPanel final : public Panel {
         };
         const ImVec2 mouse = ImGui::GetIO().MousePos;
         const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
+        const std::vector<bool> of_selected = resources_of(plan, selected);
         for (std::size_t i = 0; i < plan.resources.size(); ++i) {
             const ResourceFacts& resource = plan.resources[i];
             if (!is_in(resource, arena)) continue;
@@ -105,7 +106,7 @@ class MemoryPanel final : public Panel {
             list.AddRectFilled(low, high, color_of(i));
             list.AddRect(low, high, theme::kGroundSolid);
             draw_name(list, resource.name, low, high);
-            if (is_of(plan, i, selected)) list.AddRect(low, high, theme::kSelected, 0.0F, 0, 2.0F);
+            if (of_selected[i]) list.AddRect(low, high, theme::kSelected, 0.0F, 0, 2.0F);
             if (!ImGui::IsItemHovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y)
                 continue;
             list.AddRect(low, high, theme::kText);
@@ -130,11 +131,13 @@ class MemoryPanel final : public Panel {
                      elided(name, high.x - low.x - 8, Cut::Begin).c_str());
     }
 
-    /// Whether that pass takes the resource from another, or makes it for one.
-    static bool is_of(const PlanFacts& plan, std::size_t resource, std::uint32_t pass) {
-        return pass != profile::kNone && std::ranges::any_of(plan.dependencies, [&](const profile::Dependency& each) {
-                   return each.resource == resource && (each.from == pass || each.to == pass);
-               });
+    /// What that pass takes from others, or makes for them: [resource].
+    static std::vector<bool> resources_of(const PlanFacts& plan, std::uint32_t pass) {
+        std::vector<bool> result(plan.resources.size(), false);
+        if (pass == profile::kNone) return result;
+        for (const profile::Dependency& each : plan.dependencies)
+            if (each.resource != profile::kNone && (each.from == pass || each.to == pass)) result[each.resource] = true;
+        return result;
     }
 
     static void draw_persistent(const PlanFacts& plan) {
