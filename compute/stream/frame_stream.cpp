@@ -201,6 +201,7 @@ void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOpti
               .route = bridge_->choice().reason,
               .memory = decoded.memory()};
     facts_.memory.io = vae::whole_pages(1);  // flags
+    facts_.memory.stream += decoder_->staging_bytes();
     const std::uint64_t ring_bytes = vae::whole_pages(ring.frame_bytes()) * ring.desc().slots;
     if (ring.desc().storage == FrameRingDesc::Storage::Host)
         facts_.memory.io += ring_bytes;

@@ -66,7 +66,20 @@ Result<void> RingDecoder::make_runner(std::shared_ptr<vae::Model> model, vae::La
 std::vector<graph::LaneState> RingDecoder::lane_states() const {
     std::vector<graph::LaneState> states = runner_->executor().lane_states();
     if (copying_) states.push_back(copying_->state());
+    if (host_copies_) states.push_back(host_copies_->state());
     return states;
+}
+
+Result<void> RingDecoder::status() const {
+    KG_CHECK(runner_->lane().stream().noted());
+    if (host_copies_) return host_copies_->status();
+    return {};
+}
+
+Result<void> RingDecoder::wait_for_steps() {
+    KG_CHECK(runner_->lane().stream().synchronize());
+    if (host_copies_ && copied_.timeline) return host_copies_->wait(copied_);
+    return {};
 }
 
 std::uint64_t RingDecoder::shown_bytes() const {
@@ -104,16 +117,23 @@ Result<void> RingDecoder::make_ring(vae::StepFrames frames) {
     return {};
 }
 
-/// In a ring of images: the copies' lane and executor, and the memory between the kernels and them.
+/// The copies' lane and executor, and the memory between the kernels and them.
 Result<void> RingDecoder::make_copies(vae::StepFrames frames) {
-    if (options_.storage != FrameRingDesc::Storage::Image) return {};
+    if (options_.storage == FrameRingDesc::Storage::Image) return make_image_copies();
+    if (options_.storage != FrameRingDesc::Storage::Host || !vae::HostCopies::serve(bridge_.accelerator())) return {};
+    KG_TRY(host_copies_, vae::HostCopies::create(bridge_.accelerator(), static_cast<std::size_t>(frames.most),
+                                                 ring_->frame_bytes(), options_.recorder));
+    return {};
+}
+
+Result<void> RingDecoder::make_image_copies() {
     KG_TRY(copying_, vulkan::VulkanLane::create(*bridge_.display(), options_.copy_lane, options_.recorder,
                                                 bridge_.lane_sharing()));
     KG_TRY(copier_, graph::Executor::create({.lanes = {copying_.get()},
                                              .memory = {},
                                              .compile = {.topology = bridge_.lane_topology()},
                                              .log = bridge_.accelerator().log()}));
-    for (std::int64_t i = 0; i < frames.most; ++i) {
+    for (std::uint64_t i = 0; i < frames_of_a_step_; ++i) {
         KG_TRY(auto buffer, bridge_.memory().create_buffer(fmt::format("pixels {}", i), ring_->frame_bytes()));
         pixels_.push_back(std::move(buffer));
     }
@@ -152,6 +172,7 @@ std::optional<bool> RingDecoder::is_finite(const interop::FrameRecord& record) c
 /// Where the next step's kernels write a frame.
 graph::Physical RingDecoder::place_of(std::size_t frame) const {
     if (copying_) return pixels_[frame]->physical();
+    if (host_copies_) return host_copies_->place_of(turn_, frame);
     const FrameRing::Slot& slot = slots_[frame];
     if (slot.host == nullptr) return slot.buffer->physical();
     return {reinterpret_cast<std::uintptr_t>(slot.host->data()), 0, slot.host->bytes()};
@@ -186,8 +207,12 @@ Result<RingDecoder::StepGraph*> RingDecoder::bound_graph(const LatentFrame& late
         }
     step.frame.rebind(step.latents, latents, bridge_.import_point(latent.ready));
     step.frame.rebind(step.not_finite, flag(newest_flag_));
-    for (std::size_t i = 0; i < step.places.size(); ++i)
-        step.frame.rebind(step.places[i], place_of(i), copying_ ? copied_ : reusable(i));
+    for (std::size_t i = 0; i < step.places.size(); ++i) {
+        graph::Point free = reusable(i);
+        if (copying_) free = copied_;
+        if (host_copies_) free = {};  // step() has waited for the step of the same turn
+        step.frame.rebind(step.places[i], place_of(i), free);
+    }
     return &step;
 }
 
@@ -238,6 +263,19 @@ Result<void> RingDecoder::copy_to_images() {
     }
     KG_CHECK(copier_->execute(copies.frame));
     copied_ = copier_->ready(copies.images.back());
+    return {};
+}
+
+/// The same to the slots' memory; the next step takes the other turn.
+Result<void> RingDecoder::copy_to_host() {
+    std::vector<vae::HostPlace> places;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        const auto address = reinterpret_cast<std::uintptr_t>(slots_[i].host->data());
+        places.push_back({{address, 0, ring_->frame_bytes()}, reusable(i)});
+    }
+    const graph::Point written = runner_->executor().ready(steps_.at(newest_).places.back());
+    KG_TRY(copied_, host_copies_->enqueue(turn_, places, written));
+    turn_ = (turn_ + 1) % vae::HostCopies::kTurns;
     return {};
 }
 
@@ -301,12 +339,13 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
                                              .execution = enqueued.execution.number});
     if (copying_ && options_.copies == Copies::OnceDecoded) KG_CHECK(wait_until_decoded(enqueued));
     if (copying_) KG_CHECK(copy_to_images());
+    if (host_copies_) KG_CHECK(copy_to_host());
     return enqueued;
 }
 
 /// When the frames of the newest step are ready: of the last one, whose pass all others precede on its lane.
 graph::Point RingDecoder::ready_point() const {
-    if (copying_) return copied_;
+    if (copying_ || host_copies_) return copied_;
     return runner_->executor().ready(steps_.at(newest_).places.back());
 }
 
@@ -332,13 +371,16 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
 void RingDecoder::collect() {
     runner_->lane().collect();
     if (copying_) copying_->collect();
+    if (host_copies_) host_copies_->collect();
 }
 
 Result<void> RingDecoder::begin_clip(std::uint64_t generation) {
     abandon();
     generation_ = generation;
     first_ = true;
-    return runner_->reset();
+    KG_CHECK(runner_->reset());
+    if (host_copies_) return host_copies_->reset();
+    return {};
 }
 
 }  // namespace kinetograph::stream

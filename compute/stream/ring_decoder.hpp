@@ -5,6 +5,7 @@
 #include <kinetograph/compute/stream/latent_frame.hpp>
 #include <kinetograph/compute/stream/step_clock.hpp>
 #include <kinetograph/compute/vae/clip_runner.hpp>
+#include <kinetograph/compute/vae/host_copies.hpp>
 #include <kinetograph/engine/interop/frame_ring.hpp>
 
 #include <functional>
@@ -43,8 +44,9 @@ enum class Stepped : std::uint8_t {
 };
 
 /// One thread decodes; frames are taken and released on any. A step is one frame graph: a clip's passes, whose last
-/// kernel writes pixels to memory that both APIs see. In a ring of images the copies of a Vulkan queue follow, as a
-/// graph of their own: images have a layout of the driver's own, which no kernel can write. A step's graph is thus the
+/// kernel writes pixels to memory that both APIs see. Where frames are to lie elsewhere, copies follow as a graph of
+/// their own: in a ring of images those of a Vulkan queue, because images have a layout of the driver's own, which no
+/// kernel can write; in a ring of the host's memory, beside a GPU, those of vae::HostCopies. A step's graph is thus the
 /// accelerator's alone, and its arena as large as vae::StackMemory states.
 ///
 ///   decoder->step({latents, bytes, ready})  ->  ring().try_take()  ->  a submission that waits for frame.ready, reads
@@ -72,12 +74,14 @@ class RingDecoder {
     Result<void> begin_clip(std::uint64_t generation);
     /// The first error of the steps so far that is known, without waiting: frames that are ready by now may be wrong if
     /// there is one.
-    Result<void> status() const { return runner_->lane().stream().noted(); }
+    Result<void> status() const;
 
     /// The clip's lane and the copies', for watchdogs. Any thread.
     std::vector<graph::LaneState> lane_states() const;
     /// What the ring and the memory before its images take on the Vulkan device; 0 without one.
     std::uint64_t shown_bytes() const;
+    /// What frames take on the accelerator before they are copied to the host's memory; 0 where they are not.
+    std::uint64_t staging_bytes() const { return host_copies_ ? host_copies_->device_bytes() : 0; }
 
     interop::FrameRing& ring() { return *ring_; }
     const interop::FrameRing& ring() const { return *ring_; }
@@ -91,7 +95,7 @@ class RingDecoder {
     /// Whether the step that made `record` made finite values only; nothing until it is done. While the frame is held.
     std::optional<bool> is_finite(const interop::FrameRecord& record) const;
     /// Waits for the steps that were enqueued. Errors: the first one of those steps.
-    Result<void> wait_for_steps() const { return runner_->lane().stream().synchronize(); }
+    Result<void> wait_for_steps();
     /// When the frames of the newest step are ready; nothing before the first.
     const interop::TimelinePoint& newest() const { return last_; }
     /// Records the spans of everything that has completed; every step does this too, for the steps before it.
@@ -115,6 +119,7 @@ class RingDecoder {
         : bridge_(bridge), options_(options), clock_(bridge.accelerator()) {}
     Result<void> make_ring(vae::StepFrames frames);
     Result<void> make_copies(vae::StepFrames frames);
+    Result<void> make_image_copies();
     Result<void> check_shown() const;
     Result<void> make_flags();
     Result<void> make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size);
@@ -126,6 +131,7 @@ class RingDecoder {
     void declare(CopyGraph& copies);
     Result<void> wait_until_decoded(const vae::EnqueuedStep& step);
     Result<void> copy_to_images();
+    Result<void> copy_to_host();
     Stepped acquire(Nanoseconds timeout);
     void abandon();
     Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
@@ -140,8 +146,10 @@ class RingDecoder {
     std::unique_ptr<interop::FrameRing> ring_;
     std::unique_ptr<vulkan::VulkanLane> copying_;                 ///< null in a ring of buffers
     std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, before they are copied to images
-    std::unique_ptr<graph::Executor> copier_;                     ///< of the copies; null without them
-    graph::Point copied_;                                         ///< when the newest copies are done
+    std::unique_ptr<graph::Executor> copier_;                     ///< of those copies; null in a ring of buffers
+    std::unique_ptr<vae::HostCopies> host_copies_;                ///< to a ring of the host's memory; null on the CPU
+    std::size_t turn_ = 0;                                        ///< of the next step, in host_copies_
+    graph::Point copied_;                                         ///< when the newest copies of either kind are done
     std::unique_ptr<accel::Memory> flags_;                        ///< pinned: each of one step, 1: not finite
     std::vector<std::size_t> flag_of_slot_;                       ///< [slot] -> that of the step that made its frame
     std::size_t newest_flag_ = 0;                                 ///< that of the newest step

@@ -13,13 +13,11 @@ Result<std::unique_ptr<ClipRunner>> ClipRunner::create(std::shared_ptr<Model> mo
     KG_TRY(runner->lane_, accel::AcceleratorLane::create(device, options.recorder, options.batches));
     runner->arena_ = std::make_unique<accel::AcceleratorMemory>(device);
     KG_CHECK(runner->arena_->reserve(plans->transients));
-    graph::ExecutorDesc desc{.lanes = {runner->lane_.get()},
-                             .memory = {{graph::MemoryDomain::Accelerator, runner->arena_.get()}},
-                             .compile = {.topology = options.topology},
-                             .log = device.log()};
-    desc.lanes.insert(desc.lanes.end(), options.lanes.begin(), options.lanes.end());
-    desc.memory.insert(desc.memory.end(), options.backends.begin(), options.backends.end());
-    KG_TRY(runner->executor_, graph::Executor::create(desc));
+    KG_TRY(runner->executor_,
+           graph::Executor::create({.lanes = {runner->lane_.get()},
+                                    .memory = {{graph::MemoryDomain::Accelerator, runner->arena_.get()}},
+                                    .compile = {.topology = options.topology},
+                                    .log = device.log()}));
     KG_CHECK(runner->reset());
     return runner;
 }
@@ -29,15 +27,15 @@ ClipRunner::~ClipRunner() = default;
 Result<EnqueuedStep> ClipRunner::execute(const graph::FrameGraph& step, std::int64_t latent_frames) {
     KG_CHECK(status());
     KG_CHECK(clip_.next(latent_frames));
-    auto execution = execute_beside(step);
+    auto execution = submit(step);
     if (!execution && execution.error().code != ErrorCode::InvalidArgument) broken_ = execution.error();
     KG_TRY(auto enqueued, std::move(execution));
     return EnqueuedStep{clip_.advance(latent_frames), enqueued};
 }
 
-Result<graph::Execution> ClipRunner::execute_beside(const graph::FrameGraph& frame) {
+Result<graph::Execution> ClipRunner::submit(const graph::FrameGraph& step) {
     KG_CHECK(lane_->stream().status());
-    return executor_->execute(frame);
+    return executor_->execute(step);
 }
 
 Result<void> ClipRunner::wait(const EnqueuedStep& step, const CallLimits& limits) {

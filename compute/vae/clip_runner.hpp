@@ -15,11 +15,7 @@ struct RunnerOptions {
     accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
     Bands bands{};                                      ///< more than one: these, whatever is free; else as few as fit
     CallLimits limits{};                                ///< of create()
-    // For passes of the caller's in the same graphs:
-    std::vector<graph::LaneBackend*> lanes{};  ///< beside the runner's own; outlive it
-    std::vector<std::pair<graph::MemoryDomain, graph::MemoryBackend*>>
-        backends{};  ///< of other domains; outlive it too
-    graph::LaneTopology topology = graph::LaneTopology::cpu_only();
+    graph::LaneTopology topology = graph::LaneTopology::cpu_only();  ///< what memory the clip's lane reaches
 };
 
 /// A step that runs, or will.
@@ -34,8 +30,7 @@ struct EnqueuedStep {
 class ClipRunner {
   public:
     /// Plans the size and packs the parameters, unless the model has done that before, then allocates what steps of
-    /// every kind need. Errors: those of Model::plan_to_fit; InvalidArgument (two back ends of one lane or domain);
-    /// Cancelled.
+    /// every kind need. Errors: those of Model::plan_to_fit; Cancelled.
     static Result<std::unique_ptr<ClipRunner>> create(std::shared_ptr<Model> model, LatentSize size,
                                                       const RunnerOptions& options = {});
     ClipRunner(const ClipRunner&) = delete;
@@ -51,11 +46,11 @@ class ClipRunner {
     /// Submits the clip's next step, declared into `step`, and returns: in steady state the host waits for nothing and
     /// allocates nothing. Errors: those of Clip::next and of graph::Executor::execute; the first of an earlier step.
     Result<EnqueuedStep> execute(const graph::FrameGraph& step, std::int64_t latent_frames = 1);
-    /// Submits a graph that is no step of the clip, on the same lanes. Errors: those of graph::Executor::execute.
-    Result<graph::Execution> execute_beside(const graph::FrameGraph& frame);
     /// Blocks until the step is done. Errors: those of its passes and lanes; Cancelled: the step goes on, and reset()
     /// waits for it.
     Result<void> wait(const EnqueuedStep& step, const CallLimits& limits = {});
+    /// Ends the clip with an Error of work that belongs to its steps and runs on another lane.
+    void end(Error error) { broken_ = std::move(error); }
     /// What ended the clip, if anything has.
     Result<void> status() const;
     /// Begins a new clip. Waits for the steps that were executed.
@@ -67,6 +62,7 @@ class ClipRunner {
 
   private:
     explicit ClipRunner(Clip clip) : clip_(std::move(clip)) {}
+    Result<graph::Execution> submit(const graph::FrameGraph& step);
     Result<void> wait_within(const EnqueuedStep& step, const CallLimits& limits);
 
     Clip clip_;

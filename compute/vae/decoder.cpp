@@ -19,6 +19,9 @@ Result<std::unique_ptr<Decoder>> Decoder::create(std::shared_ptr<Model> model, L
     std::unique_ptr<Decoder> decoder(new Decoder);
     const StackSize steps{.height = size.height, .width = size.width, .max_frames = options.max_frames};
     KG_TRY(auto staging, make_staging(*model, steps));  // not free any more when the clip is planned
+    if (HostCopies::serve(model->device())) {
+        KG_TRY(decoder->copies_, HostCopies::create(model->device(), 1, staging.output->bytes()));
+    }
     decoder->stagings_.push_back(std::move(staging));
     KG_TRY(decoder->runner_, ClipRunner::create(std::move(model), size, options));
     return decoder;
@@ -51,6 +54,7 @@ Result<Decoder::Staging*> Decoder::free_staging() {
         return fail(ErrorCode::InvalidArgument, "{} steps are under way: their frames must be taken first",
                     under_way_.size());
     KG_TRY(auto made, make_staging(clip().model(), clip().plans().size));
+    made.turn = stagings_.size();
     return &stagings_.emplace_back(std::move(made));
 }
 
@@ -69,13 +73,18 @@ Result<void> Decoder::check(std::span<const float> latents, std::int64_t latent_
     return {};
 }
 
+std::uint64_t Decoder::frame_bytes(StepKind kind) const {
+    return static_cast<std::uint64_t>(clip().output(kind).elements()) * sizeof(float);
+}
+
 Result<void> Decoder::declare(graph::FrameGraph& frame, StepKind kind, const Staging& staging, TraceRequest* trace) {
     const auto in = static_cast<std::uint64_t>(kind.frames) * clip().latent_bytes();
-    const auto out = static_cast<std::uint64_t>(clip().output(kind).elements()) * sizeof(float);
+    graph::Physical output = whole(*staging.output, frame_bytes(kind));
+    if (copies_) output = {copies_->place_of(staging.turn, 0).object, 0, output.bytes};
     const graph::Buffer latents = clip().import_latents(frame, whole(*staging.input, in), kind.frames);
     return runner_->clip().declare(
         frame, latents,
-        ClipValues{.output = whole(*staging.output, out),
+        ClipValues{.output = output,
                    .not_finite = reinterpret_cast<std::uint32_t*>(staging.not_finite->data()),
                    .trace = trace},
         kind.frames);
@@ -118,15 +127,34 @@ Result<void> Decoder::enqueue(std::span<const float> latents, std::int64_t laten
     KG_TRY(auto* staging, free_staging());
     KG_TRY(const auto* frame, graph_of(kind, *staging));
     KG_TRY(const auto step, execute(*frame, *staging, latents, latent_frames));
-    under_way_.push_back({staging, kind, begin, step});
+    KG_TRY(auto copied, enqueue_copy(*staging, kind, step));
+    under_way_.push_back({staging, kind, begin, step, std::move(copied)});
     return {};
+}
+
+Result<graph::Point> Decoder::enqueue_copy(const Staging& staging, StepKind kind, const EnqueuedStep& step) {
+    if (!copies_) return graph::Point{};
+    const HostPlace place{whole(*staging.output, frame_bytes(kind))};
+    const std::uint64_t written = step.execution.done[graph::Lane::Accelerator.index()];
+    auto copied = copies_->enqueue(staging.turn, {&place, 1}, {runner_->lane().timeline(), written});
+    if (!copied) runner_->end(copied.error());
+    return copied;
+}
+
+/// Until its frames are in the host's memory.
+Result<void> Decoder::wait_for(const UnderWay& step, const CallLimits& limits) {
+    KG_CHECK(runner_->wait(step.step, limits));
+    if (!copies_) return {};
+    auto copied = copies_->wait(step.copied, limits);
+    if (!copied) runner_->end(copied.error());
+    return copied;
 }
 
 Result<DecodedFrames> Decoder::take(const CallLimits& limits) {
     if (under_way_.empty()) return fail(ErrorCode::InvalidArgument, "no step is under way");
     const UnderWay oldest = under_way_.front();
     under_way_.pop_front();
-    KG_CHECK(runner_->wait(oldest.step, limits));
+    KG_CHECK(wait_for(oldest, limits));
     const nn::Extent shape = clip().output(oldest.kind);
     const std::span values(reinterpret_cast<const float*>(oldest.staging->output->host_data()),
                            static_cast<std::size_t>(shape.elements()));
@@ -141,7 +169,16 @@ Result<DecodedFrames> Decoder::take(const CallLimits& limits) {
 Result<void> Decoder::reset() {
     auto done = runner_->reset();
     under_way_.clear();
+    if (!done || !copies_) return done;
+    done = copies_->reset();
+    if (!done) runner_->end(done.error());
     return done;
+}
+
+StackMemory Decoder::memory() const {
+    StackMemory memory = clip().memory();
+    if (copies_) memory.stream = copies_->device_bytes();
+    return memory;
 }
 
 Result<std::vector<float>> Decoder::trace(std::span<const float> latents, std::string_view module,

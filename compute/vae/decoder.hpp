@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/vae/clip_runner.hpp>
+#include <kinetograph/compute/vae/host_copies.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 
 #include <deque>
@@ -21,7 +22,8 @@ struct DecodedFrames {
     std::int64_t not_finite = 0;  ///< values that are infinite or no number: overflow, from latents that were finite
 };
 
-/// For tests, benches and tools that look at single steps. ClipRunner says in what state an Error leaves the clip.
+/// For tests, benches and tools that look at single steps. ClipRunner says in what state an Error leaves the clip. On a
+/// GPU a step's frames are copied to the host while the next step runs (HostCopies).
 class Decoder {
   public:
     /// Errors: those of ClipRunner::create; OutOfMemory (of staging).
@@ -55,12 +57,15 @@ class Decoder {
     ClipRunner& runner() { return *runner_; }
     const ClipRunner& runner() const { return *runner_; }
     const Clip& clip() const { return runner_->clip(); }
+    /// The clip's and its model's, with the frames that lie on the device before they are copied.
+    StackMemory memory() const;
 
   private:
     Decoder() = default;
-    /// What a step reads and writes. Pinned: the passes at both its ends do so in place. The flag is 0, or 1 once the
-    /// last pass has stored a value that is not finite.
+    /// What a step reads and writes. Pinned: the first pass reads in place, and the last one writes so where there are
+    /// no copies. The flag is 0, or 1 once the last pass has stored a value that is not finite.
     struct Staging {
+        std::size_t turn = 0;  ///< of the copies
         std::unique_ptr<accel::Memory> input, output, not_finite;
         std::map<StepKind, graph::FrameGraph> graphs;
     };
@@ -69,6 +74,7 @@ class Decoder {
         StepKind kind;
         Nanoseconds begin{};
         EnqueuedStep step;
+        graph::Point copied;  ///< when the frames are in the host's memory; nothing without copies
     };
     Result<Staging*> free_staging();
     static Result<Staging> make_staging(const Model& model, const StackSize& steps);
@@ -78,10 +84,14 @@ class Decoder {
     Result<const graph::FrameGraph*> graph_of(StepKind kind, Staging& staging);
     Result<EnqueuedStep> execute(const graph::FrameGraph& frame, const Staging& staging, std::span<const float> latents,
                                  std::int64_t latent_frames);
+    std::uint64_t frame_bytes(StepKind kind) const;
+    Result<graph::Point> enqueue_copy(const Staging& staging, StepKind kind, const EnqueuedStep& step);
+    Result<void> wait_for(const UnderWay& step, const CallLimits& limits);
     static std::int64_t count_not_finite(const Staging& staging, std::span<const float> values);
 
     std::deque<Staging> stagings_;  ///< the second from when two steps are first under way
     std::deque<UnderWay> under_way_;
+    std::unique_ptr<HostCopies> copies_;  ///< null where steps write to the host's memory
     std::unique_ptr<ClipRunner> runner_;  ///< last: waits before the memory above goes
 };
 

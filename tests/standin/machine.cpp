@@ -89,6 +89,7 @@ void Machine::reset(const Options& options) {
     calls_.clear();
     complaints_.clear();
     addresses_ = std::make_unique<AddressSpace>(options.memory_bytes);
+    holds_copies_to_host_ = false;
     kernels_ = 0;
     fault_ = Status();
     queues_.clear();
@@ -182,6 +183,8 @@ Status Machine::run_kernel(const std::string& name, const KernelCall& call) {
     fault_ = Status(Code::LaunchFailure);
     return fault_.load();
 }
+
+void Machine::fail() { fault_ = Status(Code::LaunchFailure); }
 
 void Machine::wait_until_idle() {
     for (const Stream* stream : streams.all()) stream->wait_until_idle();

@@ -95,6 +95,8 @@ class Machine final : public Control {
     Live live() const override;
     std::vector<std::string> complaints() const override;
     void import_semaphores(std::function<std::shared_ptr<ExternalCounter>(int fd)> import) override;
+    void hold_copies_to_host(bool hold) override { holds_copies_to_host_ = hold; }
+    void fail() override;
 
     /// Counts a call; returns an Injection's status, otherwise success.
     Status enter(const char* entry_point);
@@ -108,6 +110,7 @@ class Machine final : public Control {
     Status fault() const { return fault_.load(); }
     void recover() { fault_ = Status(); }             ///< what has failed is gone, and made anew
     std::shared_ptr<HardwareQueue> hardware_queue();  ///< of the next stream; null: its own
+    bool holds_copies_to_host() const { return holds_copies_to_host_; }
     Status run_kernel(const std::string& name, const KernelCall& call);
     std::mutex& call_mutex() { return call_mutex_; }          ///< held while a call is blocked
     std::mutex& callback_mutex() { return callback_mutex_; }  ///< one thread of the library runs all callbacks
@@ -139,6 +142,7 @@ class Machine final : public Control {
     std::minstd_rand random_;
     std::vector<std::shared_ptr<HardwareQueue>> queues_;
     std::size_t queues_given_ = 0;
+    std::atomic<bool> holds_copies_to_host_ = false;
 };
 
 }  // namespace kinetograph::standin

@@ -88,6 +88,10 @@ class Control {
     /// The result of importing a semaphore's descriptor; null: refused. By default, and after reset(), a descriptor is
     /// a memory file that holds the value.
     virtual void import_semaphores(std::function<std::shared_ptr<ExternalCounter>(int fd)> import) = 0;
+    /// True: copies to pinned memory wait, where they stand in their stream, until false. False after reset().
+    virtual void hold_copies_to_host(bool hold) = 0;
+    /// The device fails now, as by a kernel's fault.
+    virtual void fail() = 0;
 };
 
 using ControlFunction = Control* (*)();

@@ -51,7 +51,10 @@ Status copy(Stream& stream, void* to, const void* from, std::uint64_t bytes) {
     if (target == Place::Broken || source == Place::Broken) return Code::InvalidValue;
     const bool pageable = target == Place::Pageable || source == Place::Pageable;
     if (pageable && stream.capture) return stream.refuse_capture();
-    const Status pushed = stream.push([to, from, bytes]() -> Status {
+    const bool to_host = machine().addresses().find(to, bytes) == AddressKind::Pinned;
+    const Status pushed = stream.push([to, from, bytes, to_host]() -> Status {
+        if (to_host) (void)wait_until([] { return !machine().holds_copies_to_host(); });
+        if (const Status fault = machine().fault(); !fault.ok()) return fault;
         const AddressSpace::Access access(machine().addresses());
         std::memmove(to, from, bytes);
         return {};

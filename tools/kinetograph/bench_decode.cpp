@@ -143,7 +143,8 @@ struct Subject {
     const DecodeBench& bench;
     const vae::Clip& clip;
     const accel::DeviceInfo& device;
-    std::uint64_t stated_bytes = 0;
+    vae::StackMemory memory;
+    std::uint64_t stated_bytes() const { return device_bytes(memory, device.kind); }
     std::int64_t width() const { return clip.step_frames().width; }
     std::int64_t height() const { return clip.step_frames().height; }
     std::int64_t frames() const { return bench.one_latent_frame ? bench.steps : clip.frames_of(bench.steps); }
@@ -178,13 +179,13 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
                       measured.first_frame, measured.second_step, measured.steps.median(), measured.steps.least(),
                       measured.steps.most(), measured.steps.count(), measured.frames_of_a_step, on_device,
                       measured.fps_steady(), subject.frames(), measured.clips.median(), subject.fps_clip(measured),
-                      measured.clips.count(), to_mib(measured.peak_bytes), to_mib(subject.stated_bytes));
+                      measured.clips.count(), to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()));
 }
 
 nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject, std::span<const PassCost> passes) {
     const DecodeBench& bench = subject.bench;
     nlohmann::ordered_json json = report_head("decode", bench.command_line, subject.device);
-    const vae::StackMemory memory = subject.clip.memory();
+    const vae::StackMemory& memory = subject.memory;
     json.update({{"weights", bench.decode.weights},
                  {"latents", bench.latents.empty() ? "synthetic" : bench.latents},
                  {"precision", vae::to_string(bench.decode.model.precision)},
@@ -204,10 +205,11 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
     json["fps_steady"] = measured.fps_steady();
     json["fps_clip"] = subject.fps_clip(measured);
     json["peak_device_bytes"] = measured.peak_bytes;
-    json["stated_device_bytes"] = subject.stated_bytes;
+    json["stated_device_bytes"] = subject.stated_bytes();
     json["stated_bytes"] = {{"transients", memory.transients}, {"histories", memory.histories},
                             {"parameters", memory.parameters}, {"bands", memory.bands},
-                            {"work_ratio", memory.work_ratio}, {"staging", memory.io}};
+                            {"work_ratio", memory.work_ratio}, {"staging", memory.io},
+                            {"frames", memory.stream}};
     for (const auto& [pass, median] : passes) {
         json["passes"].push_back({{"name", pass.name},
                                   {"track", pass.track},
@@ -236,18 +238,18 @@ Result<void> run(DecodeBench bench) {
     KG_TRY(auto model, vae::Model::create(*device, checkpoint, bench.decode.model));
     KG_TRY(auto decoder, vae::Decoder::create_for(model, clip, {.recorder = bench.passes ? &recorder : nullptr}));
     const double load = to_seconds(host_now() - start);
-    state_memory(decoder->clip().memory(), info);
+    state_memory(decoder->memory(), info);
     KG_TRY(auto measured, measure(*decoder, clip, bench));
     measured.load = load;
 
     const auto spans = recorder.spans(measured.whole().begin);
     add_device_steps(spans, measured);
     const auto passes = cost_of_passes(spans, measured.whole());
-    const Subject subject{bench, decoder->clip(), info, device_bytes(decoder->clip().memory(), info.kind)};
+    const Subject subject{bench, decoder->clip(), info, decoder->memory()};
     KG_CHECK(report.write(to_text(measured, subject, passes), to_json(measured, subject, passes)));
-    if (measured.peak_bytes > subject.stated_bytes)
+    if (measured.peak_bytes > subject.stated_bytes())
         return fail(ErrorCode::OutOfMemory, "{:.1f} MiB of device memory were taken at most, {:.1f} MiB were stated",
-                    to_mib(measured.peak_bytes), to_mib(subject.stated_bytes));
+                    to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()));
     return {};
 }
 

@@ -113,7 +113,7 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
         before = drawn;
     }
     if (before) KG_CHECK(executor_->wait(*before));
-    // After its frames a step still does work for later steps.
+    // Frames do not tell whether a step has failed.
     KG_CHECK(ring_->wait_for_steps());
     return times;
 }

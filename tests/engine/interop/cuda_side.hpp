@@ -18,6 +18,8 @@ class CudaSide {
 
     /// The device; on the stand-in, with these options and the UUID of `display`.
     Result<std::unique_ptr<accel::Device>> create_device(const vulkan::Device& display, standin::Options options = {});
+    /// Of the stand-in; null on a real driver.
+    standin::Control* control() const { return control_; }
     /// What the stand-in objects to once the device is gone; empty: nothing.
     std::string complaints() const;
 

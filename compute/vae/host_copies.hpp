@@ -1,0 +1,80 @@
+// HostCopies: how a step's frames come from a GPU's memory to the host's while the next step computes.
+//
+//     accelerator     step 0 | step 1 | step 2 | step 3      writes its frames to device memory: 0, 1, 0, 1
+//     accelerator1           | copy 0 | copy 1 | copy 2      to pinned memory of the host
+//
+// A kernel that writes its frames across the bus takes as long as the bus: the step after it would wait.
+#pragma once
+
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
+#include <kinetograph/engine/base/call_limits.hpp>
+#include <kinetograph/engine/graph/executor.hpp>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kinetograph::vae {
+
+/// Pinned memory for one part of a step's output, as many bytes of it as are copied.
+struct HostPlace {
+    graph::Physical memory;
+    graph::Point free{};  ///< from when on it may be written
+};
+
+/// The copies are a graph of their own on a second lane of the device, Lane::accelerator(1). One thread at a time, but
+/// state() and status() are any thread's.
+class HostCopies {
+  public:
+    static constexpr std::size_t kTurns = 2;  ///< steps whose output lies on the device at a time
+
+    /// Whether the device has memory that the host does not read: elsewhere steps write where the host reads.
+    static bool serve(const accel::Device& device) { return device.info().kind != accel::Kind::Cpu; }
+    /// Allocates the output of kTurns steps: `parts` of `part_bytes` each at most. `recorder`: of the copies; outlives
+    /// the result. Errors: OutOfMemory, those of accel::AcceleratorLane::create.
+    static Result<std::unique_ptr<HostCopies>> create(accel::Device& device, std::size_t parts,
+                                                      std::uint64_t part_bytes, profile::Recorder* recorder = nullptr);
+    HostCopies(const HostCopies&) = delete;
+    HostCopies& operator=(const HostCopies&) = delete;
+    /// Waits for the copies that were enqueued. The lane of their steps has ended.
+    ~HostCopies();
+
+    /// What create() has allocated on the device.
+    std::uint64_t device_bytes() const;
+    /// Where a step of that turn writes the part. Its copy before is done by then: the caller has waited for it.
+    graph::Physical place_of(std::size_t turn, std::size_t part) const;
+    /// Copies the turn's first parts to `places` once `written` is reached; returns at once. The result: when they are
+    /// there. Errors: those of graph::Executor::execute; what the lane has met before.
+    Result<graph::Point> enqueue(std::size_t turn, std::span<const HostPlace> places, const graph::Point& written);
+    /// Blocks until the copies are done that enqueue() gave the point of. Errors: those of the copies and of the lane
+    /// that they waited for; Cancelled.
+    Result<void> wait(const graph::Point& copied, const CallLimits& limits = {});
+    /// The first Error of the copies so far that is known, without waiting.
+    Result<void> status() const { return lane_->stream().noted(); }
+    /// Waits for the copies that were enqueued, and forgets their errors. Errors: those of a device that is lost.
+    Result<void> reset();
+
+    graph::LaneState state() const { return lane_->state(); }
+    /// Records the spans of copies that are done.
+    void collect() { lane_->collect(); }
+
+  private:
+    /// The copies of so many parts of so many bytes, declared once.
+    struct CopyGraph {
+        graph::FrameGraph frame;
+        std::vector<graph::Buffer> from, to;
+    };
+    using CopyKind = std::pair<std::size_t, std::uint64_t>;  ///< parts, bytes of each
+    explicit HostCopies(std::uint64_t part_bytes) : part_bytes_(part_bytes) {}
+    static void declare(CopyGraph& copies, std::span<const HostPlace> places);
+
+    std::uint64_t part_bytes_;
+    std::array<std::unique_ptr<accel::Memory>, kTurns> outputs_;
+    std::unique_ptr<accel::AcceleratorLane> lane_;
+    std::map<CopyKind, CopyGraph> graphs_;
+    std::unique_ptr<graph::Executor> executor_;  ///< last: waits before what the copies use goes
+};
+
+}  // namespace kinetograph::vae
