@@ -58,6 +58,27 @@ float widened(Element value) {
         return tensor::from_bf16(value);
 }
 
+template <class Element>
+bool store(const Element* input, std::uint16_t* halves, std::int64_t count, float limit) {
+    std::uint32_t bad = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const float value = widened(input[i]);
+        bad |= not_finite(value);
+        halves[i] = tensor::to_f16(clamped(value, limit));
+    }
+    return bad != 0;
+}
+
+/// Elements [first, first + count) of one frame. Returns whether a value is not finite.
+template <class Element>
+bool store_part(const StoreFloat& work, std::size_t frame, std::int64_t first, std::int64_t count) {
+    const Element* const from = reinterpret_cast<const Element*>(work.input[frame]) + first;
+    std::byte* const to = stored_frame(work, frame);
+    if (work.output_dtype == DType::F16)
+        return store(from, reinterpret_cast<std::uint16_t*>(to) + first, count, work.limit);
+    return store(from, reinterpret_cast<float*>(to) + first, count, work.limit);
+}
+
 /// True if a value is not finite.
 template <class Element>
 bool store_pixels(const std::byte* input, std::byte* output, std::int64_t pixels) {
@@ -128,7 +149,17 @@ Result<void> enqueue_unpack_latent(accel::Stream& stream, std::string_view pass_
     return {};
 }
 
-Result<void> enqueue_store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) {
+std::byte* stored_frame(const StoreFloat& work, std::size_t index) {
+    return work.output + index * static_cast<std::size_t>(work.elements) * tensor::bytes_per_element(work.output_dtype);
+}
+
+Result<void> check_stored_dtype(std::string_view pass_name, DType dtype) {
+    if (dtype == DType::F32 || dtype == DType::F16) return {};
+    return fail(ErrorCode::InvalidArgument, "pass \"{}\": frames stored as {}, wanted F32 or F16", pass_name,
+                tensor::to_string(dtype));
+}
+
+Result<void> enqueue_store_float(accel::Stream& stream, std::string_view pass_name, const StoreFloat& work) {
     if (work.elements < 1 || work.output == nullptr || !(work.limit >= 0)) {
         return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} frames of {} elements stored within [-{}, {}] at {}",
                     pass_name, work.input.size(), work.elements, work.limit, work.limit,
@@ -138,25 +169,23 @@ Result<void> enqueue_store_f32(accel::Stream& stream, std::string_view pass_name
         return fail(ErrorCode::InvalidArgument, "pass \"{}\": frames of {}, wanted F32 or BF16", pass_name,
                     tensor::to_string(work.dtype));
     }
-    stream.enqueue(
-        pass_name,
-        [input = std::vector(work.input.begin(), work.input.end()), output = work.output, elements = work.elements,
-         dtype = work.dtype, limit = work.limit, flag = work.not_finite]() -> Result<void> {
-            const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
-            const std::int64_t tasks = blocks * static_cast<std::int64_t>(input.size());
+    KG_CHECK(check_stored_dtype(pass_name, work.output_dtype));
+    stream.enqueue(pass_name, [input = std::vector(work.input.begin(), work.input.end()), work]() -> Result<void> {
+        StoreFloat copied = work;
+        copied.input = input;
+        const auto store = copied.dtype == DType::F32 ? store_part<float> : store_part<std::uint16_t>;
+        const std::int64_t blocks = (copied.elements + kBlock - 1) / kBlock;
+        const std::int64_t tasks = blocks * static_cast<std::int64_t>(input.size());
 #pragma omp parallel for schedule(static)
-            for (std::int64_t task = 0; task < tasks; ++task) {
-                const std::int64_t frame = task / blocks, first = task % blocks * kBlock;
-                const std::int64_t count = std::min(kBlock, elements - first);
-                float* to = output + frame * elements + first;
-                const bool bad =
-                    dtype == DType::F32
-                        ? store(reinterpret_cast<const float*>(input[frame]) + first, to, count, limit)
-                        : store(reinterpret_cast<const std::uint16_t*>(input[frame]) + first, to, count, limit);
-                if (bad && flag != nullptr) std::atomic_ref(*flag).store(1, std::memory_order_relaxed);
-            }
-            return {};
-        });
+        for (std::int64_t task = 0; task < tasks; ++task) {
+            const std::int64_t first = task % blocks * kBlock;
+            const bool bad = store(copied, static_cast<std::size_t>(task / blocks), first,
+                                   std::min(kBlock, copied.elements - first));
+            if (bad && copied.not_finite != nullptr)
+                std::atomic_ref(*copied.not_finite).store(1, std::memory_order_relaxed);
+        }
+        return {};
+    });
     return {};
 }
 

@@ -1,4 +1,4 @@
-// The two ends of a decoder: planar float latents to channel-last frames, and frames to clamped float32 or to pictures.
+// The two ends of a decoder: planar float latents to channel-last frames, and frames to clamped floats or to pictures.
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>
@@ -26,18 +26,23 @@ Result<void> check_latent_dtype(std::string_view pass_name, tensor::DType dtype)
 /// On the CPU; see Operators for any device. Errors: InvalidArgument, naming the pass.
 Result<void> enqueue_unpack_latent(accel::Stream& stream, std::string_view pass_name, const UnpackLatent& work);
 
-/// Widens frames to float32, clamps them to [-limit, limit] and stores them one after the other; NaN stays NaN.
-struct StoreF32 {
+/// Clamps frames to [-limit, limit] and stores them one after the other as float32 or half; NaN stays NaN.
+struct StoreFloat {
     std::span<const std::byte* const> input;    ///< frames of `elements`
-    float* output = nullptr;                    ///< [frames, elements]; may be the only input frame, if that is F32
+    std::byte* output = nullptr;                ///< [frames, elements]; may be the only input frame, if both are F32
     std::int64_t elements = 0;                  ///< of one frame
     tensor::DType dtype = tensor::DType::BF16;  ///< of the input, F32 or BF16
     float limit = std::numeric_limits<float>::infinity();
-    std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: not asked
+    std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if an input is infinite or NaN; null: not asked
+    tensor::DType output_dtype = tensor::DType::F32;  ///< F32, or F16, rounded to nearest even
 };
+/// Where frame `index` is stored.
+std::byte* stored_frame(const StoreFloat& work, std::size_t index);
+/// Errors: InvalidArgument (stored as anything but F32 and F16), naming the pass.
+Result<void> check_stored_dtype(std::string_view pass_name, tensor::DType dtype);
 /// On the CPU; see Operators for any device. The span is copied before this returns.
 /// Errors: InvalidArgument, naming the pass.
-Result<void> enqueue_store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work);
+Result<void> enqueue_store_float(accel::Stream& stream, std::string_view pass_name, const StoreFloat& work);
 
 /// A value in [-1, 1] to 8 bits: round((v + 1) * 127.5), halves up, limited to 0..255; NaN becomes 0.
 std::uint8_t to_unorm8(float value);

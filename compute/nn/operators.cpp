@@ -24,8 +24,8 @@ class CpuOperators final : public Operators {
                                 const PixelShuffle& work) const override {
         return enqueue_depth_to_space(stream, pass_name, work);
     }
-    Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
-        return enqueue_store_f32(stream, pass_name, work);
+    Result<void> store_float(accel::Stream& stream, std::string_view pass_name, const StoreFloat& work) const override {
+        return enqueue_store_float(stream, pass_name, work);
     }
     Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
                                const StorePicture& work) const override {

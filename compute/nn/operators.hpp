@@ -24,7 +24,8 @@ class Operators {
                                             const UpsampleNearest2x& work) const = 0;
     virtual Result<void> depth_to_space(accel::Stream& stream, std::string_view pass_name,
                                         const PixelShuffle& work) const = 0;
-    virtual Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const = 0;
+    virtual Result<void> store_float(accel::Stream& stream, std::string_view pass_name,
+                                     const StoreFloat& work) const = 0;
     virtual Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
                                        const StorePicture& work) const = 0;
     /// Errors: InvalidArgument (sizes, dtype), Unsupported (a width that the device's kernel declines).

@@ -17,6 +17,18 @@ namespace {
 using interop::FrameRing;
 using interop::FrameRingDesc;
 
+graph::PixelFormat pixel_format(vae::FrameFormat format) {
+    switch (format) {
+        case vae::FrameFormat::Float32:
+            return graph::PixelFormat::Rgb32Float;
+        case vae::FrameFormat::Float16:
+            return graph::PixelFormat::Rgb16Float;
+        case vae::FrameFormat::Rgba8:
+            break;
+    }
+    return graph::PixelFormat::Rgba8Unorm;
+}
+
 struct CopyData {
     std::vector<graph::Buffer> pixels;
     std::vector<graph::Image> images;
@@ -105,14 +117,12 @@ Result<void> RingDecoder::make_ring(vae::StepFrames frames) {
     frames_of_a_step_ = static_cast<std::uint64_t>(frames.most);
     frame_bytes_ = static_cast<std::uint64_t>(frames.width * frames.height) * vae::bytes_per_pixel(options_.format);
     KG_CHECK(check_shown());
-    KG_TRY(ring_, FrameRing::create(
-                      bridge_, {.width = static_cast<std::uint32_t>(frames.width),
-                                .height = static_cast<std::uint32_t>(frames.height),
-                                .format = options_.format == vae::FrameFormat::Rgba8 ? graph::PixelFormat::Rgba8Unorm
-                                                                                     : graph::PixelFormat::Rgb32Float,
-                                .storage = options_.storage,
-                                .slots = options_.slots,
-                                .color = {}}));
+    KG_TRY(ring_, FrameRing::create(bridge_, {.width = static_cast<std::uint32_t>(frames.width),
+                                              .height = static_cast<std::uint32_t>(frames.height),
+                                              .format = pixel_format(options_.format),
+                                              .storage = options_.storage,
+                                              .slots = options_.slots,
+                                              .color = {}}));
     slots_.reserve(static_cast<std::size_t>(frames.most));
     return {};
 }

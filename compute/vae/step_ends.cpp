@@ -87,10 +87,12 @@ void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, co
             if (format == FrameFormat::Rgba8)
                 return report(lane, operators->store_picture(lane.stream(), lane.pass_name(),
                                                              {input, outputs, d.in.pixels(), d.in.dtype, not_finite}));
+            const auto stored = format == FrameFormat::Float16 ? tensor::DType::F16 : tensor::DType::F32;
             for (std::size_t i = 0; i < outputs.size(); ++i)
-                report(lane, operators->store_f32(lane.stream(), lane.pass_name(),
-                                                  {std::span(input).subspan(i, 1), reinterpret_cast<float*>(outputs[i]),
-                                                   d.in.pixels() * d.in.channels, d.in.dtype, limit, not_finite}));
+                report(lane,
+                       operators->store_float(lane.stream(), lane.pass_name(),
+                                              {std::span(input).subspan(i, 1), outputs[i],
+                                               d.in.pixels() * d.in.channels, d.in.dtype, limit, not_finite, stored}));
         });
     written = data.out;
 }
@@ -102,10 +104,12 @@ void store_rows(accel::PassContext& lane, const nn::Operators& operators, const 
     const std::int64_t row = x.width * x.channels;
     const std::size_t together = x.height == rows.height ? input.size() : 1;  // whole frames lie dense at both ends
     for (std::size_t i = 0; i < input.size(); i += together)
-        report(lane, operators.store_f32(lane.stream(), lane.pass_name(),
-                                         {std::span(input).subspan(i, together),
-                                          to + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row,
-                                          x.height * row, x.dtype, limit, not_finite}));
+        report(lane,
+               operators.store_float(
+                   lane.stream(), lane.pass_name(),
+                   {std::span(input).subspan(i, together),
+                    reinterpret_cast<std::byte*>(to + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row),
+                    x.height * row, x.dtype, limit, not_finite}));
 }
 
 void write_values(const StepContext& step, const Tensor& x, PictureRows rows, const ClipValues& values,

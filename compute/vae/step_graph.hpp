@@ -45,8 +45,11 @@ struct StackSize {
 enum class FrameFormat : std::uint8_t {
     Rgba8,    ///< [height, width, 4], 8 bits, sRGB-encoded as the model makes it, alpha 255
     Float32,  ///< [height, width, 3], nominal range [-1, 1]
+    Float16,  ///< the same as IEEE half, rounded once
 };
-constexpr std::uint64_t bytes_per_pixel(FrameFormat format) { return format == FrameFormat::Rgba8 ? 4 : 12; }
+constexpr std::uint64_t bytes_per_pixel(FrameFormat format) {
+    return format == FrameFormat::Rgba8 ? 4 : format == FrameFormat::Float32 ? 12 : 6;
+}
 
 /// The frames of a step, each in a buffer of its own.
 struct ClipFrames {

@@ -75,6 +75,8 @@ std::uint32_t bytes_per_pixel(PixelFormat format) {
             return 8;
         case PixelFormat::Rgb32Float:
             return 12;
+        case PixelFormat::Rgb16Float:
+            return 6;
     }
     return 0;
 }
@@ -95,6 +97,8 @@ std::string_view to_string(PixelFormat format) {
             return "r32_float";
         case PixelFormat::Rgb32Float:
             return "rgb32_float";
+        case PixelFormat::Rgb16Float:
+            return "rgb16_float";
     }
     return "?";
 }

@@ -197,7 +197,8 @@ enum class PixelFormat : std::uint8_t {
     Bgra8Srgb,
     Rgba16Float,
     R32Float,
-    Rgb32Float
+    Rgb32Float,
+    Rgb16Float
 };
 std::uint32_t bytes_per_pixel(PixelFormat format);
 std::string_view to_string(PixelFormat format);

@@ -24,6 +24,8 @@ VkFormat to_vk(graph::PixelFormat format) {
             return VK_FORMAT_R32_SFLOAT;
         case graph::PixelFormat::Rgb32Float:
             return VK_FORMAT_R32G32B32_SFLOAT;
+        case graph::PixelFormat::Rgb16Float:
+            return VK_FORMAT_R16G16B16_SFLOAT;
     }
     return VK_FORMAT_UNDEFINED;
 }

@@ -108,10 +108,10 @@ class Decoder:
         batch = Batch(latents, self.device_pair, None)
         try:
             with self._one_at_a_time(deadline):
-                state = self._state("float32" if dtype == "float16" else dtype, layout, batch)
+                state = self._state(dtype, layout, batch)
                 try:
                     state.reset()
-                    return self._decode(state, latents, batch, dtype, on_frames, deadline)
+                    return self._decode(state, latents, batch, on_frames, deadline)
                 except TimeoutError:
                     state.cancel()
                     raise
@@ -158,7 +158,7 @@ class Decoder:
         _check_is_state(state)
         batch = Batch(latents, self.device_pair, None)
         try:
-            return self._decode(state, latents, batch, state._dtype, on_frames, deadline)
+            return self._decode(state, latents, batch, on_frames, deadline)
         finally:
             batch.close()
 
@@ -180,14 +180,14 @@ class Decoder:
             raise InvalidArgument(f"the state's frames are {where}, and the latents are not: new_state(device=\"cpu\") is for "
                                   "latents in the host's memory")
 
-    def _decode(self, state: Stream, latents: Any, batch: Batch, dtype: str,
+    def _decode(self, state: Stream, latents: Any, batch: Batch,
                 on_frames: Callable[[int, Any], None] | None, deadline: Deadline) -> Any:
         self._check_state(state, latents, batch)
         first = 1 if state._pushed == 0 else self.frames_per_latent
         total = first + self.frames_per_latent * (batch.frames - 1)
         height, width = (side * self.spatial_scale for side in batch.size)
         of_a_frame = (3, height, width) if state._layout == "CHW" else (height, width, 3)
-        out = output_of(latents, (total, *of_a_frame), dtype, state._layout, state._reads)
+        out = output_of(latents, (total, *of_a_frame), state._dtype, state._layout, state._reads)
         done = 0
 
         def collect() -> None:

@@ -11,7 +11,7 @@ from ._library import InvalidArgument, check, library
 
 _DLPACK_DEVICES = {"cpu": _dlpack.CPU, "cuda": _dlpack.CUDA, "hip": _dlpack.ROCM}
 #: kg_format of a dtype.
-FORMATS = {"uint8": _library.RGBA8, "float32": _library.RGB32F}
+FORMATS = {"uint8": _library.RGBA8, "float32": _library.RGB32F, "float16": _library.RGB16F}
 _DTYPES = {number: dtype for dtype, number in FORMATS.items()}
 
 

@@ -44,7 +44,7 @@ class Stream:
     def __init__(self, decoder: Decoder, dtype: str, layout: str, chunk: int, fps: float, on_device: bool,
                  path: str | None = None, timeout: float | None = None) -> None:
         if dtype not in FORMATS:
-            raise InvalidArgument(f"frames are uint8 or float32, not {dtype}")
+            raise InvalidArgument(f"frames are uint8, float32 or float16, not {dtype}")
         if layout not in _library.LAYOUTS:
             raise InvalidArgument(f"the layout of a frame is HWC, CHW or HWC4, not {layout}")
         if layout == "HWC4" and dtype != "uint8":

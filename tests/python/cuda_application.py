@@ -32,7 +32,7 @@ class Application:
 
     def read(self, view):
         """The bytes of a frame, row by row without gaps, in the order of the stream."""
-        size = view.shape[0] * view.strides[0]
+        size = view.shape[0] * view.strides[0] * view.dtype[1] // 8
         host = ctypes.create_string_buffer(size)
         self.copy(ctypes.addressof(host), view.address, size)
         self.call("cuStreamSynchronize", self.stream)

@@ -21,7 +21,9 @@ def test_frames_have_the_documented_shapes_and_ranges(decoder):
     assert abs(bytes_ - (floats + 1) * 127.5).max() <= 0.501
     assert (decoder.decode(latents, layout="TCHW") == bytes_.transpose(0, 3, 1, 2)).all()
     half = decoder.decode(latents, dtype="float16")
-    assert half.dtype == numpy.float16 and abs(half - floats).max() < 1e-3
+    assert half.dtype == numpy.float16 and (half == floats.astype("float16")).all()
+    planes = decoder.decode(latents, dtype="float16", layout="TCHW")
+    assert planes.dtype == numpy.float16 and (planes == half.transpose(0, 3, 1, 2)).all()
 
 
 def test_any_strides_a_batch_of_one_halves_and_one_frame_are_the_same_latents(decoder):

@@ -46,6 +46,19 @@ def test_latents_and_frames_stay_on_the_device(application, on_gpu):
         assert stream.stats()["frames_held"] == 0
 
 
+def test_halves_stay_on_the_device(application, on_gpu):
+    latents = latents_of(1, 1, 2)
+    wanted = on_gpu.decode(latents, dtype="float32").astype("float16")
+    with on_gpu.stream(dtype="float16") as stream:
+        stream.push(application.array(latents), stream=application.stream.value)
+        with stream.take() as frame:
+            view = _dlpack.View(frame.__dlpack__(stream=application.stream.value))
+            assert view.dtype == (_dlpack.FLOAT, 16)
+            halves = numpy.frombuffer(application.read(view), "float16").reshape(view.shape)
+            view.close()
+        assert (halves == wanted[0]).all()
+
+
 def test_latents_of_two_bytes_are_read_as_they_are(application, on_gpu):
     latents = latents_of(1, 1, 2)
     upper = numpy.ascontiguousarray((latents.view("uint32") >> 16).astype("uint16"))

@@ -9,7 +9,7 @@ import kinetograph as kg
 jax = pytest.importorskip("jax", reason="jax is not installed")
 
 
-@pytest.mark.parametrize("dtype, layout", [("float32", "HWC"), ("uint8", "HWC4")])
+@pytest.mark.parametrize("dtype, layout", [("float32", "HWC"), ("float16", "HWC"), ("uint8", "HWC4")])
 def test_frames_are_jax_arrays(decoder, dtype, layout):
     latents = latents_of(2)
     wanted = decoder.decode(latents, dtype=dtype)
@@ -21,7 +21,7 @@ def test_frames_are_jax_arrays(decoder, dtype, layout):
             frame.release()
 
 
-@pytest.mark.parametrize("dtype, layout", [("uint8", "THWC"), ("uint8", "TCHW"), ("float32", "THWC"), ("float32", "TCHW")])
+@pytest.mark.parametrize("dtype, layout", [("uint8", "THWC"), ("uint8", "TCHW"), ("float32", "THWC"), ("float16", "TCHW")])
 def test_latents_of_jax_are_decoded_to_its_arrays(decoder, dtype, layout):
     wanted, parts = decoder.decode(latents_of(3), dtype=dtype, layout=layout), []
     latents = jax.numpy.asarray(latents_of(3))

@@ -31,6 +31,22 @@ def test_chunks_give_the_frames_of_the_clip(decoder):
     assert (numpy.array(frames) == wanted).all()
 
 
+@pytest.mark.parametrize("layout", ["HWC", "CHW"])
+def test_halves_are_the_floats_rounded_once(decoder, layout):
+    latents = latents_of(2)
+    wanted = decoder.decode(latents, dtype="float32", layout="T" + layout).astype("float16")
+    with decoder.stream(dtype="float16", layout=layout) as stream:
+        stream.push(latents)
+        for frame in stream.frames():
+            array = numpy.from_dlpack(frame)
+            assert frame.dtype == "float16" and array.dtype == numpy.float16 and array.shape == frame.shape
+            assert (array == wanted[frame.index]).all()
+            frame.release()
+    state = decoder.new_state(dtype="float16", layout="T" + layout)
+    assert (decoder.decode_chunk(state, latents) == wanted).all()
+    decoder.release(state)
+
+
 def test_the_verbs_of_serving_stacks(decoder):
     latents = latents_of(4)
     first, second = decoder.new_state(), decoder.new_state(dtype="float32", layout="TCHW")
@@ -147,7 +163,7 @@ def test_four_channels_are_contiguous(decoder):
             array = numpy.from_dlpack(frame)
             assert array.shape == frame.shape == (16, 24, 4) and array.flags.c_contiguous and (array[..., 3] == 255).all()
             assert (array[..., :3] == decoder.decode(latents_of(1))[0]).all()
-    for options in ({"layout": "HWC4", "dtype": "float32"}, {"layout": "WHC"}):
+    for options in ({"layout": "HWC4", "dtype": "float32"}, {"layout": "HWC4", "dtype": "float16"}, {"layout": "WHC"}):
         with pytest.raises(kg.InvalidArgument):
             decoder.stream(**options)
 

@@ -33,7 +33,7 @@ def test_functions_and_numbers_are_those_of_the_c_interface():
     assert exports >= {*_library._SIGNATURES, *_library._DESTROYS}
     values = {line.split()[1]: int(line.split()[3]) for line in table if line.startswith("kg_") and " = " in line}
     for name, value in {"KG_TIMEOUT": _library.TIMEOUT, "KG_END": _library.END, "KG_STORAGE_DEVICE": _library.DEVICE,
-                        "KG_FORMAT_RGB32F": _library.RGB32F, "KG_BFLOAT16": _library.BFLOAT16,
+                        "KG_FORMAT_RGB32F": _library.RGB32F, "KG_FORMAT_RGB16F": _library.RGB16F, "KG_BFLOAT16": _library.BFLOAT16,
                         "KG_ACQUIRE_AHEAD": _library.ACQUIRE_AHEAD, "KG_MOMENT_STREAM": _library.MOMENT_STREAM}.items():
         assert values[name] == value, name
     assert {f"KG_PRECISION_{name.upper()}": value for name, value in _library.PRECISIONS.items()} == {

@@ -146,18 +146,20 @@ class CudaOperators final : public Operators {
         return {};
     }
 
-    Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
+    Result<void> store_float(accel::Stream& stream, std::string_view pass_name, const StoreFloat& work) const override {
+        KG_CHECK(check_stored_dtype(pass_name, work.output_dtype));
         KG_TRY(auto kernel, kernel_for(store_float_, work.dtype, pass_name, work.input.size(), work.input.size()));
         std::vector<std::byte*> output;
         output.reserve(work.input.size());
-        for (std::size_t i = 0; i < work.input.size(); ++i)
-            output.push_back(reinterpret_cast<std::byte*>(work.output + static_cast<std::int64_t>(i) * work.elements));
-        launch_frames(
-            stream, pass_name, *kernel,
-            sm80::StoreFloatParams{
-                .frames = {}, .elements = u32(work.elements), .limit = work.limit, .not_finite = work.not_finite},
-            work.input, output,
-            [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.elements), frames); });
+        for (std::size_t i = 0; i < work.input.size(); ++i) output.push_back(stored_frame(work, i));
+        launch_frames(stream, pass_name, *kernel,
+                      sm80::StoreFloatParams{.frames = {},
+                                             .elements = u32(work.elements),
+                                             .limit = work.limit,
+                                             .not_finite = work.not_finite,
+                                             .output = work.output_dtype},
+                      work.input, output,
+                      [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.elements), frames); });
         return {};
     }
 

@@ -80,18 +80,19 @@ class HipOperators final : public Operators {
                                });
     }
 
-    Result<void> store_f32(accel::Stream& stream, std::string_view pass_name, const StoreF32& work) const override {
+    Result<void> store_float(accel::Stream& stream, std::string_view pass_name, const StoreFloat& work) const override {
+        KG_CHECK(check_stored_dtype(pass_name, work.output_dtype));
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         std::vector<std::byte*> output;
-        for (std::size_t i = 0; i < work.input.size(); ++i)
-            output.push_back(reinterpret_cast<std::byte*>(work.output + static_cast<std::int64_t>(i) * work.elements));
+        for (std::size_t i = 0; i < work.input.size(); ++i) output.push_back(stored_frame(work, i));
         return launch_in_parts(*kernels_, stream, pass_name,
-                               gfx950::StoreF32Problem{.pixels = work.elements,
-                                                       .channels = 1,
-                                                       .storage = storage,
-                                                       .planar = false,
-                                                       .limit = work.limit,
-                                                       .not_finite = work.not_finite},
+                               gfx950::StoreFloatProblem{.pixels = work.elements,
+                                                         .channels = 1,
+                                                         .storage = storage,
+                                                         .planar = false,
+                                                         .limit = work.limit,
+                                                         .not_finite = work.not_finite,
+                                                         .output = work.output_dtype},
                                work.input, output, [](const auto& problem, const auto& frames) {
                                    return gfx950::make_params(problem, frames);
                                });

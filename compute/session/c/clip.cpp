@@ -10,13 +10,19 @@ namespace {
 
 using Storage = session::StreamOptions::Storage;
 constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
-constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010"};
+constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010", "RGB16F"};
 constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait notices that it is cancelled
 
 /// No two frames of the process have the same.
 std::uint64_t next_id() {
     static std::atomic<std::uint64_t> newest{0};
     return ++newest;
+}
+
+/// What the decoder makes; other formats are converted from it on the host.
+vae::FrameFormat decoded_format(std::uint32_t format) {
+    if (format == KG_FORMAT_RGBA8) return vae::FrameFormat::Rgba8;
+    return format == KG_FORMAT_RGB16F ? vae::FrameFormat::Float16 : vae::FrameFormat::Float32;
 }
 
 std::optional<stream::HostPixels> pixels_of(std::uint32_t format) {
@@ -37,7 +43,7 @@ Result<void> check_format(Storage storage, std::uint32_t format) {
     if (storage == Storage::Image && format != KG_FORMAT_RGBA8)
         return fail(ErrorCode::InvalidArgument, "frames as images are RGBA8, not {}", kFormatNames.at(format));
     if (storage == Storage::Buffer && pixels_of(format))
-        return fail(ErrorCode::InvalidArgument, "frames in the device's memory are RGBA8 or RGB32F, not {}",
+        return fail(ErrorCode::InvalidArgument, "frames in the device's memory are RGBA8, RGB32F or RGB16F, not {}",
                     kFormatNames.at(format));
     return {};
 }
@@ -79,7 +85,7 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
     options.format = desc.format;
     options.pixels = pixels_of(desc.format);
     options.stream.storage = storage;
-    options.stream.format = desc.format == KG_FORMAT_RGBA8 ? vae::FrameFormat::Rgba8 : vae::FrameFormat::Float32;
+    options.stream.format = decoded_format(desc.format);
     if (desc.slots > 0) options.stream.slots = desc.slots;
     options.stream.loop = desc.loop != 0;
     options.stream.limits = limits_of(desc.stop);

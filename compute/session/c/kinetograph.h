@@ -213,7 +213,7 @@ typedef struct kg_model_desc {
     uint32_t precision;
     uint32_t sums;
     uint32_t latent_scale;
-    uint32_t unclamped; /* 1: frames of floats are not clamped to [-1, 1] */
+    uint32_t unclamped; /* 1: frames of floats are not clamped to [-1, 1]; halves beyond 65504 become infinite */
     uint32_t unused;
     const char*
         device;        /* "cpu", "cuda", "hip:1", "cuda:GPU-..."; NULL or "auto": a GPU that can decode, else the CPU */
@@ -281,9 +281,10 @@ typedef enum kg_storage {
 typedef enum kg_format {
     KG_FORMAT_RGBA8 = 0,   /* [height, width, 4] uint8, alpha 255; the one format of images */
     KG_FORMAT_RGB32F = 1,  /* [height, width, 3] float in [-1, 1] */
-    KG_FORMAT_RGBA16F = 2, /* [height, width, 4] half in [0, 1], alpha 1; in KG_STORAGE_HOST only, like those below */
+    KG_FORMAT_RGBA16F = 2, /* [height, width, 4] half in [0, 1], alpha 1; in KG_STORAGE_HOST only, like 3 and 4 */
     KG_FORMAT_NV12 = 3,    /* Y [height, width] uint8, then UV [height / 2, width / 2, 2]: BT.709, limited range */
-    KG_FORMAT_P010 = 4     /* the same with 10 bits, at the top of uint16 */
+    KG_FORMAT_P010 = 4,    /* the same with 10 bits, at the top of uint16 */
+    KG_FORMAT_RGB16F = 5   /* [height, width, 3] half in [-1, 1]: RGB32F rounded once */
 } kg_format;
 
 typedef struct kg_clip_desc {

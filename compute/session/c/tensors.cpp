@@ -59,8 +59,11 @@ Result<Pixels> pixel_layout(std::uint32_t format) {
             return Pixels{kFloat, 32, 3};
         case KG_FORMAT_RGBA16F:
             return Pixels{kFloat, 16, 4};
+        case KG_FORMAT_RGB16F:
+            return Pixels{kFloat, 16, 3};
         default:
-            return fail(ErrorCode::Unsupported, "frames of two planes are no tensor: RGBA8, RGB32F and RGBA16F are");
+            return fail(ErrorCode::Unsupported,
+                        "frames of two planes are no tensor: RGBA8, RGB32F, RGBA16F and RGB16F are");
     }
 }
 
@@ -71,7 +74,8 @@ Result<void*> export_frame(std::shared_ptr<Clip> clip, std::shared_ptr<const Roo
     if (layout > KG_LAYOUT_HWC4) return fail(ErrorCode::InvalidArgument, "{} is no kg_layout", layout);
     KG_TRY(const Pixels pixels, pixel_layout(clip->format()));
     if (layout == KG_LAYOUT_HWC4 && pixels.channels != 4)
-        return fail(ErrorCode::Unsupported, "frames of RGB32F have three channels, and no KG_LAYOUT_HWC4");
+        return fail(ErrorCode::Unsupported, "frames of {} have three channels, and no KG_LAYOUT_HWC4",
+                    pixels.bits == 32 ? "RGB32F" : "RGB16F");
     KG_TRY(const kg_frame frame, clip->share(id));
     if (frame.storage == KG_STORAGE_IMAGE) {
         clip->drop(id);

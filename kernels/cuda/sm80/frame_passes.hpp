@@ -229,8 +229,12 @@ struct StoreFloatKernel {
         const bool finite = value - value == 0.0f;
         if (!finite && params.not_finite != nullptr) isa::store_global(params.not_finite, 1u);
         const float raised = value < -params.limit ? -params.limit : value;  // NaN fails both comparisons and stays
-        store_element<Element::F32>(params.frames.output[isa::block_index().y], index,
-                                    raised > params.limit ? params.limit : raised);
+        const float limited = raised > params.limit ? params.limit : raised;
+        void* output = params.frames.output[isa::block_index().y];
+        if (params.output == Element::F16)
+            store_element<Element::F16>(output, index, limited);
+        else
+            store_element<Element::F32>(output, index, limited);
     }
 };
 

@@ -51,12 +51,13 @@ struct UnpackLatentParams {
     Element latent = Element::F32;  ///< F32, F16 or BF16
 };
 
-/// Frames converted to fp32 and limited to [-limit, limit]; NaN stays NaN.
+/// Frames limited to [-limit, limit] and converted, rounded once; NaN stays NaN.
 struct StoreFloatParams {
-    FrameTable frames;  ///< [elements] to fp32 [elements]
+    FrameTable frames;  ///< [elements] to [elements]
     uint32_t elements;
     float limit;
-    uint32_t* not_finite = nullptr;  ///< set to 1 if a value is infinite or NaN; null: not checked
+    uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
+    Element output = Element::F32;   ///< F32 or F16
 };
 
 /// Pictures of three channels, nominal range [-1, 1], as opaque RGBA of 8 bits: rounded to nearest, halves up; NaN

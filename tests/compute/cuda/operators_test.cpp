@@ -24,9 +24,13 @@ TEST_F(CudaOperatorsTest, MistakesNameThePass) {
     const auto norm = operators->rms_norm(*stream, "norm0", {{}, {}, 4, 8, nullptr, DType::BF16, {}});
     ASSERT_FALSE(norm);
     EXPECT_EQ(norm.error().message, "pass \"norm0\": RMS norm without gamma");
-    const auto dtype = operators->store_f32(*stream, "store0", {{}, nullptr, 4, DType::I8});
+    const auto dtype = operators->store_float(*stream, "store0", {{}, nullptr, 4, DType::I8});
     ASSERT_FALSE(dtype);
     EXPECT_EQ(dtype.error().message, "pass \"store0\": frames of I8, wanted F32, BF16 or F16");
+    const auto stored = operators->store_float(
+        *stream, "store0", {.input = {}, .elements = 4, .dtype = DType::F32, .output_dtype = DType::BF16});
+    ASSERT_FALSE(stored);
+    EXPECT_EQ(stored.error().message, "pass \"store0\": frames stored as BF16, wanted F32 or F16");
     const auto wide = operators->attention({16, 1032, DType::BF16});
     ASSERT_FALSE(wide);
     EXPECT_EQ(wide.error().code, ErrorCode::Unsupported);

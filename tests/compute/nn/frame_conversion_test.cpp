@@ -21,6 +21,8 @@ const std::byte* bytes_of(const std::vector<T>& values) {
     return reinterpret_cast<const std::byte*>(values.data());
 }
 
+std::byte* place_of(std::vector<float>& values) { return reinterpret_cast<std::byte*>(values.data()); }
+
 class FrameConversionTest : public testing::Test {
   protected:
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
@@ -105,7 +107,7 @@ TEST_F(FrameConversionTest, StoresFramesOneAfterTheOtherWithinTheLimitAndKeepsNa
         frames.fill(value_of);
         const auto inputs = frames.readable();
         std::vector<float> values(2 * kElements, -77.0F);
-        ASSERT_TRUE(enqueue_store_f32(*stream_, "store", {inputs, values.data(), kElements, dtype, 1}));
+        ASSERT_TRUE(enqueue_store_float(*stream_, "store", {inputs, place_of(values), kElements, dtype, 1}));
         ASSERT_TRUE(stream_->synchronize());
         for (std::int64_t i = 0; i < 2 * kElements; ++i) {
             const float given = value_of(i / kElements, i % kElements);
@@ -123,7 +125,7 @@ TEST_F(FrameConversionTest, WithoutALimitStoresWhatIsThere) {
     frame.fill([](auto, std::int64_t i) { return static_cast<float>(i) * 100 - 50; });
     const auto inputs = frame.readable();
     std::vector<float> values(3);
-    ASSERT_TRUE(enqueue_store_f32(*stream_, "store", {inputs, values.data(), 3, DType::BF16}));
+    ASSERT_TRUE(enqueue_store_float(*stream_, "store", {inputs, place_of(values), 3, DType::BF16}));
     ASSERT_TRUE(stream_->synchronize());
     EXPECT_EQ(values, (std::vector<float>{-50, 50, 150}));
 }
@@ -138,21 +140,51 @@ TEST_F(FrameConversionTest, FlagsAValueThatIsNotFiniteInWhicheverBlockAndFrame) 
                 TestFrames frames(1, 2, kElements, dtype, FrameLayout::Dense);
                 frames.fill([&](std::int64_t frame, std::int64_t i) { return frame == 1 && i == at ? bad : 0.5F; });
                 const auto inputs = frames.readable();
-                std::uint32_t flag = 0;
-                ASSERT_TRUE(enqueue_store_f32(*stream_, "store", {inputs, values.data(), kElements, dtype, 1, &flag}));
-                ASSERT_TRUE(stream_->synchronize());
-                EXPECT_EQ(flag, std::isfinite(bad) ? 0U : 1U) << bad << " at " << at;
+                for (const DType stored : {DType::F32, DType::F16}) {
+                    std::uint32_t flag = 0;
+                    ASSERT_TRUE(enqueue_store_float(*stream_, "store",
+                                                    {inputs, place_of(values), kElements, dtype, 1, &flag, stored}));
+                    ASSERT_TRUE(stream_->synchronize());
+                    EXPECT_EQ(flag, std::isfinite(bad) ? 0U : 1U) << bad << " at " << at;
+                }
             }
         }
     }
 }
 
-TEST_F(FrameConversionTest, RefusesToStoreNowhereNamingThePass) {
+TEST_F(FrameConversionTest, StoresHalvesRoundedOnceWithinTheLimit) {
+    constexpr std::int64_t kElements = 40'000;  // more than two blocks
+    const auto value_of = [](std::int64_t frame, std::int64_t i) {
+        return static_cast<float>(i % 401 - 200) * 0x1.03p-6F * static_cast<float>(frame + 1);
+    };
+    for (const DType dtype : {DType::F32, DType::BF16}) {
+        TestFrames frames(1, 2, kElements, dtype, FrameLayout::EveryOther);
+        frames.fill(value_of);
+        const auto inputs = frames.readable();
+        std::vector<std::uint16_t> halves(2 * kElements, 7777);
+        ASSERT_TRUE(enqueue_store_float(
+            *stream_, "store",
+            {inputs, reinterpret_cast<std::byte*>(halves.data()), kElements, dtype, 1, nullptr, DType::F16}));
+        ASSERT_TRUE(stream_->synchronize());
+        for (std::int64_t i = 0; i < 2 * kElements; ++i) {
+            float given = value_of(i / kElements, i % kElements);
+            if (dtype == DType::BF16) given = tensor::from_bf16(tensor::to_bf16(given));
+            ASSERT_EQ(halves[i], tensor::to_f16(std::clamp(given, -1.0F, 1.0F))) << i;
+        }
+    }
+}
+
+TEST_F(FrameConversionTest, RefusesToStoreNowhereOrAsSomethingElseNamingThePass) {
     TestFrames frame(1, 1, 3, DType::F32, FrameLayout::Dense);
     const auto inputs = frame.readable();
-    const auto enqueued = enqueue_store_f32(*stream_, "store", {inputs, nullptr, 3, DType::F32, 1});
-    ASSERT_FALSE(enqueued);
-    EXPECT_EQ(enqueued.error().message, "pass \"store\": 1 frames of 3 elements stored within [-1, 1] at 0x0");
+    const auto nowhere = enqueue_store_float(*stream_, "store", {inputs, nullptr, 3, DType::F32, 1});
+    ASSERT_FALSE(nowhere);
+    EXPECT_EQ(nowhere.error().message, "pass \"store\": 1 frames of 3 elements stored within [-1, 1] at 0x0");
+    std::vector<float> values(3);
+    const auto as_bf16 =
+        enqueue_store_float(*stream_, "store", {inputs, place_of(values), 3, DType::F32, 1, nullptr, DType::BF16});
+    ASSERT_FALSE(as_bf16);
+    EXPECT_EQ(as_bf16.error().message, "pass \"store\": frames stored as BF16, wanted F32 or F16");
 }
 
 TEST_F(FrameConversionTest, PicturesAreOpaqueAndRoundedToTheNearestOf256Values) {

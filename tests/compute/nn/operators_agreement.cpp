@@ -160,16 +160,32 @@ void expect_ends(accel::Device& device, DType latent_dtype, float soft_limit) {
                                                   {latent.memory->data(), frame.memory->data(), kPixels, kChannels,
                                                    floats(scale), floats(shift), dtype, soft_limit, latent_dtype}));
         const auto frames = frame.readable();
-        EXPECT_TRUE(side.operators->store_f32(*side.stream, "store",
-                                              {frames, floats(stored), kChannels * kPixels, dtype, 1.5F}));
+        EXPECT_TRUE(side.operators->store_float(*side.stream, "store",
+                                                {frames, stored.memory->data(), kChannels * kPixels, dtype, 1.5F}));
         return stored.values(*side.stream);
     };
     expect_same(device, run, kAll, 5e-4);
 }
 
+/// Frames of a multiple of four elements and of another number.
+void expect_halves(accel::Device& device) {
+    for (const std::int64_t elements : {std::int64_t{48}, std::int64_t{105}}) {
+        const auto run = [&](Side& side, DType dtype) {
+            const Frames input(side.device, 2, elements, dtype, random_values(2 * elements, 1));
+            const Frames stored(side.device, 2, elements, DType::F16, std::vector<float>(2 * elements, -77));
+            const auto inputs = input.readable();
+            EXPECT_TRUE(side.operators->store_float(
+                *side.stream, "store", {inputs, stored.memory->data(), elements, dtype, 1.5F, nullptr, DType::F16}));
+            return stored.values(*side.stream);
+        };
+        expect_same(device, run, kAll, 0);
+    }
+}
+
 void expect_both_ends(accel::Device& device) {
     for (const DType latent_dtype : kAll)
         for (const float soft_limit : {0.0F, 1.2F}) expect_ends(device, latent_dtype, soft_limit);
+    expect_halves(device);
 }
 
 void expect_pictures(accel::Device& device) {

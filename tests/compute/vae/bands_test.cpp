@@ -176,7 +176,7 @@ std::vector<std::byte> pictures_of(accel::Device& device, ClipRunner& runner, Fr
 TEST_F(BandedSteps, WriteTheirRowsOfPicturesOnTheDevice) {
     const auto shared = model(*device_);
     const auto whole = decoder(shared), banded = decoder(shared, {3, 2});
-    for (const FrameFormat format : {FrameFormat::Rgba8, FrameFormat::Float32})
+    for (const FrameFormat format : {FrameFormat::Rgba8, FrameFormat::Float32, FrameFormat::Float16})
         EXPECT_EQ(pictures_of(*device_, banded->runner(), format), pictures_of(*device_, whole->runner(), format));
 }
 

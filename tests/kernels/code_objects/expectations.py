@@ -19,7 +19,7 @@ HOLDING = {"threads": 256, "workgroups_a_compute_unit": 4}
 PASSES = (
     ("kinetograph_depth_to_space_(4|2)", STREAMING),
     ("kinetograph_(upsample_nearest2x|copy_rows|im2col)_(16|4|2)", STREAMING),
-    ("kinetograph_(unpack_latent|add_frames|store_f32)_(bf16|f16|f32)(_any)?", STREAMING),
+    ("kinetograph_(unpack_latent|add_frames|store_float)_(bf16|f16|f32)(_any)?", STREAMING),
     ("kinetograph_store_(rgba8|rgba16f)_(bf16|f16|f32)", STREAMING),
     ("kinetograph_join_sums_(bf16|f16|f32)", HOLDING),
     ("kinetograph_attention_(join_(bf16|f16|f32)|values_(16|32))", STREAMING),

@@ -262,18 +262,28 @@ void add_join(ProblemWriter& writer, Element storage, size_t pixels, size_t chan
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
-void add_store_f32(ProblemWriter& writer, Element storage, size_t pixels, size_t channels, bool planar) {
-    Frames input(element_of(storage), 2, pixels * channels), output(Element::F32, 2, pixels * channels);
+void add_store_float(ProblemWriter& writer, Element storage, size_t pixels, size_t channels, bool planar,
+                     Element stored = Element::F32) {
+    Frames input(element_of(storage), 2, pixels * channels), output(stored, 2, pixels * channels);
     input.fill_normal(12);
-    const gfx950::StoreF32Problem problem{
-        2, static_cast<int64_t>(pixels), static_cast<int64_t>(channels), storage, planar, 1.0f};
+    const gfx950::StoreFloatProblem problem{.frames = 2,
+                                            .pixels = static_cast<int64_t>(pixels),
+                                            .channels = static_cast<int64_t>(channels),
+                                            .storage = storage,
+                                            .planar = planar,
+                                            .limit = 1.0f,
+                                            .output = stored};
     auto reference = output.reference([&](size_t frame, size_t e) {
         const size_t from = planar ? e % pixels * channels + e / pixels : e;
         return std::clamp(input.get(frame, from), -1.0, 1.0);
     });
-    add(writer, fmt::format("{} frames of {} channels as float32", planar ? "planar" : "interleaved", channels),
+    const double rounded = stored == Element::F32 ? 0 : rounding(stored);
+    add(writer,
+        fmt::format("{} frames of {} channels as {}", planar ? "planar" : "interleaved", channels,
+                    element_name(stored)),
         launch_shape(problem), make_params(problem, gfx950::frame_table(input.inputs(), output.outputs())),
-        {{"input", input.bytes()}, {"output", output.bytes()}}, {"output", Element::F32, 0, std::move(reference), 0});
+        {{"input", input.bytes()}, {"output", output.bytes()}},
+        {"output", stored, rounded, std::move(reference), rounded});
 }
 
 void add_picture(ProblemWriter& writer, Element storage, gfx950::Picture picture) {
@@ -316,9 +326,11 @@ int write_problems(const char* path) {
         add_sum(writer, storage, 333);
         add_join(writer, storage, 7, 40, 3, false);
         add_join(writer, storage, 33, 96, 2, true);
-        add_store_f32(writer, storage, 64, 4, true);
-        add_store_f32(writer, storage, 64, 4, false);
-        add_store_f32(writer, storage, 35, 3, false);
+        add_store_float(writer, storage, 64, 4, true);
+        add_store_float(writer, storage, 64, 4, false);
+        add_store_float(writer, storage, 35, 3, false);
+        add_store_float(writer, storage, 64, 4, false, Element::F16);
+        add_store_float(writer, storage, 35, 3, false, Element::F16);
         add_picture(writer, storage, gfx950::Picture::Rgba8);
         add_picture(writer, storage, gfx950::Picture::Rgba16F);
     }

@@ -18,8 +18,10 @@ using kinetograph::Element;
         add_frames<Element::storage, 1>(params);                                                                      \
     }                                                                                                                 \
     KG_KERNEL(kinetograph_join_sums_##type, JoinSumsParams, 256, 4) { join_sums<Element::storage>(params); }          \
-    KG_KERNEL(kinetograph_store_f32_##type, StoreF32Params, 256, 8) { store_f32<Element::storage, 4>(params); }       \
-    KG_KERNEL(kinetograph_store_f32_##type##_any, StoreF32Params, 256, 8) { store_f32<Element::storage, 1>(params); } \
+    KG_KERNEL(kinetograph_store_float_##type, StoreFloatParams, 256, 8) { store_float<Element::storage, 4>(params); } \
+    KG_KERNEL(kinetograph_store_float_##type##_any, StoreFloatParams, 256, 8) {                                       \
+        store_float<Element::storage, 1>(params);                                                                     \
+    }                                                                                                                 \
     KG_KERNEL(kinetograph_store_rgba8_##type, StorePictureParams, 256, 8) { store_rgba8<Element::storage>(params); }  \
     KG_KERNEL(kinetograph_store_rgba16f_##type, StorePictureParams, 256, 8) { store_rgba16f<Element::storage>(params); }
 

@@ -123,10 +123,11 @@ KG_DEVICE void flag_not_finite(const Params& params, const Lanes<float>& residue
 
 /// Four elements per lane if a frame is a multiple of them and not planar, else one.
 template <Element kElement, uint32_t kPer>
-KG_DEVICE void store_f32(const StoreF32Params& params) {
+KG_DEVICE void store_float(const StoreFloatParams& params) {
     const uint32_t frame = amd::workgroup_index().y, elements = params.pixels * params.channels;
+    const bool halves = params.output == Element::F16;
     const amd::Buffer from = amd::make_buffer(params.frames.input[frame], elements * element_bytes(kElement));
-    const amd::Buffer to = amd::make_buffer(params.frames.output[frame], elements * 4);
+    const amd::Buffer to = amd::make_buffer(params.frames.output[frame], elements * (halves ? 2 : 4));
     const Lanes<uint32_t> lane = lane_of_grid();
     if constexpr (kPer == 1) {
         Lanes<uint32_t> source = lane;
@@ -134,7 +135,10 @@ KG_DEVICE void store_f32(const StoreF32Params& params) {
         const Lanes<float> value =
             load_element<kElement>(from, only_if(lane < elements, source * element_bytes(kElement)));
         flag_not_finite(params, value - value);
-        amd::store_4(to, lane * 4u, narrow<Element::F32>(limited(value, params.limit)));
+        if (halves)
+            store_element<Element::F16>(to, lane * 2u, limited(value, params.limit));
+        else
+            store_element<Element::F32>(to, lane * 4u, limited(value, params.limit));
     } else {
         Lanes<float> values[4];
         if constexpr (kElement == Element::F32) {
@@ -152,7 +156,13 @@ KG_DEVICE void store_f32(const StoreF32Params& params) {
             values[e] = limited(values[e], params.limit);
         }
         flag_not_finite(params, residue);
-        amd::store_16(to, lane * 16u, narrow_unit<Element::F32>(values));
+        if (halves) {
+            Packed8 packed;
+            KG_UNROLL for (uint32_t i = 0; i < 2; ++i) packed[i] = amd::pack_f16(values[2 * i], values[2 * i + 1]);
+            amd::store_8(to, lane * 8u, packed);
+        } else {
+            amd::store_16(to, lane * 16u, narrow_unit<Element::F32>(values));
+        }
     }
 }
 

@@ -79,21 +79,22 @@ JoinSumsParams make_params(const JoinSumsProblem& problem, const FrameTable& fra
     return params;
 }
 
-Refusal refusal(const StoreF32Problem& problem) {
-    if (auto refused = refuse_frames("storing float32 frames", problem.frames)) return refused;
-    return refuse_bytes("storing float32 frames", "an output frame", problem.pixels * problem.channels * 4);
+Refusal refusal(const StoreFloatProblem& problem) {
+    if (auto refused = refuse_frames("storing frames of floats", problem.frames)) return refused;
+    return refuse_bytes("storing frames of floats", "an output frame", problem.pixels * problem.channels * 4);
 }
-LaunchShape launch_shape(const StoreF32Problem& problem) {
+LaunchShape launch_shape(const StoreFloatProblem& problem) {
     const int64_t elements = problem.pixels * problem.channels;
-    return shape("store_f32", problem.storage, problem.frames, elements, !problem.planar && elements % 4 == 0, 4);
+    return shape("store_float", problem.storage, problem.frames, elements, !problem.planar && elements % 4 == 0, 4);
 }
-StoreF32Params make_params(const StoreF32Problem& problem, const FrameTable& frames) {
+StoreFloatParams make_params(const StoreFloatProblem& problem, const FrameTable& frames) {
     return {frames,
             static_cast<uint32_t>(problem.pixels),
             static_cast<uint32_t>(problem.channels),
             problem.planar ? 1u : 0u,
             problem.limit,
-            problem.not_finite};
+            problem.not_finite,
+            problem.output};
 }
 
 Refusal refusal(const StorePictureProblem& problem) {

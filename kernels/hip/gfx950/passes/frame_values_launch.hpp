@@ -48,17 +48,18 @@ LaunchShape launch_shape(const JoinSumsProblem& problem);
 JoinSumsParams make_params(const JoinSumsProblem& problem, const FrameTable& frames, uint64_t part_bytes,
                            std::span<const std::byte* const> source, const float* bias, const float* scales);
 
-/// Frames to float32 in [-limit, limit], channel-last as they are or planar.
-struct StoreF32Problem {
+/// Frames to float32 or half in [-limit, limit], channel-last as they are or planar.
+struct StoreFloatProblem {
     int64_t frames = 1, pixels = 0, channels = 0;
     Element storage = Element::BF16;  ///< of the input
     bool planar = false;
     float limit = std::numeric_limits<float>::infinity();
-    uint32_t* not_finite = nullptr;  ///< on the device: set to 1 if a value is infinite or NaN; null: not checked
+    uint32_t* not_finite = nullptr;  ///< on the device: set to 1 if an input is infinite or NaN; null: not checked
+    Element output = Element::F32;   ///< F32 or F16
 };
-Refusal refusal(const StoreF32Problem& problem);
-LaunchShape launch_shape(const StoreF32Problem& problem);
-StoreF32Params make_params(const StoreF32Problem& problem, const FrameTable& frames);
+Refusal refusal(const StoreFloatProblem& problem);
+LaunchShape launch_shape(const StoreFloatProblem& problem);
+StoreFloatParams make_params(const StoreFloatProblem& problem, const FrameTable& frames);
 
 /// Frames of three channels in [-1, 1] as displayable pixels; alpha opaque.
 enum class Picture : uint8_t {

@@ -36,13 +36,14 @@ struct JoinSumsParams {
     float beta;
 };
 
-/// Frames as float32, limited to [-limit, limit]; NaN stays NaN.
-struct StoreF32Params {
+/// Frames limited to [-limit, limit] and converted, rounded once; NaN stays NaN.
+struct StoreFloatParams {
     FrameTable frames;
     uint32_t pixels, channels;
     uint32_t planar;  ///< 1: [channels, pixels], 0: [pixels, channels]
     float limit;
-    uint32_t* not_finite = nullptr;  ///< set to 1 if a value is infinite or NaN; null: not checked
+    uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
+    Element output = Element::F32;   ///< F32 or F16
 };
 
 /// Pictures of three channels, nominal range [-1, 1], opaque.

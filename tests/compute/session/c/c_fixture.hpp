@@ -55,6 +55,15 @@ inline kg_latents view_of(const std::vector<float>& values) {
     return latents;
 }
 
+/// A half of `bytes`, if it is a normal number; else 0.
+inline float half_at(const std::vector<std::uint8_t>& bytes, std::size_t index) {
+    const unsigned bits = bytes[2 * index] | static_cast<unsigned>(bytes[2 * index + 1]) << 8U;
+    const int exponent = static_cast<int>(bits >> 10U & 31U);
+    const float magnitude =
+        exponent == 0 ? 0.0F : std::ldexp(static_cast<float>(1024U + (bits & 1023U)), exponent - 25);
+    return (bits & 0x8000U) != 0 ? -magnitude : magnitude;
+}
+
 class CTest : public ::testing::Test {
   protected:
     void SetUp() override {

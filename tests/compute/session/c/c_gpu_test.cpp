@@ -180,6 +180,26 @@ TEST_P(CInterfaceOnGpus, LatentsAndFramesStayOnTheDeviceInTheOrderOfTheCallersSt
     expect_pictures(frames, wanted);
 }
 
+TEST_P(CInterfaceOnGpus, HalvesAreWrittenByTheDeviceAsTheHostHasThem) {
+    const auto values = latents_of(1);
+    const auto wanted = decode(clip(KG_STORAGE_HOST, KG_FORMAT_RGB16F).get(), values);
+    const auto floats = decode(clip(KG_STORAGE_HOST, KG_FORMAT_RGB32F).get(), values);
+    const auto made = clip(KG_STORAGE_DEVICE, KG_FORMAT_RGB16F);
+    const kg_latents latents = upload(values);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    const auto frames = read_ahead(made.get());
+    application_->synchronize();
+    ASSERT_EQ(frames.size(), 1U);
+    EXPECT_EQ(frames[0].size(), std::size_t{kFrameHeight} * kFrameWidth * 6);
+    expect_pictures(frames, wanted);
+    if (!has_kernels()) return;
+    for (std::size_t i = 0; i < std::size_t{kFrameHeight} * kFrameWidth * 3; ++i) {
+        float value = 0;
+        std::memcpy(&value, floats[0].data() + 4 * i, sizeof(value));
+        EXPECT_NEAR(half_at(frames[0], i), value, 0x1p-12F);
+    }
+}
+
 /// Each value's upper half, as bfloat16, or, of the same bits, half.
 std::vector<std::uint16_t> halves_of(const std::vector<float>& values) {
     std::vector<std::uint16_t> halves;
@@ -398,7 +418,7 @@ TEST_P(CInterfaceOnGpus, FramesOnTheDeviceAreNotThoseOfCameras) {
     desc.format = KG_FORMAT_NV12;
     kg_clip* made = nullptr;
     EXPECT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_ERROR_INVALID_ARGUMENT);
-    EXPECT_STREQ(kg_last_error(), "frames in the device's memory are RGBA8 or RGB32F, not NV12");
+    EXPECT_STREQ(kg_last_error(), "frames in the device's memory are RGBA8, RGB32F or RGB16F, not NV12");
 }
 
 TEST_P(CInterfaceOnGpus, TheDeviceIsListedAndKnownByItsOrdinal) {

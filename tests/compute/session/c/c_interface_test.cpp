@@ -149,11 +149,13 @@ TEST_F(CInterface, EveryFormatShowsTheSamePixels) {
     const auto rgba = decode(clip().get(), values)[0];
     const auto floats = decode(clip(KG_STORAGE_HOST, KG_FORMAT_RGB32F).get(), values)[0];
     const auto halves = decode(clip(KG_STORAGE_HOST, KG_FORMAT_RGBA16F).get(), values)[0];
+    const auto packed = decode(clip(KG_STORAGE_HOST, KG_FORMAT_RGB16F).get(), values)[0];
     const auto nv12 = decode(clip(KG_STORAGE_HOST, KG_FORMAT_NV12).get(), values)[0];
     const auto p010 = decode(clip(KG_STORAGE_HOST, KG_FORMAT_P010).get(), values)[0];
     constexpr std::size_t kPixels = kFrameWidth * kFrameHeight;
     ASSERT_EQ(floats.size(), kPixels * 12);
     ASSERT_EQ(halves.size(), kPixels * 8);
+    ASSERT_EQ(packed.size(), kPixels * 6);
     ASSERT_EQ(nv12.size(), kPixels * 3 / 2);
     ASSERT_EQ(p010.size(), kPixels * 3);
     for (std::size_t i = 0; i < kPixels; ++i) {
@@ -163,6 +165,7 @@ TEST_F(CInterface, EveryFormatShowsTheSamePixels) {
         constexpr std::array kWeightsOfLuma{0.2126F, 0.7152F, 0.0722F};
         for (std::size_t c = 0; c < 3; ++c) {
             EXPECT_NEAR(rgba[4 * i + c], (rgb[c] + 1.0F) * 127.5F, 0.501F);
+            EXPECT_NEAR(half_at(packed, 3 * i + c), rgb[c], 0x1p-12F);  // an ulp below 1 is 2^-11
             luma += 219.0F * kWeightsOfLuma[c] * (rgb[c] + 1.0F) / 2.0F;
         }
         EXPECT_NEAR(nv12[i], luma, 0.51F);
@@ -581,7 +584,8 @@ TEST_F(CInterface, TensorsAreOfFramesAndLayoutsThatTheyCanHave) {
     };
     refused(KG_FORMAT_RGBA8, 9, KG_ERROR_INVALID_ARGUMENT, "9 is no kg_layout");
     refused(KG_FORMAT_NV12, KG_LAYOUT_HWC, KG_ERROR_UNSUPPORTED, "two planes");
-    refused(KG_FORMAT_RGB32F, KG_LAYOUT_HWC4, KG_ERROR_UNSUPPORTED, "three channels");
+    refused(KG_FORMAT_RGB32F, KG_LAYOUT_HWC4, KG_ERROR_UNSUPPORTED, "RGB32F have three channels");
+    refused(KG_FORMAT_RGB16F, KG_LAYOUT_HWC4, KG_ERROR_UNSUPPORTED, "RGB16F have three channels");
 }
 
 TEST_F(CInterface, AReaderThatHoldsAllFramesMakesPushingTimeOutWithoutLoss) {

@@ -131,17 +131,17 @@ TEST(JoinSumsGfx950, RefusesChannelsThatNoLaneHoldsWhole) {
               "joining sums: 12 channels, wanted a multiple of 8");
 }
 
-TEST(StoreF32Gfx950, WidensClampsAndKeepsNan) {
+void expect_stored_floats(Element stored) {
     for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 3, 8}) {
             for (const bool planar : {false, true}) {
                 const size_t pixels = 101, c = static_cast<size_t>(channels);
-                TestFrames input(storage, 2, pixels * c), output(Element::F32, 2, pixels * c);
+                TestFrames input(storage, 2, pixels * c), output(stored, 2, pixels * c);
                 input.fill(4);
                 input.set(1, 5, kNan);
                 input.set(1, 6, -INFINITY);
                 for (const float limit : {1.0f, INFINITY}) {
-                    const StoreF32Problem problem{2, 101, channels, storage, planar, limit, nullptr};
+                    const StoreFloatProblem problem{2, 101, channels, storage, planar, limit, nullptr, stored};
                     ASSERT_EQ(refusal(problem).value_or(""), "");
                     expect_pass(
                         launch_shape(problem), make_params(problem, frame_table(input.inputs(), output.outputs())),
@@ -155,19 +155,27 @@ TEST(StoreF32Gfx950, WidensClampsAndKeepsNan) {
                                     if (std::isnan(value)) {
                                         EXPECT_TRUE(std::isnan(got));
                                     } else {
-                                        ASSERT_EQ(got, std::clamp(value, -limit, limit)) << e;
+                                        const float wanted = std::clamp(value, -limit, limit);
+                                        if (stored == Element::F32 || std::isinf(wanted)) {
+                                            ASSERT_EQ(got, wanted) << e;
+                                        } else {
+                                            ASSERT_NEAR(got, wanted, tolerance(stored, wanted)) << e;
+                                        }
                                     }
                                 }
                             }
                         });
-                    if (HasFatalFailure()) return;
+                    if (::testing::Test::HasFatalFailure()) return;
                 }
             }
         }
     }
 }
 
-TEST(StoreF32Gfx950, FlagsAValueThatIsNotFiniteWhereverItLies) {
+TEST(StoreFloatGfx950, WidensClampsAndKeepsNan) { expect_stored_floats(Element::F32); }
+TEST(StoreFloatGfx950, NarrowsToHalves) { expect_stored_floats(Element::F16); }
+
+TEST(StoreFloatGfx950, FlagsAValueThatIsNotFiniteWhereverItLies) {
     for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 8}) {
             for (const float value : {kNan, INFINITY, -INFINITY, 1e30f}) {
@@ -176,7 +184,7 @@ TEST(StoreF32Gfx950, FlagsAValueThatIsNotFiniteWhereverItLies) {
                 input.fill(4);
                 input.set(1, elements - 1, value);
                 uint32_t flag = 7;
-                StoreF32Problem problem{2, 101, channels, storage};
+                StoreFloatProblem problem{2, 101, channels, storage};
                 problem.not_finite = &flag;
                 const bool is_finite = std::isfinite(input.get(1, elements - 1));
                 expect_pass(
@@ -252,8 +260,8 @@ TEST(FrameValuesGfx950, TakeWholeUnitsWhereTheyCan) {
     EXPECT_EQ(launch_shape(UnpackLatentProblem{1, 60, 20}).kernel, "kinetograph_unpack_latent_bf16_any");
     EXPECT_EQ(launch_shape(AddFramesProblem{1, 24, Element::F16}).kernel, "kinetograph_add_frames_f16");
     EXPECT_EQ(launch_shape(AddFramesProblem{1, 25, Element::F16}).kernel, "kinetograph_add_frames_f16_any");
-    EXPECT_EQ(launch_shape(StoreF32Problem{1, 8, 3}).kernel, "kinetograph_store_f32_bf16");
-    EXPECT_EQ(launch_shape(StoreF32Problem{1, 8, 3, Element::BF16, true}).kernel, "kinetograph_store_f32_bf16_any");
+    EXPECT_EQ(launch_shape(StoreFloatProblem{1, 8, 3}).kernel, "kinetograph_store_float_bf16");
+    EXPECT_EQ(launch_shape(StoreFloatProblem{1, 8, 3, Element::BF16, true}).kernel, "kinetograph_store_float_bf16_any");
     EXPECT_EQ(launch_shape(StorePictureProblem{1, 8}).kernel, "kinetograph_store_rgba8_f32");
     EXPECT_EQ(*refusal(StorePictureProblem{0, 8}), "storing a picture of 0 frames in one launch, which takes 1 to 16");
 }
