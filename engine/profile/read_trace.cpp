@@ -1,25 +1,42 @@
 #include <kinetograph/engine/profile/trace.hpp>
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace kinetograph::profile {
 namespace {
 
 using nlohmann::json;
 
+constexpr int kDeepest = 64;
+constexpr double kLongestMicroseconds = 4e15;  // the sum of two fits into Nanoseconds
+constexpr double kMostOfACount = 1e18;
+
+/// The number, within bounds that what reads it can count with. Throws std::runtime_error, as json does its errors.
+double number_of(const json& object, const char* key, double least, double most) {
+    const auto number = object.at(key).get<double>();
+    if (number >= least && number <= most) return number;
+    throw std::runtime_error(fmt::format("{} is {}, which is not between {} and {}", key, number, least, most));
+}
+
 Nanoseconds time_of(const json& event, const char* key) {
-    return Nanoseconds(std::llround(event.at(key).get<double>() * 1000.0));
+    return Nanoseconds(std::llround(number_of(event, key, -kLongestMicroseconds, kLongestMicroseconds) * 1000.0));
+}
+Nanoseconds duration_of(const json& event) {
+    return Nanoseconds(std::llround(number_of(event, "dur", 0, kLongestMicroseconds) * 1000.0));
 }
 
 PassFacts pass_from(const json& stored, NameTable& names) {
     return {.name = names.intern(stored.at("name").get<std::string>()),
             .track = names.intern(stored.at("track").get<std::string>()),
-            .operations = stored.at("operations"),
-            .bytes = stored.at("bytes"),
-            .barriers = stored.at("barriers"),
+            .operations = number_of(stored, "operations", 0, kMostOfACount),
+            .bytes = static_cast<std::uint64_t>(number_of(stored, "bytes", 0, kMostOfACount)),
+            .barriers = static_cast<std::uint32_t>(number_of(stored, "barriers", 0, kNone)),
             .kernel = stored.at("kernel"),
             .reason = stored.at("reason")};
 }
@@ -97,7 +114,7 @@ TraceFile trace_from(const json& stored) {
         const json args = event.value("args", json::object());
         const auto plan = plans.find(args.value("plan", std::uint64_t{0}));
         const Nanoseconds begin = time_of(event, "ts");
-        recorder.add(Span{name, track, begin, begin + time_of(event, "dur"), args.value("execution", std::uint64_t{0}),
+        recorder.add(Span{name, track, begin, begin + duration_of(event), args.value("execution", std::uint64_t{0}),
                           plan != plans.end() ? plan->second : kNoPlan});
     }
     return trace;
@@ -109,9 +126,18 @@ Result<TraceFile> read_chrome_trace(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) return fail(ErrorCode::NotFound, "{}: no such file, or it cannot be read", path.string());
     const std::string text{std::istreambuf_iterator<char>(file), {}};
+    bool too_deep = false;  // the parser does not recurse, but what copies a value or writes it as text does
+    const auto within_depth = [&](int depth, json::parse_event_t, json&) {
+        too_deep = too_deep || depth > kDeepest;
+        return !too_deep;
+    };
     try {  // nlohmann's access functions throw
-        return trace_from(json::parse(text));
-    } catch (const json::exception& error) {
+        const json stored = json::parse(text, within_depth);
+        if (too_deep)
+            return fail(ErrorCode::Corrupt, "{}: not a Chrome trace: objects and arrays more than {} deep",
+                        path.string(), kDeepest);
+        return trace_from(stored);
+    } catch (const std::exception& error) {
         return fail(ErrorCode::Corrupt, "{}: not a Chrome trace: {}", path.string(), error.what());
     }
 }

@@ -2,13 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 
 namespace kinetograph::ui {
 
 std::string human_time(Nanoseconds time) {
     const double us = static_cast<double>(time.count()) / 1e3;
-    if (us < 0) return fmt::format("-{}", human_time(-time));
+    if (us < 0) return fmt::format("-{}", human_time(-std::max(time, -Nanoseconds::max())));
     if (us < 0.9995) return fmt::format("{} ns", time.count());
     if (us < 9.995) return fmt::format("{:.2f} us", us);
     if (us < 999.5) return fmt::format("{:.0f} us", us);

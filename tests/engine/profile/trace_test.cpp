@@ -123,10 +123,26 @@ TEST(Trace, ComesBackFromItsFileWithPlansAndFacts) {
     EXPECT_EQ(read->dependencies, plan.dependencies);
 }
 
+std::string an_event(const char* begin, const char* duration, const std::string& thread = "1") {
+    return fmt::format(R"([{{"ph": "X", "name": "a", "pid": 1, "tid": {}, "ts": {}, "dur": {}}}])", thread, begin,
+                       duration);
+}
+std::string a_pass(const char* counts) {
+    return fmt::format(R"({{"traceEvents": [], "kinetograph": {{"plans": [{{"id": 1, "culled": [],
+        "passes": [{{"name": "a", "track": "b", "kernel": "", "reason": "", {}}}]}}]}}}})",
+                       counts);
+}
+
 TEST(Trace, FilesThatAreNoTracesAreRefusedByName) {
     const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "no_trace.json";
-    for (const char* text : {"", "{", "{}", "[1, 2]", R"({"traceEvents": 3})", R"({"traceEvents": [{"ph": "X"}]})",
-                             R"({"traceEvents": [], "kinetograph": {"plans": [{"id": 1, "culled": 4}]}})"}) {
+    const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+    for (const std::string& text :
+         {std::string(""), std::string("{"), std::string("{}"), std::string("[1, 2]"),
+          std::string(R"({"traceEvents": 3})"), std::string(R"({"traceEvents": [{"ph": "X"}]})"),
+          std::string(R"({"traceEvents": [], "kinetograph": {"plans": [{"id": 1, "culled": 4}]}})"), deep,
+          an_event("0", "1", deep), an_event("1e300", "1e300"), an_event("0", "-9.3e15"), an_event("0", "-10"),
+          a_pass(R"("operations": 1, "bytes": -5, "barriers": 0)"),
+          a_pass(R"("operations": 1, "bytes": 5, "barriers": 1e99)")}) {
         std::ofstream(path) << text;
         const auto trace = read_chrome_trace(path);
         ASSERT_FALSE(trace) << text;
