@@ -66,8 +66,8 @@ class SpikesPanel final : public Panel {
         if (!ImGui::BeginTable("spikes", 6, kFlags, {0, height})) return;
         ImGui::TableSetupScrollFreeze(0, 1);
         draw_titles({"kept step", "plan", "took", "median", "times", "ago"});
-        std::vector<const Spike*> rows;
-        for (const Spike& spike : spikes) rows.push_back(&spike);
+        std::vector<const Spike*> rows(spikes.size());
+        std::ranges::transform(spikes, rows.begin(), [](const Spike& spike) { return &spike; });
         std::ranges::stable_sort(rows, std::greater{},
                                  [](const Spike* spike) { return spike->step.length() - spike->median; });
         for (const Spike* spike : rows) draw_row(context, *spike);
