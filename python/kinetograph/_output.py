@@ -97,8 +97,8 @@ class _Joined:
 
 @functools.lru_cache(maxsize=None)
 def _join(channels_first: bool) -> Callable[[list[Any]], tuple[Any, Any]]:
-    """Frames [height, width, 3 or 4] as one array of three channels, and a value that is ready when it is, which nobody
-    donates or deletes."""
+    """Frames [height, width, 3 or 4] as one array of three channels, and a value that is ready when it is, which is
+    neither donated nor deleted."""
     jax = sys.modules["jax"]
 
     def join(frames: list[Any]) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ import pathlib
 
 import numpy
 import pytest
+from cuda_application import Application
 
 import kinetograph as kg
 
@@ -37,4 +38,17 @@ def write_latents(path, latents):
 @pytest.fixture(scope="session")
 def decoder():
     with kg.Decoder(WEIGHTS, device="cpu", precision="fp32") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def application(request):
+    """On the stand-in that the test's module names as STANDIN."""
+    yield Application(request.module.STANDIN)
+    del os.environ["KINETOGRAPH_CUDA_LIBRARY"]
+
+
+@pytest.fixture(scope="module")
+def on_gpu(application):
+    with kg.Decoder(WEIGHTS, device="cuda") as made:
         yield made

@@ -9,25 +9,13 @@ import types
 import numpy
 import pytest
 from conftest import WEIGHTS, latents_of
-from cuda_application import Application, Array
+from cuda_application import Array
 
 import kinetograph as kg
 from kinetograph import _dlpack, _latents, _output
 
 STANDIN = os.environ.get("KINETOGRAPH_TEST_CUDA_IDLE")
 pytestmark = pytest.mark.skipif(not STANDIN, reason="KINETOGRAPH_TEST_CUDA_IDLE names no stand-in for CUDA's driver")
-
-
-@pytest.fixture(scope="module")
-def application():
-    yield Application(STANDIN)
-    del os.environ["KINETOGRAPH_CUDA_LIBRARY"]
-
-
-@pytest.fixture(scope="module")
-def on_gpu(application):
-    with kg.Decoder(WEIGHTS, device="cuda") as made:
-        yield made
 
 
 def test_latents_are_held_until_they_were_read_unless_their_package_orders_reuse(application, on_gpu, monkeypatch):

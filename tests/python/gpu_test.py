@@ -7,26 +7,14 @@ import types
 
 import numpy
 import pytest
-from conftest import WEIGHTS, latents_of
-from cuda_application import Application, Array
+from conftest import latents_of
+from cuda_application import Array
 
 import kinetograph as kg
 from kinetograph import _dlpack
 
 STANDIN = os.environ.get("KINETOGRAPH_TEST_CUDA")
 pytestmark = pytest.mark.skipif(not STANDIN, reason="KINETOGRAPH_TEST_CUDA names no stand-in for CUDA's driver")
-
-
-@pytest.fixture(scope="module")
-def application():
-    yield Application(STANDIN)
-    del os.environ["KINETOGRAPH_CUDA_LIBRARY"]
-
-
-@pytest.fixture(scope="module")
-def on_gpu(application):
-    with kg.Decoder(WEIGHTS, device="cuda") as made:
-        yield made
 
 
 def test_latents_and_frames_stay_on_the_device(application, on_gpu):
