@@ -160,11 +160,7 @@ std::vector<ConvLaunch> halo_launches(const HaloConfig& config, const ConvProble
 
 namespace {
 
-/// A tile for the problem, or for the problem without its norm.
-struct Taken {
-    const NamedHaloConfig* tile;
-    ConvProblem problem;
-};
+using Taken = sm80::TakenTile<NamedHaloConfig>;
 
 conv::ConvPlan plan_taken(const ConvProblem& problem, const conv::Chip& chip, const Taken& taken) {
     assert(taken.tile != nullptr);  // gates admit only what is built
@@ -193,12 +189,8 @@ ConvProblem without_norm(ConvProblem problem) {
 }  // namespace
 
 conv::ConvPlan plan_implicit_gemm(const ConvProblem& problem, const conv::Chip& chip) {
-    Taken taken{choose_halo_config(problem, rates_of(chip)), problem};
-    if (taken.tile == nullptr) {  // no tile holds all filters
-        taken.problem = without_norm(problem);
-        taken.tile = choose_halo_config(taken.problem, rates_of(chip));
-    }
-    return plan_taken(problem, chip, taken);
+    const auto choose = [rates = rates_of(chip)](const ConvProblem& p) { return choose_halo_config(p, rates); };
+    return plan_taken(problem, chip, sm80::take_tile(problem, choose));
 }
 
 std::vector<std::string_view> halo_kernels(const ConvProblem& problem, const conv::Chip& chip) {

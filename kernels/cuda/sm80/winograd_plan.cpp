@@ -125,12 +125,8 @@ std::vector<ConvLaunch> winograd_launches(const ConvConfig& config, const ConvPr
 }
 
 conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip) {
-    ConvProblem in_tile = problem;
-    const NamedConvConfig* tile = choose_winograd_config(in_tile, chip);
-    if (tile == nullptr) {  // no tile holds all channels
-        in_tile.norm = conv::Norm::None;
-        tile = choose_winograd_config(in_tile, chip);
-    }
+    const auto [tile, in_tile] =
+        take_tile(problem, [&](const ConvProblem& p) { return choose_winograd_config(p, chip); });
     return plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile->kernel),

@@ -21,12 +21,7 @@ using conv::EncodeMap;
 using conv::ParameterAddresses;
 
 ConvPlan plan_implicit_gemm(const ConvProblem& problem, const Chip& chip) {
-    ConvProblem in_tile = problem;
-    const NamedConvConfig* tile = choose_config(in_tile, chip);
-    if (tile == nullptr) {  // no tile holds all filters
-        in_tile.norm = conv::Norm::None;
-        tile = choose_config(in_tile, chip);
-    }
+    const auto [tile, in_tile] = sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_config(p, chip); });
     return sm80::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile->kernel), problem.dtype == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16"},

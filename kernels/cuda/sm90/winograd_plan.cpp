@@ -141,12 +141,8 @@ std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const Co
 }
 
 conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip) {
-    ConvProblem in_tile = problem;
-    const NamedWinogradConfig* tile = choose_winograd_config(in_tile, chip);
-    if (tile == nullptr) {  // no tile holds all filters
-        in_tile.norm = conv::Norm::None;
-        tile = choose_winograd_config(in_tile, chip);
-    }
+    const auto [tile, in_tile] =
+        sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_winograd_config(p, chip); });
     return sm80::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile->kernel),
