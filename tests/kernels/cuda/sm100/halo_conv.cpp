@@ -22,13 +22,7 @@ std::string halo_disagreement(const ConvCase& conv, std::string_view kernel, uin
     if (tile == nullptr) return "no tile fits";
     ConvNumbers numbers(conv);
     const ModelConv model = halo_model(numbers, tile->config, numbers.addresses());
-    for (uint64_t seed = 0; seed < schedules; ++seed) {
-        numbers.poison_outputs();
-        std::string wrong = model.run(tile->kernel, seed);
-        if (wrong.empty()) wrong = numbers.judge();
-        if (!wrong.empty()) return std::string(tile->kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
-    }
-    return "";
+    return numbers.judge_runs(tile->kernel, schedules, [&](uint64_t seed) { return model.run(tile->kernel, seed); });
 }
 
 }  // namespace kinetograph::sm100

@@ -311,6 +311,17 @@ std::string ConvNumbers::judge() const {
     return wrong;
 }
 
+std::string ConvNumbers::judge_runs(std::string_view kernel, uint64_t schedules,
+                                    const std::function<std::string(uint64_t seed)>& run) {
+    for (uint64_t seed = 0; seed < schedules; ++seed) {
+        poison_outputs();
+        std::string wrong = run(seed);
+        if (wrong.empty()) wrong = judge();
+        if (!wrong.empty()) return std::string(kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
+    }
+    return "";
+}
+
 std::string ConvNumbers::judge_frames(const Frames& frames, const std::vector<double>& expected,
                                       const std::vector<double>& allowed, const char* name, bool exact) const {
     if (!frames.intact()) return std::string(name) + ": bytes outside the frames were written";

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
 #include <string>
 #include <vector>
@@ -89,6 +90,10 @@ class ConvNumbers {
     void poison_outputs();
     /// The first error in the stored outputs, or "".
     std::string judge() const;
+    /// What is first wrong of the runs under `schedules` seeds, by the kernel's name and seed, or "". `run`: once with
+    /// that seed into the outputs; what stopped it, or "".
+    std::string judge_runs(std::string_view kernel, uint64_t schedules,
+                           const std::function<std::string(uint64_t seed)>& run);
 
     /// The sums alone [frame][pixel][c_out] in fp64: for forms that build a convolution from parts.
     const std::vector<double>& sums() const { return sums_; }

@@ -22,13 +22,8 @@ std::string disagreement(const ConvCase& conv, std::string_view kernel, uint64_t
     const NamedConvConfig& taken = named != configs.end() ? *named : choose_config(problem, chip_of_sms(4, 163 * 1024));
     ConvNumbers numbers(conv);
     const auto launches = numbers.launches(taken.config);
-    for (uint64_t seed = 0; seed < schedules; ++seed) {
-        numbers.poison_outputs();
-        std::string wrong = run_kernel(taken.kernel, launches, seed);
-        if (wrong.empty()) wrong = numbers.judge();
-        if (!wrong.empty()) return std::string(taken.kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
-    }
-    return "";
+    return numbers.judge_runs(taken.kernel, schedules,
+                              [&](uint64_t seed) { return run_kernel(taken.kernel, launches, seed); });
 }
 
 }  // namespace kinetograph::sm80

@@ -36,13 +36,8 @@ std::string winograd_disagreement(ConvCase conv, std::string_view kernel, uint64
     if (tile == nullptr) return "no tile fits";
     ConvNumbers numbers(conv);
     const WinogradConv model(numbers, tile->config);
-    for (uint64_t seed = 0; seed < schedules; ++seed) {
-        numbers.poison_outputs();
-        std::string wrong = run_winograd(tile->kernel, model, seed);
-        if (wrong.empty()) wrong = numbers.judge();
-        if (!wrong.empty()) return std::string(tile->kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
-    }
-    return "";
+    return numbers.judge_runs(tile->kernel, schedules,
+                              [&](uint64_t seed) { return run_winograd(tile->kernel, model, seed); });
 }
 
 }  // namespace kinetograph::sm80

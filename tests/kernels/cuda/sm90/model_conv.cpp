@@ -131,13 +131,8 @@ std::string tile_disagreement(const ConvCase& conv, std::string_view kernel, uin
     if (tile == nullptr) return "no tile fits";
     ConvNumbers numbers(conv);
     const ModelConv model(numbers, tile->config);
-    for (uint64_t seed = 0; seed < schedules; ++seed) {
-        numbers.poison_outputs();
-        std::string wrong = run_kernel(tile->kernel, model, seed);
-        if (wrong.empty()) wrong = numbers.judge();
-        if (!wrong.empty()) return std::string(tile->kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
-    }
-    return "";
+    return numbers.judge_runs(tile->kernel, schedules,
+                              [&](uint64_t seed) { return run_kernel(tile->kernel, model, seed); });
 }
 
 std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel, uint64_t schedules) {
@@ -150,25 +145,15 @@ std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel,
     judged.winograd_in_time = true;
     ConvNumbers numbers(judged);
     const ModelConv model(numbers, tile->config);
-    for (uint64_t seed = 0; seed < schedules; ++seed) {
-        numbers.poison_outputs();
-        std::string wrong = run_winograd(tile->kernel, model, seed);
-        if (wrong.empty()) wrong = numbers.judge();
-        if (!wrong.empty()) return std::string(tile->kernel) + ", seed " + std::to_string(seed) + ": " + wrong;
-    }
-    return "";
+    return numbers.judge_runs(tile->kernel, schedules,
+                              [&](uint64_t seed) { return run_winograd(tile->kernel, model, seed); });
 }
 
 std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules) {
     ConvNumbers numbers(conv);
     const ModelConv model(numbers);
-    for (uint64_t seed = 0; seed < schedules; ++seed) {
-        numbers.poison_outputs();
-        std::string wrong = run_narrow(conv, model, seed);
-        if (wrong.empty()) wrong = numbers.judge();
-        if (!wrong.empty()) return "seed " + std::to_string(seed) + ": " + wrong;
-    }
-    return "";
+    return numbers.judge_runs("narrow-gemm-sm90", schedules,
+                              [&](uint64_t seed) { return run_narrow(conv, model, seed); });
 }
 
 }  // namespace kinetograph::sm90
