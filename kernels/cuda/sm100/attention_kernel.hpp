@@ -77,6 +77,8 @@ class AttentionKernel {
     /// Tokens past the frame's last and channels past the head's last are zeros.
     KG_DEVICE static void load(const AttentionParams& p, Smem& smem) {
         const isa::TensorMap& queries = p.query[isa::block_index().y];
+        isa::tma::prefetch(queries);
+        isa::tma::prefetch(p.key_value[isa::block_index().y]);
         isa::mbarrier::arrive_expect(smem.query_full, width_blocks(c) * 2 * kQueryBlockBytes);
         for (uint32_t block = 0; block < width_blocks(c); ++block) {
             for (uint32_t half = 0; half < 2; ++half) {  // a box holds 64 queries
@@ -193,6 +195,7 @@ class AttentionKernel {
         : p_(params), smem_(smem), sums_((isa::warp_index() * 32 << 16) | tensor), scores_(sums_ + c.width) {}
 
     KG_DEVICE void weigh() {
+        if (isa::thread_index() == 0) isa::tma::prefetch(p_.output[isa::block_index().y]);
         const uint32_t tiles = sm90::key_tiles(p_);
         float maximum = -3.0e38f;
         for (uint32_t tile = 0; tile < tiles; ++tile) maximum = larger(maximum, largest(tile));

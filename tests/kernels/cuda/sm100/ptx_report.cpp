@@ -1,5 +1,6 @@
 #include "ptx_report.hpp"
 
+#include <kinetograph/kernels/cuda/sm100/attention_config.hpp>
 #include <regex>
 #include <sstream>
 
@@ -11,6 +12,26 @@ size_t count(const std::string& text, const std::string& part) {
     for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
     return found;
 }
+
+/// Looks for instructions in an entry's text and collects what it finds broken.
+struct Promises {
+    const std::string& ptx;
+    std::vector<std::string> broken = {};
+
+    void holds(const std::string& instruction) {
+        if (count(ptx, instruction) == 0) broken.push_back("holds no " + instruction);
+    }
+    void holds_none(const std::string& instruction) {
+        if (count(ptx, instruction) != 0) broken.push_back("holds " + instruction);
+    }
+    void prefetches(size_t kinds) {
+        if (count(ptx, "prefetch.tensormap") < kinds)
+            broken.push_back("prefetches fewer than " + std::to_string(kinds) + " kinds of tensor maps");
+    }
+    void waits_after_loads() {
+        if (!waits_after_every_load(ptx)) broken.emplace_back("uses tcgen05.ld before tcgen05.wait::ld");
+    }
+};
 
 }  // namespace
 
@@ -50,28 +71,20 @@ std::map<std::string, std::string> split_entries(const std::string& ptx) {
 }
 
 std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::string& ptx) {
-    std::vector<std::string> broken;
-    const auto must_hold = [&](const std::string& instruction) {
-        if (ptx.find(instruction) == std::string::npos) broken.push_back("holds no " + instruction);
-    };
-    const auto must_not_hold = [&](const std::string& instruction) {
-        if (ptx.find(instruction) != std::string::npos) broken.push_back("holds " + instruction);
-    };
+    Promises promises{ptx};
     const std::string group = "cta_group::" + std::to_string(config.cta_group);
     const std::string other = "cta_group::" + std::to_string(3 - config.cta_group);
     const std::string kind = element_bytes(config.element) == 2 ? ".kind::f16" : ".kind::f8f6f4";
-    must_hold("tcgen05.mma." + group + kind + " ");
-    must_not_hold("tcgen05.mma." + other);
-    must_hold("tcgen05.alloc." + group);
-    must_hold("tcgen05.dealloc." + group);
-    must_hold("tcgen05.ld.sync.aligned.32x32b.x32.b32");
-    must_hold("tcgen05.wait::ld");
-    must_hold("fence.mbarrier_init.release.cluster");
-    must_hold("fence.proxy.async.shared::cta");
+    promises.holds("tcgen05.mma." + group + kind + " ");
+    promises.holds_none("tcgen05.mma." + other);
+    promises.holds("tcgen05.alloc." + group);
+    promises.holds("tcgen05.dealloc." + group);
+    promises.holds("tcgen05.ld.sync.aligned.32x32b.x32.b32");
+    promises.waits_after_loads();
+    promises.holds("fence.mbarrier_init.release.cluster");
+    promises.holds("fence.proxy.async.shared::cta");
     // Of activations, filter and output, and of the source.
-    const size_t prefetches = config.source == Source::None ? 3 : 4;
-    if (count(ptx, "prefetch.tensormap") < prefetches)
-        broken.push_back("prefetches fewer than " + std::to_string(prefetches) + " kinds of tensor maps");
+    promises.prefetches(config.source == Source::None ? 3 : 4);
 
     // The forms of the two main loads: cta_group::2 for pairs, multicast where a cluster shares.
     const auto form = [&](bool shared) {
@@ -79,52 +92,72 @@ std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::
                (config.cta_group == 2 ? ".cta_group::2" : "") + " ";
     };
     const std::string rank = config.activation == Activation::Volume3d ? "5d" : "4d";
-    must_hold("cp.async.bulk.tensor." + rank + ".shared::cluster.global.im2col" + form(config.cluster.y > 1));
-    must_hold("cp.async.bulk.tensor.3d.shared::cluster.global.tile" + form(config.cluster.x > config.cta_group));
-    must_hold("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group");
+    promises.holds("cp.async.bulk.tensor." + rank + ".shared::cluster.global.im2col" + form(config.cluster.y > 1));
+    promises.holds("cp.async.bulk.tensor.3d.shared::cluster.global.tile" + form(config.cluster.x > config.cta_group));
+    promises.holds("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group");
     const std::string source = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes ";
-    if (config.source != Source::None) must_hold(source);
-    if (config.source == Source::None) must_not_hold(source);
+    if (config.source != Source::None) promises.holds(source);
+    if (config.source == Source::None) promises.holds_none(source);
 
     const bool alone = config.cluster.size() == 1;
-    must_hold(std::string("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes") +
-              (alone ? ".b128" : ".multicast::cluster::all.b128"));
-    must_hold("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128");
+    promises.holds(std::string("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes") +
+                   (alone ? ".b128" : ".multicast::cluster::all.b128"));
+    promises.holds("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128");
     const std::string commit = "tcgen05.commit." + group + ".mbarrier::arrive::one.shared::cluster";
-    must_hold(commit + (alone ? ".b64" : ".multicast::cluster.b64"));
-    if (!alone) must_hold("barrier.cluster.arrive.release.aligned");
-    return broken;
+    promises.holds(commit + (alone ? ".b64" : ".multicast::cluster.b64"));
+    if (!alone) promises.holds("barrier.cluster.arrive.release.aligned");
+    return promises.broken;
 }
 
 std::vector<std::string> broken_promises(const HaloConfig& config, const std::string& ptx) {
-    std::vector<std::string> broken;
-    const auto must_hold = [&](const std::string& instruction) {
-        if (ptx.find(instruction) == std::string::npos) broken.push_back("holds no " + instruction);
-    };
+    Promises promises{ptx};
     const std::string group = "cta_group::" + std::to_string(config.cta_group);
     const std::string pair = config.cta_group == 2 ? ".cta_group::2" : "";
     const auto to_both = [&](HaloSharing sharing) {
         return std::string(config.sharing == sharing ? ".multicast::cluster" : "") + pair + " ";
     };
-    must_hold("tcgen05.mma." + group + ".kind::f16 ");
-    must_hold("tcgen05.alloc." + group);
-    must_hold("tcgen05.dealloc." + group);
-    must_hold("tcgen05.commit." + group + ".mbarrier::arrive::one.shared::cluster" +
-              (config.cta_group == 2 ? ".multicast::cluster.b64" : ".b64"));
-    must_hold("fence.mbarrier_init.release.cluster");
+    promises.holds("tcgen05.mma." + group + ".kind::f16 ");
+    promises.holds("tcgen05.alloc." + group);
+    promises.holds("tcgen05.dealloc." + group);
+    promises.holds("tcgen05.commit." + group + ".mbarrier::arrive::one.shared::cluster" +
+                   (config.cta_group == 2 ? ".multicast::cluster.b64" : ".b64"));
+    promises.waits_after_loads();
+    promises.holds("fence.mbarrier_init.release.cluster");
     const std::string tile = "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
-    must_hold("cp.async.bulk.tensor.3" + tile + to_both(HaloSharing::Pixels));
-    must_hold("cp.async.bulk.tensor.4" + tile + to_both(HaloSharing::Filters));
-    must_hold("prefetch.tensormap");
-    if (config.store == HaloStore::Pixels) return broken;
-    must_hold("cp.async.bulk.tensor.5" + tile + " ");  // a residual
-    must_hold("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group");
-    must_hold("fence.proxy.async.shared::cta");
-    if (config.sharing != HaloSharing::Pixels) return broken;
-    must_hold("st.shared::cluster.u32");
-    must_hold("mbarrier.arrive.release.cluster.shared::cluster.b64");
-    must_hold("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64");
-    return broken;
+    promises.holds("cp.async.bulk.tensor.3" + tile + to_both(HaloSharing::Pixels));
+    promises.holds("cp.async.bulk.tensor.4" + tile + to_both(HaloSharing::Filters));
+    // Of input and filter; and of output, norm and residual, where results leave through maps.
+    promises.prefetches(config.store == HaloStore::Pixels ? 2 : 5);
+    if (config.store == HaloStore::Pixels) return promises.broken;
+    promises.holds("cp.async.bulk.tensor.5" + tile + " ");  // a residual
+    promises.holds("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group");
+    promises.holds("fence.proxy.async.shared::cta");
+    if (config.sharing != HaloSharing::Pixels) return promises.broken;
+    promises.holds("st.shared::cluster.u32");
+    promises.holds("mbarrier.arrive.release.cluster.shared::cluster.b64");
+    promises.holds("mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64");
+    return promises.broken;
+}
+
+std::vector<std::string> broken_promises_of_attention(const std::string& ptx) {
+    Promises promises{ptx};
+    promises.holds("tcgen05.alloc.cta_group::1");
+    promises.holds("tcgen05.dealloc.cta_group::1");
+    promises.holds("tcgen05.mma.cta_group::1.kind::f16 ");
+    promises.holds_none("cta_group::2");
+    promises.holds("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64");
+    promises.holds("tcgen05.ld.sync.aligned.32x32b.x" + std::to_string(kKeyTile) + ".b32");  // scores
+    promises.holds("tcgen05.ld.sync.aligned.32x32b.x32.b32");                                // sums
+    promises.waits_after_loads();
+    promises.holds("fence.mbarrier_init.release.cluster");
+    promises.holds("fence.proxy.async.shared::cta");
+    promises.prefetches(3);  // of queries, of keys and values, of the output
+    const std::string load = "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes ";
+    promises.holds("cp.async.bulk.tensor.2" + load);
+    promises.holds("cp.async.bulk.tensor.3" + load);
+    promises.holds("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group");
+    promises.holds("ex2.approx.ftz.f32");
+    return promises.broken;
 }
 
 bool waits_after_every_load(const std::string& ptx) {

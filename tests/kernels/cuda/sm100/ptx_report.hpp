@@ -24,6 +24,7 @@ std::map<std::string, std::string> split_entries(const std::string& ptx);
 /// sentence each.
 std::vector<std::string> broken_promises(const Conv2dConfig& config, const std::string& ptx);
 std::vector<std::string> broken_promises(const HaloConfig& config, const std::string& ptx);
+std::vector<std::string> broken_promises_of_attention(const std::string& ptx);
 
 /// Whether every tcgen05.ld is followed by tcgen05.wait::ld with no instruction between them.
 bool waits_after_every_load(const std::string& ptx);
