@@ -119,13 +119,18 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
     KG_SM100_SHAPES(KG_SM100_SILU, X, Volume3d) \
     KG_SM100_SHAPES(KG_SM100_SILU, X, Window3d)
 
-// fp8 in three dimensions.
-#define KG_SM100_BYTES(X, group, span, form)                                                      \
-    X(conv2d_e4m3_##form##_##group##sm_##span##b,                                                 \
-      (element_config(group, span, Element::F8E4M3, Source::None, Activation::form)), NoEpilogue) \
-    X(conv2d_e4m3_##form##_##group##sm_##span##b_residual,                                        \
-      (element_config(group, span, Element::F8E4M3, Source::Residual, Activation::form)), NoEpilogue)
-#define KG_SM100_EIGHTHS(X) KG_SM100_SHAPES(KG_SM100_BYTES, X, Volume3d) KG_SM100_SHAPES(KG_SM100_BYTES, X, Window3d)
+// Other elements in three dimensions: fp8, and fp16.
+#define KG_SM100_ELEMENT_3D(X, group, span, form, name, element)                                   \
+    X(conv2d_##name##_##form##_##group##sm_##span##b,                                              \
+      (element_config(group, span, Element::element, Source::None, Activation::form)), NoEpilogue) \
+    X(conv2d_##name##_##form##_##group##sm_##span##b_residual,                                     \
+      (element_config(group, span, Element::element, Source::Residual, Activation::form)), NoEpilogue)
+#define KG_SM100_EIGHTHS(X)                                         \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Volume3d, e4m3, F8E4M3) \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Window3d, e4m3, F8E4M3)
+#define KG_SM100_HALVES(X)                                       \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Volume3d, fp16, F16) \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Window3d, fp16, F16)
 
 // 64 pixels a CTA, for small images.
 #define KG_SM100_SMALL_TILE(X, group, span, form, n)                              \
@@ -182,7 +187,7 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
 #define KG_SM100_ENTRIES(X) \
     KG_SM100_FRAMES(X)      \
     KG_SM100_VOLUMES(X)     \
-    KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_EIGHTHS(X) KG_SM100_SMALLS(X) KG_SM100_VARIANTS(X)
+    KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_EIGHTHS(X) KG_SM100_HALVES(X) KG_SM100_SMALLS(X) KG_SM100_VARIANTS(X)
 
 struct Conv2dEntry {
     const char* name;    ///< of the function in the module

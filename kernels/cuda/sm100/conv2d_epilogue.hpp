@@ -132,8 +132,9 @@ struct EpilogueRole {
             for (uint32_t j = 0; j < kValues; ++j) values[j] = params.alpha * isa::float_of(sums[i * kValues + j]);
             const uint32_t channel = window.n + i * kValues;
             if constexpr (kFault != Fault::ScaleAfterBias) scale(params, channel, values);
-            if constexpr (c.source == Source::Accumulate)
-                add_source(smem, window.warp, source_slot, lane, i, 1.0f, values);
+            if constexpr (c.source == Source::Accumulate && kFault != Fault::SumDropped)
+                add_source(smem, window.warp, source_slot, lane, i, kFault == Fault::SumScaled ? params.alpha : 1.0f,
+                           values);
             add_bias(params, channel, values);
             if constexpr (kFault == Fault::ScaleAfterBias) scale(params, channel, values);
             if constexpr (kForm == EpilogueForm::InRegisters) apply(params, window, lane, channel, values);

@@ -34,6 +34,10 @@ enum class Fault : uint8_t {
     SourceAheadOfPrologue,   ///< the epilogue-load warp does not wait for the first main loads to be issued
     OneScaleOfAChunk,        ///< the channels of a chunk take its first channel's scale
     ScaleAfterBias,          ///< the scale multiplies the bias too
+    SumDropped,              ///< the partial sum in memory is not added to this launch's
+    SumScaled,               ///< ... or multiplied by alpha once more
+    Bfloat16Products,        ///< the instruction takes fp16 for bf16
+    OneFrameOfInput,         ///< all taps in time read the first one's frame
     LastPanelFull,           ///< the last panel is walked as if it were as wide as the others
     PanelsOverlap,           ///< a panel begins one column of tiles after the one before it
     NoAnswerFence,           ///< a launch-control slot is released without a proxy fence

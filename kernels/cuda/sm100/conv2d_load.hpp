@@ -105,18 +105,20 @@ struct LoadRole {
         const auto tap_w = static_cast<uint16_t>(k.s * g.dilation_w), tap_h = static_cast<uint16_t>(k.r * g.dilation_h);
         if constexpr (c.activation == Activation::Volume3d) {
             issue_im2col<5>(rows, params.activation[0], {{channel, base.w, base.h, base.d, base.n}},
-                            {{tap_w, tap_h, static_cast<uint16_t>(k.q * g.dilation_d)}}, full, place);
+                            {{tap_w, tap_h, static_cast<uint16_t>(tap_in_time(k) * g.dilation_d)}}, full, place);
         } else {
             const isa::TensorMap& map = params.activation[map_of(g, tile, k)];
             issue_im2col<4>(rows, map, {{channel, base.w, base.h, base.n}}, {{tap_w, tap_h}}, full, place);
         }
     }
 
+    KG_DEVICE static uint32_t tap_in_time(const KBlock& k) { return kFault == Fault::OneFrameOfInput ? 0 : k.q; }
+
     /// The input frame under temporal tap k.q of a window's output frame.
     KG_DEVICE static uint32_t map_of(const Conv2dGeometry& g, const Tile& tile, const KBlock& k) {
         if constexpr (c.activation != Activation::Window3d) return 0;
         const uint32_t sample = tile.group / g.d_out, t = tile.group % g.d_out;
-        const int32_t frame = static_cast<int32_t>(t) * g.stride_d + g.lower_d + static_cast<int32_t>(k.q);
+        const int32_t frame = static_cast<int32_t>(t) * g.stride_d + g.lower_d + static_cast<int32_t>(tap_in_time(k));
         return sample * g.frames_in + static_cast<uint32_t>(frame);
     }
 

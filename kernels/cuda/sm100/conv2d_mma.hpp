@@ -11,7 +11,8 @@ template <Conv2dConfig kConfig, Fault kFault>
 struct MmaRole {
     using Smem = Conv2dSmem<kConfig>;
     static constexpr Conv2dConfig c = kConfig;
-    static constexpr uint32_t kInstruction = isa::tcgen05_instruction(c.element, c.element, c.mma.m, c.mma.n);
+    static constexpr Element kTaken = kFault == Fault::Bfloat16Products ? Element::BF16 : c.element;
+    static constexpr uint32_t kInstruction = isa::tcgen05_instruction(kTaken, kTaken, c.mma.m, c.mma.n);
     static constexpr uint32_t kSteps = c.block.k / c.mma.k;
 
     template <class Params>

@@ -43,6 +43,7 @@ constexpr std::string_view kVolumes[] = {KG_SM100_VOLUMES(KG_NAME)};
 constexpr std::string_view kWindows[] = {KG_SM100_WINDOWS(KG_NAME)};
 constexpr std::string_view kSilus[] = {KG_SM100_SILUS(KG_NAME)};
 constexpr std::string_view kEighths[] = {KG_SM100_EIGHTHS(KG_NAME)};
+constexpr std::string_view kHalves[] = {KG_SM100_HALVES(KG_NAME)};
 constexpr std::string_view kSmalls[] = {KG_SM100_SMALLS(KG_NAME)};
 #undef KG_NAME
 
@@ -54,6 +55,7 @@ std::string_view image_of(const Conv2dEntry& entry) {
     if (lists(kVolumes)) return "conv2d_volumes";
     if (lists(kSilus)) return "conv2d_silu";
     if (lists(kEighths)) return "conv2d_eighths";
+    if (lists(kHalves)) return "conv2d_halves";
     if (lists(kSmalls)) return "conv2d_small";
     return lists(kWindows) ? "conv2d_windows" : "conv2d_variants";
 }

@@ -1,12 +1,15 @@
 #include <kinetograph/kernels/cuda/sm100/plan.hpp>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
 #include <kinetograph/kernels/cuda/sm100/shape.hpp>
+#include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/passes.hpp>
 
 namespace kinetograph::sm100 {
@@ -123,13 +126,62 @@ void add_norm(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip
     };
 }
 
-/// What `kPlan` plans, of the kernel named if one is given, and the norm.
+/// The problem on the image that the taps see.
+ConvProblem as_seen(ConvProblem problem) {
+    problem.h = problem.h_seen();
+    problem.w = problem.w_seen();
+    problem.upsample = false;
+    return problem;
+}
+
+/// Frames doubled into the workspace, before the plan's own steps; the pass is the plan's last kernel.
+void add_upsampling(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip) {
+    const auto pixel_bytes = static_cast<uint32_t>(problem.c_in) * element_bytes(problem.dtype);
+    const uint32_t unit = sm80::upsample_unit(pixel_bytes);
+    const auto room = conv::workspace_part(plan.workspace_bytes);
+    const uint64_t frame_bytes = as_seen(problem).input_frame_bytes();
+    const auto frames = static_cast<uint64_t>(problem.frames_in());
+    plan.kernels.push_back({"sm80_upsample_" + std::to_string(unit), "frame_passes"});
+    plan.workspace_bytes = room + frames * frame_bytes;
+    plan.seconds +=
+        conv::kLaunchSeconds + sm80::traffic_seconds(1.25 * static_cast<double>(frames * frame_bytes), chip);
+    plan.steps = [seen = std::move(plan.steps), problem, room, frame_bytes, pixel_units = pixel_bytes / unit,
+                  kernel = static_cast<uint32_t>(plan.kernels.size() - 1)](const ConvTensors& tensors,
+                                                                           const conv::ParameterAddresses& parameters,
+                                                                           const conv::EncodeMap& encode) {
+        std::vector<std::byte*> doubled;
+        for (size_t i = 0; i < tensors.input.size(); ++i) doubled.push_back(tensors.workspace + room + i * frame_bytes);
+        std::vector<ConvStep> steps;
+        const uint32_t row_units = static_cast<uint32_t>(problem.w) * pixel_units;
+        sm80::append_pass(
+            steps, kernel, sm80::UpsampleParams{.frames = {}, .row_units = row_units, .pixel_units = pixel_units},
+            tensors.input, doubled,
+            [&](uint32_t count) { return sm80::upsample_launch(row_units, static_cast<uint32_t>(problem.h), count); });
+        const std::vector<const std::byte*> input(doubled.begin(), doubled.end());
+        ConvTensors rest = tensors;
+        rest.input = input;
+        std::ranges::copy(seen(rest, parameters, encode), std::back_inserter(steps));
+        return steps;
+    };
+}
+
+/// What `kPlan` plans, of the kernel named if one is given, between the passes that double its frames and norm its
+/// output.
 template <auto kPlan, class... Kernel>
-ConvPlan with_norm(const ConvProblem& problem, const conv::Chip& chip, Kernel... kernel) {
-    ConvPlan plan = kPlan(problem, chip, kernel...);
-    add_norm(plan, problem, chip);
+ConvPlan completed(const ConvProblem& problem, const conv::Chip& chip, Kernel... kernel) {
+    const ConvProblem seen = as_seen(problem);
+    ConvPlan plan = kPlan(seen, chip, kernel...);
+    add_norm(plan, seen, chip);
+    if (problem.upsample) add_upsampling(plan, problem, chip);
     return plan;
 }
+
+template <auto kKernels>
+std::vector<std::string_view> kernels_of_seen(const ConvProblem& problem, const conv::Chip& chip) {
+    return kKernels(as_seen(problem), chip);
+}
+template <auto kKernels, auto kPlanWith>
+constexpr conv::KernelChoice kChoice{kernels_of_seen<kKernels>, completed<kPlanWith, std::string_view>};
 
 }  // namespace
 
@@ -143,36 +195,17 @@ std::span<const conv::ConvMethod> methods() {
          {halo_kernels, plan_implicit_gemm_with}},
         {"winograd-time-sm100", "two frames at once with two thirds of their multiplications on SM100: predicted only",
          winograd_gates(), nullptr, conv::Rounding::Operands},
-        {"conv2d-sm100",
-         "implicit GEMM of images on SM100's tensor memory",
-         conv2d_gates(),
-         plan_conv2d,
-         conv::Rounding::Once,
-         {conv2d_kernels, plan_conv2d_with}},
-        {"conv3d-sm100",
-         "causal implicit GEMM in one launch on SM100's tensor memory",
-         conv3d_gates(),
-         plan_conv3d,
-         conv::Rounding::Once,
-         {conv3d_kernels, plan_conv3d_with}},
-        {"q-slice-sm100",
-         "a 2-D implicit GEMM a temporal tap on SM100, its epilogue adding fp32 sums",
-         q_slice_gates(),
-         with_norm<plan_q_slice>,
-         conv::Rounding::Once,
-         {q_slice_kernels, with_norm<plan_q_slice_with, std::string_view>}},
-        {"q-slice-rounded-sm100",
-         "a 2-D implicit GEMM a temporal tap on SM100, its bf16 results added by a pass",
-         q_slice_gates(),
-         with_norm<plan_rounded_q_slice>,
-         conv::Rounding::Between,
-         {rounded_q_slice_kernels, with_norm<plan_rounded_q_slice_with, std::string_view>}},
-        {"im2col-sm100",
-         "a matrix of all taps and its product on SM100's tensor memory",
-         im2col_gates(),
-         with_norm<plan_im2col>,
-         conv::Rounding::Once,
-         {im2col_kernels, with_norm<plan_im2col_with, std::string_view>}},
+        {"conv2d-sm100", "implicit GEMM of images on SM100's tensor memory", conv2d_gates(), completed<plan_conv2d>,
+         conv::Rounding::Once, kChoice<conv2d_kernels, plan_conv2d_with>},
+        {"conv3d-sm100", "causal implicit GEMM in one launch on SM100's tensor memory", conv3d_gates(),
+         completed<plan_conv3d>, conv::Rounding::Once, kChoice<conv3d_kernels, plan_conv3d_with>},
+        {"q-slice-sm100", "a 2-D implicit GEMM a temporal tap on SM100, its epilogue adding fp32 sums", q_slice_gates(),
+         completed<plan_q_slice>, conv::Rounding::Once, kChoice<q_slice_kernels, plan_q_slice_with>},
+        {"q-slice-rounded-sm100", "a 2-D implicit GEMM a temporal tap on SM100, its bf16 results added by a pass",
+         q_slice_gates(), completed<plan_rounded_q_slice>, conv::Rounding::Between,
+         kChoice<rounded_q_slice_kernels, plan_rounded_q_slice_with>},
+        {"im2col-sm100", "a matrix of all taps and its product on SM100's tensor memory", im2col_gates(),
+         completed<plan_im2col>, conv::Rounding::Once, kChoice<im2col_kernels, plan_im2col_with>},
     };
     return kMethods;
 }
@@ -219,7 +252,6 @@ ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const W
         }
         return steps;
     };
-    add_norm(plan, problem, chip);
     return plan;
 }
 
@@ -245,7 +277,6 @@ ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const W
                               : launch(window, 0, problem, shape, frames, parameters, tensors, rates, encode));
         return steps;
     };
-    add_norm(plan, problem, chip);
     return plan;
 }
 

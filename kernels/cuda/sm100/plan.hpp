@@ -13,7 +13,8 @@ std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
 /// One temporal tap: one launch for each run of frames that follow one another in memory, as input, output and
-/// residual. Here and in the other plans a norm is a pass that follows.
+/// residual. Here and in the other plans the input is not to upsample and the output not to norm: the methods add
+/// passes that double the frames into the workspace, and that norm what is stored.
 conv::ConvPlan plan_conv2d(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// Kernels by name: also those that no plan takes by itself, conv2d_silu_staged_*, which round before SiLU too, and

@@ -5,12 +5,12 @@
 
 namespace kinetograph::sm100 {
 
-/// The shapes of a problem; its epilogue and upsampling are gates of their own.
+/// The shapes of a problem; the image is the one that the taps see, its epilogue a matter of gates.
 inline Conv2dProblemShape shape_of(const conv::ConvProblem& p) {
     return {.n = p.n,
             .d = p.d,
-            .h = p.h,
-            .w = p.w,
+            .h = p.h_seen(),
+            .w = p.w_seen(),
             .c_in = p.c_in,
             .c_out = p.filter.k,
             .q = p.filter.q,

@@ -92,7 +92,6 @@ const Decline kDeclines[] = {
      "wants upsampling by four 2x2 convolutions: 3x3 taps with padding 1, met other taps or padding", upsample},
     {"conv2d-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"conv2d-sm100", "wants SiLU or no activation, met relu", relu},
-    {"conv2d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"conv2d-sm100", "wants an output of 16 bits, met F32", float32},
     {"conv2d-sm100", "wants bf16 before an activation, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) {
@@ -109,10 +108,8 @@ const Decline kDeclines[] = {
      }},
     {"conv3d-sm100", "wants an sm_100 or sm_103 device, met sm_120", consumer},
     {"conv3d-sm100", "wants SiLU or no activation, met relu", relu},
-    {"conv3d-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"conv3d-sm100", "wants an output of 16 bits, met F32", float32},
-    {"conv3d-sm100", "wants bf16 or fp8, met F16",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+    {"conv3d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"conv3d-sm100", "wants bf16 before an activation, met F8_E4M3",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.dtype = DType::F8E4M3;
@@ -124,15 +121,19 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = 9; }},
     {"q-slice-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"q-slice-sm100", "wants SiLU or no activation, met relu", relu},
-    {"q-slice-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"q-slice-sm100", "wants an output of 16 bits, met F32", float32},
     {"q-slice-sm100", "wants bf16, met F32", float32_input},
     {"q-slice-sm100", "wants what Q-slice splits, met a problem that fails no temporal padding (front 2, back 0)",
      [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 2; }},
     {"im2col-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"im2col-sm100", "wants SiLU or no activation, met relu", relu},
-    {"im2col-sm100", "wants an input as it lies in memory, met one to upsample", upsample},
     {"im2col-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
+    {"im2col-sm100", "wants pixels of an even number of bytes where they are doubled, met 3",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.dtype = DType::F8E4M3;
+         p.c_in = 3;
+         p.upsample = true;
+     }},
     {"im2col-sm100", "wants no activation before an fp32 output, met silu",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.activation = Activation::Silu;

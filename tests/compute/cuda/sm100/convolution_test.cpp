@@ -143,6 +143,45 @@ TEST_F(Sm100Convolution, EighthsOfAFloat32AgreeInThreeDimensionsToo) {
     }
 }
 
+/// Strides and taps that the halo kernel does not have.
+TEST_F(Sm100Convolution, HalvesAgreeInThreeDimensionsToo) {
+    ConvShape strided = causal(32, 64), ring = with_residual(causal(96, 72, FrameLayout::Ring)), tall = causal(32, 8);
+    strided.problem.stride = {1, 2, 2};
+    strided.problem.pad.front = 2;
+    tall.problem.filter.s = 1;
+    tall.problem.pad.left = tall.problem.pad.right = 0;
+    const std::vector<ConvShape> shapes{strided, ring, tall};
+    EXPECT_EQ(expect_agreement(*device_, {"conv3d-sm100", DType::F16, DType::F16}, shapes), 3);
+    EXPECT_EQ(expect_exactness(*device_, {"conv3d-sm100", DType::F16, DType::F16}, shapes), 3);
+}
+
+/// By a pass that doubles the frames, in the elements and taps that the halo kernel does not take.
+TEST_F(Sm100Convolution, DoublesItsInputInEveryMethod) {
+    ConvShape ring = with_residual(causal(32, 40, FrameLayout::Ring)), few = image(10, 12);
+    ConvShape whole = image(32, 64, FrameLayout::Scattered);
+    whole.problem.norm = Norm::Beside;
+    for (ConvShape* shape : {&ring, &few, &whole}) {
+        shape->problem.h = 3;
+        shape->problem.w = 4;
+        shape->problem.upsample = true;
+    }
+    EXPECT_EQ(agree("conv2d-sm100", {{whole}}), 1);
+    EXPECT_EQ(agree("conv3d-sm100", {{ring}}), 1);
+    EXPECT_EQ(agree("q-slice-sm100", {{ring}}), 1);
+    EXPECT_EQ(agree("im2col-sm100", {{few}}), 1);
+    for (const auto& [backend, shape] :
+         {std::pair("conv2d-sm100", whole), {"conv3d-sm100", ring}, {"im2col-sm100", few}}) {
+        ConvProblem eighth = shape.problem;
+        eighth.dtype = DType::F8E4M3;
+        eighth.norm = Norm::None;
+        eighth.channel_scales = true;
+        eighth.alpha = 0.25F;
+        const auto run = run_problem(*device_, eighth, {.backend = backend, .repeats = 1});
+        ASSERT_TRUE(run) << run.error().message;
+        EXPECT_LE(run->relative_l2, 2.5e-3) << eighth.to_string();
+    }
+}
+
 TEST_F(Sm100Convolution, RunsTheKernelThatIsNamed) {
     ConvProblem silu = image(64, 64).problem;
     silu.activation = Activation::Silu;
@@ -256,7 +295,7 @@ TEST(Sm100Entries, CanAllBeAskedForByName) {
                     named.insert(names.begin(), names.end());
                 };
                 if (images) add(sm100::conv2d_kernels(p, chip));
-                if (images && dtype != DType::F16) add(sm100::conv3d_kernels(volume, chip));
+                if (images) add(sm100::conv3d_kernels(volume, chip));
                 if (dtype == DType::BF16) {
                     add(sm100::q_slice_kernels(volume, chip));
                     add(sm100::rounded_q_slice_kernels(volume, chip));
@@ -550,6 +589,7 @@ TEST(Sm100Entries, LieInTheFatBinaryOfTheirSource) {
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_Window3d_2sm_128b_n256")).image, "conv2d_windows");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_silu_Volume3d_1sm_128b_residual")).image, "conv2d_silu");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_small_Window3d_2sm_64b_n64")).image, "conv2d_small");
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_fp16_Volume3d_2sm_128b")).image, "conv2d_halves");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_next_sum_1sm_64b")).image, "conv2d_variants");
     EXPECT_EQ(sm100::find_entry("conv2d_of_nobody"), nullptr);
 }

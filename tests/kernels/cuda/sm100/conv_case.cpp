@@ -113,6 +113,11 @@ void ConvNumbers::fill_inputs() {
         activation_values_[i] =
             conv_.numbers == Numbers::Coded ? static_cast<float>((i * 2654435761u >> 16) % 17) - 8 : draw();
     }
+    for (size_t i = 0; i < activation_values_.size() && conv_.doubled; ++i) {
+        const auto channels = static_cast<size_t>(p.c_in), row = static_cast<size_t>(p.w) * channels;
+        const size_t left = i / channels % 2 * channels;  // p.w is even
+        activation_values_[i] = activation_values_[i - left - i / row % 2 * row];
+    }
     for (size_t i = 0; i < filter_values_.size() && conv_.numbers != Numbers::Coded; ++i) filter_values_[i] = draw();
     for (int64_t k = 0; k < p.c_out && conv_.numbers == Numbers::Coded; ++k) {
         filter_values_[static_cast<size_t>((k * p.taps() + k % p.taps()) * p.c_in + k * 7 % p.c_in)] = 1;

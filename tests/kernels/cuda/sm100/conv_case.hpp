@@ -21,6 +21,7 @@ enum class Numbers : uint8_t {
 struct ConvCase {
     Conv2dProblemShape shape;
     Numbers numbers = Numbers::Random;
+    bool doubled = false;  ///< activation is an image of half the rows and columns, each pixel as a 2x2 block
     bool bias = true;
     bool scales = false;  ///< a factor for each channel
     float alpha = 1, beta = 0;

@@ -1,3 +1,4 @@
+#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
 #include <random>
 
 #include "model_conv.hpp"
@@ -40,11 +41,9 @@ TEST(Conv2dE4m3, ScalesByTheProductOfTheQuantisationSteps) {
     expect_agrees<one_sm_128b(kByte)>({.shape = same2d(1, 9, 17, 128, 128, 3, 3), .alpha = 0.0078125f});
 }
 
-/// Causal filters over frames, a scale for each channel; odd ones add a residual.
-class DrawnConv3dE4m3 : public testing::TestWithParam<uint32_t> {};
-
-TEST_P(DrawnConv3dE4m3, AgreesWithItsScales) {
-    std::mt19937 dice(GetParam());
+/// Filters over frames, with the clip's first frames or without; those with a source add a residual.
+ConvCase drawn_clip(uint32_t seed) {
+    std::mt19937 dice(seed);
     const auto draw = [&](int64_t least, int64_t most) {
         return std::uniform_int_distribution<int64_t>(least, most)(dice);
     };
@@ -53,9 +52,16 @@ TEST_P(DrawnConv3dE4m3, AgreesWithItsScales) {
     conv.shape.q = draw(1, 3);
     conv.shape.d = conv.shape.q + draw(0, 3);
     conv.shape.pad_front.d = draw(0, conv.shape.q - 1);
+    conv.beta = 0.5f;
+    return conv;
+}
+
+/// With alpha and a scale for each channel.
+class DrawnConv3dE4m3 : public testing::TestWithParam<uint32_t> {};
+TEST_P(DrawnConv3dE4m3, AgreesWithItsScales) {
+    ConvCase conv = drawn_clip(GetParam());
     conv.scales = true;
     conv.alpha = 0.125f;
-    conv.beta = 0.5f;
     constexpr Element kE4m3 = Element::F8E4M3;
     if (GetParam() % 2 == 0) {
         expect_agrees<one_sm_64b({.element = kE4m3, .activation = Activation::Window3d})>(conv);
@@ -65,6 +71,27 @@ TEST_P(DrawnConv3dE4m3, AgreesWithItsScales) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(TwentyProblems, DrawnConv3dE4m3, testing::Range(0u, 20u));
+
+/// With strides too, which the halo kernel does not have.
+class DrawnConv3dHalf : public testing::TestWithParam<uint32_t> {};
+TEST_P(DrawnConv3dHalf, Agrees) {
+    constexpr auto kOf = [](uint32_t group, uint32_t span, Activation activation, Source source) {
+        return element_config(group, span, Element::F16, source, activation);
+    };
+    ConvCase conv = drawn_clip(100 + GetParam());
+    conv.shape.stride = {1 + GetParam() / 4 % 2, 1 + GetParam() / 8 % 2, 1};
+    switch (GetParam() % 4) {
+        case 0:
+            return expect_agrees<kOf(1, 64, Activation::Window3d, Source::Residual)>(conv);
+        case 1:
+            return expect_agrees<kOf(2, 128, Activation::Window3d, Source::None)>(conv);
+        case 2:
+            return expect_agrees<kOf(1, 128, Activation::Volume3d, Source::None)>(conv);
+        default:
+            return expect_agrees<kOf(2, 64, Activation::Volume3d, Source::Residual)>(conv);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(TwentyProblems, DrawnConv3dHalf, testing::Range(0u, 20u));
 
 TEST(Conv2dOutput, StoresFloat32) {
     expect_agrees<one_sm_128b({.output = Element::F32})>({same2d(1, 9, 17, 64, 136, 3, 3)});

@@ -131,24 +131,65 @@ TEST(Conv2dFaults, ALoadWarpThatLeavesBeforeItsStagesAreReleasedIsCaught) {
     expect_caught<kSquare, Fault::NoDrain>(kConv, {"of a CTA that has exited"}, Luck::Sometimes);
 }
 
-/// Faults that break no rule of the chip: the results are wrong.
-template <Fault kFault>
-void expect_wrong_scales() {
-    ConvCase conv = kConv;
-    conv.scales = true;
+/// Faults that break no rule of the chip: the results are wrong, and right without them.
+template <Conv2dConfig kConfig, Fault kFault>
+void expect_wrong(ConvCase conv) {
+    conv.shape.element = kConfig.element;
+    conv.output = kConfig.output;
+    conv.source_value = kConfig.source_value;
+    conv.source = kConfig.source != Source::None;
+    conv.source_is_sum = kConfig.source == Source::Accumulate;
     ConvNumbers numbers(conv);
     Guarded output(numbers.output_bytes());
-    const Conv2dLaunch launch = launch_of<kOne>(numbers, output);
+    const Conv2dLaunch launch = launch_of<kConfig>(numbers, output);
+    const Conv2dEpilogueArguments<NoEpilogue> after{.bias = numbers.bias.data(),
+                                                    .scales = conv.scales ? numbers.scales.data() : nullptr,
+                                                    .alpha = conv.alpha,
+                                                    .beta = conv.beta};
+    EXPECT_EQ((run_once<kConfig>(launch, after, 0)), "");
+    EXPECT_EQ(numbers.judge(output), "");
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {
-        const std::string fault = run_once<kOne, kFault>(
-            launch, Conv2dEpilogueArguments<NoEpilogue>{.bias = numbers.bias.data(), .scales = numbers.scales.data()},
-            seed);
-        EXPECT_EQ(fault, "");
+        EXPECT_EQ((run_once<kConfig, kFault>(launch, after, seed)), "");
         EXPECT_NE(numbers.judge(output), "") << seed;
     }
 }
-TEST(Conv2dFaults, AScaleThatAChunksChannelsShareIsCaught) { expect_wrong_scales<Fault::OneScaleOfAChunk>(); }
-TEST(Conv2dFaults, AScaleOfTheBiasIsCaught) { expect_wrong_scales<Fault::ScaleAfterBias>(); }
+const ConvCase kScaled{.shape = kConv.shape, .scales = true};
+TEST(Conv2dFaults, AScaleThatAChunksChannelsShareIsCaught) { expect_wrong<kOne, Fault::OneScaleOfAChunk>(kScaled); }
+TEST(Conv2dFaults, AScaleOfTheBiasIsCaught) { expect_wrong<kOne, Fault::ScaleAfterBias>(kScaled); }
+
+/// The second slice of a temporal filter, whose sums join those of the first.
+constexpr Conv2dConfig kNextSum =
+    one_sm_128b({.filters = 64, .output = Element::F32, .source_value = Element::F32, .source = Source::Accumulate});
+constexpr Conv2dConfig kLastSum =
+    one_sm_128b({.filters = 64, .source_value = Element::F32, .source = Source::Accumulate});
+const ConvCase kSums{.shape = kConv.shape, .alpha = 0.5f};
+TEST(Conv2dFaults, SumsThatAreNotJoinedAreCaught) {
+    expect_wrong<kNextSum, Fault::SumDropped>(kSums);
+    expect_wrong<kLastSum, Fault::SumDropped>(kSums);
+}
+TEST(Conv2dFaults, SumsThatAreScaledTwiceAreCaught) {
+    expect_wrong<kNextSum, Fault::SumScaled>(kSums);
+    expect_wrong<kLastSum, Fault::SumScaled>(kSums);
+}
+
+/// Three taps in time over four frames, of which none is a zero frame.
+ConvCase clip_case() {
+    ConvCase conv{same2d(1, 5, 7, 64, 72, 3, 3)};
+    conv.shape.d = 4;
+    conv.shape.q = 3;
+    return conv;
+}
+constexpr Conv2dConfig half(Activation activation) {
+    return one_sm_128b({.filters = 64, .element = Element::F16, .output = Element::F16, .activation = activation});
+}
+TEST(Conv2dFaults, Fp16InThreeDimensionsThatIsTakenForBf16IsCaught) {
+    expect_wrong<half(Activation::Volume3d), Fault::Bfloat16Products>(clip_case());
+    expect_wrong<half(Activation::Window3d), Fault::Bfloat16Products>(clip_case());
+}
+TEST(Conv2dFaults, OneFrameUnderAllTapsInTimeIsCaught) {
+    expect_wrong<half(Activation::Volume3d), Fault::OneFrameOfInput>(clip_case());
+    expect_wrong<half(Activation::Window3d), Fault::OneFrameOfInput>(clip_case());
+}
 
 /// Three columns of tiles in panels of two: some tiles are computed twice, others never.
 template <Fault kFault>
