@@ -2,19 +2,48 @@
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
+#include <kinetograph/engine/ui/pointer.hpp>
+#include <kinetograph/engine/ui/table.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 namespace kinetograph::ui {
 namespace {
 
 using profile::PassFacts;
 using profile::PlanFacts;
+
+/// A pass of the plan, in the list beside the graph.
+struct ListedPass : TableRow {
+    std::uint32_t index = 0, barriers = 0, needs = 0, makes = 0;
+    Nanoseconds median{};
+};
+
+constexpr std::array kListColumns{
+    Column<ListedPass>{"pass", "its name, with its lane's colour"},
+    Column<ListedPass>{"order", "its place in the order of execution",
+                       [](const ListedPass& row) { return static_cast<double>(row.index); },
+                       [](const ListedPass& row) { return fmt::format("{}", row.index + 1); }},
+    Column<ListedPass>{"p50", "the median of its calls but the first: half took no longer",
+                       [](const ListedPass& row) { return sort_key(row.median); },
+                       [](const ListedPass& row) { return human_time(row.median); }},
+    Column<ListedPass>{"needs", "how many dependencies end here",
+                       [](const ListedPass& row) { return static_cast<double>(row.needs); },
+                       [](const ListedPass& row) { return fmt::format("{}", row.needs); }},
+    Column<ListedPass>{"makes", "how many dependencies begin here",
+                       [](const ListedPass& row) { return static_cast<double>(row.makes); },
+                       [](const ListedPass& row) { return fmt::format("{}", row.makes); }},
+    Column<ListedPass>{"barriers", "in front of it",
+                       [](const ListedPass& row) { return static_cast<double>(row.barriers); },
+                       [](const ListedPass& row) { return fmt::format("{}", row.barriers); }},
+};
 
 class GraphPanel final : public Panel {
   public:
@@ -23,20 +52,29 @@ class GraphPanel final : public Panel {
     void draw(const PanelContext& context) override {
         const auto plan = choose_plan(context);
         if (plan == nullptr) return;
-        if (draw_summary(*plan)) is_moved_ = false;
+        if (draw_summary(context, *plan)) is_moved_ = false;
         const ImVec2 at = ImGui::GetCursorScreenPos(), available = ImGui::GetContentRegionAvail();
-        const ImVec2 size{std::max(available.x, 40.0F), std::max(available.y, 60.0F)};
-        lay_out(*plan, size, context.scale);
+        const ImVec2 size{std::max(available.x * (is_listed_ ? kGraphsPart : 1.0F), 40.0F),
+                          std::max(available.y, 60.0F)};
+        lay_out(context, *plan, size);
         ImGui::InvisibleButton("graph", size);
+        is_hovered_ = ImGui::IsItemHovered();
         handle_input(at);
+        if (watch_.has_changed(context.selection)) bring_into_view(context, *plan, size);
         ImDrawList& list = *ImGui::GetWindowDrawList();
+        list.AddRectFilled(at, {at.x + size.x, at.y + size.y}, theme::kGroundSolid);
         list.PushClipRect(at, {at.x + size.x, at.y + size.y}, true);
+        low_ = at;
+        high_ = {at.x + size.x, at.y + size.y};
         origin_ = {at.x + pan_.x, at.y + pan_.y};
+        tip_.clear();
         draw_edges(context, list, *plan);
-        draw_passes(context, list, *plan, at, size);
+        draw_passes(context, list, *plan);
         draw_culled(list, *plan);
         draw_lanes(context, list, *plan);
         list.PopClipRect();
+        if (!tip_.empty()) ImGui::SetTooltip("%s", tip_.c_str());
+        if (is_listed_) draw_list(context, *plan, size.y);
     }
 
   private:
@@ -45,27 +83,42 @@ class GraphPanel final : public Panel {
     static constexpr float kMostFitted = 1.25F;
     static constexpr std::uint32_t kMostBlocks = 12;
     static constexpr float kLeastZoom = 0.05F, kMostZoom = 6.0F;
+    static constexpr float kRoundBox = 8.0F;     // pixels of height, from which on boxes have round corners
+    static constexpr float kGraphsPart = 0.58F;  // of the width, beside the list
+    static constexpr float kFaded = 0.25F;       // of a box that the filter leaves out
 
     /// True: everything shall be seen at once.
-    static bool draw_summary(const PlanFacts& plan) {
+    bool draw_summary(const PanelContext& context, const PlanFacts& plan) {
         std::uint32_t barriers = 0, waits = 0;
         for (const PassFacts& pass : plan.passes) barriers += pass.barriers;
         for (const profile::BatchFacts& batch : plan.batches) waits += static_cast<std::uint32_t>(batch.waits.size());
         ImGui::SameLine();
-        const bool fits = ImGui::SmallButton("fit");
-        ImGui::TextUnformatted(
+        const bool fits = ImGui::Button("fit");
+        ImGui::SameLine();
+        ImGui::Checkbox("list", &is_listed_);
+        ImGui::SameLine();
+        draw_filter(context, ImGui::GetContentRegionAvail().x);
+        const std::string text =
             fmt::format("{} barriers, {} batches, {} waits, {} culled; hand-overs cost about {} a step", barriers,
-                        plan.batches.size(), waits, plan.culled.size(), human_time(plan.hand_over_cost))
-                .c_str());
+                        plan.batches.size(), waits, plan.culled.size(), human_time(plan.hand_over_cost));
+        ImGui::TextUnformatted(elided(text, ImGui::GetContentRegionAvail().x).c_str());
+        if (ImGui::IsItemHovered())
+            ImGui::SetTooltip(
+                "a batch is submitted at once; a wait holds a batch back until another lane has signalled;\n"
+                "a barrier orders passes of one lane; a hand-over is what a wait costs after the signal");
         return fits;
     }
 
     /// Passes from top to bottom in the order of execution, in as many blocks side by side as make them largest. Until
     /// the user moves it, all of it is seen.
-    void lay_out(const PlanFacts& plan, ImVec2 size, float scale) {
+    void lay_out(const PanelContext& context, const PlanFacts& plan, ImVec2 size) {
         lanes_.clear();
+        colors_.clear();
         for (const PassFacts& pass : plan.passes)
-            if (std::ranges::find(lanes_, pass.track) == lanes_.end()) lanes_.push_back(pass.track);
+            if (std::ranges::find(lanes_, pass.track) == lanes_.end()) {
+                lanes_.push_back(pass.track);
+                colors_.push_back(theme::track_color(context.text(pass.track)));
+            }
         columns_ = std::max<std::size_t>(lanes_.size() + (plan.culled.empty() ? 0 : 1), 1);
         const auto passes =
             static_cast<std::uint32_t>(std::max({plan.passes.size(), plan.culled.size(), std::size_t{1}}));
@@ -80,7 +133,7 @@ class GraphPanel final : public Panel {
             rows_ = rows;
         }
         if (is_moved_) return;
-        zoom_ = std::clamp(best, kLeastZoom, kMostFitted * scale);
+        zoom_ = std::clamp(best, kLeastZoom, kMostFitted * context.scale);
         pan_ = {8, title};
     }
 
@@ -91,7 +144,7 @@ class GraphPanel final : public Panel {
             pan_.y += io.MouseDelta.y;
             is_moved_ = true;
         }
-        if (!ImGui::IsItemHovered() || io.MouseWheel == 0.0F) return;
+        if (!is_hovered_ || io.MouseWheel == 0.0F) return;
         is_moved_ = true;
         const float before = zoom_;
         zoom_ = std::clamp(zoom_ * std::pow(1.2F, io.MouseWheel), kLeastZoom, kMostZoom);
@@ -99,9 +152,29 @@ class GraphPanel final : public Panel {
         pan_.y = io.MousePos.y - at.y - (io.MousePos.y - at.y - pan_.y) * zoom_ / before;
     }
 
+    /// The selected pass, in the middle, where the user has moved it out of the picture.
+    void bring_into_view(const PanelContext& context, const PlanFacts& plan, ImVec2 size) {
+        const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
+        if (selected == profile::kNone || !is_moved_) return;
+        origin_ = pan_;
+        const ImVec2 low = corner_of(plan, selected), high{low.x + kBoxWidth * zoom_, low.y + kBoxHeight * zoom_};
+        if (low.x >= 0 && low.y >= 0 && high.x <= size.x && high.y <= size.y) return;
+        pan_.x += (size.x - low.x - high.x) / 2;
+        pan_.y += (size.y - low.y - high.y) / 2;
+    }
+
+    std::size_t lane_of(const PassFacts& pass) const {
+        return static_cast<std::size_t>(std::ranges::find(lanes_, pass.track) - lanes_.begin());
+    }
+    bool is_pointed(ImVec2 low, ImVec2 high) const {
+        const ImVec2 mouse = ImGui::GetIO().MousePos;
+        return is_hovered_ && mouse.x >= low.x && mouse.x < high.x && mouse.y >= low.y && mouse.y < high.y;
+    }
+    bool is_outside(ImVec2 low, ImVec2 high) const {
+        return high.x < low_.x || low.x > high_.x || high.y < low_.y || low.y > high_.y;
+    }
     ImVec2 corner_of(const PlanFacts& plan, std::uint32_t pass) const {
-        return corner_of(static_cast<std::size_t>(std::ranges::find(lanes_, plan.passes[pass].track) - lanes_.begin()),
-                         pass);
+        return corner_of(lane_of(plan.passes[pass]), pass);
     }
     ImVec2 corner_of(std::size_t lane, std::uint32_t pass) const {
         const std::size_t column = pass / rows_ * columns_ + lane;
@@ -110,34 +183,52 @@ class GraphPanel final : public Panel {
     }
 
     /// Within a lane curves are on the right of the boxes; between lanes and blocks they go from side to side.
-    void draw_curve(ImDrawList& list, ImVec2 from, ImVec2 to, float apart, ImU32 color, float thickness) const {
+    Curve curve_of(const PlanFacts& plan, std::uint32_t from_pass, std::uint32_t to_pass) const {
+        const ImVec2 from = corner_of(plan, from_pass), to = corner_of(plan, to_pass);
         const float half = kBoxHeight * zoom_ / 2, width = kBoxWidth * zoom_;
+        const auto apart = static_cast<float>(to_pass - from_pass);
         const ImVec2 a{from.x + width, from.y + half};
         const bool is_beside = from.x == to.x;
         const ImVec2 b{is_beside ? to.x + width : to.x, to.y + half};
         const float reach = (is_beside ? std::min(50.0F, 6.0F + 3.0F * apart) : 40.0F) * zoom_;
-        list.AddBezierCubic(a, {a.x + reach, a.y}, {is_beside ? b.x + reach : b.x - reach, b.y}, b, color, thickness);
+        return {a, {a.x + reach, a.y}, {is_beside ? b.x + reach : b.x - reach, b.y}, b};
     }
 
-    void draw_edges(const PanelContext& context, ImDrawList& list, const PlanFacts& plan) const {
+    void draw_edges(const PanelContext& context, ImDrawList& list, const PlanFacts& plan) {
         const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
-        for (const bool of_selected : {false, true})  // over the others
+        const int pieces = kRow * zoom_ < kRoundBox ? 4 : 0;  // 0: as many as it takes
+        for (const bool of_selected : {false, true})          // over the others
             for (const profile::Dependency& each : plan.dependencies) {
                 const bool is_near = selected != profile::kNone && (each.from == selected || each.to == selected);
                 if (is_near != of_selected) continue;
+                const Curve curve = curve_of(plan, each.from, each.to);
+                if (is_outside(curve.low(), curve.high())) continue;
                 const bool crosses = plan.passes[each.from].track != plan.passes[each.to].track;
                 const ImU32 color = is_near   ? (each.to == selected ? theme::kGood : theme::kAccent)
                                     : crosses ? theme::kMuted
                                               : theme::kLine;
-                draw_curve(list, corner_of(plan, each.from), corner_of(plan, each.to),
-                           static_cast<float>(each.to - each.from), color, is_near ? 2.0F : 1.0F);
+                list.AddBezierCubic(curve.a, curve.control_a, curve.control_b, curve.b, color, is_near ? 2.0F : 1.0F,
+                                    pieces);
+                if (is_hovered_ && curve.is_near(ImGui::GetIO().MousePos)) tip_ = explain(context, plan, each);
             }
         for (const profile::BatchFacts& batch : plan.batches)
-            for (const profile::BatchFacts::Wait& wait : batch.waits) draw_wait(list, plan, batch, wait);
+            for (const profile::BatchFacts::Wait& wait : batch.waits) draw_wait(context, list, plan, batch, wait);
     }
 
-    void draw_wait(ImDrawList& list, const PlanFacts& plan, const profile::BatchFacts& batch,
-                   const profile::BatchFacts::Wait& wait) const {
+    static std::string explain(const PanelContext& context, const PlanFacts& plan, const profile::Dependency& each) {
+        const PassFacts &from = plan.passes[each.from], &to = plan.passes[each.to];
+        std::string text =
+            fmt::format("{} needs {} of {}", context.text(to.name), resource_of(plan, each), context.text(from.name));
+        if (each.resource != profile::kNone)
+            text += fmt::format("\n{} in the memory of {}", human_bytes(plan.resources[each.resource].bytes),
+                                plan.resources[each.resource].domain);
+        if (from.track != to.track)
+            text += fmt::format("\nfrom {} to {}", context.text(from.track), context.text(to.track));
+        return text;
+    }
+
+    void draw_wait(const PanelContext& context, ImDrawList& list, const PlanFacts& plan,
+                   const profile::BatchFacts& batch, const profile::BatchFacts::Wait& wait) {
         if (wait.batch == profile::kNone || wait.executions_ago > 0 || batch.first_pass == profile::kNone) return;
         const std::uint32_t last = plan.batches[wait.batch].last_pass;
         if (last == profile::kNone) return;
@@ -149,6 +240,11 @@ class GraphPanel final : public Panel {
         const std::string cost = human_time(wait.hand_over);
         if (std::abs(b.x - a.x) > width_of(cost) + 8)
             list.AddText({(a.x + b.x - width_of(cost)) / 2, (a.y + b.y) / 2 + 2}, theme::kBad, cost.c_str());
+        if (!is_hovered_ || distance_to_line(ImGui::GetIO().MousePos, a, b) > kReach) return;
+        const PassFacts &awaited = plan.passes[last], &waits = plan.passes[batch.first_pass];
+        tip_ =
+            fmt::format("{} waits until {} has signalled that {} is done;\nthe hand-over is expected to cost {} a step",
+                        context.text(waits.track), context.text(awaited.track), context.text(awaited.name), cost);
     }
 
     static std::string resource_of(const PlanFacts& plan, const profile::Dependency& dependency) {
@@ -156,22 +252,48 @@ class GraphPanel final : public Panel {
         return fmt::format("{}, version {}", plan.resources[dependency.resource].name, dependency.version);
     }
 
-    void draw_passes(const PanelContext& context, ImDrawList& list, const PlanFacts& plan, ImVec2 at,
-                     ImVec2 size) const {
-        const ImVec2 mouse = ImGui::GetIO().MousePos;
+    void draw_passes(const PanelContext& context, ImDrawList& list, const PlanFacts& plan) {
+        const NameFilter filter(context.selection.filter);
+        const float height = kBoxHeight * zoom_, rounding = height < kRoundBox ? 0.0F : 3.0F;
         for (std::uint32_t i = 0; i < plan.passes.size(); ++i) {
-            const ImVec2 low = corner_of(plan, i), high{low.x + kBoxWidth * zoom_, low.y + kBoxHeight * zoom_};
-            if (high.x < at.x || low.x > at.x + size.x || high.y < at.y || low.y > at.y + size.y) continue;
             const PassFacts& pass = plan.passes[i];
+            const std::size_t lane = lane_of(pass);
+            const ImVec2 low = corner_of(lane, i), high{low.x + kBoxWidth * zoom_, low.y + height};
+            if (is_outside(low, high)) continue;
             const bool is_selected = context.selection.is(pass.name, pass.track);
-            list.AddRectFilled(low, high, is_selected ? theme::kSelected : theme::track_color(context.text(pass.track)),
-                               3.0F);
+            const bool is_kept = filter.passes(context.text(pass.name));
+            list.AddRectFilled(low, high,
+                               is_selected ? theme::kSelected : theme::faded(colors_[lane], is_kept ? 1.0F : kFaded),
+                               rounding);
             draw_inside(context, list, pass, low, high);
-            if (!ImGui::IsItemHovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y)
-                continue;
-            draw_tip(context, plan, i);
-            if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) context.selection.select(pass.name, pass.track, plan.id);
+            if (!is_pointed(low, high)) continue;
+            tip_ = explain(context, plan, i);
+            if (!ImGui::IsMouseClicked(ImGuiMouseButton_Left)) continue;
+            context.selection.select(pass.name, pass.track, plan.id);
+            watch_.note(context.selection);
         }
+    }
+
+    void draw_list(const PanelContext& context, const PlanFacts& plan, float height) {
+        ImGui::SameLine();
+        if (list_.wants_rows(context, plan.id)) {
+            std::vector<ListedPass> rows(plan.passes.size());
+            for (std::uint32_t i = 0; i < rows.size(); ++i) {
+                const PassFacts& pass = plan.passes[i];
+                const profile::PassProfile* timed = context.profile.find(pass.name, pass.track);
+                static_cast<TableRow&>(rows[i]) = {std::string(context.text(pass.name)), pass.name, pass.track,
+                                                   plan.id};
+                rows[i].index = i;
+                rows[i].barriers = pass.barriers;
+                rows[i].median = timed != nullptr ? timed->quantile(0.5) : Nanoseconds{};
+            }
+            for (const profile::Dependency& each : plan.dependencies) {
+                ++rows[each.to].needs;
+                ++rows[each.from].makes;
+            }
+            list_.set_rows(std::move(rows));
+        }
+        list_.draw(context, height, {.tip = [&](const ListedPass& row) { return explain(context, plan, row.index); }});
     }
 
     /// A title over every column of boxes.
@@ -207,25 +329,28 @@ class GraphPanel final : public Panel {
     }
 
     /// In a column of their own; the reason is under the pointer.
-    void draw_culled(ImDrawList& list, const PlanFacts& plan) const {
-        const ImVec2 mouse = ImGui::GetIO().MousePos;
+    void draw_culled(ImDrawList& list, const PlanFacts& plan) {
         const float line = ImGui::GetTextLineHeight();
         for (std::uint32_t i = 0; i < plan.culled.size(); ++i) {
             const ImVec2 low = corner_of(lanes_.size(), i);
             const ImVec2 high{low.x + kBoxWidth * zoom_, low.y + kBoxHeight * zoom_};
+            if (is_outside(low, high)) continue;
             list.AddRect(low, high, theme::kMuted, 3.0F);
             if (high.y - low.y >= line - 1)
                 list.AddText({low.x + 4, (low.y + high.y - line) / 2}, theme::kMuted,
                              elided(plan.culled[i].name, high.x - low.x - 8, Cut::Begin).c_str());
-            if (ImGui::IsItemHovered() && mouse.x >= low.x && mouse.x < high.x && mouse.y >= low.y && mouse.y < high.y)
-                ImGui::SetTooltip("%s is culled:\n%s", plan.culled[i].name.c_str(), plan.culled[i].reason.c_str());
+            if (is_pointed(low, high))
+                tip_ = fmt::format("{} is culled:\n{}", plan.culled[i].name, plan.culled[i].reason);
         }
     }
 
-    static void draw_tip(const PanelContext& context, const PlanFacts& plan, std::uint32_t index) {
+    static std::string explain(const PanelContext& context, const PlanFacts& plan, std::uint32_t index) {
+        if (index >= plan.passes.size()) return {};  // of another plan: its row is about to go
         const PassFacts& pass = plan.passes[index];
-        std::string text = fmt::format("{} on {}\n{} barriers in front", context.text(pass.name),
-                                       context.text(pass.track), pass.barriers);
+        std::string text = fmt::format("{} on {}\npass {} of {}, {} barriers in front", context.text(pass.name),
+                                       context.text(pass.track), index + 1, plan.passes.size(), pass.barriers);
+        if (const profile::PassProfile* timed = context.profile.find(pass.name, pass.track))
+            text += fmt::format("\nmedian {} of {} calls", human_time(timed->quantile(0.5)), timed->calls);
         for (const profile::Dependency& each : plan.dependencies) {
             if (each.to == index)
                 text +=
@@ -234,9 +359,15 @@ class GraphPanel final : public Panel {
                 text +=
                     fmt::format("\nmakes {} for {}", resource_of(plan, each), context.text(plan.passes[each.to].name));
         }
-        ImGui::SetTooltip("%s", text.c_str());
+        return text;
     }
 
+    Table<ListedPass> list_{"list", kListColumns, {.sorting = {1, true}}};
+    SelectionWatch watch_;
+    bool is_listed_ = false, is_hovered_ = false;
+    std::string tip_;            // of what is under the pointer
+    ImVec2 low_{}, high_{};      // the graph's part of the window
+    std::vector<ImU32> colors_;  // of the lanes
     std::vector<profile::NameId> lanes_;
     ImVec2 pan_{8, 20}, origin_{};
     float zoom_ = 1.0F;

@@ -2,12 +2,14 @@
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
+#include <kinetograph/engine/ui/table.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 
 namespace kinetograph::ui {
 namespace {
@@ -26,6 +28,30 @@ bool is_in(const ResourceFacts& resource, const profile::ArenaFacts& arena) {
            resource.first_pass != profile::kNone;
 }
 
+struct ResourceRow : TableRow {
+    bool is_imported = false;
+    std::uint64_t bytes = 0, offset = 0;
+    std::string domain{};
+    std::string made_by{}, read_by{};  ///< the first and the last pass of its life
+};
+
+constexpr std::array kResourceColumns{
+    Column<ResourceRow>{"resource", "its name, with the colour of the lane that makes it"},
+    Column<ResourceRow>{"size", "bytes", [](const ResourceRow& row) { return static_cast<double>(row.bytes); },
+                        [](const ResourceRow& row) { return human_bytes(row.bytes); }},
+    Column<ResourceRow>{
+        "at", "where in its arena it begins",
+        [](const ResourceRow& row) { return row.is_imported ? -1.0 : static_cast<double>(row.offset); },
+        [](const ResourceRow& row) { return row.is_imported ? std::string("-") : human_bytes(row.offset); }},
+    Column<ResourceRow>{
+        "memory", "whose arena it is in; or imported: it outlives a step", nullptr,
+        [](const ResourceRow& row) { return row.is_imported ? row.domain + ", imported" : row.domain; }},
+    Column<ResourceRow>{"made by", "the first pass of its life", nullptr,
+                        [](const ResourceRow& row) { return row.made_by; }},
+    Column<ResourceRow>{"last used by", "after which its bytes are another resource's", nullptr,
+                        [](const ResourceRow& row) { return row.read_by; }},
+};
+
 class MemoryPanel final : public Panel {
   public:
     std::string_view name() const override { return "Memory"; }
@@ -34,21 +60,31 @@ class MemoryPanel final : public Panel {
         draw_figures(context);
         const auto plan = choose_plan(context);
         if (plan == nullptr) return;
-        std::uint64_t arenas = 0;
+        ImGui::SameLine();
+        draw_filter(context, ImGui::GetContentRegionAvail().x);
+        std::uint64_t arenas = 0, imported = 0;
         for (const profile::ArenaFacts& arena : plan->arenas) arenas += arena.bytes;
-        ImGui::TextUnformatted(
-            fmt::format("arenas {}, {} without aliasing", human_bytes(arenas), human_bytes(plan->transient_bytes))
-                .c_str());
-        const float line = ImGui::GetTextLineHeightWithSpacing();
-        const float each = (ImGui::GetContentRegionAvail().y - 3 * line) /
+        for (const ResourceFacts& resource : plan->resources)
+            if (resource.imported) imported += resource.bytes;
+        ImGui::TextUnformatted(fmt::format("arenas {}, {} without aliasing; imported, outlives a step: {}",
+                                           human_bytes(arenas), human_bytes(plan->transient_bytes),
+                                           human_bytes(imported))
+                                   .c_str());
+        const float line = ImGui::GetTextLineHeightWithSpacing(), table = kRows * line;
+        const float each = (ImGui::GetContentRegionAvail().y - table) /
                                static_cast<float>(std::max<std::size_t>(plan->arenas.size(), 1)) -
-                           line;
+                           line - ImGui::GetStyle().ItemSpacing.y;
         for (const profile::ArenaFacts& arena : plan->arenas)
-            draw_arena(context, *plan, arena, std::max(each, 120 * context.scale));
-        draw_persistent(*plan);
+            draw_arena(context, *plan, arena, std::max(each, kLeastArena * context.scale));
+        draw_table(context, *plan);
     }
 
   private:
+    static constexpr float kRows = 8.0F;          // of the table, with its headers
+    static constexpr float kLeastArena = 100.0F;  // pixels at scale 1
+    static constexpr float kOutlined = 3.0F;      // pixels of a block's shorter side
+    static constexpr float kFaded = 0.25F;        // of a block that the filter leaves out
+
     /// In as many columns as there is room for: what the application tells (weights, heaps and their budgets), and what
     /// is counted of devices (memory in use, a decoder's part of it, its peak and its budget).
     static void draw_figures(const PanelContext& context) {
@@ -73,6 +109,12 @@ class MemoryPanel final : public Panel {
         if (use.budget == 0) return draw_text(text);
         const float part = static_cast<float>(static_cast<double>(use.bytes) / static_cast<double>(use.budget));
         ImGui::ProgressBar(part, {-1, 0}, fmt::format("{} of {}", text, human_bytes(use.budget)).c_str());
+        if (!ImGui::IsItemHovered()) return;
+        const std::uint64_t left = use.budget - std::min(use.bytes, use.budget);
+        ImGui::SetTooltip(
+            "%s", fmt::format("{} of {}: {} in use of {} that may be, {:.1f}%; {} are left", use.what, use.device,
+                              human_bytes(use.bytes), human_bytes(use.budget), 100.0F * part, human_bytes(left))
+                      .c_str());
     }
 
     static void draw_text(const std::string& text) {
@@ -89,12 +131,14 @@ class MemoryPanel final : public Panel {
         const ImVec2 size{std::max(ImGui::GetContentRegionAvail().x, 40.0F), height};
         ImGui::InvisibleButton(arena.domain.c_str(), size);
         ImDrawList& list = *ImGui::GetWindowDrawList();
-        list.AddRectFilled(at, {at.x + size.x, at.y + size.y}, theme::kRaised);
+        list.AddRectFilled(at, {at.x + size.x, at.y + size.y}, theme::kGroundSolid);
         const float pass = size.x / static_cast<float>(std::max<std::size_t>(plan.passes.size(), 1));
         const auto y_of = [&](std::uint64_t bytes) {
             return at.y + size.y * static_cast<float>(static_cast<double>(bytes) / static_cast<double>(arena.bytes));
         };
         const ImVec2 mouse = ImGui::GetIO().MousePos;
+        const bool is_hovered = ImGui::IsItemHovered();
+        const NameFilter filter(context.selection.filter);
         const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
         const std::vector<bool> of_selected = resources_of(plan, selected);
         for (std::size_t i = 0; i < plan.resources.size(); ++i) {
@@ -103,21 +147,17 @@ class MemoryPanel final : public Panel {
             const ImVec2 low{at.x + pass * static_cast<float>(resource.first_pass), y_of(resource.offset)};
             const ImVec2 high{at.x + pass * static_cast<float>(resource.last_pass + 1),
                               y_of(resource.offset + resource.bytes)};
-            list.AddRectFilled(low, high, color_of(i));
-            list.AddRect(low, high, theme::kGroundSolid);
-            draw_name(list, resource.name, low, high);
+            const bool is_kept = filter.passes(resource.name);
+            list.AddRectFilled(low, high, theme::faded(color_of(i), is_kept ? 1.0F : kFaded));
+            if (std::min(high.x - low.x, high.y - low.y) > kOutlined) list.AddRect(low, high, theme::kGroundSolid);
+            if (is_kept) draw_name(list, resource.name, low, high);
             if (of_selected[i]) list.AddRect(low, high, theme::kSelected, 0.0F, 0, 2.0F);
-            if (!ImGui::IsItemHovered() || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y)
-                continue;
+            if (!is_hovered || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y) continue;
             list.AddRect(low, high, theme::kText);
             const profile::PassFacts& made_by = plan.passes[resource.first_pass];
             if (ImGui::IsMouseClicked(ImGuiMouseButton_Left))
                 context.selection.select(made_by.name, made_by.track, plan.id);
-            ImGui::SetTooltip(
-                "%s",
-                fmt::format("{}\n{} at {}\nfrom {} to {}", resource.name, human_bytes(resource.bytes), resource.offset,
-                            context.text(made_by.name), context.text(plan.passes[resource.last_pass].name))
-                    .c_str());
+            ImGui::SetTooltip("%s", explain(context, plan, arena, resource).c_str());
         }
         if (selected == profile::kNone) return;
         const float x = at.x + pass * static_cast<float>(selected);
@@ -140,18 +180,58 @@ class MemoryPanel final : public Panel {
         return result;
     }
 
-    static void draw_persistent(const PlanFacts& plan) {
-        std::uint64_t bytes = 0;
-        for (const ResourceFacts& resource : plan.resources)
-            if (resource.imported) bytes += resource.bytes;
-        ImGui::TextUnformatted(fmt::format("imported, outlives a step: {}", human_bytes(bytes)).c_str());
-        if (!ImGui::TreeNode("imported resources")) return;
-        for (const ResourceFacts& resource : plan.resources)
-            if (resource.imported)
-                ImGui::BulletText("%s, %s, %s", resource.name.c_str(), human_bytes(resource.bytes).c_str(),
-                                  resource.domain.c_str());
-        ImGui::TreePop();
+    static std::string explain(const PanelContext& context, const PlanFacts& plan, const profile::ArenaFacts& arena,
+                               const ResourceFacts& resource) {
+        const std::uint64_t end = resource.offset + resource.bytes;
+        std::size_t sharing = 0;
+        for (const ResourceFacts& other : plan.resources)
+            if (&other != &resource && is_in(other, arena) && other.offset < end &&
+                resource.offset < other.offset + other.bytes)
+                ++sharing;
+        return fmt::format(
+            "{}: {}, {:.1f}% of the arena\nfrom {} to {} of its {}\nmade by {}, last used by {}: lives for {} of {} "
+            "passes\nat other times {} other resources have these bytes",
+            resource.name, human_bytes(resource.bytes),
+            100.0 * static_cast<double>(resource.bytes) / static_cast<double>(arena.bytes),
+            human_bytes(resource.offset), human_bytes(end), human_bytes(arena.bytes),
+            context.text(plan.passes[resource.first_pass].name), context.text(plan.passes[resource.last_pass].name),
+            resource.last_pass - resource.first_pass + 1, plan.passes.size(), sharing);
     }
+
+    void draw_table(const PanelContext& context, const PlanFacts& plan) {
+        if (table_.wants_rows(context, plan.id)) table_.set_rows(rows_of(context, plan));
+        table_.draw(context, std::max(ImGui::GetContentRegionAvail().y, kRows * ImGui::GetTextLineHeightWithSpacing()),
+                    {.tip = [](const ResourceRow& row) {
+                        return fmt::format("{}: {} of {}", row.name, human_bytes(row.bytes),
+                                           row.is_imported ? "memory that outlives a step" : "an arena");
+                    }});
+    }
+
+    static std::vector<ResourceRow> rows_of(const PanelContext& context, const PlanFacts& plan) {
+        std::vector<ResourceRow> rows;
+        for (const ResourceFacts& resource : plan.resources) {
+            if (resource.culled) continue;
+            ResourceRow row;
+            row.name = resource.name;
+            row.plan = plan.id;
+            row.is_imported = resource.imported;
+            row.bytes = resource.bytes;
+            row.offset = resource.offset;
+            row.domain = resource.domain;
+            if (resource.first_pass != profile::kNone) {
+                const profile::PassFacts &first = plan.passes[resource.first_pass],
+                                         &last = plan.passes[resource.last_pass];
+                row.pass = first.name;
+                row.track = first.track;
+                row.made_by = context.text(first.name);
+                row.read_by = context.text(last.name);
+            }
+            rows.push_back(std::move(row));
+        }
+        return rows;
+    }
+
+    Table<ResourceRow> table_{"resources", kResourceColumns};
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include <kinetograph/engine/ui/cells.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plot.hpp>
+#include <kinetograph/engine/ui/table.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
@@ -33,6 +33,44 @@ constexpr std::array kParts{
     Part{"to screen", "from latents to the screen", &Pacing::to_screen},
 };
 
+/// A part of a frame's time, over all frames but the first.
+struct PartRow : TableRow {
+    const char* meaning = nullptr;
+    std::uint64_t frames = 0;
+    Nanoseconds mean{}, p50{}, p95{}, p99{}, max{};
+};
+
+constexpr std::array kPartColumns{
+    Column<PartRow>{"part", "of a frame's time"},
+    Column<PartRow>{"mean", "of all frames but the first", [](const PartRow& row) { return sort_key(row.mean); },
+                    [](const PartRow& row) { return human_time(row.mean); }},
+    Column<PartRow>{"p50", "half of the frames took no longer: the median",
+                    [](const PartRow& row) { return sort_key(row.p50); },
+                    [](const PartRow& row) { return human_time(row.p50); }},
+    Column<PartRow>{"p95", "95 of 100 frames took no longer", [](const PartRow& row) { return sort_key(row.p95); },
+                    [](const PartRow& row) { return human_time(row.p95); }},
+    Column<PartRow>{"p99", "99 of 100 frames took no longer", [](const PartRow& row) { return sort_key(row.p99); },
+                    [](const PartRow& row) { return human_time(row.p99); }},
+    Column<PartRow>{"max", "the longest but the first frame's", [](const PartRow& row) { return sort_key(row.max); },
+                    [](const PartRow& row) { return human_time(row.max); }},
+};
+
+/// A late frame; the name is that of the pass that it was late for.
+struct LateRow : TableRow {
+    std::uint64_t frame = 0;
+    Nanoseconds ago{}, over{};
+};
+
+constexpr std::array kLateColumns{
+    Column<LateRow>{"pass that took too long", "what exceeded its median most in the newest step"},
+    Column<LateRow>{"over its median", "by how much", [](const LateRow& row) { return sort_key(row.over); },
+                    [](const LateRow& row) { return human_time(row.over); }},
+    Column<LateRow>{"late frame", "its number", [](const LateRow& row) { return static_cast<double>(row.frame); },
+                    [](const LateRow& row) { return fmt::format("{}", row.frame); }},
+    Column<LateRow>{"shown", "how long ago", [](const LateRow& row) { return sort_key(row.ago); },
+                    [](const LateRow& row) { return fmt::format("{} ago", human_time(row.ago)); }},
+};
+
 class PacingPanel final : public Panel {
   public:
     std::string_view name() const override { return "Pacing"; }
@@ -45,8 +83,14 @@ class PacingPanel final : public Panel {
                                            pacing.frames, human_time(pacing.first_frame), mean > 0 ? 1.0 / mean : 0.0,
                                            pacing.low(0.01), pacing.low(0.001))
                                    .c_str());
+        if (ImGui::IsItemHovered())
+            ImGui::SetTooltip("%s",
+                              fmt::format("99 of 100 frames keep up {:.1f} frames/s, 999 of 1,000 keep up {:.1f};\n"
+                                          "the first frame was shown {} after the start",
+                                          pacing.low(0.01), pacing.low(0.001), human_time(pacing.first_frame))
+                                  .c_str());
         draw_frames(context, pacing);
-        draw_parts(pacing);
+        draw_parts(context, pacing);
         if (pacing.screen_source.empty())
             ImGui::TextDisabled("no extension of this driver tells when a frame is on the screen");
         else
@@ -79,36 +123,68 @@ class PacingPanel final : public Panel {
                    .color_of = [&](std::size_t i) { return pacing.newest[i + 1].late ? theme::kBad : theme::kGood; }});
     }
 
-    static void draw_parts(const Pacing& pacing) {
-        if (!ImGui::BeginTable("parts", 6, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp)) return;
-        draw_titles({"part", "mean", "p50", "p95", "p99", "max"});
-        for (const Part& part : kParts) {
-            const DurationSketch& sketch = pacing.*part.sketch;
-            if (sketch.max() == Nanoseconds{}) continue;  // nothing tells it
-            ImGui::TableNextRow();
-            ImGui::TableNextColumn();
-            ImGui::TextUnformatted(part.name);
-            if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", part.meaning);
-            for (const Nanoseconds time :
-                 {sketch.mean(), sketch.quantile(0.5), sketch.quantile(0.95), sketch.quantile(0.99), sketch.max()})
-                next_number(human_time(time));
+    void draw_parts(const PanelContext& context, const Pacing& pacing) {
+        if (parts_.wants_rows(context, pacing.frames + pacing.display.count())) {
+            std::vector<PartRow> rows;
+            for (const Part& part : kParts) {
+                const DurationSketch& sketch = pacing.*part.sketch;
+                if (sketch.max() == Nanoseconds{}) continue;  // nothing tells it
+                PartRow row;
+                row.name = part.name;
+                row.meaning = part.meaning;
+                row.frames = sketch.count();
+                row.mean = sketch.mean();
+                row.p50 = sketch.quantile(0.5);
+                row.p95 = sketch.quantile(0.95);
+                row.p99 = sketch.quantile(0.99);
+                row.max = sketch.max();
+                rows.push_back(std::move(row));
+            }
+            shown_parts_ = rows.size();
+            parts_.set_rows(std::move(rows));
         }
-        ImGui::EndTable();
+        const float line = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
+        parts_.draw(context, static_cast<float>(shown_parts_ + 1) * line + 2, {.tip = explain});
     }
 
-    static void draw_late(const PanelContext& context, const Pacing& pacing) {
-        ImGui::Text("%llu late", static_cast<unsigned long long>(pacing.late));
-        for (std::size_t i = pacing.late_frames.size(); i-- > 0;) {
-            const profile::LateFrame& late = pacing.late_frames[i];
-            const std::string_view pass = late.pass != 0 ? context.text(late.pass) : "no pass";
-            const std::string text = fmt::format("frame {}, {} ago: {} took {} more than its median", late.index,
-                                                 human_time(context.now - late.shown), pass, human_time(late.excess));
-            ImGui::PushID(static_cast<int>(i));
-            if (ImGui::Selectable(text.c_str(), context.selection.is(late.pass, late.track)) && late.pass != 0)
-                context.selection.select(late.pass, late.track, context.profile.find(late.pass, late.track)->plan);
-            ImGui::PopID();
-        }
+    static std::string explain(const PartRow& row) {
+        return fmt::format(
+            "{}: {}\nof {} frames half took no longer than {}, 95 of 100 no longer than {},\n99 of 100 no longer than "
+            "{}, "
+            "and the longest {}",
+            row.name, row.meaning, row.frames, human_time(row.p50), human_time(row.p95), human_time(row.p99),
+            human_time(row.max));
     }
+
+    void draw_late(const PanelContext& context, const Pacing& pacing) {
+        ImGui::AlignTextToFramePadding();
+        ImGui::Text("%llu late", static_cast<unsigned long long>(pacing.late));
+        if (pacing.late_frames.empty()) return;
+        ImGui::SameLine();
+        draw_filter(context, 200 * context.scale);
+        if (late_.wants_rows(context, pacing.late)) {
+            std::vector<LateRow> rows;
+            for (const profile::LateFrame& late : pacing.late_frames) {
+                const profile::PassProfile* pass = context.profile.find(late.pass, late.track);
+                LateRow row{{pass != nullptr ? std::string(context.text(late.pass)) : "no pass", late.pass, late.track,
+                             pass != nullptr ? pass->plan : profile::kNoPlan},
+                            late.index,
+                            context.now - late.shown,
+                            late.excess};
+                rows.push_back(std::move(row));
+            }
+            late_.set_rows(std::move(rows));
+        }
+        late_.draw(context, 0, {.tip = [](const LateRow& row) {
+                       return fmt::format("frame {} was shown too late, {} ago;\n{} took {} longer than its median",
+                                          row.frame, human_time(row.ago), row.name, human_time(row.over));
+                   }});
+    }
+
+    Table<PartRow> parts_{
+        "parts", kPartColumns, {.sorting = {Sorting::kNone}, .is_filtered = false, .has_chip = false}};
+    Table<LateRow> late_{"late", kLateColumns, {.sorting = {2}}};
+    std::size_t shown_parts_ = 0;
 };
 
 }  // namespace

@@ -4,16 +4,18 @@
 #include <kinetograph/engine/profile/profile.hpp>
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace kinetograph::ui {
 
-/// What every panel shows at once: the pass that was clicked anywhere, and a step that was kept.
+/// What every panel shows at once: the pass that was clicked anywhere, a step that was kept, and the filter.
 struct Selection {
     profile::NameId pass = 0, track = 0;
     profile::PlanId plan = profile::kNoPlan;        ///< what the graph and the memory show; kNoPlan: the newest
     std::shared_ptr<const profile::Spike> spike{};  ///< what the timeline shows in the place of the newest spans
+    std::string filter{};                           ///< of names, as it was typed into any panel's box
     void select(profile::NameId name, profile::NameId on, profile::PlanId of) {
         pass = name;
         track = on;

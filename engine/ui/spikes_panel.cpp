@@ -1,14 +1,16 @@
-#include <kinetograph/engine/ui/cells.hpp>
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
+#include <kinetograph/engine/ui/table.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
 #include <imgui.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -20,6 +22,90 @@ using profile::PassChange;
 using profile::SpanRecord;
 using profile::Spike;
 
+double ratio(Nanoseconds a, Nanoseconds b) { return b > Nanoseconds{} ? sort_key(a) / sort_key(b) : 0.0; }
+
+/// A step that was kept.
+struct StepRow : TableRow {
+    std::uint64_t execution = 0;
+    Nanoseconds took{}, median{}, ago{};
+};
+
+constexpr std::array kStepColumns{
+    Column<StepRow>{"kept step", "one execution of a graph that took too long"},
+    Column<StepRow>{"plan", "the graph that it executed",
+                    [](const StepRow& row) { return static_cast<double>(row.plan); },
+                    [](const StepRow& row) { return fmt::format("{}", row.plan); }},
+    Column<StepRow>{"took", "from its first pass's begin to its last one's end",
+                    [](const StepRow& row) { return sort_key(row.took); },
+                    [](const StepRow& row) { return human_time(row.took); }},
+    Column<StepRow>{"median", "of the steps of its plan until then",
+                    [](const StepRow& row) { return sort_key(row.median); },
+                    [](const StepRow& row) { return human_time(row.median); }},
+    Column<StepRow>{"over", "how much longer than the median",
+                    [](const StepRow& row) { return sort_key(row.took - row.median); },
+                    [](const StepRow& row) { return human_time(row.took - row.median); }},
+    Column<StepRow>{"times", "so many times the median", [](const StepRow& row) { return ratio(row.took, row.median); },
+                    [](const StepRow& row) { return fmt::format("{:.2f}", ratio(row.took, row.median)); }},
+    Column<StepRow>{"ago", "how long ago it ended", [](const StepRow& row) { return sort_key(row.ago); },
+                    [](const StepRow& row) { return human_time(row.ago); }},
+};
+
+/// A pass of the step that was chosen.
+struct PassRow : TableRow {
+    Nanoseconds took{}, median{};
+};
+
+constexpr std::array kPassColumns{
+    Column<PassRow>{"pass of the chosen step", "its name, with its lane's colour"},
+    Column<PassRow>{"took", "in that step", [](const PassRow& row) { return sort_key(row.took); },
+                    [](const PassRow& row) { return human_time(row.took); }},
+    Column<PassRow>{"median", "of all its calls but the first", [](const PassRow& row) { return sort_key(row.median); },
+                    [](const PassRow& row) { return human_time(row.median); }},
+    Column<PassRow>{"over", "how much longer than the median",
+                    [](const PassRow& row) { return sort_key(row.took - row.median); },
+                    [](const PassRow& row) { return human_time(row.took - row.median); }},
+};
+
+/// A pass in two captures.
+struct ChangeRow : TableRow {
+    struct Side {
+        std::uint64_t calls = 0;  ///< but the first
+        Nanoseconds mean{};
+        double deviation = 0.0;  ///< of one call, nanoseconds
+    };
+    std::optional<Side> before{}, after{};
+    double ratio = 1.0, chance = 1.0;
+};
+
+std::string mean_text(const std::optional<ChangeRow::Side>& side) { return side ? human_time(side->mean) : "-"; }
+double mean_of(const std::optional<ChangeRow::Side>& side) { return side ? sort_key(side->mean) : 0.0; }
+std::string chance_text(double chance) {
+    return chance < 1e-4 ? "< 0.0001" : fmt::format("{:.{}f}", chance, chance < 0.01 ? 4 : 2);
+}
+
+constexpr std::array kChangeColumns{
+    Column<ChangeRow>{"pass", "its name, with its lane's colour"},
+    Column<ChangeRow>{"A", "the mean of the calls until A was kept",
+                      [](const ChangeRow& row) { return mean_of(row.before); },
+                      [](const ChangeRow& row) { return mean_text(row.before); }},
+    Column<ChangeRow>{"since", "the mean of the calls from then on, until B was kept or until now",
+                      [](const ChangeRow& row) { return mean_of(row.after); },
+                      [](const ChangeRow& row) { return mean_text(row.after); }},
+    Column<ChangeRow>{"difference", "of the means: what the pass costs more, or less, in each call",
+                      [](const ChangeRow& row) { return std::abs(mean_of(row.after) - mean_of(row.before)); },
+                      [](const ChangeRow& row) {
+                          const double more = mean_of(row.after) - mean_of(row.before);
+                          return (more < 0 ? "-" : "+") + human_time(Nanoseconds(std::llround(std::abs(more))));
+                      }},
+    Column<ChangeRow>{"change", "of the mean, of A's", [](const ChangeRow& row) { return std::abs(row.ratio - 1.0); },
+                      [](const ChangeRow& row) {
+                          return row.before && row.after ? fmt::format("{:+.1f}%", 100.0 * (row.ratio - 1.0)) : "-";
+                      }},
+    Column<ChangeRow>{"by chance", "how likely a difference of that size is if nothing has changed: Welch's test",
+                      [](const ChangeRow& row) { return row.chance; },
+                      [](const ChangeRow& row) { return row.before && row.after ? chance_text(row.chance) : "-"; }},
+};
+
 class SpikesPanel final : public Panel {
   public:
     std::string_view name() const override { return "Spikes"; }
@@ -27,11 +113,11 @@ class SpikesPanel final : public Panel {
     void draw(const PanelContext& context) override {
         draw_threshold(context);
         draw_captures(context);
-        draw_list(context);
-        if (context.selection.spike != nullptr) draw_spike(context, *context.selection.spike);
+        draw_steps(context);
+        if (context.selection.spike != nullptr) draw_passes(context, *context.selection.spike);
         if (!before_) return;
         ImGui::Separator();
-        draw_changes(context, compare(*before_, after_ ? *after_ : now_), after_ ? "B" : "now");
+        draw_changes(context);
     }
 
   private:
@@ -49,91 +135,91 @@ class SpikesPanel final : public Panel {
         }
         if (ImGui::IsItemHovered())
             ImGui::SetTooltip("a step so much longer than its plan's steps until then is kept whole");
+        ImGui::SameLine();
+        draw_filter(context, 200 * context.scale);
         if (threshold.fixed == Nanoseconds{}) return;
         ImGui::SameLine();
         ImGui::TextDisabled("and all over %s", human_time(threshold.fixed).c_str());
     }
 
-    /// What took the most over its median comes first.
-    static void draw_list(const PanelContext& context) {
+    /// Of a table with so many rows.
+    static float height_of(std::size_t rows) {
+        const float row = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
+        return static_cast<float>(rows + 1) * row + 2;
+    }
+
+    void draw_steps(const PanelContext& context) {
         const auto& spikes = context.profile.spikes();
         if (spikes.empty()) return ImGui::TextDisabled("no step has taken too long");
-        constexpr std::size_t kRows = 4;
-        const float height =
-            static_cast<float>(std::min(kRows, spikes.size()) + 1) * (ImGui::GetTextLineHeight() + 4) + 2;
-        constexpr ImGuiTableFlags kFlags =
-            ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingStretchProp;
-        if (!ImGui::BeginTable("spikes", 6, kFlags, {0, height})) return;
-        ImGui::TableSetupScrollFreeze(0, 1);
-        draw_titles({"kept step", "plan", "took", "median", "times", "ago"});
-        std::vector<const Spike*> rows(spikes.size());
-        std::ranges::transform(spikes, rows.begin(), [](const Spike& spike) { return &spike; });
-        std::ranges::stable_sort(rows, std::greater{},
-                                 [](const Spike* spike) { return spike->step.length() - spike->median; });
-        for (const Spike* spike : rows) draw_row(context, *spike);
-        ImGui::EndTable();
-    }
-
-    static void draw_row(const PanelContext& context, const Spike& spike) {
-        auto& chosen = context.selection.spike;
-        const bool is_chosen =
-            chosen && chosen->step.plan == spike.step.plan && chosen->step.execution == spike.step.execution;
-        ImGui::TableNextRow();
-        ImGui::TableNextColumn();
-        if (ImGui::Selectable(fmt::format("step {}##{}", spike.step.execution, spike.step.plan).c_str(), is_chosen,
-                              ImGuiSelectableFlags_SpanAllColumns))
-            chosen = is_chosen ? nullptr : std::make_shared<const Spike>(spike);
-        if (ImGui::IsItemHovered())
-            ImGui::SetTooltip("a click shows the step in the timeline, another one lets go of it");
-        next_number(fmt::format("{}", spike.step.plan));
-        next_number(human_time(spike.step.length()));
-        next_number(human_time(spike.median));
-        next_number(fmt::format("{:.2f}", ratio(spike.step.length(), spike.median)));
-        next_number(human_time(context.now - spike.step.end));
-    }
-
-    static double ratio(Nanoseconds a, Nanoseconds b) {
-        return b > Nanoseconds{} ? static_cast<double>(a.count()) / static_cast<double>(b.count()) : 0.0;
-    }
-
-    /// The passes that took the most over their median.
-    static void draw_spike(const PanelContext& context, const Spike& spike) {
-        struct Excess {
-            const SpanRecord* span;
-            Nanoseconds median, over;
-        };
-        std::vector<Excess> passes;
-        for (const SpanRecord& span : spike.step.spans) {
-            const profile::PassProfile* pass = context.profile.find(span.name, span.track);
-            const Nanoseconds median = pass != nullptr ? pass->quantile(0.5) : Nanoseconds{};
-            passes.push_back({&span, median, span.length() - median});
+        const profile::Step& newest = spikes.back().step;
+        if (steps_.wants_rows(context, newest.execution ^ (std::uint64_t{newest.plan} << 32U) ^ spikes.size() << 48U)) {
+            std::vector<StepRow> rows;
+            for (const Spike& spike : spikes) {
+                StepRow row{{fmt::format("step {}", spike.step.execution), 0, 0, spike.step.plan},
+                            spike.step.execution,
+                            spike.step.length(),
+                            spike.median,
+                            context.now - spike.step.end};
+                rows.push_back(std::move(row));
+            }
+            steps_.set_rows(std::move(rows));
         }
-        std::ranges::stable_sort(passes, std::greater{}, &Excess::over);
+        constexpr std::size_t kRows = 4;
+        steps_.draw(context, height_of(std::min(kRows, spikes.size())),
+                    {.tip =
+                         [](const StepRow& row) {
+                             return fmt::format(
+                                 "{} took {}, {:.2f} times the median of {};\na click shows it in the "
+                                 "timeline, another one lets go of it",
+                                 row.name, human_time(row.took), ratio(row.took, row.median), human_time(row.median));
+                         },
+                     .is_chosen = [&](const StepRow& row) { return is_chosen(context, row); },
+                     .choose = [&](const StepRow& row) { choose(context, row); }});
+    }
+
+    static bool is_chosen(const PanelContext& context, const StepRow& row) {
+        const auto& chosen = context.selection.spike;
+        return chosen && chosen->step.plan == row.plan && chosen->step.execution == row.execution;
+    }
+    static void choose(const PanelContext& context, const StepRow& row) {
+        auto& chosen = context.selection.spike;
+        const auto& spikes = context.profile.spikes();
+        const auto spike = std::ranges::find_if(spikes, [&](const Spike& each) {
+            return each.step.plan == row.plan && each.step.execution == row.execution;
+        });
+        chosen = is_chosen(context, row) || spike == spikes.end() ? nullptr : std::make_shared<const Spike>(*spike);
+    }
+
+    /// Those of the chosen step, and where its lanes were idle.
+    void draw_passes(const PanelContext& context, const Spike& spike) {
+        if (passes_.wants_rows(context, spike.step.execution ^ (std::uint64_t{spike.step.plan} << 32U))) {
+            std::vector<PassRow> rows;
+            for (const SpanRecord& span : spike.step.spans) {
+                const profile::PassProfile* pass = context.profile.find(span.name, span.track);
+                PassRow row;
+                static_cast<TableRow&>(row) = {std::string(context.text(span.name)), span.name, span.track, span.plan};
+                row.took = span.length();
+                row.median = pass != nullptr ? pass->quantile(0.5) : Nanoseconds{};
+                rows.push_back(std::move(row));
+            }
+            passes_.set_rows(std::move(rows));
+            gaps_.clear();
+            if (spike.plan != nullptr)
+                gaps_ =
+                    idle_gaps(spike.step, *spike.plan, context.profile.recorder().names(), spike.step.length() / 20);
+        }
         constexpr std::size_t kRows = 5;
         ImGui::Separator();
-        if (!ImGui::BeginTable("spike", 4, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingStretchProp)) return;
-        draw_titles({"pass of the chosen step", "took", "median", "over"});
-        for (std::size_t i = 0; i < std::min(kRows, passes.size()); ++i) {
-            const SpanRecord& span = *passes[i].span;
-            ImGui::TableNextRow();
-            ImGui::TableNextColumn();
-            const std::string name(context.text(span.name));
-            if (ImGui::Selectable(name.c_str(), context.selection.is(span.name, span.track),
-                                  ImGuiSelectableFlags_SpanAllColumns))
-                context.selection.select(span.name, span.track, span.plan);
-            for (const Nanoseconds time : {span.length(), passes[i].median, passes[i].over})
-                next_number(human_time(time));
-        }
-        ImGui::EndTable();
-        if (spike.plan == nullptr) return;
-        for (const profile::IdleGap& gap :
-             idle_gaps(spike.step, *spike.plan, context.profile.recorder().names(), spike.step.length() / 20)) {
-            const std::string_view track = context.text(gap.track);
-            ImGui::TextDisabled(
-                "%s", elided(fmt::format("{} idle for {}: {}", track, human_time(gap.end - gap.begin), gap.reason),
-                             ImGui::GetContentRegionAvail().x)
-                          .c_str());
-        }
+        passes_.draw(context, height_of(std::min(kRows, spike.step.spans.size())), {.tip = [&](const PassRow& row) {
+                         return fmt::format(
+                             "{} on {} took {} in the chosen step;\nhalf of its calls take no longer than {}", row.name,
+                             context.text(row.track), human_time(row.took), human_time(row.median));
+                     }});
+        for (const profile::IdleGap& gap : gaps_)
+            ImGui::TextDisabled("%s", elided(fmt::format("{} idle for {}: {}", context.text(gap.track),
+                                                         human_time(gap.end - gap.begin), gap.reason),
+                                             ImGui::GetContentRegionAvail().x)
+                                          .c_str());
     }
 
     /// A is what ran until it was kept; B, or now, is what ran since.
@@ -141,9 +227,13 @@ class SpikesPanel final : public Panel {
         if (ImGui::Button("Keep A")) {
             before_ = context.profile.capture("A");
             after_.reset();
+            ++captures_;
         }
         ImGui::SameLine();
-        if (ImGui::Button("Keep B") && before_) after_ = since(*before_, context.profile.capture("B"));
+        if (ImGui::Button("Keep B") && before_) {
+            after_ = since(*before_, context.profile.capture("B"));
+            ++captures_;
+        }
         ImGui::SameLine();
         if (!before_) return ImGui::TextDisabled("keep A, change something, then compare with what runs since");
         ImGui::TextUnformatted(fmt::format("A with {}, means:", after_ ? "B" : "now").c_str());
@@ -153,76 +243,66 @@ class SpikesPanel final : public Panel {
         }
         ImGui::SameLine();
         ImGui::TextDisabled("by chance in less than 1 of 100 cases");
-        if (!after_ && context.now - compared_ > std::chrono::milliseconds(250)) {
-            now_ = since(*before_, context.profile.capture("now"));
-            compared_ = context.now;
-        }
     }
 
     /// Captures name their passes by text: they may come from elsewhere.
-    static const profile::PassProfile* find(const PanelContext& context, const profile::PassSummary& summary) {
-        const auto& passes = context.profile.passes();
-        const auto found = std::ranges::find_if(passes, [&](const profile::PassProfile& pass) {
-            return context.text(pass.name) == summary.name && context.text(pass.track) == summary.track;
-        });
-        return found != passes.end() ? &*found : nullptr;
+    static std::map<std::pair<std::string_view, std::string_view>, const profile::PassProfile*> passes_by_text(
+        const PanelContext& context) {
+        std::map<std::pair<std::string_view, std::string_view>, const profile::PassProfile*> passes;
+        for (const profile::PassProfile& pass : context.profile.passes())
+            passes[{context.text(pass.name), context.text(pass.track)}] = &pass;
+        return passes;
     }
 
-    static void draw_changes(const PanelContext& context, const std::vector<PassChange>& changes, const char* after) {
-        constexpr ImGuiTableFlags kFlags =
-            ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingStretchProp;
-        if (!ImGui::BeginTable("changes", 5, kFlags)) return;
-        ImGui::TableSetupScrollFreeze(0, 1);
-        draw_titles({"pass", "A", after, "change", "by chance"});
-        ImGuiListClipper clipper;
-        clipper.Begin(static_cast<int>(changes.size()));
-        while (clipper.Step())
-            for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-                draw_change(context, changes[static_cast<std::size_t>(i)]);
-        ImGui::EndTable();
+    void draw_changes(const PanelContext& context) {
+        if (changes_.wants_rows(context, captures_)) {
+            if (!after_) now_ = since(*before_, context.profile.capture("now"));
+            const auto passes = passes_by_text(context);
+            std::vector<ChangeRow> rows;
+            for (const PassChange& change : compare(*before_, after_ ? *after_ : now_)) {
+                const profile::PassSummary& either = change.before != nullptr ? *change.before : *change.after;
+                ChangeRow row;
+                row.name = either.name;
+                if (const auto pass = passes.find({either.name, either.track}); pass != passes.end()) {
+                    row.pass = pass->second->name;
+                    row.track = pass->second->track;
+                    row.plan = pass->second->plan;
+                }
+                if (change.is_significant()) row.color = change.ratio > 1.0 ? theme::kBad : theme::kGood;
+                row.before = side_of(change.before);
+                row.after = side_of(change.after);
+                row.ratio = change.ratio;
+                row.chance = change.chance;
+                rows.push_back(std::move(row));
+            }
+            changes_.set_rows(std::move(rows));
+        }
+        constexpr std::size_t kLeastRows = 4;
+        changes_.draw(context, std::max(ImGui::GetContentRegionAvail().y, height_of(kLeastRows)), {.tip = explain});
     }
 
-    static void draw_change(const PanelContext& context, const PassChange& change) {
-        const auto mean = [](const profile::PassSummary* side) {
-            return side != nullptr ? human_time(side->mean) : std::string("-");
-        };
-        const bool both = change.before != nullptr && change.after != nullptr;
-        const profile::PassSummary& either = change.before != nullptr ? *change.before : *change.after;
-        const profile::PassProfile* pass = find(context, either);
-        if (change.is_significant())
-            ImGui::PushStyleColor(ImGuiCol_Text, ImColor(change.ratio > 1.0 ? theme::kBad : theme::kGood).Value);
-        ImGui::TableNextRow();
-        ImGui::TableNextColumn();
-        const bool is_selected = pass != nullptr && context.selection.is(pass->name, pass->track);
-        ImGui::PushID(&change);
-        if (ImGui::Selectable(either.name.c_str(), is_selected, ImGuiSelectableFlags_SpanAllColumns) && pass != nullptr)
-            context.selection.select(pass->name, pass->track, pass->plan);
-        if (ImGui::IsItemHovered()) explain(change);
-        ImGui::PopID();
-        next_number(mean(change.before));
-        next_number(mean(change.after));
-        next_number(both ? fmt::format("{:+.1f}%", 100.0 * (change.ratio - 1.0)) : "-");
-        next_number(both ? chance_text(change.chance) : "-");
-        if (change.is_significant()) ImGui::PopStyleColor();
+    static std::optional<ChangeRow::Side> side_of(const profile::PassSummary* side) {
+        if (side == nullptr) return std::nullopt;
+        return ChangeRow::Side{side->calls - 1, side->mean, side->deviation};
     }
 
-    static std::string chance_text(double chance) {
-        return chance < 1e-4 ? "< 0.0001" : fmt::format("{:.{}f}", chance, chance < 0.01 ? 4 : 2);
+    static std::string explain(const ChangeRow& row) {
+        std::string text = row.name;
+        for (const auto& [title, side] : {std::pair("until A", &row.before), std::pair("since", &row.after)})
+            if (*side)
+                text +=
+                    fmt::format("\n{}: {} calls but the first, {} \u00b1{} each", title, (*side)->calls,
+                                human_time((*side)->mean), human_time(Nanoseconds(std::llround((*side)->deviation))));
+        return text;
     }
 
-    static void explain(const PassChange& change) {
-        std::string text;
-        for (const auto& [title, side] : {std::pair("A", change.before), std::pair("since", change.after)})
-            if (side != nullptr)
-                text += fmt::format("{}{}: {} calls but the first, {} \u00b1{} each", text.empty() ? "" : "\n", title,
-                                    side->calls - 1, human_time(side->mean),
-                                    human_time(Nanoseconds(std::llround(side->deviation))));
-        ImGui::SetTooltip("%s", text.c_str());
-    }
-
+    Table<StepRow> steps_{"spikes", kStepColumns, {.sorting = {4}, .is_filtered = false, .has_chip = false}};
+    Table<PassRow> passes_{"spike", kPassColumns, {.sorting = {3}}};
+    Table<ChangeRow> changes_{"changes", kChangeColumns, {.sorting = {3}}};
+    std::vector<profile::IdleGap> gaps_;  // of the chosen step
+    std::uint64_t captures_ = 0;          // kept by the user so far
     std::optional<Capture> before_, after_;
     Capture now_;
-    Nanoseconds compared_ = std::chrono::seconds(-10);
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
+#include <kinetograph/engine/ui/pointer.hpp>
+#include <kinetograph/engine/ui/selection_watch.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
@@ -48,17 +50,21 @@ class TimelinePanel final : public Panel {
         const ImVec2 at = ImGui::GetCursorScreenPos(), available = ImGui::GetContentRegionAvail();
         lay_out(at, available, context.scale);
         ImGui::InvisibleButton("spans", {available.x, area_.height});
+        is_hovered_ = ImGui::IsItemHovered();
         handle_input();
+        if (watch_.has_changed(context.selection)) bring_into_view(context.selection);
         ImDrawList& list = *ImGui::GetWindowDrawList();
         list.PushClipRect(at, {at.x + available.x, at.y + area_.height}, true);
+        list.AddRectFilled(at, {at.x + available.x, at.y + area_.height}, theme::kGroundSolid);
         pointed_at_ = nullptr;
         gap_.reset();
+        tip_.clear();
         find_steps(context);
         draw_axis(list);
         for (std::size_t i = 0; i < tracks_.size(); ++i) draw_label(context, list, i);
         list.PushClipRect({area_.x, area_.y}, {area_.x + area_.width, area_.y + area_.height}, true);
         draw_frames(context, list);
-        draw_steps(list);
+        draw_steps(context, list);
         for (std::size_t i = 0; i < tracks_.size(); ++i) draw_track(context, list, i);
         for (const ShownStep& shown : steps_)
             if (shown.marks != nullptr) draw_marks(context, list, shown);
@@ -75,6 +81,7 @@ class TimelinePanel final : public Panel {
     };
     static constexpr float kLabels = 96.0F, kTallestRow = 64.0F;
     static constexpr float kRoomForArcs = 36.0F;  // a row at least as tall has curves above its spans
+    static constexpr float kFoundSpan = 24.0F;    // pixels at least of a span that is brought into view
     static constexpr float kMarkedStep = 24.0F, kLabelledGap = 40.0F, kElidedGap = 100.0F;  // pixels at least
     static constexpr Nanoseconds kShortest = std::chrono::microseconds(1), kLongest = std::chrono::seconds(10);
     static constexpr std::size_t kMarkedSteps = 64, kStepRows = 2;
@@ -138,18 +145,25 @@ class TimelinePanel final : public Panel {
         foot_ = std::min(lanes_ + row_ * static_cast<float>(tracks_.size()) + 6, std::max(foot, lanes_));
     }
 
-    static bool is_pressed(char key) {
-        return ImGui::IsWindowHovered() && !ImGui::GetIO().WantTextInput && ImGui::IsKeyPressed(key, false);
+    /// A letter that was typed while this panel has the focus. Every back end of ImGui hands on what is typed; numbers
+    /// of keys are each back end's own.
+    static bool is_typed(char letter) {
+        const ImGuiIO& io = ImGui::GetIO();
+        if (io.WantTextInput || !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) return false;
+        return io.InputQueueCharacters.contains(static_cast<ImWchar>(letter));
     }
 
     void draw_head(const PanelContext& context) {
-        if (ImGui::SmallButton(follows_ ? "following" : "follow (F)") || is_pressed('F')) {
+        if (ImGui::SmallButton(follows_ ? "following" : "follow (F)") || is_typed('F')) {
             follows_ = true;
             context.selection.spike = nullptr;
         }
+        if (ImGui::IsItemHovered())
+            ImGui::SetTooltip("the newest spans stay in the picture (F, while this panel has the focus)");
         ImGui::SameLine();
-        wants_step_ = ImGui::SmallButton("one step (S)") || is_pressed('S');
-        if (ImGui::IsItemHovered()) ImGui::SetTooltip("the newest complete step, as wide as the panel");
+        wants_step_ = ImGui::SmallButton("one step (S)") || is_typed('S');
+        if (ImGui::IsItemHovered())
+            ImGui::SetTooltip("the newest complete step, as wide as the panel (S, while this panel has the focus)");
         ImGui::SameLine();
         if (spike_ != nullptr) {
             ImGui::TextColored(ImColor(theme::kBad), "step %llu, kept",
@@ -182,7 +196,7 @@ class TimelinePanel final : public Panel {
             follows_ = follows_ && io.MouseDelta.x == 0.0F;
             was_dragged_ = true;
         }
-        if (!ImGui::IsItemHovered() || io.MouseWheel == 0.0F) return;
+        if (!is_hovered_ || io.MouseWheel == 0.0F) return;
         // The time under the pointer stays where it is.
         const double along = std::clamp((io.MousePos.x - area_.x) / area_.width, 0.0F, 1.0F);
         const auto pointed = static_cast<double>(end_.count()) - (1.0 - along) * static_cast<double>(span_.count());
@@ -190,6 +204,23 @@ class TimelinePanel final : public Panel {
         span_ = Nanoseconds(std::llround(
             std::clamp(wanted, static_cast<double>(kShortest.count()), static_cast<double>(kLongest.count()))));
         if (!follows_) end_ = Nanoseconds(std::llround(pointed + (1.0 - along) * static_cast<double>(span_.count())));
+    }
+
+    /// The newest call of a pass of which nothing is in the picture, in its middle; wide enough to be seen.
+    void bring_into_view(const Selection& selection) {
+        const SpanRecord* newest = nullptr;
+        for (const Track* track : tracks_)
+            for (auto span = track->spans.rbegin(); track->name == selection.track && span != track->spans.rend();
+                 ++span) {
+                if (span->name != selection.pass) continue;
+                if (span->end > begin() && span->begin < end_) return;
+                if (newest == nullptr) newest = &*span;
+            }
+        if (newest == nullptr) return;
+        follows_ = false;
+        const double widest = static_cast<double>(newest->length().count()) * area_.width / kFoundSpan;
+        span_ = std::clamp(std::min(span_, Nanoseconds(std::llround(widest))), kShortest, kLongest);
+        end_ = (newest->begin + newest->end) / 2 + span_ / 2;
     }
 
     Nanoseconds begin() const { return end_ - span_; }
@@ -208,7 +239,7 @@ class TimelinePanel final : public Panel {
     }
     bool is_pointed(float left, float top, float to_right, float bottom) const {
         const ImVec2 mouse = ImGui::GetIO().MousePos;
-        return ImGui::IsItemHovered() && mouse.x >= std::max(left, area_.x) && mouse.x < to_right && mouse.y >= top &&
+        return is_hovered_ && mouse.x >= std::max(left, area_.x) && mouse.x < to_right && mouse.y >= top &&
                mouse.y < bottom;
     }
 
@@ -265,7 +296,7 @@ class TimelinePanel final : public Panel {
     }
 
     /// A bracket below the lanes for every step; those that overlap take another row, while there is one.
-    void draw_steps(ImDrawList& list) const {
+    void draw_steps(const PanelContext& context, ImDrawList& list) {
         const float line = ImGui::GetTextLineHeight();
         std::array<float, kStepRows> reached;
         reached.fill(area_.x - 2 * area_.width);
@@ -278,6 +309,7 @@ class TimelinePanel final : public Panel {
             *row = x1;
             const float y = foot_ + static_cast<float>(row - reached.begin()) * (line + 2);
             list.AddRectFilled({x0 + 1, y}, {x1 - 1, y + line + 1}, theme::kLine, 2.0F);
+            if (is_pointed(x0, y, x1, y + line + 2)) tip_ = explain(context, *shown.step);
             const float from = std::max(x0, area_.x) + 4, room = std::min(x1, right()) - from - 4;
             const std::string brief = fmt::format("step {}", shown.step->execution);
             const std::string text = fmt::format("{}, {}", brief, human_time(shown.step->length()));
@@ -287,7 +319,7 @@ class TimelinePanel final : public Panel {
     }
 
     /// When the application showed its frames.
-    void draw_frames(const PanelContext& context, ImDrawList& list) const {
+    void draw_frames(const PanelContext& context, ImDrawList& list) {
         const auto& frames = context.profile.pacing().newest;
         const float bottom = area_.y + area_.height, line = ImGui::GetTextLineHeight();
         float drawn_to = area_.x;
@@ -298,6 +330,7 @@ class TimelinePanel final : public Panel {
             list.AddTriangleFilled({x - 4, bottom}, {x + 4, bottom}, {x, bottom - 7}, color);
             const std::string text = fmt::format("frame {}", frame->index);
             const float left = std::max(x - 4, area_.x), width = width_of(text);
+            if (is_pointed(x - 4, bottom - 8, x + 4, bottom)) tip_ = explain(*frame);
             if (left < drawn_to || left + width > right()) continue;
             list.AddText({left, bottom - 8 - line}, color, text.c_str());
             drawn_to = left + width + 8;
@@ -311,6 +344,7 @@ class TimelinePanel final : public Panel {
         draw_gaps(list, index);
         float reached = area_.x - 2 * area_.width;  // by the spans so far
         const SpanRecord* before = nullptr;
+        bool is_crowded = false;
         // Spans end in the order in which they begin, but for those that overlap on one track.
         auto span = std::ranges::lower_bound(track.spans, begin(), {}, &SpanRecord::end);
         if (span != track.spans.begin() && span != track.spans.end()) {
@@ -336,12 +370,26 @@ class TimelinePanel final : public Panel {
             ++span;
             // What would be drawn into the same pixel is passed over.
             if (right - left <= 1.0F && span != track.spans.end() && x_of(span->end) < right) {
+                is_crowded = true;
                 const Nanoseconds next =
                     begin() + Nanoseconds(std::llround(static_cast<double>(right - area_.x) / area_.width *
                                                        static_cast<double>(span_.count())));
                 span = std::lower_bound(span, track.spans.end(), next,
                                         [](const SpanRecord& each, Nanoseconds time) { return each.end < time; });
             }
+        }
+        if (is_crowded && track.name == context.selection.track) draw_selected(context, list, index);
+    }
+
+    /// The calls of the selected pass among spans that are narrower than a pixel.
+    void draw_selected(const PanelContext& context, ImDrawList& list, std::size_t index) const {
+        const Track& track = *tracks_[index];
+        float reached = area_.x - area_.width;
+        for (auto span = std::ranges::lower_bound(track.spans, begin(), {}, &SpanRecord::end);
+             span != track.spans.end() && span->begin < end_; ++span) {
+            if (span->name != context.selection.pass || x_of(span->begin) < reached) continue;
+            reached = std::max(x_of(span->end), x_of(span->begin) + 2.0F);
+            list.AddRectFilled({x_of(span->begin), top_of(index)}, {reached, bottom_of(index)}, theme::kSelected);
         }
     }
 
@@ -381,24 +429,49 @@ class TimelinePanel final : public Panel {
         return {(x_of(span.begin) + x_of(span.end)) / 2, top_of(row_of(span.track))};
     }
 
-    void draw_marks(const PanelContext& context, ImDrawList& list, const ShownStep& shown) const {
+    void draw_marks(const PanelContext& context, ImDrawList& list, const ShownStep& shown) {
         const Step& step = *shown.step;
-        for (const std::uint32_t each : shown.marks->critical) {
-            const SpanRecord& span = step.spans[each];
-            const float y = bottom_of(row_of(span.track)) + 2;
-            list.AddLine({x_of(span.begin), y}, {std::max(x_of(span.end), x_of(span.begin) + 1), y}, theme::kBad, 3.0F);
-        }
+        draw_critical_path(context, list, shown);
         for (const profile::HandOver& wait : shown.marks->waits) {
-            const SpanRecord& to = step.spans[wait.to];
-            draw_arrow(list, end_of(step.spans[wait.from]), begin_of(to),
-                       context.selection.is(to.name, to.track) ? theme::kAccent : theme::kText);
+            const SpanRecord &from = step.spans[wait.from], &to = step.spans[wait.to];
+            const ImVec2 a = end_of(from), b = begin_of(to);
+            draw_arrow(list, a, b, context.selection.is(to.name, to.track) ? theme::kAccent : theme::kText);
+            if (is_hovered_ && distance_to_line(ImGui::GetIO().MousePos, a, b) <= kReach)
+                tip_ = explain(context, from, to, wait.took, shown.plan->hand_over_cost);
         }
         draw_dependencies(context, list, step, *shown.plan);
     }
 
+    /// Spans that touch have one line.
+    void draw_critical_path(const PanelContext& context, ImDrawList& list, const ShownStep& shown) {
+        const Step& step = *shown.step;
+        float left = 0, right = 0, y = -1;
+        const auto draw_line = [&] {
+            if (y >= 0) list.AddRectFilled({left, y - 1.5F}, {std::max(right, left + 1), y + 1.5F}, theme::kBad);
+        };
+        for (const std::uint32_t each : shown.marks->critical) {
+            const SpanRecord& span = step.spans[each];
+            const float x0 = x_of(span.begin), x1 = x_of(span.end), at = bottom_of(row_of(span.track)) + 2;
+            if (is_pointed(x0, at - 3, std::max(x1, x0 + 1), at + 3))
+                tip_ = fmt::format(
+                    "{} is on the critical path of step {}:\n{} of its {}; where it takes less, the step ends "
+                    "earlier",
+                    context.text(span.name), step.execution, human_time(span.length()), human_time(step.length()));
+            if (at == y && x0 >= left && x0 - right < 1.0F) {
+                right = std::max(right, x1);
+                continue;
+            }
+            draw_line();
+            left = x0;
+            right = x1;
+            y = at;
+        }
+        draw_line();
+    }
+
     /// Of the selected pass: curves from what it needs, and to what needs it.
     void draw_dependencies(const PanelContext& context, ImDrawList& list, const Step& step,
-                           const profile::PlanFacts& plan) const {
+                           const profile::PlanFacts& plan) {
         const auto selected = std::ranges::find_if(
             step.spans, [&](const SpanRecord& span) { return context.selection.is(span.name, span.track); });
         if (selected == step.spans.end()) return;
@@ -409,9 +482,44 @@ class TimelinePanel final : public Panel {
             if (from == profile::kNone || to == profile::kNone || (from != index && to != index)) continue;
             const ImVec2 a = top_of(step.spans[from]), b = top_of(step.spans[to]);
             const float rise = row_ >= kRoomForArcs ? 14.0F : 4.0F;
-            list.AddBezierCubic(a, {a.x, a.y - rise}, {b.x, b.y - rise}, b, to == index ? theme::kGood : theme::kAccent,
-                                2.0F);
+            const Curve curve{a, {a.x, a.y - rise}, {b.x, b.y - rise}, b};
+            list.AddBezierCubic(curve.a, curve.control_a, curve.control_b, curve.b,
+                                to == index ? theme::kGood : theme::kAccent, 2.0F);
+            if (is_hovered_ && curve.is_near(ImGui::GetIO().MousePos)) tip_ = explain(context, plan, each);
         }
+    }
+
+    static std::string explain(const PanelContext& context, const SpanRecord& from, const SpanRecord& to,
+                               Nanoseconds took, Nanoseconds expected) {
+        return fmt::format(
+            "{} on {} waited for {} on {}\nand began {} after that had ended; a hand-over is expected to cost "
+            "{}",
+            context.text(to.name), context.text(to.track), context.text(from.name), context.text(from.track),
+            human_time(took), human_time(expected));
+    }
+    static std::string explain(const PanelContext& context, const profile::PlanFacts& plan,
+                               const profile::Dependency& each) {
+        const std::string_view from = context.text(plan.passes[each.from].name),
+                               to = context.text(plan.passes[each.to].name);
+        if (each.resource == profile::kNone) return fmt::format("{} needs what {} writes", to, from);
+        const profile::ResourceFacts& resource = plan.resources[each.resource];
+        return fmt::format("{} needs {} of {}\n{}, version {}", to, resource.name, from, human_bytes(resource.bytes),
+                           each.version);
+    }
+    static std::string explain(const PanelContext& context, const Step& step) {
+        const auto& all = context.profile.steps();
+        const auto of_plan = std::ranges::find(all, step.plan, &profile::PlanSteps::plan);
+        std::string text = fmt::format("step {} of plan {}: {} passes in {}", step.execution, step.plan,
+                                       step.spans.size(), human_time(step.length()));
+        if (of_plan != all.end() && of_plan->later.count() > 0)
+            text += fmt::format("\nhalf of {} steps take no longer than {}", of_plan->later.count(),
+                                human_time(of_plan->later.quantile(0.5)));
+        return text;
+    }
+    static std::string explain(const profile::FrameTimes& frame) {
+        return fmt::format("frame {} was shown here{}\ndecode {}, queue {}, present {}", frame.index,
+                           frame.late ? ", too late" : "", human_time(frame.decode), human_time(frame.queued),
+                           human_time(frame.present));
     }
 
     static void draw_arrow(ImDrawList& list, ImVec2 from, ImVec2 to, ImU32 color) {
@@ -422,14 +530,15 @@ class TimelinePanel final : public Panel {
                                {to.x - along.x + along.y * 0.5F, to.y - along.y - along.x * 0.5F}, color);
     }
 
-    /// What is under the pointer: a span, a gap, or a lane's name.
+    /// What is under the pointer: a line, a step or a frame; a span, a gap, or a lane's name.
     void explain_pointed(const PanelContext& context) const {
+        if (!tip_.empty()) return ImGui::SetTooltip("%s", tip_.c_str());
         if (pointed_at_ != nullptr) return explain(context, *pointed_at_);
         if (gap_)
             return ImGui::SetTooltip("%s idle for %s\n%s", std::string(context.text(gap_->track)).c_str(),
                                      human_time(gap_->end - gap_->begin).c_str(), gap_->reason.c_str());
         const ImVec2 mouse = ImGui::GetIO().MousePos;
-        if (!ImGui::IsItemHovered() || mouse.x >= area_.x) return;
+        if (!is_hovered_ || mouse.x >= area_.x) return;
         for (std::size_t i = 0; i < tracks_.size(); ++i)
             if (mouse.y >= top_of(i) && mouse.y < bottom_of(i)) explain_lane(context, *tracks_[i]);
     }
@@ -455,11 +564,12 @@ class TimelinePanel final : public Panel {
     }
 
     /// A click beside every span selects nothing.
-    static void select(const PanelContext& context, const SpanRecord* span) {
+    void select(const PanelContext& context, const SpanRecord* span) {
         if (span != nullptr)
             context.selection.select(span->name, span->track, span->plan);
         else
             context.selection.select(0, 0, profile::kNoPlan);
+        watch_.note(context.selection);
     }
 
     std::vector<const Track*> tracks_;
@@ -473,6 +583,9 @@ class TimelinePanel final : public Panel {
     Area area_;
     float lanes_ = 0, row_ = 20, foot_ = 0;  // where the lanes begin, their height, and where the steps begin
     const SpanRecord* pointed_at_ = nullptr;
+    std::string tip_;  // of another thing under the pointer
+    bool is_hovered_ = false;
+    SelectionWatch watch_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/ui/compact_hud.hpp>
 #include <kinetograph/engine/ui/elide.hpp>
+#include <kinetograph/engine/ui/filter.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 
 #include <imgui_internal.h>
@@ -22,16 +23,16 @@ using std::chrono::milliseconds;
 using testing::decoder_and_display;
 using testing::record_step;
 
-/// Draws another panel and keeps what it wrote.
+/// Draws another panel and keeps what it wrote: until its first tooltip, and that.
 class Overheard final : public Panel {
   public:
     explicit Overheard(std::unique_ptr<Panel> panel) : panel_(std::move(panel)) {}
     std::string_view name() const override { return panel_->name(); }
     void draw(const PanelContext& context) override {
-        ImGui::LogToBuffer(10);
+        ImGui::LogToClipboard(10);
         panel_->draw(context);
-        text = GImGui->LogBuffer.c_str();
         ImGui::LogFinish();
+        text = ImGui::GetClipboardText();
         const ImGuiWindow* window = ImGui::GetCurrentWindow();
         place = window->Rect();
     }
@@ -105,6 +106,10 @@ class Panels : public ::testing::Test {
         ImGui::GetIO().MouseDown[0] = false;
         picture(2);
     }
+    void type(char letter) {
+        ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(letter));
+        picture(2);
+    }
     void drag(float x, float y, float by) {
         point_at(x, y);
         ImGui::GetIO().MouseDown[0] = true;
@@ -128,6 +133,46 @@ class Panels : public ::testing::Test {
             if (!selected().empty() && (found.empty() || found.back() != selected())) found.push_back(selected());
         }
         return found;
+    }
+    void choose_spike(const Overheard& panel) {
+        for (float y = panel.place.Min.y + 86; y < panel.place.Min.y + 120 && !host_.selection().spike; y += 4)
+            click(panel.place.Min.x + 40, y);
+        ASSERT_NE(host_.selection().spike, nullptr);
+        point_at(-1, -1);  // a tooltip would end what is overheard
+    }
+    /// Clicks the header of that title in a table that is shown.
+    void sort_by(const std::string& title) {
+        auto& tables = GImGui->Tables;
+        for (int i = 0; i < tables.GetMapSize(); ++i) {
+            ImGuiTable* table = tables.TryGetMapData(i);
+            if (table == nullptr || table->LastFrameActive != GImGui->FrameCount) continue;
+            for (int column = 0; column < table->ColumnsCount; ++column) {
+                if (ImGui::TableGetColumnName(table, column) != title) continue;
+                click(table->Columns[column].WorkMinX + 4, table->OuterRect.Min.y + 8);
+                return point_at(-1, -1);
+            }
+        }
+        FAIL() << "no table has a column " << title;
+    }
+    /// As the panel's text says them, one below the other.
+    static bool are_in_order(const std::string& text, std::initializer_list<const char*> names) {
+        std::size_t from = 0;
+        for (const char* name : names)
+            if ((from = text.find("|" + std::string(name) + " |", from)) == std::string::npos) return false;
+        return true;
+    }
+    /// Some place on the line from (x0, y0) to (x1, y1) explains itself in these words.
+    bool explains(const Overheard& panel, ImVec2 from, ImVec2 to, const char* words) {
+        constexpr int kPlaces = 160;
+        for (int i = 0; i <= kPlaces; ++i) {
+            const float along = static_cast<float>(i) / kPlaces;
+            point_at(from.x + (to.x - from.x) * along, from.y + (to.y - from.y) * along);
+            if (panel.text.find(words) != std::string::npos) return has_tooltip();
+        }
+        return false;
+    }
+    void select(const char* pass, const char* track) {
+        host_.selection().select(recorder_.names().intern(pass), recorder_.names().intern(track), plan_);
     }
     struct Letter {
         ImRect place, clip;
@@ -259,8 +304,8 @@ TEST_F(Panels, PassesSortsByAHeaderFiltersByTextAndSelectsByAClick) {
     EXPECT_LT(panel.text.find("picture"), panel.text.find("up2.conv1"));
 
     click(x, panel.place.Min.y + 36);  // the filter box
-    for (const char letter : std::string("conv")) ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(letter));
-    picture(3);
+    for (const char letter : std::string("conv")) type(letter);
+    point_at(-1, -1);
     expect_all(panel.text, {"2 of 4 passes", "conv_in", "up2.conv1"});
     EXPECT_EQ(panel.text.find("upload"), std::string::npos);
 }
@@ -300,18 +345,14 @@ TEST_F(Panels, TimelineZoomsByTheWheelPansByADragAndFollowsAgain) {
     expect_all(panel.text, {"10.00 s"});
     drag(x, y, 50);
     expect_all(panel.text, {"follow (F)"});
-    ImGui::GetIO().KeysDown[static_cast<int>('F')] = true;
-    picture(2);
-    ImGui::GetIO().KeysDown[static_cast<int>('F')] = false;
+    point_at(-1, -1);
+    type('F');
     expect_all(panel.text, {"following"});
 }
 
 TEST_F(Panels, TimelineShowsTheNewestStepWholeAndKeepsToIt) {
     const Overheard& panel = open(make_timeline_panel());
-    ImGui::GetIO().KeysDown[static_cast<int>('S')] = true;
-    point_at(panel.place.Min.x + 400, panel.place.Min.y + 300);
-    picture(2);
-    ImGui::GetIO().KeysDown[static_cast<int>('S')] = false;
+    type('S');
     expect_all(panel.text, {"follow (F)", "110 ms shown"});
     const float left = panel.place.Min.x + 8 + 96, width = panel.place.GetWidth() - 96 - 16;
     record(10);
@@ -359,7 +400,7 @@ TEST_F(Panels, ATextThatIsTooLongLosesAnEndToAnEllipsis) {
 TEST_F(Panels, PacingShowsLowsPartsAndThePassThatWasLate) {
     record(10, milliseconds(90));
     const Overheard& panel = open(make_pacing_panel());
-    expect_all(panel.text, {"10 frames", "6.7 fps", "150 ms", "60.0 ms", "1 late", "up2.conv1 took"});
+    expect_all(panel.text, {"10 frames", "6.7 fps", "150 ms", "60.0 ms", "1 late", "up2.conv1 | 30.0 ms | 10"});
 }
 
 TEST_F(Panels, PacingSaysWhatTellsOfTheScreenOrThatNothingDoes) {
@@ -418,11 +459,7 @@ TEST_F(Panels, SpikesKeepsAStepThatTookTooLongAndComparesCaptures) {
     for (std::uint64_t step = 11; step < 40; ++step) record(step);
     const Overheard& panel = open(make_spikes_panel());
     expect_all(panel.text, {"step 10", "340 ms", "100 ms", "3.40"});
-    for (float y = panel.place.Min.y + 86; y < panel.place.Min.y + 110 && panel.text.find("over") == std::string::npos;
-         y += 4) {
-        click(panel.place.Min.x + 40, y);
-        point_at(-1, -1);  // a tooltip would end what is overheard
-    }
+    choose_spike(panel);
     expect_all(panel.text,
                {"took", "over", "300 ms", "240 ms", "graphics idle", "waiting for up2.conv1 (accelerator)"});
     click(panel.place.Min.x + 30, panel.place.Min.y + 58);  // Keep A
@@ -440,6 +477,203 @@ TEST_F(Panels, SpikesKeepsWhatExceedsTheThresholdThatTheUserSets) {
     record(10, milliseconds(72));
     point_at(-1, -1);
     expect_all(panel.text, {"step 10", "1.12"});
+}
+
+TEST_F(Panels, EveryTableSortsByItsHeaders) {
+    record(10, milliseconds(300));
+    record(11, milliseconds(90));
+    {
+        const Overheard& memory = open(make_memory_panel());
+        EXPECT_TRUE(are_in_order(memory.text, {"conv_in.out", "conv1.kept", "frames"})) << memory.text;  // by size
+        sort_by("resource");
+        EXPECT_TRUE(are_in_order(memory.text, {"conv1.kept", "conv_in.out", "frames"})) << memory.text;
+    }
+    host_ = {};
+    {
+        const Overheard& pacing = open(make_pacing_panel());
+        EXPECT_LT(pacing.text.find("30.0 ms | 11"), pacing.text.find("240 ms | 10")) << "the newest is first";
+        sort_by("over its median");
+        EXPECT_GT(pacing.text.find("30.0 ms | 11"), pacing.text.find("240 ms | 10")) << pacing.text;
+        EXPECT_TRUE(are_in_order(pacing.text, {"interval", "decode"})) << pacing.text;
+        sort_by("part");
+        EXPECT_TRUE(are_in_order(pacing.text, {"decode", "interval"})) << pacing.text;
+    }
+    host_ = {};
+    {
+        const Overheard& spikes = open(make_spikes_panel());
+        choose_spike(spikes);
+        EXPECT_TRUE(are_in_order(spikes.text, {"up2.conv1", "conv_in"})) << spikes.text;  // by what is over the median
+        sort_by("pass of the chosen step");
+        EXPECT_TRUE(are_in_order(spikes.text, {"conv_in", "picture", "up2.conv1", "upload"})) << spikes.text;
+        sort_by("kept step");
+        click(spikes.place.Min.x + 30, spikes.place.Min.y + 58);  // Keep A
+        host_.selection().spike = nullptr;
+        for (std::uint64_t step = 12; step < 40; ++step) record(step, milliseconds(50));
+        picture(3);
+        EXPECT_TRUE(are_in_order(spikes.text, {"up2.conv1", "conv_in"})) << spikes.text;  // by the difference
+        sort_by("pass");
+        EXPECT_TRUE(are_in_order(spikes.text, {"conv_in", "picture", "up2.conv1", "upload"})) << spikes.text;
+    }
+    host_ = {};
+    const Overheard& graph = open(make_graph_panel());
+    for (float x = 480; x < 640 && graph.text.find("| order |") == std::string::npos; x += 8)
+        click(x, graph.place.Min.y + 36);  // the box "list"
+    EXPECT_TRUE(are_in_order(graph.text, {"conv_in", "up2.conv1", "upload", "picture"})) << graph.text;
+    sort_by("barriers");
+    EXPECT_TRUE(are_in_order(graph.text, {"up2.conv1", "conv_in", "picture", "upload"})) << graph.text;
+}
+
+TEST(NameFilters, KeepNamesWithAnyWordAndWithoutTheUnwantedOnes) {
+    EXPECT_TRUE(NameFilter("").passes("anything"));
+    EXPECT_TRUE(NameFilter(" , -").passes("anything"));
+    const NameFilter filter("Conv, norm,-head");
+    EXPECT_TRUE(filter.passes("up2.CONV1"));
+    EXPECT_TRUE(filter.passes("up2.norm1"));
+    EXPECT_FALSE(filter.passes("up2.upsample"));
+    EXPECT_FALSE(filter.passes("head.conv"));
+    EXPECT_TRUE(NameFilter("-head").passes("up2.upsample"));
+}
+
+TEST_F(Panels, OneFilterHoldsInAllPanels) {
+    record(10, milliseconds(300));
+    host_.selection().filter = "conv,-in";
+    const auto expect_kept = [](const Overheard& panel, const char* kept, const char* left_out) {
+        EXPECT_NE(panel.text.find("|" + std::string(kept) + " |"), std::string::npos) << panel.text;
+        EXPECT_EQ(panel.text.find("|" + std::string(left_out) + " |"), std::string::npos) << panel.text;
+    };
+    expect_kept(open(make_passes_panel()), "up2.conv1", "conv_in");
+    host_.remove("Passes");
+    expect_kept(open(make_memory_panel()), "conv1.kept", "frames");
+    host_.remove("Memory");
+    expect_kept(open(make_pacing_panel()), "decode", "up2.conv");
+    host_.selection().filter = "picture";
+    picture();
+    expect_kept(open(make_pacing_panel()), "decode", "up2.conv1");
+    host_.remove("Pacing");
+    const Overheard& spikes = open(make_spikes_panel());
+    choose_spike(spikes);
+    expect_kept(spikes, "picture", "up2.conv1");
+    click(spikes.place.Min.x + 600, spikes.place.Min.y + 36);  // the box
+    EXPECT_TRUE(ImGui::GetIO().WantTextInput);
+    type('s');
+    EXPECT_NE(host_.selection().filter.find('s'), std::string::npos) << host_.selection().filter;
+}
+
+TEST_F(Panels, TablesScrollToAPassThatIsSelectedElsewhere) {
+    record_a_thousand_passes();
+    host_.add(make_passes_panel());
+    host_.arrange(0, 0, kSide, kSide);
+    picture(3);
+    ImGuiTable* table = nullptr;
+    for (int i = 0; i < GImGui->Tables.GetMapSize(); ++i)
+        if (ImGuiTable* each = GImGui->Tables.TryGetMapData(i)) table = each;
+    ASSERT_NE(table, nullptr);
+    sort_by("pass");
+    const float row = ImGui::GetFontSize() + 2 * ImGui::GetStyle().CellPadding.y;
+    EXPECT_EQ(table->InnerWindow->Scroll.y, 0);
+    const auto select_pass = [&](const char* name) {
+        host_.selection().select(recorder_.names().intern(name), recorder_.names().intern("accelerator"), 0);
+        picture(3);
+        return table->InnerWindow->Scroll.y;
+    };
+    EXPECT_EQ(select_pass("pass 10"), 0) << "it can be seen";
+    const float down = select_pass("pass 990");
+    EXPECT_NEAR(down + table->InnerClipRect.GetHeight() / 2, 993 * row, 14 * row)
+        << "by name, \"pass 990\" is near the end";
+    EXPECT_LT(select_pass("pass 11"), 20 * row);
+}
+
+TEST_F(Panels, TheTimelineGoesToAPassThatIsSelectedElsewhere) {
+    const Overheard& panel = open(make_timeline_panel());
+    wheel(panel.place.Min.x + 600, panel.place.Min.y + 300, 14);  // 22 ms, which end with "picture"
+    point_at(-1, -1);
+    select("picture", "graphics");
+    picture(2);
+    expect_all(panel.text, {"following"});
+    select("conv_in", "accelerator");
+    picture(2);
+    expect_all(panel.text, {"follow (F)"});
+    const float middle = (panel.place.Min.x + 96 + panel.place.Max.x) / 2;
+    EXPECT_EQ(selected_down(panel, middle, 60).front(), "conv_in");
+}
+
+TEST_F(Panels, TheGraphGoesToAPassThatIsSelectedElsewhere) {
+    const Overheard& panel = open(make_graph_panel());
+    wheel(panel.place.Min.x + 20, panel.place.Max.y - 20, 12);  // away from all boxes
+    select("picture", "graphics");
+    picture(2);
+    host_.selection() = {};
+    click((panel.place.Min.x + panel.place.Max.x) / 2, (panel.place.Min.y + 66 + panel.place.Max.y) / 2);
+    EXPECT_EQ(selected(), "picture");
+}
+
+TEST_F(Panels, LinesOfTheTimelineExplainThemselves) {
+    const Overheard& panel = open(make_timeline_panel());
+    type('S');
+    const float left = panel.place.Min.x + 8 + 96, width = panel.place.GetWidth() - 96 - 16;
+    const auto x_of = [&](float ms) { return left + width * (ms + 5) / 110; };  // the step of 100 ms is in the middle
+    const float top = panel.place.Min.y + 50, bottom = panel.place.Max.y - 4;
+    EXPECT_TRUE(
+        explains(panel, {x_of(72.5F), top}, {x_of(72.5F), bottom},
+                 "picture on graphics waited for up2.conv1 on accelerator\nand began 5.00 ms after that had ended; "
+                 "a hand-over is expected to cost 50 us"));
+    EXPECT_TRUE(explains(panel, {x_of(50), top}, {x_of(50), bottom}, "up2.conv1 is on the critical path of step 9"));
+    EXPECT_TRUE(explains(panel, {x_of(50), top}, {x_of(50), bottom}, "step 9 of plan 1: 4 passes in 100 ms"));
+    select("up2.conv1", "accelerator");
+    EXPECT_TRUE(
+        explains(panel, {x_of(25), top}, {x_of(25), bottom}, "up2.conv1 needs conv_in.out of conv_in\n3.00 MiB"));
+}
+
+TEST_F(Panels, LinesOfTheGraphExplainThemselves) {
+    const Overheard& panel = open(make_graph_panel());
+    const float x = panel.place.Min.x + panel.place.GetWidth() / 3 - 12;  // between the lanes
+    const ImVec2 from{x, panel.place.Min.y + 70}, to{x, panel.place.Min.y + 230};
+    EXPECT_TRUE(
+        explains(panel, from, to,
+                 "graphics waits until accelerator has signalled that up2.conv1 is done;\nthe hand-over is expected "
+                 "to cost 50 us a step"));
+    EXPECT_TRUE(explains(panel, from, to, "picture needs frames, version 0 of up2.conv1\n1.00 MiB"));
+}
+
+TEST_F(Panels, BlocksSamplesAndPercentilesExplainThemselves) {
+    {
+        const Overheard& panel = open(make_memory_panel());
+        EXPECT_TRUE(explains(panel, {panel.place.Min.x + 30, panel.place.Min.y + 60},
+                             {panel.place.Min.x + 30, panel.place.Max.y},
+                             "conv_in.out: 3.00 MiB, 75.0% of the arena\nfrom 0 B to 3.00 MiB of its 4.00 MiB\nmade by "
+                             "conv_in, last used by up2.conv1: lives for 2 of 4 passes"));
+    }
+    host_ = {};
+    {
+        const Overheard& panel = open(make_pacing_panel());
+        EXPECT_TRUE(explains(panel, {panel.place.Min.x + 30, panel.place.Min.y + 60},
+                             {panel.place.Min.x + 30, panel.place.Max.y},
+                             "interval: from one frame shown to the next\nof 8 frames half took no longer than 150 ms, "
+                             "95 of 100 no longer than 150 ms"));
+    }
+    host_ = {};
+    const Overheard& panel = open(make_passes_panel());
+    select("up2.conv1", "accelerator");
+    picture(2);
+    EXPECT_TRUE(explains(panel, {panel.place.Min.x + 30, panel.place.Min.y + 80},
+                         {panel.place.Min.x + 30, panel.place.Max.y},
+                         "half took no longer than 60.0 ms,\n95 of 100 no longer than 60.0 ms"));
+    EXPECT_TRUE(explains(panel, {panel.place.Min.x + 20, panel.place.Max.y - 160},
+                         {panel.place.Min.x + 20, panel.place.Max.y},
+                         "the call 8 before the newest took 60.0 ms,\n1.00 times the median of 60.0 ms"));
+}
+
+TEST_F(Panels, KeysOfAPanelAreTypedLettersThatItTakesOnlyWithTheFocus) {
+    const Overheard& panel = open(make_timeline_panel());
+    ImGui::GetIO().KeysDown[static_cast<int>('S')] = true;  // this back end's number may mean another key
+    picture(2);
+    expect_all(panel.text, {"following"});
+    ImGui::SetWindowFocus("Profiler");
+    type('S');
+    expect_all(panel.text, {"following"});
+    ImGui::SetWindowFocus("Timeline");
+    type('S');
+    expect_all(panel.text, {"follow (F)", "110 ms shown"});
 }
 
 TEST_F(Panels, TheCompactHudNeedsOneCall) {

@@ -1,0 +1,50 @@
+#include <kinetograph/engine/ui/filter.hpp>
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+
+namespace kinetograph::ui {
+namespace {
+
+char small(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
+
+bool contains(std::string_view name, std::string_view small_word) {
+    return !std::ranges::search(name, small_word, {}, small).empty();
+}
+
+}  // namespace
+
+NameFilter::NameFilter(std::string_view text) {
+    while (!text.empty()) {
+        const std::size_t comma = std::min(text.find(','), text.size());
+        std::string_view word = text.substr(0, comma);
+        text.remove_prefix(std::min(comma + 1, text.size()));
+        while (word.starts_with(' ')) word.remove_prefix(1);
+        while (word.ends_with(' ')) word.remove_suffix(1);
+        const bool is_unwanted = word.starts_with('-');
+        if (is_unwanted) word.remove_prefix(1);
+        if (word.empty()) continue;
+        std::string letters(word);
+        std::ranges::transform(letters, letters.begin(), small);
+        (is_unwanted ? unwanted_ : wanted_).push_back(std::move(letters));
+    }
+}
+
+bool NameFilter::passes(std::string_view name) const {
+    const auto is_in_name = [&](const std::string& word) { return contains(name, word); };
+    return (wanted_.empty() || std::ranges::any_of(wanted_, is_in_name)) && std::ranges::none_of(unwanted_, is_in_name);
+}
+
+void draw_filter(const PanelContext& context, float width) {
+    std::array<char, 256> text{};
+    std::string& filter = context.selection.filter;
+    std::copy_n(filter.begin(), std::min(filter.size(), text.size() - 1), text.begin());
+    ImGui::SetNextItemWidth(width);
+    if (ImGui::InputTextWithHint("##filter", "filter: conv,-head", text.data(), text.size())) filter = text.data();
+    if (ImGui::IsItemHovered())
+        ImGui::SetTooltip("in all panels: names with any of these words, and without those that follow a minus sign");
+}
+
+}  // namespace kinetograph::ui

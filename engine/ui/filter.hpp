@@ -1,0 +1,27 @@
+// The filter that all panels share: `conv,-head` keeps names with "conv" and without "head", in either case.
+#pragma once
+
+#include <kinetograph/engine/ui/panel.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kinetograph::ui {
+
+/// Words apart from each other by commas. A name passes with any of them, or if there are none, and without all that
+/// follow a minus sign.
+class NameFilter {
+  public:
+    explicit NameFilter(std::string_view text);
+    bool is_active() const { return !wanted_.empty() || !unwanted_.empty(); }
+    bool passes(std::string_view name) const;
+
+  private:
+    std::vector<std::string> wanted_, unwanted_;  // small letters
+};
+
+/// The box in which the common filter is typed, at the cursor, `width` pixels wide.
+void draw_filter(const PanelContext& context, float width);
+
+}  // namespace kinetograph::ui

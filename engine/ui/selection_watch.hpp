@@ -1,0 +1,26 @@
+// SelectionWatch: tells a panel that a pass was selected elsewhere, so that it brings the pass into view.
+#pragma once
+
+#include <kinetograph/engine/ui/panel.hpp>
+
+namespace kinetograph::ui {
+
+class SelectionWatch {
+  public:
+    /// True once after a pass was selected that note() was not told of.
+    bool has_changed(const Selection& selection) {
+        if (pass_ == selection.pass && track_ == selection.track) return false;
+        note(selection);
+        return pass_ != 0;
+    }
+    /// The panel itself has selected: its user looks at the pass already.
+    void note(const Selection& selection) {
+        pass_ = selection.pass;
+        track_ = selection.track;
+    }
+
+  private:
+    profile::NameId pass_ = 0, track_ = 0;
+};
+
+}  // namespace kinetograph::ui

@@ -1,0 +1,189 @@
+// Table: rows of passes, resources, steps or frames that every panel shows in the same way.
+#pragma once
+
+#include <kinetograph/engine/ui/filter.hpp>
+#include <kinetograph/engine/ui/selection_watch.hpp>
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kinetograph::ui {
+
+/// What a row is about, and its first column.
+struct TableRow {
+    std::string name;
+    profile::NameId pass = 0, track = 0;  ///< what a click selects; 0: nothing
+    profile::PlanId plan = profile::kNoPlan;
+    ImU32 color = 0;  ///< of its text; 0: the style's
+};
+
+struct ColumnHead {
+    const char* title;
+    const char* meaning;  ///< under the pointer
+    bool is_number = false;
+    std::string (*more)(const PanelContext&) = nullptr;  ///< of the meaning, as it stands now
+};
+
+/// The first column is the row's name. Those with a key are numbers, on the right of their column.
+template <class Row>
+struct Column {
+    const char* title;
+    const char* meaning;
+    double (*key)(const Row&) = nullptr;        ///< what it sorts by; null: its text
+    std::string (*text)(const Row&) = nullptr;  ///< of all but the first
+    std::string (*more)(const PanelContext&) = nullptr;
+    ColumnHead head() const { return {title, meaning, key != nullptr, more}; }
+};
+
+inline double sort_key(Nanoseconds time) { return static_cast<double>(time.count()); }
+
+/// As the user has clicked the headers.
+struct Sorting {
+    static constexpr std::size_t kNone = ~std::size_t{0};  ///< rows stay in the order in which they were given
+    std::size_t column = 1;
+    bool ascending = false;
+};
+
+struct TableLook {
+    Sorting sorting{};        ///< at first
+    bool is_wide = false;     ///< columns as wide as their texts, beyond which the table scrolls sideways
+    bool is_filtered = true;  ///< by the common filter
+    bool has_chip = true;     ///< the colour of the track before the name
+};
+
+/// The parts that do not depend on the rows' type.
+namespace table {
+
+/// False: nothing of it can be seen, and it is not to be ended.
+bool begin(const char* id, std::size_t columns, const TableLook& look, float height);
+void declare_column(const ColumnHead& head, std::size_t index, const TableLook& look, float scale);
+void draw_header(const PanelContext& context, const ColumnHead& head, bool is_sorted);
+/// True: a header was clicked.
+bool read_sorting(Sorting& sorting);
+/// Draws the name. True: the row was clicked.
+bool begin_row(const PanelContext& context, const TableRow& row, bool is_chosen, const TableLook& look);
+/// Scrolls until the row that was begun last can be seen whole.
+void bring_into_view();
+void draw_cell(const std::string& text, bool is_number);
+/// A click is under way: rows stay under the pointer until it is over.
+bool is_held();
+
+}  // namespace table
+
+/// Headers sort, the common filter picks, a click selects, and a pass that is selected elsewhere is scrolled to.
+template <class Row>
+class Table {
+  public:
+    /// Of one row; what is empty is about its pass.
+    struct Hooks {
+        std::function<std::string(const Row&)> tip{};  ///< under the pointer
+        std::function<bool(const Row&)> is_chosen{};
+        std::function<void(const Row&)> choose{};
+    };
+
+    Table(const char* id, std::span<const Column<Row>> columns, const TableLook& look = {})
+        : id_(id), columns_(columns), look_(look), sorting_(look.sorting) {}
+
+    /// Whether to make the rows again: a few times a second, and whenever they are made of something of another
+    /// `version`; but not under a click.
+    bool wants_rows(const PanelContext& context, std::uint64_t version) {
+        if (has_rows_ && (table::is_held() || (version == version_ && context.now - made_ < kRefresh))) return false;
+        made_ = context.now;
+        version_ = version;
+        return has_rows_ = true;
+    }
+    void set_rows(std::vector<Row> rows) {
+        rows_ = std::move(rows);
+        is_stale_ = true;
+    }
+    /// How many the filter lets through.
+    std::size_t arrange(const PanelContext& context) {
+        if (!is_stale_ && context.selection.filter == filtered_by_) return order_.size();
+        is_stale_ = false;
+        filtered_by_ = context.selection.filter;
+        const NameFilter filter(context.selection.filter);
+        order_.clear();
+        for (std::uint32_t i = 0; i < rows_.size(); ++i)
+            if (!look_.is_filtered || filter.passes(rows_[i].name)) order_.push_back(i);
+        if (sorting_.column == Sorting::kNone) return order_.size();
+        const Column<Row>& column = columns_[sorting_.column];
+        std::ranges::stable_sort(order_, [&](std::uint32_t a, std::uint32_t b) {
+            const Row &less = rows_[sorting_.ascending ? a : b], &more = rows_[sorting_.ascending ? b : a];
+            if (column.key != nullptr) return column.key(less) < column.key(more);
+            if (column.text != nullptr) return column.text(less) < column.text(more);
+            return less.name < more.name;
+        });
+        return order_.size();
+    }
+    /// `height` in pixels, 0: the rest of the window.
+    void draw(const PanelContext& context, float height, const Hooks& hooks = {}) {
+        arrange(context);
+        const bool is_sought = watch_.has_changed(context.selection);
+        if (!table::begin(id_, columns_.size(), look_, height)) return;
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+            table::declare_column(columns_[i].head(), i, look_, context.scale);
+        ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+            if (ImGui::TableSetColumnIndex(static_cast<int>(i)))
+                table::draw_header(context, columns_[i].head(), i == sorting_.column);
+        if (table::read_sorting(sorting_)) is_stale_ = true;
+        arrange(context);
+        const int sought = is_sought ? find(context.selection) : -1;
+        ImGuiListClipper clipper;
+        clipper.Begin(static_cast<int>(order_.size()));
+        if (sought >= 0) clipper.ForceDisplayRangeByIndices(sought, sought + 1);
+        while (clipper.Step())
+            for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) draw_row(context, i, i == sought, hooks);
+        ImGui::EndTable();
+    }
+
+  private:
+    static constexpr Nanoseconds kRefresh = std::chrono::milliseconds(250);  // faster is unreadable
+
+    int find(const Selection& selection) const {
+        const auto found = std::ranges::find_if(
+            order_, [&](std::uint32_t row) { return selection.is(rows_[row].pass, rows_[row].track); });
+        return found != order_.end() ? static_cast<int>(found - order_.begin()) : -1;
+    }
+
+    void draw_row(const PanelContext& context, int index, bool is_sought, const Hooks& hooks) {
+        const Row& row = rows_[order_[static_cast<std::size_t>(index)]];
+        const bool is_chosen = hooks.is_chosen ? hooks.is_chosen(row) : context.selection.is(row.pass, row.track);
+        ImGui::PushID(static_cast<int>(order_[static_cast<std::size_t>(index)]));
+        if (table::begin_row(context, row, is_chosen, look_)) {
+            if (hooks.choose)
+                hooks.choose(row);
+            else if (row.pass != 0)
+                context.selection.select(row.pass, row.track, row.plan);
+            watch_.note(context.selection);
+        }
+        if (hooks.tip && ImGui::IsItemHovered()) ImGui::SetTooltip("%s", hooks.tip(row).c_str());
+        if (is_sought) table::bring_into_view();
+        if (row.color != 0) ImGui::PushStyleColor(ImGuiCol_Text, row.color);
+        for (std::size_t i = 1; i < columns_.size(); ++i)
+            if (ImGui::TableSetColumnIndex(static_cast<int>(i)))
+                table::draw_cell(columns_[i].text(row), columns_[i].key != nullptr);
+        if (row.color != 0) ImGui::PopStyleColor();
+        ImGui::PopID();
+    }
+
+    const char* id_;
+    std::span<const Column<Row>> columns_;
+    TableLook look_;
+    Sorting sorting_;
+    std::vector<Row> rows_;
+    std::vector<std::uint32_t> order_;  // of rows_, as shown
+    std::string filtered_by_;
+    bool is_stale_ = true, has_rows_ = false;
+    std::uint64_t version_ = 0;
+    Nanoseconds made_{};
+    SelectionWatch watch_;
+};
+
+}  // namespace kinetograph::ui
