@@ -29,10 +29,12 @@ class Member(typing.NamedTuple):
     shape: tuple  # of a latent frame: channels, height, width
     patch: int  # pixels a side that the last layer makes of a place
     mean_std: tuple = ()  # of the latents that it takes; none: they are taken as they are
+    negative_slope: float = 0  # of what its ReLUs find below zero
 
 
 MEMBERS = {"taew2.2": Member((48, 2, 3), 2), "taehv1.5": Member((32, 3, 2), 2), "taehv": Member((16, 3, 2), 1),
-           "lighttaew2.1": Member((16, 2, 3), 1, WAN21)}
+           "lighttaew2.1": Member((16, 2, 3), 1, WAN21),
+           "lighttaehy1.5": Member((32, 2, 3), 2, ((0.0,) * 32, (1 / 1.03682,) * 32), 0.2)}
 
 
 def parameter(name, *shape):
@@ -45,16 +47,16 @@ def conv(name, x, c_out, taps=3, bias=True):
 
 
 class Memory:
-    def __init__(self, name):
-        self.name, self.past = name, None
+    def __init__(self, name, activate):
+        self.name, self.activate, self.past = name, activate, None
 
     def __call__(self, x):
         past = torch.zeros_like(x) if self.past is None else self.past
         self.past = x
         y = torch.cat((x, past))
         for index in (0, 2):
-            y = conv(f"{self.name}.conv.{index}", y, x.shape[0]).relu()
-        return [(conv(f"{self.name}.conv.4", y, x.shape[0]) + x).relu()]
+            y = self.activate(conv(f"{self.name}.conv.{index}", y, x.shape[0]))
+        return [self.activate(conv(f"{self.name}.conv.4", y, x.shape[0]) + x)]
 
 
 def grow(name, frames):
@@ -70,13 +72,16 @@ def each(function):
 def layers(member):
     """Functions of one frame that make one or several."""
     widths = (4 * DIM, 2 * DIM, DIM, DIM)
-    made = [each(lambda x: 3 * torch.tanh(x / 3)), each(lambda x: conv("decoder.1", x, widths[0]).relu())]
+
+    def activate(x):
+        return F.leaky_relu(x, member.negative_slope)
+    made = [each(lambda x: 3 * torch.tanh(x / 3)), each(lambda x: activate(conv("decoder.1", x, widths[0])))]
     for stage, growth in enumerate((1, 2, 2)):
         first = 3 + 6 * stage
-        made += [Memory(f"decoder.{first + i}") for i in range(3)]
+        made += [Memory(f"decoder.{first + i}", activate) for i in range(3)]
         made += [each(lambda x: x.repeat_interleave(2, 1).repeat_interleave(2, 2)), grow(f"decoder.{first + 4}", growth),
                  each(lambda x, key=f"decoder.{first + 5}", c=widths[stage + 1]: conv(key, x, c, bias=False))]
-    made += [each(torch.relu), each(lambda x: F.pixel_shuffle(conv("decoder.22", x, 3 * member.patch ** 2), member.patch))]
+    made += [each(activate), each(lambda x: F.pixel_shuffle(conv("decoder.22", x, 3 * member.patch ** 2), member.patch))]
     return made
 
 

@@ -77,6 +77,9 @@ Result<void> validate(const ConvProblem& p) {
         return fail(ErrorCode::InvalidArgument, "convolution: alpha is {} and beta {}, wanted finite numbers", p.alpha,
                     p.beta);
     }
+    if (!(p.negative_slope >= 0 && p.negative_slope <= 1)) {
+        return fail(ErrorCode::InvalidArgument, "convolution: negative_slope is {}, wanted 0 to 1", p.negative_slope);
+    }
     return {};
 }
 

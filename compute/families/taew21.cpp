@@ -13,7 +13,9 @@ Conv conv3x3(std::string key, std::int64_t c_in, std::int64_t c_out) {
     return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 1, 3, 3}, .weight_rank = 4};
 }
 
-nn::Value relu(nn::Network& network, nn::Value x) { return network.append(x, Activate{conv::Activation::Relu}); }
+nn::Value activate(nn::Network& network, nn::Value x, Variant variant) {
+    return network.append(x, Activate{conv::Activation::Relu, variant.negative_slope});
+}
 
 std::string module_key(int index) { return "decoder." + std::to_string(index); }
 
@@ -31,38 +33,42 @@ nn::Value grow(nn::Network& network, nn::Value x, int index, std::int64_t growth
 
 }  // namespace
 
-nn::Value memory_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels) {
+nn::Value memory_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels,
+                       Variant variant) {
     Conv with_past = conv3x3(key + ".conv.0", channels, channels);
     with_past.filter.q = 2;
     with_past.taps = Conv::Taps::InputChannels;
-    nn::Value h = relu(network, network.append(x, with_past));
-    h = relu(network, network.append(h, conv3x3(key + ".conv.2", channels, channels)));
+    nn::Value h = activate(network, network.append(x, with_past), variant);
+    h = activate(network, network.append(h, conv3x3(key + ".conv.2", channels, channels)), variant);
     h = network.append(h, conv3x3(key + ".conv.4", channels, channels));
-    return network.module(key, relu(network, network.add(h, x)));
+    return network.module(key, activate(network, network.add(h, x), variant));
 }
 
 namespace {
 
-/// Up to the ReLU before the last layer.
-nn::Value trunk(nn::Network& network, const Widths& widths) {
+/// Up to the activation before the last layer.
+nn::Value trunk(nn::Network& network, const Widths& widths, Variant variant) {
     const auto [dim, z_dim] = widths;
     nn::Value x = network.module("decoder.0", network.append(nn::Network::input(), SoftLimit{3}));
-    x = network.module("decoder.2", relu(network, network.append(x, conv3x3("decoder.1", z_dim, 4 * dim))));
-    for (const int index : {3, 4, 5}) x = memory_block(network, x, module_key(index), 4 * dim);
+    x = network.module("decoder.2",
+                       activate(network, network.append(x, conv3x3("decoder.1", z_dim, 4 * dim)), variant));
+    for (const int index : {3, 4, 5}) x = memory_block(network, x, module_key(index), 4 * dim, variant);
     x = network.module("decoder.8", grow(network, x, 6, 1, 4 * dim, 2 * dim));
-    for (const int index : {9, 10, 11}) x = memory_block(network, x, module_key(index), 2 * dim);
+    for (const int index : {9, 10, 11}) x = memory_block(network, x, module_key(index), 2 * dim, variant);
     x = network.module("decoder.14", grow(network, x, 12, 2, 2 * dim, dim));
-    for (const int index : {15, 16, 17}) x = memory_block(network, x, module_key(index), dim);
+    for (const int index : {15, 16, 17}) x = memory_block(network, x, module_key(index), dim, variant);
     x = network.append(x, DropFrames{1}, nn::Steps::First);
-    x = network.module("decoder.21", relu(network, grow(network, x, 18, 2, dim, dim)));
+    x = network.module("decoder.21", activate(network, grow(network, x, 18, 2, dim, dim), variant));
     return network.append(x, DropFrames{1}, nn::Steps::First);
 }
 
-nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels) {
+nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels, Variant variant) {
     Conv conv = conv3x3("decoder.22", dim, channels);
     conv.stored = Conv::Stored::Float32;
-    conv.scale = 2;
-    conv.shift = -1;
+    if (variant.range == Range::ZeroToOne) {
+        conv.scale = 2;
+        conv.shift = -1;
+    }
     return network.module(conv.key, network.append(x, conv));
 }
 
@@ -70,16 +76,18 @@ nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t
 
 nn::Network decoder(const Widths& widths) {
     nn::Network network(widths.z_dim);
-    head(network, trunk(network, widths), widths.dim, 3);
+    head(network, trunk(network, widths, {}), widths.dim, 3, {});
     return network;
 }
 
-nn::Network decoder_of_blocks(const Widths& widths) {
+nn::Network decoder_of_blocks(const Widths& widths, Variant variant) {
     nn::Network network(widths.z_dim);
-    const nn::Value x = head(network, trunk(network, widths), widths.dim, 12);
+    const nn::Value x = head(network, trunk(network, widths, variant), widths.dim, 12, variant);
     network.append(x, DepthToSpace{"pixel_shuffle", 3});
     return network;
 }
+
+nn::Network decoder_of_blocks(const Widths& widths) { return decoder_of_blocks(widths, {}); }
 
 Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim,
               nn::Network (*decoder)(const Widths& widths)) {

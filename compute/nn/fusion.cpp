@@ -55,17 +55,16 @@ class Fusion {
         }
         if (const auto* shuffle = take_only_user<primitive::TimeShuffle>(pass.output)) {
             pass.shuffle = shuffle->factor;
-            pass.activation = take_activation(pass.output);
+            take_activation(pass);
         } else {
-            pass.activation = take_activation(pass.output);
+            take_activation(pass);
             if (const auto sum = users_[pass.output];
                 pass.activation != conv::Activation::Relu && sum.size() == 1 && begins_sum(sum.front(), pass.output)) {
                 place = sum.front();
                 taken_[place] = true;
                 pass.residual = made_[nodes_[place].other];
                 pass.output = place + 1;
-                if (pass.activation == conv::Activation::None && is_relu_of(pass.output))
-                    pass.activation = take_activation(pass.output);
+                if (pass.activation == conv::Activation::None && is_relu_of(pass.output)) take_activation(pass);
             }
             take_norm(pass);
         }
@@ -138,13 +137,16 @@ class Fusion {
     FusedNorm take_norm(std::size_t i) {
         taken_[i] = true;
         FusedNorm fused{.norm = at<primitive::Norm>(i), .output = i + 1};
-        fused.activation = take_activation(fused.output);
+        if (const auto* activate = take_only_user<primitive::Activate>(fused.output))
+            fused.activation = activate->function;
         return fused;
     }
 
-    conv::Activation take_activation(Value& value) {
-        const auto* activate = take_only_user<primitive::Activate>(value);
-        return activate != nullptr ? activate->function : conv::Activation::None;
+    void take_activation(ConvPass& pass) {
+        const auto* activate = take_only_user<primitive::Activate>(pass.output);
+        if (activate == nullptr) return;
+        pass.activation = activate->function;
+        pass.negative_slope = activate->negative_slope;
     }
 
     /// The primitive, if it is the only one that reads `value`, which becomes what it makes.
@@ -222,6 +224,7 @@ conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor
     problem.dtype = dtype;
     problem.output_dtype = conv.stored == primitive::Conv::Stored::Float32 ? tensor::DType::F32 : dtype;
     problem.activation = pass.activation;
+    problem.negative_slope = pass.negative_slope;
     problem.bias = conv.bias || conv.shift != 0;
     return problem;
 }

@@ -23,6 +23,7 @@ struct ConvPass {
     bool upsample = false;     ///< reads the input as UpsampleSpace would make it
     std::int64_t shuffle = 1;  ///< the factor of a TimeShuffle: its parts are stored as frames
     conv::Activation activation = conv::Activation::None;
+    float negative_slope = 0;         ///< of Relu
     std::optional<Value> residual{};  ///< added last; the output takes its place
     Value output = 0;
     std::optional<FusedNorm> norm{};       ///< of the output

@@ -66,6 +66,7 @@ struct Norm {
 
 struct Activate {
     conv::Activation function = conv::Activation::Silu;
+    float negative_slope = 0;  ///< of Relu: conv::ConvProblem::negative_slope
 
     Extent output(Extent x) const { return x; }
     void list(std::vector<Parameter>&) const {}

@@ -31,16 +31,6 @@ constexpr std::array<Stranger, 6> kStrangers = {
      {"blocks.0.attn1.to_q.weight", "a diffusion transformer, not a VAE"},
      {"encoder.block.0.layer.0.", "a T5 text encoder, not a VAE"}}};
 
-/// Files with a family's tensors, of a network that no family has.
-struct Undecoded {
-    std::string_view family;        ///< whose tensors they have
-    std::string_view in_file_name;  ///< as Family::in_file_name
-    std::string_view name;
-};
-
-constexpr std::array<Undecoded, 1> kUndecoded = {
-    {{"taehv1.5", "lighttae", "LightTAE for HunyuanVideo 1.5, whose activations are leaky"}}};
-
 std::optional<std::string_view> stranger_in(const formats::TensorSource& file) {
     for (const Stranger& stranger : kStrangers) {
         if (std::ranges::any_of(file.tensors(), [&](const auto& tensor) {
@@ -205,10 +195,6 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
     }
     if (best.family != nullptr) {
         KG_TRY(auto scheme, whole_decoder(file, *best.family, best.candidates, best.parameters));
-        for (const Undecoded& undecoded : kUndecoded)
-            if (scheme.family->name == undecoded.family &&
-                file_name_of(file).find(undecoded.in_file_name) != std::string::npos)
-                return fail(not_ours(file, undecoded.name));
         if (said.empty()) scheme.family = &relative_in(file, scheme);
         return scheme;
     }

@@ -17,7 +17,7 @@ enum EpilogueFlags : std::uint32_t {
     kConvNormSilu = 32,
     kConvFloat32 = 64,  ///< output, residual and normed are fp32
     kConvAddend = 128,  ///< fp32 frames are added to the sums first: a launch's own input, no part of a problem
-    kConvRelu = 256,
+    kConvRelu = 256,    ///< of the params' negative_slope
 };
 
 /// The flags that the problem asks for.

@@ -31,7 +31,7 @@ struct Filter {
 enum class Activation : std::uint8_t {
     None,
     Silu,  ///< x / (1 + exp(-x)) of the scaled sum + bias, before the residual
-    Relu,  ///< max(x, 0), of the sum with the residual
+    Relu,  ///< of the sum with the residual: x, below zero negative_slope * x
 };
 std::string_view to_string(Activation activation);
 
@@ -69,6 +69,7 @@ struct ConvProblem {
     bool residual = false;
     float beta = 1;
     Activation activation = Activation::None;
+    float negative_slope = 0;  ///< of Relu, 0 to 1: 0.2 makes it PyTorch's LeakyReLU(0.2)
     Norm norm = Norm::None;
     Activation norm_activation = Activation::Silu;
 

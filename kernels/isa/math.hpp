@@ -50,8 +50,8 @@ KG_DEVICE float tanh(float value) {
 #endif
 }
 
-/// max(value, 0); NaN stays NaN.
-KG_DEVICE float relu(float value) { return value < 0.0f ? 0.0f : value; }
+/// `value`, below zero times `negative_slope`: 0 for ReLU. NaN stays NaN.
+KG_DEVICE float leaky_relu(float value, float negative_slope) { return value < 0.0f ? value * negative_slope : value; }
 
 /// value / (1 + e^-value). PTX ISA, ex2.approx, rcp.approx: five instructions, subnormal exponentials count as zero.
 KG_DEVICE float silu(float value) {

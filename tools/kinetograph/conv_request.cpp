@@ -48,6 +48,8 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
     command.add_option("--beta", p.beta, "Scales the residual (default 1)")->type_name("X");
     add_choice(command, "--activation", p.activation, kActivations,
                "silu: after the bias; relu: after the residual (default none)");
+    command.add_option("--negative-slope", p.negative_slope, "Factor of what relu finds below zero (default 0)")
+        ->type_name("X");
     add_choice(command, "--dtype", p.dtype, kDTypes, "Of activations and filter (default bf16)")
         ->each([&p](const std::string& word) {
             const tensor::DType dtype = kDTypes.at(word);

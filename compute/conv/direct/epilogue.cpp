@@ -15,6 +15,7 @@ template <class T, Activation kActivation, bool kResidual>
 [[gnu::always_inline]] inline void finish_pixels(const EpilogueSpan& span) {
     const float* bias = span.bias;
     const float beta = span.beta;
+    const float negative_slope = span.negative_slope;
     for (std::int64_t pixel = 0; pixel < span.pixels; ++pixel) {
         const float* sums = span.sums + pixel * span.sums_pitch;
         const T* residual = reinterpret_cast<const T*>(span.residual) + (kResidual ? pixel * span.pixel_pitch : 0);
@@ -24,7 +25,7 @@ template <class T, Activation kActivation, bool kResidual>
             float value = sums[c] + bias[c];
             if constexpr (kActivation == Activation::Silu) value = fast_silu(value);
             if constexpr (kResidual) value += beta * widen(residual[c]);
-            if constexpr (kActivation == Activation::Relu) value = value < 0.0F ? 0.0F : value;
+            if constexpr (kActivation == Activation::Relu) value = value < 0.0F ? value * negative_slope : value;
             store(output[c], value);
         }
     }

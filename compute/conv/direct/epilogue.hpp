@@ -17,6 +17,7 @@ struct EpilogueSpan {
     std::int64_t pixel_pitch = 0;         ///< elements from pixel to pixel of residual and output
     float beta = 1;
     Activation activation = Activation::None;
+    float negative_slope = 0;  ///< of Relu
 };
 
 void finish_f32(const EpilogueSpan& span);

@@ -115,7 +115,8 @@ void TiledConvolution::finish_tile(const Frames& frames, const OutputRow& row, s
         address(frames, row) + at,
         p.filter.k,
         p.beta,
-        p.activation};
+        p.activation,
+        p.negative_slope};
     p.output_dtype == DType::F32 ? finish_f32(span) : finish_bf16(span);
 }
 

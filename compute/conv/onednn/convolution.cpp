@@ -150,13 +150,13 @@ class OneDnnConvolution final : public Convolution {
         return copy;
     }
 
-    void finish(dnnl::stream& stream, const Step& step, const std::byte* scratch) const {
+    void finish(dnnl::stream& stream, const Step& step, std::byte* scratch) const {
         stream.wait();
         const ConvProblem& p = problem();
-        finish_frame(reinterpret_cast<const float*>(scratch), p.beta != 0 ? step.residual : nullptr, p.beta,
-                     step.finished, p.h_out() * p.w_out() * p.filter.k, p.output_dtype);
-        if (p.activation == Activation::Relu)
-            clip_frame(step.finished, p.h_out() * p.w_out() * p.filter.k, p.output_dtype);
+        const std::int64_t elements = p.h_out() * p.w_out() * p.filter.k;
+        auto* sums = reinterpret_cast<float*>(scratch);
+        if (p.activation == Activation::Relu) leaky_relu_frame(sums, p.negative_slope, elements);
+        finish_frame(sums, p.beta != 0 ? step.residual : nullptr, p.beta, step.finished, elements, p.output_dtype);
     }
 
     void execute(dnnl::stream& stream, const Step& step, std::byte* scratch) const {

@@ -30,14 +30,9 @@ KINETOGRAPH_CPU_CLONES void add_narrow(const float* sums, const std::uint16_t* r
     for (std::int64_t i = 0; i < count; ++i) to[i] = tensor::to_bf16(sums[i] + beta * tensor::from_bf16(residual[i]));
 }
 
-KINETOGRAPH_CPU_CLONES void clip(float* values, std::int64_t count) {
+KINETOGRAPH_CPU_CLONES void scale_below_zero(float* values, float slope, std::int64_t count) {
 #pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] < 0 ? 0 : values[i];
-}
-
-KINETOGRAPH_CPU_CLONES void clip(std::uint16_t* values, std::int64_t count) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) values[i] = tensor::from_bf16(values[i]) < 0 ? 0 : values[i];
+    for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] < 0 ? values[i] * slope : values[i];
 }
 
 /// body(first, count) for blocks of [0, elements), on all threads.
@@ -76,13 +71,9 @@ void finish_frame(const float* sums, const std::byte* residual, float beta, std:
     });
 }
 
-void clip_frame(std::byte* frame, std::int64_t elements, tensor::DType dtype) {
-    for_blocks(elements, [&](std::int64_t first, std::int64_t count) {
-        if (dtype == tensor::DType::F32)
-            clip(reinterpret_cast<float*>(frame) + first, count);
-        else
-            clip(reinterpret_cast<std::uint16_t*>(frame) + first, count);
-    });
+void leaky_relu_frame(float* sums, float negative_slope, std::int64_t elements) {
+    for_blocks(elements,
+               [&](std::int64_t first, std::int64_t count) { scale_below_zero(sums + first, negative_slope, count); });
 }
 
 }  // namespace kinetograph::conv::onednn

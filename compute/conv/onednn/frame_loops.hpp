@@ -13,7 +13,7 @@ void widen_frame(const std::byte* from, float* to, std::int64_t elements);
 void finish_frame(const float* sums, const std::byte* residual, float beta, std::byte* to, std::int64_t elements,
                   tensor::DType dtype);
 
-/// What is less than 0 becomes 0; `frame` is of `dtype` (F32 or BF16).
-void clip_frame(std::byte* frame, std::int64_t elements, tensor::DType dtype);
+/// What is below zero times `negative_slope`, in place.
+void leaky_relu_frame(float* sums, float negative_slope, std::int64_t elements);
 
 }  // namespace kinetograph::conv::onednn

@@ -124,7 +124,7 @@ TapPrimitives::Described TapPrimitives::describe(const TapKey& key) const {
         epilogue.append_binary(dnnl::algorithm::binary_add, destination);
     }
     if (to_output && p.activation == Activation::Relu && !finished_by_loop())
-        epilogue.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+        epilogue.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, p.negative_slope, 0.0F);
     dnnl::primitive_attr attributes;
     attributes.set_post_ops(epilogue);
 

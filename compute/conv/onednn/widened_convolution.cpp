@@ -110,9 +110,9 @@ class WidenedConvolution final : public Convolution {
         const DType dtype = problem().output_dtype;
         float* sums = dtype == DType::F32 && !problem().residual ? reinterpret_cast<float*>(frame.output) : output;
         convolve(*primitive_, input, sums);
-        finish_frame(sums, frame.residual, problem().beta, frame.output, output_elements_, dtype);
         if (problem().activation == Activation::Relu && primitives_.finished_by_loop())
-            clip_frame(frame.output, output_elements_, dtype);
+            leaky_relu_frame(sums, problem().negative_slope, output_elements_);
+        finish_frame(sums, frame.residual, problem().beta, frame.output, output_elements_, dtype);
     }
 
     void convolve(const TapPrimitive& p, float* source, float* destination) const {

@@ -123,7 +123,7 @@ class ReferenceConvolution final : public Convolution {
             double value = p.alpha * (p.channel_scales ? scales_[k] : 1.0F) * sums[k] + (p.bias ? bias_[k] : 0.0F);
             if (p.activation == Activation::Silu) value = silu(value);
             if (p.residual) value += p.beta * load_element(frames.residual[frame], pixel + k, p.output_dtype);
-            if (p.activation == Activation::Relu && value < 0) value = 0;
+            if (p.activation == Activation::Relu && value < 0) value *= p.negative_slope;
             store_element(frames.output[frame], pixel + k, p.output_dtype, value);
         }
     }

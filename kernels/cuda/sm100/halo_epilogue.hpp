@@ -113,7 +113,7 @@ class HaloEpilogueRole {
         if (has(sm90::kConvResidual)) add_residual(values);
         if (has(sm90::kConvRelu)) {
             KG_UNROLL
-            for (float& value : values) value = isa::relu(value);
+            for (float& value : values) value = isa::leaky_relu(value, p_.negative_slope);
         }
     }
 
@@ -237,7 +237,7 @@ class HaloEpilogueRole {
             if (has(sm90::kConvBias))
                 value += isa::load_global<float>(p_.bias + (kFault == HaloFault::BiasOfFirstChannel ? 0 : i));
             if (has(sm90::kConvSilu)) value = isa::silu(value);
-            if (has(sm90::kConvRelu)) value = isa::relu(value);
+            if (has(sm90::kConvRelu)) value = isa::leaky_relu(value, p_.negative_slope);
             if (value_bytes == 4) {
                 isa::store_global(pixel + i * 4, value);
             } else {

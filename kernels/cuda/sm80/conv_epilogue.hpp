@@ -214,7 +214,7 @@ class ConvEpilogueStep {
         }
         if (has(kConvRelu)) {
             KG_UNROLL
-            for (uint32_t i = 0; i < 4; ++i) values[i] = isa::relu(values[i]);
+            for (uint32_t i = 0; i < 4; ++i) values[i] = isa::leaky_relu(values[i], params_.negative_slope);
         }
         ChannelQuad<kValue>::round(values);
         KG_UNROLL

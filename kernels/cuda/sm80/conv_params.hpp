@@ -34,6 +34,7 @@ struct ConvParams {
     int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
     uint32_t flags;  ///< EpilogueFlags
     float beta;
+    float negative_slope;  ///< of kConvRelu
     float sqrt_c_out;
 };
 static_assert(std::is_trivially_copyable_v<ConvParams> && sizeof(ConvParams) <= 4096, "4 KiB of kernel parameters");

@@ -287,7 +287,7 @@ struct FinishSlicesKernel {
         if (params.residual[frame] != nullptr) {
             value += params.beta * load_element<kValue>(params.residual[frame], index);
         }
-        if (params.relu != 0) value = isa::relu(value);
+        if (params.relu != 0) value = isa::leaky_relu(value, params.negative_slope);
         store_element<kValue>(params.frames.output[frame], index, value);
     }
 };

@@ -93,6 +93,7 @@ struct FinishSlicesParams {
     uint32_t silu;
     float beta;
     uint32_t relu = 0;
+    float negative_slope = 0;  ///< of the ReLU
 };
 
 /// Rows of a matrix, one per output pixel, with all taps: (q, r, s, channel), channels fastest, then zeros up to the

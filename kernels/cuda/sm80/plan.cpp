@@ -97,6 +97,7 @@ ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const Pa
     params.pad_top = i32(p.pad.top);
     params.pad_left = i32(p.pad.left);
     params.beta = p.beta;
+    params.negative_slope = p.negative_slope;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.filter.k));
     return params;
 }

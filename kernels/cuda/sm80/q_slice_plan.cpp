@@ -42,6 +42,7 @@ ConvProblem last_slice_of(const ConvProblem& problem) {
     slice.residual = problem.residual;
     slice.beta = problem.beta;
     slice.activation = problem.activation;
+    slice.negative_slope = problem.negative_slope;
     slice.norm = problem.norm;
     slice.norm_activation = problem.norm_activation;
     if (!some_tile_fits(slice)) slice.norm = conv::Norm::None;
@@ -274,7 +275,8 @@ class QSlicePlan {
                                   .channels = static_cast<uint32_t>(problem_.filter.k),
                                   .silu = problem_.activation == conv::Activation::Silu,
                                   .beta = problem_.beta,
-                                  .relu = problem_.activation == conv::Activation::Relu};
+                                  .relu = problem_.activation == conv::Activation::Relu,
+                                  .negative_slope = problem_.negative_slope};
         for (size_t first = 0; first < input.size(); first += kMaxPassFrames) {
             const size_t some = std::min<size_t>(kMaxPassFrames, input.size() - first);
             for (size_t i = 0; i < some && !part.residual.empty(); ++i) params.residual[i] = part.residual[first + i];

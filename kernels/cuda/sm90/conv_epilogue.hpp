@@ -110,7 +110,7 @@ class EpilogueRole {
         if (has(kConvSilu)) activate(sums);
         const uint32_t first = first_word();
         if (has(kConvResidual)) add_residual(sums, block, first);
-        if (has(kConvRelu)) cut_below_zero(sums);
+        if (has(kConvRelu)) scale_below_zero(sums);
         round(sums);
         if (raw) stage(sums, block, first);
         const uint32_t normed = !raw ? block : block == 0 ? kSpare : block - 1;
@@ -141,9 +141,9 @@ class EpilogueRole {
         for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::silu(sums[i]);
     }
 
-    KG_DEVICE static void cut_below_zero(Sums& sums) {
+    KG_DEVICE void scale_below_zero(Sums& sums) {
         KG_UNROLL
-        for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::relu(sums[i]);
+        for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::leaky_relu(sums[i], p_.negative_slope);
     }
 
     KG_DEVICE void add_residual(Sums& sums, uint32_t block, uint32_t first) {

@@ -89,6 +89,7 @@ ConvParams shape_params(const TileShape& tile, const ConvProblem& p, const conv:
     params.pad_left = static_cast<int32_t>(p.pad.left);
     params.flags = conv::epilogue_flags(p);
     params.beta = p.beta;
+    params.negative_slope = p.negative_slope;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.filter.k));
     return params;
 }

@@ -38,6 +38,7 @@ struct ConvParams {
     int32_t pad_top, pad_left;  ///< of parity (0, 0); a parity's own offset is subtracted
     uint32_t flags;             ///< EpilogueFlags
     float beta;
+    float negative_slope;  ///< of kConvRelu
     float sqrt_c_out;
 };
 static_assert(std::is_trivially_copyable_v<ConvParams> && sizeof(ConvParams) <= 4096, "4 KiB of kernel parameters");

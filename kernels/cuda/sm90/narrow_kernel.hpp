@@ -174,7 +174,7 @@ struct NarrowConvKernel {
                 }
                 if (p.silu != 0) sum = isa::silu(sum);
                 if (p.residual[at.frame] != nullptr) sum += p.beta * residual(p, at.frame, first + k);
-                store(p, at.frame, first + k, p.relu != 0 ? isa::relu(sum) : sum);
+                store(p, at.frame, first + k, p.relu != 0 ? isa::leaky_relu(sum, p.negative_slope) : sum);
             }
         }
     }

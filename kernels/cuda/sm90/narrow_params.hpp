@@ -18,9 +18,10 @@ struct NarrowConvParams {
     uint32_t c_out;
     uint32_t h_out, w_out;
     int32_t pad_top, pad_left;
-    uint32_t silu, relu;  ///< 1: of the result
-    uint32_t float32;     ///< 1: output and residual are fp32; otherwise of the input's element
-    float beta;           ///< factor of the residual
+    uint32_t silu, relu;   ///< 1: of the result
+    uint32_t float32;      ///< 1: output and residual are fp32; otherwise of the input's element
+    float beta;            ///< factor of the residual
+    float negative_slope;  ///< of the ReLU
 };
 static_assert(std::is_trivially_copyable_v<NarrowConvParams> && sizeof(NarrowConvParams) <= 4096);
 

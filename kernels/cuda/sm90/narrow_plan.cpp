@@ -117,6 +117,7 @@ std::vector<ConvLaunch> narrow_launches(const ConvProblem& problem, const conv::
     common.relu = problem.activation == conv::Activation::Relu ? 1 : 0;
     common.float32 = problem.output_dtype == Element::F32 ? 1 : 0;
     common.beta = problem.beta;
+    common.negative_slope = problem.negative_slope;
     for (const FrameRun& run : frame_runs(problem)) {
         NarrowConvParams params = common;
         params.frames = u32(run.count);

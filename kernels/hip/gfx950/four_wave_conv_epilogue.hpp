@@ -179,7 +179,7 @@ class FourWaveConvEpilogue {
             KG_UNROLL
             for (Accumulator& tile : values) {
                 KG_UNROLL
-                for (uint32_t e = 0; e < 4; ++e) tile[e] = isa::amd::at_least(tile[e], 0.0f);
+                for (uint32_t e = 0; e < 4; ++e) tile[e] = isa::amd::leaky_relu(tile[e], params_.negative_slope);
             }
         }
         KG_UNROLL

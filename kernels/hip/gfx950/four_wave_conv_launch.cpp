@@ -239,6 +239,7 @@ FourWaveConvParams params_of(const FourWaveConvProblem& p, const ConvKernel& ker
                    (p.norm && p.norm_silu ? kConvNormSilu : 0u) | (p.output_f32 ? kConvFloat32 : 0u) |
                    (p.relu ? kConvRelu : 0u);
     params.beta = p.beta;
+    params.negative_slope = p.negative_slope;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.c_out));
     return params;
 }

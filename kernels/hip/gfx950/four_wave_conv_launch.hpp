@@ -37,10 +37,11 @@ struct FourWaveConvProblem {
     bool scales = false;  ///< a factor of the sums for each output channel
     bool bias = true, silu = false, source = false, relu = false;
     float beta = 1;
-    bool output = true;       ///< the values themselves are stored
-    bool output_f32 = false;  ///< as float32; without norm and source
-    bool norm = false;        ///< RMS norm over the c_out channels of each pixel, of the rounded values, stored
-    bool norm_silu = true;    ///< SiLU of the norm
+    float negative_slope = 0;  ///< of the ReLU
+    bool output = true;        ///< the values themselves are stored
+    bool output_f32 = false;   ///< as float32; without norm and source
+    bool norm = false;         ///< RMS norm over the c_out channels of each pixel, of the rounded values, stored
+    bool norm_silu = true;     ///< SiLU of the norm
 
     int64_t h_out() const;
     int64_t w_out() const;

@@ -48,6 +48,7 @@ struct FourWaveConvParams {
     FastDivisor by_w_out, by_c_in, by_s;
     uint32_t flags;  ///< EpilogueFlags
     float beta;
+    float negative_slope;  ///< of kConvRelu
     float sqrt_c_out;
 };
 static_assert(std::is_trivially_copyable_v<FourWaveConvParams> && sizeof(FourWaveConvParams) <= 2048);

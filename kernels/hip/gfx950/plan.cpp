@@ -109,7 +109,8 @@ JoinSumsProblem join_problem(const ConvProblem& p, uint32_t parts, size_t frames
             .silu = p.activation == conv::Activation::Silu,
             .source = p.residual,
             .beta = p.beta,
-            .relu = p.activation == conv::Activation::Relu};
+            .relu = p.activation == conv::Activation::Relu,
+            .negative_slope = p.negative_slope};
 }
 
 /// Frame `frame` of part `part` of the sums is part * frames + frame frames into the workspace.
@@ -248,6 +249,7 @@ FourWaveConvProblem four_wave_problem(const ConvProblem& p) {
             .source = p.residual,
             .relu = p.activation == conv::Activation::Relu,
             .beta = p.beta,
+            .negative_slope = p.negative_slope,
             .output_f32 = p.output_dtype == Element::F32};
 }
 

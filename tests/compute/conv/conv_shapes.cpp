@@ -56,6 +56,7 @@ ConvProblem roll_problem(Dice& dice) {
     p.beta = dice.one_of({1.0F, 1.0F, 0.5F, -0.75F, 0.0F});
     p.activation =
         dice.one_of({Activation::None, Activation::None, Activation::Silu, Activation::Silu, Activation::Relu});
+    if (p.activation == Activation::Relu && p.bias) p.negative_slope = 0.2F;
     p.norm = dice.one_of({Norm::None, Norm::None, Norm::Beside, Norm::Instead});
     p.norm_activation = dice.chance(70) ? Activation::Silu : Activation::None;
     return p;

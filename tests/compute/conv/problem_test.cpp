@@ -46,6 +46,10 @@ TEST(ConvProblemTest, ReadsAsOneLine) {
     p.norm = Norm::Beside;
     EXPECT_EQ(p.to_string(),
               "1x6x36x64x128 bf16 * 64x3x3x3 pad 0,0,1,1,1,1 + bias, norm, silu beside -> 1x4x36x64x64 bf16");
+    p.norm = Norm::None;
+    p.activation = Activation::Relu;
+    p.negative_slope = 0.25F;
+    EXPECT_EQ(p.to_string(), "1x6x36x64x128 bf16 * 64x3x3x3 pad 0,0,1,1,1,1 + bias, relu 0.25 -> 1x4x36x64x64 bf16");
 }
 
 struct Mistake {
@@ -62,6 +66,8 @@ const Mistake kMistakes[] = {
      [](ConvProblem& p) { p.filter.q = std::int64_t{1} << 32; }},
     {"convolution: pad.front is -1, wanted 0 to 2^31 - 1", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.pad.front = -1; }},
+    {"convolution: negative_slope is -0.5, wanted 0 to 1", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.negative_slope = -0.5F; }},
     {"convolution: 3 groups divide neither or only one of c_in 128 and k 64", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.groups = 3; }},
     {"convolution: dtype is F64, wanted F32, BF16, F16 or F8_E4M3", ErrorCode::InvalidArgument,

@@ -32,18 +32,8 @@ TEST(Taehv, MembersOfAsManyChannelsAreToldApartByTheNamesOfTheirFiles) {
     EXPECT_EQ(opened("taew2.1", 2, "TAEHV.safetensors").family().name, "taehv");
     EXPECT_EQ(opened("taew2.1", 2, "lighttaew2_1.safetensors").family().name, "lighttaew2.1");
     EXPECT_EQ(opened("taew2.2", 2, "lighttaew2_2.safetensors").family().name, "lighttaew2.2");
-}
-
-TEST(Taehv, LightTaeForHunyuanVideo15IsRefusedByItsName) {
-    const test::TemporaryFolder folder;
-    const std::string path = (folder.path() / "lighttaehy1_5.safetensors").string();
-    test::CheckpointFile::synthetic(2, tensor::DType::BF16, "taehv1.5").write(path);
-    const auto checkpoint = vae::Checkpoint::open(path);
-    ASSERT_FALSE(checkpoint);
-    EXPECT_EQ(checkpoint.error().message,
-              path +
-                  ": this is LightTAE for HunyuanVideo 1.5, whose activations are leaky; `kinetograph families` lists "
-                  "what can be decoded");
+    EXPECT_EQ(opened("taehv1.5", 2, "taehv1_5.safetensors").family().name, "taehv1.5");
+    EXPECT_EQ(opened("taehv1.5", 2, "lighttaehy1_5.safetensors").family().name, "lighttaehy1.5");
 }
 
 TEST(Taehv, LightTaeTakesTheLatentsOfTheLargeDecoderAndTaewThoseOfTheDiffusionModel) {
@@ -51,6 +41,26 @@ TEST(Taehv, LightTaeTakesTheLatentsOfTheLargeDecoderAndTaewThoseOfTheDiffusionMo
     EXPECT_EQ(opened("taew2.1", 64, "taew2_1.safetensors").latents_std(), std::vector<float>(16, 1.0F));
     EXPECT_EQ(find("lighttaew2.2")->statistics.mean, find("wan2.2")->statistics.mean);
     EXPECT_EQ(find("lighttaew2.2")->statistics.std, find("wan2.2")->statistics.std);
+    const auto hunyuan = opened("taehv1.5", 64, "lighttae_hy1_5.safetensors");
+    EXPECT_EQ(hunyuan.latents_mean(), std::vector<float>(32, 0.0F));
+    EXPECT_EQ(hunyuan.latents_std(), std::vector<float>(32, 1 / 1.03682F));
+}
+
+TEST(Taehv, OnlyLightTaeForHunyuanVideo15HasLeakyActivationsAndMakesPicturesFromMinusOneToOne) {
+    for (const Family& family : all()) {
+        if (!family.is_small) continue;
+        const bool leaky = family.name == "lighttaehy1.5";
+        const nn::Network network = family.decoder(family.published);
+        for (const nn::Node& node : network.nodes()) {
+            if (const auto* activate = std::get_if<nn::primitive::Activate>(&node.primitive)) {
+                EXPECT_EQ(activate->negative_slope, leaky ? 0.2F : 0.0F) << family.name;
+            }
+            const auto* conv = std::get_if<nn::primitive::Conv>(&node.primitive);
+            if (conv == nullptr || conv->key != "decoder.22") continue;
+            EXPECT_EQ(conv->scale, leaky ? 1 : 2) << family.name;
+            EXPECT_EQ(conv->shift, leaky ? 0 : -1) << family.name;
+        }
+    }
 }
 
 /// The convolutions of a step by the ends of their names, and what they take along.

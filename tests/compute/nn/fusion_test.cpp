@@ -29,6 +29,7 @@ std::string in_words(const Pass& pass) {
     if (conv.upsample) text = "2x " + text;
     if (conv.shuffle > 1) text += fmt::format("/{}", conv.shuffle);
     if (conv.activation != conv::Activation::None) text += fmt::format("+{}", conv::to_string(conv.activation));
+    if (conv.negative_slope != 0) text += fmt::format("({})", conv.negative_slope);
     if (conv.residual) text += fmt::format(" +{}", *conv.residual);
     if (conv.norm) text += (conv.stored == conv::Norm::Beside ? " & " : " > ") + norm_of(*conv.norm);
     return text;
@@ -128,10 +129,12 @@ TEST(Fusion, RefusesRepeatedFramesThatNothingMakesLarger) {
 TEST(Fusion, TakesAReluAfterTheSumAndAnyActivationAfterAShuffle) {
     Network network(8);
     Value x = network.append(network.append(Network::input(), pointwise("a")), Activate{conv::Activation::Relu});
-    x = network.append(network.add(network.append(x, pointwise("b")), x), Activate{conv::Activation::Relu});
+    x = network.append(network.add(network.append(x, pointwise("b")), x), Activate{conv::Activation::Relu, 0.25F});
     x = network.append(network.append(x, Conv{.key = "c", .c_in = 8, .filter = {16, 1, 1, 1}}), TimeShuffle{2});
-    network.append(x, Activate{conv::Activation::Relu});
-    EXPECT_EQ(passes_of(network), "a+relu | b+relu +2 | c/2+relu");
+    network.append(x, Activate{conv::Activation::Relu, 0.5F});
+    EXPECT_EQ(passes_of(network), "a+relu | b+relu(0.25) +2 | c/2+relu(0.5)");
+    const auto passes = fuse(network, {}).value();
+    EXPECT_EQ(conv_problem(std::get<ConvPass>(passes[1]), {1, 1, 1, 8}, tensor::DType::F32).negative_slope, 0.25F);
 }
 
 TEST(Fusion, LeavesTheSoftLimitToWhatStoresTheInputAndDropsFramesWithoutAPass) {

@@ -101,7 +101,7 @@ KG_DEVICE void join_sums(const JoinSumsParams& params) {
             Lanes<float> value = values[i][e] * scales[e] + bias[e];
             if (params.silu != 0) value = amd::silu(value);
             value = amd::fma(source[4 * i + e], Lanes<float>(params.beta), value);
-            results[4 * i + e] = params.relu != 0 ? amd::at_least(value, 0.0f) : value;
+            results[4 * i + e] = params.relu != 0 ? amd::leaky_relu(value, params.negative_slope) : value;
         }
     }
     const amd::Buffer to = amd::make_buffer(params.frames.output[frame], params.elements * element_bytes(kElement));

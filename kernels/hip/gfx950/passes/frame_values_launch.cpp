@@ -74,7 +74,8 @@ JoinSumsParams make_params(const JoinSumsProblem& problem, const FrameTable& fra
                           .silu = problem.silu ? 1U : 0U,
                           .adds = problem.source ? 1U : 0U,
                           .relu = problem.relu ? 1U : 0U,
-                          .beta = problem.beta};
+                          .beta = problem.beta,
+                          .negative_slope = problem.negative_slope};
     std::copy_n(source.begin(), std::min<size_t>(source.size(), kMostFrames), std::begin(params.source));
     return params;
 }

@@ -40,6 +40,7 @@ struct JoinSumsProblem {
     bool silu = false, source = false;
     float beta = 1;
     bool relu = false;
+    float negative_slope = 0;  ///< of the ReLU
 };
 Refusal refusal(const JoinSumsProblem& problem);
 LaunchShape launch_shape(const JoinSumsProblem& problem);

@@ -34,6 +34,7 @@ struct JoinSumsParams {
     uint32_t elements, channels;  ///< of a frame, of a pixel
     uint32_t silu, adds, relu;    ///< 1: SiLU; 1: there is a source; 1: ReLU
     float beta;
+    float negative_slope;  ///< of the ReLU
 };
 
 /// Frames limited to [-limit, limit] and converted, rounded once; NaN stays NaN.

@@ -52,6 +52,7 @@ ConvProblem ConvCase::problem() const {
     p.activation = epilogue.silu   ? conv::Activation::Silu
                    : epilogue.relu ? conv::Activation::Relu
                                    : conv::Activation::None;
+    p.negative_slope = epilogue.negative_slope;
     p.norm = epilogue.norm;
     p.norm_activation = epilogue.norm_silu ? conv::Activation::Silu : conv::Activation::None;
     p.output_dtype = epilogue.float32 ? Element::F32 : p.dtype;
@@ -242,7 +243,7 @@ void ConvNumbers::finish() {
         const double before = value;
         if (conv_.epilogue.silu) value = silu(value);
         if (conv_.residual) value += double{conv_.epilogue.beta} * load_value(value_, residual.frame(frame), element);
-        if (conv_.epilogue.relu) value = std::max(value, 0.0);
+        if (conv_.epilogue.relu && value < 0) value *= conv_.epilogue.negative_slope;
         expected_[i] = value;
         // 1.1: the largest slope of SiLU.
         allowed_[i] = half_step(value_) * std::abs(value) * 1.001 +

@@ -24,8 +24,9 @@ struct Epilogue {
     float beta = 1;
     Norm norm = Norm::None;
     bool norm_silu = true;
-    bool float32 = false;  ///< the output; otherwise of the problem's element
-    bool relu = false;     ///< without silu
+    bool float32 = false;      ///< the output; otherwise of the problem's element
+    bool relu = false;         ///< without silu
+    float negative_slope = 0;  ///< of the ReLU
 };
 
 struct ConvCase {

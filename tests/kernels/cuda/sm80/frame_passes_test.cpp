@@ -181,8 +181,9 @@ TEST(SlicePasses, SumInFloat32AndRoundOnce) {
                   "");
     }
     for (const bool plain : {false, true}) {
-        FinishSlicesParams params{table_of(sums, output), {},  plain ? nullptr : bias.data(), kElements, 24,
-                                  plain ? 0u : 1u,        0.5f};
+        FinishSlicesParams params{
+            table_of(sums, output), {},  plain ? nullptr : bias.data(), kElements, 24, plain ? 0u : 1u, 0.5f,
+            plain ? 1u : 0u,        0.2f};
         for (size_t frame = 0; frame < 2 && !plain; ++frame) params.residual[frame] = residual.frame(frame);
         ASSERT_EQ(run_pass(
                       launch, [&] { FinishSlicesKernel<Element::BF16>::run(params); }, 1),
@@ -196,6 +197,8 @@ TEST(SlicePasses, SumInFloat32AndRoundOnce) {
             if (!plain) {
                 expected += double{bias[element % 24]};
                 expected = expected / (1 + std::exp(-expected)) + 0.5 * at(residual);
+            } else if (expected < 0) {
+                expected *= double{params.negative_slope};
             }
             ASSERT_NEAR(at(output), expected, allowed_error(Element::BF16, expected)) << i;
         }

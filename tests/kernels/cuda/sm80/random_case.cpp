@@ -60,6 +60,7 @@ ConvCase random_case(uint32_t seed, const RandomRange& range) {
     conv.residual = draw.chance(3);
     conv.epilogue.silu = draw.chance(3);
     conv.epilogue.relu = !conv.epilogue.silu && draw.chance(3);
+    conv.epilogue.negative_slope = conv.bias ? 0.2f : 0.0f;
     conv.epilogue.beta = draw.chance(2) ? 1.0f : 2.0f;
     if (draw.chance(3)) conv.epilogue.norm = draw.chance(2) ? Norm::Beside : Norm::Instead;
     conv.epilogue.norm_silu = draw.chance(2);

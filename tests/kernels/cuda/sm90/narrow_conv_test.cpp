@@ -39,6 +39,7 @@ TEST_P(RandomNarrowConv, AgreesWithFp64) {
         conv.shape.pad.back = conv.shape.filter.q > 1 ? pick({0, 1}) : 0;
         conv.epilogue.silu = pick({0, 1}) != 0;
         conv.epilogue.relu = !conv.epilogue.silu && pick({0, 1}) != 0;
+        conv.epilogue.negative_slope = conv.bias ? 0.2F : 0.0F;
         conv.epilogue.float32 = pick({0, 1}) != 0;
         conv.seed = seed;
         EXPECT_EQ(narrow_disagreement(conv), "") << "problem " << seed << ": " << conv.problem().to_string();

@@ -240,7 +240,7 @@ std::vector<double> ConvRun::value_row(int64_t frame, int64_t y, int64_t x) cons
         if (p.source) {
             sums[k] += p.beta * decode_output(p.element, source_[frame][(y * p.w_out() + x) * p.c_out + k]);
         }
-        if (p.relu) sums[k] = std::max(sums[k], 0.0);
+        if (p.relu && sums[k] < 0) sums[k] *= p.negative_slope;
     }
     return sums;
 }

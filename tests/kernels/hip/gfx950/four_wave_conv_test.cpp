@@ -250,6 +250,7 @@ TEST(FourWaveConv, EveryFormOfTheEpilogueAgrees) {
                 problem.silu = (form & 2) != 0;
                 problem.source = (form & 4) != 0;
                 problem.relu = form >= 4 && !problem.silu;
+                problem.negative_slope = problem.bias ? 0.2f : 0.0f;
                 problem.beta = 0.75f;
                 expect_agrees({.problem = problem}, 1);
                 if (HasFatalFailure()) return;

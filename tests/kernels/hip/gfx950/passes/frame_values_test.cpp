@@ -90,8 +90,8 @@ TEST(JoinSumsGfx950, AddsThePartsAndFinishesTheOutput) {
             TestFrames sums(Element::F32, 1, elements * 2 * form.parts), source(storage, 2, elements), output = source;
             TestFrames bias(Element::F32, 1, channels), scales = bias;
             sums.fill(1), source.fill(2), bias.fill(3), scales.fill(4);
-            const JoinSumsProblem problem{2,         form.pixels, form.channels, storage,   form.parts,
-                                          form.silu, form.source, 0.5f,          !form.silu};
+            const JoinSumsProblem problem{2,         form.pixels, form.channels, storage,    form.parts,
+                                          form.silu, form.source, 0.5f,          !form.silu, form.bias ? 0.2f : 0.0f};
             ASSERT_EQ(refusal(problem).value_or(""), "");
             const auto values = [](const TestFrames& frames) {
                 return reinterpret_cast<const float*>(frames.frame(0));
@@ -116,7 +116,7 @@ TEST(JoinSumsGfx950, AddsThePartsAndFinishesTheOutput) {
                             if (form.bias) value += bias.get(0, e % channels);
                             if (form.silu) value /= 1 + std::exp(-value);
                             if (form.source) value += 0.5 * source.get(f, e);
-                            if (!form.silu) value = std::max(value, 0.0);
+                            if (!form.silu && value < 0) value *= problem.negative_slope;
                             ASSERT_NEAR(output.get(f, e), value, tolerance(storage, value) + (size + 4) * 0x1p-21);
                         }
                     }
