@@ -2,7 +2,7 @@
 #include <kinetograph/engine/ui/compact_hud.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 
-#include <imgui.h>
+#include <imgui_internal.h>
 
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
@@ -10,7 +10,43 @@
 namespace kinetograph::ui {
 namespace {
 
-/// A context of 1920x1080 pixels, and a profile of so many passes, ten steps a second.
+/// As many passes as a plan knows of: every sixteenth hands its result to the display's lane, which waits for it; a
+/// pass needs the one before and the one of sixteen passes ago, whose results share an arena.
+profile::PlanFacts plan_of(std::int64_t passes, profile::NameTable& names) {
+    constexpr std::uint32_t kEach = 16;
+    const profile::NameId accelerator = names.intern("accelerator"), graphics = names.intern("graphics");
+    profile::PlanFacts plan;
+    plan.arenas = {{"accelerator", kEach << 20U}};
+    for (std::uint32_t i = 0; i < passes; ++i) {
+        const bool is_shown = i % kEach == kEach - 1;
+        const std::uint32_t batch = i / kEach * 2 + (is_shown ? 1 : 0);
+        plan.passes.push_back({.name = names.intern(fmt::format("decoder.pass.{}", i)),
+                               .track = is_shown ? graphics : accelerator,
+                               .batch = batch,
+                               .operations = 1e9,
+                               .bytes = 1U << 20U,
+                               .barriers = 1,
+                               .kernel = "direct-cpu",
+                               .reason = "first of the open"});
+        if (batch == plan.batches.size()) plan.batches.push_back({.track = plan.passes.back().track, .first_pass = i});
+        plan.batches[batch].last_pass = i;
+        if (is_shown) plan.batches[batch].waits = {{.batch = batch - 1, .hand_over = std::chrono::microseconds(50)}};
+        plan.resources.push_back({.name = fmt::format("decoder.pass.{}.out", i),
+                                  .domain = "accelerator",
+                                  .bytes = 1U << 20U,
+                                  .offset = std::uint64_t{i % kEach} << 20U,
+                                  .first_pass = i,
+                                  .last_pass = std::min(i + kEach - 1, static_cast<std::uint32_t>(passes) - 1)});
+        if (i > 0) plan.dependencies.push_back({i - 1, i, i - 1});
+        if (i >= kEach) plan.dependencies.push_back({i - kEach, i, i - kEach});
+    }
+    plan.transient_bytes = static_cast<std::uint64_t>(passes) << 20U;
+    plan.batches_told = static_cast<std::uint32_t>(plan.batches.size());
+    return plan;
+}
+
+/// A context of 1920x1080 pixels, and a profile of so many passes in one plan, ten steps a second, every eighth of
+/// which takes three times as long.
 class Stage {
   public:
     explicit Stage(std::int64_t passes) : passes_(passes) {
@@ -22,24 +58,32 @@ class Stage {
         unsigned char* pixels = nullptr;
         int width = 0, height = 0;
         io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
-        const profile::NameId track = recorder_.names().intern("accelerator");
-        for (std::int64_t i = 0; i < passes; ++i)
-            spans_.push_back({.name = recorder_.names().intern(fmt::format("decoder.pass.{}", i)), .track = track});
-        for (int step = 0; step < 12; ++step) record();
+        profile::PlanFacts plan = plan_of(passes, recorder_.names());
+        for (const profile::PassFacts& pass : plan.passes) spans_.push_back({.name = pass.name, .track = pass.track});
+        plan_ = recorder_.plans().add(std::move(plan));
+        for (int step = 0; step < 18; ++step) {
+            record();
+            profile_.update(now_);
+        }
     }
     ~Stage() { ImGui::DestroyContext(context_); }
     Stage(const Stage&) = delete;
     Stage& operator=(const Stage&) = delete;
 
     void record() {
-        const Nanoseconds length = std::chrono::milliseconds(95) / passes_;
+        ++execution_;
+        const Nanoseconds length = Nanoseconds(std::chrono::milliseconds(execution_ % 8 == 0 ? 95 : 32)) / passes_;
         for (std::int64_t i = 0; i < passes_; ++i) {
             profile::SpanRecord& span = spans_[static_cast<std::size_t>(i)];
             span.begin = now_ + length * i;
             span.end = span.begin + length;
+            span.plan = plan_;
+            span.execution = execution_;
             recorder_.add(span);
         }
         now_ += std::chrono::milliseconds(100);
+        profile_.add_frame(
+            {.index = execution_, .shown = now_, .decode = length * passes_, .late = execution_ % 8 == 0});
     }
     template <class Draw>
     void picture(const Draw& draw) {
@@ -56,17 +100,57 @@ class Stage {
     profile::Recorder recorder_;
     profile::Profile profile_{recorder_};
     std::vector<profile::SpanRecord> spans_;
+    profile::PlanId plan_ = profile::kNoPlan;
+    std::uint64_t execution_ = 0;
     Nanoseconds now_{};
 };
 
-/// Passes, timeline, pacing and memory, sixty pictures a second.
+void click(Stage& stage, PanelHost& host, ImVec2 at) {
+    const auto draw = [&](profile::Profile& profile, Nanoseconds now) { host.draw(profile, now); };
+    ImGui::GetIO().MousePos = at;
+    stage.picture(draw);
+    for (const bool down : {true, false}) {
+        ImGui::GetIO().MouseDown[0] = down;
+        stage.picture(draw);
+    }
+    ImGui::GetIO().MousePos = {-1, -1};
+}
+
+/// All six panels over the whole picture, sixty pictures a second, a pass selected; the graph with its list, and the
+/// passes until now, capture A, compared with those since.
+void open_all(Stage& stage, PanelHost& host) {
+    for (const std::string_view name : host.names()) host.show(name, true);
+    host.arrange(0, 0, 1920, 1080);
+    stage.picture([&](profile::Profile& profile, Nanoseconds now) {
+        host.draw(profile, now);
+        const profile::PassProfile& pass = profile.passes()[profile.passes().size() / 2];
+        host.selection().select(pass.name, pass.track, pass.plan);
+    });
+    const ImRect graph = ImGui::FindWindowByName("Graph")->Rect(), spikes = ImGui::FindWindowByName("Spikes")->Rect();
+    click(stage, host, {spikes.Min.x + 30, spikes.Min.y + 58});                                     // Keep A
+    click(stage, host, {graph.Min.x + 8 + 0.6F * (graph.GetWidth() - 16) + 53, graph.Min.y + 36});  // list
+}
+
 void draw_panels(benchmark::State& state) {
     Stage stage(state.range(0));
     PanelHost host = PanelHost::with_all_panels();
-    host.arrange(0, 0, 1920, 1080);
+    open_all(stage, host);
     for (auto _ : state) stage.picture([&](profile::Profile& profile, Nanoseconds now) { host.draw(profile, now); });
 }
 BENCHMARK(draw_panels)->Arg(100)->Arg(1000);
+
+/// The same with a kept step in the timeline and its passes in a table.
+void draw_a_kept_step(benchmark::State& state) {
+    Stage stage(state.range(0));
+    PanelHost host = PanelHost::with_all_panels();
+    open_all(stage, host);
+    stage.picture([&](profile::Profile& profile, Nanoseconds now) {
+        host.selection().spike = std::make_shared<const profile::Spike>(profile.spikes().front());
+        host.draw(profile, now);
+    });
+    for (auto _ : state) stage.picture([&](profile::Profile& profile, Nanoseconds now) { host.draw(profile, now); });
+}
+BENCHMARK(draw_a_kept_step)->Arg(1000);
 
 void draw_compact(benchmark::State& state) {
     Stage stage(state.range(0));

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench/results"
-DOCUMENTS = (ROOT / "docs/performance.md", ROOT / "docs/python.md", ROOT / "README.md")
+DOCUMENTS = (ROOT / "docs/performance.md", ROOT / "docs/profiling.md", ROOT / "docs/python.md", ROOT / "README.md")
 
 
 def load(name):
@@ -300,6 +300,26 @@ def cpu(_):
          f"`{graph['command'].split(' --')[0]}`, {graph['commit'][:7]}"]])
 
 
+def profiler(which):
+    name = f"profiler_{which}.json"
+    record = load(name)
+    if record is None:
+        return missing(name)
+    if which == "cpu":
+        us = {key: result["cpu_us_median"] for key, result in record["results"].items()}
+        return markdown(["record a span, names known as numbers", "by its names", "take over a step of 1,000 passes",
+                         "draw all panels of 1,000 passes", "with a kept step"],
+                        [[f"{us['record_span/threads:1'] * 1e3:.0f} ns", f"{us['record_span_by_name/threads:1'] * 1e3:.0f} ns",
+                          *(f"{us[key]:.0f} us" for key in ("take_over_a_step/1000", "draw_panels/1000",
+                                                            "draw_a_kept_step/1000"))]])
+    watches = {each["profiler"]: each["overhead"] for each in record["watches"]}
+    return markdown(["more than without a recorder", "median", "least to most"],
+                    [[title, f"{100 * watches[key]['median']:.2f} %",
+                      f"{100 * watches[key]['min']:.1f} to {100 * watches[key]['max']:.1f}"]
+                     for title, key in (("decoder alone", "decoder only"), ("panels hidden", "hidden"),
+                                        ("panels shown", "shown"))])
+
+
 def soak(which):
     name = f"{which}_h200.json"
     record = load(name)
@@ -345,7 +365,8 @@ def python(_):
 TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums,
           "pictures": pictures,
           "alone": alone, "families": families, "beside": beside,
-          "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "python": python}
+          "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "profiler": profiler,
+          "python": python}
 
 
 def filled(text):

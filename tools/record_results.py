@@ -162,8 +162,9 @@ def graph(options):
 
 
 def profiler(options):
-    return {"what": "recording a span; taking over a step of so many passes; drawing the panels, and the compact HUD, of "
-                    "so many passes, sixty pictures a second with ten steps",
+    return {"what": "recording a span; taking over a step of so many passes; drawing all six panels of so many passes with "
+                    "two captures compared, the same with a kept step, and the compact HUD, sixty pictures a second with "
+                    "ten steps",
             **benchmarks(options), "limits": {"record_span_us": 0.1, "draw_panels_us": 500}}
 
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <unordered_map>
+#include <utility>
 
 namespace kinetograph::profile {
 namespace {
@@ -19,11 +21,28 @@ double chance_of(const PassSummary& before, const PassSummary& after, double cha
     return std::erfc(std::abs(change) / error / std::numbers::sqrt2);
 }
 
-const PassSummary* find(const Capture& capture, const PassSummary& pass) {
-    const auto found = std::ranges::find_if(
-        capture.passes, [&](const PassSummary& other) { return other.name == pass.name && other.track == pass.track; });
-    return found == capture.passes.end() ? nullptr : &*found;
-}
+/// A capture's passes by name and track: captures of thousands of passes are compared several times a second.
+class Index {
+  public:
+    explicit Index(const Capture& capture) {
+        for (const PassSummary& pass : capture.passes) passes_.emplace(Key{pass.name, pass.track}, &pass);
+    }
+    /// Null: it is not there.
+    const PassSummary* find(const PassSummary& pass) const {
+        const auto found = passes_.find({pass.name, pass.track});
+        return found == passes_.end() ? nullptr : found->second;
+    }
+
+  private:
+    using Key = std::pair<std::string_view, std::string_view>;
+    struct Hash {
+        std::size_t operator()(const Key& key) const {
+            const std::hash<std::string_view> hash;
+            return hash(key.first) * 31 + hash(key.second);
+        }
+    };
+    std::unordered_map<Key, const PassSummary*, Hash> passes_;
+};
 
 /// What `later` has over `earlier`. Sums of squares around two means differ by the means' distance.
 PassSummary between(const PassSummary& earlier, const PassSummary& later) {
@@ -58,8 +77,9 @@ PassChange change_of(const PassSummary* before, const PassSummary* after) {
 
 Capture since(const Capture& earlier, const Capture& later) {
     Capture result{later.label, {}};
+    const Index index(earlier);
     for (const PassSummary& pass : later.passes) {
-        const PassSummary* before = find(earlier, pass);
+        const PassSummary* before = index.find(pass);
         if (before == nullptr)
             result.passes.push_back(pass);
         else if (pass.calls > before->calls)
@@ -70,9 +90,10 @@ Capture since(const Capture& earlier, const Capture& later) {
 
 std::vector<PassChange> compare(const Capture& before, const Capture& after) {
     std::vector<PassChange> changes;
-    for (const PassSummary& pass : before.passes) changes.push_back(change_of(&pass, find(after, pass)));
+    const Index of_before(before), of_after(after);
+    for (const PassSummary& pass : before.passes) changes.push_back(change_of(&pass, of_after.find(pass)));
     for (const PassSummary& pass : after.passes)
-        if (find(before, pass) == nullptr) changes.push_back(change_of(nullptr, &pass));
+        if (of_before.find(pass) == nullptr) changes.push_back(change_of(nullptr, &pass));
     std::ranges::stable_sort(changes, std::greater{},
                              [](const PassChange& each) { return std::abs(each.change.count()); });
     return changes;

@@ -196,8 +196,8 @@ class GraphPanel final : public Panel {
 
     void draw_edges(const PanelContext& context, ImDrawList& list, const PlanFacts& plan) {
         const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
-        const int pieces = kRow * zoom_ < kRoundBox ? 4 : 0;  // 0: as many as it takes
-        for (const bool of_selected : {false, true})          // over the others
+        const bool is_small = kRow * zoom_ < kRoundBox;
+        for (const bool of_selected : {false, true})  // over the others
             for (const profile::Dependency& each : plan.dependencies) {
                 const bool is_near = selected != profile::kNone && (each.from == selected || each.to == selected);
                 if (is_near != of_selected) continue;
@@ -207,12 +207,25 @@ class GraphPanel final : public Panel {
                 const ImU32 color = is_near   ? (each.to == selected ? theme::kGood : theme::kAccent)
                                     : crosses ? theme::kMuted
                                               : theme::kLine;
-                list.AddBezierCubic(curve.a, curve.control_a, curve.control_b, curve.b, color, is_near ? 2.0F : 1.0F,
-                                    pieces);
+                if (is_small && !is_near)
+                    draw_straight(list, curve, color);
+                else
+                    list.AddBezierCubic(curve.a, curve.control_a, curve.control_b, curve.b, color,
+                                        is_near ? 2.0F : 1.0F);
                 if (is_hovered_ && curve.is_near(ImGui::GetIO().MousePos)) tip_ = explain(context, plan, each);
             }
         for (const profile::BatchFacts& batch : plan.batches)
             for (const profile::BatchFacts::Wait& wait : batch.waits) draw_wait(context, list, plan, batch, wait);
+    }
+
+    /// What is left of a curve of a few pixels. Upright ones, which are most, take half the vertices.
+    static void draw_straight(ImDrawList& list, const Curve& curve, ImU32 color) {
+        const ImVec2 a{(curve.a.x + curve.control_a.x) / 2, curve.a.y},
+            b{(curve.b.x + curve.control_b.x) / 2, curve.b.y};
+        if (a.x == b.x)
+            list.AddRectFilled(a, {b.x + 1, b.y}, color);
+        else
+            list.AddLine(a, b, color);
     }
 
     static std::string explain(const PanelContext& context, const PlanFacts& plan, const profile::Dependency& each) {

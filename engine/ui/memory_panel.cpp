@@ -19,8 +19,15 @@ using profile::ResourceFacts;
 
 /// A colour of its own for every resource; neighbours differ.
 ImU32 color_of(std::size_t resource) {
-    return ImColor::HSV(static_cast<float>(resource % 13) / 13.0F, 0.45F,
-                        0.75F - 0.1F * static_cast<float>(resource % 3));
+    constexpr std::size_t kHues = 13, kValues = 3;
+    static const std::array<ImU32, kHues* kValues> kPalette = [] {
+        std::array<ImU32, kHues * kValues> colors{};
+        for (std::size_t i = 0; i < colors.size(); ++i)
+            colors[i] = ImColor::HSV(static_cast<float>(i % kHues) / static_cast<float>(kHues), 0.45F,
+                                     0.75F - 0.1F * static_cast<float>(i % kValues));
+        return colors;
+    }();
+    return kPalette[resource % kPalette.size()];
 }
 
 bool is_in(const ResourceFacts& resource, const profile::ArenaFacts& arena) {
@@ -82,7 +89,7 @@ class MemoryPanel final : public Panel {
   private:
     static constexpr float kRows = 8.0F;          // of the table, with its headers
     static constexpr float kLeastArena = 100.0F;  // pixels at scale 1
-    static constexpr float kOutlined = 3.0F;      // pixels of a block's shorter side
+    static constexpr float kParted = 3.0F;        // pixels of a block's shorter side
     static constexpr float kFaded = 0.25F;        // of a block that the filter leaves out
 
     /// In as many columns as there is room for: what the application tells (weights, heaps and their budgets), and what
@@ -148,8 +155,9 @@ class MemoryPanel final : public Panel {
             const ImVec2 high{at.x + pass * static_cast<float>(resource.last_pass + 1),
                               y_of(resource.offset + resource.bytes)};
             const bool is_kept = filter.passes(resource.name);
-            list.AddRectFilled(low, high, theme::faded(color_of(i), is_kept ? 1.0F : kFaded));
-            if (std::min(high.x - low.x, high.y - low.y) > kOutlined) list.AddRect(low, high, theme::kGroundSolid);
+            // A pixel of the ground at two sides parts it from its neighbours.
+            const float gap = std::min(high.x - low.x, high.y - low.y) > kParted ? 1.0F : 0.0F;
+            list.AddRectFilled(low, {high.x - gap, high.y - gap}, theme::faded(color_of(i), is_kept ? 1.0F : kFaded));
             if (is_kept) draw_name(list, resource.name, low, high);
             if (of_selected[i]) list.AddRect(low, high, theme::kSelected, 0.0F, 0, 2.0F);
             if (!is_hovered || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y) continue;

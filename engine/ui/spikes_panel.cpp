@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace kinetograph::ui {
@@ -245,29 +245,33 @@ class SpikesPanel final : public Panel {
         ImGui::TextDisabled("by chance in less than 1 of 100 cases");
     }
 
-    /// Captures name their passes by text: they may come from elsewhere.
-    static std::map<std::pair<std::string_view, std::string_view>, const profile::PassProfile*> passes_by_text(
-        const PanelContext& context) {
-        std::map<std::pair<std::string_view, std::string_view>, const profile::PassProfile*> passes;
+    /// The profile's pass of a row: captures name theirs by text, for they may come from elsewhere.
+    static void identify(const PanelContext& context, std::vector<ChangeRow>& rows,
+                         const std::vector<std::string_view>& tracks) {
+        std::unordered_multimap<std::string_view, const profile::PassProfile*> passes;
         for (const profile::PassProfile& pass : context.profile.passes())
-            passes[{context.text(pass.name), context.text(pass.track)}] = &pass;
-        return passes;
+            passes.emplace(context.text(pass.name), &pass);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const auto [first, last] = passes.equal_range(rows[i].name);
+            for (auto each = first; each != last; ++each) {
+                if (context.text(each->second->track) != tracks[i]) continue;
+                rows[i].pass = each->second->name;
+                rows[i].track = each->second->track;
+                rows[i].plan = each->second->plan;
+            }
+        }
     }
 
     void draw_changes(const PanelContext& context) {
         if (changes_.wants_rows(context, captures_)) {
             if (!after_) now_ = since(*before_, context.profile.capture("now"));
-            const auto passes = passes_by_text(context);
             std::vector<ChangeRow> rows;
+            std::vector<std::string_view> tracks;
             for (const PassChange& change : compare(*before_, after_ ? *after_ : now_)) {
                 const profile::PassSummary& either = change.before != nullptr ? *change.before : *change.after;
+                tracks.push_back(either.track);
                 ChangeRow row;
                 row.name = either.name;
-                if (const auto pass = passes.find({either.name, either.track}); pass != passes.end()) {
-                    row.pass = pass->second->name;
-                    row.track = pass->second->track;
-                    row.plan = pass->second->plan;
-                }
                 if (change.is_significant()) row.color = change.ratio > 1.0 ? theme::kBad : theme::kGood;
                 row.before = side_of(change.before);
                 row.after = side_of(change.after);
@@ -275,6 +279,7 @@ class SpikesPanel final : public Panel {
                 row.chance = change.chance;
                 rows.push_back(std::move(row));
             }
+            identify(context, rows, tracks);
             changes_.set_rows(std::move(rows));
         }
         constexpr std::size_t kLeastRows = 4;
@@ -298,7 +303,7 @@ class SpikesPanel final : public Panel {
 
     Table<StepRow> steps_{"spikes", kStepColumns, {.sorting = {4}, .is_filtered = false, .has_chip = false}};
     Table<PassRow> passes_{"spike", kPassColumns, {.sorting = {3}}};
-    Table<ChangeRow> changes_{"changes", kChangeColumns, {.sorting = {3}}};
+    Table<ChangeRow> changes_{"changes", kChangeColumns, {.sorting = {3}, .refresh = std::chrono::seconds(1)}};
     std::vector<profile::IdleGap> gaps_;  // of the chosen step
     std::uint64_t captures_ = 0;          // kept by the user so far
     std::optional<Capture> before_, after_;

@@ -55,6 +55,7 @@ struct TableLook {
     bool is_wide = false;     ///< columns as wide as their texts, beyond which the table scrolls sideways
     bool is_filtered = true;  ///< by the common filter
     bool has_chip = true;     ///< the colour of the track before the name
+    Nanoseconds refresh = std::chrono::milliseconds(250);  ///< of the rows; faster is unreadable
 };
 
 /// The parts that do not depend on the rows' type.
@@ -93,7 +94,8 @@ class Table {
     /// Whether to make the rows again: a few times a second, and whenever they are made of something of another
     /// `version`; but not under a click.
     bool wants_rows(const PanelContext& context, std::uint64_t version) {
-        if (has_rows_ && (table::is_held() || (version == version_ && context.now - made_ < kRefresh))) return false;
+        if (has_rows_ && (table::is_held() || (version == version_ && context.now - made_ < look_.refresh)))
+            return false;
         made_ = context.now;
         version_ = version;
         return has_rows_ = true;
@@ -144,8 +146,6 @@ class Table {
     }
 
   private:
-    static constexpr Nanoseconds kRefresh = std::chrono::milliseconds(250);  // faster is unreadable
-
     int find(const Selection& selection) const {
         const auto found = std::ranges::find_if(
             order_, [&](std::uint32_t row) { return selection.is(rows_[row].pass, rows_[row].track); });

@@ -25,7 +25,7 @@ using Track = profile::Profile::Track;
 /// Of one complete step, worked out once.
 struct StepMarks {
     std::vector<profile::HandOver> waits;
-    std::vector<std::uint32_t> critical;
+    std::vector<std::uint32_t> critical, span_of_pass;
     std::vector<profile::IdleGap> gaps;
 };
 
@@ -53,6 +53,7 @@ class TimelinePanel final : public Panel {
         is_hovered_ = ImGui::IsItemHovered();
         handle_input();
         if (watch_.has_changed(context.selection)) bring_into_view(context.selection);
+        pixels_per_nanosecond_ = area_.width / static_cast<double>(span_.count());
         ImDrawList& list = *ImGui::GetWindowDrawList();
         list.PushClipRect(at, {at.x + available.x, at.y + area_.height}, true);
         list.AddRectFilled(at, {at.x + available.x, at.y + area_.height}, theme::kGroundSolid);
@@ -226,8 +227,9 @@ class TimelinePanel final : public Panel {
     Nanoseconds begin() const { return end_ - span_; }
     float right() const { return area_.x + area_.width; }
     float x_of(Nanoseconds time) const {
-        const double along = static_cast<double>((time - begin()).count()) / static_cast<double>(span_.count());
-        return area_.x + area_.width * static_cast<float>(std::clamp(along, -1.0, 2.0));
+        const double along = static_cast<double>((time - begin()).count()) * pixels_per_nanosecond_;
+        const double width = area_.width;
+        return area_.x + static_cast<float>(std::clamp(along, -width, 2 * width));
     }
     /// Of a track's spans: the curves of a selected pass are above them, the critical path is below.
     float top_of(std::size_t track) const {
@@ -281,7 +283,7 @@ class TimelinePanel final : public Panel {
     const StepMarks& marks_of(const PanelContext& context, const Step& step, const profile::PlanFacts& plan) {
         const auto [marks, is_new] = marks_.try_emplace({step.plan, step.execution});
         if (is_new) {
-            marks->second = {hand_overs(step, plan), critical_path(step, plan),
+            marks->second = {hand_overs(step, plan), critical_path(step, plan), spans_of_passes(step, plan),
                              idle_gaps(step, plan, context.profile.recorder().names(), step.length() / 50)};
             if (marks_.size() > kMarkedSteps) forget_marks(marks->first);
         }
@@ -439,47 +441,50 @@ class TimelinePanel final : public Panel {
             if (is_hovered_ && distance_to_line(ImGui::GetIO().MousePos, a, b) <= kReach)
                 tip_ = explain(context, from, to, wait.took, shown.plan->hand_over_cost);
         }
-        draw_dependencies(context, list, step, *shown.plan);
+        draw_dependencies(context, list, shown);
     }
 
     /// Spans that touch have one line.
     void draw_critical_path(const PanelContext& context, ImDrawList& list, const ShownStep& shown) {
         const Step& step = *shown.step;
-        float left = 0, right = 0, y = -1;
+        float left = 0, right = 0, y = -1, row = -1;
+        profile::NameId track = 0;
         const auto draw_line = [&] {
             if (y >= 0) list.AddRectFilled({left, y - 1.5F}, {std::max(right, left + 1), y + 1.5F}, theme::kBad);
         };
         for (const std::uint32_t each : shown.marks->critical) {
             const SpanRecord& span = step.spans[each];
-            const float x0 = x_of(span.begin), x1 = x_of(span.end), at = bottom_of(row_of(span.track)) + 2;
-            if (is_pointed(x0, at - 3, std::max(x1, x0 + 1), at + 3))
+            if (span.end < begin() || span.begin > end_) continue;
+            if (std::exchange(track, span.track) != span.track) row = bottom_of(row_of(span.track)) + 2;
+            const float x0 = x_of(span.begin), x1 = x_of(span.end);
+            if (is_hovered_ && is_pointed(x0, row - 3, std::max(x1, x0 + 1), row + 3))
                 tip_ = fmt::format(
-                    "{} is on the critical path of step {}:\n{} of its {}; where it takes less, the step ends "
-                    "earlier",
+                    "{} is on the critical path of step {}:\n{} of its {}; where it takes less, the step ends earlier",
                     context.text(span.name), step.execution, human_time(span.length()), human_time(step.length()));
-            if (at == y && x0 >= left && x0 - right < 1.0F) {
+            if (row == y && x0 >= left && x0 - right < 1.0F) {
                 right = std::max(right, x1);
                 continue;
             }
             draw_line();
             left = x0;
             right = x1;
-            y = at;
+            y = row;
         }
         draw_line();
     }
 
     /// Of the selected pass: curves from what it needs, and to what needs it.
-    void draw_dependencies(const PanelContext& context, ImDrawList& list, const Step& step,
-                           const profile::PlanFacts& plan) {
-        const auto selected = std::ranges::find_if(
-            step.spans, [&](const SpanRecord& span) { return context.selection.is(span.name, span.track); });
-        if (selected == step.spans.end()) return;
-        const auto span_of = spans_of_passes(step, plan);
-        const auto index = static_cast<std::uint32_t>(selected - step.spans.begin());
+    void draw_dependencies(const PanelContext& context, ImDrawList& list, const ShownStep& shown) {
+        const Step& step = *shown.step;
+        const profile::PlanFacts& plan = *shown.plan;
+        const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
+        if (selected == profile::kNone) return;
+        const std::vector<std::uint32_t>& span_of = shown.marks->span_of_pass;
+        const std::uint32_t index = span_of[selected];
         for (const profile::Dependency& each : plan.dependencies) {
+            if (each.from != selected && each.to != selected) continue;
             const std::uint32_t from = span_of[each.from], to = span_of[each.to];
-            if (from == profile::kNone || to == profile::kNone || (from != index && to != index)) continue;
+            if (from == profile::kNone || to == profile::kNone) continue;
             const ImVec2 a = top_of(step.spans[from]), b = top_of(step.spans[to]);
             const float rise = row_ >= kRoomForArcs ? 14.0F : 4.0F;
             const Curve curve{a, {a.x, a.y - rise}, {b.x, b.y - rise}, b};
@@ -581,6 +586,7 @@ class TimelinePanel final : public Panel {
     std::vector<Track> spike_tracks_;
     std::optional<profile::IdleGap> gap_;  // under the pointer
     Area area_;
+    double pixels_per_nanosecond_ = 0;
     float lanes_ = 0, row_ = 20, foot_ = 0;  // where the lanes begin, their height, and where the steps begin
     const SpanRecord* pointed_at_ = nullptr;
     std::string tip_;  // of another thing under the pointer

@@ -64,6 +64,18 @@ class Tables(unittest.TestCase):
         self.assertIn("| interop and drawing | 25.00 % of the step, 20.00 to 30.00 in 4 rounds |",
                       performance_tables.interop_table("f", record))
 
+    def test_the_profilers_page_says_what_the_records_say(self):
+        text = (ROOT / "docs/profiling.md").read_text()
+        for table in ("<!-- profiler cpu -->", "<!-- profiler h200 -->"):
+            self.assertIn(table, text)
+        self.assertEqual(performance_tables.filled(text), text)
+        self.assertNotEqual(text.replace("| panels hidden | 0.13 % |", "| panels hidden | 0.23 % |"), text)
+
+    def test_drawing_the_panels_keeps_its_limit(self):
+        record = json.loads((ROOT / "bench/results/profiler_cpu.json").read_text())
+        for name in ("draw_panels/1000", "draw_a_kept_step/1000"):
+            self.assertLess(record["results"][name]["cpu_us_median"], record["limits"]["draw_panels_us"], name)
+
     def test_the_readme_says_what_the_records_say(self):
         text = (ROOT / "README.md").read_text()
         self.assertIn("<!-- cpu all -->", text)
