@@ -98,9 +98,9 @@ struct Bound {
     std::unique_ptr<accel::Stream> stream;
     std::unique_ptr<Convolution> convolution;
     std::unique_ptr<accel::Memory> workspace;
-    FrameBlock input, residual, output;
+    FrameBlock input, residual, output, normed;
 
-    /// The output is poisoned; the caller fills and uploads input and residual.
+    /// Output and normed output are poisoned; the caller fills and uploads input and residual.
     static Result<Bound> create(accel::Device& device, const ConvProblem& problem, const ConvParameters& parameters,
                                 const ConvOptions& options) {
         Bound bound;
@@ -120,10 +120,14 @@ struct Bound {
         for (const Wanted& wanted :
              {Wanted{bound.input, "input", problem.n * problem.d, problem.h * problem.w * problem.c_in, problem.dtype},
               Wanted{bound.residual, "residual", problem.residual ? output_frames : 0, outputs, problem.output_dtype},
-              Wanted{bound.output, "output", output_frames, outputs, problem.output_dtype}}) {
+              Wanted{bound.output, "output", problem.norm == Norm::Instead ? 0 : output_frames, outputs,
+                     problem.output_dtype},
+              Wanted{bound.normed, "normed", problem.norm == Norm::None ? 0 : output_frames, outputs,
+                     problem.output_dtype}}) {
             KG_TRY(wanted.block, allocate(device, wanted.name, wanted.count, wanted.elements, wanted.dtype));
         }
         KG_CHECK(bound.output.upload(*bound.stream));
+        KG_CHECK(bound.normed.upload(*bound.stream));
         return bound;
     }
 
@@ -134,38 +138,69 @@ struct Bound {
 
     Result<void> run() const {
         const auto inputs = input.readable(), residuals = residual.readable();
-        const auto outputs = output.writable();
-        KG_CHECK(convolution->enqueue(
-            *stream, "conv",
-            {.input = inputs, .output = outputs, .residual = residuals, .workspace = workspace->data()}));
+        const auto outputs = output.writable(), norms = normed.writable();
+        KG_CHECK(convolution->enqueue(*stream, "conv",
+                                      {.input = inputs,
+                                       .output = outputs,
+                                       .residual = residuals,
+                                       .workspace = workspace->data(),
+                                       .normed = norms}));
         return stream->synchronize();
+    }
+    Result<void> read_back() {
+        KG_CHECK(output.read_back(*stream));
+        return normed.read_back(*stream);
     }
 };
 
-void compare(const FrameBlock& output, const FrameBlock& reference, ConvRun& run) {
-    double error_squares = 0, reference_squares = 0;
-    for (std::int64_t f = 0; f < output.count; ++f) {
-        for (std::int64_t i = 0; i < output.elements; ++i) {
-            const double wanted = load_element(reference.host_frame(f), i, reference.dtype);
-            double error = std::abs(load_element(output.host_frame(f), i, output.dtype) - wanted);
-            if (!std::isfinite(error)) error = std::numeric_limits<double>::infinity();
-            error_squares += error * error;
-            reference_squares += wanted * wanted;
-            run.max_abs_error = std::max(run.max_abs_error, error);
-            run.max_abs_reference = std::max(run.max_abs_reference, std::abs(wanted));
+/// Of the frames that a run stores, against the same in fp64 or float32.
+struct Errors {
+    double relative_l2 = 0, max_abs = 0, max_abs_reference = 0;
+
+    Errors(const FrameBlock& stored, const FrameBlock& reference) {
+        double error_squares = 0, reference_squares = 0;
+        for (std::int64_t f = 0; f < stored.count; ++f) {
+            for (std::int64_t i = 0; i < stored.elements; ++i) {
+                const double wanted = load_element(reference.host_frame(f), i, reference.dtype);
+                double error = std::abs(load_element(stored.host_frame(f), i, stored.dtype) - wanted);
+                if (!std::isfinite(error)) error = std::numeric_limits<double>::infinity();
+                error_squares += error * error;
+                reference_squares += wanted * wanted;
+                max_abs = std::max(max_abs, error);
+                max_abs_reference = std::max(max_abs_reference, std::abs(wanted));
+            }
+        }
+        relative_l2 = reference_squares > 0 ? std::sqrt(error_squares / reference_squares) : std::sqrt(error_squares);
+    }
+};
+
+/// The RMS norm of float32 frames, rounded to the problem's output first, in place.
+void norm_in_place(const ConvProblem& problem, const std::vector<float>& gamma, FrameBlock& frames) {
+    const std::int64_t channels = problem.filter.k;
+    std::vector<double> pixel(static_cast<std::size_t>(channels));
+    for (std::int64_t f = 0; f < frames.count; ++f) {
+        for (std::int64_t first = 0; first < frames.elements; first += channels) {
+            double squares = 0;
+            for (std::int64_t c = 0; c < channels; ++c) {
+                const auto value = static_cast<float>(load_element(frames.host_frame(f), first + c, frames.dtype));
+                pixel[c] = rounded_to(problem.output_dtype, value);
+                squares += pixel[c] * pixel[c];
+            }
+            const double scale = std::sqrt(static_cast<double>(channels)) / std::max(std::sqrt(squares), 1e-12);
+            for (std::int64_t c = 0; c < channels; ++c) {
+                const double value = pixel[c] * scale * gamma[c];
+                const bool silu = problem.norm_activation == Activation::Silu;
+                store_element(frames.host_frame(f), first + c, frames.dtype,
+                              static_cast<float>(silu ? value / (1 + std::exp(-value)) : value));
+            }
         }
     }
-    run.relative_l2 = reference_squares > 0 ? std::sqrt(error_squares / reference_squares) : std::sqrt(error_squares);
 }
 
 }  // namespace
 
 Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, const ConvRunOptions& options) {
     KG_CHECK(conv::validate(problem));
-    if (problem.norm != Norm::None) {
-        return fail(ErrorCode::InvalidArgument, "convolution {}: a run compares bare outputs, not normed ones",
-                    problem.to_string());
-    }
     std::mt19937_64 random(options.seed);
     const double fan_in = static_cast<double>(problem.filter_elements()) / static_cast<double>(problem.filter.k);
     std::vector<float> given = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
@@ -176,13 +211,16 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     KG_TRY(const auto filter, in_parameter_order(problem, options.filter_layout, given));
     const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
     const std::vector<float> scales = draw(problem.channel_scales ? problem.filter.k : 0, 2, random);
-    const ConvParameters parameters{.filter = filter, .bias = bias, .scales = scales};
+    const std::vector<float> gamma = draw(problem.norm == Norm::None ? 0 : problem.filter.k, 2, random);
+    const ConvParameters parameters{.filter = filter, .bias = bias, .gamma = gamma, .scales = scales};
 
     ConvProblem exact = problem;
     exact.output_dtype = DType::F32;
+    exact.norm = Norm::None;
     const auto host = accel::cpu::create_device();
     KG_TRY(auto tested, Bound::create(device, problem, parameters, {.backend = options.backend, .sums = options.sums}));
-    KG_TRY(auto reference, Bound::create(*host, exact, parameters, {.backend = "reference-cpu"}));
+    KG_TRY(auto reference, Bound::create(*host, exact, {.filter = filter, .bias = bias, .scales = scales},
+                                         {.backend = "reference-cpu"}));
     fill(tested.input, 1, random);
     fill(tested.residual, 1, random);
     copy_values(tested.input, reference.input);
@@ -191,10 +229,19 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     for (Bound* bound : {&reference, &tested}) {
         KG_CHECK(bound->upload_inputs());
         KG_CHECK(bound->run());
-        KG_CHECK(bound->output.read_back(*bound->stream));
+        KG_CHECK(bound->read_back());
     }
     ConvRun run;
-    compare(tested.output, reference.output, run);
+    Errors errors(tested.output, reference.output);
+    if (problem.norm != Norm::None) {
+        norm_in_place(problem, gamma, reference.output);
+        const Errors normed(tested.normed, reference.output);
+        run.normed_relative_l2 = normed.relative_l2;
+        if (problem.norm == Norm::Instead) errors = normed;
+    }
+    run.relative_l2 = errors.relative_l2;
+    run.max_abs_error = errors.max_abs;
+    run.max_abs_reference = errors.max_abs_reference;
 
     std::vector<double> seconds;
     for (int i = 0; i < std::max(1, options.repeats); ++i) {

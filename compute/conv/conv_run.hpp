@@ -5,6 +5,7 @@
 #include <kinetograph/compute/conv/filter_layout.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace kinetograph::conv {
@@ -19,18 +20,19 @@ struct ConvRunOptions {
 };
 
 struct ConvRun {
-    double relative_l2 = 0;        ///< ||output - reference|| / ||reference||
-    double max_abs_error = 0;      ///< infinite when an element was never written or is not finite
-    double max_abs_reference = 0;  ///< largest |reference|
-    double seconds_median = 0;     ///< of the repeats
-    double tflops = 0;             ///< problem.flops() / seconds_median / 1e12
+    double relative_l2 = 0;    ///< ||output - reference|| / ||reference||, of the norm where only that is stored
+    double max_abs_error = 0;  ///< infinite when an element was never written or is not finite
+    std::optional<double> normed_relative_l2;  ///< of the normed output, against the norm of the rounded reference
+    double max_abs_reference = 0;              ///< largest |reference|
+    double seconds_median = 0;                 ///< of the repeats
+    double tflops = 0;                         ///< problem.flops() / seconds_median / 1e12
     std::uint64_t workspace_bytes = 0;
     std::string backend;
 };
 
-/// Draws inputs and parameters (rounded to the problem's dtype), poisons the output with NaN, runs, and compares with
-/// sums in fp64 over the same rounded numbers.
-/// Errors: those of in_parameter_order, Convolution::create and of the device.
+/// Draws inputs and parameters (rounded to the problem's dtype), poisons what is stored with NaN, runs, and compares
+/// with sums in fp64 over the same rounded numbers, and with their RMS norm in fp64. Errors: those of
+/// in_parameter_order, Convolution::create and of the device.
 Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, const ConvRunOptions& options = {});
 
 }  // namespace kinetograph::conv

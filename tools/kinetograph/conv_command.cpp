@@ -69,18 +69,20 @@ nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
 
 std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& device, const conv::ConvRun& run,
                     std::span<const conv::DispatchRow> rows) {
-    nlohmann::ordered_json json{{"problem", problem.to_string()},
-                                {"lane", accel::to_string(device.kind)},
-                                {"device", device.name},
-                                {"backend", run.backend},
-                                {"relative_l2", run.relative_l2},
-                                {"max_abs_error", run.max_abs_error},
-                                {"max_abs_reference", run.max_abs_reference},
-                                {"seconds", run.seconds_median},
-                                {"tflops", run.tflops},
-                                {"workspace_bytes", run.workspace_bytes},
-                                {"commit", kBuildCommit},
-                                {"dispatch", to_json(rows)}};
+    nlohmann::ordered_json json{
+        {"problem", problem.to_string()},
+        {"lane", accel::to_string(device.kind)},
+        {"device", device.name},
+        {"backend", run.backend},
+        {"relative_l2", run.relative_l2},
+        {"normed_relative_l2", run.normed_relative_l2 ? nlohmann::ordered_json(*run.normed_relative_l2) : nullptr},
+        {"max_abs_error", run.max_abs_error},
+        {"max_abs_reference", run.max_abs_reference},
+        {"seconds", run.seconds_median},
+        {"tflops", run.tflops},
+        {"workspace_bytes", run.workspace_bytes},
+        {"commit", kBuildCommit},
+        {"dispatch", to_json(rows)}};
     return json_text(json);
 }
 
@@ -120,11 +122,13 @@ Result<void> run(const ConvArguments& arguments) {
                                            .filter = filter,
                                            .filter_layout = arguments.filter_layout}));
     if (!quiet) {
+        const std::string normed =
+            result.normed_relative_l2 ? fmt::format("  of the norm      {:.3e}\n", *result.normed_relative_l2) : "";
         KG_CHECK(print(
-            fmt::format("{}\n  ran on           {} ({}, {})\n  relative L2      {:.3e} against the fp64 reference\n"
+            fmt::format("{}\n  ran on           {} ({}, {})\n  relative L2      {:.3e} against the fp64 reference\n{}"
                         "  largest error    {:.3e} (largest value {:.3e})\n  time             {:.3f} ms, median of {}\n"
                         "  rate             {:.4f} TFLOP/s\n  workspace        {} bytes\n",
-                        problem.to_string(), result.backend, info.name, count_units(info), result.relative_l2,
+                        problem.to_string(), result.backend, info.name, count_units(info), result.relative_l2, normed,
                         result.max_abs_error, result.max_abs_reference, 1e3 * result.seconds_median, arguments.repeats,
                         result.tflops, result.workspace_bytes)));
     }

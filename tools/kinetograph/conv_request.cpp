@@ -10,6 +10,10 @@ namespace {
 
 const std::map<std::string, conv::Activation> kActivations{
     {"none", conv::Activation::None}, {"silu", conv::Activation::Silu}, {"relu", conv::Activation::Relu}};
+const std::map<std::string, conv::Norm> kNorms{
+    {"none", conv::Norm::None}, {"beside", conv::Norm::Beside}, {"instead", conv::Norm::Instead}};
+const std::map<std::string, conv::Activation> kNormActivations{{"none", conv::Activation::None},
+                                                               {"silu", conv::Activation::Silu}};
 const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32},
                                                    {"bf16", tensor::DType::BF16},
                                                    {"fp16", tensor::DType::F16},
@@ -50,6 +54,9 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
                "silu: after the bias; relu: after the residual (default none)");
     command.add_option("--negative-slope", p.negative_slope, "Factor of what relu finds below zero (default 0)")
         ->type_name("X");
+    add_choice(command, "--norm", p.norm, kNorms,
+               "RMS norm of the output for the next layer, stored beside it or instead of it (default none)");
+    add_choice(command, "--norm-activation", p.norm_activation, kNormActivations, "After the norm (default silu)");
     add_choice(command, "--dtype", p.dtype, kDTypes, "Of activations and filter (default bf16)")
         ->each([&p](const std::string& word) {
             const tensor::DType dtype = kDTypes.at(word);

@@ -15,7 +15,8 @@ struct ProblemOptions {
 };
 
 /// Adds --input, --filter, --stride, --dilation, --pad, --groups, --upsample, --alpha, --channel-scales, --residual,
-/// --beta, --activation and --dtype. `problem`, which is not validated, must outlive the parse.
+/// --beta, --activation, --norm, --norm-activation and --dtype. `problem`, which is not validated, must outlive the
+/// parse.
 ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& problem);
 
 /// Adds --backend, a method's name and perhaps one of its kernels'; a method that there is not is bad usage. `backend`

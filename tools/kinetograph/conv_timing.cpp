@@ -72,7 +72,12 @@ class Row {
         const double fan_in = static_cast<double>(problem.filter_elements()) / static_cast<double>(problem.filter.k);
         const std::vector<float> filter = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
         const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
-        KG_TRY(row.convolution_, conv::Convolution::create(device, problem, {filter, bias}, {.backend = backend}));
+        const std::vector<float> scales = draw(problem.channel_scales ? problem.filter.k : 0, 2, random);
+        const std::vector<float> gamma = draw(problem.norm == conv::Norm::None ? 0 : problem.filter.k, 2, random);
+        KG_TRY(row.convolution_,
+               conv::Convolution::create(device, problem,
+                                         {.filter = filter, .bias = bias, .gamma = gamma, .scales = scales},
+                                         {.backend = backend}));
         KG_TRY(row.workspace_, device.allocate("workspace", std::max<std::uint64_t>(row.workspace_bytes(), 64)));
         KG_CHECK(row.make_tensors(device, problem, random));
         return row;
@@ -86,10 +91,13 @@ class Row {
     Result<void> enqueue() const {
         for (std::int64_t turn = 0; turn < turns_; ++turn) {
             const auto input = input_.readable(turn), residual = residual_.readable(turn);
-            const auto output = output_.frames(turn);
-            KG_CHECK(convolution_->enqueue(
-                *stream_, "conv",
-                {.input = input, .output = output, .residual = residual, .workspace = workspace_->data()}));
+            const auto output = output_.frames(turn), normed = normed_.frames(turn);
+            KG_CHECK(convolution_->enqueue(*stream_, "conv",
+                                           {.input = input,
+                                            .output = output,
+                                            .residual = residual,
+                                            .workspace = workspace_->data(),
+                                            .normed = normed}));
         }
         return {};
     }
@@ -118,11 +126,13 @@ class Row {
             std::uint64_t frame_bytes;
             tensor::DType dtype;
         };
-        for (const Wanted& wanted :
-             {Wanted{input_, "input", inputs, problem.input_frame_bytes(), problem.dtype},
-              Wanted{residual_, "residual", problem.residual ? outputs : 0, problem.output_frame_bytes(),
-                     problem.output_dtype},
-              Wanted{output_, "output", outputs, problem.output_frame_bytes(), problem.output_dtype}}) {
+        for (const Wanted& wanted : {Wanted{input_, "input", inputs, problem.input_frame_bytes(), problem.dtype},
+                                     Wanted{residual_, "residual", problem.residual ? outputs : 0,
+                                            problem.output_frame_bytes(), problem.output_dtype},
+                                     Wanted{output_, "output", problem.norm == conv::Norm::Instead ? 0 : outputs,
+                                            problem.output_frame_bytes(), problem.output_dtype},
+                                     Wanted{normed_, "normed", problem.norm == conv::Norm::None ? 0 : outputs,
+                                            problem.output_frame_bytes(), problem.output_dtype}}) {
             KG_TRY(wanted.tensors, Tensors::create(device, wanted.name, turns_, wanted.frames, wanted.frame_bytes));
             const std::uint64_t pattern = std::clamp<std::uint64_t>(each, 4, kPattern);
             KG_CHECK(wanted.tensors.fill(*stream_, random_pattern(wanted.dtype, pattern, random)));
@@ -132,7 +142,7 @@ class Row {
 
     std::int64_t turns_ = 0;
     std::unique_ptr<accel::Memory> workspace_;
-    Tensors input_, residual_, output_;
+    Tensors input_, residual_, output_, normed_;
     std::unique_ptr<conv::Convolution> convolution_;
     std::unique_ptr<accel::Stream> stream_;  // last member: destroyed before the memory that its work uses
 };
@@ -173,7 +183,9 @@ std::uint64_t least_traffic(const ConvProblem& problem) {
     const auto output = static_cast<std::uint64_t>(problem.n * problem.d_out()) * problem.output_frame_bytes();
     const auto filter =
         static_cast<std::uint64_t>(problem.filter_elements()) * tensor::bytes_per_element(problem.dtype);
-    return input + filter + (problem.residual ? 2 : 1) * output;
+    return input + filter +
+           static_cast<std::uint64_t>((problem.residual ? 2 : 1) + (problem.norm == conv::Norm::Beside ? 1 : 0)) *
+               output;
 }
 
 }  // namespace kinetograph::cli

@@ -27,7 +27,7 @@ struct ConvTiming {
 Result<ConvTiming> time_convolution(accel::Device& device, const conv::ConvProblem& problem,
                                     const ConvTimingOptions& options);
 
-/// The least traffic of the problem in bytes: input, filter, residual and output once each.
+/// The least traffic of the problem in bytes: input, filter, residual, output and normed output once each.
 std::uint64_t least_traffic(const conv::ConvProblem& problem);
 
 }  // namespace kinetograph::cli

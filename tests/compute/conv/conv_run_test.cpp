@@ -57,6 +57,24 @@ TEST(ConvRunTest, MeasuresTheRoundingOfTheNarrowerFormats) {
     EXPECT_GE(eighth->relative_l2, 1e-4);
 }
 
+TEST(ConvRunTest, MeasuresANormBesideTheOutputAndInsteadOfIt) {
+    const auto device = accel::cpu::create_device();
+    for (const DType dtype : {DType::F32, DType::BF16})
+        for (const Norm norm : {Norm::Beside, Norm::Instead})
+            for (const Activation activation : {Activation::None, Activation::Silu}) {
+                ConvProblem p = small_problem(dtype);
+                p.norm = norm;
+                p.norm_activation = activation;
+                const auto run = run_problem(*device, p, {.repeats = 1});
+                ASSERT_TRUE(run) << run.error().message;
+                ASSERT_TRUE(run->normed_relative_l2) << p.to_string();
+                EXPECT_LE(*run->normed_relative_l2, dtype == DType::F32 ? 1e-5 : 5e-3) << p.to_string();
+                EXPECT_GT(*run->normed_relative_l2, 1e-8) << p.to_string();
+                EXPECT_EQ(run->relative_l2 == *run->normed_relative_l2, norm == Norm::Instead);
+            }
+    EXPECT_FALSE(run_problem(*device, small_problem(DType::F32), {.repeats = 1})->normed_relative_l2);
+}
+
 TEST(ConvRunTest, UpsamplingOnTheWayIsTheConvolutionOfTheUpsampledImage) {
     const auto device = accel::cpu::create_device();
     ConvProblem p = small_problem(DType::F32);

@@ -23,6 +23,16 @@ TEST_F(ConvProgramOnCuda, RunsEveryBackEndByNameAndComparesItWithTheReference) {
     }
 }
 
+TEST_F(ConvProgramOnCuda, NormsTheOutput) {
+    for (const std::string norm : {"beside", "instead"}) {
+        auto arguments = problem("implicit-gemm-sm80");
+        arguments.insert(arguments.end(), {"--norm", norm, "--norm-activation", "silu"});
+        const auto json = run_json(arguments, options_);
+        EXPECT_LT(json.at("normed_relative_l2").get<double>(), 5e-3) << norm;
+        EXPECT_GT(json.at("normed_relative_l2").get<double>(), 1e-4) << norm;
+    }
+}
+
 TEST_F(ConvProgramOnCuda, NamesTheDeviceAndCountsItsUnits) {
     const auto result = run_program(problem("implicit-gemm-sm80"), options_);
     EXPECT_NE(result.out.find("implicit-gemm-sm80 (Stand-in H200, 132 compute units)"), std::string::npos)

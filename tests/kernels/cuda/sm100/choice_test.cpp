@@ -49,8 +49,10 @@ TEST(Choice, FindsKernelsOfOtherElementsAndSaysWhenThereAreNone) {
     shape.element = Element::F8E4M3;
     EXPECT_EQ(chosen(shape, Activation::Frames2d, Source::Residual).substr(0, 11), "conv2d_e4m3");
     EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_e4m3_Window3d");
+    EXPECT_EQ(chosen(shape, Activation::Window3d, Source::None, EntryFunction::SiluInRegisters), "none");
     shape.element = Element::F16;
-    EXPECT_EQ(chosen(shape, Activation::Window3d), "none");
+    EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_fp16_Window3d");
+    EXPECT_EQ(chosen(shape, Activation::Volume3d).substr(0, 20), "conv2d_fp16_Volume3d");
 }
 
 TEST(Choice, FindsKernelsWithSiluOfEveryForm) {
