@@ -5,11 +5,13 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 import unittest
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/prove_chip"
 CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
                "dispatch": [{"candidate": "implicit-gemm-sm100", "open": True, "expected_error": 2e-3},
+                            {"candidate": "four-wave-gfx950", "open": False, "expected_error": 2e-3},
                             {"candidate": "winograd-time-sm100", "open": False, "expected_error": 2e-3}]}
 B200_PROGRAMS = ["gpu/sm100_on_device", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test", "compute/cuda/compute_cuda_nn_test",
                  "compute/cuda/compute_cuda_decoder_test", "compute/cuda/sm100/compute_cuda_sm100_test",
@@ -53,6 +55,10 @@ class ProveChip(unittest.TestCase):
             self.assertEqual(published["mid C384"], 722 if chip == "mi355x" else None)
             self.assertEqual(len(published), 5)
             self.assertGreater(report["decodes"][0]["bench"]["frames"], 0)
+            self.assertEqual({part["outcome"] for part in report["parts"]}, {"done"})
+            self.assertEqual(len(report["parts"]), 5)
+            self.assertFalse(report["on_the_chip"])
+            self.assertIn("rehearsed on ", run.stdout)
 
     def test_programs_that_pass_or_skip_prove_and_one_that_fails_does_not(self):
         self.kinetograph()
@@ -69,11 +75,52 @@ class ProveChip(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn(B200_PROGRAMS[-1], report["failures"][0])
 
-    def test_a_program_that_is_not_built_proves_nothing(self):
-        self.kinetograph()
+    def test_a_program_that_is_not_built_proves_nothing_on_the_chip(self):
+        self.kinetograph({"dispatch": [{"candidate": "four-wave-gfx950", "open": True, "expected_error": 2e-3}]})
         run, report = self.proves("mi355x", "--only-prove")
         self.assertEqual(run.returncode, 1)
         self.assertIn("gfx950_problems is not built", "\n".join(report["failures"]))
+
+    def test_on_another_device_programs_for_the_chip_need_not_be_built(self):
+        self.kinetograph({"device": "Fake H200", "dispatch": [{"candidate": "implicit-gemm-sm90", "open": True, "expected_error": 2e-3}]})
+        for program in B200_PROGRAMS[1:]:
+            self.program("tests/" + program, "exit 0")
+        run, report = self.proves("b200", "--only-prove")
+        self.assertEqual((run.returncode, report["on_the_chip"]), (0, False), run.stdout + run.stderr)
+        self.assertEqual(report["steps"][0]["outcome"], "left out: not built, and this is a rehearsal")
+        self.assertIn("rehearsed on Fake H200", run.stdout)
+
+    def test_a_program_all_of_whose_tests_skip_has_not_passed(self):
+        self.kinetograph()
+        tests = {"testsuites": [{"testsuite": [{"result": "SKIPPED"}, {"result": "SKIPPED"}]}]}
+        for program in B200_PROGRAMS:
+            self.program("tests/" + program, f"echo '{json.dumps(tests)}' >${{GTEST_OUTPUT#json:}}")
+        _, report = self.proves("b200", "--only-prove")
+        self.assertEqual({(step["outcome"], step["tests"], step["skipped"]) for step in report["steps"]}, {("skipped", 2, 2)})
+
+    def test_what_takes_too_long_is_stopped_and_the_rest_is_named(self):
+        self.kinetograph()
+        for program in B200_PROGRAMS:
+            self.program("tests/" + program, "exec sleep 60")
+        start = time.monotonic()
+        run, report = self.proves("b200", "--seconds", "1")
+        self.assertLess(time.monotonic() - start, 20)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("still running", report["steps"][0]["reason"])
+        self.assertEqual({step["outcome"] for step in report["steps"][1:]}, {"left out: out of time"})
+        self.assertEqual([part["outcome"] for part in report["parts"]], ["failed"] + 6 * ["left out: out of time"])
+        self.assertIn("decoder at 1280x704: out of time", report["failures"])
+
+    def test_a_part_that_gives_no_report_is_named_with_its_reason_and_the_others_run(self):
+        answer = self.build / "answer.json"
+        answer.write_text(json.dumps(CONVOLUTION))
+        self.program("tools/kinetograph/kinetograph",
+                     f'if [ "$1" = conv ]; then cat {answer}; else echo "lane cpu: no luck" >&2; exit 1; fi')
+        run, report = self.proves("b200", "--lane", "cpu")
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual([part["outcome"] for part in report["parts"]], ["done", "done"] + 5 * ["failed"])
+        self.assertIn("decoding at 832x480: lane cpu: no luck", report["failures"])
+        self.assertIn("layers at 1280x704: lane cpu: no luck", report["failures"])
 
     def test_a_result_that_is_too_far_from_fp64_is_named(self):
         self.kinetograph({"relative_l2": 1e-2})
