@@ -40,11 +40,13 @@ double launched_at(const std::string& messages) {
 
 TEST_P(GpuLosses, EndAProgramWithASentenceWithinTwoSeconds) {
     const auto& [victim, launch] = GetParam();
+    const auto kill_at = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     const auto result =
         run_program(victim.program, victim.arguments,
                     {.environment = {std::string("KINETOGRAPH_CUDA_LIBRARY=") + KINETOGRAPH_FAULTING_DRIVER,
                                      "KINETOGRAPH_FAULTING_LAUNCH=" + std::to_string(launch)},
-                     .interrupt_when = {}});
+                     .interrupt_when = [&] { return std::chrono::steady_clock::now() > kill_at; },
+                     .signal = SIGKILL});
     const std::chrono::duration<double> end = std::chrono::steady_clock::now().time_since_epoch();
     const double begin = launched_at(result.messages);
     ASSERT_GE(begin, 0) << "the program made fewer launches: " << result.messages << result.out;

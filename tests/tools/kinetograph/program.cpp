@@ -69,13 +69,17 @@ class Pipe {
     std::array<int, 2> ends_{};
 };
 
+bool has_ended(pid_t child) {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
 void interrupt(pid_t child, const std::function<bool()>& when, int signal) {
-    while (!when()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (; !when(); std::this_thread::sleep_for(std::chrono::milliseconds(5)))
+        if (has_ended(child)) return;
     kill(child, signal);
     for (int i = 0; i < 4000; ++i) {
-        siginfo_t info{};
-        if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child)
-            return;
+        if (has_ended(child)) return;
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     kill(child, SIGKILL);

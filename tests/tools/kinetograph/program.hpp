@@ -19,7 +19,7 @@ struct ProgramResult {
 struct ProgramOptions {
     std::filesystem::path input = "/dev/null";  ///< standard input
     std::vector<std::string> environment = {};  ///< "NAME=value", or "NAME" to remove it
-    std::function<bool()> interrupt_when = {};  ///< polled until true, then `signal` is sent; empty: never
+    std::function<bool()> interrupt_when = {};  ///< polled until true or it has ended; then `signal` is sent
     int signal = SIGINT;                        ///< followed by SIGKILL if the program has not ended after 20 s
     bool unread_output = false;    ///< standard output is a pipe without a reader; `signal` is sent once it is full
     std::uint64_t file_limit = 0;  ///< largest size of a file in bytes; 0: any
