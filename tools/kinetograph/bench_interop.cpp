@@ -24,7 +24,8 @@ struct InteropBench {
     std::int64_t executions = 200;
     std::string weights;  ///< of a decoder to run as well; empty: only hand-overs
     FrameSize size{.width = 1280, .height = 704};
-    std::int64_t decode_steps = 24;      ///< of each of the two decoders
+    std::int64_t decode_steps = 48;  ///< of each of the two decoders
+    std::string copy_lane = "async_compute", copies = "ahead";
     std::optional<double> most_percent;  ///< largest share of a step for interop and drawing
     std::int64_t soak = 0;
     std::string json, command_line;
@@ -109,6 +110,8 @@ nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge&
         json["decode"] = {{"weights", bench.weights},
                           {"width", bench.size.width},
                           {"height", bench.size.height},
+                          {"copy_lane", bench.copy_lane},
+                          {"copies", bench.copies},
                           {"seconds_per_step", measured.decode->presented.period.to_json()},
                           {"seconds_per_step_decoded_only", measured.decode->alone.to_json()},
                           {"share_of_interop_and_drawing", measured.decode->share.to_json()},
@@ -119,26 +122,38 @@ nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge&
     return json;
 }
 
+PresentedOptions presented_options(const InteropBench& bench) {
+    PresentedOptions options;
+    if (bench.copy_lane == "graphics") options.copy_lane = graph::Lane::Graphics;
+    if (bench.copy_lane == "transfer") options.copy_lane = graph::Lane::Transfer;
+    if (bench.copies == "once-decoded") options.copies = stream::Copies::OnceDecoded;
+    return options;
+}
+
 /// Rounds of a few steps, the two decoders in alternating order, so that drift (a GPU's clock, other programs) affects
-/// both alike. The first steps of each kind are not counted.
+/// both alike. As many steps before each are not counted: a GPU that has rested runs faster than its power allows
+/// later.
 Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, MeasuredInterop& measured) {
-    constexpr std::int64_t kStepsOfARound = 6, kFirstSteps = 4;
+    constexpr std::int64_t kStepsOfARound = 6;
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));
     KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
     KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint));
-    KG_TRY(auto presented, PresentedDecode::create(bridge, model, size));
+    KG_TRY(auto presented, PresentedDecode::create(bridge, model, size, presented_options(bench)));
     state_memory(presented->clip().memory(), bridge.accelerator().info());
-    KG_CHECK(presented->run(kFirstSteps));
     {
         KG_TRY(auto plain, PlainDecode::create(model, size));
-        KG_CHECK(plain->run(kFirstSteps));
         MeasuredDecode times;
+        const auto time_alone = [&]() -> Result<Samples> {
+            KG_CHECK(plain->run(kStepsOfARound));
+            return plain->run(kStepsOfARound);
+        };
         for (std::int64_t round = 0; round < bench.decode_steps / kStepsOfARound; ++round) {
             const bool plain_first = round % 2 == 0;
-            Result<Samples> alone = plain_first ? plain->run(kStepsOfARound) : Samples{};
+            Result<Samples> alone = plain_first ? time_alone() : Samples{};
             KG_CHECK(alone);
+            KG_CHECK(presented->run(kStepsOfARound));
             KG_TRY(auto drawn, presented->run(kStepsOfARound));
-            if (!plain_first) alone = plain->run(kStepsOfARound);
+            if (!plain_first) alone = time_alone();
             KG_CHECK(alone);
             times.add_round(*alone, drawn);
         }
@@ -209,9 +224,17 @@ void add_bench_interop(CLI::App& bench, Action& action, const std::string& comma
     add_frame_size(*command, arguments->size)->needs(weights);
     command
         ->add_option("--decode-steps", arguments->decode_steps,
-                     "Timed steps with drawing, and as many without (default 24)")
+                     "Timed steps with drawing, and as many without (default 48)")
         ->check(CLI::Range(12, 100'000).description(""))
         ->type_name("N")
+        ->needs(weights);
+    command->add_option("--copy-lane", arguments->copy_lane, "Whose queue copies frames to images")
+        ->check(CLI::IsMember({"async_compute", "graphics", "transfer"}))
+        ->capture_default_str()
+        ->needs(weights);
+    command->add_option("--copies", arguments->copies, "Submitted with their step, or once it is done")
+        ->check(CLI::IsMember({"ahead", "once-decoded"}))
+        ->capture_default_str()
         ->needs(weights);
     command->add_option("--at-most", arguments->most_percent, "Fail if interop and drawing take more of a step")
         ->check(CLI::Range(0.0, 100.0).description(""))

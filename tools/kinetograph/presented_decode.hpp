@@ -32,8 +32,10 @@ struct PresentedState {
 };
 
 struct PresentedOptions {
-    profile::Recorder* passes = nullptr;    ///< of the decoder's passes; outlives the decoder
-    profile::Recorder* recorder = nullptr;  ///< of the other lanes' passes; outlives the decoder
+    profile::Recorder* passes = nullptr;                ///< of the decoder's passes; outlives the decoder
+    profile::Recorder* recorder = nullptr;              ///< of the other lanes' passes; outlives the decoder
+    graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue copies frames to images
+    stream::Copies copies = stream::Copies::Ahead;
     /// Called for every picture after its frame was drawn; may declare passes that draw over it. Returns the contents.
     std::function<graph::Image(graph::FrameGraph&, graph::Image)> draw_over{};
 };
