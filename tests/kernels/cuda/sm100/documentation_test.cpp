@@ -223,6 +223,73 @@ TEST(Documentation, HoldsTheTimeOfAStepAndWhatItHangsOn) {
         step_row("1280 x 704", kLarge) + step_row("832 x 480", kSmall));
 }
 
+bool is_one_launch(std::string_view method) {
+    return method == "implicit-gemm-sm100" || method == "conv2d-sm100" || method == "conv3d-sm100";
+}
+/// Kernels of other functions, other orders of tiles, and dense frames only.
+bool is_special(std::string_view kernel) {
+    for (const char* part : {"channel_sums", "silu_staged", "@", "Volume3d"})
+        if (kernel.find(part) != std::string_view::npos) return true;
+    return false;
+}
+
+/// The kernel that takes at least 2 % less than the row's own where the chip's rates are these, or none. Of the methods
+/// that take one launch a call.
+std::string faster_kernel(const DecoderRow& row, const ChipRates& rates) {
+    constexpr double kMargin = 0.98;
+    const conv::Chip chip = conv::chip_of(conv::describe_known_device("sm_100").value());
+    const ConvProblem& problem = row.layer.problem;
+    double least = kMargin * row.seconds(rates);
+    std::string fastest;
+    for (const conv::DispatchRow& candidate_row :
+         conv::explain(conv::describe_known_device("sm_100").value(), problem)) {
+        if (!candidate_row.open || !is_one_launch(candidate_row.candidate)) continue;
+        const auto candidate = std::ranges::find(conv::candidates(), candidate_row.candidate, &conv::Candidate::name);
+        for (const std::string_view kernel : candidate->choice.kernels(problem, chip)) {
+            if (is_special(kernel)) continue;
+            const DecoderRow other{row.layer, candidate->name, candidate->choice.plan(problem, chip, kernel)};
+            if (other.seconds(rates) >= least) continue;
+            least = other.seconds(rates);
+            fastest = kernel_names(other);
+        }
+    }
+    return fastest;
+}
+
+struct Change {
+    const char* name;
+    double ChipRates::*rate;
+    double factor;
+};
+/// The rates of which no data sheet tells.
+constexpr Change kChanges[] = {{"L2 x 0.8", &ChipRates::l2_bytes_per_clock, 0.8},
+                               {"L2 x 1.25", &ChipRates::l2_bytes_per_clock, 1.25},
+                               {"shared memory x 0.8", &ChipRates::shared_bytes_per_clock, 0.8},
+                               {"shared memory x 1.25", &ChipRates::shared_bytes_per_clock, 1.25}};
+
+TEST(Documentation, HoldsWhichKernelsTheRatesInsideTheChipWouldChange) {
+    std::string table = "| layer at 1280 x 704 |", line_below = "\n|---|";
+    for (const Change& change : kChanges) {
+        table += line(" %s |", change.name);
+        line_below += "---|";
+    }
+    table += line_below + '\n';
+    for (const DecoderRow& row : decoder_rows(kLarge)) {
+        EXPECT_EQ(faster_kernel(row, {}), "") << row.layer.key << ": " << kernel_names(row);
+        std::string cells;
+        bool changes = false;
+        for (const Change& change : kChanges) {
+            ChipRates rates;
+            rates.*change.rate *= change.factor;
+            const std::string kernel = faster_kernel(row, rates);
+            changes = changes || !kernel.empty();
+            cells += kernel.empty() ? " |" : line(" %s |", kernel.c_str());
+        }
+        if (changes) table += "| " + short_key(row.layer) + " |" + cells + '\n';
+    }
+    expect_in_document(table);
+}
+
 TEST(Documentation, NoConvolutionOfWan21IsOffTcgen05AndAStepStaysInItsBudget) {
     for (const vae::LatentSize latents : {kLarge, kSmall})
         for (const DecoderRow& row : decoder_rows(latents))
