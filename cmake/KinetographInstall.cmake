@@ -61,8 +61,10 @@ kinetograph_install_headers(
     engine/graph/host_lane.hpp
     engine/profile/report.hpp
     engine/profile/statistics.hpp
-    engine/profile/trace.hpp
-    engine/vulkan/graph_memory.hpp)
+    engine/profile/trace.hpp)
+if(KINETOGRAPH_HAS_VULKAN)
+    kinetograph_install_headers(engine/vulkan/graph_memory.hpp)
+endif()
 if(KINETOGRAPH_BUILD_VIEWER)
     kinetograph_install_headers(
         engine/present/offscreen.hpp

@@ -1,7 +1,6 @@
 # volk defines variables named like Vulkan's functions (vkCreateInstance, ...). In a program that links libvulkan
 # directly, or has its own volk, those names would collide and calls would jump into data. We need only volk's
 # per-device table, so our copy of volk.c is compiled with every global renamed: kinetograph_vkCreateInstance, ...
-find_path(VOLK_INCLUDE_DIR volk.c REQUIRED)
 file(STRINGS "${VOLK_INCLUDE_DIR}/volk.h" volk_lines REGEX "^(extern PFN_vk|[A-Za-z0-9_]+ volk[A-Z])")
 set(volk_renames "")
 foreach(line IN LISTS volk_lines)

@@ -1,0 +1,9 @@
+// As vulkan/vulkan_core.h beside it: the functions of a device that are called outside engine/vulkan.
+#pragma once
+
+#include <vulkan/vulkan_core.h>
+
+struct VolkDeviceTable {
+    void (*vkCmdCopyBufferToImage)(VkCommandBuffer commands, VkBuffer from, VkImage to, VkImageLayout layout,
+                                   std::uint32_t regions, const VkBufferImageCopy* region);
+};
