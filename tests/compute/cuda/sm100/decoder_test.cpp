@@ -1,11 +1,16 @@
 // The whole small Wan 2.1 decoder on a stand-in driver that poses as a B200 and runs the kernels in the host model.
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/vae/step_graph.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
 #include <kinetograph/tests/compute/nn/operators_agreement.hpp>
 #include <kinetograph/tests/compute/vae/step_convolutions.hpp>
+#include <kinetograph/tests/engine/accel/device_fixture.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
+
+#include <map>
 
 namespace kinetograph::vae {
 namespace {
@@ -77,6 +82,46 @@ TEST_F(Sm100Layers, AttentionRunsOnTcgen05AndANarrowHeadFallsToSm80sWithTheReaso
     EXPECT_EQ(operators->attention({16, 384, tensor::DType::BF16}).value()->explanation(), "tcgen05-sm100");
     EXPECT_EQ(operators->attention({16, 64, tensor::DType::BF16}).value()->explanation(),
               "mma-sm80: tcgen05-sm100 wants a head of 72 to 384 channels, a multiple of 8, met 64");
+}
+
+/// What the decoder itself declares at full size, nothing of it packed, on a driver that has every kernel and runs
+/// none: the layers that the document's tables list, by the methods that they name.
+TEST(Sm100FullSize, DeclaresWhatTheDocumentLists) {
+    accel::control_of(STANDIN_CUDA_IDLE)->reset({.name = "Stand-in B200", .architecture = "sm_100"});
+    const auto device = accel::cuda::create_device({.library = STANDIN_CUDA_IDLE}).value();
+    for (const LatentSize size : {LatentSize{88, 160}, LatentSize{60, 104}}) {
+        const NetworkDesc network{.network = Checkpoint::open("synthetic:wan2.1").value().network()};
+        const auto layers = step_convolutions(network.network, size, network.dtype);
+        const auto operators = nn::Operators::create(*device).value();
+        Parameters parameters(
+            *device, [](const std::string&) { return std::vector<float>(3 * 384); }, conv::Sums::Exact);
+        const FindKept find = [](const std::string&, std::uint64_t bytes) { return graph::Physical{0, 0, bytes}; };
+        const StackSize stack{.height = size.height, .width = size.width};
+        const StepKind later{.first = false};
+        const std::uint64_t in = input_bytes(network, stack, 1), out = output_bytes(network, stack, later);
+        graph::FrameGraph frame;
+        const graph::Buffer latents =
+            frame.import_buffer("latents", {in, 16, graph::MemoryDomain::Accelerator}, {0, 0, in});
+        const auto declared = declare_step(frame, network, stack, later, {parameters, *operators, find}, latents,
+                                           ClipValues{.output = {0, 0, out}});
+        ASSERT_TRUE(declared) << declared.error().message;
+
+        double declared_operations = 0, listed_operations = 0;
+        std::map<std::string, graph::PassWork> passes;
+        for (const graph::PassNode& pass : frame.passes())
+            if (pass.work.kernel.ends_with("-sm100") && !pass.work.kernel.starts_with("tcgen05")) {
+                declared_operations += pass.work.operations;
+                passes[pass.name] = pass.work;
+            }
+        for (const StepConvolution& layer : layers) {
+            listed_operations += static_cast<double>(layer.launches) * layer.problem.flops();
+            const auto pass = passes.find(layer.key);
+            ASSERT_NE(pass, passes.end()) << layer.key << " is no pass";
+            EXPECT_EQ(pass->second.kernel, conv::explain(device->info(), layer.problem).front().candidate) << layer.key;
+        }
+        EXPECT_DOUBLE_EQ(declared_operations, listed_operations);
+        EXPECT_GT(passes.size(), layers.size());
+    }
 }
 
 }  // namespace
