@@ -11,7 +11,6 @@ import unittest
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/prove_chip"
 CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
                "dispatch": [{"candidate": "implicit-gemm-sm100", "open": True, "expected_error": 2e-3},
-                            {"candidate": "four-wave-gfx950", "open": False, "expected_error": 2e-3},
                             {"candidate": "winograd-time-sm100", "open": False, "expected_error": 2e-3}]}
 B200_PROGRAMS = ["gpu/sm100_on_device", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test", "compute/cuda/compute_cuda_nn_test",
                  "compute/cuda/compute_cuda_decoder_test", "compute/cuda/sm100/compute_cuda_sm100_test",
@@ -81,8 +80,16 @@ class ProveChip(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn("gfx950_problems is not built", "\n".join(report["failures"]))
 
+    def test_on_the_chip_a_build_without_its_kernels_proves_nothing(self):
+        self.kinetograph({"dispatch": [{"candidate": "conv2d-sm100", "open": False, "reason": "wants kernels for sm_100f in this build, met none"}]})
+        run, report = self.proves("b200", "--only-prove")
+        self.assertEqual((run.returncode, report["on_the_chip"]), (1, True))
+        self.assertIn("residual: no method of the chip is open", report["failures"])
+
     def test_on_another_device_programs_for_the_chip_need_not_be_built(self):
-        self.kinetograph({"device": "Fake H200", "dispatch": [{"candidate": "implicit-gemm-sm90", "open": True, "expected_error": 2e-3}]})
+        self.kinetograph({"device": "Fake H200",
+                          "dispatch": [{"candidate": "implicit-gemm-sm90", "open": True, "expected_error": 2e-3},
+                                       {"candidate": "conv2d-sm100", "open": False, "reason": "wants an sm_100 or sm_103 device, met sm_90"}]})
         for program in B200_PROGRAMS[1:]:
             self.program("tests/" + program, "exit 0")
         run, report = self.proves("b200", "--only-prove")
