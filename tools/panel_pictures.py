@@ -1,14 +1,13 @@
 #!/usr/bin/python3
-"""Takes the pictures of docs/profiling.md: the viewer's panels under Xvfb, with a mouse that this script moves.
+"""Takes the pictures of docs/profiling.md: the panels in an application's ImGui context, with a mouse that this moves.
 
-    tools/panel_pictures.py build/release/tools/kinetograph/kinetograph docs
+    tools/panel_pictures.py build/release/samples/embed_overlay/embed_overlay docs
 
-Needs the Debian packages xvfb, libxtst6 and python3-numpy.
+The application is samples/embed_overlay under Xvfb. Needs the Debian packages xvfb, libxtst6 and python3-numpy.
 """
 import ctypes
 import json
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -20,12 +19,13 @@ from pathlib import Path
 import numpy
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTH, HEIGHT = 1200, 640
-PANEL = (8, 72, 1184, 490)  # x, y, width and height of a panel that is alone in the viewer's window
-BAR = {"Passes": 24, "Timeline": 106, "Pacing": 193, "Memory": 268, "Graph": 350, "Spikes": 420}  # boxes to tick
-ARRANGE = 580  # the button behind them
-COLORS = 32
-SHIFT = 0xFFE1  # X11's symbol of the key on the left
+WIDTH, HEIGHT = 1280, 720  # of the application's window
+PANEL = (8, 72, 1261, 536)  # x, y, width and height of a panel that is alone in it
+COMPACT = (8, 620, 260, 94)  # of the compact form
+BAR = {"Passes": 26, "Timeline": 102, "Pacing": 184, "Memory": 257, "Graph": 339, "Spikes": 406, "Clip": 479}  # boxes
+FREEZE, ARRANGE = 535, 622  # the box and the button behind them
+COLORS = 48
+STEP, LONGEST = 1.0, 120  # seconds: about one of the decoder's steps; until the panels are drawn
 
 
 class Screen:
@@ -52,17 +52,9 @@ class Screen:
         for down in (1, 0):
             self.button(1, down)
 
-    def key(self, letter):
-        codes = [self.x11.XKeysymToKeycode(self.display, ctypes.c_ulong(symbol))
-                 for symbol in ([SHIFT] if letter.isupper() else []) + [ord(letter)]]
-        for down in (1, 0):
-            for code in codes if down else reversed(codes):
-                self.xtst.XTestFakeKeyEvent(self.display, code & 0xFF, down, 0)
-        self._sync()
-
     def _sync(self):
         self.x11.XSync(self.display, 0)
-        time.sleep(0.4)  # a picture or two: the viewer looks at the mouse once in each
+        time.sleep(0.4)  # a picture or two: the application looks at the mouse once in each
 
     def picture(self, x, y, width, height):
         """RGB bytes, [height, width, 3]."""
@@ -110,64 +102,60 @@ def small_clip(path):
     path.write_bytes(struct.pack("<Q", len(text)) + text + cut.tobytes())
 
 
-def wait_for_steps(statistics, steps):
-    """Until the decoder has made so many: the viewer writes a line a second."""
-    while True:
-        lines = statistics.read_text().splitlines() if statistics.exists() else []
-        passes = json.loads(lines[-1])["passes"] if lines else []
-        if max((each["calls"] for each in passes if each["track"] == "accelerator"), default=0) >= steps:
-            return
-        time.sleep(1)
-
-
 class Panels:
-    """The viewer's panels, one at a time."""
+    """The application's panels, one at a time."""
 
     def __init__(self, screen, folder):
-        self.screen, self.folder, self.shown = screen, folder, {"Passes", "Timeline", "Pacing", "Memory"}
+        self.screen, self.folder, self.shown = screen, folder, {"Passes", "Timeline", "Pacing", "Memory", "Clip"}
 
     def open(self, name):
         for each in BAR:
             if (each in self.shown) != (each == name):
-                self.screen.click(BAR[each], 26)
+                self.screen.click(BAR[each], 27)
         self.shown = {name}
-        self.screen.click(ARRANGE, 26)
-
-    def at(self, x, y):
-        """Of the window, for a place in the panel."""
-        return PANEL[0] + x, PANEL[1] + y
+        self.screen.click(ARRANGE, 27)
 
     def click(self, x, y):
-        self.screen.click(*self.at(x, y))
+        """At a place in the panel."""
+        self.screen.click(PANEL[0] + x, PANEL[1] + y)
 
-    def take(self, name):
-        self.screen.move(WIDTH - 4, HEIGHT - 4)
+    def take(self, name, x=WIDTH - 20, y=HEIGHT - 80):
+        """With the pointer at a place in the panel."""
+        self.screen.move(PANEL[0] + x, PANEL[1] + y)
         time.sleep(1)
         write_png(self.folder / f"profiling_{name}.png", self.screen.picture(*PANEL))
 
 
-def take(screen, folder, statistics):
+def take(screen, folder, steps):
     panels = Panels(screen, folder)
     panels.open("Spikes")
-    panels.click(50, 36)  # the threshold: a little under twice the median
-    panels.click(30, 60)  # Keep A
-    wait_for_steps(statistics, 40)
+    panels.click(34, 37)  # the threshold: 1.5 times the median
+    steps(6)
+    panels.click(30, 61)  # Keep A
+    steps(20)
     panels.open("Passes")
-    panels.click(60, 159)  # below the two passes of the display: it is selected everywhere
+    panels.click(60, 124)  # below the headers: the pass that takes the most is selected everywhere
     panels.take("passes")
     panels.open("Timeline")
-    panels.click(115, 36)  # one step
+    panels.click(110, 37)  # one step
     panels.take("timeline")
-    for name in ("Pacing", "Memory", "Graph"):
-        panels.open(name)
-        panels.take(name.lower())
+    panels.open("Pacing")
+    panels.take("pacing")
+    panels.open("Memory")
+    panels.take("memory")
+    panels.open("Graph")
+    panels.take("graph")
+    panels.open("Timeline")
+    panels.click(600, 420)  # below all spans: nothing is selected
     panels.open("Spikes")
-    panels.click(60, 104)  # the kept step that took the most over its median
+    screen.click(FREEZE, 27)  # or the steps are others when they are clicked
+    panels.click(60, 107)  # the kept step that took the most over its median
+    panels.click(60, 213)  # its pass that took the most over its own
     panels.take("spikes")
-    for letter in "PIH":  # the compact form alone
-        screen.key(letter)
+    screen.click(FREEZE, 27)
+    panels.open("Clip")  # which draws the compact form
     time.sleep(1)
-    write_png(folder / "profiling_compact.png", screen.picture(WIDTH - 290, 6, 280, 130))
+    write_png(folder / "profiling_compact.png", screen.picture(*COMPACT))
 
 
 def main():
@@ -178,17 +166,19 @@ def main():
                                   pass_fds=(write_end,), stderr=subprocess.DEVNULL)
         os.close(write_end)
         screen = Screen(":" + os.read(read_end, 16).decode().strip())
-        clip, statistics = Path(temporary) / "orbit.safetensors", Path(temporary) / "statistics"
+        clip = Path(temporary) / "orbit.safetensors"
         small_clip(clip)
-        weights = shutil.copy(ROOT / "assets/demo_vae.safetensors", temporary)  # beside no preview
-        viewer = subprocess.Popen([program, "view", clip, "--weights", weights, "--lane", "cpu", "--panels", "--loop",
-                                   "--size", f"{WIDTH}x{HEIGHT}", "--stats", statistics])
+        application = subprocess.Popen([program, clip, ROOT / "assets/demo_vae.safetensors"])
         try:
-            wait_for_steps(statistics, 6)
-            take(screen, folder, statistics)
+            started = time.monotonic()
+            while len(numpy.unique(screen.picture(*PANEL))) < 16:  # the panels are there
+                if time.monotonic() > started + LONGEST:
+                    sys.exit("the application has drawn nothing")
+                time.sleep(1)
+            take(screen, folder, lambda steps: time.sleep(steps * STEP))
         finally:
-            viewer.terminate()
-            viewer.wait()
+            application.terminate()
+            application.wait()
             server.terminate()
             server.wait()
 

@@ -11,7 +11,8 @@ namespace {
 char small(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
 
 bool contains(std::string_view name, std::string_view small_word) {
-    return !std::ranges::search(name, small_word, {}, small).empty();
+    const auto is_same = [](char letter, char small_letter) { return small(letter) == small_letter; };
+    return std::search(name.begin(), name.end(), small_word.begin(), small_word.end(), is_same) != name.end();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace kinetograph::ui::table {
@@ -35,7 +36,8 @@ void declare_column(const ColumnHead& head, std::size_t index, const TableLook& 
         flags |= ImGuiTableColumnFlags_PreferSortDescending;
     float size = 0.0F;
     if (look.is_wide) {
-        if (!head.is_number) size = scale * (index == 0 ? kWideName : kWideText);
+        size = head.is_number ? std::max(width_of(head.title) + arrow_width(), width_of("000.0 ms"))
+                              : scale * (index == 0 ? kWideName : kWideText);
     } else {
         flags |= ImGuiTableColumnFlags_WidthStretch;
         size = index == 0 ? 2.0F : 1.0F;
@@ -51,12 +53,10 @@ void draw_header(const PanelContext& context, const ColumnHead& head, bool is_so
     ImGui::PopID();
     if (ImGui::IsItemHovered())
         ImGui::SetTooltip("%s%s", head.meaning, head.more != nullptr ? head.more(context).c_str() : "");
-    // Over the numbers, or left of the mark of the sorted column; the column has room for both.
+    // Over the numbers, or left of the mark of the sorted column.
     const float right = room - (is_sorted ? arrow : 0.0F) - title;
     ImGui::SetCursorScreenPos({at.x + (head.is_number ? std::max(right, 0.0F) : 0.0F), at.y});
     ImGui::TextUnformatted(head.title);
-    ImGui::SetCursorScreenPos(at);
-    ImGui::Dummy({title + arrow, 0});
 }
 
 bool read_sorting(Sorting& sorting) {

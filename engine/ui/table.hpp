@@ -126,7 +126,6 @@ class Table {
     /// `height` in pixels, 0: the rest of the window.
     void draw(const PanelContext& context, float height, const Hooks& hooks = {}) {
         arrange(context);
-        const bool is_sought = watch_.has_changed(context.selection);
         if (!table::begin(id_, columns_.size(), look_, height)) return;
         for (std::size_t i = 0; i < columns_.size(); ++i)
             table::declare_column(columns_[i].head(), i, look_, context.scale);
@@ -136,7 +135,9 @@ class Table {
                 table::draw_header(context, columns_[i].head(), i == sorting_.column);
         if (table::read_sorting(sorting_)) is_stale_ = true;
         arrange(context);
-        const int sought = is_sought ? find(context.selection) : -1;
+        if (watch_.has_changed(context.selection)) seeking_ = kPicturesToSeek;
+        const int sought = seeking_ > 0 ? find(context.selection) : -1;
+        seeking_ = std::max(seeking_ - 1, 0);
         ImGuiListClipper clipper;
         clipper.Begin(static_cast<int>(order_.size()));
         if (sought >= 0) clipper.ForceDisplayRangeByIndices(sought, sought + 1);
@@ -146,6 +147,8 @@ class Table {
     }
 
   private:
+    static constexpr int kPicturesToSeek = 3;  // a table that has just been opened does not know its height at first
+
     int find(const Selection& selection) const {
         const auto found = std::ranges::find_if(
             order_, [&](std::uint32_t row) { return selection.is(rows_[row].pass, rows_[row].track); });
@@ -184,6 +187,7 @@ class Table {
     std::uint64_t version_ = 0;
     Nanoseconds made_{};
     SelectionWatch watch_;
+    int seeking_ = 0;  // pictures in which the selected row is still brought into view
 };
 
 }  // namespace kinetograph::ui

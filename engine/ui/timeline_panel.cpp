@@ -48,7 +48,7 @@ class TimelinePanel final : public Panel {
         if (follows_) end_ = newest_;
         draw_head(context);
         const ImVec2 at = ImGui::GetCursorScreenPos(), available = ImGui::GetContentRegionAvail();
-        lay_out(at, available, context.scale);
+        lay_out(context, at, available);
         ImGui::InvisibleButton("spans", {available.x, area_.height});
         is_hovered_ = ImGui::IsItemHovered();
         handle_input();
@@ -80,7 +80,7 @@ class TimelinePanel final : public Panel {
     struct Area {
         float x = 0, y = 0, width = 1, height = 1;
     };
-    static constexpr float kLabels = 96.0F, kTallestRow = 64.0F;
+    static constexpr float kLabels = 96.0F, kMostLabels = 160.0F, kTallestRow = 64.0F;
     static constexpr float kRoomForArcs = 36.0F;  // a row at least as tall has curves above its spans
     static constexpr float kFoundSpan = 24.0F;    // pixels at least of a span that is brought into view
     static constexpr float kMarkedStep = 24.0F, kLabelledGap = 40.0F, kElidedGap = 100.0F;  // pixels at least
@@ -136,13 +136,16 @@ class TimelinePanel final : public Panel {
     }
 
     /// The axis on top, a row for every lane, and below rows of steps and of frames.
-    void lay_out(ImVec2 at, ImVec2 available, float scale) {
+    void lay_out(const PanelContext& context, ImVec2 at, ImVec2 available) {
         const float line = ImGui::GetTextLineHeight();
-        area_ = {at.x + kLabels * scale, at.y, std::max(available.x - kLabels * scale, 40.0F),
-                 std::max(available.y, 60.0F)};
+        labels_ = kLabels * context.scale;
+        for (const Track* track : tracks_)
+            labels_ =
+                std::max(labels_, std::min(width_of(context.text(track->name)) + 12, kMostLabels * context.scale));
+        area_ = {at.x + labels_, at.y, std::max(available.x - labels_, 40.0F), std::max(available.y, 60.0F)};
         lanes_ = area_.y + line + 4;
         const float foot = area_.y + area_.height - static_cast<float>(kStepRows + 1) * (line + 2) - 12;
-        row_ = std::clamp((foot - lanes_) / static_cast<float>(tracks_.size()), 8.0F, kTallestRow * scale);
+        row_ = std::clamp((foot - lanes_) / static_cast<float>(tracks_.size()), 8.0F, kTallestRow * context.scale);
         foot_ = std::min(lanes_ + row_ * static_cast<float>(tracks_.size()) + 6, std::max(foot, lanes_));
     }
 
@@ -260,7 +263,7 @@ class TimelinePanel final : public Panel {
     }
 
     void draw_label(const PanelContext& context, ImDrawList& list, std::size_t index) const {
-        const float left = area_.x - kLabels * context.scale + 4;
+        const float left = area_.x - labels_ + 4;
         const float y = (top_of(index) + bottom_of(index) - ImGui::GetTextLineHeight()) / 2;
         const std::string name = elided(context.text(tracks_[index]->name), area_.x - left - 4);
         list.AddText({left, y}, theme::kText, name.c_str());
@@ -389,8 +392,9 @@ class TimelinePanel final : public Panel {
         float reached = area_.x - area_.width;
         for (auto span = std::ranges::lower_bound(track.spans, begin(), {}, &SpanRecord::end);
              span != track.spans.end() && span->begin < end_; ++span) {
-            if (span->name != context.selection.pass || x_of(span->begin) < reached) continue;
-            reached = std::max(x_of(span->end), x_of(span->begin) + 2.0F);
+            const bool is_drawn = x_of(span->end) - x_of(span->begin) > 1.0F;
+            if (is_drawn || span->name != context.selection.pass || x_of(span->begin) < reached) continue;
+            reached = x_of(span->begin) + 2.0F;
             list.AddRectFilled({x_of(span->begin), top_of(index)}, {reached, bottom_of(index)}, theme::kSelected);
         }
     }
@@ -587,6 +591,7 @@ class TimelinePanel final : public Panel {
     std::optional<profile::IdleGap> gap_;  // under the pointer
     Area area_;
     double pixels_per_nanosecond_ = 0;
+    float labels_ = kLabels;                 // pixels of the names of the lanes
     float lanes_ = 0, row_ = 20, foot_ = 0;  // where the lanes begin, their height, and where the steps begin
     const SpanRecord* pointed_at_ = nullptr;
     std::string tip_;  // of another thing under the pointer

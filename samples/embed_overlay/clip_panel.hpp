@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/engine/ui/compact_hud.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 
 #include <imgui.h>
@@ -17,6 +18,7 @@ class ClipPanel final : public kinetograph::ui::Panel {
         ImGui::Text("%s", facts.route.c_str());
         const std::string_view pass = context.text(context.selection.pass);  // what was clicked in any panel
         if (!pass.empty()) ImGui::Text("selected: %.*s", static_cast<int>(pass.size()), pass.data());
+        kinetograph::ui::draw_compact_hud(context.profile, {.x = 8, .y = 620});  // what an application may ship
     }
 
   private:

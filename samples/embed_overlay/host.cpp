@@ -12,11 +12,6 @@
 #include <cstdlib>
 
 struct Host::Vulkan {
-    VkInstance instance = VK_NULL_HANDLE;
-    VkPhysicalDevice physical = VK_NULL_HANDLE;
-    VkDevice device = VK_NULL_HANDLE;
-    VkQueue queue = VK_NULL_HANDLE;
-    std::uint32_t family = 0;
     VkDescriptorPool descriptors = VK_NULL_HANDLE;
     ImGui_ImplVulkanH_Window window{};
 };
@@ -33,10 +28,10 @@ void check(VkResult result) {
 
 }  // namespace
 
-Host::Host(int width, int height) : vulkan_(std::make_unique<Vulkan>()) {
+Host::Host(int width, int height, const std::function<void()>& add_fonts) : vulkan_(std::make_unique<Vulkan>()) {
     make_window(width, height);
     if (problem_.empty()) make_device();
-    if (problem_.empty()) make_interface();
+    if (problem_.empty()) make_interface(add_fonts);
 }
 
 void Host::make_window(int width, int height) {
@@ -57,13 +52,13 @@ void Host::make_device() {
     instance.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
     instance.pApplicationInfo = &application;
     instance.ppEnabledExtensionNames = glfwGetRequiredInstanceExtensions(&instance.enabledExtensionCount);
-    check(vkCreateInstance(&instance, nullptr, &vulkan_->instance));
-    check(glfwCreateWindowSurface(vulkan_->instance, window_, nullptr, &vulkan_->window.Surface));
+    check(vkCreateInstance(&instance, nullptr, &graphics_.instance));
+    check(glfwCreateWindowSurface(graphics_.instance, window_, nullptr, &vulkan_->window.Surface));
     std::uint32_t count = 1;
-    vkEnumeratePhysicalDevices(vulkan_->instance, &count, &vulkan_->physical);
+    vkEnumeratePhysicalDevices(graphics_.instance, &count, &graphics_.physical);
     VkBool32 presents = VK_FALSE;
     if (count > 0)
-        check(vkGetPhysicalDeviceSurfaceSupportKHR(vulkan_->physical, 0, vulkan_->window.Surface, &presents));
+        check(vkGetPhysicalDeviceSurfaceSupportKHR(graphics_.physical, 0, vulkan_->window.Surface, &presents));
     if (presents == VK_FALSE) {
         problem_ = "the first Vulkan device cannot present to this window";
         return;
@@ -73,27 +68,35 @@ void Host::make_device() {
     queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
     queue.queueCount = 1;
     queue.pQueuePriorities = &priority;
+    VkPhysicalDeviceVulkan13Features features13{};
+    features13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+    features13.synchronization2 = features13.dynamicRendering = features13.maintenance4 = VK_TRUE;
+    VkPhysicalDeviceVulkan12Features features12{};
+    features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    features12.timelineSemaphore = features12.hostQueryReset = VK_TRUE;
+    features12.pNext = &features13;
     const char* const swapchain = VK_KHR_SWAPCHAIN_EXTENSION_NAME;
     VkDeviceCreateInfo device{};
     device.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    device.pNext = &features12;
     device.queueCreateInfoCount = 1;
     device.pQueueCreateInfos = &queue;
     device.enabledExtensionCount = 1;
     device.ppEnabledExtensionNames = &swapchain;
-    check(vkCreateDevice(vulkan_->physical, &device, nullptr, &vulkan_->device));
-    vkGetDeviceQueue(vulkan_->device, 0, 0, &vulkan_->queue);
+    check(vkCreateDevice(graphics_.physical, &device, nullptr, &graphics_.device));
+    vkGetDeviceQueue(graphics_.device, 0, 0, &graphics_.queue);
 }
 
-void Host::make_interface() {
+void Host::make_interface(const std::function<void()>& add_fonts) {
     ImGui_ImplVulkanH_Window& window = vulkan_->window;
     const VkFormat format = VK_FORMAT_B8G8R8A8_UNORM;
-    window.SurfaceFormat = ImGui_ImplVulkanH_SelectSurfaceFormat(vulkan_->physical, window.Surface, &format, 1,
+    window.SurfaceFormat = ImGui_ImplVulkanH_SelectSurfaceFormat(graphics_.physical, window.Surface, &format, 1,
                                                                  VK_COLORSPACE_SRGB_NONLINEAR_KHR);
     window.PresentMode = VK_PRESENT_MODE_FIFO_KHR;
     int width = 0, height = 0;
     glfwGetFramebufferSize(window_, &width, &height);
-    ImGui_ImplVulkanH_CreateOrResizeWindow(vulkan_->instance, vulkan_->physical, vulkan_->device, &window, 0, nullptr,
-                                           width, height, kImages);
+    ImGui_ImplVulkanH_CreateOrResizeWindow(graphics_.instance, graphics_.physical, graphics_.device, &window, 0,
+                                           nullptr, width, height, kImages);
     const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 8};
     VkDescriptorPoolCreateInfo pool{};
     pool.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
@@ -101,17 +104,18 @@ void Host::make_interface() {
     pool.maxSets = 8;
     pool.poolSizeCount = 1;
     pool.pPoolSizes = &size;
-    check(vkCreateDescriptorPool(vulkan_->device, &pool, nullptr, &vulkan_->descriptors));
+    check(vkCreateDescriptorPool(graphics_.device, &pool, nullptr, &vulkan_->descriptors));
 
     ImGui::CreateContext();
     ImGui::GetIO().IniFilename = nullptr;
-    ImGui::StyleColorsLight();  // the application's taste
+    ImGui::StyleColorsDark();  // the application's taste
+    if (add_fonts) add_fonts();
     ImGui_ImplGlfw_InitForVulkan(window_, true);
     ImGui_ImplVulkan_InitInfo info{};
-    info.Instance = vulkan_->instance;
-    info.PhysicalDevice = vulkan_->physical;
-    info.Device = vulkan_->device;
-    info.Queue = vulkan_->queue;
+    info.Instance = graphics_.instance;
+    info.PhysicalDevice = graphics_.physical;
+    info.Device = graphics_.device;
+    info.Queue = graphics_.queue;
     info.DescriptorPool = vulkan_->descriptors;
     info.MinImageCount = kImages;
     info.ImageCount = window.ImageCount;
@@ -129,22 +133,22 @@ void Host::make_interface() {
     submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     submit.commandBufferCount = 1;
     submit.pCommandBuffers = &commands;
-    check(vkQueueSubmit(vulkan_->queue, 1, &submit, VK_NULL_HANDLE));
-    check(vkDeviceWaitIdle(vulkan_->device));
+    check(vkQueueSubmit(graphics_.queue, 1, &submit, VK_NULL_HANDLE));
+    check(vkDeviceWaitIdle(graphics_.device));
     ImGui_ImplVulkan_DestroyFontUploadObjects();
 }
 
 Host::~Host() {
     if (ImGui::GetCurrentContext() != nullptr) {
-        vkDeviceWaitIdle(vulkan_->device);
+        vkDeviceWaitIdle(graphics_.device);
         ImGui_ImplVulkan_Shutdown();
         ImGui_ImplGlfw_Shutdown();
         ImGui::DestroyContext();
-        vkDestroyDescriptorPool(vulkan_->device, vulkan_->descriptors, nullptr);
-        ImGui_ImplVulkanH_DestroyWindow(vulkan_->instance, vulkan_->device, &vulkan_->window, nullptr);
+        vkDestroyDescriptorPool(graphics_.device, vulkan_->descriptors, nullptr);
+        ImGui_ImplVulkanH_DestroyWindow(graphics_.instance, graphics_.device, &vulkan_->window, nullptr);
     }
-    if (vulkan_->device != VK_NULL_HANDLE) vkDestroyDevice(vulkan_->device, nullptr);
-    if (vulkan_->instance != VK_NULL_HANDLE) vkDestroyInstance(vulkan_->instance, nullptr);
+    if (graphics_.device != VK_NULL_HANDLE) vkDestroyDevice(graphics_.device, nullptr);
+    if (graphics_.instance != VK_NULL_HANDLE) vkDestroyInstance(graphics_.instance, nullptr);
     if (window_ != nullptr) glfwDestroyWindow(window_);
     glfwTerminate();
 }
@@ -162,13 +166,13 @@ void Host::end_picture() {
     ImGui::Render();
     ImGui_ImplVulkanH_Window& window = vulkan_->window;
     const ImGui_ImplVulkanH_FrameSemaphores& semaphores = window.FrameSemaphores[window.SemaphoreIndex];
-    if (vkAcquireNextImageKHR(vulkan_->device, window.Swapchain, UINT64_MAX, semaphores.ImageAcquiredSemaphore,
+    if (vkAcquireNextImageKHR(graphics_.device, window.Swapchain, UINT64_MAX, semaphores.ImageAcquiredSemaphore,
                               VK_NULL_HANDLE, &window.FrameIndex) != VK_SUCCESS)
         return;  // the window has another size: this sample leaves it at that
     const ImGui_ImplVulkanH_Frame& frame = window.Frames[window.FrameIndex];
-    check(vkWaitForFences(vulkan_->device, 1, &frame.Fence, VK_TRUE, UINT64_MAX));
-    check(vkResetFences(vulkan_->device, 1, &frame.Fence));
-    check(vkResetCommandPool(vulkan_->device, frame.CommandPool, 0));
+    check(vkWaitForFences(graphics_.device, 1, &frame.Fence, VK_TRUE, UINT64_MAX));
+    check(vkResetFences(graphics_.device, 1, &frame.Fence));
+    check(vkResetCommandPool(graphics_.device, frame.CommandPool, 0));
     VkCommandBufferBeginInfo begin{};
     begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
     check(vkBeginCommandBuffer(frame.CommandBuffer, &begin));
@@ -193,7 +197,8 @@ void Host::end_picture() {
     submit.pCommandBuffers = &frame.CommandBuffer;
     submit.signalSemaphoreCount = 1;
     submit.pSignalSemaphores = &semaphores.RenderCompleteSemaphore;
-    check(vkQueueSubmit(vulkan_->queue, 1, &submit, frame.Fence));
+    const std::lock_guard lock(graphics_.queue_mutex);
+    check(vkQueueSubmit(graphics_.queue, 1, &submit, frame.Fence));
     VkPresentInfoKHR present{};
     present.sType = VK_STRUCTURE_TYPE_PRESENT_INFO_KHR;
     present.waitSemaphoreCount = 1;
@@ -201,6 +206,6 @@ void Host::end_picture() {
     present.swapchainCount = 1;
     present.pSwapchains = &window.Swapchain;
     present.pImageIndices = &window.FrameIndex;
-    vkQueuePresentKHR(vulkan_->queue, &present);
+    vkQueuePresentKHR(graphics_.queue, &present);
     window.SemaphoreIndex = (window.SemaphoreIndex + 1) % window.ImageCount;
 }

@@ -1,5 +1,4 @@
-// The profiler's panels in the ImGui context of an application, beside windows and a panel of its own. host.hpp stands
-// for the application: its window, its Vulkan device, its way of drawing ImGui.
+// The profiler in the window, on the Vulkan device and in the ImGui context of an application, which host.hpp is.
 //   embed_overlay LATENTS.safetensors CHECKPOINT [PICTURES]
 #include "clip_panel.hpp"
 #include "host.hpp"
@@ -10,37 +9,38 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 using namespace kinetograph;
-
 namespace {
 
 Result<void> play(Host& host, const char* latents, const char* weights, long pictures) {
-    // Load time: a recorder that receives every pass, and the profile made from it.
-    profile::Recorder recorder;
+    profile::Recorder recorder;  // receives every pass
     profile::Profile profile(recorder);
-    KG_TRY(const auto session,
-           session::Session::open(weights, {.device = "cpu", .recorder = &recorder, .watch_device = true}));
+    Host::Graphics& own = host.graphics();
+    const session::ApplicationVulkan vulkan{
+        own.instance, &vkGetInstanceProcAddr, {own.physical, own.device, {own.queue, own.family, &own.queue_mutex}}};
+    const session::SessionOptions options{
+        .device = "cpu", .vulkan = vulkan, .recorder = &recorder, .measure_ceiling = true, .watch_device = true};
+    KG_TRY(const auto session, session::Session::open(weights, options));
     KG_TRY(const auto stream, session->decode(std::filesystem::path(latents), {.loop = true}));
-    // Panels: all of ours but one, and one more.
     ui::PanelHost panels = ui::PanelHost::with_all_panels();
-    panels.remove("Spikes");
     panels.add(std::make_unique<ClipPanel>(*stream));
-    panels.arrange(8, 8, 1264, 704);
-    std::uint64_t frames = 0;
+    panels.arrange(8, 8, 1264, 606);
+    Nanoseconds shown = host_now();
     for (long picture = 0; (pictures == 0 || picture < pictures) && host.begin_picture(); ++picture) {
-        // The application's own work: here it takes a frame if there is one, and shows nothing of it.
-        KG_TRY(const auto frame, stream->take(std::chrono::milliseconds(pictures > 0 ? 60'000 : 0)));
+        KG_TRY(const auto frame, stream->take(std::chrono::milliseconds(pictures > 0 ? 60'000 : 0)));  // not shown here
         const Nanoseconds now = host_now();
         if (frame) {
-            profile.add_frame({.index = frames++, .shown = now, .decode = stream->stats().times.last_step});
+            const Nanoseconds decode = stream->stats().times.last_step;
+            const bool is_late = now - std::exchange(shown, now) > std::chrono::milliseconds(42);
+            profile.add_frame({.index = profile.pacing().frames, .shown = now, .decode = decode, .late = is_late});
             KG_CHECK(stream->release(*frame));
         }
-        ImGui::ShowAboutWindow();  // a window of the application's
         panels.draw(profile, now);
         host.end_picture();
     }
-    std::printf("%llu frames, %zu passes\n", static_cast<unsigned long long>(frames), profile.passes().size());
+    std::printf("%d frames, %zu passes\n", static_cast<int>(profile.pacing().frames), profile.passes().size());
     return {};
 }
 
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: embed_overlay LATENTS.safetensors CHECKPOINT [PICTURES]\n");
         return 2;
     }
-    Host host(1280, 720);
+    Host host(1280, 720, [] { ui::add_fonts(*ImGui::GetIO().Fonts); });
     auto played = host.problem().empty() ? play(host, argv[1], argv[2], argc > 3 ? std::atol(argv[3]) : 0)
                                          : fail(ErrorCode::NotFound, "{}", host.problem());
     if (!played) std::fprintf(stderr, "embed_overlay: %s\n", played.error().message.c_str());

@@ -581,6 +581,11 @@ TEST_F(Panels, TablesScrollToAPassThatIsSelectedElsewhere) {
     EXPECT_NEAR(down + table->InnerClipRect.GetHeight() / 2, 993 * row, 14 * row)
         << "by name, \"pass 990\" is near the end";
     EXPECT_LT(select_pass("pass 11"), 20 * row);
+    host_.show("Passes", false);
+    EXPECT_LT(select_pass("pass 990"), 20 * row) << "it is not drawn";
+    host_.show("Passes", true);
+    picture(4);
+    EXPECT_EQ(table->InnerWindow->Scroll.y, down) << "selected while it was closed";
 }
 
 TEST_F(Panels, TheTimelineGoesToAPassThatIsSelectedElsewhere) {
