@@ -1,7 +1,9 @@
 // List scheduling on a simulated clock. A pass is estimated to take kPassEstimate; one that needs another lane's work
 // becomes ready one hand-over later. A lane runs its other passes meanwhile, and `cut_batches` finds them side by side.
-// Of the passes that a lane could run, the one with the fewest passes left before a hand-over to another lane goes
-// first; ties keep the declaration order, in which neighbours share memory best.
+// Of the passes that a lane could run, one that works for its earliest hand-over to another lane goes first; passes
+// that work for the same one keep the declaration order, in which neighbours share memory best. A pass that works for
+// none, but reads what such passes make, would come last and keep all of that in memory: it takes its turn with the
+// pass that is declared after it.
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>
@@ -16,11 +18,12 @@ constexpr Nanoseconds kNever = Nanoseconds::max();
 struct Schedule {
     explicit Schedule(const Compilation& compilation)
         : c(compilation),
-          to_hand_over(c.frame.passes().size(), kNoIndex),
+          turn(c.frame.passes().size(), kNoIndex),
           ready_at(c.frame.passes().size(), Nanoseconds{0}),
           open(c.frame.passes().size(), 0) {}
 
-    void measure_distances();
+    void rank_hand_overs();
+    void give_readers_their_turns();
     void count_dependencies();
     void make_ready(std::uint32_t pass);
     /// When `lane` could start its next pass; kNever when nothing is ready.
@@ -34,11 +37,12 @@ struct Schedule {
         return ready_at[a] != ready_at[b] ? ready_at[a] > ready_at[b] : a > b;
     }
     bool after_in_line(std::uint32_t a, std::uint32_t b) const {
-        return to_hand_over[a] != to_hand_over[b] ? to_hand_over[a] > to_hand_over[b] : a > b;
+        return turn[a] != turn[b] ? turn[a] > turn[b] : a > b;
     }
 
     const Compilation& c;
-    std::vector<std::uint32_t> to_hand_over;  ///< [pass] -> passes of its lane until another lane gets work from it
+    /// [pass] -> the place, among its lane's hand-overs, of the first that it works for; kNoIndex: of none.
+    std::vector<std::uint32_t> turn;
     std::vector<Nanoseconds> ready_at;
     std::vector<std::uint32_t> open;                              ///< [pass] -> dependencies that have not run
     std::array<std::vector<std::uint32_t>, kMaxLanes> waiting;    ///< heap: ready later, soonest on top
@@ -46,16 +50,49 @@ struct Schedule {
     std::array<Nanoseconds, kMaxLanes> clock{};
 };
 
-void Schedule::measure_distances() {
-    for (auto p = c.topological.rbegin(); p != c.topological.rend(); ++p) {
-        if (c.alive[*p] == 0) continue;
-        for (std::uint32_t d : c.dependencies_of.row(*p)) {
+void Schedule::rank_hand_overs() {
+    std::vector<std::uint32_t> before(turn.size());  ///< the longest chain of the same lane that ends before it
+    std::vector<std::uint32_t> hand_overs;
+    for (const std::uint32_t p : c.topological) {
+        if (c.alive[p] == 0) continue;
+        bool hands_over = false;
+        for (const std::uint32_t d : c.dependencies_of.row(p)) {
             const std::uint32_t next = c.dependencies[d].after;
             if (c.alive[next] == 0) continue;
-            std::uint32_t distance = 0;
-            if (c.lane_of(next) == c.lane_of(*p))
-                distance = to_hand_over[next] == kNoIndex ? kNoIndex : to_hand_over[next] + 1;
-            to_hand_over[*p] = std::min(to_hand_over[*p], distance);
+            if (c.lane_of(next) == c.lane_of(p))
+                before[next] = std::max(before[next], before[p] + 1);
+            else
+                hands_over = true;
+        }
+        if (hands_over) hand_overs.push_back(p);
+    }
+    std::sort(hand_overs.begin(), hand_overs.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return before[a] != before[b] ? before[a] < before[b] : a < b; });
+    for (std::uint32_t i = 0; i < hand_overs.size(); ++i) turn[hand_overs[i]] = i;
+    for (auto p = c.topological.rbegin(); p != c.topological.rend(); ++p) {
+        if (c.alive[*p] == 0) continue;
+        for (const std::uint32_t d : c.dependencies_of.row(*p)) {
+            const std::uint32_t next = c.dependencies[d].after;
+            if (c.alive[next] != 0 && c.lane_of(next) == c.lane_of(*p)) turn[*p] = std::min(turn[*p], turn[next]);
+        }
+    }
+}
+
+void Schedule::give_readers_their_turns() {
+    std::array<std::uint32_t, kMaxLanes> following{};
+    following.fill(kNoIndex);
+    std::vector<std::uint32_t> after(turn.size());  ///< the turn of the next pass on the same lane that has one
+    for (auto p = static_cast<std::uint32_t>(turn.size()); p-- > 0;) {
+        std::uint32_t& next = following[index_of(c.lane_of(p))];
+        after[p] = next;
+        if (c.alive[p] != 0 && turn[p] != kNoIndex) next = turn[p];
+    }
+    for (const std::uint32_t p : c.topological) {
+        if (c.alive[p] == 0 || turn[p] == kNoIndex) continue;
+        for (const std::uint32_t d : c.dependencies_of.row(p)) {
+            const std::uint32_t next = c.dependencies[d].after;
+            if (c.alive[next] != 0 && turn[next] == kNoIndex && c.lane_of(next) == c.lane_of(p))
+                turn[next] = after[next];
         }
     }
 }
@@ -123,7 +160,8 @@ void Schedule::finish(std::uint32_t pass) {
 
 void order(Compilation& c) {
     Schedule schedule(c);
-    schedule.measure_distances();
+    schedule.rank_hand_overs();
+    schedule.give_readers_their_turns();
     schedule.count_dependencies();
     const auto alive = static_cast<std::size_t>(std::count(c.alive.begin(), c.alive.end(), 1));
     c.order.reserve(alive);

@@ -25,6 +25,32 @@ TEST(Order, PutsWorkThatAnotherLaneNeedsFirst) {
     EXPECT_EQ(batches_of(compile(scene.frame).value()), "a5 a1 a2 a3 | g | a4 a6");
 }
 
+TEST(Order, AReaderOfWhatOtherLanesWaitForDoesNotKeepItInMemory) {
+    Scene scene;
+    const Buffer a = scene.make("a", Lane::Accelerator);
+    const Buffer b = scene.make("b", Lane::Accelerator, {a});
+    scene.consume("keep a", Lane::Accelerator, {a});
+    const Buffer c = scene.make("c", Lane::Accelerator, {b});
+    const Buffer kept = scene.make("copy b", Lane::Accelerator, {b});
+    scene.consume("keep b", Lane::Accelerator, {kept});
+    const Buffer d = scene.make("d", Lane::Accelerator, {c});
+    scene.consume("g", Lane::Graphics, {d});
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "a b keep a c copy b keep b d | g");
+}
+
+TEST(Order, WorkForOneHandOverKeepsItsDeclarationOrderHoweverManyPassesAreLeft) {
+    Scene scene;
+    const Buffer a = scene.make("a", Lane::Accelerator);
+    const Buffer b = scene.make("b", Lane::Accelerator, {a});
+    const Buffer shortcut = scene.make("shortcut", Lane::Accelerator, {a});
+    const Buffer c = scene.make("c", Lane::Accelerator, {b});
+    const Buffer sum = scene.make("sum", Lane::Accelerator, {c, shortcut});
+    scene.consume("g", Lane::Graphics, {sum});
+    const Buffer early = scene.make("early", Lane::Accelerator);
+    scene.consume("h", Lane::Graphics, {early});
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "early a b shortcut | h | c sum | g");
+}
+
 TEST(Order, WorksOnWhileAnotherLaneIsBusyWithWhatItNeedsLater) {
     Scene scene;
     const Buffer a = scene.make("a", Lane::Accelerator);
