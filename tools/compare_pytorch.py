@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, write_safetensors
@@ -143,30 +144,32 @@ def least_psnr(theirs, reference):
 def pictures_on_cuda(folder, options):
     """dB against PyTorch in fp32, of three latent frames: of every clip kinetograph's in each type and with either sums;
     of the synthetic clip also each peer's in bf16."""
-    clip, out = folder / "clip.safetensors", folder / "frames.safetensors"
-
-    def pytorch(weights, *flags):
-        run([sys.executable, TOOLS / "pytorch_decoder.py", clip, "--weights", weights, "--device", "cuda", "--output",
-             out, *flags])
-        return read_safetensors(out)[0]["frames"]
-
-    def kinetograph(weights, kind):
-        sums, precision = kind.split(", ")
-        run([options.kinetograph, "decode", clip, "--weights", weights, "-o", out, "--lane", "cuda", "--sums", sums,
-             "--precision", precision])
-        return read_safetensors(out)[0]["frames"]
-
     clips = {"synthetic": (SYNTHETIC, synthetic_tensor("latents", (16, 3, 30, 52)))}
     for name in DEMO_CLIPS:
         clips[name] = WEIGHTS, read_safetensors(ROOT / f"assets/{name}.safetensors")[0]["latents"][:, :3]
-    kinds, peers = {}, {}
-    for name, (weights, latents) in clips.items():
-        write_safetensors(clip, "latents", latents, {"fps": "24"})
-        reference = pytorch(weights)
-        kinds[name] = {kind: least_psnr(kinetograph(weights, kind), reference) for kind in KINDS}
-        if name == "synthetic":
-            peers = {peer: least_psnr(pytorch(weights, "--precision", "bf16", "--decoder", peer), reference)
-                     for peer in options.peers}
+    for name, (_, latents) in clips.items():
+        write_safetensors(folder / f"{name}.safetensors", "latents", latents, {"fps": "24"})
+
+    def pytorch(name, *flags):
+        out = folder / f"{name} {' '.join(flags)} pytorch.safetensors"
+        run([sys.executable, TOOLS / "pytorch_decoder.py", folder / f"{name}.safetensors", "--weights", clips[name][0],
+             "--device", "cuda", "--output", out, *flags])
+        return read_safetensors(out)[0]["frames"]
+
+    def kinetograph(name, kind):
+        out = folder / f"{name} {kind}.safetensors"
+        sums, precision = kind.split(", ")
+        run([options.kinetograph, "decode", folder / f"{name}.safetensors", "--weights", clips[name][0], "-o", out,
+             "--lane", "cuda", "--sums", sums, "--precision", precision])
+        return read_safetensors(out)[0]["frames"]
+
+    with ThreadPoolExecutor(8) as pool:  # nothing is timed here
+        references = {name: pool.submit(pytorch, name) for name in clips}
+        theirs = {peer: pool.submit(pytorch, "synthetic", "--precision", "bf16", "--decoder", peer) for peer in options.peers}
+        ours = {(name, kind): pool.submit(kinetograph, name, kind) for name in clips for kind in KINDS}
+    kinds = {name: {kind: least_psnr(ours[name, kind].result(), references[name].result()) for kind in KINDS}
+             for name in clips}
+    peers = {peer: least_psnr(frames.result(), references["synthetic"].result()) for peer, frames in theirs.items()}
     return {"kinetograph": kinds["synthetic"]["exact, bf16"], **peers}, kinds
 
 

@@ -1,17 +1,12 @@
-// Wraps the real CUDA driver: of the launch with the number KINETOGRAPH_FAULTING_LAUNCH, or the first one after it that
-// has any, every pointer among the arguments leads nowhere. The rest stays, so that the kernel ends by its fault: one
-// of absurd sizes might run for ever instead. Everything else is the driver's own: the library links libcuda.so.1,
-// where dlsym() finds what is not defined here.
+// Wraps the real CUDA driver: in place of the launch with the number KINETOGRAPH_FAULTING_LAUNCH a kernel runs that
+// writes to an address of nothing. Everything else is the driver's own: the library links libcuda.so.1, where dlsym()
+// finds what is not defined here.
 #include <dlfcn.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <vector>
 
 namespace {
 
@@ -28,42 +23,55 @@ Function* of_the_driver(const char* name) {
     return reinterpret_cast<Function*>(dlsym(driver, name));
 }
 
-/// A copy of a kernel's parameters, whose words that could be device addresses are addresses of nothing; empty if it
-/// has none.
-std::vector<std::uint64_t> astray(const void* parameters, std::size_t bytes) {
-    constexpr std::uint64_t kLeast = std::uint64_t{1} << 32, kMost = std::uint64_t{1} << 49,
-                            kNowhere = 0x5555555555555500;
-    std::vector<std::uint64_t> words((bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
-    std::memcpy(words.data(), parameters, bytes);
-    bool any = false;
-    for (std::uint64_t& word : words) {
-        if (word < kLeast || word >= kMost || word % 16 != 0) continue;
-        word = kNowhere;
-        any = true;
+/// CUlaunchConfig (CUDA driver API).
+struct LaunchConfig {
+    unsigned grid[3], block[3], shared_bytes;
+    void* stream;
+    void* attributes;
+    unsigned attribute_count;
+};
+
+constexpr const char* kAstray = R"(
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry astray()
+{
+    .reg .b32 value;
+    .reg .b64 address;
+    mov.b32 value, 1;
+    mov.b64 address, 64;
+    st.global.b32 [address], value;
+    ret;
+}
+)";
+
+/// Of the module above, which the driver compiles. Call it where no stream of the thread is being captured.
+void* load_astray() {
+    void *module = nullptr, *kernel = nullptr;
+    const int loaded = of_the_driver<int(void**, const void*)>("cuModuleLoadData")(&module, kAstray);
+    const int found =
+        loaded == 0 ? of_the_driver<int(void**, void*, const char*)>("cuModuleGetFunction")(&kernel, module, "astray")
+                    : 0;
+    if (loaded != 0 || found != 0) {
+        std::fprintf(stderr, "no kernel that faults: cuModuleLoadData %d, cuModuleGetFunction %d\n", loaded, found);
+        std::abort();
     }
-    if (!any) words.clear();
-    return words;
+    return kernel;
 }
 
 }  // namespace
 
 using Launch = int(const void* config, void* kernel, void** parameters, void** extra);
-using ParameterInfo = int(void* kernel, std::size_t index, std::size_t* offset, std::size_t* bytes);
 
 /// CUDA driver API, cuLaunchKernelEx. Says on standard error when the fault was launched: nanoseconds of the steady
 /// clock.
 extern "C" int cuLaunchKernelEx(const void* config, void* kernel, void** parameters, void** extra) {
     static auto* const launch = of_the_driver<Launch>("cuLaunchKernelEx");
-    static auto* const info = of_the_driver<ParameterInfo>("cuFuncGetParamInfo");
-    static std::atomic<bool> faulted{false};
-    if (faulting_launch() == 0 || ++launches < faulting_launch() || faulted)
-        return launch(config, kernel, parameters, extra);
-    std::size_t offset = 0, bytes = 0;
-    if (info(kernel, 0, &offset, &bytes) != 0) std::abort();
-    std::vector<std::uint64_t> words = astray(parameters[0], bytes);
-    if (words.empty() || faulted.exchange(true)) return launch(config, kernel, parameters, extra);
-    void* parameter = words.data();
-    const int status = launch(config, kernel, &parameter, nullptr);
+    static void* const astray = load_astray();
+    if (++launches != faulting_launch()) return launch(config, kernel, parameters, extra);
+    LaunchConfig one{{1, 1, 1}, {1, 1, 1}, 0, static_cast<const LaunchConfig*>(config)->stream, nullptr, 0};
+    const int status = launch(&one, astray, nullptr, nullptr);
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     std::fprintf(stderr, "fault launched at %lld\n",
                  static_cast<long long>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));

@@ -19,8 +19,9 @@ namespace {
 struct DecodeBench {
     DecodeRequest decode;
     FrameSize size{.width = 512, .height = 288};
-    std::string latents;  ///< empty: synthetic latents of `size`
-    std::int64_t steps = 16;
+    std::string latents;             ///< empty: synthetic latents of `size`
+    std::int64_t steps = 16;         ///< latent frames of the clip
+    std::int64_t latent_frames = 1;  ///< that a step takes, but a clip's first, which takes one
     std::int64_t rounds = 1;
     bool passes = true;
     bool one_latent_frame = false;  ///< each step is a clip
@@ -63,33 +64,61 @@ Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& 
     return clip;
 }
 
+/// Latent frames [first, first + count) of the clip.
+struct Chunk {
+    std::int64_t first = 0, count = 1;
+};
+
+std::vector<Chunk> chunks_of(const DecodeBench& bench) {
+    std::vector<Chunk> chunks{{}};
+    for (std::int64_t first = 1; first < bench.steps; first += bench.latent_frames)
+        chunks.push_back({first, std::min(bench.latent_frames, bench.steps - first)});
+    return chunks;
+}
+
+/// [count, channels, height, width]; the clip is repeated if it is too short.
+std::vector<float> latents_of(const vae::Latents& clip, const Chunk& chunk) {
+    std::vector<float> values;
+    for (std::int64_t t = chunk.first; t < chunk.first + chunk.count; ++t) {
+        const auto frame = clip.frame(t % clip.frames);
+        values.insert(values.end(), frame.begin(), frame.end());
+    }
+    return values;
+}
+
 /// Decodes the clip once, on a GPU with a step enqueued while the one before runs: a step's time is from the end of the
-/// one before. The first step of all is waited for. Counts the steps after the second; in later rounds also the
-/// second.
-Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench, std::int64_t round,
-                         Progress& progress, Measured& measured) {
+/// one before. The first step of all is waited for. Counts the steps after the second that take as many latent frames
+/// as a step may; in later rounds also the second.
+Result<void> decode_clip(vae::Decoder& decoder, std::span<const Chunk> chunks, const vae::Latents& clip,
+                         const DecodeBench& bench, std::int64_t round, Progress& progress, Measured& measured) {
+    const auto steps = static_cast<std::int64_t>(chunks.size());
+    std::vector<std::vector<float>> latents;
+    for (const Chunk& chunk : chunks) latents.push_back(latents_of(clip, chunk));
     const bool on_cpu = decoder.runner().lane().device().info().kind == accel::Kind::Cpu;
     const std::int64_t ahead = on_cpu || bench.one_latent_frame ? 0 : 1;
     const Nanoseconds clip_begin = host_now();
     Nanoseconds end = clip_begin;  // of the step before, or of the reset between two clips
     std::int64_t taken = 0;
-    for (std::int64_t step = 0; step < bench.steps; ++step) {
+    for (std::int64_t step = 0; step < steps; ++step) {
         if (bench.one_latent_frame && step > 0) {
             KG_CHECK(decoder.reset());
             end = host_now();
         }
-        KG_CHECK(decoder.enqueue(clip.frame(step % clip.frames)));
-        const bool waited_for = (round == 0 && step == 0) || step + 1 == bench.steps;
+        const auto at = static_cast<std::size_t>(step);
+        KG_CHECK(decoder.enqueue(latents[at], chunks[at].count));
+        const bool waited_for = (round == 0 && step == 0) || step + 1 == steps;
         for (; taken <= (waited_for ? step : step - ahead); ++taken) {
             KG_CHECK(decoder.take());
             const Nanoseconds begin = std::exchange(end, host_now());
+            const bool whole = chunks[static_cast<std::size_t>(taken)].count == bench.latent_frames;
             if (taken > (round == 0 ? 1 : 0)) {
+                if (!whole) continue;
                 measured.steps.add(to_seconds(end - begin));
                 measured.windows.push_back({begin, end});
             } else if (round == 0) {
                 (taken == 0 ? measured.first_frame : measured.second_step) = to_seconds(end - begin);
             }
-            progress.show(round * bench.steps + taken + 1);
+            progress.show(round * steps + taken + 1);
         }
     }
     if (round > 0 || bench.rounds == 1) measured.clips.add(to_seconds(end - clip_begin));
@@ -98,12 +127,14 @@ Result<void> decode_clip(vae::Decoder& decoder, const vae::Latents& clip, const 
 
 Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench) {
     Measured measured;
-    measured.frames_of_a_step = decoder.clip().step_frames().most;
-    measured.windows.reserve(static_cast<std::size_t>(bench.rounds * bench.steps));
-    Progress progress(bench.rounds * bench.steps, "steps");
+    measured.frames_of_a_step = decoder.clip().step_frames().most * bench.latent_frames;
+    const std::vector<Chunk> chunks = chunks_of(bench);
+    const std::int64_t steps = bench.rounds * static_cast<std::int64_t>(chunks.size());
+    measured.windows.reserve(static_cast<std::size_t>(steps));
+    Progress progress(steps, "steps");
     for (std::int64_t round = 0; round < bench.rounds; ++round) {
         if (round > 0) KG_CHECK(decoder.reset());
-        KG_CHECK(decode_clip(decoder, clip, bench, round, progress, measured));
+        KG_CHECK(decode_clip(decoder, chunks, clip, bench, round, progress, measured));
     }
     measured.peak_bytes = decoder.runner().peak_device_bytes();
     return measured;
@@ -193,6 +224,7 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
                  {"width", subject.width()},
                  {"height", subject.height()},
                  {"latent_frames", bench.steps},
+                 {"latent_frames_a_step", bench.latent_frames},
                  {"frames", subject.frames()},
                  {"rounds", bench.rounds}});
     json["seconds_load"] = measured.load;
@@ -226,6 +258,10 @@ Result<void> run(DecodeBench bench) {
     KG_CHECK(check_distinct(std::array{NamedFile{"LATENTS", bench.latents, NamedFile::Use::Read},
                                        NamedFile{"--weights", bench.decode.weights, NamedFile::Use::Read},
                                        NamedFile{"--json", bench.json, NamedFile::Use::Written}}));
+    if (bench.steps < 1 + 2 * bench.latent_frames)
+        return fail(ErrorCode::InvalidArgument,
+                    "--steps {}: two steps of {} latent frames are timed, after a first of one: at least {}",
+                    bench.steps, bench.latent_frames, 1 + 2 * bench.latent_frames);
     KG_TRY(auto report, BenchReport::create(bench.json));
     KG_TRY(auto device, open_lane(bench.decode.lane, bench.decode.memory_budget));
     const accel::DeviceInfo& info = device->info();
@@ -236,7 +272,9 @@ Result<void> run(DecodeBench bench) {
 
     profile::Recorder recorder;
     KG_TRY(auto model, vae::Model::create(*device, checkpoint, bench.decode.model));
-    KG_TRY(auto decoder, vae::Decoder::create_for(model, clip, {.recorder = bench.passes ? &recorder : nullptr}));
+    KG_TRY(auto decoder,
+           vae::Decoder::create_for(
+               model, clip, {.recorder = bench.passes ? &recorder : nullptr, .max_frames = bench.latent_frames}));
     const double load = to_seconds(host_now() - start);
     state_memory(decoder->memory(), info);
     KG_TRY(auto measured, measure(*decoder, clip, bench));
@@ -265,6 +303,11 @@ void add_bench_decode(CLI::App& bench, Action& action, const std::string& comman
     add_frame_size(*command, arguments->size)->excludes(latents);
     command->add_option("--steps", arguments->steps, "Latent frames of the clip (default 16: 61 frames of video)")
         ->check(CLI::Range(3, 100'000).description(""))
+        ->type_name("N");
+    command
+        ->add_option("--latent-frames", arguments->latent_frames,
+                     "That a step takes, after the first: more are faster, need more memory and come later (default 1)")
+        ->check(CLI::Range(1, 16).description(""))
         ->type_name("N");
     command->add_option("--rounds", arguments->rounds, "Times to decode the clip; of several, the first warms up (1)")
         ->check(CLI::Range(1, 1'000).description(""))

@@ -53,6 +53,20 @@ TEST(BenchDecode, CountsAllFramesOfTheClipAndLeavesTheFirstOfSeveralRoundsOut) {
     EXPECT_GT(json.at("seconds_load").get<double>(), 0);
 }
 
+TEST(BenchDecode, TakesSeveralLatentFramesAStepAndCountsTheWholeSteps) {
+    auto arguments = bench_decode("6", "1");
+    arguments.insert(arguments.end(), {"--no-passes", "--latent-frames", "2"});
+    const auto json = run_json(arguments);
+    EXPECT_EQ(json.at("frames"), 21);
+    EXPECT_EQ(json.at("latent_frames_a_step"), 2);
+    EXPECT_EQ(json.at("seconds_per_step_all").size(), 1U);  // the steps take 1, 2, 2 and 1; the first of 2 is separate
+    EXPECT_NEAR(json.at("fps_steady").get<double>(), 8 / json.at("seconds_per_step").get<double>(), 1e-6);
+    arguments[std::ranges::find(arguments, "--steps") - arguments.begin() + 1] = "4";
+    const auto result = run_program(arguments);
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_NE(result.messages.find("at least 5"), std::string::npos) << result.messages;
+}
+
 TEST(BenchDecode, StatesTheMemoryBeforeItStartsAndKeepsToIt) {
     auto arguments = bench_decode("3", "1");
     arguments.insert(arguments.end(), {"--json", "-", "--no-passes"});
