@@ -19,6 +19,14 @@ constexpr std::uint32_t kHeight = 1, kWidth = 2;  // latent pixels
 constexpr std::uint32_t kFrameHeight = 8, kFrameWidth = 16;
 constexpr std::uint64_t kLong = 60'000'000'000;
 
+/// A call that failed with `code`, and whose sentence has `part`.
+#define EXPECT_SENTENCE(result, code, part)                                           \
+    do {                                                                              \
+        EXPECT_EQ(result, code);                                                      \
+        EXPECT_NE(std::string(kg_last_error()).find(part), std::string::npos)         \
+            << "\"" << kg_last_error() << "\" does not contain \"" << (part) << "\""; \
+    } while (false)
+
 template <class Struct>
 Struct sized() {
     Struct made{};

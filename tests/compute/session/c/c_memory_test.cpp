@@ -1,0 +1,190 @@
+// Memory behind kinetograph.h on the CPU: whose it is, how much there may be, and tensors that lie in it.
+#include "c_fixture.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace kinetograph::c::testing {
+namespace {
+
+using CInterface = CTest;
+
+/// The beginning of dlpack.h's DLManagedTensor.
+struct Tensor {
+    const std::uint8_t* data;
+    std::int32_t device_type, device_id, dimensions;
+    std::uint8_t code, bits;
+    std::uint16_t lanes;
+    const std::int64_t *shape, *strides;
+    std::uint64_t byte_offset;
+    void* context;
+    void (*deleter)(Tensor*);
+};
+
+TEST_F(CInterface, WhatWasAllocatedOnTheDeviceIsFreedWithTheClips) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto bytes_with = [&] {
+        const auto made = clip();
+        decode(made.get(), latents_of(2));
+        auto info = sized<kg_clip_info>();
+        EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK);
+        return info.device_bytes;
+    };
+    const std::uint64_t first = bytes_with();
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(bytes_with(), first);
+}
+
+TEST_F(CInterface, WeightsInMemoryAreReleasedWhenNothingUsesThem) {
+    std::array<char, 8> nonsense{1, 2, 3};
+    std::atomic<int> released{0};
+    const auto release = [](void* user) { ++*static_cast<std::atomic<int>*>(user); };
+    kg_weights* weights = nullptr;
+    EXPECT_SENTENCE(
+        kg_weights_parse(instance_.get(), nonsense.data(), nonsense.size(), "a download", release, &released, &weights),
+        KG_ERROR_CORRUPT, "a download: ");
+    EXPECT_EQ(released, 1);
+    std::ifstream file(KINETOGRAPH_ASSETS "/demo_vae.safetensors", std::ios::binary);
+    const std::string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    ASSERT_EQ(
+        kg_weights_parse(instance_.get(), contents.data(), contents.size(), nullptr, release, &released, &weights),
+        KG_OK)
+        << kg_last_error();
+    const auto desc = [] {
+        auto made = sized<kg_model_desc>();
+        made.device = "cpu";
+        return made;
+    }();
+    kg_model* model = nullptr;
+    ASSERT_EQ(kg_model_create(weights, &desc, &model), KG_OK) << kg_last_error();
+    kg_weights_destroy(weights);
+    EXPECT_EQ(released, 1);
+    kg_model_destroy(model);
+    EXPECT_EQ(released, 2);
+}
+
+TEST_F(CInterface, LargeBuffersComeFromTheApplicationsAllocatorAndGoBack) {
+    struct Counter {
+        std::atomic<std::int64_t> bytes{0};
+        std::atomic<int> calls{0};
+    } counter;
+    auto desc = sized<kg_instance_desc>();
+    desc.allocator_user = &counter;
+    desc.allocate = [](void* user, std::uint64_t bytes, std::uint64_t alignment) {
+        static_cast<Counter*>(user)->bytes += static_cast<std::int64_t>(bytes);
+        ++static_cast<Counter*>(user)->calls;
+        return std::aligned_alloc(alignment, bytes);
+    };
+    kg_instance* instance = nullptr;
+    EXPECT_SENTENCE(kg_instance_create(&desc, &instance), KG_ERROR_INVALID_ARGUMENT, "both or neither");
+    desc.release = [](void* user, void* memory, std::uint64_t bytes) {
+        static_cast<Counter*>(user)->bytes -= static_cast<std::int64_t>(bytes);
+        std::free(memory);
+    };
+    ASSERT_EQ(kg_instance_create(&desc, &instance), KG_OK) << kg_last_error();
+    instance_.reset(instance);
+    ASSERT_NO_FATAL_FAILURE(open());
+    EXPECT_EQ(decode(clip().get(), latents_of(2)).size(), 5U);
+    EXPECT_GT(counter.calls, 0);
+    EXPECT_GT(counter.bytes, 0);
+    model_.reset();
+    weights_.reset();
+    EXPECT_EQ(counter.bytes, 0);
+}
+
+TEST_F(CInterface, AMemoryBudgetHoldsAndTheApplicationIsAskedToMakeRoom) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto desc = sized<kg_model_desc>();
+    desc.device = "cpu";
+    desc.memory_budget = 4096;
+    int asked = 0;
+    desc.memory_pressure_user = &asked;
+    desc.on_memory_pressure = [](void* user, const char* name, std::uint64_t bytes,
+                                 std::uint64_t free) -> std::uint32_t {
+        EXPECT_STRNE(name, "");
+        EXPECT_GT(bytes, free);
+        ++*static_cast<int*>(user);
+        return 0;
+    };
+    kg_model* model = nullptr;
+    kg_result result = kg_model_create(weights_.get(), &desc, &model);
+    const Owned<kg_model> owned(model);
+    kg_clip* made = nullptr;
+    if (result == KG_OK) result = kg_clip_create(model, kHeight, kWidth, nullptr, &made);
+    EXPECT_SENTENCE(result, KG_ERROR_OUT_OF_MEMORY, "the budget of 4096 bytes");
+    EXPECT_EQ(asked, 1);
+}
+
+TEST_F(CInterface, ATensorOfAFrameKeepsItUntilItIsDeleted) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto made = clip();
+    const auto values = latents_of(1);
+    const kg_latents latents = view_of(values);
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK);
+    ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
+    constexpr std::int64_t kRow = kFrameWidth * 4;
+    using Three = std::array<std::int64_t, 3>;
+    const std::array<std::pair<Three, Three>, 3> by_layout{
+        {{{kFrameHeight, kFrameWidth, 3}, {kRow, 4, 1}},    // KG_LAYOUT_HWC
+         {{3, kFrameHeight, kFrameWidth}, {1, kRow, 4}},    // KG_LAYOUT_CHW
+         {{kFrameHeight, kFrameWidth, 4}, {kRow, 4, 1}}}};  // KG_LAYOUT_HWC4
+    std::vector<Tensor*> tensors;
+    for (std::uint32_t layout = 0; layout < by_layout.size(); ++layout) {
+        void* exported = nullptr;
+        ASSERT_EQ(kg_clip_export(made.get(), frame.id, layout, &exported), KG_OK) << kg_last_error();
+        auto* const tensor = static_cast<Tensor*>(exported);
+        EXPECT_EQ(tensor->data, frame.planes[0]);
+        EXPECT_EQ(std::make_tuple(tensor->device_type, tensor->code, tensor->bits, tensor->lanes),
+                  std::make_tuple(1, 1, 8, 1));
+        ASSERT_EQ(tensor->dimensions, 3);
+        EXPECT_TRUE(std::equal(by_layout[layout].first.begin(), by_layout[layout].first.end(), tensor->shape));
+        EXPECT_TRUE(std::equal(by_layout[layout].second.begin(), by_layout[layout].second.end(), tensor->strides));
+        tensors.push_back(tensor);
+    }
+    const auto held = [&] {
+        auto info = sized<kg_clip_info>();
+        EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK);
+        return info.frames_acquired;
+    };
+    ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+    EXPECT_SENTENCE(kg_clip_release(made.get(), frame.id, nullptr), KG_ERROR_INVALID_ARGUMENT, "released already");
+    EXPECT_EQ(held(), 1U);
+    for (int i = 0; i < 2; ++i) {
+        tensors.back()->deleter(tensors.back());
+        tensors.pop_back();
+    }
+    EXPECT_EQ(held(), 1U);
+    const std::vector<std::uint8_t> before(tensors[0]->data, tensors[0]->data + kRow * kFrameHeight);
+    made.reset();  // the tensor keeps what it reads
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), tensors[0]->data));
+    tensors[0]->deleter(tensors[0]);
+}
+
+TEST_F(CInterface, TensorsAreOfFramesAndLayoutsThatTheyCanHave) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto values = latents_of(1);
+    const kg_latents latents = view_of(values);
+    const auto refused = [&](std::uint32_t format, std::uint32_t layout, kg_result result, const char* sentence) {
+        const auto made = clip(KG_STORAGE_HOST, format);
+        auto frame = sized<kg_frame>();
+        ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK);
+        ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
+        void* tensor = nullptr;
+        EXPECT_SENTENCE(kg_clip_export(made.get(), frame.id, layout, &tensor), result, sentence);
+        EXPECT_SENTENCE(kg_clip_export(made.get(), frame.id, 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "tensor is NULL");
+        ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
+        EXPECT_LT(kg_clip_export(made.get(), frame.id, 0, &tensor), KG_OK);
+        EXPECT_EQ(tensor, nullptr);
+    };
+    refused(KG_FORMAT_RGBA8, 9, KG_ERROR_INVALID_ARGUMENT, "9 is no kg_layout");
+    refused(KG_FORMAT_NV12, KG_LAYOUT_HWC, KG_ERROR_UNSUPPORTED, "two planes");
+    refused(KG_FORMAT_RGB32F, KG_LAYOUT_HWC4, KG_ERROR_UNSUPPORTED, "RGB32F have three channels");
+    refused(KG_FORMAT_RGB16F, KG_LAYOUT_HWC4, KG_ERROR_UNSUPPORTED, "RGB16F have three channels");
+}
+
+}  // namespace
+}  // namespace kinetograph::c::testing
