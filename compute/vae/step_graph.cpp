@@ -2,6 +2,7 @@
 
 #include <kinetograph/compute/vae/kept_sums.hpp>
 #include <kinetograph/compute/vae/network_end.hpp>
+#include <kinetograph/compute/vae/pass_work.hpp>
 #include <kinetograph/compute/vae/step_ends.hpp>
 
 #include <optional>
@@ -274,23 +275,6 @@ class StepDeclaration {
             sums_ = {};
         }
         made(fused.output, part, data.out);
-    }
-
-    /// The bytes are what the pass reads and writes.
-    static graph::PassWork work_of(const std::vector<const conv::Convolution*>& parts) {
-        graph::PassWork work{.kernel = std::string(parts.front()->backend()), .reason = parts.front()->reason()};
-        for (const conv::Convolution* each : parts) work.operations += each->problem().flops();
-        return work;
-    }
-
-    /// Two products of every token with every other, a frame.
-    static graph::PassWork work_of(const nn::Attention& attention, std::int64_t frames) {
-        const std::string_view text = attention.explanation();
-        const std::size_t colon = std::min(text.find(": "), text.size());
-        const auto tokens = static_cast<double>(attention.problem().tokens);
-        return {.operations = 4.0 * tokens * tokens * static_cast<double>(attention.problem().channels * frames),
-                .kernel = std::string(text.substr(0, colon)),
-                .reason = std::string(text.substr(std::min(colon + 2, text.size())))};
     }
 
     /// One for each part that a time shuffle stores as frames.

@@ -1,0 +1,17 @@
+// What passes of a step compute, for profilers; the bytes are what they read and write.
+#pragma once
+
+#include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/nn/attention.hpp>
+#include <kinetograph/engine/graph/frame_graph.hpp>
+
+#include <vector>
+
+namespace kinetograph::vae {
+
+/// Of one pass, which runs all of them: at least one.
+graph::PassWork work_of(const std::vector<const conv::Convolution*>& parts);
+/// Two products of every token with every other, a frame.
+graph::PassWork work_of(const nn::Attention& attention, std::int64_t frames);
+
+}  // namespace kinetograph::vae
