@@ -82,8 +82,8 @@ class Stage {
             recorder_.add(span);
         }
         now_ += std::chrono::milliseconds(100);
-        profile_.add_frame(
-            {.index = execution_, .shown = now_, .decode = length * passes_, .late = execution_ % 8 == 0});
+        recorder_.add_frame(
+            {.index = execution_, .shown = now_, .late = execution_ % 8 == 0, .made_by = {plan_, execution_}});
     }
     template <class Draw>
     void picture(const Draw& draw) {

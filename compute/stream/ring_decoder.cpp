@@ -366,12 +366,15 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     if (options_.storage != FrameRingDesc::Storage::Host) {
         KG_TRY(ready, bridge_.export_point(point));
     }
+    profile::StepKey made_by{profile::kNoPlan, step.execution.number};
+    if (options_.passes != nullptr)
+        made_by.plan = options_.passes->plans().id_of(runner_->executor().plan()->fingerprint);
     before_last_ = std::exchange(last_, ready);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.frames.first + static_cast<std::int64_t>(i);
         const Nanoseconds due(std::llround(static_cast<double>(index) * 1e9 / options_.fps));
         flag_of_slot_[slots_[i].index] = newest_flag_;
-        ring_->publish(slots_[i], {index, due, step_number_}, ready);
+        ring_->publish(slots_[i], {index, due, step_number_, made_by}, ready);
     }
     slots_.clear();
     first_ = false;

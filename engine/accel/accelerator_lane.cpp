@@ -255,7 +255,7 @@ Result<void> AcceleratorLane::execute(const graph::BatchRecord& record, const st
 
 AcceleratorLane::Timed AcceleratorLane::timed_of(const graph::BatchRecord& record) {
     return {.execution = record.execution,
-            .plan = recorder_ != nullptr ? recorder_->plans().note(record) : profile::kNoPlan,
+            .plan = recorder_ != nullptr ? recorder_->note(record, *timeline_) : profile::kNoPlan,
             .passes = {},
             .replayed = nullptr,
             .done = nullptr};

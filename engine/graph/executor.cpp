@@ -24,8 +24,8 @@ struct Executor::State {
     std::array<std::uint64_t, kMaxLanes> before_current{};  ///< the same, before the last execution of `current`
     /// The next execution must not rely on `current` having run just before it: every lane waits for all lanes first.
     bool join = true;
-    std::vector<ResolvedWait> waits;  ///< of the batch being submitted
-    std::vector<Point> points;        ///< the same
+    std::vector<ResolvedWait> waits;     ///< of the batch being submitted
+    std::vector<Point> points, reached;  ///< the same
 
     Result<PreparedPlan*> plan_for(const FrameGraph& frame, bool& reused);
     Result<void> submit(const FrameGraph& frame, PreparedPlan& prepared, std::uint64_t execution);
@@ -144,8 +144,14 @@ Result<void> Executor::State::submit(const FrameGraph& frame, PreparedPlan& prep
     for (const Batch& batch : prepared.plan.batches) {
         resolve_waits(batch, before);
         points.clear();
-        for (; use != prepared.first_uses.end() && use->batch == &batch; ++use)
-            if (const Point& point = frame.resources()[use->import].ready; !point.reached()) points.push_back(point);
+        reached.clear();
+        for (; use != prepared.first_uses.end() && use->batch == &batch; ++use) {
+            const Point& point = frame.resources()[use->import].ready;
+            if (!point.reached())
+                points.push_back(point);
+            else if (point.value > 0 && point.timeline != nullptr)
+                reached.push_back(point);
+        }
         const std::size_t lane = index_of(batch.lane);
         const std::size_t first = batch.passes.empty() ? 0 : batch.passes.front();
         const BatchRecord record{
@@ -154,6 +160,7 @@ Result<void> Executor::State::submit(const FrameGraph& frame, PreparedPlan& prep
             .execution = execution,
             .waits = waits,
             .points = points,
+            .reached = reached,
             .passes = std::span<const PassRecord>(prepared.passes).subspan(first, batch.passes.size()),
             .resources = prepared.resources,
             .signal = submitted[lane] + 1};

@@ -31,7 +31,8 @@ struct BatchRecord {
     const Batch* batch = nullptr;
     std::uint64_t execution = 0;
     std::span<const ResolvedWait> waits;
-    std::span<const Point> points{};  ///< to wait for too: of imports that are not ready yet
+    std::span<const Point> points{};   ///< to wait for too: of imports that are not ready yet
+    std::span<const Point> reached{};  ///< of imports that are ready already, for profilers: nothing waits for them
     std::span<const PassRecord> passes;
     std::span<const Physical> resources;  ///< [resource], for barriers
     std::uint64_t signal = 0;             ///< timeline value of this lane once the batch is done

@@ -4,6 +4,11 @@
 
 namespace kinetograph::graph {
 
+std::uint64_t Timeline::next_counter() {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 Result<void> Timeline::status() const {
     if (!reported_.load(std::memory_order_acquire)) return {};
     const Lock lock(mutex_);
@@ -19,6 +24,11 @@ void Timeline::report(Error error) {
 
 void Timeline::add_view(std::shared_ptr<Timeline> view) {
     const Lock lock(mutex_);
+    const std::uint64_t counter = view->counter();
+    for (auto& each : view_counters_) {
+        std::uint64_t unused = 0;
+        if (each.compare_exchange_strong(unused, counter, std::memory_order_acq_rel)) break;
+    }
     views_.push_back(std::move(view));
 }
 

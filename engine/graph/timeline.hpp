@@ -5,6 +5,7 @@
 #include <kinetograph/engine/base/result.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -26,6 +27,8 @@ class Timeline {
     /// The device whose queues or streams can wait for it, as an address to compare: timelines of one owner are of one
     /// class. Null: only the host can.
     virtual const void* owner() const { return nullptr; }
+    /// A number of the counter itself, for profilers: equal for objects that stand for one counter.
+    virtual std::uint64_t counter() const { return counter_; }
     virtual std::uint64_t value() const = 0;
     /// Blocks the host until the counter reaches `value`, or `timeout` has passed; false on time-out.
     virtual bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) = 0;
@@ -41,6 +44,15 @@ class Timeline {
     void add_view(std::shared_ptr<Timeline> view);
     /// Before the devices of its views go.
     void forget_views();
+    /// Calls `visit(std::uint64_t)` for counter() and those of the views that it has had, of the first kMostCounters
+    /// views. Takes no lock.
+    template <class Visit>
+    void visit_counters(Visit&& visit) const {
+        visit(counter());
+        for (const auto& each : view_counters_)
+            if (const std::uint64_t known = each.load(std::memory_order_acquire); known != 0) visit(known);
+    }
+    static constexpr std::size_t kMostCounters = 4;
     /// Calls `visit(const std::shared_ptr<Timeline>&)` for every view.
     template <class Visit>
     void visit_views(Visit&& visit) const {
@@ -49,6 +61,9 @@ class Timeline {
     }
 
   private:
+    static std::uint64_t next_counter();
+    std::uint64_t counter_ = next_counter();
+    std::array<std::atomic<std::uint64_t>, kMostCounters> view_counters_{};  ///< 0: unused
     std::string name_ = "a timeline";
     std::atomic<bool> reported_{false};
     mutable Mutex mutex_;

@@ -4,6 +4,7 @@
 #include <kinetograph/engine/base/clock.hpp>
 #include <kinetograph/engine/graph/handles.hpp>
 #include <kinetograph/engine/interop/timeline_point.hpp>
+#include <kinetograph/engine/profile/plan_book.hpp>
 #ifndef KINETOGRAPH_WITHOUT_VULKAN
 #include <kinetograph/engine/interop/shared_buffer.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
@@ -43,6 +44,7 @@ struct FrameLabel {
     std::int64_t index = 0;           ///< in the clip, from 0
     Nanoseconds presentation_time{};  ///< from the clip's start
     std::uint64_t step = 0;           ///< of the writer's that made it, in its own counting
+    profile::StepKey made_by{};       ///< the same in the recorder of its passes; none without one
 };
 
 /// A frame that its reader holds, from FrameRing::take() until it goes back to FrameRing::release(). An image, a buffer

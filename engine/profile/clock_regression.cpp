@@ -7,7 +7,7 @@
 namespace kinetograph::profile {
 namespace {
 
-constexpr double kMostDrift = 1e-3;  // quartz is accurate to 100 ppm; more than 1000 is noise
+constexpr double kMostDrift = 10 * ClockRegression::kQuartz;  // more is noise
 
 }  // namespace
 
@@ -16,7 +16,8 @@ ClockRegression::ClockRegression(double nominal_period, std::uint32_t valid_bits
       valid_bits_(std::clamp<std::uint32_t>(valid_bits, 1, 64)),
       window_(std::max<std::size_t>(window, 2)) {}
 
-/// Nominal nanoseconds from `origin` to `ticks`, signed; a wrapping counter is taken the shorter way round.
+double ClockRegression::Reading::sigma() const { return 1.0 / std::sqrt(weight); }
+
 double ClockRegression::nominal_since(std::uint64_t origin, std::uint64_t ticks) const {
     const std::uint32_t unused = 64 - valid_bits_;
     const auto shifted = static_cast<std::int64_t>((ticks - origin) << unused);
@@ -61,7 +62,8 @@ void ClockRegression::fit() {
     }
     // Two readings a microsecond apart say nothing about drift.
     const double spread = x_of(readings_.back()) - x_of(readings_.front());
-    drift_ = spread > 1e6 && variance > 0.0 ? std::clamp(covariance / variance, -kMostDrift, kMostDrift) : 0.0;
+    is_drift_fitted_ = spread > 1e6 && variance > 0.0;
+    drift_ = is_drift_fitted_ ? std::clamp(covariance / variance, -kMostDrift, kMostDrift) : 0.0;
     offset_ = mean_y - drift_ * mean_x;
     double squares = 0.0;
     for (const Reading& reading : readings_) {
@@ -75,6 +77,37 @@ Nanoseconds ClockRegression::error() const {
     if (empty()) return {};
     const double weight = std::ranges::max(readings_, {}, &Reading::weight).weight;
     return residual_ + Nanoseconds(std::llround(1.0 / std::sqrt(weight)));
+}
+
+/// The line's value at x is a sum of the readings, each times a factor that only their places decide: so much of a
+/// reading's error comes through at most. The sum of absolute values is largest at an end of the window.
+Nanoseconds ClockRegression::bound(Nanoseconds ahead) const {
+    if (empty()) return {};
+    const auto x_of = [&](const Reading& reading) { return nominal_since(origin_.ticks, reading.ticks); };
+    double sum = 0.0, sum_x = 0.0, variance = 0.0, beside = 0.0;
+    for (const Reading& reading : readings_) {
+        sum += reading.weight;
+        sum_x += reading.weight * x_of(reading);
+    }
+    const double mean_x = sum_x / sum;
+    for (const Reading& reading : readings_) {
+        const double x = x_of(reading);
+        variance += reading.weight * (x - mean_x) * (x - mean_x);
+        const double host = static_cast<double>((reading.host - origin_.host).count());
+        // A reading that its uncertainty does not bring to the line: the clocks did not run evenly.
+        beside = std::max(beside, std::abs(host - x - offset_ - drift_ * x) - reading.sigma());
+    }
+    double most = 0.0;
+    for (const double end : {x_of(readings_.front()), static_cast<double>(ahead.count())}) {
+        double comes_through = 0.0;
+        for (const Reading& reading : readings_) {
+            const double slope =
+                is_drift_fitted_ ? (end - mean_x) * reading.weight * (x_of(reading) - mean_x) / variance : 0.0;
+            comes_through += std::abs(reading.weight / sum + slope) * reading.sigma();
+        }
+        most = std::max(most, comes_through + (is_drift_fitted_ ? 0.0 : kQuartz * std::abs(end - mean_x)));
+    }
+    return Nanoseconds(std::llround(std::ceil(most + beside)));
 }
 
 Nanoseconds ClockRegression::to_host(std::uint64_t ticks) const {

@@ -14,6 +14,8 @@ namespace kinetograph::profile {
 /// reading that no drift explains (a clock was set back, or stood still while the machine slept) begins a new line.
 class ClockRegression {
   public:
+    static constexpr double kQuartz = 1e-4;  ///< what a device's clock may drift by: quartz is accurate to 100 ppm
+
     /// `nominal_period` nanoseconds a tick (VkPhysicalDeviceLimits::timestampPeriod); `valid_bits` of the counter,
     /// which wraps beyond them; `window` readings are kept.
     explicit ClockRegression(double nominal_period = 1.0, std::uint32_t valid_bits = 64, std::size_t window = 64);
@@ -22,6 +24,8 @@ class ClockRegression {
     void add(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty);
 
     bool empty() const { return readings_.empty(); }
+    /// Nominal nanoseconds from `origin` to `ticks`, signed; a wrapping counter is taken the shorter way round.
+    double nominal_since(std::uint64_t origin, std::uint64_t ticks) const;
     /// Host time of a device time stamp, which may be up to half the counter's range before or after the last reading.
     /// Needs at least one reading.
     Nanoseconds to_host(std::uint64_t ticks) const;
@@ -32,14 +36,18 @@ class ClockRegression {
     /// Of a time on the host axis: the residual, and the uncertainty of the best reading, which an offset common to all
     /// readings may reach. 0 while empty.
     Nanoseconds error() const;
+    /// What a time on the host axis may be off by at most, from the oldest reading kept until `ahead` after the newest:
+    /// if every reading is within its uncertainty of the truth, in whichever direction, and the device's clock runs
+    /// evenly over the window. 0 while empty.
+    Nanoseconds bound(Nanoseconds ahead) const;
 
   private:
     struct Reading {
         std::uint64_t ticks;
         Nanoseconds host;
         double weight;
+        double sigma() const;
     };
-    double nominal_since(std::uint64_t origin, std::uint64_t ticks) const;
     bool has_jumped(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) const;
     void fit();
 
@@ -50,6 +58,7 @@ class ClockRegression {
     Reading origin_{};               // the newest reading: keeps the numbers small
     double offset_ = 0.0;            // nanoseconds, at the origin
     double drift_ = 0.0;
+    bool is_drift_fitted_ = false;
     Nanoseconds residual_{};
 };
 

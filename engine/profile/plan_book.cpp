@@ -16,7 +16,7 @@ struct PlanBook::Page {
     std::vector<bool> told;                       ///< [batch]
     std::vector<std::vector<Declared>> accesses;  ///< [pass]
     std::shared_ptr<const PlanFacts> facts;
-    std::uint64_t last_use = 0;
+    Quick* quick = nullptr;
 };
 
 namespace {
@@ -111,42 +111,88 @@ std::uint32_t PlanFacts::find(NameId name, NameId track) const {
     return kNone;
 }
 
-PlanBook::PlanBook(NameTable& names) : names_(names) {}
+PlanBook::PlanBook(NameTable& names) : names_(names), quick_(std::make_unique<std::array<Quick, kMost>>()) {}
 PlanBook::~PlanBook() = default;
+
+std::uint32_t PlanBook::index_of(const graph::BatchRecord& batch) {
+    return profile::index_of(*batch.plan, batch.batch->lane, batch.batch->ordinal);
+}
+
+/// Null if the plan is not there. `id` is read before the rest and once more after it.
+PlanBook::Quick* PlanBook::find_quick(const graph::Fingerprint& fingerprint, PlanId& id) const {
+    for (Quick& each : *quick_) {
+        id = each.id.load(std::memory_order_acquire);
+        if (id == kNoPlan) continue;
+        const bool is_same = each.low.load(std::memory_order_acquire) == fingerprint.low &&
+                             each.high.load(std::memory_order_acquire) == fingerprint.high;
+        if (is_same && each.id.load(std::memory_order_relaxed) == id) return &each;
+    }
+    id = kNoPlan;
+    return nullptr;
+}
+
+PlanId PlanBook::id_of(const graph::Fingerprint& fingerprint) const {
+    PlanId id = kNoPlan;
+    find_quick(fingerprint, id);
+    return id;
+}
 
 PlanBook::Page& PlanBook::page_of(const graph::BatchRecord& batch) {
     for (const auto& page : pages_)
         if (page->fingerprint == batch.plan->fingerprint) return *page;
-    Page& page = add_page(facts_of(*batch.plan, names_));
-    page.fingerprint = batch.plan->fingerprint;
+    Page& page = add_page(facts_of(*batch.plan, names_), batch.plan->fingerprint);
     page.told.resize(batch.plan->batches.size());
     page.accesses.resize(batch.plan->passes.size());
     return page;
 }
 
-PlanBook::Page& PlanBook::add_page(PlanFacts facts) {
+PlanBook::Page& PlanBook::add_page(PlanFacts facts, const graph::Fingerprint& fingerprint) {
+    auto page = std::make_unique<Page>();
+    page->fingerprint = fingerprint;
     if (pages_.size() == kMost) {
-        const auto oldest = std::ranges::min_element(pages_, {}, [](const auto& page) { return page->last_use; });
+        const auto oldest = std::ranges::min_element(
+            pages_, {}, [](const auto& each) { return each->quick->last_use.load(std::memory_order_relaxed); });
+        page->quick = (*oldest)->quick;
         pages_.erase(oldest);
+    } else {
+        page->quick = &(*quick_)[pages_.size()];
     }
     facts.id = next_++;
-    auto page = std::make_unique<Page>();
+    Quick& quick = *page->quick;
+    // Each store releases: who sees one of them also sees that the id of before is gone.
+    quick.id.store(kNoPlan, std::memory_order_release);
+    quick.low.store(fingerprint.low, std::memory_order_release);
+    quick.high.store(fingerprint.high, std::memory_order_release);
+    for (auto& bits : quick.told) bits.store(0, std::memory_order_release);
+    quick.last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    if (fingerprint != graph::Fingerprint{}) quick.id.store(facts.id, std::memory_order_release);
     page->facts = std::make_shared<const PlanFacts>(std::move(facts));
-    page->last_use = ++notes_;
     pages_.push_back(std::move(page));
     return *pages_.back();
 }
 
 PlanId PlanBook::add(PlanFacts facts) {
     const Lock lock(mutex_);
-    return add_page(std::move(facts)).facts->id;
+    return add_page(std::move(facts), {}).facts->id;
 }
 
 PlanId PlanBook::note(const graph::BatchRecord& batch) {
+    const std::uint32_t index = index_of(batch);
+    PlanId id = kNoPlan;
+    Quick* quick = find_quick(batch.plan->fingerprint, id);
+    if (quick == nullptr || index >= kMostQuick) return note_slowly(batch, index);
+    const std::uint64_t told = quick->told[index / 64].load(std::memory_order_acquire);
+    if ((told >> (index % 64) & 1U) == 0 || quick->id.load(std::memory_order_relaxed) != id)
+        return note_slowly(batch, index);
+    // The plan may be forgotten in between: then another one counts as used.
+    quick->last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    return id;
+}
+
+PlanId PlanBook::note_slowly(const graph::BatchRecord& batch, std::uint32_t index) {
     const Lock lock(mutex_);
     Page& page = page_of(batch);
-    page.last_use = ++notes_;
-    const std::uint32_t index = index_of(*batch.plan, batch.batch->lane, batch.batch->ordinal);
+    page.quick->last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
     if (index == kNone || page.told[index]) return page.facts->id;
     page.told[index] = true;
     PlanFacts facts = *page.facts;
@@ -160,6 +206,8 @@ PlanId PlanBook::note(const graph::BatchRecord& batch) {
     }
     facts.dependencies = dependencies_of(page.accesses);
     page.facts = std::make_shared<const PlanFacts>(std::move(facts));
+    if (index < kMostQuick)
+        page.quick->told[index / 64].fetch_or(std::uint64_t{1} << (index % 64), std::memory_order_release);
     return page.facts->id;
 }
 

@@ -6,6 +6,7 @@
 #include <kinetograph/engine/profile/name_table.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,13 +15,22 @@
 
 namespace kinetograph::graph {
 struct BatchRecord;
-}
+struct Fingerprint;
+}  // namespace kinetograph::graph
 
 namespace kinetograph::profile {
 
 /// Numbers the plans that a recorder has met, from 1 on.
 using PlanId = std::uint32_t;
 inline constexpr PlanId kNoPlan = 0;
+
+/// One execution of a plan.
+struct StepKey {
+    PlanId plan = kNoPlan;
+    std::uint64_t execution = 0;
+    explicit operator bool() const { return plan != kNoPlan; }
+    friend bool operator==(const StepKey&, const StepKey&) = default;
+};
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
 /// A pass of a plan, with what it says about its work (graph::PassWork).
@@ -107,8 +117,14 @@ class PlanBook {
     PlanBook(const PlanBook&) = delete;
     PlanBook& operator=(const PlanBook&) = delete;
 
-    /// A lane says which batch it submits; costs a look-up for one that is known.
+    /// A lane says which batch it submits. Takes no lock for one that is known, of the first kMostQuick batches of a
+    /// plan; else it takes one, and allocates.
     PlanId note(const graph::BatchRecord& batch);
+    static constexpr std::size_t kMostQuick = 1024;
+    /// The plan's place in PlanFacts::batches, or kNone.
+    static std::uint32_t index_of(const graph::BatchRecord& batch);
+    /// kNoPlan for a plan that was not noted. Takes no lock.
+    PlanId id_of(const graph::Fingerprint& fingerprint) const;
     /// A plan from elsewhere, a file for example; its names are numbers of this table. Returns its number here.
     PlanId add(PlanFacts facts);
     /// Null for a plan that is not there, or not any more.
@@ -117,14 +133,25 @@ class PlanBook {
 
   private:
     struct Page;
+    /// What note() looks up without the lock. Written under it: `id` is 0 while the rest changes, and never comes
+    /// again, so that a reader that finds the same id before and after has read what belongs to it.
+    struct Quick {
+        std::atomic<PlanId> id{kNoPlan};
+        std::atomic<std::uint64_t> low{0}, high{0};  ///< the plan's fingerprint
+        std::atomic<std::uint64_t> last_use{0};
+        std::array<std::atomic<std::uint64_t>, kMostQuick / 64> told{};  ///< a bit a batch
+    };
+    Quick* find_quick(const graph::Fingerprint& fingerprint, PlanId& id) const;
     Page& page_of(const graph::BatchRecord& batch) KG_REQUIRES(mutex_);
-    Page& add_page(PlanFacts facts) KG_REQUIRES(mutex_);
+    Page& add_page(PlanFacts facts, const graph::Fingerprint& fingerprint) KG_REQUIRES(mutex_);
+    PlanId note_slowly(const graph::BatchRecord& batch, std::uint32_t index);
 
     NameTable& names_;
+    std::unique_ptr<std::array<Quick, kMost>> quick_;  ///< [place of the page]
+    std::atomic<std::uint64_t> notes_{0};
     mutable Mutex mutex_;
     std::vector<std::unique_ptr<Page>> pages_ KG_GUARDED_BY(mutex_);
     PlanId next_ KG_GUARDED_BY(mutex_) = 1;
-    std::uint64_t notes_ KG_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kinetograph::profile

@@ -16,13 +16,6 @@ double seconds(Nanoseconds time) { return static_cast<double>(time.count()) * 1e
 
 std::uint64_t key_of(NameId name, NameId track) { return std::uint64_t{name} << 32U | track; }
 
-/// The newest step whose passes were timed, if any was.
-const Step& newest_timed(const PlanSteps& steps) {
-    for (std::size_t i = steps.newest.size(); i-- > 0;)
-        if (steps.newest[i].spans.size() > 1) return steps.newest[i];
-    return steps.newest.back();
-}
-
 }  // namespace
 
 void DurationHistory::add(Nanoseconds duration) {
@@ -31,18 +24,18 @@ void DurationHistory::add(Nanoseconds duration) {
     next_ = (next_ + 1) % kLength;
 }
 
-double Pacing::low(double part) const {
-    const Nanoseconds slowest = intervals.quantile(1.0 - part);
-    return slowest > Nanoseconds{} ? 1.0 / seconds(slowest) : 0.0;
-}
-
 Profile::Profile(const Recorder& recorder, const ProfileOptions& options)
     : recorder_(recorder), options_(options), started_(host_now()) {}
 
 void Profile::update(Nanoseconds now) {
+    updated_ = now;
     batch_.clear();
     recorder_.read(cursor_, batch_);
+    points_.clear();
+    recorder_.read(points_cursor_, points_);  // after the spans: with all that these waited for
+    for (const PointRecord& point : points_) waits_.add(point);
     for (const SpanRecord& span : batch_) take(span);
+    take_frames(Pacing::kMostFrames);
     if (refreshed_ == Nanoseconds::min() || now - refreshed_ >= kRefresh) refresh_shares(now);
 }
 
@@ -51,6 +44,7 @@ void Profile::finish(Nanoseconds now) {
     update(now);
     for (Step& step : open_steps_) complete(std::move(step));
     open_steps_.clear();
+    take_frames(0);
 }
 
 PassProfile& Profile::pass_of(const SpanRecord& span) {
@@ -138,7 +132,13 @@ void Profile::keep_if_spike(const Step& step, const DurationSketch& earlier) {
                              seconds(step.length()) > options_.spike.median * seconds(median);
     if (!over_fixed && !over_median) return;
     if (spikes_.size() == kSpikes) forget_spike();
-    spikes_.push_back({step, median, plan(step.plan)});
+    spikes_.push_back({.step = step,
+                       .median = median,
+                       .plan = plan(step.plan),
+                       .around = surroundings(step),
+                       .counters = recorder_.counters_at(step.end),
+                       .memory = memory_,
+                       .pacing = pacing_.figures()});
 }
 
 /// The oldest of the plan of which the most are kept: the many short steps of a display must not push out a decoder's.
@@ -206,43 +206,77 @@ void Profile::split_share(PassProfile& batch) {
     batch.share = 0.0;
 }
 
-void Profile::add_frame(const FrameTimes& frame) {
-    if (pacing_.frames++ == 0) {
-        pacing_.first_frame = frame.shown - started_;
-    } else {
-        pacing_.intervals.add(frame.shown - pacing_.newest.back().shown);
-        pacing_.decode.add(frame.decode);
-        pacing_.queued.add(frame.queued);
-        pacing_.present.add(frame.present);
-        pacing_.latency.add(frame.latency);
+const Step* Profile::find_complete(StepKey key) const {
+    const auto steps = std::ranges::find(steps_, key.plan, &PlanSteps::plan);
+    if (steps == steps_.end()) return nullptr;
+    const auto found = std::ranges::find(steps->newest, key.execution, &Step::execution);
+    return found != steps->newest.end() ? &*found : nullptr;
+}
+
+const Step* Profile::find(StepKey key) const {
+    if (const Step* complete = find_complete(key)) return complete;
+    const auto open = std::ranges::find(open_steps_, key, &Step::key);
+    return open != open_steps_.end() ? &*open : nullptr;
+}
+
+/// Whether a step is not complete and will not be: later ones are.
+bool Profile::is_forgotten(StepKey key) const {
+    const auto steps = std::ranges::find(steps_, key.plan, &PlanSteps::plan);
+    return steps != steps_.end() && find(key) == nullptr &&
+           steps->newest.back().execution >= key.execution + kStepsOfPlan;
+}
+
+StepSurroundings Profile::surroundings(const Step& step) const {
+    StepSurroundings around;
+    if (const auto facts = plan(step.plan))
+        around.from_others = hand_overs_from_others(
+            step, *facts, waits_.of(step.key()),
+            {[this](StepKey other) { return find(other); }, [this](PlanId other) { return plan(other); }});
+    for (const SpanRecord& span : step.spans) {
+        if (std::ranges::find(around.free_since, span.track, &StepSurroundings::Reached::track) !=
+            around.free_since.end())
+            continue;
+        const auto track = std::ranges::find(tracks_, span.track, &Track::name);
+        if (track == tracks_.end()) continue;
+        const auto first = std::ranges::lower_bound(track->spans, span.begin, {}, &SpanRecord::begin);
+        if (first != track->spans.begin()) around.free_since.push_back({span.track, std::prev(first)->end});
     }
-    if (pacing_.newest.size() == Pacing::kMostFrames) pacing_.newest.pop_front();
-    pacing_.newest.push_back(frame);
-    if (frame.late) blame(frame);
+    return around;
 }
 
-void Profile::add_on_screen(std::uint64_t frame, Nanoseconds time) {
-    const auto found = std::find_if(pacing_.newest.rbegin(), pacing_.newest.rend(),
-                                    [&](const FrameTimes& other) { return other.index == frame; });
-    if (found == pacing_.newest.rend()) return;
-    pacing_.display.add(time - found->shown);
-    pacing_.to_screen.add(found->latency + time - found->shown);
+/// Frames whose steps are complete by now get their figures. Others wait, `most` of them.
+void Profile::take_frames(std::size_t most) {
+    std::vector<FrameTimes> frames;
+    std::vector<ScreenTime> times;
+    recorder_.read(frames_cursor_, frames, times);
+    for (const FrameTimes& frame : frames) pacing_.add(frame, started_);
+    pacing_.resolve(most, [this](FrameTimes& frame, bool give_up) -> std::optional<LateFrame> {
+        const Step* made = find_complete(frame.made_by);
+        const auto is_awaited = [&](StepKey step) {
+            return !give_up && step && find_complete(step) == nullptr && !is_forgotten(step);
+        };
+        if (is_awaited(frame.made_by) || (frame.late && is_awaited(frame.drawn_by))) return std::nullopt;
+        if (made != nullptr) frame.set_step(made->begin, made->end);
+        return blame(frame);
+    });
+    for (const ScreenTime& time : times) pacing_.add(time);
 }
 
-void Profile::blame(const FrameTimes& frame) {
-    ++pacing_.late;
+/// The pass of the steps that made and drew it which exceeded its median most.
+LateFrame Profile::blame(const FrameTimes& frame) const {
     LateFrame late{.index = frame.index, .shown = frame.shown};
-    for (const PlanSteps& steps : steps_)
-        for (const SpanRecord& span : newest_timed(steps).spans) {
-            const Nanoseconds excess = span.length() - find(span.name, span.track)->quantile(0.5);
-            if (late.pass == 0 || excess > late.excess) {
+    if (!frame.late) return late;
+    for (const StepKey key : {frame.made_by, frame.drawn_by})
+        if (const Step* step = find_complete(key))
+            for (const SpanRecord& span : step->spans) {
+                const Nanoseconds excess = span.length() - find(span.name, span.track)->quantile(0.5);
+                if (late.pass != 0 && excess <= late.excess) continue;
                 late.pass = span.name;
                 late.track = span.track;
                 late.excess = excess;
+                late.step = key;
             }
-        }
-    if (pacing_.late_frames.size() == Pacing::kMostLate) pacing_.late_frames.pop_front();
-    pacing_.late_frames.push_back(late);
+    return late;
 }
 
 const Ceiling* Profile::ceiling(NameId track) const {

@@ -3,10 +3,10 @@
 
 #include <kinetograph/engine/profile/comparison.hpp>
 #include <kinetograph/engine/profile/duration_sketch.hpp>
+#include <kinetograph/engine/profile/pacing.hpp>
 #include <kinetograph/engine/profile/step_analysis.hpp>
 
 #include <deque>
-#include <functional>
 #include <unordered_map>
 
 namespace kinetograph::profile {
@@ -47,48 +47,20 @@ struct PassRates {
     double of_roofline = 0.0;  ///< least time by both ceilings, over the median time; 0: not known
 };
 
-/// One frame of the application, as it tells.
-struct FrameTimes {
-    std::uint64_t index = 0;
-    Nanoseconds shown{};    ///< host axis: when it was handed to the presentation engine
-    Nanoseconds decode{};   ///< length of the step that made it
-    Nanoseconds queued{};   ///< from decoded to taken for the screen
-    Nanoseconds present{};  ///< of recording, submitting and presenting it
-    Nanoseconds latency{};  ///< from its latents' enqueuing until `shown`, as far as the application knows
-    bool late = false;      ///< after its time
-};
-
-struct LateFrame {
-    std::uint64_t index = 0;
-    Nanoseconds shown{};
-    NameId pass = 0, track = 0;  ///< what exceeded its median most, in the newest step of any plan
-    Nanoseconds excess{};
-};
-
-struct Pacing {
-    std::uint64_t frames = 0, late = 0;
-    Nanoseconds first_frame{};                                   ///< from the profile's start to the first frame shown
-    DurationSketch intervals, decode, queued, present, latency;  ///< all but the first frame's
-    DurationSketch display;                                      ///< from FrameTimes::shown to the screen
-    DurationSketch to_screen;                                    ///< from the latents' enqueuing to the screen
-    std::string screen_source;          ///< what tells when frames are on the screen; empty: nothing does
-    std::deque<FrameTimes> newest;      ///< kMostFrames
-    std::deque<LateFrame> late_frames;  ///< kMostLate
-    static constexpr std::size_t kMostFrames = 512, kMostLate = 64;
-    /// Frames a second that all but the slowest `part` of the frames keep up.
-    double low(double part) const;
-};
-
-/// A step that took too long, with what is needed to look at it later.
-struct Spike {
-    Step step;
-    Nanoseconds median{};  ///< of its plan's steps until then
-    std::shared_ptr<const PlanFacts> plan;
-};
-
 struct MemoryUse {
     std::string device, what;
     std::uint64_t bytes = 0, budget = 0;  ///< budget 0: not known
+};
+
+/// A step that took too long, with what the panels showed while it was the newest.
+struct Spike {
+    Step step;
+    Nanoseconds median{};                   ///< of its plan's steps until then
+    std::shared_ptr<const PlanFacts> plan;  ///< with its arenas
+    StepSurroundings around{};              ///< what it waited for in other graphs
+    std::vector<CounterSample> counters{};  ///< the last one of each until its end
+    std::vector<MemoryUse> memory{};        ///< as told last
+    PacingFigures pacing{};                 ///< of the frames until then
 };
 
 struct SpikeThreshold {
@@ -117,10 +89,7 @@ class Profile {
     void update(Nanoseconds now);
     /// Takes over the rest, and counts the steps that are under way as complete: at the end of a run.
     void finish(Nanoseconds now);
-    void add_frame(const FrameTimes& frame);
-    /// One of the newest frames was on the screen at `time` of the host axis. Another is left out.
-    void add_on_screen(std::uint64_t frame, Nanoseconds time);
-    /// What tells it: the name of an extension.
+    /// What tells when frames are on the screen: the name of an extension.
     void set_screen_source(std::string_view source) { pacing_.screen_source = source; }
     void set_memory(std::vector<MemoryUse> uses) { memory_ = std::move(uses); }
     /// Long enough for a few steps, or the shares of a slow decoder change with every one.
@@ -148,6 +117,10 @@ class Profile {
     const std::vector<Track>& tracks() const { return tracks_; }
 
     static constexpr std::size_t kStepsOfPlan = 16, kPlans = 16, kSpikes = 16;
+    /// One of the newest steps, under way or complete; null for another.
+    const Step* find(StepKey step) const;
+    /// What was beside a step: what it waited for in other graphs, and since when its tracks were free.
+    StepSurroundings surroundings(const Step& step) const;
     const std::vector<PlanSteps>& steps() const { return steps_; }
     const std::deque<Spike>& spikes() const { return spikes_; }
     const Pacing& pacing() const { return pacing_; }
@@ -156,6 +129,7 @@ class Profile {
     const std::vector<CounterSample>& counters() const { return counters_; }
     std::uint64_t missed_spans() const { return cursor_.missed; }
     Nanoseconds started() const { return started_; }
+    Nanoseconds updated() const { return updated_; }  ///< the time that the newest update() was given
 
     /// The passes as they stand, to be compared with another time or another run.
     Capture capture(std::string label) const;
@@ -170,13 +144,20 @@ class Profile {
     void forget_spike();
     void refresh_shares(Nanoseconds now);
     void split_share(PassProfile& batch);
-    void blame(const FrameTimes& frame);
+    const Step* find_complete(StepKey step) const;
+    bool is_forgotten(StepKey step) const;
+    void take_frames(std::size_t most);
+    LateFrame blame(const FrameTimes& frame) const;
 
     const Recorder& recorder_;
     ProfileOptions options_;
     Nanoseconds started_;
-    Recorder::Cursor cursor_;
-    std::vector<SpanRecord> batch_;  // of one update
+    Nanoseconds updated_{};
+    Recorder::Cursor cursor_, points_cursor_;
+    Recorder::FrameCursor frames_cursor_;
+    std::vector<SpanRecord> batch_;    // of one update
+    std::vector<PointRecord> points_;  // the same
+    GraphWaits waits_;
     std::vector<PassProfile> passes_;
     std::unordered_map<std::uint64_t, std::size_t> index_;  // name, track -> passes_
     std::vector<Track> tracks_;

@@ -1,19 +1,19 @@
+#include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace kinetograph::profile {
 namespace {
 
 constexpr std::int64_t kNothingYet = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint32_t kNoBatch = kNone >> 1U;  // a bit of the word says whether a point is signalled
 
 }  // namespace
 
-Recorder::Recorder(std::size_t capacity)
-    : capacity_(std::max<std::size_t>(capacity, 1)),
-      ring_(std::make_unique<Slot[]>(capacity_)),
-      first_begin_(kNothingYet) {}
+Recorder::Recorder(std::size_t capacity) : spans_(capacity), points_(spans_.capacity()), first_begin_(kNothingYet) {}
 
 void Recorder::add(const Span& span) {
     add(SpanRecord{names_.intern(span.name), names_.intern(span.track), span.plan, span.begin, span.end,
@@ -27,56 +27,54 @@ void Recorder::add(const SpanRecord& record) {
     for (std::int64_t first = first_begin_.load(std::memory_order_relaxed);
          begin < first && !first_begin_.compare_exchange_weak(first, begin, std::memory_order_relaxed);) {
     }
-    const std::uint64_t ticket = next_.fetch_add(1, std::memory_order_acq_rel);
-    Slot& slot = ring_[ticket % capacity_];
-    const std::uint64_t writing = 2 * (ticket / capacity_) + 1;
-    std::uint64_t state = slot.state.load(std::memory_order_relaxed);
-    // A thread that stood still for a whole lap still writes here, or this one did: the span is given up.
-    if (state % 2 != 0 || state > writing ||
-        !slot.state.compare_exchange_strong(state, writing, std::memory_order_acq_rel)) {
-        skipped_.store(ticket + 1, std::memory_order_release);
-        return;
-    }
-    // Stores that release: a reader that sees one of the values also sees that the slot is being written.
-    slot.names.store(std::uint64_t{record.name} << 32U | record.track, std::memory_order_release);
-    slot.plan.store(record.plan, std::memory_order_release);
-    slot.begin.store(begin, std::memory_order_release);
-    slot.end.store(record.end.count(), std::memory_order_release);
-    slot.execution.store(record.execution, std::memory_order_release);
-    slot.state.store(writing + 1, std::memory_order_release);
-}
-
-Recorder::Read Recorder::read(std::uint64_t ticket, SpanRecord& record) const {
-    const Slot& slot = ring_[ticket % capacity_];
-    const std::uint64_t written = 2 * (ticket / capacity_) + 2;
-    const std::uint64_t before = slot.state.load(std::memory_order_acquire);
-    if (before > written) return Read::Gone;
-    if (before < written) return ticket < skipped_.load(std::memory_order_acquire) ? Read::Gone : Read::NotYet;
-    const std::uint64_t names = slot.names.load(std::memory_order_acquire);
-    record.name = static_cast<NameId>(names >> 32U);
-    record.track = static_cast<NameId>(names & 0xffffffffU);
-    record.plan = slot.plan.load(std::memory_order_acquire);
-    record.begin = Nanoseconds(slot.begin.load(std::memory_order_acquire));
-    record.end = Nanoseconds(slot.end.load(std::memory_order_acquire));
-    record.execution = slot.execution.load(std::memory_order_acquire);
-    return slot.state.load(std::memory_order_relaxed) == written ? Read::Done : Read::Gone;
+    spans_.add({std::uint64_t{record.name} << 32U | record.track, record.plan, static_cast<std::uint64_t>(begin),
+                static_cast<std::uint64_t>(record.end.count()), record.execution});
 }
 
 void Recorder::read(Cursor& cursor, std::vector<SpanRecord>& out) const {
-    const std::uint64_t end = next_.load(std::memory_order_acquire);
-    cursor.next = std::max(cursor.next, cleared_.load(std::memory_order_acquire));
-    if (const std::uint64_t oldest = end > capacity_ ? end - capacity_ : 0; cursor.next < oldest) {
-        cursor.missed += oldest - cursor.next;
-        cursor.next = oldest;
-    }
-    for (SpanRecord record; cursor.next < end; ++cursor.next) {
-        const Read read = this->read(cursor.next, record);
-        if (read == Read::NotYet) return;  // and what comes after it waits, so that the order stays
-        if (read == Read::Done)
-            out.push_back(record);
-        else
-            ++cursor.missed;
-    }
+    spans_.read(cursor, [&](const RecordRing<5>::Words& words) {
+        out.push_back({.name = static_cast<NameId>(words[0] >> 32U),
+                       .track = static_cast<NameId>(words[0] & 0xffffffffU),
+                       .plan = static_cast<PlanId>(words[1]),
+                       .begin = Nanoseconds(static_cast<std::int64_t>(words[2])),
+                       .end = Nanoseconds(static_cast<std::int64_t>(words[3])),
+                       .execution = words[4]});
+    });
+}
+
+PlanId Recorder::note(const graph::BatchRecord& batch, const graph::Timeline& timeline) {
+    PointRecord point{.step = {plans_.note(batch), batch.execution}, .batch = PlanBook::index_of(batch)};
+    const auto note_all = [&](const graph::Timeline& counted, std::uint64_t value) {
+        point.value = value;
+        counted.visit_counters([&](std::uint64_t counter) {
+            point.counter = counter;
+            note(point);
+        });
+    };
+    for (const std::span points : {batch.points, batch.reached})
+        for (const graph::Point& each : points)
+            if (each.timeline != nullptr && each.value > 0) note_all(*each.timeline, each.value);
+    for (const graph::ResolvedWait& wait : batch.waits) note_all(*wait.lane->timeline(), wait.value);
+    point.signals = true;
+    note_all(timeline, batch.signal);
+    return point.step.plan;
+}
+
+void Recorder::note(const PointRecord& point) {
+    const std::uint64_t batch = point.batch & kNoBatch;
+    points_.add({point.counter, point.value, point.step.execution,
+                 std::uint64_t{point.step.plan} << 32U | batch << 1U | (point.signals ? 1U : 0U)});
+}
+
+void Recorder::read(Cursor& cursor, std::vector<PointRecord>& out) const {
+    points_.read(cursor, [&](const RecordRing<4>::Words& words) {
+        const std::uint32_t batch = static_cast<std::uint32_t>(words[3] & 0xffffffffU) >> 1U;
+        out.push_back({.counter = words[0],
+                       .value = words[1],
+                       .step = {static_cast<PlanId>(words[3] >> 32U), words[2]},
+                       .batch = batch == kNoBatch ? kNone : batch,
+                       .signals = words[3] % 2 != 0});
+    });
 }
 
 std::vector<Span> Recorder::spans(Nanoseconds since) const {
@@ -99,25 +97,28 @@ std::optional<Nanoseconds> Recorder::first_begin() const {
 }
 
 void Recorder::clear() {
-    cleared_.store(next_.load(std::memory_order_acquire), std::memory_order_release);
+    spans_.clear();
+    points_.clear();
     first_begin_.store(kNothingYet, std::memory_order_relaxed);
 }
 
 void Recorder::note_clock(std::string_view track, Nanoseconds error, double drift_ppm) {
     const NameId id = names_.intern(track);
-    const Lock lock(notes_mutex_);
-    const auto known = std::ranges::find(clocks_, id, &TrackClock::track);
-    if (known == clocks_.end())
-        clocks_.push_back({id, error, drift_ppm});
-    else
-        *known = {id, error, drift_ppm};
+    for (ClockSlot& slot : clocks_) {
+        NameId known = slot.track.load(std::memory_order_acquire);
+        if (known == 0 && slot.track.compare_exchange_strong(known, id, std::memory_order_acq_rel)) known = id;
+        if (known != id) continue;
+        slot.error.store(error.count(), std::memory_order_relaxed);
+        slot.drift_ppm.store(drift_ppm, std::memory_order_relaxed);
+        return;
+    }
 }
 
 void Recorder::count(const Counter& counter, Nanoseconds time, double value) {
     const CounterSample sample{names_.intern(counter.name), names_.intern(counter.device), names_.intern(counter.unit),
                                time, value};
     const Lock lock(notes_mutex_);
-    if (counters_.size() == capacity_) counters_.pop_front();
+    if (counters_.size() == spans_.capacity()) counters_.pop_front();
     counters_.push_back(sample);
     const auto known =
         std::ranges::find_if(newest_counters_, [&](const auto& other) { return other.same_counter(sample); });
@@ -153,8 +154,60 @@ std::vector<TrackCeiling> Recorder::ceilings() const {
 }
 
 std::vector<TrackClock> Recorder::clocks() const {
+    std::vector<TrackClock> clocks;
+    for (const ClockSlot& slot : clocks_) {
+        const NameId track = slot.track.load(std::memory_order_acquire);
+        if (track == 0) break;
+        clocks.push_back({track, Nanoseconds(slot.error.load(std::memory_order_relaxed)),
+                          slot.drift_ppm.load(std::memory_order_relaxed)});
+    }
+    return clocks;
+}
+
+std::vector<CounterSample> Recorder::counters_at(Nanoseconds time) const {
     const Lock lock(notes_mutex_);
-    return clocks_;
+    std::vector<CounterSample> result;
+    for (auto sample = counters_.rbegin(); sample != counters_.rend() && result.size() < newest_counters_.size();
+         ++sample)
+        if (sample->time <= time &&
+            std::ranges::none_of(result, [&](const CounterSample& other) { return other.same_counter(*sample); }))
+            result.push_back(*sample);
+    return result;
+}
+
+void Recorder::add_frame(const FrameTimes& frame) {
+    const Lock lock(notes_mutex_);
+    if (frames_.size() == spans_.capacity()) frames_.pop_front();
+    frames_.push_back(frame);
+    ++frames_added_;
+}
+
+void Recorder::add_on_screen(const ScreenTime& time) {
+    const Lock lock(notes_mutex_);
+    if (screen_times_.size() == spans_.capacity()) screen_times_.pop_front();
+    screen_times_.push_back(time);
+    ++times_added_;
+}
+
+std::vector<FrameTimes> Recorder::frames() const {
+    const Lock lock(notes_mutex_);
+    return {frames_.begin(), frames_.end()};
+}
+
+std::vector<ScreenTime> Recorder::screen_times() const {
+    const Lock lock(notes_mutex_);
+    return {screen_times_.begin(), screen_times_.end()};
+}
+
+void Recorder::read(FrameCursor& cursor, std::vector<FrameTimes>& frames, std::vector<ScreenTime>& times) const {
+    const Lock lock(notes_mutex_);
+    const auto append = [](const auto& from, std::uint64_t added, std::uint64_t& next, auto& to) {
+        const std::uint64_t unread = std::min<std::uint64_t>(added - next, from.size());
+        to.insert(to.end(), from.end() - static_cast<std::ptrdiff_t>(unread), from.end());
+        next = added;
+    };
+    append(frames_, frames_added_, cursor.frames, frames);
+    append(screen_times_, times_added_, cursor.times, times);
 }
 
 }  // namespace kinetograph::profile

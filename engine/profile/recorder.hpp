@@ -6,14 +6,21 @@
 #include <kinetograph/engine/base/tool_tracks.hpp>
 #include <kinetograph/engine/profile/name_table.hpp>
 #include <kinetograph/engine/profile/plan_book.hpp>
+#include <kinetograph/engine/profile/record_ring.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace kinetograph::graph {
+class Timeline;
+}
 
 namespace kinetograph::profile {
 
@@ -27,13 +34,52 @@ struct Span {
     PlanId plan = kNoPlan;        ///< of that graph
 };
 
-/// The same as it is kept: 40 bytes, names as numbers of Recorder::names().
+/// The same as it is kept: names as numbers of Recorder::names().
 struct SpanRecord {
     NameId name = 0, track = 0;
     PlanId plan = kNoPlan;
     Nanoseconds begin{}, end{};
     std::uint64_t execution = 0;
     Nanoseconds length() const { return end - begin; }
+};
+
+/// One frame of the application, as it tells. `decode`, `queued` and `latency` of a frame whose step is named are those
+/// of that step: Profile works them out once the step's spans are there.
+struct FrameTimes {
+    std::uint64_t index = 0;
+    Nanoseconds shown{};      ///< host axis: when it had been handed to the presentation engine
+    Nanoseconds decode{};     ///< length of the step that made it
+    Nanoseconds queued{};     ///< from the end of that step until it was taken for the screen
+    Nanoseconds present{};    ///< of recording, submitting and presenting it: until `shown`
+    Nanoseconds latency{};    ///< from the begin of that step until `shown`, as far as the application knows
+    Nanoseconds on_screen{};  ///< host axis; 0: not known (add_on_screen() tells)
+    bool late = false;        ///< after its time
+    StepKey made_by{};        ///< the step of the decoder
+    StepKey drawn_by{};       ///< the step that drew it first
+
+    Nanoseconds taken() const { return shown - present; }  ///< for the screen
+    /// From the begin and the end of the step that made it, which was decoded in between.
+    void set_step(Nanoseconds begin, Nanoseconds end) {
+        decode = end - begin;
+        queued = std::max(Nanoseconds{}, taken() - end);
+        latency = std::max(decode, shown - begin);
+    }
+    friend bool operator==(const FrameTimes&, const FrameTimes&) = default;
+};
+
+/// One of those frames was on the screen.
+struct ScreenTime {
+    std::uint64_t frame = 0;  ///< FrameTimes::index
+    Nanoseconds time{};       ///< host axis
+};
+
+/// A batch's point on a timeline: the one that it signals, or one that it waits for.
+struct PointRecord {
+    std::uint64_t counter = 0;  ///< graph::Timeline::counter()
+    std::uint64_t value = 0;
+    StepKey step;
+    std::uint32_t batch = kNone;  ///< PlanFacts::batches
+    bool signals = false;         ///< else it waits
 };
 
 /// How well one track's clock is known.
@@ -69,7 +115,8 @@ struct CounterSample {
     bool same_counter(const CounterSample& other) const { return name == other.name && device == other.device; }
 };
 
-/// Bounded and free of locks: beyond `capacity` spans the oldest are overwritten. Any thread may add and read.
+/// Bounded: beyond `capacity` spans the oldest are overwritten. Any thread may add and read. What a lane does for every
+/// batch and pass takes no lock and allocates nothing, but for the first batches of a new plan and for new names.
 class Recorder {
   public:
     explicit Recorder(std::size_t capacity = 1U << 16U);
@@ -81,6 +128,12 @@ class Recorder {
     /// With names that were interned before. Takes no lock and allocates nothing.
     void add(const SpanRecord& record);
 
+    /// A lane says which batch it submits, and that `timeline` counts its batches: plans().note(), the value that the
+    /// batch signals, and those that it waits for. Takes a lock where plans().note() does.
+    PlanId note(const graph::BatchRecord& batch, const graph::Timeline& timeline);
+    /// The same of one point.
+    void note(const PointRecord& point);
+
     NameTable& names() { return names_; }
     const NameTable& names() const { return names_; }
     PlanBook& plans() { return plans_; }
@@ -88,22 +141,21 @@ class Recorder {
 
     /// The spans that ended at or after `since`, in the order in which they were added.
     std::vector<Span> spans(Nanoseconds since = Nanoseconds::min()) const;
-    /// A reader's place: everything before it has been read.
-    struct Cursor {
-        std::uint64_t next = 0;
-        std::uint64_t missed = 0;  ///< overwritten before they were read
-    };
+    using Cursor = RingCursor;
     /// Appends what was added since the last call with this cursor.
     void read(Cursor& cursor, std::vector<SpanRecord>& out) const;
+    void read(Cursor& cursor, std::vector<PointRecord>& out) const;
 
-    std::uint64_t total_added() const { return next_.load(std::memory_order_acquire); }
+    std::uint64_t total_added() const { return spans_.total_added(); }
     /// When the earliest span since the start, or since clear(), began; none before the first. Overwritten spans count.
     std::optional<Nanoseconds> first_begin() const;
     void clear();
 
-    /// A lane says so whenever it has compared the clocks.
+    /// A lane says so whenever it has compared the clocks. Takes no lock; tracks beyond kMostClocks are left out.
     void note_clock(std::string_view track, Nanoseconds error, double drift_ppm);
+    /// In the order of their first notes. While one is noted, its error and its drift may be of successive notes.
     std::vector<TrackClock> clocks() const;
+    static constexpr std::size_t kMostClocks = 32;
 
     /// States what was measured of a track's device.
     void note_ceiling(std::string_view track, Ceiling ceiling);
@@ -114,33 +166,42 @@ class Recorder {
     std::vector<CounterSample> counters() const;
     /// The last sample of every counter, in the order of their first ones.
     std::vector<CounterSample> newest_counters() const;
+    /// The last one of every counter until `time`, in no order.
+    std::vector<CounterSample> counters_at(Nanoseconds time) const;
+
+    /// An application says which frame it has presented: this takes a lock. Bounded like the spans.
+    void add_frame(const FrameTimes& frame);
+    void add_on_screen(const ScreenTime& time);
+    std::vector<FrameTimes> frames() const;
+    std::vector<ScreenTime> screen_times() const;
+    /// A reader's place among both.
+    struct FrameCursor {
+        std::uint64_t frames = 0, times = 0;
+    };
+    /// Appends what was added since the last call with this cursor.
+    void read(FrameCursor& cursor, std::vector<FrameTimes>& frames, std::vector<ScreenTime>& times) const;
 
   private:
-    struct Slot {
-        /// 2 * lap + 1 while a span of that lap is written, 2 * lap + 2 once it is there; laps from 0.
-        std::atomic<std::uint64_t> state{0};
-        std::atomic<std::uint64_t> names{0};  ///< name, track
-        std::atomic<PlanId> plan{kNoPlan};
-        std::atomic<std::int64_t> begin{0}, end{0};
-        std::atomic<std::uint64_t> execution{0};
+    struct ClockSlot {
+        std::atomic<NameId> track{0};  ///< 0: unused
+        std::atomic<std::int64_t> error{0};
+        std::atomic<double> drift_ppm{0.0};
     };
-    enum class Read : std::uint8_t { Done, NotYet, Gone };
-    Read read(std::uint64_t ticket, SpanRecord& record) const;
 
     NameTable names_;
     PlanBook plans_{names_};
-    std::uint64_t capacity_;
     [[no_unique_address]] ToolTracks tools_;
-    std::unique_ptr<Slot[]> ring_;
-    std::atomic<std::uint64_t> next_{0};     ///< ticket of the next span
-    std::atomic<std::uint64_t> skipped_{0};  ///< tickets up to here may have been given up
-    std::atomic<std::uint64_t> cleared_{0};  ///< tickets before are forgotten
+    RecordRing<5> spans_;   ///< name and track, plan, begin, end, execution
+    RecordRing<4> points_;  ///< counter, value, execution, and plan with batch
     std::atomic<std::int64_t> first_begin_;
+    std::array<ClockSlot, kMostClocks> clocks_;
     mutable Mutex notes_mutex_;
-    std::vector<TrackClock> clocks_ KG_GUARDED_BY(notes_mutex_);      ///< a few
     std::vector<TrackCeiling> ceilings_ KG_GUARDED_BY(notes_mutex_);  ///< a few
     std::deque<CounterSample> counters_ KG_GUARDED_BY(notes_mutex_);
     std::vector<CounterSample> newest_counters_ KG_GUARDED_BY(notes_mutex_);  ///< a few
+    std::deque<FrameTimes> frames_ KG_GUARDED_BY(notes_mutex_);
+    std::deque<ScreenTime> screen_times_ KG_GUARDED_BY(notes_mutex_);
+    std::uint64_t frames_added_ KG_GUARDED_BY(notes_mutex_) = 0, times_added_ KG_GUARDED_BY(notes_mutex_) = 0;
 };
 
 }  // namespace kinetograph::profile

@@ -78,29 +78,79 @@ std::string reason_of(const Step& step, std::uint32_t pass, Nanoseconds free, co
     return batch != kNone && plan.batches[batch].first_pass == pass ? "not submitted yet" : "between passes";
 }
 
+/// What a span waited for in other steps, if that ended after `free`; null if nothing did.
+const SpanRecord* waited_for(const StepSurroundings& around, std::uint32_t span, Nanoseconds free) {
+    const SpanRecord* latest = nullptr;
+    for (const StepHandOver& each : around.from_others)
+        if (each.to == span && each.from.end > free && (latest == nullptr || each.from.end > latest->end))
+            latest = &each.from;
+    return latest;
+}
+
+std::string reason_of(const SpanRecord& other, const NameTable& names) {
+    return fmt::format("waiting for step {} of plan {}: {} ({})", other.execution, other.plan, names.text(other.name),
+                       names.text(other.track));
+}
+
+/// Of a batch in a step: the span of one of its passes, else, of a batch whose passes were not timed, the last or the
+/// first span of its track. Null if there is none.
+const SpanRecord* span_of_batch(const Step& step, const PlanFacts& plan, std::uint32_t batch, bool last) {
+    if (batch >= plan.batches.size()) return nullptr;
+    const BatchFacts& facts = plan.batches[batch];
+    const std::uint32_t pass = last ? facts.last_pass : facts.first_pass;
+    if (pass == kNone) return nullptr;
+    if (const std::uint32_t span = spans_of_passes(step, plan)[pass]; span != kNone) return &step.spans[span];
+    const SpanRecord* found = nullptr;
+    for (const SpanRecord& span : step.spans)
+        if (span.track == facts.track && plan.find(span.name, span.track) == kNone &&
+            (found == nullptr || (last && span.end > found->end)))
+            found = &span;
+    return found;
+}
+
 }  // namespace
 
-std::vector<IdleGap> idle_gaps(const Step& step, const PlanFacts& plan, const NameTable& names, Nanoseconds shortest) {
+std::vector<StepHandOver> hand_overs_from_others(const Step& step, const PlanFacts& plan,
+                                                 std::span<const GraphWait> waits, const StepIndex& others) {
+    std::vector<StepHandOver> result;
+    for (const GraphWait& wait : waits) {
+        const Step* other = others.step(wait.from);
+        const auto facts = others.plan(wait.from.plan);
+        if (other == nullptr || facts == nullptr) continue;
+        const SpanRecord* from = span_of_batch(*other, *facts, wait.from_batch, true);
+        const SpanRecord* to = span_of_batch(step, plan, wait.batch, false);
+        if (from == nullptr || to == nullptr || from->track == to->track) continue;  // a lane has an order anyway
+        result.push_back({*from, static_cast<std::uint32_t>(to - step.spans.data()),
+                          std::max(Nanoseconds{}, to->begin - from->end)});
+    }
+    return result;
+}
+
+std::vector<IdleGap> idle_gaps(const Step& step, const PlanFacts& plan, const NameTable& names, Nanoseconds shortest,
+                               const StepSurroundings& around) {
     const std::vector<std::uint32_t> span_of = spans_of_passes(step, plan);
     const std::vector<std::uint32_t> pass_of = passes_of_spans(step, span_of);
     const std::vector<HandOver> waits = hand_overs(step, plan);
-    struct Reached {
-        NameId track;
-        Nanoseconds time;
-    };
-    std::vector<Reached> tracks;
+    std::vector<StepSurroundings::Reached> tracks;
     std::vector<IdleGap> gaps;
     for (std::uint32_t i = 0; i < step.spans.size(); ++i) {
         const SpanRecord& span = step.spans[i];
-        const auto known = std::ranges::find(tracks, span.track, &Reached::track);
-        if (known == tracks.end()) {
-            tracks.push_back({span.track, span.end});
-            continue;
+        auto known = std::ranges::find(tracks, span.track, &StepSurroundings::Reached::track);
+        const bool is_first = known == tracks.end();
+        if (is_first) {
+            const auto before = std::ranges::find(around.free_since, span.track, &StepSurroundings::Reached::track);
+            tracks.push_back({span.track, before != around.free_since.end() ? before->time : span.begin});
+            known = std::prev(tracks.end());
         }
-        if (span.begin - known->time >= shortest)
-            gaps.push_back({span.track, known->time, span.begin,
-                            reason_of(step, pass_of[i], known->time, plan, waits, span_of, names)});
-        known->time = std::max(known->time, span.end);
+        if (span.begin - known->time >= shortest && span.begin > known->time) {
+            const SpanRecord* other = waited_for(around, i, known->time);
+            if (other != nullptr)
+                gaps.push_back({span.track, known->time, span.begin, reason_of(*other, names)});
+            else if (!is_first)
+                gaps.push_back({span.track, known->time, span.begin,
+                                reason_of(step, pass_of[i], known->time, plan, waits, span_of, names)});
+        }
+        known->time = is_first ? span.end : std::max(known->time, span.end);
     }
     return gaps;
 }

@@ -37,15 +37,14 @@ void draw_compact_hud(const profile::Profile& profile, const CompactHudOptions& 
     const float padding = canvas.px(8), line = canvas.line() + canvas.px(2), width = canvas.px(kWidth);
     canvas.box(options.x, options.y, width, 3 * line + canvas.px(kSparkline) + 2 * padding, theme::kGround,
                canvas.px(theme::kRounding));
-    const double mean = static_cast<double>(pacing.intervals.mean().count()) * 1e-9;
     const auto dearest = std::ranges::max_element(profile.passes(), {}, &profile::PassProfile::share);
     const std::string pass = dearest == profile.passes().end()
                                  ? "no pass has run"
                                  : fmt::format("{:.0f}% {}", 100.0 * dearest->share, profile.text(dearest->name));
     float y = options.y + padding;
     const float left = options.x + padding, inside = width - 2 * padding;
-    for (const std::string& text : {fmt::format("{:.1f} fps   1% low {:.1f}   late {}", mean > 0 ? 1.0 / mean : 0.0,
-                                                pacing.low(0.01), pacing.late),
+    for (const std::string& text : {fmt::format("{:.1f} fps (1 s)   1% low {:.1f}   late {}",
+                                                pacing.rate(profile.updated()), pacing.low(0.01), pacing.late),
                                     fmt::format("decode {}   queue {}", human_time(pacing.decode.quantile(0.5)),
                                                 human_time(pacing.queued.quantile(0.5))),
                                     pass}) {

@@ -12,8 +12,8 @@ struct CompactHudOptions {
     Fonts fonts{};  ///< empty: the context's own
 };
 
-/// Rate and lows, decode and latency, the dearest pass; below, the newest frame times. Call it between NewFrame() and
-/// Render() of any ImGui context, after Profile::update().
+/// Frames over the last second and lows, decode and queue, the dearest pass; below, the newest frame times. Call it
+/// between NewFrame() and Render() of any ImGui context, after Profile::update().
 void draw_compact_hud(const profile::Profile& profile, const CompactHudOptions& options = {});
 
 }  // namespace kinetograph::ui

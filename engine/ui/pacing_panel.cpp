@@ -79,15 +79,18 @@ class PacingPanel final : public Panel {
         const Pacing& pacing = context.profile.pacing();
         if (pacing.frames == 0) return ImGui::TextDisabled("the application has told of no frame yet");
         const double mean = static_cast<double>(pacing.intervals.mean().count()) * 1e-9;
-        ImGui::TextUnformatted(fmt::format("{} frames, the first after {}; {:.1f} fps, lows: 1% {:.1f}, 0.1% {:.1f}",
-                                           pacing.frames, human_time(pacing.first_frame), mean > 0 ? 1.0 / mean : 0.0,
-                                           pacing.low(0.01), pacing.low(0.001))
-                                   .c_str());
+        ImGui::TextUnformatted(
+            fmt::format("{} frames, the first after {}; {:.1f} fps in the last second, lows: 1% {:.1f}, 0.1% {:.1f}",
+                        pacing.frames, human_time(pacing.first_frame), pacing.rate(context.now), pacing.low(0.01),
+                        pacing.low(0.001))
+                .c_str());
         if (ImGui::IsItemHovered())
             ImGui::SetTooltip("%s",
                               fmt::format("99 of 100 frames keep up {:.1f} frames/s, 999 of 1,000 keep up {:.1f};\n"
-                                          "the first frame was shown {} after the start",
-                                          pacing.low(0.01), pacing.low(0.001), human_time(pacing.first_frame))
+                                          "{:.1f} frames/s is the mean since the first, which was shown {} after the "
+                                          "start",
+                                          pacing.low(0.01), pacing.low(0.001), mean > 0 ? 1.0 / mean : 0.0,
+                                          human_time(pacing.first_frame))
                                   .c_str());
         draw_frames(context, pacing);
         draw_parts(context, pacing);

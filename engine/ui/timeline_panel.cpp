@@ -25,6 +25,7 @@ using Track = profile::Profile::Track;
 /// Of one complete step, worked out once.
 struct StepMarks {
     std::vector<profile::HandOver> waits;
+    std::vector<profile::StepHandOver> from_others;  ///< of other graphs
     std::vector<std::uint32_t> critical, span_of_pass;
     std::vector<profile::IdleGap> gaps;
 };
@@ -286,8 +287,11 @@ class TimelinePanel final : public Panel {
     const StepMarks& marks_of(const PanelContext& context, const Step& step, const profile::PlanFacts& plan) {
         const auto [marks, is_new] = marks_.try_emplace({step.plan, step.execution});
         if (is_new) {
-            marks->second = {hand_overs(step, plan), critical_path(step, plan), spans_of_passes(step, plan),
-                             idle_gaps(step, plan, context.profile.recorder().names(), step.length() / 50)};
+            const profile::StepSurroundings around =
+                spike_ != nullptr ? spike_->around : context.profile.surroundings(step);
+            marks->second = {hand_overs(step, plan), around.from_others, critical_path(step, plan),
+                             spans_of_passes(step, plan),
+                             idle_gaps(step, plan, context.profile.recorder().names(), step.length() / 50, around)};
             if (marks_.size() > kMarkedSteps) forget_marks(marks->first);
         }
         return marks->second;
@@ -359,7 +363,7 @@ class TimelinePanel final : public Panel {
         for (; span != track.spans.end() && span->begin < end_;) {
             const float left = x_of(span->begin), right = std::max(x_of(span->end), left + 1.0F);
             if (before != nullptr && left - reached >= kLabelledGap &&
-                (before->plan != span->plan || before->execution != span->execution))
+                (before->plan != span->plan || before->execution != span->execution) && !is_explained(*span))
                 draw_gap(list, index, {track.name, before->end, span->begin, "between steps"});
             const bool is_selected = context.selection.is(span->name, span->track);
             list.AddRectFilled({left, top}, {right, bottom},
@@ -397,6 +401,16 @@ class TimelinePanel final : public Panel {
             reached = x_of(span->begin) + 2.0F;
             list.AddRectFilled({x_of(span->begin), top_of(index)}, {reached, bottom_of(index)}, theme::kSelected);
         }
+    }
+
+    /// Whether a step says what its first pass on a track has waited for.
+    bool is_explained(const SpanRecord& span) const {
+        return std::ranges::any_of(steps_, [&](const ShownStep& shown) {
+            return shown.marks != nullptr && shown.step->key() == profile::StepKey{span.plan, span.execution} &&
+                   std::ranges::any_of(shown.marks->gaps, [&](const profile::IdleGap& gap) {
+                       return gap.track == span.track && gap.end == span.begin;
+                   });
+        });
     }
 
     /// Gaps within the steps; one in which the track ran something of another plan ends there.
@@ -444,6 +458,15 @@ class TimelinePanel final : public Panel {
             draw_arrow(list, a, b, context.selection.is(to.name, to.track) ? theme::kAccent : theme::kText);
             if (is_hovered_ && distance_to_line(ImGui::GetIO().MousePos, a, b) <= kReach)
                 tip_ = explain(context, from, to, wait.took, shown.plan->hand_over_cost);
+        }
+        for (const profile::StepHandOver& wait : shown.marks->from_others) {
+            const SpanRecord& to = step.spans[wait.to];
+            if (row_of(wait.from.track) == tracks_.size()) continue;
+            const ImVec2 a = end_of(wait.from), b = begin_of(to);
+            draw_arrow(list, a, b, context.selection.is(to.name, to.track) ? theme::kAccent : theme::kText);
+            if (is_hovered_ && distance_to_line(ImGui::GetIO().MousePos, a, b) <= kReach)
+                tip_ = fmt::format("{}, step {} of plan {}, hands over to {}: {}", context.text(wait.from.name),
+                                   wait.from.execution, wait.from.plan, context.text(to.name), human_time(wait.took));
         }
         draw_dependencies(context, list, shown);
     }

@@ -51,6 +51,12 @@ void DeviceClock::calibrate() {
     read_together();
 }
 
+void DeviceClock::note_work(std::uint64_t first, Nanoseconds submitted, std::uint64_t last, Nanoseconds done) {
+    if (calibrated_) return;
+    const Lock lock(mutex_);
+    brackets_.add(first, submitted, last, done);
+}
+
 void DeviceClock::read_together() {
     std::array<VkCalibratedTimestampInfoEXT, 2> infos{};
     for (auto& info : infos) info.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT;
@@ -109,7 +115,12 @@ Nanoseconds DeviceClock::to_host(std::uint64_t ticks) const {
 
 Nanoseconds DeviceClock::error() const {
     const Lock lock(mutex_);
-    return regression_.error();
+    return error_locked();
+}
+
+/// Brackets say where a reading lies and nothing of where in them; stamps come until the next one is there.
+Nanoseconds DeviceClock::error_locked() const {
+    return calibrated_ ? regression_.error() : regression_.bound(2 * profile::ClockBrackets::kInterval);
 }
 
 double DeviceClock::drift_ppm() const {
@@ -120,11 +131,10 @@ double DeviceClock::drift_ppm() const {
 std::string DeviceClock::describe() const {
     const Lock lock(mutex_);
     if (regression_.empty()) return "none: the graphics queue has no time stamps";
-    if (calibrated_)
-        return fmt::format("calibrated (VK_EXT_calibrated_timestamps), +-{:.1f} us, drift {:.1f} ppm",
-                           static_cast<double>(regression_.error().count()) / 1000.0, regression_.drift_ppm());
-    return fmt::format("estimated from one stamp, +-{:.1f} us, drift unknown (no VK_EXT_calibrated_timestamps)",
-                       static_cast<double>(regression_.error().count()) / 1000.0);
+    return fmt::format("{}, +-{:.1f} us, drift {:.1f} ppm",
+                       calibrated_ ? "calibrated (VK_EXT_calibrated_timestamps)"
+                                   : "estimated from submissions and completions (no VK_EXT_calibrated_timestamps)",
+                       static_cast<double>(error_locked().count()) / 1000.0, regression_.drift_ppm());
 }
 
 }  // namespace kinetograph::vulkan

@@ -3,7 +3,7 @@
 
 #include <kinetograph/engine/base/result.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
-#include <kinetograph/engine/profile/clock_regression.hpp>
+#include <kinetograph/engine/profile/clock_brackets.hpp>
 
 #include <vulkan/vulkan_core.h>
 
@@ -14,19 +14,22 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// With VK_EXT_calibrated_timestamps both clocks are read together repeatedly, and offset and drift are fitted. Without
-/// it one stamp is anchored between the host times before its submission and after its completion.
+/// Offset and drift are fitted over repeated readings of both clocks: together by VK_EXT_calibrated_timestamps, else
+/// from the lanes' work, which runs between its submission and its completion as the host sees them.
 class DeviceClock {
   public:
     static Result<std::unique_ptr<DeviceClock>> create(const Device& device);
 
     /// Takes another reading, if one is possible and the last is older than 100 ms. Thread-safe.
     void calibrate();
+    /// A lane's work: `first` was stamped after `submitted`, `last` before `done`. Thread-safe; heeded only without the
+    /// extension.
+    void note_work(std::uint64_t first, Nanoseconds submitted, std::uint64_t last, Nanoseconds done);
     /// Host time of a stamp of a queue with that many valid bits. Thread-safe.
     Nanoseconds to_host(std::uint64_t ticks) const;
     /// "calibrated (VK_EXT_calibrated_timestamps), drift 1.2 ppm", or how the estimate was made, with its error.
     std::string describe() const;
-    Nanoseconds error() const;  ///< of a time on the host axis
+    Nanoseconds error() const;  ///< of a time on the host axis; without the extension the most that it can be
     double drift_ppm() const;
     bool available() const;  ///< false if the graphics queue has no time stamps
 
@@ -35,11 +38,13 @@ class DeviceClock {
     void read_together() KG_REQUIRES(mutex_);
     Result<void> anchor();
     bool reads_host_clock() const;
+    Nanoseconds error_locked() const KG_REQUIRES(mutex_);
 
     const Device& device_;
     bool calibrated_ = false;
     mutable Mutex mutex_;
     profile::ClockRegression regression_ KG_GUARDED_BY(mutex_);
+    profile::ClockBrackets brackets_ KG_GUARDED_BY(mutex_){regression_};
     Nanoseconds last_reading_ KG_GUARDED_BY(mutex_){};
 };
 

@@ -33,6 +33,7 @@ struct VulkanLane::Slot {
     std::unique_ptr<Buffer> stamps;  // the commands copy `queries` here; null if the queue cannot
     bool in_flight = false;
     std::uint64_t value = 0;  // the timeline's value when done
+    Nanoseconds submitted{};  // just before that
     std::uint64_t execution = 0;
     profile::PlanId plan = profile::kNoPlan;
     std::vector<profile::NameId> timed_passes;
@@ -186,14 +187,16 @@ void VulkanLane::collect() {
 
 void VulkanLane::collect_locked() {
     const std::uint64_t done = completed();
+    const Nanoseconds seen_at = host_now();
     for (const auto& slot : slots_) {
         if (!slot->in_flight || slot->value > done) continue;
-        record_spans(*slot);
+        record_spans(*slot, seen_at);
         slot->in_flight = false;
     }
 }
 
-void VulkanLane::record_spans(Slot& slot) {
+/// `seen_at`: when the host has seen that they are done.
+void VulkanLane::record_spans(Slot& slot, Nanoseconds seen_at) {
     if (slot.timed_passes.empty()) return;
     device_.clock().calibrate();
     std::vector<std::uint64_t> stamps(2 * slot.timed_passes.size());
@@ -205,6 +208,7 @@ void VulkanLane::record_spans(Slot& slot) {
                                                      sizeof(stamps[0]), VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
         return;
     }
+    device_.clock().note_work(stamps.front(), slot.submitted, stamps.back(), seen_at);
     const profile::NameId track = recorder_->names().intern(graph::to_string(lane_));
     for (std::size_t i = 0; i < slot.timed_passes.size(); ++i)
         recorder_->add(profile::SpanRecord{.name = slot.timed_passes[i],
@@ -303,7 +307,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         record_barrier(slot.commands, memory_barrier({VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT},
                                                      {every_stage(device_.queue(lane_).flags),
                                                       VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT}));
-    if (times_passes()) slot.plan = recorder_->plans().note(batch);
+    if (times_passes()) slot.plan = recorder_->note(batch, *timeline_);
     std::optional<Error> error;
     const bool labels = device_.instance().has_debug_names();
     for (const graph::PassRecord& pass : batch.passes) {
@@ -486,6 +490,7 @@ Result<void> VulkanLane::enqueue(Slot& slot, const graph::BatchRecord& batch) {
     VkResult result = VK_SUCCESS;
     {
         std::lock_guard lock(*queue.mutex);
+        slot.submitted = host_now();
         result = device_.table().vkQueueSubmit2(queue.handle, 1, &info, VK_NULL_HANDLE);
     }
     if (result != VK_SUCCESS)

@@ -62,7 +62,7 @@ class VulkanLane final : public graph::LaneBackend {
     Result<Slot*> acquire_slot(std::size_t passes);
     Result<void> prepare(Slot& slot, std::size_t passes);
     void collect_locked() KG_REQUIRES(mutex_);
-    void record_spans(Slot& slot);
+    void record_spans(Slot& slot, Nanoseconds seen_at);
     Result<void> record(Slot& slot, const graph::BatchRecord& batch);
     void record_barriers(VkCommandBuffer commands, const graph::PassRecord& pass, const graph::BatchRecord& batch);
     void record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier);

@@ -72,6 +72,12 @@ TimelineSemaphore::~TimelineSemaphore() {
     if (owned_) device_.retire(semaphore_);
 }
 
+std::uint64_t TimelineSemaphore::counter() const {
+    constexpr std::uint64_t kNotCounted = 1ULL << 63U;  // unlike those that graph::Timeline counts
+    const auto device = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&device_));
+    return (reinterpret_cast<std::uint64_t>(semaphore_) ^ device * 0x9e3779b97f4a7c15U) | kNotCounted;
+}
+
 std::uint64_t TimelineSemaphore::value() const {
     std::uint64_t value = 0;
     device_.table().vkGetSemaphoreCounterValue(device_.handle(), semaphore_, &value);

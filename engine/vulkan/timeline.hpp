@@ -36,6 +36,7 @@ class TimelineSemaphore final : public graph::Timeline {
 
     const void* owner() const override { return &device_; }
     VkSemaphore handle() const { return semaphore_; }
+    std::uint64_t counter() const override;  ///< of the semaphore, which several objects may stand for
     std::uint64_t value() const override;
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) override;
     /// Does nothing if the value is already reached. No queue may be about to signal a smaller value.

@@ -28,13 +28,13 @@ Result<void> play(Host& host, const char* latents, const char* weights, long pic
     panels.add(std::make_unique<ClipPanel>(*stream));
     panels.arrange(8, 8, 1264, 606);
     Nanoseconds shown = host_now();
+    std::uint64_t frames = 0;
     for (long picture = 0; (pictures == 0 || picture < pictures) && host.begin_picture(); ++picture) {
         KG_TRY(const auto frame, stream->take(std::chrono::milliseconds(pictures > 0 ? 60'000 : 0)));  // not shown here
         const Nanoseconds now = host_now();
         if (frame) {
-            const Nanoseconds decode = stream->stats().times.last_step;
             const bool is_late = now - std::exchange(shown, now) > std::chrono::milliseconds(42);
-            profile.add_frame({.index = profile.pacing().frames, .shown = now, .decode = decode, .late = is_late});
+            recorder.add_frame({.index = frames++, .shown = now, .late = is_late, .made_by = frame->label.made_by});
             KG_CHECK(stream->release(*frame));
         }
         panels.draw(profile, now);

@@ -11,6 +11,7 @@ Result<std::optional<Frame>> Clip::try_take() {
                  .presentation_time = record->label.presentation_time,
                  .decoded_at = stream->decoded_at(*record).value_or(host_now()),
                  .is_finite = record->is_finite,
+                 .made_by = record->label.made_by,
                  .pixels = std::make_shared<LentFrame>(*stream, *record)};
 }
 

@@ -38,6 +38,7 @@ struct Frame {
     Nanoseconds presentation_time{};     ///< from the clip's start
     Nanoseconds decoded_at{};            ///< host axis
     bool is_finite = true;               ///< false: its step made infinities or NaN, which are black
+    profile::StepKey made_by{};          ///< the decoder's step; none if nothing records its passes
     std::shared_ptr<LentFrame> pixels;
 };
 

@@ -124,7 +124,7 @@ Result<Stage::Shown> Stage::show(const Picture& picture) {
     record_span("record and submit", before_record, execution.number);
     KG_CHECK(target_->present(execution));
 
-    Shown shown{true, execution.number, {}};
+    Shown shown{true, {recorder_.plans().id_of(executor_->plan()->fingerprint), execution.number}, {}};
     if (picture.read_back) {
         KG_CHECK(executor_->wait(execution));
         shown.picture = readback_->picture();

@@ -34,7 +34,7 @@ class Stage {
     };
     struct Shown {
         bool shown = false;           ///< false: the target takes no pictures now (minimised)
-        std::uint64_t execution = 0;  ///< number of the one that drew it
+        profile::StepKey drawn_by{};  ///< the execution that drew it
         std::optional<present::Picture> picture;
     };
     /// Makes one picture and hands it to the target. Waits for the device only if the picture is read back. Errors:

@@ -52,7 +52,7 @@ class Viewer {
     void draw_interface(Nanoseconds now, ui::Statistics statistics);
     void draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::FrameStreamStats& decoding);
     void profile_screen();
-    void profile_frame(Nanoseconds now, const stream::FrameStreamStats& decoding);
+    void profile_frame(Nanoseconds began, const Stage::Shown& shown);
     void tell_memory(Nanoseconds now);
     std::vector<profile::MemoryUse> memory_uses() const;
     void tell_live(Nanoseconds now);
@@ -77,7 +77,6 @@ class Viewer {
     Nanoseconds told_{};  // newest line of it
     Nanoseconds memory_told_{};
     std::optional<std::int64_t> profiled_;  // newest frame of the clip that the profile knows
-    Nanoseconds show_took_{};               // of the newest picture
     struct OnItsWay {
         std::uint64_t execution = 0;
         std::int64_t frame = 0;
@@ -202,8 +201,8 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
     auto shown = stage_->show(picture);
     if (!shown) return replace_display(shown.error(), now);
     display_has_shown_ = display_has_shown_ || shown->shown;
-    show_took_ = host_now() - now;
-    if (shown->shown && is_new_frame) on_their_way_.push_back({shown->execution, frame->index});
+    if (shown->shown) profile_frame(now, *shown);
+    if (shown->shown && is_new_frame) on_their_way_.push_back({shown->drawn_by.execution, frame->index});
     profile_screen();
     tell_live(now);
     if (!shown->shown) std::this_thread::sleep_for(kMinimisedNap);
@@ -268,7 +267,6 @@ bool Viewer::is_over() const {
 void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
     const stream::FrameStreamStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
     recorder_.count({.name = "frames waiting"}, now, static_cast<double>(decoding.depth));
-    profile_frame(now, decoding);
     draw_profiler(now, statistics, decoding);
     draw_hud(session_, {.width = stage_->target().width,
                         .height = stage_->target().height,
@@ -328,20 +326,21 @@ std::vector<profile::MemoryUse> Viewer::memory_uses() const {
     return uses;
 }
 
-/// Tells the profile of a frame once, when it is drawn first.
-void Viewer::profile_frame(Nanoseconds now, const stream::FrameStreamStats& decoding) {
+/// Tells the profiler of a frame once, when it was presented first. `began`: when it was taken for that.
+void Viewer::profile_frame(Nanoseconds began, const Stage::Shown& shown) {
     const Frame* frame = session_.frame();
     if (frame == nullptr || profiled_ == frame->index) return;
     profiled_ = frame->index;
     const std::uint64_t late = session_.counters().late;
-    const Nanoseconds step = decoding.times.last_step, queued = now - frame->decoded_at;
-    profile_.add_frame({.index = static_cast<std::uint64_t>(frame->index),
-                        .shown = now,
-                        .decode = step,
-                        .queued = queued,
-                        .present = show_took_,
-                        .latency = step + queued,
-                        .late = late > late_before_});
+    const Nanoseconds presented = host_now();
+    recorder_.add_frame({.index = static_cast<std::uint64_t>(frame->index),
+                         .shown = presented,
+                         .queued = std::max(Nanoseconds{}, began - frame->decoded_at),
+                         .present = presented - began,
+                         .latency = presented - frame->decoded_at,
+                         .late = late > late_before_,
+                         .made_by = frame->made_by,
+                         .drawn_by = shown.drawn_by});
     late_before_ = late;
 }
 
@@ -351,7 +350,7 @@ void Viewer::profile_screen() {
     for (const present::Target::OnScreen& picture : stage_->take_on_screen()) {
         while (!on_their_way_.empty() && on_their_way_.front().execution < picture.execution) on_their_way_.pop_front();
         if (on_their_way_.empty() || on_their_way_.front().execution > picture.execution) continue;
-        profile_.add_on_screen(static_cast<std::uint64_t>(on_their_way_.front().frame), picture.time);
+        recorder_.add_on_screen({static_cast<std::uint64_t>(on_their_way_.front().frame), picture.time});
     }
     if (on_their_way_.size() > profile::Pacing::kMostFrames) on_their_way_.pop_front();
 }

@@ -44,9 +44,9 @@ class OverlayInAnEngine : public ::testing::Test {
     void record(std::uint64_t step, Nanoseconds decode) {
         now_ = milliseconds(400) * (step + 1);
         ui::testing::record_step(recorder_, plan_, step, milliseconds(400) * step, decode);
+        recorder_.add_frame(
+            {.index = step, .shown = now_, .late = decode > Nanoseconds(milliseconds(60)), .made_by = {plan_, step}});
         profile_.update(now_);
-        profile_.add_frame(
-            {.index = step, .shown = now_, .decode = decode, .late = decode > Nanoseconds(milliseconds(60))});
     }
     /// This panel alone, over the whole window.
     ImRect open(const char* panel) {

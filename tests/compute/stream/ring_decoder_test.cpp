@@ -2,7 +2,9 @@
 #include "stream_fixture.hpp"
 
 #include <kinetograph/compute/stream/ring_decoder.hpp>
+#include <kinetograph/engine/profile/graph_waits.hpp>
 
+#include <algorithm>
 #include <numeric>
 #include <thread>
 
@@ -107,6 +109,39 @@ TEST_P(RingDecoders, AFrameIsReadyOnceItIsDecoded) {
         record = decoder_->ring().try_take_ready();
     ASSERT_TRUE(record);
     EXPECT_TRUE(bridge_->has_reached(record->ready));
+}
+
+TEST_P(RingDecoders, AFrameNamesTheStepThatMadeItForWhichItsCopyHasWaited) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    decoder_.reset();
+    auto decoder = RingDecoder::create(*bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
+                                       {.storage = GetParam().storage, .recorder = &recorder_, .passes = &recorder_});
+    ASSERT_TRUE(decoder) << decoder.error().message;
+    decoder_ = std::move(*decoder);
+    ASSERT_EQ(step(0), Stepped::Enqueued);
+    ASSERT_EQ(step(1), Stepped::Enqueued);
+    const FrameRecord first = take(), second = take();
+    for (const FrameRecord& record : {first, second}) read(record);
+    ASSERT_TRUE(decoder_->wait_for_steps());
+    decoder_->collect();
+    EXPECT_NE(first.label.made_by, second.label.made_by);
+    const auto spans = recorder_.spans();
+    std::vector<profile::PointRecord> points;
+    profile::RingCursor cursor;
+    recorder_.read(cursor, points);
+    profile::GraphWaits waits;
+    for (const profile::PointRecord& point : points) waits.add(point);
+    for (const FrameRecord& record : {first, second}) {
+        const profile::StepKey made_by = record.label.made_by;
+        EXPECT_TRUE(std::ranges::any_of(spans, [&](const profile::Span& span) {
+            return span.plan == made_by.plan && span.execution == made_by.execution && span.track == "accelerator";
+        }));
+        if (GetParam().storage != interop::FrameStorage::Image) continue;
+        EXPECT_TRUE(std::ranges::any_of(waits.all(), [&](const profile::GraphWait& wait) {
+            return wait.from == made_by && wait.step.plan != made_by.plan;
+        })) << "its copy is a graph of its own";
+    }
 }
 
 TEST_P(RingDecoders, AnotherClipBeginsWithOneFrameInANewGeneration) {

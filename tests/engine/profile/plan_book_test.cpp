@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 namespace kinetograph::profile {
 namespace {
@@ -106,6 +108,41 @@ TEST(PlanBook, ForgetsThePlanThatWasUsedLongestAgo) {
     EXPECT_NE(book.find(first), nullptr);
     EXPECT_EQ(book.find(second), nullptr);
     EXPECT_EQ(book.all().size(), PlanBook::kMost);
+}
+
+TEST(PlanBook, FindsTheNumberOfAPlanThatWasNoted) {
+    const graph::FrameGraph frame = two_passes(4096), other = two_passes(8192);
+    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+    const auto unknown = graph::compile(other, {.topology = graph::LaneTopology::cpu_only()});
+    NameTable names;
+    PlanBook book(names);
+    const PlanId id = note(book, frame, *plan, 0);
+    EXPECT_EQ(book.id_of(plan->fingerprint), id);
+    EXPECT_EQ(book.id_of(unknown->fingerprint), kNoPlan);
+}
+
+/// Looks up known plans while another thread makes the book forget others: what is found is always the plan's own.
+TEST(PlanBook, GivesEveryPlanItsOwnNumberWhileOthersAreForgotten) {
+    NameTable names;
+    PlanBook book(names);
+    const graph::FrameGraph kept = two_passes(64);
+    const auto plan = graph::compile(kept, {.topology = graph::LaneTopology::cpu_only()});
+    const PlanId id = note(book, kept, *plan, 0);
+    std::atomic<bool> stop = false;
+    std::thread reader([&] {
+        while (!stop) {
+            EXPECT_EQ(note(book, kept, *plan, 0), id);
+            EXPECT_EQ(book.id_of(plan->fingerprint), id);
+        }
+    });
+    for (std::uint64_t i = 2; i < 200; ++i) {
+        const graph::FrameGraph frame = two_passes(64 * i);
+        const auto other = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+        EXPECT_NE(note(book, frame, *other, 0), id);
+        while (note(book, kept, *plan, 0) != id) ADD_FAILURE() << "the plan in use was forgotten";
+    }
+    stop = true;
+    reader.join();
 }
 
 }  // namespace

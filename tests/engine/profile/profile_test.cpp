@@ -168,7 +168,9 @@ TEST_F(ProfileTest, FramePacingKnowsTheSlowestFramesAndThePassThatWasLate) {
     for (std::uint64_t i = 0; i <= 1000; ++i) {
         const bool slow = i % 100 == 50;
         const Nanoseconds shown = milliseconds(10) * i + (slow ? milliseconds(9) : milliseconds(0));
-        profile_.add_frame({.index = i, .shown = shown, .latency = milliseconds(30), .late = i == 1000});
+        recorder_.add_frame(
+            {.index = i, .shown = shown, .latency = milliseconds(30), .late = i == 1000, .made_by = {plan_, 10}});
+        profile_.update(milliseconds(20));
     }
     const Pacing& pacing = profile_.pacing();
     EXPECT_EQ(pacing.frames, 1001U);
@@ -182,12 +184,14 @@ TEST_F(ProfileTest, FramePacingKnowsTheSlowestFramesAndThePassThatWasLate) {
 
 TEST_F(ProfileTest, LatencyToTheScreenIsThatOfTheFrameWhoseTimeIsTold) {
     for (std::uint64_t i = 0; i < 600; ++i)
-        profile_.add_frame({.index = i, .shown = milliseconds(10) * i, .latency = milliseconds(30)});
+        recorder_.add_frame({.index = i, .shown = milliseconds(10) * i, .latency = milliseconds(30)});
+    profile_.update(milliseconds(6000));
     EXPECT_EQ(profile_.pacing().to_screen.count(), 0U);
     EXPECT_TRUE(profile_.pacing().screen_source.empty());
     profile_.set_screen_source("VK_KHR_present_wait");
-    profile_.add_on_screen(598, milliseconds(5980 + 12));
-    profile_.add_on_screen(3, milliseconds(6000));  // forgotten already
+    recorder_.add_on_screen({598, milliseconds(5980 + 12)});
+    recorder_.add_on_screen({3, milliseconds(6000)});  // forgotten already
+    profile_.update(milliseconds(6000));
     ASSERT_EQ(profile_.pacing().to_screen.count(), 1U);
     EXPECT_NEAR(static_cast<double>(profile_.pacing().display.max().count()), 12e6, 12e6 / 100);
     EXPECT_NEAR(static_cast<double>(profile_.pacing().to_screen.max().count()), 42e6, 42e6 / 100);
@@ -206,9 +210,10 @@ TEST_F(ProfileTest, AMillionFramesTakeNoMoreMemoryThanAFewThousand) {
         for (std::uint64_t i = from; i < to; ++i) {
             const auto at = static_cast<std::int64_t>(i) * 100;
             if (i % 4 == 0) step(i / 4 + 1, at, 100 + static_cast<std::int64_t>(i % 50));
-            profile_.add_frame({.index = i, .shown = microseconds(at)});
+            recorder_.add_frame({.index = i, .shown = microseconds(at)});
             if (i % 256 == 0) profile_.update(microseconds(at));
         }
+        profile_.update(microseconds(static_cast<std::int64_t>(to) * 100));
     };
     run(0, 80'000);
     [[maybe_unused]] const std::size_t before = resident();
@@ -295,8 +300,8 @@ TEST_F(ProfileTest, LiveStatisticsAreOneJsonObjectALine) {
     for (std::uint64_t i = 1; i <= 9; ++i) step(i, static_cast<std::int64_t>(i) * 1000);
     recorder_.count({.name = "power", .device = "NVIDIA H200", .unit = "W"}, milliseconds(9), 685.25);
     profile_.set_screen_source("VK_KHR_present_wait");
+    recorder_.add_frame({.index = 0, .shown = milliseconds(1)});
     profile_.update(milliseconds(10));
-    profile_.add_frame({.index = 0, .shown = milliseconds(1)});
     const std::string path = std::string(::testing::TempDir()) + "live.jsonl";
     ::unlink(path.c_str());
     {

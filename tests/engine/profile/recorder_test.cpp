@@ -109,6 +109,27 @@ TEST(Recorder, KeepsTheNewestComparisonOfEveryClock) {
     EXPECT_EQ(clocks[0].error, Nanoseconds(400));
 }
 
+TEST(Recorder, TakesClocksFromSeveralThreadsAndKeepsOneOfEachTrack) {
+    Recorder recorder;
+    const std::vector<std::string> tracks{"accelerator", "graphics", "transfer", "async_compute"};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 4; ++thread)
+        threads.emplace_back([&] {
+            for (int i = 0; i < 500; ++i)
+                for (const std::string& track : tracks)
+                    recorder.note_clock(track, Nanoseconds(track.size()), static_cast<double>(track.size()));
+        });
+    for (auto& thread : threads) thread.join();
+    ASSERT_EQ(recorder.clocks().size(), tracks.size());
+    for (const TrackClock& clock : recorder.clocks()) {
+        EXPECT_EQ(static_cast<std::size_t>(clock.error.count()), recorder.names().text(clock.track).size());
+        EXPECT_EQ(clock.drift_ppm, static_cast<double>(clock.error.count()));
+    }
+    for (std::size_t i = 0; i < 2 * Recorder::kMostClocks; ++i)
+        recorder.note_clock(std::to_string(i), Nanoseconds(1), 0.0);
+    EXPECT_EQ(recorder.clocks().size(), Recorder::kMostClocks);
+}
+
 TEST(NameTable, GivesEqualTextsEqualNumbersFromAllThreads) {
     NameTable names;
     std::vector<std::vector<NameId>> given(4);

@@ -73,8 +73,9 @@ class Panels : public ::testing::Test {
     void record(std::uint64_t step, Nanoseconds decode = milliseconds(60)) {
         now_ = milliseconds(150) * (step + 1);
         record_step(recorder_, plan_, step, milliseconds(150) * step, decode);
+        recorder_.add_frame(
+            {.index = step, .shown = now_, .late = decode > milliseconds(60), .made_by = {plan_, step}});
         profile_.update(now_);
-        profile_.add_frame({.index = step, .shown = now_, .decode = decode, .late = decode > milliseconds(60)});
     }
 
     /// Shows this panel alone, over the whole display.
@@ -360,10 +361,30 @@ TEST_F(Panels, TimelineShowsTheNewestStepWholeAndKeepsToIt) {
     EXPECT_EQ(selected_down(panel, left + width * 0.9F, 60), std::vector<std::string>{"picture"});
 }
 
+TEST_F(Panels, TimelineNamesTheStepOfAnotherGraphThatALaneWaitedFor) {
+    profile::PlanFacts display;
+    display.passes = {
+        {.name = recorder_.names().intern("draw"), .track = recorder_.names().intern("display"), .batch = 0}};
+    display.batches = {{.track = recorder_.names().intern("display"), .first_pass = 0, .last_pass = 0}};
+    display.batches_told = 1;
+    const profile::PlanId drawing = recorder_.plans().add(display);
+    recorder_.note({.counter = 1, .value = 9, .step = {plan_, 9}, .batch = 0, .signals = true});
+    recorder_.note({.counter = 1, .value = 9, .step = {drawing, 2}, .batch = 0});
+    recorder_.add(profile::Span{"draw", "display", milliseconds(1340), milliseconds(1345), 1, drawing});
+    recorder_.add(profile::Span{"draw", "display", milliseconds(1425), milliseconds(1475), 2, drawing});
+    profile_.update(now_);
+    const Overheard& panel = open(make_timeline_panel());
+    const std::string reason = "waiting for step 9 of plan " + std::to_string(plan_) + ": up2.conv1 (accelerator)";
+    bool explained = false;
+    for (float y = panel.place.Min.y + 60; y < panel.place.Max.y - 60 && !explained; y += 16)
+        explained = explains(panel, {panel.place.GetCenter().x, y}, {panel.place.Max.x - 8, y}, reason.c_str());
+    EXPECT_TRUE(explained) << reason;
+}
+
 TEST_F(Panels, TimelineLabelsNeitherOverlapNorAreCutAtAnyZoom) {
     record_a_thousand_passes();
     for (std::uint64_t step = 11; step < 20; ++step)
-        profile_.add_frame({.index = 1000 + step, .shown = milliseconds(1000 + 7 * step), .late = step % 2 == 0});
+        recorder_.add_frame({.index = 1000 + step, .shown = milliseconds(1000 + 7 * step), .late = step % 2 == 0});
     const Overheard& panel = open(make_timeline_panel());
     host_.selection().select(recorder_.names().intern("up2.conv1"), recorder_.names().intern("accelerator"), plan_);
     wheel(panel.place.Min.x + 600, panel.place.Min.y + 300, -100);
@@ -400,14 +421,15 @@ TEST_F(Panels, ATextThatIsTooLongLosesAnEndToAnEllipsis) {
 TEST_F(Panels, PacingShowsLowsPartsAndThePassThatWasLate) {
     record(10, milliseconds(90));
     const Overheard& panel = open(make_pacing_panel());
-    expect_all(panel.text, {"10 frames", "6.7 fps", "150 ms", "60.0 ms", "1 late", "up2.conv1 | 30.0 ms | 10"});
+    expect_all(panel.text,
+               {"10 frames", "6.7 fps in the last second", "150 ms", "100 ms", "1 late", "up2.conv1 | 30.0 ms | 10"});
 }
 
 TEST_F(Panels, PacingSaysWhatTellsOfTheScreenOrThatNothingDoes) {
     const Overheard& panel = open(make_pacing_panel());
     expect_all(panel.text, {"no extension of this driver tells when a frame is on the screen"});
     profile_.set_screen_source("VK_KHR_present_wait");
-    profile_.add_on_screen(9, profile_.pacing().newest.back().shown + milliseconds(12));
+    recorder_.add_on_screen({9, profile_.pacing().newest.back().shown + milliseconds(12)});
     picture();
     expect_all(panel.text, {"display", "12.0 ms", "to screen", "on the screen: as VK_KHR_present_wait tells"});
 }

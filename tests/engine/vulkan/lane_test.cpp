@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 namespace kinetograph::vulkan {
 namespace {
@@ -38,6 +39,7 @@ struct Sample {
 struct Roll {
     graph::Buffer state;
 };
+struct Nothing {};
 
 class Lanes : public testing::VulkanTest {
   protected:
@@ -425,7 +427,7 @@ TEST_F(Lanes, ThePipelineCacheIsTakenBackOnlyIfItIsTheDevicesOwn) {
     ASSERT_TRUE(other) << other.error().message;
 }
 
-TEST(Clock, WithoutCalibratedTimestampsStampsAreAnchoredByEstimate) {
+TEST(Clock, WithoutCalibratedTimestampsItIsFittedToTheLanesWork) {
     testing::faults().reset();
     testing::faults().no_calibrated_timestamps = true;
     auto loader = testing::faulty_loader();
@@ -434,8 +436,30 @@ TEST(Clock, WithoutCalibratedTimestampsStampsAreAnchoredByEstimate) {
     {
         auto device = Device::create(**instance);
         ASSERT_TRUE(device) << device.error().message;
-        EXPECT_NE((*device)->clock().describe().find("estimated from one stamp"), std::string::npos)
+        EXPECT_NE((*device)->clock().describe().find("estimated from submissions and completions"), std::string::npos)
             << (*device)->clock().describe();
+        EXPECT_EQ((*device)->clock().drift_ppm(), 0.0) << "one reading says nothing of it";
+        profile::Recorder recorder;
+        auto lane = VulkanLane::create(**device, graph::Lane::Graphics, &recorder);
+        ASSERT_TRUE(lane) << lane.error().message;
+        auto executor = graph::Executor::create({.lanes = {lane->get()}, .memory = {}, .compile = {}});
+        ASSERT_TRUE(executor);
+        graph::FrameGraph frame;
+        frame.add_pass<Nothing>(
+            "work", graph::Lane::Graphics, [](graph::PassBuilder& pass, Nothing&) { pass.has_side_effect(); },
+            [](const Nothing&, PassContext&) {});
+        const Nanoseconds begin = host_now();
+        while ((*device)->clock().drift_ppm() == 0.0 && host_now() - begin < std::chrono::seconds(10)) {
+            const auto execution = (*executor)->execute(frame);
+            ASSERT_TRUE(execution && (*executor)->wait(*execution));
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        EXPECT_NE((*device)->clock().drift_ppm(), 0.0) << "a second reading, of the lane's work";
+        EXPECT_GT((*device)->clock().error(), Nanoseconds{});
+        for (const profile::Span& span : recorder.spans()) {
+            EXPECT_GE(span.begin, begin - (*device)->clock().error());
+            EXPECT_LE(span.end, host_now() + (*device)->clock().error());
+        }
     }
     EXPECT_EQ((*instance)->validation()->text(), "");
     testing::faults().reset();
