@@ -85,11 +85,59 @@ void add_counter(const json& event, Recorder& recorder) {
     if (value.is_number()) recorder.count({.name = event.at("name").get<std::string>()}, time_of(event, "ts"), value);
 }
 
+using Plans = std::map<std::uint64_t, PlanId>;  // number in the file -> here
+
+StepKey step_from(const json& plan, const json& execution, const Plans& plans) {
+    const auto known = plans.find(plan.get<std::uint64_t>());
+    return {known != plans.end() ? known->second : kNoPlan, execution.get<std::uint64_t>()};
+}
+
+/// Each as a point of a counter of its own.
+void add_waits(const json& stored, const Plans& plans, Recorder& recorder) {
+    std::uint64_t counter = 0;
+    for (const json& wait : stored) {
+        PointRecord point{.counter = ++counter,
+                          .value = 1,
+                          .step = step_from(wait.at("from_plan"), wait.at("from_execution"), plans),
+                          .batch = wait.at("from_batch").get<std::uint32_t>(),
+                          .signals = true};
+        recorder.note(point);
+        point.step = step_from(wait.at("plan"), wait.at("execution"), plans);
+        point.batch = wait.at("batch").get<std::uint32_t>();
+        point.signals = false;
+        recorder.note(point);
+    }
+}
+
+/// Instants of other programs have no such category.
+void add_frame(const json& event, const Plans& plans, Recorder& recorder) {
+    if (event.value("cat", "") != "frame") return;
+    const json& args = event.at("args");
+    const auto nanoseconds = [&](const char* key) {
+        return Nanoseconds(std::llround(number_of(args, key, -1, kLongestMicroseconds * 1000.0)));
+    };
+    const auto step = [&](const char* key) {
+        return step_from(args.at(key).at("plan"), args.at(key).at("execution"), plans);
+    };
+    FrameTimes frame{.index = args.at("index").get<std::uint64_t>(),
+                     .shown = time_of(event, "ts"),
+                     .decode = nanoseconds("decode_ns"),
+                     .queued = nanoseconds("queued_ns"),
+                     .present = nanoseconds("present_ns"),
+                     .latency = nanoseconds("latency_ns"),
+                     .late = args.at("late").get<bool>(),
+                     .made_by = step("made_by"),
+                     .drawn_by = step("drawn_by")};
+    recorder.add_frame(frame);
+    if (const Nanoseconds to_screen = nanoseconds("to_screen_ns"); to_screen >= Nanoseconds{})
+        recorder.add_on_screen({frame.index, frame.shown + to_screen});
+}
+
 TraceFile trace_from(const json& stored) {
     const json& events = stored.is_array() ? stored : stored.at("traceEvents");
     TraceFile trace{std::make_unique<Recorder>(events.size()), {}};
     Recorder& recorder = *trace.recorder;
-    std::map<std::uint64_t, PlanId> plans;  // number in the file -> here
+    Plans plans;
     if (stored.is_object()) {
         trace.facts = stored.value("otherData", TraceFacts{});
         const json ours = stored.value("kinetograph", json::object());
@@ -99,6 +147,7 @@ TraceFile trace_from(const json& stored) {
             recorder.note_ceiling(
                 ceiling.at("track").get<std::string>(),
                 {ceiling.at("operations_per_second"), ceiling.at("bytes_per_second"), ceiling.at("source")});
+        add_waits(ours.value("waits", json::array()), plans, recorder);
     }
     const auto key_of = [](const json& event) { return std::pair(event.at("pid").dump(), event.at("tid").dump()); };
     std::map<std::pair<std::string, std::string>, std::string> threads;
@@ -107,6 +156,7 @@ TraceFile trace_from(const json& stored) {
             threads[key_of(event)] = event.at("args").at("name");
     for (const json& event : events) {
         if (event.value("ph", "") == "C") add_counter(event, recorder);
+        if (event.value("ph", "") == "i") add_frame(event, plans, recorder);
         if (event.value("ph", "") != "X") continue;
         const auto key = key_of(event);
         const auto thread = threads.find(key);

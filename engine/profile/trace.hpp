@@ -13,8 +13,10 @@ namespace kinetograph::profile {
 /// Facts about a run: "device", "commit", "command" and the like.
 using TraceFacts = std::map<std::string, std::string>;
 
-/// JSON text, times in microseconds from the earliest span: one thread a track, named; one complete event a span; an
-/// arrow where one lane waited for another; counters; `facts`, clocks and plans beside the events.
+/// JSON text, times in microseconds from the earliest event: one thread a track, named; one complete event a span; an
+/// arrow where one lane waited for another, also between graphs; counters, among them what is in use of every arena; of
+/// every frame an instant when it was shown and slices for the parts of its latency; `facts`, clocks and plans beside
+/// the events.
 std::string to_chrome_trace(const Recorder& recorder, const TraceFacts& facts = {});
 
 /// Writes that text beside `path` and renames it into place. Errors: Io naming the path.
@@ -22,7 +24,7 @@ Result<void> write_chrome_trace(const std::filesystem::path& path, const Recorde
                                 const TraceFacts& facts = {});
 
 struct TraceFile {
-    std::unique_ptr<Recorder> recorder;  ///< holds the spans and the plans of the trace
+    std::unique_ptr<Recorder> recorder;  ///< holds the spans, frames, waits and plans of the trace
     TraceFacts facts;
 };
 

@@ -4,6 +4,7 @@
 #include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
+#include <kinetograph/engine/profile/report.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
@@ -26,8 +27,10 @@ namespace {
 struct DecodeArguments {
     std::string latents;
     std::string out;
-    std::string json;               ///< empty: no statistics wanted
-    std::string trace;              ///< empty: no trace wanted
+    std::string json;   ///< empty: no statistics wanted
+    std::string trace;  ///< empty: no trace wanted
+    std::string live;   ///< where lines of statistics go while it decodes; empty: nowhere
+    bool is_profiled() const { return !trace.empty() || !live.empty(); }
     bool allow_not_finite = false;  ///< frames with infinities and NaN are written as they are
     DecodeRequest decode;
 };
@@ -116,17 +119,71 @@ Error not_finite_error(const session::Session& session, stream::FrameStream& str
                         module ? "the first are made by " + *module : module.error().message)};
 }
 
+/// The profiler of one decode: a frame counts as shown once it is written.
+class Profiled {
+  public:
+    /// Errors: Io naming the target of the lines.
+    static Result<std::unique_ptr<Profiled>> create(const DecodeArguments& arguments) {
+        auto profiled = std::make_unique<Profiled>();
+        profiled->is_wanted_ = arguments.is_profiled();
+        if (arguments.live.empty()) return profiled;
+        KG_TRY(auto lines, profile::LineSink::open(arguments.live));
+        profiled->lines_.emplace(std::move(lines));
+        return profiled;
+    }
+
+    /// Of the decoder; null: nothing is profiled.
+    profile::Recorder* recorder() { return is_wanted_ ? &recorder_ : nullptr; }
+
+    /// `taken`: when it was taken to be written.
+    void add_frame(const interop::FrameRecord& frame, Nanoseconds taken) {
+        if (!is_wanted_) return;
+        const Nanoseconds written = host_now();
+        recorder_.add_frame({.index = static_cast<std::uint64_t>(frame.label.index),
+                             .shown = written,
+                             .present = written - taken,
+                             .made_by = frame.label.made_by});
+        profile_.update(written);
+        if (written - told_ < std::chrono::seconds(1)) return;
+        told_ = written;
+        tell(written);
+    }
+    /// All spans have been collected.
+    void finish() {
+        profile_.finish(host_now());
+        tell(host_now());
+    }
+
+  private:
+    /// A reader that has gone ends the lines, not the decoding.
+    void tell(Nanoseconds now) {
+        if (!lines_) return;
+        if (auto written = lines_->write(profile::to_json_line(profile_, now)); !written) {
+            spdlog::warn("{}", written.error().message);
+            lines_.reset();
+        }
+    }
+
+    profile::Recorder recorder_;
+    profile::Profile profile_{recorder_};
+    std::optional<profile::LineSink> lines_;
+    Nanoseconds told_ = host_now();
+    bool is_wanted_ = false;
+};
+
 /// Takes the frame back to its stream.
 Result<void> write_frame(stream::FrameStream& stream, const interop::FrameRecord& frame, std::int64_t not_finite,
-                         GuardedOutputs& outputs, Decoded& decoded) {
-    if (decoded.frames++ == 0) decoded.first_frame = host_now() - decoded.start;
+                         GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
+    const Nanoseconds taken = host_now();
+    if (decoded.frames++ == 0) decoded.first_frame = taken - decoded.start;
     decoded.not_finite += not_finite;
     KG_CHECK(outputs.write_frame(values_of(frame)));
+    profiled.add_frame(frame, taken);
     return stream.release(frame);
 }
 
 Result<void> decode_all(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
-                        bool allow_not_finite, GuardedOutputs& outputs, Decoded& decoded) {
+                        bool allow_not_finite, GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
     Progress progress(stream.facts().frames, "frames");
     for (;;) {
         KG_TRY(const auto frame, next_frame(stream));
@@ -134,14 +191,14 @@ Result<void> decode_all(const session::Session& session, stream::FrameStream& st
         const auto values = values_of(*frame);
         const std::int64_t bad = frame->is_finite ? 0 : count_not_finite(values);
         if (bad > 0 && !allow_not_finite) return fail(not_finite_error(session, stream, clip, *frame));
-        KG_CHECK(write_frame(stream, *frame, bad, outputs, decoded));
+        KG_CHECK(write_frame(stream, *frame, bad, outputs, profiled, decoded));
         progress.show(decoded.frames);
     }
 }
 
 /// Like decode_all(), of latents that do not come twice.
 Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& incoming, bool allow_not_finite,
-                             GuardedOutputs& outputs, Decoded& decoded) {
+                             GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
     Progress progress(0, "frames");
     for (;;) {
         KG_TRY(const auto frame, next_frame(stream));
@@ -151,7 +208,7 @@ Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& 
             return fail(ErrorCode::OutOfRange,
                         "{}: {} values of frame {} are not finite; --allow-not-finite writes them all the same",
                         incoming.title, bad, frame->label.index);
-        KG_CHECK(write_frame(stream, *frame, bad, outputs, decoded));
+        KG_CHECK(write_frame(stream, *frame, bad, outputs, profiled, decoded));
         progress.show(decoded.frames);
     }
 }
@@ -173,8 +230,13 @@ Result<void> check_alike(const live::StreamHeader& first, const live::Incoming& 
 class LiveDecode {
   public:
     LiveDecode(const DecodeArguments& arguments, const families::Family& family, const session::Session& session,
-               GuardedOutputs& outputs, Decoded& decoded)
-        : arguments_(arguments), family_(family), session_(session), outputs_(outputs), decoded_(decoded) {}
+               GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded)
+        : arguments_(arguments),
+          family_(family),
+          session_(session),
+          outputs_(outputs),
+          profiled_(profiled),
+          decoded_(decoded) {}
 
     /// Errors: InvalidArgument (a stream that the checkpoint or the output does not take), NotFound (no stream), those
     /// of live::LiveStream and the output.
@@ -205,13 +267,16 @@ class LiveDecode {
             state_memory(facts.memory, session_.device().info());
         }
         first_ = header;
-        return decode_incoming(*stream_, incoming, arguments_.allow_not_finite, outputs_, decoded_);
+        KG_CHECK(decode_incoming(*stream_, incoming, arguments_.allow_not_finite, outputs_, profiled_, decoded_));
+        stream_->collect();
+        return {};
     }
 
     const DecodeArguments& arguments_;
     const families::Family& family_;
     const session::Session& session_;
     GuardedOutputs& outputs_;
+    Profiled& profiled_;
     Decoded& decoded_;
     std::optional<live::StreamHeader> first_;
     std::unique_ptr<live::LiveStream> stream_;
@@ -234,30 +299,30 @@ Result<void> report(const DecodeArguments& arguments, const std::string& latents
 }
 
 Result<void> write_trace(const DecodeArguments& arguments, const std::string& latents, const accel::Device& device,
-                         const profile::Recorder& recorder) {
+                         Profiled& profiled) {
     if (arguments.trace.empty()) return {};
-    return profile::write_chrome_trace(arguments.trace, recorder,
+    return profile::write_chrome_trace(arguments.trace, *profiled.recorder(),
                                        {{"commit", std::string(kBuildCommit)},
                                         {"device", device.info().name},
                                         {"latents", latents},
                                         {"weights", arguments.decode.weights}});
 }
 
-Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs, profile::Recorder& recorder) {
+Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs, Profiled& profiled) {
     Decoded decoded;
     KG_TRY(const auto input, live::Input::open(arguments.latents, live::Connections::TheFirst));
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
     KG_CHECK(outputs.open_text(arguments.json));
-    KG_TRY(const auto session,
-           session::Session::open(checkpoint, {.accelerator = std::move(device),
-                                               .model = arguments.decode.model,
-                                               .recorder = arguments.trace.empty() ? nullptr : &recorder,
-                                               .measure_ceiling = !arguments.trace.empty(),
-                                               .watch_device = !arguments.trace.empty()}));
-    LiveDecode live(arguments, checkpoint.family(), *session, outputs, decoded);
+    KG_TRY(const auto session, session::Session::open(checkpoint, {.accelerator = std::move(device),
+                                                                   .model = arguments.decode.model,
+                                                                   .recorder = profiled.recorder(),
+                                                                   .measure_ceiling = arguments.is_profiled(),
+                                                                   .watch_device = arguments.is_profiled()}));
+    LiveDecode live(arguments, checkpoint.family(), *session, outputs, profiled, decoded);
     KG_CHECK(live.run(*input));
-    KG_CHECK(write_trace(arguments, input->name(), session->device(), recorder));
+    profiled.finish();
+    KG_CHECK(write_trace(arguments, input->name(), session->device(), profiled));
     return report(arguments, input->name(), *session, live.stream(), decoded, outputs);
 }
 
@@ -266,15 +331,16 @@ Result<void> run(const DecodeArguments& arguments) {
     KG_CHECK(check_distinct(std::array{
         NamedFile{"LATENTS", arguments.latents, Use::Read}, NamedFile{"--weights", arguments.decode.weights, Use::Read},
         NamedFile{"-o", arguments.out, Use::Frames}, NamedFile{"--json", arguments.json, Use::Written},
-        NamedFile{"--trace", arguments.trace, Use::Written}}));
+        NamedFile{"--trace", arguments.trace, Use::Written},
+        NamedFile{"--stats", file_of_lines(arguments.live), Use::Written}}));
     if (!arguments.trace.empty()) {  // what is written at the end must not fail only then
         KG_TRY(const auto writable, ReplacingFile::create(arguments.trace));
     }
-    profile::Recorder recorder;  // outlives the session
+    KG_TRY(const auto profiled, Profiled::create(arguments));  // outlives the session
     Decoded decoded;
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
-    if (live::is_input(arguments.latents)) return run_live(arguments, outputs, recorder);
+    if (live::is_input(arguments.latents)) return run_live(arguments, outputs, *profiled);
 
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
@@ -287,16 +353,17 @@ Result<void> run(const DecodeArguments& arguments) {
                                                  .fps = clip.fps}));
     KG_CHECK(outputs.open_text(arguments.json));
 
-    KG_TRY(const auto session,
-           session::Session::open(checkpoint, {.accelerator = std::move(device),
-                                               .model = arguments.decode.model,
-                                               .recorder = arguments.trace.empty() ? nullptr : &recorder,
-                                               .measure_ceiling = !arguments.trace.empty(),
-                                               .watch_device = !arguments.trace.empty()}));
+    KG_TRY(const auto session, session::Session::open(checkpoint, {.accelerator = std::move(device),
+                                                                   .model = arguments.decode.model,
+                                                                   .recorder = profiled->recorder(),
+                                                                   .measure_ceiling = arguments.is_profiled(),
+                                                                   .watch_device = arguments.is_profiled()}));
     KG_TRY(const auto stream, session->decode(clip, stream_options()));
     state_memory(stream->facts().memory, session->device().info());
-    KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, decoded));
-    KG_CHECK(write_trace(arguments, clip.name, session->device(), recorder));
+    KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, *profiled, decoded));
+    stream->collect();
+    profiled->finish();
+    KG_CHECK(write_trace(arguments, clip.name, session->device(), *profiled));
     return report(arguments, clip.name, *session, *stream, decoded, outputs);
 }
 
@@ -326,6 +393,8 @@ void add_decode(CLI::App& app, Action& action) {
     command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");
     command->add_option("--trace", arguments->trace, "Write every pass here, for Perfetto and `kinetograph trace`")
         ->type_name("F.json");
+    command->add_option("--stats", arguments->live, "Append statistics here, a JSON object a second")
+        ->type_name("FILE|unix:PATH");
     command->final_callback([arguments, &action] {
         if (arguments->out == "-" && arguments->json == "-") {
             throw CLI::ValidationError("--json", "-o - already takes standard output");

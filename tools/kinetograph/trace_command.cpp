@@ -113,6 +113,31 @@ std::string counters_table(const profile::Recorder& recorder) {
     return table.to_string() + "\n";
 }
 
+/// Empty if no frame was shown.
+std::string pacing_text(const profile::Profile& profile) {
+    const profile::Pacing& pacing = profile.pacing();
+    if (pacing.frames == 0) return {};
+    std::string text = fmt::format("{} frames, {} late", pacing.frames, pacing.late);
+    if (const double mean = static_cast<double>(pacing.intervals.mean().count()) * 1e-9; mean > 0)
+        text += fmt::format("; {:.1f} frames/s, lows: 1% {:.1f}, 0.1% {:.1f}", 1.0 / mean, pacing.low(0.01),
+                            pacing.low(0.001));
+    Table table({"frames", ">mean", ">p50", ">p95", ">p99", ">max"});
+    for (const auto& [part, sketch] :
+         {std::pair("interval", &pacing.intervals), std::pair("decode", &pacing.decode),
+          std::pair("queue", &pacing.queued), std::pair("present", &pacing.present),
+          std::pair("latency", &pacing.latency), std::pair("to screen", &pacing.to_screen)})
+        if (sketch->max() > Nanoseconds{})
+            table.add({part, human_time(sketch->mean()), human_time(sketch->quantile(0.5)),
+                       human_time(sketch->quantile(0.95)), human_time(sketch->quantile(0.99)),
+                       human_time(sketch->max())});
+    text += "\n" + table.to_string();
+    for (const profile::LateFrame& late : pacing.late_frames)
+        if (late.pass != 0)
+            text += fmt::format("late: frame {}: {} took {} more than its median in step {} of plan {}\n", late.index,
+                                profile.text(late.pass), human_time(late.excess), late.step.execution, late.step.plan);
+    return text + "\n";
+}
+
 /// Of every plan, its steps, and what the newest one waited for.
 std::string steps_text(const profile::Profile& profile) {
     std::string text;
@@ -126,7 +151,8 @@ std::string steps_text(const profile::Profile& profile) {
                                 human_time(steps.later.quantile(0.95)), human_time(steps.later.max()));
         text += "\n";
         const profile::Step& newest = steps.newest.back();
-        for (const profile::IdleGap& gap : idle_gaps(newest, *plan, profile.recorder().names(), newest.length() / 20))
+        for (const profile::IdleGap& gap :
+             idle_gaps(newest, *plan, profile.recorder().names(), newest.length() / 20, profile.surroundings(newest)))
             text += fmt::format("  {} idle for {}: {}\n", profile.text(gap.track), human_time(gap.end - gap.begin),
                                 gap.reason);
     }
@@ -179,7 +205,8 @@ Result<void> run(const TraceArguments& arguments) {
     if (arguments.other.empty()) {
         const auto spans = read.file.recorder->spans();
         return print(describe(read) + "\n" + passes_table(read.capture, arguments.top) + "\n" +
-                     counters_table(*read.file.recorder) + lanes_table(read, spans) + steps_text(*read.profile));
+                     pacing_text(*read.profile) + counters_table(*read.file.recorder) + lanes_table(read, spans) +
+                     steps_text(*read.profile));
     }
     KG_TRY(const auto other, read_capture(arguments.other));
     return print(describe(read) + describe(other) + "\n" +

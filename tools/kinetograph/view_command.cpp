@@ -60,9 +60,6 @@ Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& argume
         {.width = arguments.size.width, .height = arguments.size.height, .frames = frames.count, .fps = frames.fps});
 }
 
-/// Empty for a socket, which is no file that could be overwritten.
-std::string stats_file(const std::string& target) { return target.starts_with("unix:") ? "" : target; }
-
 constexpr std::string_view kNoPreview = "none";
 
 /// Offscreen every picture is the checkpoint's, unless a preview is named: none is looked for.
@@ -79,7 +76,7 @@ Result<void> run(const ViewArguments& arguments) {
         NamedFile{"--preview", preview_of(arguments), Use::Read}, NamedFile{"--record", arguments.record, Use::Frames},
         NamedFile{"--screenshot", arguments.viewer.screenshot.string(), Use::Written},
         NamedFile{"--trace", arguments.viewer.trace.string(), Use::Written},
-        NamedFile{"--stats", stats_file(arguments.viewer.statistics), Use::Written}}));
+        NamedFile{"--stats", file_of_lines(arguments.viewer.statistics), Use::Written}}));
     if (live::is_input(arguments.latents) && !arguments.record.empty())
         return fail(ErrorCode::Unsupported,
                     "--record {}: the rate of latents that are being made is not known beforehand; kinetograph decode "

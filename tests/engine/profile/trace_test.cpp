@@ -1,3 +1,4 @@
+#include <kinetograph/engine/profile/profile.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
 
 #include <gtest/gtest.h>
@@ -73,6 +74,102 @@ TEST(Trace, AnArrowGoesFromTheLastPassOfABatchToTheFirstOfTheOneThatWaitsForIt) 
     EXPECT_EQ(events["C"]["args"]["value"], 3.0);
 }
 
+/// A decoder's step that made frame 4 late, and a display's that waited for it; with an arena.
+PlanId record_frame(Recorder& recorder) {
+    PlanFacts plan = two_lanes(recorder.names());
+    plan.passes.pop_back();
+    plan.batches.pop_back();
+    plan.dependencies.clear();
+    plan.batches_told = 1;
+    plan.resources = {{.name = "values", .domain = "accelerator", .bytes = 3U << 20U, .first_pass = 0, .last_pass = 0}};
+    plan.arenas = {{"accelerator", 4U << 20U}};
+    const PlanId decoder = recorder.plans().add(plan);
+    plan.passes[0].name = recorder.names().intern("draw");
+    plan.passes[0].track = plan.batches[0].track = recorder.names().intern("graphics");
+    plan.resources.clear();
+    plan.arenas.clear();
+    const PlanId display = recorder.plans().add(plan);
+    recorder.add(Span{"decode", "accelerator", Nanoseconds(1000), Nanoseconds(5000), 1, decoder});
+    recorder.add(Span{"draw", "graphics", Nanoseconds(7000), Nanoseconds(8000), 9, display});
+    recorder.note({.counter = 5, .value = 3, .step = {decoder, 1}, .batch = 0, .signals = true});
+    recorder.note({.counter = 5, .value = 3, .step = {display, 9}, .batch = 0});
+    recorder.add_frame({.index = 4,
+                        .shown = Nanoseconds(9000),
+                        .present = Nanoseconds(2500),
+                        .late = true,
+                        .made_by = {decoder, 1},
+                        .drawn_by = {display, 9}});
+    recorder.add_on_screen({4, Nanoseconds(12'000)});
+    return decoder;
+}
+
+TEST(Trace, AFrameIsAnInstantAndSlicesOfWhatItsLatencyConsistsOf) {
+    Recorder recorder;
+    record_frame(recorder);
+    const auto trace = nlohmann::json::parse(to_chrome_trace(recorder));
+    std::map<std::string, std::pair<double, double>> slices;
+    nlohmann::json instant, thread;
+    for (const auto& event : trace["traceEvents"]) {
+        if (event["ph"] == "b") slices[event["name"]].first = event["ts"];
+        if (event["ph"] == "e") slices[event["name"]].second = event["ts"];
+        if (event["ph"] == "i") instant = event;
+        if (event["ph"] == "M" && event["args"]["name"] == "frames") thread = event["tid"];
+    }
+    EXPECT_EQ(
+        slices,
+        (std::map<std::string, std::pair<double, double>>{
+            {"frame 4, late", {0.0, 8.0}}, {"decode", {0.0, 4.0}}, {"queue", {4.0, 5.5}}, {"present", {5.5, 8.0}}}));
+    EXPECT_EQ(instant["name"], "frame 4, late");
+    EXPECT_EQ(instant["tid"], thread);
+    EXPECT_EQ(instant["args"]["latency_ns"], 8000);
+}
+
+TEST(Trace, ArrowsGoBetweenGraphsAndMemoryIsCountedWhereAPassTakesIt) {
+    Recorder recorder;
+    const PlanId decoder = record_frame(recorder);
+    const auto trace = nlohmann::json::parse(to_chrome_trace(recorder));
+    std::map<std::string, nlohmann::json> arrow;
+    std::vector<std::pair<double, double>> arena;
+    for (const auto& event : trace["traceEvents"]) {
+        if (event["ph"] == "s" || event["ph"] == "f") arrow[event["ph"]] = event;
+        if (event["ph"] == "C" && event["name"] == fmt::format("arena accelerator of plan {} (MiB)", decoder))
+            arena.emplace_back(event["ts"], event["args"]["value"]);
+    }
+    ASSERT_EQ(arrow.size(), 2U);
+    EXPECT_NEAR(arrow["s"]["ts"], 4.0, 0.01);
+    EXPECT_DOUBLE_EQ(arrow["f"]["ts"], 6.0);
+    EXPECT_NE(arrow["s"]["tid"], arrow["f"]["tid"]);
+    EXPECT_EQ(arena, (std::vector<std::pair<double, double>>{{0.0, 3.0}, {4.0, 0.0}}));
+}
+
+TEST(Trace, FramesAndWaitsBetweenGraphsComeBack) {
+    const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "frames.json";
+    Recorder recorder;
+    record_frame(recorder);
+    ASSERT_TRUE(write_chrome_trace(path, recorder));
+    const auto trace = read_chrome_trace(path);
+    ASSERT_TRUE(trace) << trace.error().message;
+    Profile profile(*trace->recorder);
+    profile.finish(Nanoseconds(20'000));
+    const Pacing& pacing = profile.pacing();
+    ASSERT_EQ(pacing.newest.size(), 1U);
+    const FrameTimes& frame = pacing.newest.front();
+    EXPECT_EQ(frame.index, 4U);
+    EXPECT_EQ(frame.decode, Nanoseconds(4000));
+    EXPECT_EQ(frame.queued, Nanoseconds(1500));
+    EXPECT_EQ(frame.present, Nanoseconds(2500));
+    EXPECT_EQ(frame.latency, Nanoseconds(8000));
+    EXPECT_EQ(frame.on_screen - frame.shown, Nanoseconds(3000));
+    EXPECT_EQ(pacing.to_screen.max(), Nanoseconds(11'000));
+    ASSERT_EQ(pacing.late_frames.size(), 1U);
+    EXPECT_EQ(pacing.late_frames[0].step, frame.made_by);
+    const Step* drawn = profile.find(frame.drawn_by);
+    ASSERT_NE(drawn, nullptr);
+    const auto others = profile.surroundings(*drawn).from_others;
+    ASSERT_EQ(others.size(), 1U);
+    EXPECT_EQ(profile.text(others[0].from.name), "decode");
+}
+
 TEST(Trace, CountersAreNamedByDeviceAndUnitAndComeBack) {
     const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "counters.json";
     Recorder recorder;
@@ -142,7 +239,8 @@ TEST(Trace, FilesThatAreNoTracesAreRefusedByName) {
           std::string(R"({"traceEvents": [], "kinetograph": {"plans": [{"id": 1, "culled": 4}]}})"), deep,
           an_event("0", "1", deep), an_event("1e300", "1e300"), an_event("0", "-9.3e15"), an_event("0", "-10"),
           a_pass(R"("operations": 1, "bytes": -5, "barriers": 0)"),
-          a_pass(R"("operations": 1, "bytes": 5, "barriers": 1e99)")}) {
+          a_pass(R"("operations": 1, "bytes": 5, "barriers": 1e99)"),
+          std::string(R"([{"ph": "i", "cat": "frame", "name": "frame 1", "ts": 0}])")}) {
         std::ofstream(path) << text;
         const auto trace = read_chrome_trace(path);
         ASSERT_FALSE(trace) << text;

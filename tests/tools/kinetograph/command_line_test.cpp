@@ -19,7 +19,8 @@ using Words = std::vector<std::string>;
 
 /// Valid command lines.
 const std::array<Words, 13> kGood{
-    Words{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "cpu", "--json", "s.json"},
+    Words{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "cpu", "--json", "s.json", "--stats",
+          "l.jsonl"},
     Words{"decode", "a.safetensors", "--weights", "synthetic:wan2.1,dim=2", "-o", "-", "--no-clamp"},
     Words{"decode", "a.safetensors", "--weights", "w", "-o", "f%05d.png", "--precision", "bf16", "--latents", "raw"},
     Words{"view", "a.safetensors", "--weights", "w", "--headless", "--frames", "9", "--loop", "--size", "64x32"},

@@ -54,6 +54,24 @@ TEST(DecodeProgram, WritesFramesAsOneTensorClampedToTheNominalRange) {
     EXPECT_LT(least, most);
 }
 
+TEST(DecodeProgram, WritesALineOfStatisticsWithItsFramesAndPasses) {
+    const TemporaryFolder folder;
+    const auto lines = folder.path() / "lines.jsonl";
+    auto arguments = decode(write_latents(folder, "clip.safetensors"), folder.path() / "out.safetensors");
+    arguments.insert(arguments.end(), {"--lane", "cpu", "--stats", lines.string()});
+    const auto result = run_program(arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    std::ifstream file(lines);
+    std::string newest;
+    for (std::string line; std::getline(file, line);) newest = line;
+    const auto told = nlohmann::json::parse(newest);
+    EXPECT_EQ(told["frames"], kFrames);
+    EXPECT_GT(told["latency_ns"]["max"], 0) << "of the steps that made them";
+    EXPECT_FALSE(told["passes"].empty());
+    arguments.back() = "/nowhere/lines.jsonl";
+    EXPECT_NE(run_program(arguments).messages.find("/nowhere/lines.jsonl: cannot open"), std::string::npos);
+}
+
 TEST(DecodeProgram, NoClampKeepsValuesBeyondTheRangeThatClampingCuts) {
     const TemporaryFolder folder;
     const std::string clip = write_latents(folder, "clip.safetensors");

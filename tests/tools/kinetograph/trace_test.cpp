@@ -32,6 +32,14 @@ TEST(TraceProgram, ShowsPassesLanesAndStepsOfACapture) {
                             "busy", "steps, the first", "roofline of accelerator: ", "memory of the decoder (MiB)"});
 }
 
+TEST(TraceProgram, ShowsHowEvenlyFramesCameAndWhatTheirLatencyConsistsOf) {
+    const TemporaryFolder folder;
+    const auto result = run_program({"trace", capture(folder, "trace.json"), "--top", "5"});
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    expect_all(result.out, {"13 frames, 0 late; ", "frames/s, lows: 1% ", ", 0.1% ", "interval", "decode", "latency",
+                            "arena accelerator of plan"});
+}
+
 TEST(TraceProgram, ComparesTwoCapturesPassByPass) {
     const TemporaryFolder folder;
     const std::string trace = capture(folder, "trace.json");
@@ -65,7 +73,7 @@ for span in spans:
 lane = sorted((s for s in spans if threads[s["tid"]] == "accelerator"), key=lambda s: s["ts"])
 for a, b in zip(lane, lane[1:]):
     assert a["ts"] + a["dur"] <= b["ts"] + 0.001, (a, b)
-assert {e["ph"] for e in events} <= {"M", "X", "s", "f", "C"}
+assert {e["ph"] for e in events} <= {"M", "X", "s", "f", "C", "i", "b", "e"}
 counted = [e for e in events if e["ph"] == "C" and e["name"].endswith("memory of the decoder (MiB)")]
 assert counted and all(e["args"]["value"] >= 0 and e["ts"] >= 0 for e in counted), counted
 print(len(spans), "spans")
