@@ -329,11 +329,16 @@ def cupy(options, decoder):
             "decode_equal": bool((clip.get() == wanted).all()), "float16_near": bool(abs(half.get() - wanted.astype(int)).max() < 9)}
 
 
+# By type: whether stream()'s frames and decode()'s are those of torch's latents.
+EQUAL_IN_JAX = {"float32": ("float32_equal", "float32_decode_equal"), "uint8": ("uint8_equal", "uint8_decode_equal"),
+                "bfloat16": ("bfloat16_equal", "bfloat16_decode_equal")}
+
+
 def jax(options, _):
     """Each in a process of its own, where only JAX compiles: torch and JAX each bring CUDA libraries of theirs."""
     with tempfile.TemporaryDirectory() as folder:
         running = {}
-        for name in ("float32", "uint8", "bfloat16"):
+        for name in EQUAL_IN_JAX:
             out = Path(folder) / f"{name}.json"
             command = [sys.executable, "-X", "faulthandler", __file__, "--kinetograph", options.kinetograph, "--only",
                        "jax_alone", "--jax", name, "--output", out]
@@ -382,8 +387,8 @@ def jax_alone(options, decoder):
     whole = decoder.decode(array, dtype=dtype)
     decoded = isinstance(whole, package.Array) and whole.devices() == array.devices()
     return {"version": package.__version__, "platform": str(frames[0].devices()),
-            f"{options.jax}_equal": bool(equal) and len(frames) == len(wanted),
-            f"{options.jax}_decode_equal": decoded and bool((numpy.asarray(whole) == wanted).all())}
+            EQUAL_IN_JAX[options.jax][0]: bool(equal) and len(frames) == len(wanted),
+            EQUAL_IN_JAX[options.jax][1]: decoded and bool((numpy.asarray(whole) == wanted).all())}
 
 
 def together(options, _):
