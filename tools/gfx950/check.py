@@ -97,6 +97,9 @@ def is_load_to_lds(instruction):
     return re.search(r"\blds\b", instruction.operands) is not None or "load_lds" in instruction.mnemonic
 
 
+STORE = re.compile(r"(?:buffer|global|flat)_store_")
+
+
 def check_kernel(kernel, instructions, expected):
     """Every sentence of what is wrong with `kernel`; none if it is as `expected` says."""
     findings = []
@@ -121,6 +124,11 @@ def check_kernel(kernel, instructions, expected):
     limit(f"vector registers for {waves_a_simd} waves a SIMD", metadata[".vgpr_count"], REGISTERS_A_LANE // waves_a_simd // 8 * 8)
     limit(f"bytes of LDS for {resident} workgroups a compute unit",
           metadata[".group_segment_fixed_size"] + expected.get("dynamic_lds_bytes", 0), LDS_BYTES // resident)
+    stores = {i.mnemonic for i in instructions if STORE.match(i.mnemonic)}
+    if "stores" in expected and stores != set(expected["stores"]):
+        findings.append(f"stores by {', '.join(sorted(stores)) or 'none'} instead of {', '.join(sorted(expected['stores']))}")
+    if "accumulator_moves" in expected:
+        limit("moves of accumulation registers", sum(i.mnemonic.startswith("v_accvgpr") for i in instructions), expected["accumulator_moves"])
     if "threads" in expected and metadata[".max_flat_workgroup_size"] != expected["threads"]:
         findings.append(f"workgroups of {metadata['.max_flat_workgroup_size']} threads instead of {expected['threads']}")
     if expected.get("products_settle"):

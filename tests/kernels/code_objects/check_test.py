@@ -223,6 +223,22 @@ class Checker(unittest.TestCase):
         self.assertEqual(findings(assembled(text.replace("next_free_vgpr 32", "next_free_vgpr 36")), moved),
                          ["sound: main loop: 1 moves of accumulation registers, at most 0 allowed"])
 
+    def test_moves_of_accumulation_registers_anywhere_are_found(self):
+        unmoved = {**EXPECTED, "accumulator_moves": 0}
+        self.assertEqual(findings(assembled(SOUND), unmoved), [])
+        text = SOUND.replace("    s_endpgm", "    s_nop 15\n    v_accvgpr_read_b32 v12, a12\n    s_endpgm")
+        self.assertEqual(findings(assembled(text), unmoved), ["sound: moves of accumulation registers: 1, at most 0 allowed"])
+
+    def test_narrow_stores_are_found(self):
+        def stored(*mnemonics):
+            lines = "".join(f"    {name} {'v[12:15]' if name.endswith('x4') else 'v12'}, v0, s[4:7], 0 offen\n" for name in mnemonics)
+            return findings(assembled(SOUND.replace("    s_endpgm", lines + "    s_endpgm")), {**EXPECTED, "stores": ("buffer_store_dwordx4",)})
+
+        self.assertEqual(stored("buffer_store_dwordx4", "buffer_store_dwordx4"), [])
+        self.assertEqual(stored("buffer_store_dwordx4", "buffer_store_short"),
+                         ["sound: stores by buffer_store_dwordx4, buffer_store_short instead of buffer_store_dwordx4"])
+        self.assertEqual(stored(), ["sound: stores by none instead of buffer_store_dwordx4"])
+
     def test_a_result_read_before_its_product_has_settled_is_found(self):
         settled = {**EXPECTED, "products_settle": True}
         end = "    s_endpgm"

@@ -12,18 +12,38 @@ COUNTS = {"kg_conv_bf16_": 20, "kg_conv_f16_": 20, "kg_conv_f8_": 11, "kinetogra
           "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
           "kinetograph_add_frames_": 6, "kinetograph_join_sums_": 3, "kinetograph_store_": 12}
 
-# With eight workgroups of four waves and 64 registers a lane, waves hide each other's waits; the norm keeps its pixels,
-# and the sum of parts its terms, in registers.
-STREAMING = {"threads": 256, "workgroups_a_compute_unit": 8}
-HOLDING = {"threads": 256, "workgroups_a_compute_unit": 4}
+# Instructions that store 16, 8, 4 and 2 bytes of a lane.
+X16, X8, X4, X2 = "buffer_store_dwordx4", "buffer_store_dwordx2", "buffer_store_dword", "buffer_store_short"
+
+
+def streaming(*stores):
+    """With eight workgroups of four waves and 64 registers a lane, waves hide each other's waits."""
+    return {"threads": 256, "workgroups_a_compute_unit": 8, "stores": stores, "accumulator_moves": 0}
+
+
+def holding(*stores):
+    """The norm keeps its pixels, and the sum of parts its terms, in registers."""
+    return {"threads": 256, "workgroups_a_compute_unit": 4, "stores": stores, "accumulator_moves": 0}
+
+
+# What moves frames of any alignment stores a value a lane; RGBA8 is 4 bytes a pixel, half floats a pixel 8, their flag 4.
 PASSES = (
-    ("kinetograph_depth_to_space_(4|2)", STREAMING),
-    ("kinetograph_(upsample_nearest2x|copy_rows|im2col)_(16|4|2)", STREAMING),
-    ("kinetograph_(unpack_latent|add_frames|store_float)_(bf16|f16|f32)(_any)?", STREAMING),
-    ("kinetograph_store_(rgba8|rgba16f)_(bf16|f16|f32)", STREAMING),
-    ("kinetograph_join_sums_(bf16|f16|f32)", HOLDING),
-    ("kinetograph_attention_(join_(bf16|f16|f32)|values_(16|32))", STREAMING),
-    ("kinetograph_rms_norm_(bf16|f16|f32)(_any)?", HOLDING),
+    ("kinetograph_(upsample_nearest2x|copy_rows|im2col)_16", streaming(X16)),
+    ("kinetograph_(upsample_nearest2x|copy_rows|im2col|depth_to_space)_4", streaming(X4)),
+    ("kinetograph_(upsample_nearest2x|copy_rows|im2col|depth_to_space)_2", streaming(X2)),
+    ("kinetograph_(unpack_latent|add_frames)_(bf16|f16|f32)", streaming(X16)),
+    ("kinetograph_(unpack_latent|add_frames)_f32_any", streaming(X4)),
+    ("kinetograph_(unpack_latent|add_frames)_(bf16|f16)_any", streaming(X2)),
+    ("kinetograph_store_float_(bf16|f16|f32)", streaming(X16, X8, X4)),
+    ("kinetograph_store_float_(bf16|f16|f32)_any", streaming(X4, X2)),
+    ("kinetograph_store_rgba8_(bf16|f16|f32)", streaming(X4)),
+    ("kinetograph_store_rgba16f_(bf16|f16|f32)", streaming(X8, X4)),
+    ("kinetograph_join_sums_(bf16|f16|f32)", holding(X16)),
+    ("kinetograph_attention_(values_(16|32)|join_f32)", streaming(X16)),
+    ("kinetograph_attention_join_(bf16|f16)", streaming(X8)),
+    ("kinetograph_rms_norm_(bf16|f16|f32)", holding(X16)),
+    ("kinetograph_rms_norm_f32_any", holding(X4)),
+    ("kinetograph_rms_norm_(bf16|f16)_any", holding(X2)),
 )
 
 MFMA = {"bf16": "v_mfma_f32_16x16x32_bf16", "f16": "v_mfma_f32_16x16x32_f16", "f8": "v_mfma_f32_16x16x128_f8f6f4",
@@ -44,9 +64,10 @@ def expectation(kernel):
 
 def attention(element):
     """passes/attention_config.hpp: eight waves, two a SIMD. Eight products of 16-bit elements (32 of float32) are one load to
-    LDS of a wave; the narrowest kernel meets its barriers and its softmax that often too."""
+    LDS of a wave; the narrowest kernel meets its barriers and its softmax that often too. The parts of split keys are stored as
+    float32, four a lane; outputs of 16 bits are 8 bytes a lane."""
     wide = element == "f32"
-    return {"threads": 512, "workgroups_a_compute_unit": 1,
+    return {"threads": 512, "workgroups_a_compute_unit": 1, "stores": (X16, X8), "accumulator_moves": 0,
             "main_loop": {"mfma": MFMA[element], "mfma_a_k_step": 32 if wide else 8, "lds_reads_a_k_step": 8, "loads_to_lds_a_k_step": 1,
                           "barriers_a_k_step": 1, "vector_a_k_step": 40 if wide else 80}}
 
@@ -87,4 +108,6 @@ def convolution(element, bm, bn, bk, loader):
         pieces = 16 // (size if loader == "elements" else 4 if element == "f8" else 8)
         main_loop["lds_writes"] = 4 * half_a
         main_loop["loads_to_registers"] = 4 * half_a * pieces
-    return {"threads": 256, "workgroups_a_compute_unit": resident, "products_settle": True, "main_loop": main_loop}
+    # 16 bytes a lane; where the epilogue takes odd numbers of channels, single values of 16 bits and of float32 too.
+    stores = (X16,) if bm * bn > 128 * 128 else (X16, X4, X2)
+    return {"threads": 256, "workgroups_a_compute_unit": resident, "stores": stores, "products_settle": True, "main_loop": main_loop}
