@@ -38,6 +38,7 @@ struct Options {
     std::uint64_t memory_bytes = 4ULL << 30U;  ///< of a device; reserved, not touched
     std::string name{};                        ///< empty: "Stand-in MI355X" or "Stand-in H200"
     std::string architecture{};                ///< empty: "gfx950:sramecc+:xnack-" or "sm_90"
+    std::uint32_t compute_units = 0;           ///< of a HIP device, which may be a partition; 0: 256, an MI355X's
     std::uint8_t uuid_byte = 0x5A;             ///< all sixteen bytes of device 0; incremented for each next device
     std::optional<std::array<std::uint8_t, 16>>
         uuid{};                               ///< of device 0 instead (CUDA), if it is also another API's device

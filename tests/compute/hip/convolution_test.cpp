@@ -116,6 +116,28 @@ TEST_F(HipConvolution, ByIm2colAgreesForAnyShape) {
     expect_agrees(p, "im2col-gfx950", "im2col-gfx950");
 }
 
+/// A partition of the chip, by its compute units.
+class HipPartitions : public HipConvolution, public testing::WithParamInterface<std::uint32_t> {
+  protected:
+    standin::Options posed() const override { return {.compute_units = GetParam()}; }
+};
+
+TEST_P(HipPartitions, Agree) {
+    if (control_ != nullptr) {
+        EXPECT_EQ(device_->info().compute_units, GetParam());
+    }
+    ConvProblem p = causal(64, 96);
+    p.residual = true;
+    expect_agrees(p, "four-wave-gfx950");  // in parts of K, or not
+    p.d = 24;
+    p.h = p.w = 60;
+    p.c_in = 32;
+    p.filter = {32, 1, 1, 1};
+    p.pad = {};
+    expect_agrees(p, "four-wave-gfx950");  // enough workgroups to be dealt out to XCDs
+}
+INSTANTIATE_TEST_SUITE_P(, HipPartitions, testing::Values(32, 128));
+
 TEST_F(HipConvolution, OfFloat32IsDeclinedWithEveryReason) {
     ConvProblem p = causal(32, 32);
     p.dtype = p.output_dtype = DType::F32;

@@ -25,13 +25,15 @@ class HipLane : public testing::Test {
         void* symbol = handle != nullptr ? ::dlsym(handle, standin::kControlSymbol) : nullptr;
         if (symbol != nullptr) {
             control_ = reinterpret_cast<standin::ControlFunction>(symbol)();
-            control_->reset({});
+            control_->reset(posed());
         }
         auto created = accel::hip::create_device({.library = library});
         if (!created && control_ == nullptr) GTEST_SKIP() << created.error().message;
         ASSERT_TRUE(created) << created.error().message;
         device_ = std::move(*created);
     }
+    /// What the stand-in plays.
+    virtual standin::Options posed() const { return {}; }
     void TearDown() override {
         if (device_ == nullptr) return;
         device_.reset();

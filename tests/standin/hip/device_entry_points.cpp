@@ -62,7 +62,7 @@ STANDIN_EXPORT Status hipGetDevicePropertiesR0600(DeviceProperties* properties, 
     properties->total_global_bytes = options.memory_bytes;
     properties->shared_bytes_per_block = 160U << 10U;
     properties->wave_size = 64;
-    properties->compute_units = 256;
+    properties->compute_units = options.compute_units == 0 ? 256 : static_cast<int>(options.compute_units);
     properties->can_map_host_memory = 1;
     properties->pci_bus = 0x75 + device;
     properties->host_register_supported = options.registers_host_memory ? 1 : 0;
